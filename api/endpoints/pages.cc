@@ -2,6 +2,7 @@
 #include "api/console/console.h"
 #include "api/endpoints/context.h"
 #include "runtime/base/error.h"
+#include "runtime/base/error_help.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -53,9 +54,10 @@ std::string endpoint_rows() {
 std::string error_rows() {
   std::string rows;
   for (const ErrorCodeInfo& row : all_error_codes()) {
+    const ErrorHelp help = error_help(row.code);
     rows += "<tr id=\"" + std::string(row.name) + "\"><td><code>" + std::string(row.name) + "</code><td>" +
             std::to_string(row.http_status) + "<td>" + std::to_string(row.exit_code) + "<td>" +
-            escape(row.when) + "\n";
+            escape(row.when) + "<br><small>" + escape(help.why) + "</small><td>" + escape(help.what_to_do) + "\n";
   }
   return rows;
 }
@@ -85,7 +87,7 @@ http::Response get_docs(const Context& context, http::Request&) {
           endpoint_rows() +
           "</table>\n<h2>Error codes</h2>\n<p>Errors are <code>application/problem+json</code>; "
           "<code>code</code> is one of these. The command line exits with the number beside it.</p>\n"
-          "<table><tr><th>code<th>status<th>exit<th>when\n" +
+          "<table><tr><th>code<th>status<th>exit<th>when<th>what to do\n" +
           error_rows() + "</table></main></html>\n",
       "text/html");
 }

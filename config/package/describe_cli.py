@@ -35,19 +35,28 @@ class Command:
     def __init__(self, name, text):
         self.name, self.says = name, text.split("\n", 1)[0].strip()
         self.usage = next(line[len("Usage: "):] for line in text.splitlines() if line.startswith("Usage: "))
-        self.rows = {"Options": [], "Positionals": [], "Subcommands": []}
-        heading = None
+        self.rows = {"Options": [], "Positionals": []}
+        self.groups, self.examples, heading = [], [], None
         for line in text.splitlines():
             found, row = HEADING.match(line), ROW.match(line)
-            if found:
+            if found and found.group(1) == "Examples":
+                heading = None
+            elif found:
+                if found.group(1) not in ("Options", "Positionals"):
+                    self.groups.append(found.group(1))
                 heading = self.rows.setdefault(found.group(1), [])
+            elif line.startswith("  tensormill ") and heading is None:
+                self.examples.append(line.strip())
+            elif not line:
+                continue
             elif row and heading is not None and not line.startswith("   "):
                 heading.append([row.group(1), row.group(2) or ""])
             elif line.startswith("   ") and heading:
                 heading[-1][1] = (heading[-1][1] + " " + line.strip()).strip()
         self.options = [Option(head, says) for head, says in self.rows["Options"]]
         self.positionals = self.rows["Positionals"]
-        self.commands = [(head, says) for head, says in self.rows["Subcommands"]]
+        # Commands stand under headings of their own.
+        self.commands = [(head, says) for group in self.groups for head, says in self.rows[group]]
 
 
 def ask(program, *names):
@@ -71,6 +80,8 @@ def man_page(command, version):
             lines.append(f".SH {heading}")
         for head, says in rows:
             lines += [".TP", f".B {roff(head)}", roff(says)]
+    if command.examples:
+        lines += [".SH EXAMPLES", ".nf", *map(roff, command.examples), ".fi"]
     lines += [".SH EXIT STATUS", "0 done; 2 the command line is wrong; 3 the input is wrong; 4 not supported; 5 internal error."]
     if command.name:
         lines += [".SH SEE ALSO", ".BR tensormill (1)"]

@@ -1,5 +1,6 @@
 #include "server/cli/cli.h"
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "server/cli/terminal.h"
 
 namespace tensormill::cli {
 
@@ -25,7 +27,11 @@ std::string one_line(std::string text) {
 
 int report(const GlobalOptions& globals, std::string_view code, int exit_code, const std::string& message,
            const std::vector<ErrorDetail>& details) {
-  std::cerr << "error: " << one_line(message) << std::endl;
+  std::cerr << coloured("error:", Colour::kRed, Stream::kErr) << " " << one_line(message) << std::endl;
+  if (is_terminal(Stream::kErr) && !globals.json)
+    std::cerr << coloured("`tensormill explain " + std::string(code) + "` says more", Colour::kFaint,
+                          Stream::kErr)
+              << std::endl;
   if (globals.json) {
     Json list = Json::array();
     for (const ErrorDetail& detail : details)
@@ -45,6 +51,32 @@ int run_action(const Action& action, const GlobalOptions& globals) {
     // InternalError, or an exception of the standard library that no layer expected: a bug either way.
     const ErrorCodeInfo& info = error_code_info(ErrorCode::kInternal);
     return report(globals, info.name, info.exit_code, error.what(), {});
+  }
+}
+
+struct CommandHelp {
+  std::string_view name;
+  std::string_view group;
+  std::string_view examples;  ///< lines
+};
+
+/// The heading of a command and its examples.
+void add_help(CLI::App& command) {
+  static const std::vector<CommandHelp> rows = {
+#define TM_COMMAND_HELP(name, group, examples) {name, group, examples},
+#include "server/cli/command_help.def"
+#undef TM_COMMAND_HELP
+  };
+  for (const CommandHelp& row : rows) {
+    if (row.name != command.get_name()) continue;
+    command.group(std::string(row.group));
+    std::string text = "Examples:";
+    for (size_t at = 0; at <= row.examples.size();) {
+      const size_t end = std::min(row.examples.find('\n', at), row.examples.size());
+      text.append("\n  ").append(row.examples.substr(at, end - at));
+      at = end + 1;
+    }
+    command.footer(text);
   }
 }
 
@@ -79,6 +111,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", driver::compiler_build());
   app.require_subcommand(1);
   app.fallthrough();
+  app.footer("`tensormill COMMAND --help` has the options of a command, with examples.");
   GlobalOptions globals;
   app.add_flag("--json", globals.json, "print the report as JSON");
   app.add_flag("-v,--verbose", globals.verbosity, "say more; repeat for more");
@@ -87,7 +120,11 @@ int run(int argc, char** argv) {
     const bool hidden = name.front() == '-';
     if (hidden) name.erase(0, 1);
     CLI::App* command = app.add_subcommand(name, hidden ? "" : doc);
-    if (hidden) command->group("");
+    if (hidden) {
+      command->group("");
+    } else {
+      add_help(*command);
+    }
     commands.emplace_back(command, make(*command));
   };
 #define TM_COMMAND(function, name, doc) add(&function, name, doc);

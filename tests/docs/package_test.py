@@ -25,7 +25,7 @@ class Package(unittest.TestCase):
         cls.out = Path(folder.name)
         subprocess.run([sys.executable, str(FOLDER / "describe_cli.py"), str(mill.PROGRAM), str(cls.out)], check=True)
         help_text = mill.run_program("--help").stdout
-        cls.commands = re.findall(r"^  (\w+) {2,}", help_text[help_text.index("Subcommands:"):], re.MULTILINE)
+        cls.commands = re.findall(r"^  ([\w-]+) {2,}", help_text[help_text.index("Models and packages:"):], re.MULTILINE)
 
     def test_every_command_has_a_page(self):
         self.assertIn("compile", self.commands)
@@ -35,10 +35,11 @@ class Package(unittest.TestCase):
             text = path.read_text()
             self.assertIn('"tensormill 0.1.0"', text.splitlines()[0])
             # A line that begins with a point is an instruction.
-            known = {".TH", ".SH", ".TP", ".B", ".BR"}
+            known = {".TH", ".SH", ".TP", ".B", ".BR", ".nf", ".fi"}
             self.assertEqual({line.split()[0] for line in text.splitlines() if line[:1] in ".'"} - known, set(), path.name)
         page = (self.out / "man/tensormill-compile.1").read_text()
         self.assertIn(".B \\-O,\\-\\-opt\\-level INT:INT in [0 \\- 4]\n0 to 4", page)
+        self.assertIn(".SH EXAMPLES\n.nf\ntensormill compile ", page)
 
     def complete(self, *words):
         script = (f"source {self.out}/bash/tensormill; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; "

@@ -1,0 +1,64 @@
+/// A package of the command line, ready to run on this machine, and pictures for it.
+/// Thread-safety: an OpenPackage belongs to one thread.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/exec/graph_executor.h"
+#include "runtime/image/image.h"
+#include "runtime/parallel/thread_pool.h"
+
+namespace tensormill::cli {
+
+class OpenPackage {
+public:
+  /// `threads` 0: all cores. Throws as package::Package::open and LoadedPackage::load, naming the file.
+  OpenPackage(const std::string& path, int threads);
+  exec::GraphExecutor& executor() { return *executor_; }
+  parallel::ThreadPool& pool() { return pool_; }
+  const exec::RunOptions& options() const { return options_; }
+  void run() { executor_->run(pool_, options_); }
+
+private:
+  parallel::ThreadPool pool_;
+  exec::RunOptions options_;
+  std::unique_ptr<exec::GraphExecutor> executor_;
+};
+
+/// Options that say how a picture becomes the input of a model: those of a deployment's "preprocess".
+struct PictureArguments {
+  int resize = 0;
+  int crop = 0;
+  std::vector<double> mean;
+  std::vector<double> std;
+  double scale = 1.0 / 255.0;
+  std::string layout;  ///< "NCHW", "NHWC", or "" for what the input's shape says
+  std::string color = "rgb";
+  std::string input_shapes;
+  int threads = 0;
+};
+void add_picture_options(CLI::App& app, PictureArguments& arguments);
+
+/// What a picture is for the one input of `executor` that is no more than a picture: extents without a number
+/// are 1 in front, else those of --input-shapes.
+struct PictureInput {
+  size_t index = 0;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  image::Preprocess preprocess;
+  int64_t height() const { return preprocess.nhwc ? shape[1] : shape[2]; }
+  int64_t width() const { return preprocess.nhwc ? shape[2] : shape[3]; }
+};
+/// Throws Error(kInvalidTensor) for a package that takes more than a picture, Error(kShapeRequired) where the
+/// size of pictures is free and not given.
+PictureInput picture_input(const exec::GraphExecutor& executor, const PictureArguments& arguments);
+
+/// JPEG, PNG, WebP, JPEG 2000, BMP, Netpbm, TIFF. Errors name the file.
+image::Image read_picture(const std::string& path);
+/// The lines of a text file, a label each; "" : none. Throws Error(kInvalidArgument) for what is no text.
+std::vector<std::string> read_labels(const std::string& path);
+
+}  // namespace tensormill::cli
