@@ -1,11 +1,10 @@
 #include "compiler/frontend/wire/hdf5/hdf5.h"
 
-#include <hdf5.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "compiler/frontend/wire/hdf5/libhdf5.h"
 #include "compiler/frontend/wire/work_budget.h"
 #include "runtime/base/error.h"
 
@@ -13,6 +12,7 @@ namespace tensormill::frontend::wire {
 
 namespace {
 
+constexpr unsigned kReadOnly = 0;  ///< H5F_ACC_RDONLY, whose macro calls the library by itself
 constexpr uint64_t kMaxHdf5Ratio = 1032 * 64;
 
 [[noreturn]] void bad_hdf5(const std::string& what) {
@@ -70,12 +70,12 @@ constexpr std::array kHdf5Types = {
 };
 
 DType dtype_of_hdf5(hid_t type, const std::string& name) {
-  const H5T_class_t kind = H5Tget_class(type);
-  const size_t bytes = H5Tget_size(type);
-  const bool is_signed = kind != H5T_INTEGER || H5Tget_sign(type) == H5T_SGN_2;
+  const H5T_class_t kind = h5().H5Tget_class(type);
+  const size_t bytes = h5().H5Tget_size(type);
+  const bool is_signed = kind != H5T_INTEGER || h5().H5Tget_sign(type) == H5T_SGN_2;
   // h5py writes bools as an enumeration of bytes.
   if (kind == H5T_ENUM && bytes == 1) return DType::kBool;
-  if (bytes > 1 && H5Tget_order(type) != H5T_ORDER_LE)
+  if (bytes > 1 && h5().H5Tget_order(type) != H5T_ORDER_LE)
     bad_hdf5("dataset \"" + name + "\" is not little endian");
   for (const TypeOf& row : kHdf5Types)
     if (row.kind == kind && row.bytes == bytes && row.is_signed == is_signed) return row.dtype;
@@ -88,14 +88,14 @@ herr_t add_name(hid_t, const char* name, const H5L_info_t*, void* names) {
 }
 
 void check_storage(hid_t creation, const std::string& name) {
-  if (H5Pget_layout(creation) == H5D_VIRTUAL) bad_hdf5("dataset \"" + name + "\" is virtual");
-  if (H5Pget_external_count(creation) != 0) bad_hdf5("dataset \"" + name + "\" lies in another file");
-  const int filters = H5Pget_nfilters(creation);
+  if (h5().H5Pget_layout(creation) == H5D_VIRTUAL) bad_hdf5("dataset \"" + name + "\" is virtual");
+  if (h5().H5Pget_external_count(creation) != 0) bad_hdf5("dataset \"" + name + "\" lies in another file");
+  const int filters = h5().H5Pget_nfilters(creation);
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0, config = 0;
     size_t values = 0;
-    const H5Z_filter_t filter =
-        H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, &config);
+    const H5Z_filter_t filter = h5().H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values,
+                                                    nullptr, 0, nullptr, &config);
     if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
       bad_hdf5("dataset \"" + name + "\" is packed by filter " + std::to_string(filter));
   }
@@ -111,16 +111,14 @@ public:
         objects_("objects", limits.objects),
         read_("bytes of packed datasets", limits.read_bytes),
         image_{const_cast<char*>(bytes.data()), bytes.size()} {
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    H5PLset_loading_state(0);
-    const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "the file");
+    const Id access(h5().H5Pcreate(h5().file_access), h5().H5Pclose, "the file");
     H5FD_file_image_callbacks_t callbacks = {image_malloc, image_memcpy,  image_realloc, image_free,
                                              image_copy,   image_release, &image_};
-    if (bytes.empty() || H5Pset_fapl_core(access.get(), 1 << 16, 0) < 0 ||
-        H5Pset_file_image_callbacks(access.get(), &callbacks) < 0 ||
-        H5Pset_file_image(access.get(), image_.bytes, image_.size) < 0)
+    if (bytes.empty() || h5().H5Pset_fapl_core(access.get(), 1 << 16, 0) < 0 ||
+        h5().H5Pset_file_image_callbacks(access.get(), &callbacks) < 0 ||
+        h5().H5Pset_file_image(access.get(), image_.bytes, image_.size) < 0)
       bad_hdf5("the file cannot be opened");
-    file_ = std::make_unique<Id>(H5Fopen("model", H5F_ACC_RDONLY, access.get()), H5Fclose, "the file");
+    file_ = std::make_unique<Id>(h5().H5Fopen("model", kReadOnly, access.get()), h5().H5Fclose, "the file");
   }
 
   bool has(const std::string& path) {
@@ -129,9 +127,9 @@ public:
       slash = path.find('/', slash + (slash == 0 ? 0 : 1));
       part = path.substr(0, slash);
       if (part.empty()) return path.empty();
-      if (H5Lexists(file_->get(), part.c_str(), H5P_DEFAULT) <= 0) return false;
+      if (h5().H5Lexists(file_->get(), part.c_str(), H5P_DEFAULT) <= 0) return false;
       H5L_info_t info{};
-      if (H5Lget_info(file_->get(), part.c_str(), &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_HARD)
+      if (h5().H5Lget_info(file_->get(), part.c_str(), &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_HARD)
         bad_hdf5("\"" + part + "\" is a link to elsewhere");
     }
     return true;
@@ -140,28 +138,28 @@ public:
   hid_t open(const std::string& path) {
     objects_.spend(1);
     if (!has(path)) bad_hdf5("there is no \"" + path + "\"");
-    return H5Oopen(file_->get(), path.empty() ? "/" : path.c_str(), H5P_DEFAULT);
+    return h5().H5Oopen(file_->get(), path.empty() ? "/" : path.c_str(), H5P_DEFAULT);
   }
 
   std::vector<std::string> members(const std::string& path) {
-    const Id group(open(path), H5Oclose, "\"" + path + "\"");
+    const Id group(open(path), h5().H5Oclose, "\"" + path + "\"");
     H5G_info_t info{};
-    if (H5Iget_type(group.get()) != H5I_GROUP || H5Gget_info(group.get(), &info) < 0)
+    if (h5().H5Iget_type(group.get()) != H5I_GROUP || h5().H5Gget_info(group.get(), &info) < 0)
       bad_hdf5("\"" + path + "\" is no group");
     objects_.spend(info.nlinks);
     std::vector<std::string> names;
-    if (H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names) < 0)
+    if (h5().H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names) < 0)
       bad_hdf5("group \"" + path + "\" is broken");
     return names;
   }
 
   Hdf5Dataset dataset(const std::string& path) {
-    const Id object(open(path), H5Oclose, "\"" + path + "\"");
-    if (H5Iget_type(object.get()) != H5I_DATASET) bad_hdf5("\"" + path + "\" is no dataset");
-    const Id creation(H5Dget_create_plist(object.get()), H5Pclose, "dataset \"" + path + "\"");
+    const Id object(open(path), h5().H5Oclose, "\"" + path + "\"");
+    if (h5().H5Iget_type(object.get()) != H5I_DATASET) bad_hdf5("\"" + path + "\" is no dataset");
+    const Id creation(h5().H5Dget_create_plist(object.get()), h5().H5Pclose, "dataset \"" + path + "\"");
     check_storage(creation.get(), path);
-    const Id type(H5Dget_type(object.get()), H5Tclose, "dataset \"" + path + "\"");
-    const Id space(H5Dget_space(object.get()), H5Sclose, "dataset \"" + path + "\"");
+    const Id type(h5().H5Dget_type(object.get()), h5().H5Tclose, "dataset \"" + path + "\"");
+    const Id space(h5().H5Dget_space(object.get()), h5().H5Sclose, "dataset \"" + path + "\"");
     Hdf5Dataset to;
     to.dtype = dtype_of_hdf5(type.get(), path);
     to.shape = shape_of(space.get(), path);
@@ -171,7 +169,7 @@ public:
         bad_hdf5("dataset \"" + path + "\" has more elements than there can be");
     if (size == 0) return to;
     const haddr_t offset =
-        H5Pget_layout(creation.get()) == H5D_CONTIGUOUS ? H5Dget_offset(object.get()) : HADDR_UNDEF;
+        h5().H5Pget_layout(creation.get()) == H5D_CONTIGUOUS ? h5().H5Dget_offset(object.get()) : HADDR_UNDEF;
     if (offset != HADDR_UNDEF) {
       if (offset > bytes_.size() || size > bytes_.size() - offset)
         bad_hdf5("dataset \"" + path + "\" passes the end of the file");
@@ -182,7 +180,7 @@ public:
     if (size / kMaxHdf5Ratio > bytes_.size())
       bad_hdf5("dataset \"" + path + "\" is larger than the file can hold");
     auto copy = std::make_shared<std::string>(size, '\0');
-    if (H5Dread(object.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, copy->data()) < 0)
+    if (h5().H5Dread(object.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, copy->data()) < 0)
       bad_hdf5("dataset \"" + path + "\" is broken");
     to.data = *copy;
     to.copy = std::move(copy);
@@ -190,32 +188,32 @@ public:
   }
 
   std::optional<std::vector<std::string>> texts(const std::string& path, const std::string& name) {
-    const Id object(open(path), H5Oclose, "\"" + path + "\"");
-    if (H5Aexists(object.get(), name.c_str()) <= 0) return std::nullopt;
+    const Id object(open(path), h5().H5Oclose, "\"" + path + "\"");
+    if (h5().H5Aexists(object.get(), name.c_str()) <= 0) return std::nullopt;
     const std::string what = "attribute " + name + " of \"" + path + "\"";
-    const Id attribute(H5Aopen(object.get(), name.c_str(), H5P_DEFAULT), H5Aclose, what);
-    const Id type(H5Aget_type(attribute.get()), H5Tclose, what);
-    const Id space(H5Aget_space(attribute.get()), H5Sclose, what);
-    const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+    const Id attribute(h5().H5Aopen(object.get(), name.c_str(), H5P_DEFAULT), h5().H5Aclose, what);
+    const Id type(h5().H5Aget_type(attribute.get()), h5().H5Tclose, what);
+    const Id space(h5().H5Aget_space(attribute.get()), h5().H5Sclose, what);
+    const hssize_t count = h5().H5Sget_simple_extent_npoints(space.get());
     // An empty list has numbers for its type.
     if (count == 0) return std::vector<std::string>{};
-    if (H5Tget_class(type.get()) != H5T_STRING) bad_hdf5(what + " is no text");
-    const size_t width = H5Tget_size(type.get());
+    if (h5().H5Tget_class(type.get()) != H5T_STRING) bad_hdf5(what + " is no text");
+    const size_t width = h5().H5Tget_size(type.get());
     uint64_t size = 0;
     if (count < 0 || __builtin_mul_overflow(static_cast<uint64_t>(count), uint64_t{width}, &size) ||
         size > limits_.attribute_bytes)
       bad_hdf5(what + " is larger than " + std::to_string(limits_.attribute_bytes) + " bytes");
     if (width == 0) bad_hdf5(what + " has texts of no bytes");
-    return H5Tis_variable_str(type.get()) > 0 ? varying(attribute.get(), type.get(), space.get(), what)
-                                              : fixed(attribute.get(), type.get(), size, width, what);
+    return h5().H5Tis_variable_str(type.get()) > 0 ? varying(attribute.get(), type.get(), space.get(), what)
+                                                   : fixed(attribute.get(), type.get(), size, width, what);
   }
 
 private:
   static Shape shape_of(hid_t space, const std::string& path) {
-    const int rank = H5Sget_simple_extent_ndims(space);
+    const int rank = h5().H5Sget_simple_extent_ndims(space);
     if (rank < 0 || rank > 32) bad_hdf5("dataset \"" + path + "\" has " + std::to_string(rank) + " dims");
     std::array<hsize_t, 32> dims{};
-    if (rank > 0 && H5Sget_simple_extent_dims(space, dims.data(), nullptr) < 0)
+    if (rank > 0 && h5().H5Sget_simple_extent_dims(space, dims.data(), nullptr) < 0)
       bad_hdf5("dataset \"" + path + "\" has no shape");
     Shape shape;
     for (int i = 0; i < rank; ++i) {
@@ -229,7 +227,7 @@ private:
   static std::vector<std::string> fixed(hid_t attribute, hid_t type, uint64_t size, size_t width,
                                         const std::string& what) {
     std::string bytes(size, '\0');
-    if (H5Aread(attribute, type, bytes.data()) < 0) bad_hdf5(what + " is broken");
+    if (h5().H5Aread(attribute, type, bytes.data()) < 0) bad_hdf5(what + " is broken");
     std::vector<std::string> texts;
     for (uint64_t at = 0; at < size; at += width) {
       std::string text = bytes.substr(at, width);
@@ -240,8 +238,8 @@ private:
   }
 
   std::vector<std::string> varying(hid_t attribute, hid_t type, hid_t space, const std::string& what) const {
-    std::vector<char*> pointers(static_cast<size_t>(H5Sget_simple_extent_npoints(space)));
-    if (H5Aread(attribute, type, pointers.data()) < 0) bad_hdf5(what + " is broken");
+    std::vector<char*> pointers(static_cast<size_t>(h5().H5Sget_simple_extent_npoints(space)));
+    if (h5().H5Aread(attribute, type, pointers.data()) < 0) bad_hdf5(what + " is broken");
     std::vector<std::string> texts;
     uint64_t left = limits_.attribute_bytes;
     bool is_large = false;
@@ -252,7 +250,7 @@ private:
       left -= length;
       texts.emplace_back(text == nullptr ? "" : text, length);
     }
-    H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
+    h5().H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
     if (is_large) bad_hdf5(what + " is too large");
     return texts;
   }
@@ -270,8 +268,8 @@ Hdf5File::~Hdf5File() = default;
 
 bool Hdf5File::has(const std::string& path) { return impl_->has(path); }
 bool Hdf5File::is_group(const std::string& path) {
-  const Id object(impl_->open(path), H5Oclose, "\"" + path + "\"");
-  return H5Iget_type(object.get()) == H5I_GROUP;
+  const Id object(impl_->open(path), h5().H5Oclose, "\"" + path + "\"");
+  return h5().H5Iget_type(object.get()) == H5I_GROUP;
 }
 std::vector<std::string> Hdf5File::members(const std::string& path) { return impl_->members(path); }
 Hdf5Dataset Hdf5File::dataset(const std::string& path) { return impl_->dataset(path); }
