@@ -26,6 +26,8 @@ ROOT = HERE.parents[1]
 OF_THE_SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|nsl|anl)\.so\..*|linux-vdso.*)$")
 DEMO = {"digits.onnx": "tests/models/digits.onnx", "labels.txt": "tests/models/digits.labels.txt",
         "7.png": "tests/models/pictures/7.png"}
+# What the program loads when it needs it, of which the wheel has a copy as of what it links.
+ON_DEMAND = ("libhdf5_serial.so.103",)
 SOURCE = re.compile(r".*\.py|py\.typed")
 MAX_BYTES = 100 * 1000 * 1000
 
@@ -44,6 +46,17 @@ def libraries_of(program):
         if len(words) < 3 or not words[2].startswith("/"):
             raise SystemExit(f"{program} needs {words[0]}, which is not here")
         found[words[0]] = Path(words[2]).resolve()
+    return found
+
+
+def loaded_libraries():
+    """Those of ON_DEMAND, and what they need: name -> path."""
+    known = dict(re.findall(r"^\s(\S+) \(.*x86-64.*\) => (\S+)$", output_of("/sbin/ldconfig", "-p"), re.MULTILINE))
+    found = {}
+    for name in ON_DEMAND:
+        if name not in known:
+            raise SystemExit(f"the program loads {name}, which is not here")
+        found |= {name: Path(known[name]).resolve()} | libraries_of(known[name])
     return found
 
 
@@ -76,7 +89,7 @@ def bundle(folder, program, library):
     licences = {}
     for name in ("bin", "lib", "demo"):
         (folder / name).mkdir(parents=True)
-    libraries = libraries_of(program)
+    libraries = libraries_of(program) | loaded_libraries()
     packages = packages_of(libraries.values())
     for name, path in libraries.items():
         shutil.copyfile(path, folder / "lib" / name)
