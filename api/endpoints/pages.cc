@@ -57,7 +57,8 @@ std::string error_rows() {
     const ErrorHelp help = error_help(row.code);
     rows += "<tr id=\"" + std::string(row.name) + "\"><td><code>" + std::string(row.name) + "</code><td>" +
             std::to_string(row.http_status) + "<td>" + std::to_string(row.exit_code) + "<td>" +
-            escape(row.when) + "<br><small>" + escape(help.why) + "</small><td>" + escape(help.what_to_do) + "\n";
+            escape(row.when) + "<br><small>" + escape(help.why) + "</small><td>" + escape(help.what_to_do) +
+            "\n";
   }
   return rows;
 }

@@ -17,17 +17,9 @@ namespace {
 
 constexpr int kUsageExit = 2;
 
-/// One line, whatever the message holds.
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  return text;
-}
-
 int report(const GlobalOptions& globals, std::string_view code, int exit_code, const std::string& message,
            const std::vector<ErrorDetail>& details) {
-  std::cerr << coloured("error:", Colour::kRed, Stream::kErr) << " " << one_line(message) << std::endl;
+  std::cerr << coloured("error:", Colour::kRed, Stream::kErr) << " " << printable(message) << std::endl;
   if (is_terminal(Stream::kErr) && !globals.json)
     std::cerr << coloured("`tensormill explain " + std::string(code) + "` says more", Colour::kFaint,
                           Stream::kErr)
@@ -36,7 +28,9 @@ int report(const GlobalOptions& globals, std::string_view code, int exit_code, c
     Json list = Json::array();
     for (const ErrorDetail& detail : details)
       list.push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
-    std::cout << Json{{"error", {{"code", code}, {"detail", message}, {"errors", list}}}}.dump() << std::endl;
+    std::cout << Json{{"error", {{"code", code}, {"detail", message}, {"errors", list}}}}.dump(
+                     -1, ' ', false, Json::error_handler_t::replace)
+              << std::endl;
   }
   return exit_code;
 }
@@ -138,7 +132,7 @@ int run(int argc, char** argv) {
     return app.exit(version);
   } catch (const CLI::ParseError& error) {
     const std::string what = app.get_subcommands().empty() ? unknown_command(argc, argv, app) : error.what();
-    std::cerr << "error: " << one_line(what) << "; see tensormill --help" << std::endl;
+    std::cerr << "error: " << printable(what) << "; see tensormill --help" << std::endl;
     return kUsageExit;
   }
   for (const auto& [command, action] : commands) {

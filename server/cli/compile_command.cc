@@ -16,6 +16,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 
 namespace tensormill::cli {
 
@@ -188,9 +189,14 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
     options.recorded_options["input_shapes." + name] = to_string(shape);
   if (!arguments.outputs.empty()) options.recorded_options["outputs"] = arguments.outputs;
   driver::CompileHooks hooks;
+  ProgressLine line;
   if (globals.verbosity > 0) {
     hooks.progress = [](const driver::Progress& progress) {
       std::cerr << progress.stage << " " << progress.done << "/" << progress.total << "\n";
+    };
+  } else {
+    hooks.progress = [&line](const driver::Progress& progress) {
+      line.show(progress.stage, progress.done, progress.total);
     };
   }
   const ShapeBuckets buckets = parse_shape_buckets(arguments.shape_buckets);
@@ -199,6 +205,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   const ir::Variants variants =
       frontend::onnx::import_for_package(source, import, buckets, ops::standard_ops());
   const driver::CompileResult result = driver::compile(variants, options, hooks);
+  line.clear();
   tell_refused(arguments, result, records);
   for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
   package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,

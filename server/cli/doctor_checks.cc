@@ -160,7 +160,7 @@ Finding check_listen(const std::string& name, const std::string& address) {
 
 struct Tool {
   const char* name;
-  std::initializer_list<const char*> programs;  ///< any of them will do
+  std::vector<const char*> programs;  ///< any of them will do
   const char* use;
   const char* package;  ///< of Debian
 };
@@ -251,7 +251,7 @@ std::vector<Finding> check_ports(const config::Settings& settings) {
 std::vector<Finding> check_tools() {
   std::vector<Finding> found;
   found.push_back({"programs", "compiler", Verdict::kGood, codegen::llvm_version() + ", built in", ""});
-  for (const Tool& tool : std::initializer_list<Tool>{
+  for (const Tool& tool : std::vector<Tool>{
            {"emulator of 64-bit ARM",
             {"qemu-aarch64", "qemu-aarch64-static"},
             "trying packages for 64-bit ARM on this machine",

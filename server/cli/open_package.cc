@@ -34,6 +34,13 @@ Shape bound_shape(const exec::GraphExecutor& executor, const PictureArguments& a
 
 bool is_channel_count(int64_t extent) { return extent == 1 || extent == 3; }
 
+void add_size_options(CLI::App& app, PictureArguments& arguments) {
+  app.add_option("--resize", arguments.resize, "pixels of the shorter side, before the crop")
+      ->check(CLI::Range(0, 65536));
+  app.add_option("--crop", arguments.crop, "side of the square that is cut out of the middle")
+      ->check(CLI::Range(0, 65536));
+}
+
 }  // namespace
 
 OpenPackage::OpenPackage(const std::string& path, int threads) : pool_(threads_or_all(threads)) {
@@ -47,10 +54,11 @@ OpenPackage::OpenPackage(const std::string& path, int threads) : pool_(threads_o
 }
 
 void add_picture_options(CLI::App& app, PictureArguments& arguments) {
-  app.add_option("--resize", arguments.resize, "pixels of the shorter side, before the crop")
-      ->check(CLI::Range(0, 65536));
-  app.add_option("--crop", arguments.crop, "side of the square that is cut out of the middle")
-      ->check(CLI::Range(0, 65536));
+  add_size_options(app, arguments);
+  add_input_options(app, arguments);
+}
+
+void add_input_options(CLI::App& app, PictureArguments& arguments) {
   app.add_option("--mean", arguments.mean, "of a channel, 1 or 3 numbers: A,B,C; default 0")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -90,6 +98,9 @@ PictureInput picture_input(const exec::GraphExecutor& executor, const PictureArg
   input.preprocess.scale = arguments.scale;
   input.preprocess.bgr = arguments.color == "bgr";
   const Shape& shape = input.shape;
+  if (shape.size() != 4)
+    throw Error(ErrorCode::kInvalidTensor,
+                "input \"" + port.name + "\" is " + to_string(shape) + ", no picture");
   const bool looks_nhwc = shape.size() == 4 && !is_channel_count(shape[1]) && is_channel_count(shape.back());
   input.preprocess.nhwc = arguments.layout.empty() ? looks_nhwc : arguments.layout == "NHWC";
   return input;

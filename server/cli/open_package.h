@@ -41,6 +41,8 @@ struct PictureArguments {
   int threads = 0;
 };
 void add_picture_options(CLI::App& app, PictureArguments& arguments);
+/// All of them but --resize and --crop.
+void add_input_options(CLI::App& app, PictureArguments& arguments);
 
 /// What a picture is for the one input of `executor` that is no more than a picture: extents without a number
 /// are 1 in front, else those of --input-shapes.

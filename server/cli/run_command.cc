@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -11,7 +9,6 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
-#include "runtime/base/median.h"
 #include "runtime/base/narrow.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/npz/npz.h"
@@ -19,13 +16,12 @@
 #include "runtime/parallel/thread_pool.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/report/times.h"
 #include "server/services/run_package.h"
 
 namespace tensormill::cli {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct RunArguments {
   std::string package;
@@ -116,37 +112,13 @@ std::vector<size_t> wanted_outputs(const RunArguments& arguments, const exec::Gr
 std::vector<double> measure(const RunArguments& arguments, exec::GraphExecutor& executor,
                             parallel::ThreadPool& pool, const exec::RunOptions& options, const Inputs& inputs,
                             const std::vector<size_t>& outputs) {
-  std::vector<double> times;
-  for (int i = 0; i < arguments.repeat; ++i) {
-    const Clock::time_point start = Clock::now();
-    for (int k = 0; k < arguments.number; ++k) {
-      if (arguments.end_to_end) set_inputs(executor, inputs);
-      executor.run(pool, options);
-      for (size_t output : outputs) {
-        if (arguments.end_to_end) executor.copy_output(output);
-      }
+  return report::measure_times({0, arguments.repeat, arguments.number}, [&] {
+    if (arguments.end_to_end) set_inputs(executor, inputs);
+    executor.run(pool, options);
+    for (size_t output : outputs) {
+      if (arguments.end_to_end) executor.copy_output(output);
     }
-    const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start;
-    times.push_back(elapsed.count() / arguments.number);
-  }
-  return times;
-}
-
-struct TimeSummary {
-  double mean = 0, median = 0, max = 0, min = 0, std = 0;
-};
-
-TimeSummary summarize(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  TimeSummary summary;
-  const double count = static_cast<double>(times.size());
-  summary.mean = std::accumulate(times.begin(), times.end(), 0.0) / count;
-  summary.median = median(times);
-  summary.min = times.front();
-  summary.max = times.back();
-  for (double time : times) summary.std += (time - summary.mean) * (time - summary.mean) / count;
-  summary.std = std::sqrt(summary.std);
-  return summary;
+  });
 }
 
 void print_top(const exec::GraphExecutor& executor, const std::vector<size_t>& outputs, int count) {
@@ -201,14 +173,11 @@ void write_outputs(const exec::GraphExecutor& executor, const std::vector<size_t
 }
 
 void print_times(const std::vector<double>& times, bool json) {
-  const TimeSummary summary = summarize(times);
   if (json) {
-    std::cout << Json{{"mean_ms", summary.mean}, {"median_ms", summary.median}, {"max_ms", summary.max},
-                      {"min_ms", summary.min},   {"std_ms", summary.std},       {"runs_ms", times}}
-                     .dump()
-              << std::endl;
+    std::cout << report::times_json(times).dump() << std::endl;
     return;
   }
+  const report::TimeSummary summary = report::summarize(times);
   std::cout << "Execution time summary:\n" << std::fixed << std::setprecision(4);
   for (const char* title : {"mean (ms)", "median (ms)", "max (ms)", "min (ms)", "std (ms)"})
     std::cout << std::setw(14) << title;

@@ -58,7 +58,8 @@ std::string printable(std::string_view text) {
                                static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
                                static_cast<unsigned char>(text[i + 1]) < 0xA0;
     if (is_second_row) ++i;
-    result += byte < 0x20 || byte == 0x7F || is_second_row ? '?' : text[i];
+    const bool is_space = byte == '\n' || byte == '\r' || byte == '\t';
+    result += is_space ? ' ' : byte < 0x20 || byte == 0x7F || is_second_row ? '?' : text[i];
   }
   return result;
 }

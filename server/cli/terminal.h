@@ -19,8 +19,8 @@ bool is_terminal(Stream stream);
 bool has_colours(Stream stream);
 /// The text in that colour where the stream takes it, else the text.
 std::string coloured(std::string_view text, Colour colour, Stream stream);
-/// One line of printable text: what a terminal would take for an instruction becomes "?". For names that come
-/// from files.
+/// One line of printable text: ends of lines become blanks, what a terminal would take for an instruction
+/// "?". For names and messages that come from files.
 std::string printable(std::string_view text);
 /// "[#####.....] 5/10 kernels", `width` places between the brackets.
 std::string progress_bar(std::string_view what, int64_t done, int64_t total, int width = 24);

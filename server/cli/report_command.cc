@@ -1,0 +1,375 @@
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <system_error>
+
+#include "api/http/time.h"
+#include "compiler/driver/compile.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/package/package_reader.h"
+#include "server/cli/cli.h"
+#include "server/cli/model_input.h"
+#include "server/cli/open_package.h"
+#include "server/cli/terminal.h"
+#include "server/report/confusion.h"
+#include "server/report/html.h"
+#include "server/report/program_run.h"
+#include "server/report/remarks.h"
+#include "server/report/times.h"
+
+namespace tensormill::cli {
+
+namespace {
+
+struct ReportArguments {
+  std::vector<std::string> models;
+  std::string inputs;
+  std::string labels;
+  std::string classes;
+  std::string scores;
+  std::vector<std::string> targets;
+  std::string opt_levels = "3";
+  std::string layouts;
+  std::string input_shapes;
+  std::string tuning_records;
+  std::string packages;
+  std::string output;
+  int64_t samples = 0;
+  int threads = 0;
+  report::TimesOptions times{1, 20, 1};
+};
+
+struct Configuration {
+  std::string model;
+  std::string target;
+  int opt_level = 3;
+  std::string layout;  ///< "": as the model has it
+  std::string name() const;
+};
+
+/// Short, for charts: "digits native O3".
+std::string Configuration::name() const {
+  constexpr size_t kLongest = 24;
+  const size_t cpu = target.find("-mcpu=");
+  const std::string from = cpu == std::string::npos ? target : target.substr(cpu + 6);
+  std::string text = std::filesystem::path(model).stem().string() + " " +
+                     from.substr(0, cpu == std::string::npos ? kLongest : from.find(' ')) + " O" +
+                     std::to_string(opt_level);
+  return layout.empty() ? text : text + " " + layout;
+}
+
+[[noreturn]] void bad_levels(const std::string& text) {
+  throw Error(ErrorCode::kUsage,
+              "--opt-levels \"" + text + "\": write levels from 0 to 4: \"0-4\", \"0,2,3\"");
+}
+
+int opt_level_of(std::string_view word, const std::string& text) {
+  int level = -1;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), level);
+  if (error != std::errc() || end != word.data() + word.size() || level < 0 || level > 4) bad_levels(text);
+  return level;
+}
+
+/// "0-4", "1,3" -> levels, in the order that is given.
+std::vector<int> parse_opt_levels(const std::string& text) {
+  std::vector<int> levels;
+  for (const std::string& part : split_list(text)) {
+    const size_t dash = part.find('-', 1);
+    const int first = opt_level_of(std::string_view(part).substr(0, dash), text);
+    const int last =
+        dash == std::string::npos ? first : opt_level_of(std::string_view(part).substr(dash + 1), text);
+    if (last < first) bad_levels(text);
+    for (int level = first; level <= last; ++level) levels.push_back(level);
+  }
+  if (levels.empty()) bad_levels(text);
+  return levels;
+}
+
+std::vector<Configuration> configurations_of(const ReportArguments& arguments) {
+  std::vector<std::string> targets = arguments.targets;
+  if (targets.empty()) targets.emplace_back("llvm -mcpu=native");
+  std::vector<std::string> layouts = split_list(arguments.layouts);
+  if (layouts.empty()) layouts.emplace_back();
+  std::vector<Configuration> list;
+  for (const std::string& model : arguments.models)
+    for (const std::string& target : targets)
+      for (const int level : parse_opt_levels(arguments.opt_levels))
+        for (const std::string& layout : layouts) list.push_back({model, target, level, layout});
+  return list;
+}
+
+/// A folder of the own for packages, gone at the end.
+class WorkFolder {
+public:
+  explicit WorkFolder(const std::string& kept) : path_(kept), is_kept_(!kept.empty()) {
+    if (is_kept_) {
+      std::error_code error;
+      std::filesystem::create_directories(path_, error);
+      if (!std::filesystem::is_directory(path_, error))
+        throw Error(ErrorCode::kUsage, "--packages " + path_ + " cannot be made");
+      return;
+    }
+    std::string form = (std::filesystem::temp_directory_path() / "tensormill-report-XXXXXX").string();
+    if (::mkdtemp(form.data()) == nullptr) throw_errno(errno, "cannot make a folder for packages");
+    path_ = form;
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (!is_kept_) std::filesystem::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+  bool is_kept_;
+};
+
+/// What a run that failed says: its own error, or how it ended.
+Json failure(const char* step, const report::ProgramRun& run) {
+  std::string message = "ended with " + std::to_string(run.exit_code);
+  std::string code = "job_failed";
+  const Json said = Json::parse(run.out, nullptr, false);
+  if (said.is_object() && said.contains("error")) {
+    message = said["error"]["detail"].get<std::string>();
+    code = said["error"]["code"].get<std::string>();
+  }
+  const int internal = error_code_info(ErrorCode::kInternal).exit_code;
+  return {{"step", step},
+          {"code", code},
+          {"message", message},
+          {"exit_code", run.exit_code < 128 ? run.exit_code : internal}};
+}
+
+void add(std::vector<std::string>& words, const char* option, const std::string& value) {
+  if (!value.empty()) words.insert(words.end(), {option, value});
+}
+
+report::ProgramRun compile_apart(const ReportArguments& arguments, const Configuration& configuration,
+                                 const std::string& package) {
+  std::vector<std::string> words = {"compile",
+                                    configuration.model,
+                                    "--json",
+                                    "-o",
+                                    package,
+                                    "--target",
+                                    configuration.target,
+                                    "-O",
+                                    std::to_string(configuration.opt_level)};
+  add(words, "--desired-layout", configuration.layout);
+  add(words, "--input-shapes", arguments.input_shapes);
+  add(words, "--tuning-records", arguments.tuning_records);
+  return report::run_program(report::kOwnProgram, words);
+}
+
+report::ProgramRun evaluate_apart(const ReportArguments& arguments, const std::string& package) {
+  std::vector<std::string> words = {"evaluate",
+                                    package,
+                                    "--json",
+                                    "--inputs",
+                                    arguments.inputs,
+                                    "--samples",
+                                    std::to_string(arguments.samples),
+                                    "--threads",
+                                    std::to_string(arguments.threads),
+                                    "--warmup",
+                                    std::to_string(arguments.times.warmup),
+                                    "--repeat",
+                                    std::to_string(arguments.times.repeat),
+                                    "--number",
+                                    std::to_string(arguments.times.number)};
+  add(words, "--scores", arguments.scores);
+  return report::run_program(report::kOwnProgram, words);
+}
+
+Json package_json(const package::Package& package, const std::string& file) {
+  const package::Metadata& metadata = package.metadata();
+  Json parts = {{std::string(package::kMetadataMember), package.metadata_text().size()}};
+  for (const auto& [name, member] : metadata.members) parts[name] = member.size;
+  return {{"id", package.id().text()},
+          {"archive_bytes", std::filesystem::file_size(file)},
+          {"parts", parts},
+          {"arena_bytes", metadata.arena_bytes},
+          {"worker_workspace_bytes", metadata.worker_workspace_bytes},
+          {"kernels", metadata.kernels.size()},
+          {"host_steps", metadata.host_steps},
+          {"flops", metadata.flops}};
+}
+
+Json run_json(const report::ProgramRun& run, const Json& evaluation) {
+  Json json = evaluation;
+  json.erase("best");
+  json["max_resident_bytes"] = run.max_resident_bytes;
+  json["energy_j_per_sample"] =
+      evaluation["energy_j"].is_null()
+          ? Json()
+          : Json(evaluation["energy_j"].get<double>() / evaluation["samples"].get<double>());
+  return json;
+}
+
+/// What all configurations share.
+struct Truth {
+  std::vector<int64_t> classes;  ///< of the samples; none where there are no labels
+  std::vector<std::string> names;
+};
+
+/// Compiles and tries one configuration; what goes wrong is in its row.
+Json try_configuration(const ReportArguments& arguments, const Configuration& configuration,
+                       const Truth& truth, const target::Target& host, const std::string& file) {
+  Json row = {{"name", configuration.name()},
+              {"model", configuration.model},
+              {"target", configuration.target},
+              {"opt_level", configuration.opt_level},
+              {"layout", configuration.layout.empty() ? Json() : Json(configuration.layout)},
+              {"state", "failed"},
+              {"quality", Json()},
+              {"remarks", Json::array()}};
+  const report::ProgramRun compiled = compile_apart(arguments, configuration, file);
+  row["compile"] = {{"wall_s", compiled.wall_s},
+                    {"cpu_s", compiled.cpu_s},
+                    {"max_resident_bytes", compiled.max_resident_bytes}};
+  if (compiled.exit_code != 0) {
+    row["error"] = failure("compile", compiled);
+    return row;
+  }
+  const Json said = parse_json(compiled.out);
+  row["compile"]["times_ms"] = said["times_ms"];
+  row["target"] = said["target"];
+  const std::shared_ptr<const package::Package> package = package::Package::open(file);
+  row["package"] = package_json(*package, file);
+  const report::ProgramRun run = evaluate_apart(arguments, file);
+  Json evaluation;
+  if (run.exit_code == 0) {
+    evaluation = parse_json(run.out);
+    row["run"] = run_json(run, evaluation);
+    row["state"] = "ok";
+  } else {
+    row["error"] = failure("run", run);
+  }
+  std::vector<std::string> lines = report::remarks(
+      package->metadata(), compiled.err, resolve_target(configuration.target, {}, host), host, evaluation);
+  if (!evaluation.is_null() && !truth.classes.empty()) {
+    if (evaluation["best"].is_null()) {
+      lines.emplace_back("no accuracy: the scores are not a row of classes for each sample");
+    } else {
+      row["quality"] = report::compare_classes(truth.classes, evaluation["best"], truth.names);
+    }
+  }
+  row["remarks"] = lines;
+  return row;
+}
+
+/// A line for people, while and after the rows are made.
+void print_row(const Json& row) {
+  std::cout << std::left << std::setw(36) << printable(row["name"].get<std::string>()) << std::right
+            << std::fixed;
+  if (row["state"] != "ok") {
+    std::cout << "  " << coloured("failed", Colour::kRed, Stream::kOut) << "  "
+              << printable(row["error"]["message"].get<std::string>()) << std::endl;
+    return;
+  }
+  std::cout << std::setw(12) << std::setprecision(4) << row["run"]["times"]["median_ms"].get<double>()
+            << " ms" << std::setw(12) << std::setprecision(1) << row["run"]["samples_per_s"].get<double>()
+            << " samples/s";
+  if (row["quality"].is_object()) {
+    std::cout << std::setw(9) << std::setprecision(2) << 100 * row["quality"]["accuracy"].get<double>()
+              << " % right";
+  }
+  std::cout << std::endl;
+}
+
+/// Names come from files and models: what is no UTF-8 becomes U+FFFD.
+std::string document_text(const Json& report, int indent) {
+  return report.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+void write_report(const std::string& path, const Json& report) {
+  const bool is_html = path.ends_with(".html") || path.ends_with(".htm");
+  write_file(path, is_html ? report::to_html(Json::parse(document_text(report, -1)))
+                           : document_text(report, 2) + "\n");
+}
+
+int make_report(const ReportArguments& arguments, const GlobalOptions& globals) {
+  const std::vector<Configuration> configurations = configurations_of(arguments);
+  if (!arguments.output.empty()) check_output("-o", arguments.output);
+  const target::Target host = target::host_target();
+  for (const Configuration& one : configurations) resolve_target(one.target, {}, host);
+  Truth truth;
+  truth.names = read_labels(arguments.classes);
+  if (!arguments.labels.empty()) truth.classes = report::read_truth(arguments.labels, truth.names);
+  MappedFile::open(arguments.inputs);
+  const WorkFolder folder(arguments.packages);
+  Json rows = Json::array();
+  int exit_code = 0;
+  bool has_good = false;
+  {
+    ProgressLine progress;
+    for (size_t i = 0; i < configurations.size(); ++i) {
+      progress.show(printable(configurations[i].name()), static_cast<int64_t>(i),
+                    static_cast<int64_t>(configurations.size()));
+      const std::string file = folder.path() + "/" + std::to_string(i) + ".tar";
+      rows.push_back(try_configuration(arguments, configurations[i], truth, host, file));
+      progress.clear();
+      if (!globals.json) print_row(rows.back());
+      const bool is_good = rows.back()["state"] == "ok";
+      if (!is_good && exit_code == 0) exit_code = rows.back()["error"]["exit_code"].get<int>();
+      has_good = has_good || is_good;
+    }
+  }
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  const Json first_good = [&] {
+    for (const Json& row : rows)
+      if (row["state"] == "ok") return row["run"]["samples"];
+    return Json();
+  }();
+  const Json report = {{"made_at", http::format_timestamp(now.count())},
+                       {"program", driver::compiler_build()},
+                       {"machine", {{"target", host.canonical()}, {"cores", host.facts.num_cores}}},
+                       {"inputs", arguments.inputs},
+                       {"samples", first_good},
+                       {"configurations", rows}};
+  if (!arguments.output.empty()) write_report(arguments.output, report);
+  if (globals.json) std::cout << document_text(report, -1) << std::endl;
+  return has_good ? 0 : exit_code;
+}
+
+}  // namespace
+
+Action report_command(CLI::App& app) {
+  const auto arguments = std::make_shared<ReportArguments>();
+  app.add_option("MODEL", arguments->models, "model files")->required()->expected(1, 1000);
+  app.add_option("--inputs", arguments->inputs, "NPZ with the samples of each input, one behind the other")
+      ->required();
+  app.add_option("--labels", arguments->labels,
+                 "the class of each sample: .npy, .npz with one array, or a text with one a line");
+  app.add_option("--classes", arguments->classes, "text file with the names of the classes, one a line");
+  app.add_option("--scores", arguments->scores, "output with the scores; default: the first");
+  app.add_option("--targets", arguments->targets, "target strings, between semicolons; default: this machine")
+      ->delimiter(';')
+      ->allow_extra_args(false);
+  app.add_option("--opt-levels", arguments->opt_levels, "\"0-4\", \"0,2,3\"; default 3");
+  app.add_option("--layouts", arguments->layouts, "NCHW,NHWC; default: as the model has it");
+  app.add_option("--input-shapes", arguments->input_shapes, "as compile");
+  app.add_option("--tuning-records", arguments->tuning_records, "as compile");
+  app.add_option("--samples", arguments->samples, "the most to look at; default: all of the set")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+  app.add_option("--repeat", arguments->times.repeat, "measurements, as run; default 20")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--number", arguments->times.number, "runs in each, as run")->check(CLI::Range(1, 1000000));
+  app.add_option("--warmup", arguments->times.warmup, "runs before, as run")->check(CLI::Range(0, 1000000));
+  app.add_option("--threads", arguments->threads, "of a run; default: all cores")->check(CLI::Range(0, 1024));
+  app.add_option("--packages", arguments->packages, "folder to keep the packages in: 0.tar, 1.tar, ...");
+  app.add_option("-o,--output", arguments->output, "NAME.html: one page; any other name: JSON");
+  return [arguments](const GlobalOptions& globals) { return make_report(*arguments, globals); };
+}
+
+}  // namespace tensormill::cli

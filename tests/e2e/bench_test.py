@@ -1,0 +1,104 @@
+"""tensormill bench against a server of the program: both protocols, what is counted, what is refused."""
+
+import http.server
+import json
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import mill
+import serving
+
+SMALL = ["--duration", "0.25", "--connections", "4", "--warmup", "1"]
+
+
+class Bench(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.server = serving.Server(cls.folder)
+        cls.addClassCleanup(cls.server.stop)
+        cls.server.upload("digits", (mill.ROOT / "tests/models/digits.onnx").read_bytes())
+        package = cls.server.compile("digits", {"image": [1, 1, 28, 28]}, opt_level=1)
+        answer = cls.server.send_json("PUT", "/v1/deployments/digits", {"package": package, "max_queue": 256})
+        assert answer.status in (200, 201), answer.body
+        cls.url = f"http://127.0.0.1:{cls.server.port}"
+
+    def bench(self, *args, rate="200"):
+        return json.loads(mill.check_program(self, "bench", *args, "--rate", rate, *SMALL, "--json"))
+
+    def test_both_protocols(self):
+        feed = self.folder / "in.npz"
+        np.savez(feed, image=np.zeros((1, 1, 28, 28), np.float32))
+        for args in (["--protocol", "v2"], ["--protocol", "npz"], ["--protocol", "npz", "-i", feed], ["--arrival", "poisson", "--seed", 3]):
+            made = self.bench(f"{self.url}/v1/deployments/digits", *args)
+            row, = made["rates"]
+            self.assertEqual((made["deployment"], row["offered_rate"]), ("digits", 200))
+            self.assertEqual((row["answered"], row["failed"]), (row["requests"], {}))
+            if "poisson" not in args:
+                self.assertEqual(row["requests"], 50)
+            for times in (row["latency_ms"], row["service_ms"]):
+                self.assertEqual(sorted(times), sorted(["mean", "p50", "p90", "p95", "p99", "p99_9", "max"]))
+                self.assertLessEqual(times["p50"], times["p99"])
+                self.assertLessEqual(times["p99"], times["max"])
+            self.assertLessEqual(row["service_ms"]["p50"], row["latency_ms"]["p50"])
+
+    def test_the_server_counts_as_many(self):
+        def answered():
+            stats, = self.server.request("GET", "/v2/models/digits/stats").json()["model_stats"]
+            return stats["inference_count"]
+
+        before = answered()
+        made = self.bench(self.url, rate="100,300")
+        self.assertEqual([row["requests"] for row in made["rates"]], [25, 75])
+        self.assertEqual(answered() - before, 100 + 1)  # and one before the first rate
+        text = mill.check_program(self, "bench", self.url, "--rate", "200", *SMALL)
+        self.assertRegex(text, r"^200 requests/s, even: 50 of 50 answered, ")
+        self.assertIn("p99.9", text)
+
+    def test_what_is_refused(self):
+        for code, words, args in ((2, "http address", ["ftp://x"]), (4, "TLS", ["https://127.0.0.1"]), (2, "/v1/other", [f"{self.url}/v1/other"]),
+                                  (3, "none", [f"{self.url}/v1/deployments/none"]), (2, "deployment's name", [self.url, "--deployment", "a b"]),
+                                  (5, "127.0.0.1:1", ["http://127.0.0.1:1"]), (2, "--rate", [self.url, "--rate", "0"]),
+                                  (3, "20 million", [self.url, "--rate", "1000000", "--duration", "1000"]),
+                                  (3, "[1,1,28,27]", [self.url, "--input-shapes", "image:[1,1,28,27]"])):
+            done = mill.run_program("bench", *args)
+            self.assertEqual(done.returncode, code, f"{args}: {done.stderr}")
+            self.assertIn(words, done.stderr)
+
+    def test_failures_are_counted_by_status(self):
+        class Flaky(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            count = 0
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                Flaky.count += 1
+                self.send_response(200 if Flaky.count <= 1 or Flaky.count % 2 else 503)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        feed = self.folder / "in.npz"
+        np.savez(feed, x=np.zeros(1, np.float32))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            try:
+                made = json.loads(mill.check_program(self, "bench", f"http://127.0.0.1:{server.server_port}/v1/deployments/x", "-i", feed,
+                                                     "--rate", "100", "--duration", "0.2", "--connections", "1", "--warmup", "1", "--json"))
+            finally:
+                server.shutdown()
+                thread.join()
+        self.assertEqual((made["rates"][0]["answered"], made["rates"][0]["failed"]), (10, {"503": 10}))
+
+
+if __name__ == "__main__":
+    unittest.main()
