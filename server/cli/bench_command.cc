@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -152,10 +153,11 @@ void print_times(const char* name, const Json& times) {
 }
 
 void print_rate(const Json& row) {
-  std::cout << coloured(canonical_json(row["offered_rate"]) + " requests/s", Colour::kBold, Stream::kOut)
-            << ", " << row["arrival"].get<std::string>() << ": " << row["answered"] << " of "
-            << row["requests"] << " answered, " << std::fixed << std::setprecision(1)
-            << row["rate"].get<double>() << " a second";
+  std::ostringstream title;
+  title << row["offered_rate"].get<double>() << " requests/s";
+  std::cout << coloured(title.str(), Colour::kBold, Stream::kOut) << ", " << row["arrival"].get<std::string>()
+            << ": " << row["answered"] << " of " << row["requests"] << " answered, " << std::fixed
+            << std::setprecision(1) << row["rate"].get<double>() << " a second";
   for (const auto& [word, count] : row["failed"].items())
     std::cout << ", " << coloured(word + ": " + count.dump(), Colour::kRed, Stream::kOut);
   std::cout << "\n  " << std::left << std::setw(28) << "ms" << std::right;
@@ -164,7 +166,8 @@ void print_rate(const Json& row) {
   print_times("from when it was to be sent", row["latency_ms"]);
   print_times("from when it was sent", row["service_ms"]);
   if (const auto late = row["late"].get<int64_t>(); late > 0) {
-    std::cout << "  " << late << " were sent late: all connections waited for answers\n";
+    std::cout << "  " << late
+              << " were sent late: all connections waited for answers, or this machine was busy\n";
   }
   std::cout << std::flush;
 }

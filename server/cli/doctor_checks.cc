@@ -1,5 +1,6 @@
 #include "server/cli/doctor_checks.h"
 
+#include <dlfcn.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -19,6 +20,7 @@
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/module.h"
 #include "runtime/memory/arena.h"
 #include "server/cli/terminal.h"
 #include "server/jobs/confine.h"
@@ -174,6 +176,25 @@ Finding check_tool(const Tool& tool) {
           std::string("apt-get install ") + tool.package};
 }
 
+/// Libraries that are loaded when a store needs them.
+std::vector<Finding> check_libraries() {
+  std::vector<Finding> found;
+  void* postgresql = ::dlopen("libpq.so.5", RTLD_LAZY | RTLD_LOCAL);
+  const bool has_postgresql = postgresql != nullptr;
+  if (has_postgresql) ::dlclose(postgresql);
+  found.push_back({"programs", "libpq", has_postgresql ? Verdict::kGood : Verdict::kMissing,
+                   std::string(has_postgresql ? "found" : "not found") + "; for catalogs in PostgreSQL",
+                   has_postgresql ? "" : "apt-get install libpq5"});
+  try {
+    load_module("tensormill-s3", "tensormill_make_http_transport");
+    found.push_back({"programs", "module for S3", Verdict::kGood, "found; for blobs in S3", ""});
+  } catch (const Error& error) {
+    found.push_back({"programs", "module for S3", Verdict::kMissing, error.message(),
+                     "install the whole package: the module lies beside the program"});
+  }
+  return found;
+}
+
 }  // namespace
 
 const char* verdict_name(Verdict verdict) {
@@ -263,6 +284,7 @@ std::vector<Finding> check_tools() {
            {"curl", {"curl"}, "the commands in the documents", "curl"}}) {
     found.push_back(check_tool(tool));
   }
+  for (Finding& finding : check_libraries()) found.push_back(std::move(finding));
   constexpr const char* kEnergy = "/sys/class/powercap/intel-rapl:0/energy_uj";
   const bool reads_energy = ::access(kEnergy, R_OK) == 0;
   found.push_back({"programs", "energy counter", reads_energy ? Verdict::kGood : Verdict::kMissing,

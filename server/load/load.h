@@ -40,7 +40,8 @@ struct LoadResult {
   std::vector<double> latency_ms;  ///< of those that went well: from when each was to be sent to its answer
   std::vector<double> service_ms;  ///< of the same: from when it was sent
   std::map<std::string, int64_t> failures;
-  int64_t late = 0;      ///< sent more than a millisecond after its time: all connections were waiting
+  /// Sent more than a millisecond after their time: all connections were waiting, or this machine was busy.
+  int64_t late = 0;
   double elapsed_s = 0;  ///< from the start to the last answer
 };
 
