@@ -21,7 +21,7 @@ Action evaluate_command(CLI::App& app) {
   };
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("PACKAGE.tar", arguments->package, "package file")->required();
-  app.add_option("--inputs", arguments->inputs, "NPZ with the samples of each input")->required();
+  app.add_option("--inputs", arguments->inputs, "NPZ with the examples of each input")->required();
   app.add_option("--scores", arguments->options.scores, "output with the scores");
   app.add_option("--samples", arguments->options.samples, "the most to look at");
   app.add_option("--warmup", arguments->options.times.warmup, "as run");

@@ -347,10 +347,10 @@ int make_report(const ReportArguments& arguments, const GlobalOptions& globals) 
 Action report_command(CLI::App& app) {
   const auto arguments = std::make_shared<ReportArguments>();
   app.add_option("MODEL", arguments->models, "model files")->required()->expected(1, 1000);
-  app.add_option("--inputs", arguments->inputs, "NPZ with the samples of each input, one behind the other")
+  app.add_option("--inputs", arguments->inputs, "NPZ with the examples of each input, one behind the other")
       ->required();
   app.add_option("--labels", arguments->labels,
-                 "the class of each sample: .npy, .npz with one array, or a text with one a line");
+                 "the class of each example: .npy, .npz with one array, or a text with one a line");
   app.add_option("--classes", arguments->classes, "text file with the names of the classes, one a line");
   app.add_option("--scores", arguments->scores, "output with the scores; default: the first");
   app.add_option("--targets", arguments->targets, "target strings, between semicolons; default: this machine")

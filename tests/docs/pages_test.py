@@ -75,6 +75,11 @@ class PagesRun(unittest.TestCase):
     def test_look_inside(self):
         self.assertIn("conv", self.run_page("how-to/look-inside.md"))
 
+    def test_pictures_load_reports(self):
+        said = self.run_page("how-to/pictures-load-reports.md")
+        for words in ("HTTP status 422", " %  class 7\n", "100 requests/s, even: 50 of 50 answered"):
+            self.assertIn(words, said)
+
     def test_every_page_with_commands_is_run(self):
         """Here, each by a test of its name."""
         with_commands = {name_of(path) for path in pages.pages() if pages.shell_blocks(path)} - ELSEWHERE

@@ -40,4 +40,6 @@ def page(program):
                 lines += [f"**{cell(heading)}**\n"]
                 lines += [f"* {code(head)}: {cell(says)}" if says and not repeats(head, says) else f"* {code(head)}"
                           for head, says in rows] + [""]
+        if command.examples:
+            lines += ["**Examples**\n", "```text", *command.examples, "```\n"]
     return "\n".join(lines)
