@@ -103,6 +103,10 @@ async function tryDeployment(page) {
   await page.click('#random button.primary');
   await page.waitForSelector('#random p:has-text("Version 1 answered")');
   await page.waitForSelector('#random td:text-is("logits")');
+  // A picture as the tensor that the model takes: this server reads the archive that the page made.
+  await page.setInputFiles('#vision [name=seen]', picture);
+  await page.click('#vision button.primary');
+  await page.waitForSelector('#vision td:text-is("logits")');
   await page.click('summary:has-text("Run on JSON")');
   await page.click('#json button.primary');
   await page.waitForFunction(() => document.querySelector('#jsonanswer')?.textContent.includes('"logits"'));
