@@ -63,10 +63,12 @@ function drawBox(context: CanvasRenderingContext2D, box: Box): void {
 
 /** Shown boxes have at least the score that the reader wants. */
 function paint(canvas: HTMLCanvasElement, seen: Seen, least: number): void {
-  const scale = Math.min(1, WIDEST / seen.picture.width);
+  // A small picture is shown larger, point by point.
+  const scale = seen.picture.width < 160 ? Math.floor(320 / seen.picture.width) : Math.min(1, WIDEST / seen.picture.width);
   canvas.width = Math.max(1, Math.round(seen.picture.width * scale));
   canvas.height = Math.max(1, Math.round(seen.picture.height * scale));
   const context = canvas.getContext('2d')!;
+  context.imageSmoothingEnabled = scale < 1;
   context.drawImage(seen.picture, 0, 0, canvas.width, canvas.height);
   const boxes = (seen.boxes ?? []).filter((box) => box.score >= least);
   seen.masks.forEach((mask, i) => {
@@ -113,6 +115,6 @@ export function VisionForm({path, input, sent}: {path: string; input: PictureInp
           {title: S.vision.score, numeric: true, cell: (box) => percent(box.score)},
           {title: S.vision.place, cell: (box) => [box.left, box.top, box.right, box.bottom].map(percent).join(', ')},
         ]} />}
-        {!seen.boxes && <Arrays arrays={seen.arrays} />}</div>}
+        {!seen.boxes && <Arrays arrays={seen.arrays} label={S.vision.outputs} />}</div>}
     </Form>);
 }

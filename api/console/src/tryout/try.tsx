@@ -91,12 +91,12 @@ function statistics(values: ArrayLike<number | bigint | boolean | string>): stri
 
 const SHOWN = 12;
 
-export function Arrays({arrays}: {arrays: NpyArray[]}): JSX.Element {
+export function Arrays({arrays, label = S.columns.outputs}: {arrays: NpyArray[]; label?: string}): JSX.Element {
   const first = ({values}: NpyArray) => Array.from({length: Math.min(SHOWN, values.length)}, (_, i) => {
     const value = values[i]!;
     return typeof value === 'number' ? String(Number(value.toPrecision(5))) : String(value);
   }).join(', ') + (values.length > SHOWN ? ', …' : '');
-  return <Table label={S.columns.outputs} rows={arrays} keyOf={(array) => array.name} columns={[
+  return <Table label={label} rows={arrays} keyOf={(array) => array.name} columns={[
     {title: S.columns.name, cell: (array) => array.name},
     {title: S.columns.type, cell: (array) => <code>{array.dtype + shape(array.shape)}</code>},
     {title: S.tryout.rangeTitle, cell: (array) => statistics(array.values)},
