@@ -29,6 +29,10 @@ public:
   /// waits; what that throws ends the child.
   Json measure(
       const Json& request, double timeout_seconds, const std::function<void()>& alive = [] {});
+  /// The limits of this machine with so many threads, as Roof has them (roof.h): {"gflops",
+  /// "memory_gbytes_per_s", "l2_gbytes_per_s"}; null where the child gave no answer.
+  Json measure_roof(
+      int threads, int vector_bits, int64_t l2_bytes, const std::function<void()>& alive = [] {});
   /// Children started so far.
   int children() const { return children_; }
 

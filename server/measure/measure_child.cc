@@ -15,6 +15,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "runtime/parallel/kernel_parallel.h"
+#include "server/measure/roof.h"
 
 namespace tensormill::measure {
 
@@ -169,6 +170,17 @@ Json measure_one(const Json& request, parallel::ThreadPool& pool, std::vector<ch
   return {{"code", code}, {"overrun", trial.overrun()}, {"seconds", std::move(seconds)}};
 }
 
+Json measured_roof(const Json& request) {
+  RoofOptions options;
+  request.at("threads").get_to(options.threads);
+  request.at("vector_bits").get_to(options.vector_bits);
+  request.at("l2_bytes").get_to(options.l2_bytes);
+  const Roof roof = measure_roof(options);
+  return {{"gflops", roof.flops / 1e9},
+          {"memory_gbytes_per_s", roof.memory_bytes / 1e9},
+          {"l2_gbytes_per_s", roof.l2_bytes / 1e9}};
+}
+
 /// The next line of the request pipe; false at its end.
 bool next_line(std::string& pending, std::string& line) {
   for (size_t end = pending.find('\n'); end == std::string::npos; end = pending.find('\n')) {
@@ -192,6 +204,10 @@ std::string child_measure(jobs::ChildChannel& channel, std::span<const std::stri
   std::string pending, line;
   while (next_line(pending, line)) {
     const Json request = parse_json(line);
+    if (request.contains("vector_bits")) {
+      channel.event("measured", measured_roof(request).dump());
+      continue;
+    }
     const int threads = request.at("threads").get<int>();
     if (!pool || pool->cores() != threads) pool = std::make_unique<parallel::ThreadPool>(threads);
     channel.event("measured", measure_one(request, *pool, flush_memory).dump());

@@ -12,6 +12,19 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); 
 
 double gflops(double flops, double seconds) { return flops / seconds / 1e9; }
 
+/// What a kernel reads and writes at least.
+int64_t least_bytes(const tune::Task& task) {
+  const ir::Graph& region = *task.kernel.region;
+  int64_t bytes = 0;
+  for (const std::vector<ir::ValueId>& values : {region.inputs(), region.outputs()}) {
+    for (const ir::ValueId value : values) {
+      const ir::ValueType& type = region.value(value).type;
+      bytes += num_elements(type.shape) * static_cast<int64_t>(dtype_bytes(type.dtype));
+    }
+  }
+  return bytes;
+}
+
 Json task_json(const tune::TaskState& state) {
   Json failures = Json::object();
   for (const auto& [cause, count] : state.failures) {
@@ -28,6 +41,8 @@ Json task_json(const tune::TaskState& state) {
           {"default_ms", number(state.default_seconds * 1e3)},
           {"best_ms", number(state.best_seconds * 1e3)},
           {"gflops", number(gflops(static_cast<double>(state.task.kernel.flops), state.best_seconds))},
+          {"flops", state.task.kernel.flops},
+          {"bytes", least_bytes(state.task)},
           {"failures", std::move(failures)}};
 }
 
@@ -66,6 +81,8 @@ Json reused_task(const tune::Task& task, const target::Target& target,
           {"default_ms", number(default_seconds * 1e3)},
           {"best_ms", number(best * 1e3)},
           {"gflops", number(gflops(static_cast<double>(task.kernel.flops), best))},
+          {"flops", task.kernel.flops},
+          {"bytes", least_bytes(task)},
           {"failures", Json::object()}};
 }
 

@@ -91,7 +91,19 @@ Json TuneSearch::run(const GraphFiles& graph) {
     }
     return true;
   };
-  return parse_json(context_.run_child(spec(graph, read_end.get()), on_event));
+  Json report = parse_json(context_.run_child(spec(graph, read_end.get()), on_event));
+  report["roof"] = measured_roof();
+  return report;
+}
+
+Json TuneSearch::measured_roof() {
+  const int threads = resolved_.at("threads").get<int>();
+  const target::Target target =
+      target::parse_target(resolved_.at("compile").at("target").get<std::string>(), {});
+  const parallel::Lease lease = lease_cores(pool_, threads, context_);
+  const auto quiet = context_.quiet();
+  return host_.measure_roof(threads, target.facts.vector_bits, target.facts.l2_bytes,
+                            [this] { context_.keep_alive(); });
 }
 
 void TuneSearch::on_tasks(const Json& keys) {

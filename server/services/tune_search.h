@@ -29,6 +29,8 @@ private:
   void on_tasks(const Json& keys);
   void on_measure(const Json& request);
   void on_record(Json record);
+  /// What the kernels' rates are to be seen against; null when it could not be measured.
+  Json measured_roof();
   void answer(const Json& line);
   jobs::ChildSpec spec(const GraphFiles& graph, int answers) const;
 

@@ -5,6 +5,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from PIL import Image
+
 import mill
 import serving
 
@@ -27,7 +29,11 @@ class ConsoleTest(unittest.TestCase):
         server = serving.make_server(self, "--keys-file", str(keys))
         models = mill.ROOT / "tests/models"
         self.assertEqual(self.drive("flow.js", f"http://127.0.0.1:{server.port}/", made.stdout.strip(), models / "digits.onnx",
-                                    models / "pictures/7.png", "7"), "the console works\n")
+                                    models / "pictures/7.png", "7", folder.name), "the console works\n")
+        # The documents' pictures of the console are made here.
+        for name in ("console.png", "roofline.png"):
+            with Image.open(Path(folder.name) / name) as taken, Image.open(mill.ROOT / "api/docs/pictures" / name) as shown:
+                self.assertEqual(taken.width, shown.width, f"{name}: copy the one that flow.js makes")
 
     def test_views_with_large_hostile_and_long_answers(self):
         server = serving.make_server(self)

@@ -92,6 +92,11 @@ class Tuning(unittest.TestCase):
         self.assertEqual({task["reused"] for task in result["tasks"]}, {False})
         self.assertEqual(sum(task["trials"] for task in result["tasks"]), 12)
         self.assertGreater(min(task["gflops"] for task in result["tasks"]), 0)
+        self.assertGreater(min(task["flops"] for task in result["tasks"]), 0)
+        # A product of one row reads its weights, at least, and writes what it gives.
+        self.assertGreaterEqual(max(task["bytes"] for task in result["tasks"]), 4 * 32 * 48)
+        self.assertGreater(min(result["roof"].values()), 0)
+        self.assertEqual(set(result["roof"]), {"gflops", "memory_gbytes_per_s", "l2_gbytes_per_s"})
         self.assertGreater(result["before"]["median_ms"], 0)
         self.assertGreater(result["after"]["median_ms"], 0)
         events = self.events(job)

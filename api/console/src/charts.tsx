@@ -13,7 +13,9 @@ export function LineChart({lines, label, width = 640, height = 160, low, level, 
   const all = lines.flatMap((line) => line.points);
   const xs = all.map(([x]) => x), ys = all.map(([, y]) => y).concat(level ? [level.at] : []);
   const [left, right] = [Math.min(...xs), Math.max(...xs)];
-  const bottom = low ?? Math.min(...ys), top = Math.max(...ys);
+  // A level line stands in the middle.
+  const flat = Math.max(...ys) === Math.min(...ys) ? Math.abs(ys[0] ?? 0) * 0.1 : 0;
+  const bottom = low ?? Math.min(...ys) - flat, top = Math.max(...ys) + flat;
   const span = top - bottom || Math.abs(top) || 1;
   const x = (value: number) => PAD.left + (width - PAD.left - PAD.right) * (right === left ? 0.5 : (value - left) / (right - left));
   const y = (value: number) => height - PAD.bottom - (height - PAD.top - PAD.bottom) * ((value - bottom) / span);

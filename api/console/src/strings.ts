@@ -151,6 +151,17 @@ export const S = {
       n + ' requests, one after the other: p50 ' + p50 + ', p95 ' + p95 + ', p99 ' + p99 + '; half of them computed in at most ' + compute,
     code: 'The same from a program', language: 'Language', afterwards: 'After a run you can repeat it here for a histogram, and take it along as curl, Python or JavaScript.',
   },
+  roofline: {
+    title: 'Against what the machine can do', intensity: 'operations a byte', part: 'Of the bound',
+    words: (gflops: string, memory: string, cache: string, name: string, part: number) => 'At most ' + gflops + ' GFLOP/s; ' + memory + ' GB/s from memory, '
+      + cache + ' GB/s from the L2 cache (dashed). Each point is a kernel; ' + name + ' reaches ' + part + ' % of its bound.',
+  },
+  vision: {
+    title: 'See boxes or masks in a picture', hint: 'The picture becomes the model\'s input here. Boxes or masks among the outputs are drawn over it.',
+    scale: 'Values', scales: {unit: '0 to 1', imagenet: '0 to 1, less mean, by deviation of ImageNet', bytes: '0 to 255'}, least: 'Least score', score: 'Score',
+    place: 'Left, top, right, bottom', found: 'Boxes', boxes: (n: number) => n + (n === 1 ? ' box.' : ' boxes.'), mask: (n: number) => 'A mask of ' + n + ' classes.',
+    neither: 'The outputs are neither boxes nor masks.', outputs: 'Outputs for the picture',
+  },
   store: {
     blobs: 'Blobs', referenced: 'of which needed', uploads: 'Unfinished uploads', quota: 'Quota', noQuota: 'none', free: 'Free on the disk',
     ask: 'What is not needed?', remove: 'Remove it', would: (n: string, size: string) => 'Would remove ' + n + ' blobs, ' + size + '.',

@@ -20,16 +20,18 @@ export interface ModelGraph extends Graph { stage: 'imported' | 'optimized'; tar
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export interface Task {
   task: string; name: string; layer?: string; algorithm?: string; calls: number; trials: number; reused?: boolean;
-  default_ms?: number | null; best_ms?: number | null; gflops?: number | null;
+  default_ms?: number | null; best_ms?: number | null; gflops?: number | null; flops?: number; bytes?: number;
   failures?: Record<string, {count: number; first: string} | number>;
 }
 export interface Progress {
   stage?: string; done?: number; total?: number; best_ms?: number | null; eta_s?: number | null; tasks?: Task[];
 }
 export interface Summary { mean_ms: number; median_ms: number; max_ms: number; min_ms: number; std_ms: number; runs_ms: number[] }
+/** What the machine can do at most: multiply-adds, and bytes of memory and of each core's L2 cache. */
+export interface Roof { gflops: number; memory_gbytes_per_s: number; l2_gbytes_per_s: number }
 export interface JobResult extends Partial<Summary> {
   package?: string; records?: string; times_ms?: Record<string, number>; warnings?: string[]; tuned?: boolean;
-  before?: Summary; after?: Summary; speedup?: number; trials?: number; tasks?: Task[]; threads?: number;
+  before?: Summary; after?: Summary; speedup?: number; trials?: number; tasks?: Task[]; threads?: number; roof?: Roof | null;
   left_out?: {name: string; key: string; calls: number; untuned_ms: number; tuned_ms: number}[];
 }
 export interface ErrorDetail { pointer?: string; node?: string; op?: string; detail?: string; reason?: string }

@@ -62,10 +62,20 @@ async function tuneModel(page) {
   await page.waitForSelector('button.link:text-is("conv_first_relu")');
   await page.click('button.link:text-is("conv_first_relu")');
   await page.waitForSelector('figcaption:has-text("conv_first_relu: default")');
+  await page.waitForSelector('#roofline circle');
+  if (folder) await pictures(page);
+  assert.match(await page.textContent('#roofline figcaption'), /At most [\d.,]+ GFLOP\/s.*reaches \d+ % of its bound/);
   await page.click('summary:text-is("Log")');
   await page.waitForFunction(() => document.querySelector('#log').textContent.includes('child-tune'));
   assert.deepEqual(await violations(page), [], 'a job');
   await page.click('text=Open the package');
+}
+
+/** Those of the documents. */
+async function pictures(page) {
+  await page.evaluate(() => window.scrollTo(0, 0));
+  await page.screenshot({path: path.join(folder, 'console.png'), fullPage: true});
+  await (await page.$('#roofline')).screenshot({path: path.join(folder, 'roofline.png')});
 }
 
 async function lookAtPackage(page) {
@@ -103,6 +113,10 @@ async function tryDeployment(page) {
   await page.click('#random button.primary');
   await page.waitForSelector('#random p:has-text("Version 1 answered")');
   await page.waitForSelector('#random td:text-is("logits")');
+  // A picture as the tensor that the model takes: this server reads the archive that the page made.
+  await page.setInputFiles('#vision [name=seen]', picture);
+  await page.click('#vision button.primary');
+  await page.waitForSelector('#vision td:text-is("logits")');
   await page.click('summary:has-text("Run on JSON")');
   await page.click('#json button.primary');
   await page.waitForFunction(() => document.querySelector('#jsonanswer')?.textContent.includes('"logits"'));

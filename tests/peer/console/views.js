@@ -4,9 +4,12 @@
 'use strict';
 
 const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const {inBrowser, violations, visit} = require('./browser.js');
 const {residual, transformer} = require('./made_graphs.js');
+const {read_npz, write_npz} = require('../npz.js');
 
 const [url, folder] = process.argv.slice(2);
 const EVIL = '<img src=x onerror="window.hurt=1"><script>window.hurt=2</script>"\'`${window.hurt=3}';
@@ -35,6 +38,7 @@ async function answering(page, answers) {
     const key = Object.keys(answers).filter((start) => (decodeURIComponent(pathname) + search).startsWith(start)).sort((a, b) => b.length - a.length)[0];
     if (!key) return route.continue();
     const answer = typeof answers[key] === 'function' ? answers[key](new URL(route.request().url())) : answers[key];
+    if (Buffer.isBuffer(answer)) return route.fulfill({contentType: 'application/x-npz', body: answer});
     return route.fulfill(typeof answer === 'string' ? {contentType: 'text/plain', body: answer} : {json: answer});
   });
 }
@@ -161,6 +165,73 @@ async function hostileNames(page, wrong) {
   assert.match(wrong.pop(), /TrustedHTML/);
 }
 
+/** An answer of arrays. */
+const npzOf = (arrays) => inFolder((file) => {
+  write_npz(file, new Map(Object.entries(arrays)));
+  return fs.readFileSync(file);
+});
+
+/** What a request brought. */
+const arraysOf = (body) => inFolder((file) => {
+  fs.writeFileSync(file, body);
+  return read_npz(file);
+});
+
+function inFolder(work) {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'npz-'));
+  try {
+    return work(path.join(home, 'a.npz'));
+  } finally {
+    fs.rmSync(home, {recursive: true});
+  }
+}
+
+const floats = (dims, values) => ({type: 'float32', dims, data: Float32Array.from(values)});
+const PICTURE = path.join(__dirname, '../../models/pictures/7.png');
+
+/** Boxes with their masks, rows of boxes, and a map of classes, drawn over the picture that was sent. */
+async function seeing(page) {
+  const half = Array.from({length: 64}, (_, i) => (i % 8 < 4 ? 1 : 0));
+  const answers = {
+    separate: npzOf({boxes: floats([2, 4], [0, 0, 4, 8, 2, 2, 6, 6]), scores: floats([2], [0.9, 0.3]), labels: {type: 'int64', dims: [2], data: BigInt64Array.from([5n, 7n])},
+      masks: floats([2, 1, 8, 8], [...half, ...half])}),
+    rows: npzOf({output0: floats([1, 3, 6], [0, 0, 8, 8, 0.95, 1, 1, 1, 5, 5, 0.8, 2, 0, 0, 0, 0, 0, 0])}),
+    classes: npzOf({scores: floats([1, 2, 8, 8], [...half.map((value) => 1 - value), ...half])}),
+    neither: npzOf({logits: floats([1, 10], Array(10).fill(0))}),
+  };
+  let given = 'separate', body = null;
+  await answering(page, {['/v1/packages/' + PACKAGE]: packaged('made'), ['/v1/packages/' + PACKAGE + '/run']: () => answers[given]});
+  page.on('request', (request) => { if (request.url().includes('/run')) body = request.postDataBuffer(); });
+  await page.goto(url + '#packages/' + PACKAGE + '?tab=try');
+  await page.setInputFiles('#vision [name=seen]', PICTURE);
+  const see = async (kind, words) => {
+    given = kind;
+    await page.click('#vision button.primary');
+    await page.waitForSelector('#vision .answer p:has-text("' + words + '")');
+    return page.evaluate(() => ({...document.querySelector('#vision canvas').dataset}));
+  };
+  assert.deepEqual(await see('separate', '2 boxes'), {boxes: '1', masks: '1'});
+  assert.match(await page.textContent('#vision tbody'), /5.*90.*0.*50.*100/s);
+  const tensor = arraysOf(body).get('made');
+  assert.deepEqual([tensor.type, tensor.dims], ['float32', [1, 3, 8, 8]]);
+  assert.ok(Math.max(...tensor.data) > 0.5 && Math.max(...tensor.data) <= 1 && Math.min(...tensor.data) >= 0, 'values of 0 to 1');
+  assert.deepEqual(await violations(page), [], 'boxes');
+  await shot(page, 'boxes');
+  await page.fill('#vision [type=number]', '0.2');
+  await page.waitForFunction(() => document.querySelector('#vision canvas').dataset.boxes === '2');
+  assert.deepEqual(await see('rows', '3 boxes'), {boxes: '2', masks: '0'});
+  assert.deepEqual(await see('classes', 'A mask of 2 classes'), {boxes: '0', masks: '1'});
+  // The left half is tinted, the right one is the picture's own grey.
+  const points = await page.evaluate(() => {
+    const canvas = document.querySelector('#vision canvas'), {width, height} = canvas;
+    const at = (x) => [...canvas.getContext('2d').getImageData(x, height / 2, 1, 1).data];
+    return [at(2), at(width - 3)];
+  });
+  const tinted = ([red, green, blue]) => Math.max(red, green, blue) - Math.min(red, green, blue) > 20;
+  assert.deepEqual(points.map(tinted), [true, false]);
+  assert.deepEqual(await see('neither', 'neither boxes nor masks'), {boxes: '0', masks: '0'});
+}
+
 async function smallAndDark(page) {
   await answering(page, {'/v1/models': {items: [model('a'.repeat(100))], next_cursor: null}, '/v1/models/': model('a'.repeat(100)),
     ['/v1/models/' + MODEL + '/graph']: residual(30)});
@@ -189,7 +260,7 @@ async function keyboardAlone(page) {
 
 async function main() {
   const only = process.env.CONSOLE_TEST_ONLY;
-  for (const test of [largeGraphs, namedBlocks, sideBySide, longLists, hostileNames, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
+  for (const test of [largeGraphs, namedBlocks, sideBySide, longLists, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
   if (only && only !== 'smallAndDark') return;
   await inBrowser(async (page) => {
     await page.goto(url);

@@ -12,6 +12,8 @@ import {Action, Field, Form, Snippet, Table} from '../ui';
 import {type NpyArray, readNpz} from './npz';
 import {PictureForm} from './picture';
 import {curl, type Done, javascript, python} from './snippets';
+import {pictureInput} from './vision';
+import {VisionForm} from './seeing';
 
 /** One request that can be sent again. */
 export interface Sent { done: Done; body: Blob | null }
@@ -31,9 +33,11 @@ export async function sendOnce({done, body}: Sent): Promise<{response: Response;
 
 export function TryTab({path, inputs, deployment}: {path: string; inputs: TensorSpec[]; deployment?: string}): JSX.Element {
   const [sent, setSent] = useState<Sent | null>(null);
+  const seeing = pictureInput(inputs);
   return (
     <>
       {deployment && <PictureForm path={path.replace(/\/infer$/, '/classify?top=5')} sent={setSent} />}
+      {seeing && <VisionForm path={path} input={seeing} sent={setSent} />}
       <TensorForm path={path} inputs={inputs} sent={setSent} />
       {deployment && <JsonForm name={deployment} inputs={inputs} sent={setSent} />}
       {sent ? <><Repeat sent={sent} /><Snippets done={sent.done} /></> : <p class="hint">{S.tryout.afterwards}</p>}
@@ -87,12 +91,12 @@ function statistics(values: ArrayLike<number | bigint | boolean | string>): stri
 
 const SHOWN = 12;
 
-function Arrays({arrays}: {arrays: NpyArray[]}): JSX.Element {
+export function Arrays({arrays, label = S.columns.outputs}: {arrays: NpyArray[]; label?: string}): JSX.Element {
   const first = ({values}: NpyArray) => Array.from({length: Math.min(SHOWN, values.length)}, (_, i) => {
     const value = values[i]!;
     return typeof value === 'number' ? String(Number(value.toPrecision(5))) : String(value);
   }).join(', ') + (values.length > SHOWN ? ', …' : '');
-  return <Table label={S.columns.outputs} rows={arrays} keyOf={(array) => array.name} columns={[
+  return <Table label={label} rows={arrays} keyOf={(array) => array.name} columns={[
     {title: S.columns.name, cell: (array) => array.name},
     {title: S.columns.type, cell: (array) => <code>{array.dtype + shape(array.shape)}</code>},
     {title: S.tryout.rangeTitle, cell: (array) => statistics(array.values)},

@@ -3,12 +3,13 @@ import type {JSX} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
 import {ErrorDetails} from '../app';
 import {LineChart} from '../charts';
-import {ms, seconds} from '../format';
+import {ms, percent, seconds} from '../format';
 import {events, get, send, text} from '../http';
 import {attempt, say} from '../notify';
+import {bound, Roofline} from '../roofline';
 import {href} from '../router';
 import {S} from '../strings';
-import type {Job, JobError, Progress, Task} from '../types';
+import type {Job, JobError, Progress, Roof, Task} from '../types';
 import {Action, Facts, Id, Loading, State, Table, Time} from '../ui';
 import {progressText, spent} from './jobs';
 
@@ -94,7 +95,8 @@ export function JobView({id}: {id: string}): JSX.Element {
       {job.error && <Failed error={job.error} />}
       <Outcome job={job} />
       <Curve live={live} />
-      <Tasks tasks={job.result?.tasks ?? [...live.tasks.values()]} trials={live.trials} />
+      {job.result?.roof && <Roofline roof={job.result.roof} tasks={job.result.tasks ?? []} />}
+      <Tasks tasks={job.result?.tasks ?? [...live.tasks.values()]} trials={live.trials} roof={job.result?.roof ?? null} />
       <Log id={id} />
     </>);
 }
@@ -145,7 +147,12 @@ function failures(task: Task): string {
   return Object.entries(task.failures ?? {}).map(([cause, found]) => cause + ' × ' + (typeof found === 'number' ? found : found.count)).join(', ');
 }
 
-function Tasks({tasks, trials}: {tasks: Task[]; trials: Map<string, Trial[]>}): JSX.Element | null {
+/** Of what a kernel of its intensity could do. */
+function ofRoof({flops, bytes, gflops}: Task, roof: Roof): string {
+  return flops && bytes && gflops ? percent(gflops / bound(roof, flops / bytes)) : '—';
+}
+
+function Tasks({tasks, trials, roof}: {tasks: Task[]; trials: Map<string, Trial[]>; roof: Roof | null}): JSX.Element | null {
   const [chosen, setChosen] = useState('');
   if (tasks.length === 0) return null;
   const task = tasks.find((one) => one.task === chosen);
@@ -161,6 +168,7 @@ function Tasks({tasks, trials}: {tasks: Task[]; trials: Map<string, Trial[]>}): 
         {title: S.columns.default, numeric: true, cell: (one) => ms(one.default_ms)},
         {title: S.columns.best, numeric: true, cell: (one) => ms(one.best_ms)},
         {title: S.columns.gflops, numeric: true, cell: (one) => (one.gflops ? one.gflops.toFixed(1) : '—')},
+        ...(roof ? [{title: S.roofline.part, numeric: true, cell: (one: Task) => ofRoof(one, roof)}] : []),
         {title: S.columns.failed, cell: failures},
       ]} />
       {task && <TaskCurve task={task} trials={trials.get(task.task) ?? []} />}
