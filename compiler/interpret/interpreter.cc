@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/frontend/onnx/kept_model.h"
+#include "compiler/frontend/importer/kept_import.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
@@ -50,10 +50,10 @@ ir::Graph prepare(ir::Graph graph) {
   return passes::run_pipeline(std::move(graph), pipeline, ran);
 }
 
-frontend::onnx::KeptFiles kept_files(const std::shared_ptr<const package::Package>& package) {
+frontend::KeptFiles kept_files(const std::shared_ptr<const package::Package>& package) {
   const package::PlanSet& plans = package->plans();
   const std::span<const std::byte> params = package->member(package::kParamsMember);
-  frontend::onnx::KeptFiles kept;
+  frontend::KeptFiles kept;
   for (const package::KeptModel::File& file : plans.model->files) {
     const std::span<const std::byte> bytes =
         params.subspan(static_cast<size_t>(file.params_offset), static_cast<size_t>(file.bytes));
@@ -125,7 +125,7 @@ private:
   /// The fewer values are known, the more runs have the same plan.
   ir::Graph import_run(const std::vector<int64_t>& dims, const package::RunValues& values,
                        package::RunValues& known) const {
-    const frontend::onnx::KeptImport& kept = model();
+    const frontend::KeptImport& kept = model();
     for (;;) {
       try {
         ir::Graph graph = kept.at(dims, known);
@@ -140,7 +140,7 @@ private:
   }
 
   std::shared_ptr<const package::BoundPlan> plan_of_shapes(const std::vector<int64_t>& dims) const {
-    const frontend::onnx::KeptImport& kept = model();
+    const frontend::KeptImport& kept = model();
     try {
       return plan_of(kept.at(dims), dims, false);
     } catch (const Error& error) {
@@ -191,7 +191,7 @@ private:
   }
 
   /// Read when it is first needed: most runs need no interpreter.
-  const frontend::onnx::KeptImport& model() const {
+  const frontend::KeptImport& model() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (model_) return *model_;
     try {
@@ -246,7 +246,7 @@ private:
 
   std::shared_ptr<const package::Package> package_;
   mutable std::mutex mutex_;
-  mutable std::optional<frontend::onnx::KeptImport> model_;
+  mutable std::optional<frontend::KeptImport> model_;
   mutable std::set<std::string> asked_;  ///< inputs whose values imports asked for
   mutable std::mutex run_mutex_;         ///< of the last run's plan
   mutable std::shared_ptr<const package::BoundPlan> run_plan_;

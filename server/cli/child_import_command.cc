@@ -2,7 +2,7 @@
 
 #include "compiler/driver/layers.h"
 #include "compiler/frontend/formats/detect.h"
-#include "compiler/frontend/onnx/shape_variants.h"
+#include "compiler/frontend/importer/importer.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
@@ -19,28 +19,33 @@ namespace tensormill::cli {
 
 namespace {
 
-using frontend::onnx::ModelFacts;
-using frontend::onnx::ModelSource;
+using frontend::Importer;
+using frontend::ModelFacts;
+using frontend::ModelSource;
 
-ModelSource open_source(const Json& request) {
+std::unique_ptr<Importer> open_model(const Json& request) {
   const int fd = jobs::kFirstInheritedFd;
   frontend::check_importable(MappedFile::map(fd, "model")->text());
-  if (request.at("format") == "onnx-archive") {
-    return frontend::onnx::open_archive(fd, ".", request.at("max_bytes").get<int64_t>());
-  }
+  const std::string format = request.at("format").get<std::string>();
+  if (format == "onnx-archive")
+    return frontend::open_archive_importer(fd, ".", request.at("max_bytes").get<int64_t>());
   ModelSource source;
   source.model = MappedFile::map(fd, "model");
   source.digest = Digest::of(source.model->bytes());
-  return source;
+  std::unique_ptr<Importer> model = frontend::make_importer(std::move(source));
+  if (model->format() != format)
+    throw Error(ErrorCode::kInvalidModel,
+                "the bytes are of format \"" + model->format() + "\", not of \"" + format + "\"");
+  return model;
 }
 
-Json values_json(const std::vector<frontend::onnx::SignatureValue>& values) {
+Json values_json(const std::vector<frontend::SignatureValue>& values) {
   return server::specs_to_json(specs_of(values));
 }
 
 bool is_static(const ModelFacts& facts) {
   for (const auto& input : facts.inputs) {
-    if (input.kind != frontend::onnx::ValueKind::kTensor) return false;
+    if (input.kind != frontend::ValueKind::kTensor) return false;
     for (const Dim& dim : input.shape) {
       const int64_t* extent = std::get_if<int64_t>(&dim);
       if (extent == nullptr || *extent < 0) return false;
@@ -50,18 +55,18 @@ bool is_static(const ModelFacts& facts) {
 }
 
 /// Also refuses what compilation would refuse for whatever shapes it is asked for.
-std::string facts_of(const ModelSource& source) {
-  const ModelFacts facts = frontend::onnx::read_facts(source);
+std::string facts_of(const Importer& model) {
+  const ModelFacts& facts = model.facts();
   // import_model throws with all unsupported nodes before it looks at shapes.
-  if (is_static(facts) || !frontend::onnx::unsupported_nodes(source).empty()) {
+  if (is_static(facts) || !model.unsupported().empty()) {
     try {
-      frontend::onnx::import_model(source, {}, ops::standard_ops());
+      model.import({}, ops::standard_ops());
     } catch (const Error& error) {
       // What a run's values decide about has room in a package, or is interpreted.
       if (error.code() != ErrorCode::kShapeRequired) throw;
     }
   }
-  const Json json = {{"digest", source.digest.text()},
+  const Json json = {{"digest", model.digest().text()},
                      {"producer", facts.producer},
                      {"ir_version", facts.ir_version},
                      {"opsets", facts.opsets},
@@ -73,13 +78,12 @@ std::string facts_of(const ModelSource& source) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-frontend::onnx::ImportOptions import_options(const ModelSource& source, const Json& request) {
-  frontend::onnx::ImportOptions options;
+frontend::ImportOptions import_options(const Importer& model, const Json& request) {
+  frontend::ImportOptions options;
   for (const auto& [name, shape] : request.at("input_shapes").items()) {
     options.input_shapes[name] = dims_from_json(shape);
   }
-  server::bind_input_values(request.at("input_values"), specs_of(frontend::onnx::read_facts(source).inputs),
-                            options);
+  server::bind_input_values(request.at("input_values"), specs_of(model.facts().inputs), options);
   options.outputs = request.at("outputs").get<std::vector<std::string>>();
   return options;
 }
@@ -100,13 +104,13 @@ std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& r
   return {keys.begin(), keys.end()};
 }
 
-std::string write_bundle(const ModelSource& source, const Json& request) {
+std::string write_bundle(const Importer& model, const Json& request) {
   const auto buckets = request.at("shape_buckets").get<ShapeBuckets>();
-  const ir::Variants variants = frontend::onnx::import_for_package(source, import_options(source, request),
-                                                                   buckets, ops::standard_ops());
+  const ir::Variants variants =
+      model.import_for_package(import_options(model, request), buckets, ops::standard_ops());
   const std::string description =
       ir::write_variants(variants, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
-  Json done = {{"digest", source.digest.text()}, {"variants", parse_json(description)}};
+  Json done = {{"digest", model.digest().text()}, {"variants", parse_json(description)}};
   if (request.at("kernels").get<bool>()) done["kernels"] = kernel_keys(variants, request);
   return done.dump();
 }
@@ -120,18 +124,18 @@ Json names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
 }
 
 /// Free dims are bound to 1: the picture of the graph does not depend on them.
-ir::Graph import_for_show(const ModelSource& source) {
-  frontend::onnx::ImportOptions options;
-  for (const auto& input : frontend::onnx::read_facts(source).inputs) {
+ir::Graph import_for_show(const Importer& model) {
+  frontend::ImportOptions options;
+  for (const auto& input : model.facts().inputs) {
     DimShape shape = input.shape;
     for (Dim& dim : shape) {
       const int64_t* extent = std::get_if<int64_t>(&dim);
       if (extent == nullptr || *extent < 0) dim = int64_t{1};
     }
-    const bool is_tensor = input.kind == frontend::onnx::ValueKind::kTensor;
+    const bool is_tensor = input.kind == frontend::ValueKind::kTensor;
     options.input_shapes[is_tensor ? input.name : input.name + "/0"] = shape;
   }
-  ir::Variants variants = frontend::onnx::import_for_package(source, options, {}, ops::standard_ops());
+  ir::Variants variants = model.import_for_package(options, {}, ops::standard_ops());
   return std::move(variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph);
 }
 
@@ -165,8 +169,8 @@ Json graph_json(const ir::Graph& graph) {
           {"values", std::move(values)}};
 }
 
-std::string graph_of(const ModelSource& source, const Json& request) {
-  ir::Graph graph = import_for_show(source);
+std::string graph_of(const Importer& model, const Json& request) {
+  ir::Graph graph = import_for_show(model);
   if (request.at("stage") == "imported") {
     Json json = graph_json(graph);
     json["stage"] = "imported";
@@ -190,12 +194,12 @@ std::string graph_of(const ModelSource& source, const Json& request) {
 std::string child_import(jobs::ChildChannel&, std::span<const std::string> arguments) {
   TM_CHECK(arguments.size() == 1, "child-import needs its request");
   const Json request = parse_json(arguments[0]);
-  const ModelSource source = open_source(request);
+  const std::unique_ptr<Importer> model = open_model(request);
   const std::string mode = request.at("mode").get<std::string>();
-  if (mode == "facts") return facts_of(source);
-  if (mode == "bundle") return write_bundle(source, request);
+  if (mode == "facts") return facts_of(*model);
+  if (mode == "bundle") return write_bundle(*model, request);
   TM_CHECK(mode == "graph", "unknown mode " + mode);
-  return graph_of(source, request);
+  return graph_of(*model, request);
 }
 
 }  // namespace tensormill::cli

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "compiler/driver/compile.h"
-#include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
@@ -24,7 +23,7 @@ namespace {
 
 struct CompileArguments {
   std::string model;
-  std::string format = "onnx";
+  std::string format;
   std::string target;
   std::string mcpu, mattr, mtriple;
   int num_cores = 0;
@@ -177,11 +176,12 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
   const size_t records =
       arguments.tuning_records.empty() ? 0 : use_records(arguments.tuning_records, options);
-  const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
-  options.model_digest = source.digest.text();
-  frontend::onnx::ImportOptions import;
+  const std::unique_ptr<frontend::Importer> model = open_model_file(arguments.model, arguments.format);
+  options.model_digest = model->digest().text();
+  options.model_format = model->format();
+  frontend::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
-  bind_input_values(arguments.input_values, source, import);
+  bind_input_values(arguments.input_values, *model, import);
   if (!arguments.input_values.empty())
     options.recorded_options["input_values"] = parse_json(arguments.input_values).dump();
   import.outputs = split_list(arguments.outputs);
@@ -202,8 +202,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   const ShapeBuckets buckets = parse_shape_buckets(arguments.shape_buckets);
   for (const auto& [name, extents] : buckets)
     options.recorded_options["shape_buckets." + name] = to_string(Shape(extents));
-  const ir::Variants variants =
-      frontend::onnx::import_for_package(source, import, buckets, ops::standard_ops());
+  const ir::Variants variants = model->import_for_package(import, buckets, ops::standard_ops());
   const driver::CompileResult result = driver::compile(variants, options, hooks);
   line.clear();
   tell_refused(arguments, result, records);
@@ -220,7 +219,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
 Action compile_command(CLI::App& app) {
   const auto arguments = std::make_shared<CompileArguments>();
   app.add_option("MODEL", arguments->model, "model file")->required();
-  app.add_option("--model-format", arguments->format, "onnx");
+  app.add_option("--model-format", arguments->format, "onnx, tflite or tmg; found out when absent");
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--target-llvm-mcpu", arguments->mcpu, "as -mcpu in the target string");

@@ -82,15 +82,15 @@ std::map<std::string, DimShape> parse_input_shapes(const std::string& text) {
   return shapes;
 }
 
-std::vector<services::TensorSpec> specs_of(const std::vector<frontend::onnx::SignatureValue>& values) {
-  using frontend::onnx::ValueKind;
+std::vector<services::TensorSpec> specs_of(const std::vector<frontend::SignatureValue>& values) {
+  using frontend::ValueKind;
   const std::map<ValueKind, std::string> kinds = {{ValueKind::kSequence, "sequence"},
                                                   {ValueKind::kOptional, "optional"},
                                                   {ValueKind::kOptionalSequence, "optional sequence"},
                                                   {ValueKind::kMap, "map"},
                                                   {ValueKind::kOther, "other"}};
   std::vector<services::TensorSpec> specs;
-  for (const frontend::onnx::SignatureValue& value : values) {
+  for (const frontend::SignatureValue& value : values) {
     const auto kind = kinds.find(value.kind);
     specs.push_back(
         {value.name, value.dtype, value.shape, kind == kinds.end() ? std::string() : kind->second});
@@ -98,13 +98,13 @@ std::vector<services::TensorSpec> specs_of(const std::vector<frontend::onnx::Sig
   return specs;
 }
 
-void bind_input_values(const std::string& text, const frontend::onnx::ModelSource& source,
-                       frontend::onnx::ImportOptions& options) {
+void bind_input_values(const std::string& text, const frontend::Importer& model,
+                       frontend::ImportOptions& options) {
   if (text.empty()) return;
   const Json json = parse_json(text);
   if (!json.is_object()) throw Error(ErrorCode::kUsage, "input_values is no object: " + text);
   try {
-    server::bind_input_values(json, specs_of(frontend::onnx::read_facts(source).inputs), options);
+    server::bind_input_values(json, specs_of(model.facts().inputs), options);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidArgument) throw;
     throw Error(ErrorCode::kUsage, error.message());
@@ -142,18 +142,21 @@ bool host_runs(const target::Target& target, const target::Target& host) {
   return std::includes(have.begin(), have.end(), need.begin(), need.end());
 }
 
-frontend::onnx::ModelSource open_model_file(const std::string& path, const std::string& format) {
-  if (format != "onnx") {
-    throw Error(ErrorCode::kNotSupported, "model format \"" + format + "\" is not implemented; known: onnx");
-  }
+std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format) {
   return in_context(path, [&] {
     const frontend::FileFormat found = frontend::detect_path(path);
+    const frontend::FormatRow& row = frontend::format_row(found);
     if (found == frontend::FileFormat::kOnnxArchive)
       throw Error(ErrorCode::kNotSupported,
                   "this is an archive of an ONNX model: unpack it, and take the .onnx file in it");
-    if (found != frontend::FileFormat::kUnknown && !frontend::format_row(found).is_importable)
+    if (found != frontend::FileFormat::kUnknown && !row.is_importable)
       throw frontend::not_importable_path(path, found);
-    return frontend::onnx::open_model(path, frontend::onnx::Links::kFollowed);
+    std::unique_ptr<frontend::Importer> model = frontend::open_importer(path, frontend::Links::kFollowed);
+    if (!format.empty() && model->format() != format)
+      throw Error(ErrorCode::kNotSupported, "model format \"" + format +
+                                                "\" was asked for; this is a file of format \"" +
+                                                model->format() + "\"");
+    return model;
   });
 }
 

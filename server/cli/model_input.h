@@ -3,11 +3,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "api/services/common.h"
-#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/importer/importer.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/records/record.h"
 #include "runtime/base/error.h"
@@ -17,11 +18,11 @@ namespace tensormill::cli {
 /// "data:[1,3,224,224] x:[N,3,H,W]" -> shapes by input name. Throws Error(kUsage) with the place.
 std::map<std::string, DimShape> parse_input_shapes(const std::string& text);
 /// A model's inputs or outputs, with their kinds.
-std::vector<services::TensorSpec> specs_of(const std::vector<frontend::onnx::SignatureValue>& values);
+std::vector<services::TensorSpec> specs_of(const std::vector<frontend::SignatureValue>& values);
 /// {"sr":16000,"axes":[0,1]}, as server::bind_input_values; "": nothing. Throws Error(kUsage) naming the
 /// input.
-void bind_input_values(const std::string& text, const frontend::onnx::ModelSource& source,
-                       frontend::onnx::ImportOptions& options);
+void bind_input_values(const std::string& text, const frontend::Importer& model,
+                       frontend::ImportOptions& options);
 /// "A,B" -> {"A","B"}; "" -> {}.
 std::vector<std::string> split_list(const std::string& text);
 /// A target string, JSON text, or the path of a JSON file; `overrides` are further options as in a target
@@ -31,8 +32,9 @@ target::Target resolve_target(const std::string& text, const std::vector<std::st
                               const target::Target& host);
 /// True when this machine can run code for `target`.
 bool host_runs(const target::Target& target, const target::Target& host);
-/// The model at `path`; Error(kUsage) for a format that is unknown here.
-frontend::onnx::ModelSource open_model_file(const std::string& path, const std::string& format);
+/// The model at `path`. `format`: of which it must be, a name of formats.def; "": any that can be imported.
+/// Throws Error(kNotSupported) for another one.
+std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format);
 
 /// Throws Error(kUsage) when no file can be written at `path`: found before the work, not after it.
 void check_output(const std::string& option, const std::string& path);

@@ -6,8 +6,6 @@
 #include <system_error>
 
 #include "compiler/frontend/formats/detect.h"
-#include "compiler/frontend/onnx/import.h"
-#include "compiler/frontend/onnx/symbols.h"
 #include "compiler/ops/ops.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/task.h"
@@ -24,7 +22,7 @@ namespace {
 
 struct ShowArguments {
   std::string path;
-  std::string format = "onnx";
+  std::string format;
   std::string input_shapes;
   std::string input_values;
   bool graph = false;
@@ -112,38 +110,48 @@ int show_tasks(const ir::Graph& graph, bool json) {
   return 0;
 }
 
-/// What a file holds whose format cannot be imported: operators with --ops, all facts else. Nothing where no
-/// reader is there.
+/// What a file holds of whose format there is a reader: operators with --ops, all facts else. Nothing where
+/// there is none, and for ONNX models.
 std::optional<frontend::FileFacts> foreign_facts(const ShowArguments& arguments) {
   if (arguments.graph || arguments.tasks) return std::nullopt;
   const frontend::FileFormat format = frontend::detect_path(arguments.path);
-  if (frontend::format_row(format).is_importable) return std::nullopt;
   return frontend::read_path_facts(arguments.path, format);
 }
 
-int show_foreign(const frontend::FileFacts& facts, const ShowArguments& arguments, bool json) {
+/// `model`: null where the format cannot be imported.
+int show_foreign(const frontend::FileFacts& facts, const frontend::Importer* model,
+                 const ShowArguments& arguments, bool json) {
   if (json) {
-    std::cout << frontend::to_json(facts).dump() << std::endl;
+    Json report = frontend::to_json(facts);
+    if (model != nullptr) report["id"] = model->digest().text();
+    std::cout << report.dump() << std::endl;
   } else if (arguments.ops) {
     for (const auto& [op, count] : facts.ops) std::cout << op << " " << count << "\n";
   } else {
     std::cout << frontend::to_text(facts);
     for (const auto& [op, count] : facts.ops) std::cout << "operator " << op << ": " << count << "\n";
+    if (model == nullptr) return 0;
+    std::cout << "model " << model->digest().text() << "\n";
+    for (const ErrorDetail& detail : model->unsupported())
+      std::cout << "not supported: " << detail.detail << ", first \"" << detail.pointer << "\"\n";
   }
   return 0;
 }
 
 int show_model(const ShowArguments& arguments, bool json) {
   const auto foreign = in_context(arguments.path, [&] { return foreign_facts(arguments); });
-  if (foreign) return show_foreign(*foreign, arguments, json);
-  const frontend::onnx::ModelSource source = open_model_file(arguments.path, arguments.format);
-  const frontend::onnx::ModelFacts facts = frontend::onnx::read_facts(source);
+  const bool is_importable =
+      !foreign || frontend::format_row(frontend::detect_path(arguments.path)).is_importable;
+  const std::unique_ptr<frontend::Importer> model =
+      is_importable ? open_model_file(arguments.path, arguments.format) : nullptr;
+  if (foreign) return show_foreign(*foreign, model.get(), arguments, json);
+  const frontend::ModelFacts& facts = model->facts();
   if (arguments.graph || arguments.tasks) {
-    frontend::onnx::ImportOptions options;
+    frontend::ImportOptions options;
     options.input_shapes = parse_input_shapes(arguments.input_shapes);
-    bind_input_values(arguments.input_values, source, options);
-    if (!arguments.tasks) options = frontend::onnx::with_symbols(facts, std::move(options));
-    const ir::Graph graph = frontend::onnx::import_model(source, options, ops::standard_ops());
+    bind_input_values(arguments.input_values, *model, options);
+    if (!arguments.tasks) options = frontend::with_symbols(facts, std::move(options));
+    const ir::Graph graph = model->import(options, ops::standard_ops());
     if (arguments.tasks) return show_tasks(graph, json);
     std::cout << ir::print(graph);
     if (graph.symbols() != nullptr) {
@@ -153,8 +161,8 @@ int show_model(const ShowArguments& arguments, bool json) {
     return 0;
   }
   if (json) {
-    std::cout << Json{{"id", source.digest.text()},
-                      {"format", arguments.format},
+    std::cout << Json{{"id", model->digest().text()},
+                      {"format", model->format()},
                       {"inputs", signature_json(facts.inputs)},
                       {"outputs", signature_json(facts.outputs)},
                       {"ops", facts.ops},
@@ -168,11 +176,11 @@ int show_model(const ShowArguments& arguments, bool json) {
     for (const auto& [op, count] : facts.ops) std::cout << op << " " << count << "\n";
     return 0;
   }
-  std::cout << "model " << source.digest.text() << "\nproducer " << facts.producer << "\n";
+  std::cout << "model " << model->digest().text() << "\nproducer " << facts.producer << "\n";
   print_signature("input", facts.inputs);
   print_signature("output", facts.outputs);
   std::cout << "parameters " << facts.parameters << " (" << facts.weight_bytes << " bytes)\n";
-  for (const ErrorDetail& detail : frontend::onnx::unsupported_nodes(source)) {
+  for (const ErrorDetail& detail : model->unsupported()) {
     std::cout << "not supported: " << detail.pointer << " (" << detail.detail << ")\n";
   }
   return 0;
@@ -191,7 +199,7 @@ bool is_package(const std::string& path) {
 Action show_command(CLI::App& app) {
   const auto arguments = std::make_shared<ShowArguments>();
   app.add_option("MODEL|PACKAGE.tar", arguments->path, "model or package file")->required();
-  app.add_option("--model-format", arguments->format, "onnx");
+  app.add_option("--model-format", arguments->format, "onnx, tflite or tmg; found out when absent");
   app.add_option("--input-shapes", arguments->input_shapes,
                  "for --graph and --tasks of a model with free dims");
   app.add_option("--input-values", arguments->input_values,

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "compiler/driver/compile.h"
-#include "compiler/frontend/onnx/import.h"
 #include "compiler/ops/ops.h"
 #include "compiler/target/fingerprint.h"
 #include "compiler/tune/session.h"
@@ -30,7 +29,7 @@ namespace {
 
 struct TuneArguments {
   std::string model;
-  std::string format = "onnx";
+  std::string format;
   std::string target = "llvm -mcpu=native";
   std::string input_shapes;
   std::string input_values;
@@ -50,11 +49,11 @@ double now() {
 }
 
 ir::Graph graph_of(const TuneArguments& arguments) {
-  frontend::onnx::ImportOptions import;
+  frontend::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
-  const frontend::onnx::ModelSource source = open_model_file(arguments.model, arguments.format);
-  bind_input_values(arguments.input_values, source, import);
-  return frontend::onnx::import_model(source, import, ops::standard_ops());
+  const std::unique_ptr<frontend::Importer> model = open_model_file(arguments.model, arguments.format);
+  bind_input_values(arguments.input_values, *model, import);
+  return model->import(import, ops::standard_ops());
 }
 
 /// Each task with its default's time, which is measured: all trials go to the defaults.
@@ -319,7 +318,7 @@ Action tune_command(CLI::App& app) {
   app.add_option("MODEL", arguments->model, "model file")->required();
   app.add_option("-o,--output", arguments->output,
                  "records file; one that exists is continued: its trials count");
-  app.add_option("--model-format", arguments->format, "onnx");
+  app.add_option("--model-format", arguments->format, "onnx, tflite or tmg; found out when absent");
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");

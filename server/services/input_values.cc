@@ -58,7 +58,7 @@ Tensor tensor_of(const services::TensorSpec& input, const Json& json) {
 }  // namespace
 
 void bind_input_values(const Json& values, const std::vector<services::TensorSpec>& inputs,
-                       frontend::onnx::ImportOptions& options) {
+                       frontend::ImportOptions& options) {
   for (const auto& [name, value] : values.items()) {
     const auto input = std::find_if(inputs.begin(), inputs.end(),
                                     [&name = name](const auto& candidate) { return candidate.name == name; });

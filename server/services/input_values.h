@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/services/common.h"
-#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/importer/importer.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::server {
@@ -17,6 +17,6 @@ namespace tensormill::server {
 /// optional value that holds nothing, [] -> a sequence without elements. What `options` had before stays.
 /// Throws Error(kInvalidArgument), pointer "/input_values/NAME", naming the input.
 void bind_input_values(const Json& values, const std::vector<services::TensorSpec>& inputs,
-                       frontend::onnx::ImportOptions& options);
+                       frontend::ImportOptions& options);
 
 }  // namespace tensormill::server

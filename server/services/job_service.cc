@@ -70,7 +70,7 @@ Json checked_values(const services::CompileRequest& request, const KnownInputs& 
     const bool is_none = value != checked.end() && (value->is_null() || *value == Json::array());
     if (is_none && !known_inputs.has_kinds) checked.erase(value);
   }
-  frontend::onnx::ImportOptions ignored;
+  frontend::ImportOptions ignored;
   bind_input_values(checked, known_inputs.inputs, ignored);
   return values;
 }

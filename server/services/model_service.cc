@@ -16,7 +16,10 @@ constexpr int kGraphLevel = 3;
 std::string detect_format(std::string_view bytes) {
   const bool zip = bytes.substr(0, 4) == "PK\x03\x04";
   const bool tar = bytes.size() >= 512 && bytes.substr(257, 5) == "ustar";
-  return zip || tar ? "onnx-archive" : "onnx";
+  if (zip || tar) return "onnx-archive";
+  if (bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3") return "tflite";
+  const bool is_graph = bytes.starts_with("tensormill graph file ") || bytes.starts_with("graph \"");
+  return is_graph ? "tmg" : "onnx";
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ services::ImportResult ModelServiceImpl::import_held(const services::ImportOptio
   const std::shared_ptr<const storage::Blob> blob = blobs_.open(writer->commit());
   const std::string format = options.format.empty() ? detect_format(blob->text()) : options.format;
   storage::ModelRow row;
-  if (format == "onnx") {
+  if (format != "onnx-archive") {
     // The id is known before the import, and so is whether there is anything to do.
     check_name(options, blob->digest());
     if (const auto known = catalog_.find_model(blob->digest())) row = *known;

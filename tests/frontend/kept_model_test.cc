@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/frontend/importer/kept_import.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 #include "tests/expect_error.h"
@@ -9,6 +10,9 @@
 
 namespace tensormill::frontend::onnx {
 namespace {
+
+using frontend::KeptFiles;
+using frontend::KeptImport;
 
 /// y = Reshape(x, shape), of any number of rows.
 ModelSource rows_model() {

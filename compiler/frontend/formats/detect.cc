@@ -166,6 +166,8 @@ std::string_view without_blanks(std::string_view bytes) {
 /// Marks that stand at a fixed place.
 FileFormat marked_format(std::string_view bytes) {
   if (bytes.substr(std::min<size_t>(4, bytes.size()), 4) == "TFL3") return FileFormat::kTflite;
+  if (bytes.starts_with("tensormill graph file ") || bytes.starts_with("graph \""))
+    return FileFormat::kGraphFile;
   if (bytes.starts_with(kHdf5Magic))
     return bytes.find("model_config") != std::string_view::npos ? FileFormat::kKerasH5 : FileFormat::kHdf5;
   if (bytes.starts_with("GGUF")) return FileFormat::kGguf;

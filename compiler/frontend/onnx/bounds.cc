@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/truths.h"
 #include "compiler/ir/op_def.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/frontend/onnx/model_proto.h"
@@ -15,11 +16,9 @@
 
 namespace tensormill::frontend::onnx {
 
-/// A form of an operator that is not implemented: collected over all nodes.
-struct UnsupportedForm {
-  std::string attribute;  ///< attribute or operand
-  std::string reason;
-};
+using build::Compose;
+using build::kMaxListed;
+using build::UnsupportedForm;
 
 /// The operand `what` of a node must be known while the graph is built, and depends on these graph inputs.
 struct ValueRequired {
@@ -29,17 +28,14 @@ struct ValueRequired {
 
 struct OpRow;
 
-class NodeContext {
+class NodeContext : public build::OpBuilder {
 public:
   NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label, int64_t opset,
               std::vector<ir::ValueId> inputs, const ModelSource& source,
               const std::set<std::string>& reserved_names, const ImportForm& form, ir::ValueId guard);
 
   const NodeProto& node() const { return node_; }
-  const std::string& label() const { return label_; }  ///< the node's name, or a made one
   int64_t opset() const { return opset_; }
-  ir::Graph& graph() { return graph_; }
-  const ir::Graph& graph() const { return graph_; }
   const Digest& source_digest() const;                ///< of the model
   bool is_sample() const { return form_.is_sample; }  ///< ImportForm::is_sample
   bool takes_meant_alone() const { return form_.takes_meant_alone; }
@@ -67,8 +63,6 @@ public:
   bool has_input(size_t index) const { return optional_input(index) != ir::kAbsent; }
   /// Throws Error(kInvalidModel) when the operand is missing.
   ir::ValueId input(size_t index) const;
-  const ir::ValueType& type(ir::ValueId value) const { return graph_.value(value).type; }
-  int64_t rank(ir::ValueId value) const { return static_cast<int64_t>(type(value).shape.size()); }
   /// Integers of an operand whose value is known while the graph is built; throws ValueRequired otherwise.
   ir::SymShape known_ints(size_t index, const char* what) const;
   const Tensor& known(size_t index, const char* what) const;
@@ -102,43 +96,28 @@ public:
   /// A tensor of no strings.
   Tensor tensor_attr(const char* name) const;
   Tensor any_tensor_attr(const char* name) const;
-  [[noreturn]] void invalid(const std::string& what) const;
-  [[noreturn]] void unsupported(std::string attribute, std::string reason) const;
-  /// `axis` in [0, rank), from one that may be negative.
-  int64_t normalize_axis(int64_t axis, int64_t rank) const;
-
-  /// a * b; the numbers come from the model, so that an overflow is its fault: Error(kInvalidModel).
-  ir::SymInt product(const ir::SymInt& a, const ir::SymInt& b) const;
-
-  /// A node of the graph with this node as its origin; its first output.
-  ir::ValueId add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
-  std::vector<ir::ValueId> add_many(const std::string& op, std::vector<ir::ValueId> inputs,
-                                    ir::Attrs attrs = {});
-  ir::ValueId constant(Tensor tensor);
-  ir::ValueId int64_constant(const std::vector<int64_t>& values);  ///< 1-D
-  ir::ValueId scalar_like(ir::ValueId value, double number);       ///< 0-D constant of value's dtype
-  ir::ValueId reshape(ir::ValueId value, ir::SymShape shape);
-  /// The dims as i64 [n]: a constant, or a node where they are symbolic.
-  ir::ValueId extents(const ir::SymShape& values);
   /// Defines output `index`; a value that stood before this node is passed through an identity, so that each
   /// name of the model is one value.
   void set_output(size_t index, ir::ValueId value);
   const std::vector<ir::ValueId>& outputs() const { return outputs_; }
+  /// Over axes that may be as long as data says.
+  ir::ValueId add_reduction(const std::string& op, ir::ValueId x, const ir::Attrs& attrs) override;
   /// What the row of onnx_ops.def makes of the node for these operands, none of which holds strings.
   std::vector<ir::ValueId> results_of_row(const std::vector<ir::ValueId>& operands);
   /// What the newest row of another operator makes of the node's attributes and these operands.
   std::vector<ir::ValueId> results_as(std::string_view domain, std::string_view op,
                                       const std::vector<ir::ValueId>& operands);
 
+protected:
+  /// Of operands whose extents depend on data, those that meet are made as long.
+  void fit_operands(const std::string& op, std::vector<ir::ValueId>& inputs, const ir::Attrs& attrs) override;
+
 private:
-  std::string temporary_name();
   Room room_at(size_t number) const;
   std::vector<ir::ValueId> results_of(const OpRow* row, const std::vector<ir::ValueId>& operands);
 
-  ir::Graph& graph_;
   DataExtents& extents_;
   const NodeProto& node_;
-  std::string label_;
   int64_t opset_;
   std::vector<ir::ValueId> inputs_;
   const ModelSource& source_;

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/host_steps.h"

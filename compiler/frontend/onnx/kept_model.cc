@@ -88,46 +88,22 @@ ir::KeptModel keep_model(const ModelSource& source, const ImportOptions& options
   return kept;
 }
 
-KeptImport::KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops) : outputs_(kept.outputs), ops_(ops) {
+KeptOptions parse_kept_options(const std::string& text) {
+  KeptOptions kept;
   const auto fail = [](const std::string& what) {
     throw Error(ErrorCode::kInvalidPackage, "mod.json: /model: " + what);
   };
-  if (kept.files.empty()) fail("it has no files");
-  source_.model = kept.files.front().second;
-  source_.external.insert(kept.files.begin() + 1, kept.files.end());
   try {
-    const Json json = parse_json(kept.options);
-    options_ = options_from(json);
-    json.at("stacks_elements").get_to(stacks_elements_);
+    const Json json = parse_json(text);
+    kept.options = options_from(json);
+    json.at("stacks_elements").get_to(kept.stacks_elements);
     const auto digest = Digest::parse(json.at("digest").get<std::string>());
     if (!digest) fail("the digest is none");
-    source_.digest = *digest;
+    kept.digest = *digest;
   } catch (const Json::exception& error) {
     fail(error.what());
   }
-  const ModelFacts facts = read_facts(source_);
-  const size_t own = Signature(facts, options_, {}, 0).free_dims.size();
-  const size_t rooms = kept.free_dims.size() > own ? kept.free_dims.size() - own : 0;
-  signature_.emplace(facts, options_, ShapeBuckets(), rooms);
-  if (signature_->free_dims != kept.free_dims) fail("its free dims are not the package's");
-}
-
-SharedRooms KeptImport::rooms() const {
-  if (signature_->free_dims.size() < signature_->first_room + 2) return {};
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!rooms_) rooms_ = rooms_of(CheckedModel(source_), options_, read_facts(source_), {}, ops_);
-  return *rooms_;
-}
-
-ir::Graph KeptImport::at(const std::vector<int64_t>& dims,
-                         const std::map<std::string, Tensor>& values) const {
-  ImportOptions options = bound(options_, *signature_, rooms(), dims);
-  options.run_values = values;
-  options.form.ports.insert(outputs_.begin(), outputs_.end());
-  ir::Graph graph = import_model(source_, options, ops_);
-  if (!stacks_elements_ || graph.output_names() == outputs_) return graph;
-  options.form.stacks_elements = true;
-  return import_model(source_, options, ops_);
+  return kept;
 }
 
 }  // namespace tensormill::frontend::onnx

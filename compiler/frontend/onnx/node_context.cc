@@ -2,6 +2,7 @@
 
 #include "compiler/frontend/onnx/bounds.h"
 #include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/data_extents.h"
 #include "compiler/frontend/onnx/run_checks.h"
 #include "compiler/frontend/onnx/tensor_data.h"
@@ -106,10 +107,9 @@ NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto
                          int64_t opset, std::vector<ir::ValueId> inputs, const ModelSource& source,
                          const std::set<std::string>& reserved_names, const ImportForm& form,
                          ir::ValueId guard)
-    : graph_(graph),
+    : OpBuilder(graph, label, node.outputs.empty() ? label : node.outputs.front(), reserved_names),
       extents_(extents),
       node_(node),
-      label_(std::move(label)),
       opset_(opset),
       inputs_(std::move(inputs)),
       source_(source),
@@ -139,16 +139,10 @@ std::optional<Room> NodeContext::find_room(ir::ValueId value, int64_t element) c
 
 std::optional<Room> NodeContext::room_of_loop() const {
   if (form_.rooms.empty()) return std::nullopt;
-  return room_at(extents_.rooms().of_loop(label_));
+  return room_at(extents_.rooms().of_loop(label()));
 }
 
 const Digest& NodeContext::source_digest() const { return source_.digest; }
-
-void NodeContext::invalid(const std::string& what) const { throw Error(ErrorCode::kInvalidModel, what); }
-
-void NodeContext::unsupported(std::string attribute, std::string reason) const {
-  throw UnsupportedForm{std::move(attribute), std::move(reason)};
-}
 
 ir::ValueId NodeContext::input(size_t index) const {
   if (!has_input(index)) invalid("operand " + std::to_string(index) + " is missing");
@@ -168,39 +162,39 @@ const Tensor& NodeContext::known_scalar(size_t index, const char* what) const {
 }
 
 const Tensor& NodeContext::known_value(ir::ValueId id, const char* what) const {
-  const ir::Value& value = graph_.value(id);
+  const ir::Value& value = graph().value(id);
   return value.constant && !value.known ? *value.constant : *known_symbolic(id, what);
 }
 
 const ir::KnownValue& NodeContext::known_symbolic(ir::ValueId id, const char* what) const {
-  const ir::Value& value = graph_.value(id);
+  const ir::Value& value = graph().value(id);
   if (value.known) return value.known;
   const auto evaluated = evaluated_.find(id);
   if (evaluated != evaluated_.end()) return evaluated->second;
   if (value.constant) return evaluated_.emplace(id, *value.constant).first->second;
-  const std::vector<ir::ValueId> values = ancestors(graph_, id);
-  std::vector<std::string> inputs = graph_inputs(graph_, values);
+  const std::vector<ir::ValueId> values = ancestors(graph(), id);
+  std::vector<std::string> inputs = graph_inputs(graph(), values);
   if (!inputs.empty()) throw ValueRequired{what, std::move(inputs)};
-  return evaluated_.emplace(id, evaluate_constant(graph_, values)).first->second;
+  return evaluated_.emplace(id, evaluate_constant(graph(), values)).first->second;
 }
 
 bool NodeContext::is_computable(ir::ValueId id) const {
-  const ir::Value& value = graph_.value(id);
+  const ir::Value& value = graph().value(id);
   return value.known || value.constant || !extents_.reads_input(id);
 }
 
 bool NodeContext::is_fixed_axis(ir::ValueId id, size_t axis) const {
-  const std::vector<ir::ValueId>& inputs = graph_.inputs();
+  const std::vector<ir::ValueId>& inputs = graph().inputs();
   if (std::find(inputs.begin(), inputs.end(), id) == inputs.end())
-    return graph_.value(id).constant.has_value();
-  const auto free = form_.free_axes.find(graph_.value(id).name);
+    return graph().value(id).constant.has_value();
+  const auto free = form_.free_axes.find(graph().value(id).name);
   return free == form_.free_axes.end() || free->second.count(axis) == 0;
 }
 
 void NodeContext::require_fixed_shape(size_t index) const {
   if (is_known(index) || !extents_.may_depend(input(index))) return;
   throw ValueRequired{"operand, whose shape depends on data,",
-                      graph_inputs(graph_, ancestors(graph_, input(index)))};
+                      graph_inputs(graph(), ancestors(graph(), input(index)))};
 }
 
 DataShape NodeContext::data_shape_of(size_t index) const {
@@ -216,13 +210,13 @@ std::vector<std::string> NodeContext::deciding_numbers() const {
   for (const ir::ValueId operand : inputs_) {
     if (operand == ir::kAbsent) continue;
     for (const DataExtent& extent : data_shape(operand).extents) {
-      const std::vector<std::string> own = graph_inputs(graph_, ancestors(graph_, extent.count, true));
+      const std::vector<std::string> own = graph_inputs(graph(), ancestors(graph(), extent.count, true));
       names.insert(names.end(), own.begin(), own.end());
     }
   }
   const bool are_numbers = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return std::any_of(graph_.inputs().begin(), graph_.inputs().end(), [&](ir::ValueId id) {
-      const ir::Value& input = graph_.value(id);
+    return std::any_of(graph().inputs().begin(), graph().inputs().end(), [&](ir::ValueId id) {
+      const ir::Value& input = graph().value(id);
       return input.name == name && is_integer(input.type.dtype) &&
              num_elements(input.type.shape) <= kFewNumbers;
     });
@@ -293,66 +287,16 @@ Tensor NodeContext::any_tensor_attr(const char* name) const {
   return read_tensor(*attribute->t, source_);
 }
 
-int64_t NodeContext::normalize_axis(int64_t axis, int64_t rank) const {
-  if (axis < -rank || axis >= rank) {
-    invalid("axis " + std::to_string(axis) + " is outside of [" + std::to_string(-rank) + "," +
-            std::to_string(rank) + ")");
-  }
-  return axis < 0 ? axis + rank : axis;
-}
-
-ir::SymInt NodeContext::product(const ir::SymInt& a, const ir::SymInt& b) const {
-  int64_t result = 0;
-  if (__builtin_mul_overflow(a.hint(), b.hint(), &result))
-    invalid(to_string(a) + " * " + to_string(b) + " is too large");
-  return a * b;
-}
-
-std::string NodeContext::temporary_name() {
-  // Names that the model uses must stay free for their own values.
-  const std::string base = node_.outputs.empty() ? label_ : node_.outputs.front();
-  for (size_t i = graph_.values().size();; ++i) {
-    std::string name = base + "#" + std::to_string(i);
-    if (reserved_.count(name) == 0 && !graph_.find_value(name)) return name;
-  }
-}
-
-std::vector<ir::ValueId> NodeContext::add_many(const std::string& op, std::vector<ir::ValueId> inputs,
-                                               ir::Attrs attrs) {
-  const ir::OpDef& def = graph_.ops().get(op);
+void NodeContext::fit_operands(const std::string& op, std::vector<ir::ValueId>& inputs,
+                               const ir::Attrs& attrs) {
+  const ir::OpDef& def = graph().ops().get(op);
   const bool is_pairwise = def.pattern == ir::Pattern::kElementwise && (def.max_inputs == 2 || op == "where");
   if (is_pairwise) inputs = with_same_counts(*this, std::move(inputs), std::nullopt);
   if (op == "concat") inputs = with_same_counts(*this, std::move(inputs), attrs.int_of("axis"));
-  const std::string name = temporary_name();
-  std::vector<ir::ValueId> outputs =
-      graph_.add_node(op, std::move(inputs), std::move(attrs), {label_}, {name});
-  return outputs;
 }
 
-ir::ValueId NodeContext::add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs) {
-  return add_many(op, std::move(inputs), std::move(attrs)).front();
-}
-
-ir::ValueId NodeContext::constant(Tensor tensor) {
-  return graph_.add_constant(temporary_name(), std::move(tensor));
-}
-
-ir::ValueId NodeContext::int64_constant(const std::vector<int64_t>& values) {
-  return constant(Tensor::from<int64_t>({static_cast<int64_t>(values.size())}, values));
-}
-
-ir::ValueId NodeContext::scalar_like(ir::ValueId value, double number) {
-  Tensor tensor(type(value).dtype, {});
-  tensor.set_element(0, number);
-  return constant(std::move(tensor));
-}
-
-ir::ValueId NodeContext::extents(const ir::SymShape& values) {
-  return values.is_constant() ? int64_constant(values.hints()) : add("extents", {}, {{"values", values}});
-}
-
-ir::ValueId NodeContext::reshape(ir::ValueId value, ir::SymShape shape) {
-  return add("reshape", {value}, {{"shape", std::move(shape)}});
+ir::ValueId NodeContext::add_reduction(const std::string& op, ir::ValueId x, const ir::Attrs& attrs) {
+  return reduced(*this, op, x, attrs);
 }
 
 std::vector<ir::ValueId> NodeContext::results_of_row(const std::vector<ir::ValueId>& operands) {
@@ -372,13 +316,13 @@ std::vector<ir::ValueId> NodeContext::results_of(const OpRow* row, const std::ve
   for (size_t i = 0; i < own.outputs.size(); ++i) {
     if (!own.outputs[i].empty()) own.outputs[i] = temporary_name() + "." + std::to_string(i);
   }
-  NodeContext inner(graph_, extents_, own, label_, opset_, operands, source_, reserved_, form_, guard_);
+  NodeContext inner(graph(), extents_, own, label(), opset_, operands, source_, reserved_, form_, guard_);
   row->convert(inner);
   return inner.outputs();
 }
 
 void NodeContext::set_output(size_t index, ir::ValueId value) {
-  TM_CHECK(index < outputs_.size() || index > 0, "output " + std::to_string(index) + " of " + label_);
+  TM_CHECK(index < outputs_.size() || index > 0, "output " + std::to_string(index) + " of " + label());
   // An output that the model does not name is not wanted.
   if (index >= outputs_.size() || node_.outputs[index].empty()) return;
   bool taken = value < first_own_;
@@ -386,7 +330,7 @@ void NodeContext::set_output(size_t index, ir::ValueId value) {
   // Nothing computes in narrow types; a view of the same shape is another value too.
   if (taken)
     value = is_narrow(type(value).dtype) ? reshape(value, type(value).shape) : add("identity", {value});
-  graph_.rename_value(value, node_.outputs[index]);
+  graph().rename_value(value, node_.outputs[index]);
   outputs_[index] = value;
 }
 

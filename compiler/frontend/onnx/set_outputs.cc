@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/data_extents.h"

@@ -61,7 +61,8 @@ public:
       return import_as_step(source_, at, ops_, message);
     };
     VariantNotes notes;
-    return import_as_variants({source_, options_, signature, {}, buckets_, import_graph(), as_step}, notes);
+    return import_as_variants({source_, facts_, options_, signature, {}, buckets_, import_graph(), as_step},
+                              notes);
   }
 
 private:
@@ -78,7 +79,7 @@ private:
     VariantNotes notes;
     try {
       ir::Variants variants =
-          import_as_variants({source_, options_, signature, rooms, buckets_, import_graph()}, notes);
+          import_as_variants({source_, facts_, options_, signature, rooms, buckets_, import_graph()}, notes);
       lacks_ = notes.lacks_values;
       return variants;
     } catch (const Error&) {
@@ -144,6 +145,17 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
   }
 }
 
+ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
+                             const ShapeBuckets& buckets, const ImportGraph& import_graph) {
+  const Signature signature(facts, options, buckets, 0);
+  VariantNotes notes;
+  try {
+    return import_as_variants({source, facts, options, signature, {}, buckets, import_graph}, notes);
+  } catch (const Error& error) {
+    throw_with_assumed(error, signature);
+  }
+}
+
 ir::Variants import_for_package(const ModelSource& source, const ImportOptions& options,
                                 const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
   const ModelFacts facts = read_facts(source);
@@ -167,7 +179,7 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
   try {
     VariantNotes notes;
     ir::Variants variants =
-        import_as_variants({source, options, signature, {}, of_inputs, import_graph}, notes);
+        import_as_variants({source, facts, options, signature, {}, of_inputs, import_graph}, notes);
     // Nothing of it can be computed before a run.
     variants.probes.clear();
     variants.model = keep_model(source, options, false);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/variant_import.h"
 #include "compiler/ir/variants.h"
 #include "runtime/base/shape_buckets.h"
 
@@ -23,6 +24,11 @@ inline constexpr int64_t kMaxShapeVariants = 64;
 /// named is Error(kShapeRequired), which names them.
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ir::OpRegistry& ops);
+
+/// The same of a model of another format, which `import_graph` imports, and whose import needs no values of a
+/// run.
+ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
+                             const ShapeBuckets& buckets, const ImportGraph& import_graph);
 
 /// As import_variants; but shapes that need values of a run are left to an interpreter, and a model that
 /// needs values of a run before anything can be planned is one node in its graphs (import_as_step), and kept,

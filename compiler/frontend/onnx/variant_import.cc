@@ -102,7 +102,7 @@ public:
         notes_(notes),
         extents_(extents_of(signature_, rooms_, model.buckets)),
         is_room_given_(!signature_.has_room() || name_rooms(model.buckets)),
-        ops_(read_facts(model.source).ops),
+        ops_(model.facts.ops),
         budget_(nodes_of(ops_)) {}
 
   ir::Variants run() {

@@ -23,6 +23,7 @@ using ImportStep = std::function<ir::Graph(const ImportOptions& options, const s
 /// What the graphs are of.
 struct VariantModel {
   const ModelSource& source;
+  const ModelFacts& facts;
   const ImportOptions& options;
   const Signature& signature;
   SharedRooms rooms;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 
 namespace tensormill::frontend::onnx {
 

@@ -1,7 +1,7 @@
 // If: a known branch is chosen; where data decides, both are computed and their elements chosen.
 #include <algorithm>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/structure.h"
 #include "compiler/frontend/onnx/converters/subgraphs.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/subgraphs.h"
 #include "compiler/frontend/onnx/counted.h"

@@ -1,5 +1,5 @@
 // com.microsoft's arithmetic that the standard has no operator for: inverses, integer products, hashes.
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/quantize.h"
 

@@ -1,8 +1,8 @@
 // Loop: few known iterations are unrolled, others are a loop.
 #include <algorithm>
 
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/appends.h"
-#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/loops.h"
 #include "compiler/frontend/onnx/converters/structure.h"
 #include "compiler/frontend/onnx/converters/subgraphs.h"

@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
+#include "compiler/build/conv_pool.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_windows.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
@@ -163,12 +164,7 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
   const Windows windows = read_windows(context, context.type(x).shape, kernel);
   return over_windows(context, x, windows, "zero", [&](ir::ValueId whole) {
     Windows own = windows;
-    std::vector<ir::ValueId> inputs{padded_for(context, whole, own, 0), w};
-    if (bias != ir::kAbsent) inputs.push_back(bias);
-    ir::Attrs attrs{
-        {"strides", own.strides}, {"dilations", own.dilations}, {"pads", own.pads}, {"group", group}};
-    if (exact) attrs.set("exact", int64_t{1});
-    return context.add("conv", std::move(inputs), attrs);
+    return build::conv(context, whole, w, bias, {own, group, exact, context.is_sample()});
   });
 }
 

@@ -1,7 +1,7 @@
 // Transposed convolutions, whose pads may follow from the shape of the result.
 #include <algorithm>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_windows.h"
 #include "compiler/frontend/onnx/converters/windows.h"

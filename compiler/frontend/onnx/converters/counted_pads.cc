@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"

@@ -1,6 +1,6 @@
 #include "compiler/frontend/onnx/converters/counted_windows.h"
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 
 namespace tensormill::frontend::onnx {
 

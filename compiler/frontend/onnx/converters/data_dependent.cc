@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "runtime/base/text.h"

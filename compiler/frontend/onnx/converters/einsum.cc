@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

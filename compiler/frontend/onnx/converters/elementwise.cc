@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/error.h"

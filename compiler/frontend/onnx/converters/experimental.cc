@@ -1,6 +1,6 @@
 // The operators that ONNX 1.0 had as experimental ones and took away later. ONNX Runtime reads them at any
 // opset, since converters from Core ML and Caffe2 went on writing them.
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml.h"
 
 namespace tensormill::frontend::onnx {

@@ -1,7 +1,7 @@
 // AffineGrid, CenterCropPad, TensorScatter and ImageDecoder: results by position, and pictures.
 #include <algorithm>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"

@@ -1,6 +1,6 @@
 // Opset 27's operators with a state: linear attention and the causal convolution before it.
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/roots.h"
 #include "compiler/frontend/onnx/converters/structure.h"

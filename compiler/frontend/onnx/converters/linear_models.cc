@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml.h"
 #include "compiler/frontend/onnx/converters/text.h"
 #include "runtime/base/text.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/carried.h"
-#include "compiler/frontend/onnx/converters/compose.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/subgraphs.h"
 #include "compiler/frontend/onnx/counted.h"

@@ -1,5 +1,5 @@
 // Losses by classes: the standard defines both as functions of simpler operators.
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

@@ -1,7 +1,7 @@
 // CastMap: a map's values as a row.
 #include "compiler/frontend/onnx/converters/map_parts.h"
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/text.h"
 
 namespace tensormill::frontend::onnx {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"

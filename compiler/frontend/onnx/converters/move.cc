@@ -4,7 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
+#include "compiler/build/slices.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
@@ -15,47 +16,6 @@
 namespace tensormill::frontend::onnx {
 
 namespace {
-
-/// Beyond any extent all places are alike.
-constexpr int64_t kMostPlace = int64_t{1} << 39;
-
-/// One axis of ONNX Slice, normalized as the standard says.
-struct AxisSlice {
-  ir::SymInt start = 0;
-  ir::SymInt extent = 0;
-  int64_t step = 1;
-};
-
-/// `at`, counted from the end where it is negative, within [low, high] of an axis.
-ir::SymInt place_within(const ir::SymInt& at, const ir::SymInt& extent, const ir::SymInt& low,
-                        const ir::SymInt& high) {
-  // What is far beyond the axis is beyond it, whatever the sum.
-  const bool is_front = at >= 0;
-  const ir::SymInt wrapped = is_front ? at : max(at, -kMostPlace) + extent;
-  return max(min(wrapped, high), low);
-}
-
-/// `keeps_place`: also of no elements, where it starts.
-AxisSlice normalize_slice(const ir::SymInt& start, const ir::SymInt& end, int64_t step,
-                          const ir::SymInt& extent, bool keeps_place) {
-  AxisSlice slice;
-  slice.step = step;
-  if (step > 0) {
-    slice.start = place_within(start, extent, 0, extent);
-    const ir::SymInt stop = place_within(end, extent, 0, extent);
-    slice.extent = max(floordiv(stop - slice.start - 1, step) + 1, 0);
-  } else {
-    // A start before the first element is the first: here the operator's text is not what numpy does.
-    slice.start = min(place_within(start, extent, 0, extent), extent - 1);
-    // An end below -extent means "past the first element".
-    const ir::SymInt stop = place_within(end, extent, -1, extent - 1);
-    slice.extent = max(floordiv(slice.start - stop - 1, -std::max<int64_t>(step, -INT64_MAX)) + 1, 0);
-  }
-  slice.start = max(slice.start, 0);
-  const bool is_empty = slice.extent.is_constant() && slice.extent.hint() == 0;
-  if (is_empty && !keeps_place) slice = {0, 0, 1};
-  return slice;
-}
 
 void add_slice(NodeContext& context, const ir::SymShape& starts, const ir::SymShape& ends,
                std::vector<int64_t> axes, std::vector<int64_t> steps) {
@@ -72,20 +32,21 @@ void add_slice(NodeContext& context, const ir::SymShape& starts, const ir::SymSh
   ir::SymShape all_starts(shape.size(), 0), extents(shape);
   std::vector<int64_t> all_steps(shape.size(), 1);
   std::vector<int64_t> asked;  // by axis: start, end and step as the model says them
-  for (size_t axis = 0; axis < shape.size(); ++axis) asked.insert(asked.end(), {0, kMostPlace, 1});
+  for (size_t axis = 0; axis < shape.size(); ++axis) asked.insert(asked.end(), {0, build::kMostPlace, 1});
   std::vector<bool> is_sliced(shape.size(), false);
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = static_cast<size_t>(context.normalize_axis(axes[i], rank));
     if (is_sliced[axis]) context.invalid("axis " + std::to_string(axes[i]) + " stands twice");
     is_sliced[axis] = true;
     if (steps[i] == 0) context.invalid("a step is 0");
-    const AxisSlice slice = normalize_slice(starts[i], ends[i], steps[i], shape[axis], context.is_sample());
+    const build::AxisSlice slice =
+        build::slice_within(starts[i], ends[i], steps[i], shape[axis], context.is_sample());
     all_starts[axis] = slice.start;
     extents[axis] = slice.extent;
     all_steps[axis] = slice.step;
     for (const auto& [part, number] :
          {std::pair(0, starts[i].hint()), std::pair(1, ends[i].hint()), std::pair(2, steps[i])})
-      asked[3 * axis + part] = std::clamp(number, -kMostPlace, kMostPlace);
+      asked[3 * axis + part] = std::clamp(number, -build::kMostPlace, build::kMostPlace);
   }
   ir::Attrs attrs{{"starts", all_starts}, {"extents", extents}, {"steps", all_steps}};
   // What other extents make of the places: an axis that ends before one of them moves it.

@@ -1,4 +1,4 @@
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/counted_windows.h"
 #include "compiler/frontend/onnx/counted.h"

@@ -1,5 +1,5 @@
 // ai.onnx.preview.training: one step of an optimizer for any number of tensors.
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

@@ -9,19 +9,6 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-struct Range {
-  double low;
-  double high;
-};
-
-Range range_of(const NodeContext& context, DType dtype) {
-  const DTypeInfo& info = dtype_info(dtype);
-  if (is_float(dtype) || info.bits > 32)
-    context.unsupported("y_zero_point", "type " + std::string(info.name));
-  const double span = static_cast<double>(int64_t{1} << value_bits(dtype));
-  return info.is_signed ? Range{-span / 2, span / 2 - 1} : Range{0, span - 1};
-}
-
 /// A scale or zero point for data of `shape`: one value, one an axis element, or one a block of the axis.
 ir::ValueId aligned(NodeContext& context, ir::ValueId value, const ir::SymShape& shape, int64_t axis) {
   Compose c(context);
@@ -50,11 +37,6 @@ int64_t axis_of(const NodeContext& context, ir::ValueId x) {
 
 }  // namespace
 
-ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide) {
-  const ir::ValueId value = c.cast(x, wide);
-  return zero == ir::kAbsent ? value : c.sub(value, c.cast(zero, wide));
-}
-
 ir::ValueId per_line(Compose& c, ir::ValueId value, bool rows) {
   if (value == ir::kAbsent) return value;
   const ir::SymShape have = c.shape(value);
@@ -70,21 +52,13 @@ ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir
     const ir::Attrs attrs{{"to", to}, {"saturate", context.int_attr("saturate", 1)}};
     return context.add("cast", {c.div(x, scale)}, attrs);
   }
-  const Range range = range_of(context, to);
-  // float32 does not hold all of int16 and int32 beside a fraction.
-  const DType wide = dtype_info(to).bits > 8 ? DType::kFloat64 : c.dtype(x);
-  ir::ValueId value = c.cast(c.unary("round", c.div(x, scale)), wide);
-  if (zero != ir::kAbsent) value = c.add(value, c.cast(zero, wide));
-  // A conversion to a whole type of 8 bits saturates by itself.
-  const bool whole = !is_narrow(to) && dtype_info(to).bits == 8;
-  return c.cast(whole ? value : c.clip(value, range.low, range.high), to);
+  return build::quantize(context, x, scale, zero, to);
 }
 
 ir::ValueId dequantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero) {
   Compose c(context);
   const ir::ValueId zero_point = zero == ir::kAbsent ? zero : c.reshape(zero, {});
-  const ir::ValueId integer = c.cast(centered(c, x, zero_point, DType::kInt32), DType::kFloat32);
-  return c.mul(integer, c.reshape(c.cast(scale, DType::kFloat32), {}));
+  return build::dequantize(context, x, c.reshape(c.cast(scale, DType::kFloat32), {}), zero_point);
 }
 
 namespace {

@@ -1,12 +1,13 @@
 /// Arithmetic of the quantized operators. Thread-safety: pure functions of the context.
 #pragma once
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/quantize.h"
+#include "compiler/frontend/onnx/converter.h"
 
 namespace tensormill::frontend::onnx {
 
-/// x - zero_point in `wide`, which holds the difference; `zero` may be kAbsent.
-ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide);
+using build::centered;
+
 /// Zero points and scales of a matrix operand: of its rows (on the left) or columns (on the right).
 ir::ValueId per_line(Compose& c, ir::ValueId value, bool rows);
 /// saturate(round(x / scale) + zero_point); x and scale in a float type.

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/counted.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "compiler/build/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/resize_run.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
@@ -17,28 +17,6 @@ namespace {
 
 constexpr double kMaxTaps = 4096;
 
-/// The taps' weighted sum along `dim`, or the nearest element.
-ir::ValueId resize_axis(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
-                        const ResizeOptions& options) {
-  const ResizeTaps taps = make_taps(axis, options);
-  if (options.mode == "nearest") return c.gather(x, c.ints(taps.elements, {axis.out}), dim);
-  ir::SymShape along(c.shape(x).size(), 1);
-  along[static_cast<size_t>(dim)] = axis.out;
-  ir::ValueId sum = ir::kAbsent;
-  for (int64_t tap = 0; tap < taps.count; ++tap) {
-    std::vector<int64_t> elements;
-    std::vector<double> weights;
-    for (int64_t i = 0; i < axis.out; ++i) {
-      elements.push_back(taps.elements[static_cast<size_t>(i * taps.count + tap)]);
-      weights.push_back(taps.weights[static_cast<size_t>(i * taps.count + tap)]);
-    }
-    const ir::ValueId part =
-        c.mul(c.gather(x, c.ints(elements, {axis.out}), dim), c.doubles(c.dtype(x), weights, along));
-    sum = sum == ir::kAbsent ? part : c.add(sum, part);
-  }
-  return sum;
-}
-
 /// Where an output position lies outside of the input, along `dim`.
 ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const ResizeAxis& axis,
                          const ResizeOptions& options) {
@@ -48,7 +26,7 @@ ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Re
     shape[dim] = axis.out;
     return c.reshape(outside_nodes(c, axis, options), shape);
   }
-  const ResizeTaps taps = make_taps(axis, options);
+  const build::ResizeTaps taps = make_taps(axis, options);
   ir::SymShape along(rank, 1);
   along[dim] = axis.out;
   Tensor mask(DType::kBool, along);
@@ -102,9 +80,9 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     const auto along = [&] {
       if (axes[d].is_of_run) return &resize_as_run;
       const bool by_nodes = context.is_sample() || axes[d].is_symbolic();
-      if (by_nodes && repeats(axes[d], options)) return &resize_by_repeating;
-      if (by_nodes && is_wide(axes[d], options) && !crop) return &resize_by_product;
-      return by_nodes && has_formula(axes[d], options) ? &resize_by_nodes : &resize_axis;
+      if (by_nodes && repeats(axes[d], options)) return &build::resize_by_repeating;
+      if (by_nodes && is_wide(axes[d], options) && !crop) return &build::resize_by_product;
+      return by_nodes && has_formula(axes[d], options) ? &build::resize_by_nodes : &build::resize_by_table;
     }();
     x = along(c, x, static_cast<int64_t>(d), axes[d], options);
     if (!crop) continue;
@@ -267,7 +245,7 @@ void convert_upsample(NodeContext& context) {
   options.mode = context.string_attr("mode", "nearest");
   if (options.mode == "bilinear") options.mode = "linear";
   options.coordinates = "asymmetric";
-  options.nearest = kNearestByScale;
+  options.nearest = build::kNearestByScale;
   std::vector<size_t> all;
   for (size_t i = 0; i < axes.size(); ++i) all.push_back(i);
   if (context.has_input(1)) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/frontend/onnx/converters/resize_nodes.h"
+#include "compiler/build/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
@@ -219,7 +219,7 @@ V resize_as_run(Compose& c, V x, int64_t dim, const ResizeAxis& axis, const Resi
     return c.filled(c.dtype(x), shape, 0);
   }
   const bool is_listed = has_formula(axis, options);
-  const V resized = (is_listed ? resize_by_nodes : resize_by_product)(c, x, dim, axis, options);
+  const V resized = (is_listed ? build::resize_by_nodes : build::resize_by_product)(c, x, dim, axis, options);
   if (options.mode == "nearest") return resized;
   // What is left as it is may have infinities beside it.
   const V own = c.binary("min", c.iota(axis.out), c.dims({axis.in - 1}, {1}));

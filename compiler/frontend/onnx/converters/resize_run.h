@@ -4,10 +4,13 @@
 
 #include <vector>
 
-#include "compiler/frontend/onnx/converters/compose.h"
-#include "compiler/frontend/onnx/converters/resize_taps.h"
+#include "compiler/build/compose.h"
+#include "compiler/build/resize_taps.h"
 
 namespace tensormill::frontend::onnx {
+
+using build::ResizeAxis;
+using build::ResizeOptions;
 
 /// The axes of operand 0, of which data may decide how long they are, not resized.
 std::vector<ResizeAxis> axes_of(NodeContext& context);

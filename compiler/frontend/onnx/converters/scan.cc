@@ -1,7 +1,7 @@
 // Scan: few known steps are unrolled, others are a loop.
 #include <algorithm>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/loops.h"
 #include "compiler/frontend/onnx/converters/stacks.h"
 #include "compiler/frontend/onnx/converters/structure.h"

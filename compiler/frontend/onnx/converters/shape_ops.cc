@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/counted_moves.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
 #include "compiler/frontend/onnx/converters/text.h"

@@ -1,5 +1,5 @@
 // DepthToSpace and SpaceToDepth: blocks of space as channels.
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

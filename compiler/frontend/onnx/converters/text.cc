@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/run_axes.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml.h"
 
 namespace tensormill::frontend::onnx {

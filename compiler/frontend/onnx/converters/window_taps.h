@@ -2,7 +2,7 @@
 /// free and a table of them has no formula. Thread-safety: as the context.
 #pragma once
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 
 namespace tensormill::frontend::onnx {
 

@@ -1,9 +1,8 @@
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 
-#include "compiler/frontend/onnx/converters/converters.h"
 #include "runtime/base/text.h"
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::build {
 
 ir::ValueId Compose::matmul(V a, V b, bool transpose_b) {
   return context_.add("matmul", {a, b}, {{"transpose_a", int64_t{0}}, {"transpose_b", int64_t{transpose_b}}});
@@ -30,7 +29,7 @@ ir::ValueId Compose::clip(V x, double low, double high) {
 
 ir::ValueId Compose::reduce(const char* op, V x, std::vector<int64_t> axes, bool keepdims) {
   if (axes.empty()) return x;
-  return reduced(context_, op, x, {{"axes", std::move(axes)}, {"keepdims", int64_t{keepdims}}});
+  return context_.add_reduction(op, x, {{"axes", std::move(axes)}, {"keepdims", int64_t{keepdims}}});
 }
 
 ir::ValueId Compose::reduce_spatial(const char* op, V x) {
@@ -135,4 +134,4 @@ ir::ValueId Compose::doubles(DType dtype, const std::vector<double>& values, ir:
   return context_.constant(std::move(tensor));
 }
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::build

@@ -1,11 +1,12 @@
-/// Resizing along an axis by nodes of one form for every extent: in samples of free dims, and where a run
-/// works out extents, scales or the part that is read. Thread-safety: as the context.
+/// Resizing along an axis: by tables where its extents are known, else by nodes of one form for every extent,
+/// as in samples of free dims, and where a run works out extents, scales or the part that is read.
+/// Thread-safety: as the context.
 #pragma once
 
-#include "compiler/frontend/onnx/converters/compose.h"
-#include "compiler/frontend/onnx/converters/resize_taps.h"
+#include "compiler/build/compose.h"
+#include "compiler/build/resize_taps.h"
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::build {
 
 /// Whether the filter is as wide as the ratio of two extents says.
 bool is_wide(const ResizeAxis& axis, const ResizeOptions& options);
@@ -15,6 +16,10 @@ bool has_formula(const ResizeAxis& axis, const ResizeOptions& options);
 ir::ValueId is_left(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
 /// Which output elements lie outside of the input, bool [out].
 ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options);
+/// x resized along `dim` from one extent to another that are known: the taps' weighted sum, or the nearest
+/// element.
+ir::ValueId resize_by_table(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                            const ResizeOptions& options);
 /// x resized along `dim` as has_formula says.
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                             const ResizeOptions& options);
@@ -28,4 +33,4 @@ ir::ValueId resize_by_repeating(Compose& c, ir::ValueId x, int64_t dim, const Re
 ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                               const ResizeOptions& options);
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::build

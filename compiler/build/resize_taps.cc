@@ -1,9 +1,9 @@
-#include "compiler/frontend/onnx/converters/resize_taps.h"
+#include "compiler/build/resize_taps.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::build {
 
 namespace {
 
@@ -94,4 +94,4 @@ ResizeTaps make_taps(const ResizeAxis& axis, const ResizeOptions& options) {
   return taps;
 }
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::build

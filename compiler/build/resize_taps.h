@@ -8,7 +8,7 @@
 
 #include "compiler/ir/graph.h"
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::build {
 
 struct ResizeOptions {
   std::string mode, coordinates, nearest;
@@ -58,4 +58,4 @@ struct ResizeReach {
 
 ResizeTaps make_taps(const ResizeAxis& axis, const ResizeOptions& options);
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::build

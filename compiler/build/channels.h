@@ -1,12 +1,12 @@
 /// Values whose channels stand last, [N,spatial...,C]. Thread-safety: as the context.
 #pragma once
 
-#include "compiler/frontend/onnx/converters/compose.h"
+#include "compiler/build/compose.h"
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::build {
 
 /// x [N,spatial...,C] as [N,C,spatial...].
-inline ir::ValueId channels_first(NodeContext& context, ir::ValueId x) {
+inline ir::ValueId channels_first(OpBuilder& context, ir::ValueId x) {
   const int64_t rank = context.rank(x);
   if (rank < 3) context.invalid("the input has rank " + std::to_string(rank));
   std::vector<int64_t> perm{0, rank - 1};
@@ -16,7 +16,7 @@ inline ir::ValueId channels_first(NodeContext& context, ir::ValueId x) {
 
 /// What `convert` makes of x with its channels first, with the channels last again.
 template <typename Convert>
-ir::ValueId with_channels_first(NodeContext& context, ir::ValueId x, Convert convert) {
+ir::ValueId with_channels_first(OpBuilder& context, ir::ValueId x, Convert convert) {
   const int64_t rank = context.rank(x);
   std::vector<int64_t> perm{0};
   for (int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
@@ -24,4 +24,4 @@ ir::ValueId with_channels_first(NodeContext& context, ir::ValueId x, Convert con
   return Compose(context).transpose(convert(channels_first(context, x)), perm);
 }
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::build

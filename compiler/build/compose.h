@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/frontend/onnx/converter.h"
+#include "compiler/build/op_builder.h"
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::build {
 
 /// As many numbers as stand in a graph at most: of places along an axis, whose extent a run may work out, or
 /// of a table. More of them would be larger than most models, and slow to import.
@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxListed = int64_t{1} << 24;
 class Compose {
 public:
   using V = ir::ValueId;
-  explicit Compose(NodeContext& context) : context_(context) {}
+  explicit Compose(OpBuilder& context) : context_(context) {}
 
   ir::SymShape shape(V x) const { return context_.type(x).shape; }
   DType dtype(V x) const { return context_.type(x).dtype; }
@@ -72,7 +72,7 @@ public:
   V doubles(DType dtype, const std::vector<double>& values, ir::SymShape shape);
 
 private:
-  NodeContext& context_;
+  OpBuilder& context_;
 };
 
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::build

@@ -1,10 +1,10 @@
-#include "compiler/frontend/onnx/converters/resize_nodes.h"
+#include "compiler/build/resize_nodes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::build {
 
 bool is_wide(const ResizeAxis& axis, const ResizeOptions& options) {
   return options.antialias && (axis.by_size || axis.computed != ir::kAbsent) && options.mode != "nearest";
@@ -205,4 +205,25 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Resi
   return c.transpose(c.matmul(all, c.cast(weights, c.dtype(x)), true), perm);
 }
 
-}  // namespace tensormill::frontend::onnx
+ir::ValueId resize_by_table(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                            const ResizeOptions& options) {
+  const ResizeTaps taps = make_taps(axis, options);
+  if (options.mode == "nearest") return c.gather(x, c.ints(taps.elements, {axis.out}), dim);
+  ir::SymShape along(c.shape(x).size(), 1);
+  along[static_cast<size_t>(dim)] = axis.out;
+  ir::ValueId sum = ir::kAbsent;
+  for (int64_t tap = 0; tap < taps.count; ++tap) {
+    std::vector<int64_t> elements;
+    std::vector<double> weights;
+    for (int64_t i = 0; i < axis.out; ++i) {
+      elements.push_back(taps.elements[static_cast<size_t>(i * taps.count + tap)]);
+      weights.push_back(taps.weights[static_cast<size_t>(i * taps.count + tap)]);
+    }
+    const ir::ValueId part =
+        c.mul(c.gather(x, c.ints(elements, {axis.out}), dim), c.doubles(c.dtype(x), weights, along));
+    sum = sum == ir::kAbsent ? part : c.add(sum, part);
+  }
+  return sum;
+}
+
+}  // namespace tensormill::build

@@ -1,0 +1,75 @@
+#include "compiler/build/op_builder.h"
+
+#include "runtime/base/error.h"
+
+namespace tensormill::build {
+
+void OpBuilder::invalid(const std::string& what) const { throw Error(ErrorCode::kInvalidModel, what); }
+
+void OpBuilder::unsupported(std::string attribute, std::string reason) const {
+  throw UnsupportedForm{std::move(attribute), std::move(reason)};
+}
+
+int64_t OpBuilder::normalize_axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank) {
+    invalid("axis " + std::to_string(axis) + " is outside of [" + std::to_string(-rank) + "," +
+            std::to_string(rank) + ")");
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+ir::SymInt OpBuilder::product(const ir::SymInt& a, const ir::SymInt& b) const {
+  int64_t result = 0;
+  if (__builtin_mul_overflow(a.hint(), b.hint(), &result))
+    invalid(to_string(a) + " * " + to_string(b) + " is too large");
+  return a * b;
+}
+
+std::string OpBuilder::temporary_name() const {
+  // Names that the model uses must stay free for their own values.
+  for (size_t i = graph_.values().size();; ++i) {
+    std::string name = base_ + "#" + std::to_string(i);
+    if (reserved_.count(name) == 0 && !graph_.find_value(name)) return name;
+  }
+}
+
+void OpBuilder::fit_operands(const std::string&, std::vector<ir::ValueId>&, const ir::Attrs&) {}
+
+std::vector<ir::ValueId> OpBuilder::add_many(const std::string& op, std::vector<ir::ValueId> inputs,
+                                             ir::Attrs attrs) {
+  fit_operands(op, inputs, attrs);
+  const std::string name = temporary_name();
+  return graph_.add_node(op, std::move(inputs), std::move(attrs), {label_}, {name});
+}
+
+ir::ValueId OpBuilder::add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs) {
+  return add_many(op, std::move(inputs), std::move(attrs)).front();
+}
+
+ir::ValueId OpBuilder::add_reduction(const std::string& op, ir::ValueId x, const ir::Attrs& attrs) {
+  return add(op, {x}, attrs);
+}
+
+ir::ValueId OpBuilder::constant(Tensor tensor) {
+  return graph_.add_constant(temporary_name(), std::move(tensor));
+}
+
+ir::ValueId OpBuilder::int64_constant(const std::vector<int64_t>& values) {
+  return constant(Tensor::from<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+
+ir::ValueId OpBuilder::scalar_like(ir::ValueId value, double number) {
+  Tensor tensor(type(value).dtype, {});
+  tensor.set_element(0, number);
+  return constant(std::move(tensor));
+}
+
+ir::ValueId OpBuilder::extents(const ir::SymShape& values) {
+  return values.is_constant() ? int64_constant(values.hints()) : add("extents", {}, {{"values", values}});
+}
+
+ir::ValueId OpBuilder::reshape(ir::ValueId value, ir::SymShape shape) {
+  return add("reshape", {value}, {{"shape", std::move(shape)}});
+}
+
+}  // namespace tensormill::build

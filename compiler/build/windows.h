@@ -1,0 +1,35 @@
+/// Windows that move over a map: of convolutions and pools. Thread-safety: pure functions; builders as they
+/// say.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/build/op_builder.h"
+
+namespace tensormill::build {
+
+/// Larger numbers are no geometry; below it products of two stay inside int64.
+inline constexpr int64_t kMaxWindowNumber = int64_t{1} << 30;
+
+struct Windows {
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> pads;  ///< begins, then ends
+  /// Pads that follow from symbolic extents, in place of `pads`, which are 0; empty: none does
+  ir::SymShape symbolic_pads = {};
+  bool same = false;   ///< pads follow from the extents
+  bool upper = false;  ///< then: the odd pad goes to the end
+  /// Where a pooling window is larger than the padded input: how many windows there are along each axis
+  std::optional<ir::SymShape> pooled = std::nullopt;
+};
+
+/// Pads (begins, then ends) with which there are ceil(in / stride) windows; the odd one goes to the end where
+/// `upper` is set, else to the begin.
+ir::SymShape same_pads(const ir::SymShape& spatial, const Windows& windows);
+/// x [N,C,spatial...] with the windows' pads, which become 0, where these are no numbers, or may be others in
+/// a graph that is to be of one form for all extents.
+ir::ValueId padded_for(OpBuilder& builder, ir::ValueId x, Windows& windows, double value, bool is_one_form);
+
+}  // namespace tensormill::build

@@ -1,0 +1,47 @@
+#include "compiler/frontend/importer/import_at.h"
+
+#include "compiler/frontend/onnx/shape_variants.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+/// Free dims bound to 1.
+ImportOptions with_ones(const ModelFacts& facts, ImportOptions options) {
+  for (const SignatureValue& input : facts.inputs) {
+    DimShape& shape = options.input_shapes[input.name];
+    if (shape.size() != input.shape.size()) shape = input.shape;
+    for (Dim& dim : shape) {
+      const auto* extent = std::get_if<int64_t>(&dim);
+      if (extent == nullptr || *extent < 0) dim = int64_t{1};
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
+                              const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+  // What is not there is told before any shape is looked at.
+  if (!importer.unsupported().empty())
+    static_cast<void>(importer.import(with_ones(importer.facts(), options), ops));
+  const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportStop* stop,
+                                         onnx::ImportTally* tally) {
+    try {
+      ir::Graph graph = importer.import(at, ops);
+      if (tally != nullptr) tally->nodes = graph.nodes().size();
+      return graph;
+    } catch (const Error& error) {
+      if (stop != nullptr) {
+        stop->node = 0;
+        stop->is_invalid = error.code() == ErrorCode::kInvalidModel;
+      }
+      throw;
+    }
+  };
+  return onnx::import_variants(importer.source(), importer.facts(), options, buckets, graph_at);
+}
+
+}  // namespace tensormill::frontend

@@ -1,0 +1,12 @@
+/// A model as graphs of its shapes, from imports at one shape each. Thread-safety: pure functions.
+#pragma once
+
+#include "compiler/frontend/importer/importer.h"
+
+namespace tensormill::frontend {
+
+/// Importer::import_for_package of a format whose imports need no values of a run.
+ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
+                              const ShapeBuckets& buckets, const ir::OpRegistry& ops);
+
+}  // namespace tensormill::frontend

@@ -1,0 +1,53 @@
+#include "compiler/frontend/importer/importer.h"
+
+#include "compiler/frontend/graph_file/graph_file.h"
+#include "compiler/frontend/importer/graph_importer.h"
+#include "compiler/frontend/importer/tflite_importer.h"
+#include "compiler/frontend/onnx/shape_variants.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+class OnnxImporter final : public Importer {
+public:
+  explicit OnnxImporter(ModelSource source)
+      : Importer(std::move(source)), facts_(onnx::read_facts(this->source())) {}
+
+  std::string format() const override { return "onnx"; }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<ErrorDetail> unsupported() const override { return onnx::unsupported_nodes(source()); }
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    return onnx::import_model(source(), options, ops);
+  }
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops) const override {
+    return onnx::import_for_package(source(), options, buckets, ops);
+  }
+
+private:
+  const ModelFacts facts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Importer> make_importer(ModelSource source) {
+  if (is_tflite(source.model->text())) return make_tflite_importer(std::move(source));
+  if (graph_file::is_graph_file(source.model->text())) return make_graph_importer(std::move(source));
+  return std::make_unique<OnnxImporter>(std::move(source));
+}
+
+std::unique_ptr<Importer> open_importer(const std::string& path, Links links) {
+  ModelSource source;
+  source.model = MappedFile::open(path);
+  const bool is_onnx = !is_tflite(source.model->text()) && !graph_file::is_graph_file(source.model->text());
+  if (is_onnx) return make_importer(onnx::open_model(path, links));
+  source.digest = Digest::of(source.model->bytes());
+  return make_importer(std::move(source));
+}
+
+std::unique_ptr<Importer> open_archive_importer(int fd, const std::string& folder, int64_t max_bytes) {
+  return make_importer(onnx::open_archive(fd, folder, max_bytes));
+}
+
+}  // namespace tensormill::frontend

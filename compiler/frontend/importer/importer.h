@@ -1,0 +1,59 @@
+/// A model of any format that can be imported: all that the driver, the interpreter, the server and the
+/// command line see of the frontends. Formats are told apart by content. Thread-safety: const functions may
+/// be called at once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/symbols.h"
+#include "compiler/ir/variants.h"
+#include "runtime/base/shape_buckets.h"
+
+namespace tensormill::frontend {
+
+using onnx::ImportOptions;
+using onnx::Links;
+using onnx::ModelFacts;
+using onnx::ModelSource;
+using onnx::SignatureValue;
+using onnx::ValueKind;
+using onnx::with_symbols;
+
+class Importer {
+public:
+  virtual ~Importer() = default;
+  /// A row of formats.def: "onnx", "tflite", "tmg".
+  virtual std::string format() const = 0;
+  /// The model's files and their digest.
+  const ModelSource& source() const { return source_; }
+  const Digest& digest() const { return source_.digest; }
+  /// What can be said without importing.
+  virtual const ModelFacts& facts() const = 0;
+  /// The operators that cannot be imported, all of them; empty when none.
+  virtual std::vector<ErrorDetail> unsupported() const = 0;
+  /// The graph for the options' shapes. Throws kInvalidModel; kOperatorNotImplemented with all of them;
+  /// kShapeRequired where a free dim is bound by nothing.
+  virtual ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const = 0;
+  /// Graphs for each combination of the buckets, and samples of the dims that stay free.
+  virtual ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                          const ir::OpRegistry& ops) const = 0;
+
+protected:
+  explicit Importer(ModelSource source) : source_(std::move(source)) {}
+
+private:
+  ModelSource source_;
+};
+
+/// The importer of files by the content of the model itself: what is neither a TFLite file nor a graph file
+/// is an ONNX model. Throws Error(kInvalidModel) for one that is broken.
+std::unique_ptr<Importer> make_importer(ModelSource source);
+/// A model's file and what it names beside it. Throws kInvalidModel, kNotFound.
+std::unique_ptr<Importer> open_importer(const std::string& path, Links links);
+/// A tar or zip of an ONNX model and the files that it names, as onnx::open_archive.
+std::unique_ptr<Importer> open_archive_importer(int fd, const std::string& folder, int64_t max_bytes);
+
+}  // namespace tensormill::frontend

@@ -1,0 +1,50 @@
+#include "compiler/frontend/importer/kept_import.h"
+
+#include "compiler/frontend/onnx/kept_model.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw Error(ErrorCode::kInvalidPackage, "mod.json: /model: " + what);
+}
+
+}  // namespace
+
+KeptImport::KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops) : outputs_(kept.outputs), ops_(ops) {
+  if (kept.files.empty()) fail("it has no files");
+  onnx::KeptOptions parsed = onnx::parse_kept_options(kept.options);
+  ModelSource source;
+  source.model = kept.files.front().second;
+  source.external.insert(kept.files.begin() + 1, kept.files.end());
+  source.digest = parsed.digest;
+  options_ = std::move(parsed.options);
+  stacks_elements_ = parsed.stacks_elements;
+  importer_ = make_importer(std::move(source));
+  const size_t own = onnx::Signature(importer_->facts(), options_, {}, 0).free_dims.size();
+  const size_t rooms = kept.free_dims.size() > own ? kept.free_dims.size() - own : 0;
+  signature_.emplace(importer_->facts(), options_, ShapeBuckets(), rooms);
+  if (signature_->free_dims != kept.free_dims) fail("its free dims are not the package's");
+}
+
+onnx::SharedRooms KeptImport::rooms() const {
+  if (signature_->free_dims.size() < signature_->first_room + 2) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!rooms_) rooms_ = onnx::rooms_of(onnx::CheckedModel(source()), options_, importer_->facts(), {}, ops_);
+  return *rooms_;
+}
+
+ir::Graph KeptImport::at(const std::vector<int64_t>& dims,
+                         const std::map<std::string, Tensor>& values) const {
+  ImportOptions options = onnx::bound(options_, *signature_, rooms(), dims);
+  options.run_values = values;
+  options.form.ports.insert(outputs_.begin(), outputs_.end());
+  ir::Graph graph = importer_->import(options, ops_);
+  if (!stacks_elements_ || graph.output_names() == outputs_) return graph;
+  options.form.stacks_elements = true;
+  return importer_->import(options, ops_);
+}
+
+}  // namespace tensormill::frontend

@@ -1,0 +1,104 @@
+#include "compiler/frontend/importer/tflite_importer.h"
+
+#include "compiler/frontend/importer/bind_inputs.h"
+#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/tflite/facts.h"
+#include "compiler/frontend/tflite/import.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+std::vector<SignatureValue> signature_of(const tflite::Model& model, const tflite::EntryPoint& entry,
+                                         const std::vector<tflite::Port>& ports) {
+  std::vector<SignatureValue> values;
+  for (const tflite::Port& port : ports) {
+    const tflite::Tensor& tensor = model.subgraphs[entry.subgraph].tensors[static_cast<size_t>(port.tensor)];
+    const std::optional<DType> dtype = tflite::dtype_of(tensor.type);
+    SignatureValue value;
+    value.name = port.name;
+    value.kind = dtype ? ValueKind::kTensor : ValueKind::kOther;
+    value.dtype = dtype.value_or(DType::kUInt8);
+    for (const int32_t extent : tensor.signature)
+      value.shape.push_back(extent < 0 ? Dim(std::string()) : Dim(int64_t{extent}));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+ModelFacts facts_of(const tflite::Model& model, const tflite::EntryPoint& entry, std::string_view bytes) {
+  const FileFacts file = tflite::read_facts(bytes);
+  ModelFacts facts;
+  facts.producer = "TFLite " + file.version;
+  facts.inputs = signature_of(model, entry, entry.inputs);
+  facts.outputs = signature_of(model, entry, entry.outputs);
+  facts.ops = file.ops;
+  facts.parameters = file.parameters;
+  facts.weight_bytes = file.weight_bytes;
+  return facts;
+}
+
+class TfliteImporter final : public Importer {
+public:
+  explicit TfliteImporter(ModelSource source)
+      : Importer(std::move(source)),
+        loaded_(this->source().model),
+        entry_(tflite::entry_point(loaded_.model(), "")),
+        facts_(facts_of(loaded_.model(), entry_, this->source().model->text())) {}
+
+  std::string format() const override { return "tflite"; }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<ErrorDetail> unsupported() const override {
+    return tflite::unsupported_operators(loaded_.model(), entry_);
+  }
+
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    tflite::ImportRequest request;
+    request.entry = entry_;
+    BoundInputs bound = bind_inputs(facts_, options);
+    request.input_shapes = std::move(bound.shapes);
+    request.symbols = std::move(bound.symbols);
+    request.fixed_inputs = {options.input_values.begin(), options.input_values.end()};
+    request.run_inputs = {options.run_values.begin(), options.run_values.end()};
+    request.outputs = options.outputs;
+    // What follows from the extent of a batch alone has the same form for each.
+    for (const auto& [input, axes] : options.form.free_axes) {
+      for (const size_t axis : axes) request.is_one_form = request.is_one_form || axis > 0;
+    }
+    request.is_one_form = request.is_one_form && options.form.is_sample;
+    try {
+      return tflite::import_graph(loaded_, request, ops);
+    } catch (Error& error) {
+      if (error.code() == ErrorCode::kOperatorNotImplemented)
+        error.set_extra_json("{\"model\":" + onnx::facts_json(facts_) + "}");
+      throw;
+    }
+  }
+
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops) const override {
+    return import_at_shapes(*this, options, buckets, ops);
+  }
+
+private:
+  const tflite::LoadedModel loaded_;
+  const tflite::EntryPoint entry_;
+  const ModelFacts facts_;
+};
+
+}  // namespace
+
+bool is_tflite(std::string_view bytes) { return bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3"; }
+
+std::unique_ptr<Importer> make_tflite_importer(ModelSource source) {
+  try {
+    return std::make_unique<TfliteImporter>(std::move(source));
+  } catch (Error& error) {
+    error.add_context("TFLite model");
+    throw;
+  }
+}
+
+}  // namespace tensormill::frontend

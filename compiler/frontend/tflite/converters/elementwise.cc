@@ -1,0 +1,181 @@
+// Operators on each element alone.
+#include <array>
+
+#include "compiler/frontend/tflite/node_context.h"
+
+namespace tensormill::frontend::tflite {
+
+namespace {
+
+struct Name {
+  std::string_view tflite;
+  const char* graph;
+};
+
+template <size_t kCount>
+const char* graph_name(const NodeContext& node, const std::array<Name, kCount>& names) {
+  for (const Name& name : names) {
+    if (name.tflite == node.op()) return name.graph;
+  }
+  node.invalid("it has a converter of other operators");
+}
+
+Activation binary_activation(const NodeContext& node) {
+  const std::string_view op = node.op();
+  if (op == "ADD") return node.options<AddOptions>().fused_activation_function;
+  if (op == "SUB") return node.options<SubOptions>().fused_activation_function;
+  if (op == "MUL") return node.options<MulOptions>().fused_activation_function;
+  if (op == "DIV") return node.options<DivOptions>().fused_activation_function;
+  return Activation::kNone;
+}
+
+}  // namespace
+
+void convert_binary(NodeContext& node) {
+  static constexpr std::array<Name, 7> kNames = {{{"ADD", "add"},
+                                                  {"SUB", "sub"},
+                                                  {"MUL", "mul"},
+                                                  {"DIV", "div"},
+                                                  {"MAXIMUM", "max"},
+                                                  {"MINIMUM", "min"},
+                                                  {"POW", "pow"}}};
+  const V result = node.elementwise(graph_name(node, kNames), {node.real(0), node.real(1)});
+  node.set_real(0, result, binary_activation(node));
+}
+
+void convert_add_n(NodeContext& node) {
+  V sum = node.real(0);
+  for (size_t i = 1; i < node.num_inputs(); ++i) sum = node.elementwise("add", {sum, node.real(i)});
+  node.set_real(0, sum);
+}
+
+void convert_comparison(NodeContext& node) {
+  static constexpr std::array<Name, 6> kNames = {{{"LESS", "less"},
+                                                  {"LESS_EQUAL", "less_equal"},
+                                                  {"GREATER", "greater"},
+                                                  {"GREATER_EQUAL", "greater_equal"},
+                                                  {"EQUAL", "equal"},
+                                                  {"NOT_EQUAL", "equal"}}};
+  V result = node.elementwise(graph_name(node, kNames), {node.real(0), node.real(1)});
+  if (node.op() == "NOT_EQUAL") result = node.elementwise("not", {result});
+  node.set_stored(0, result);
+}
+
+void convert_logical(NodeContext& node) {
+  const char* op = node.op() == "LOGICAL_AND" ? "and" : "or";
+  node.set_stored(0, node.elementwise(op, {node.stored(0), node.stored(1)}));
+}
+
+void convert_logical_not(NodeContext& node) { node.set_stored(0, node.elementwise("not", {node.stored(0)})); }
+
+void convert_squared_difference(NodeContext& node) {
+  const V difference = node.elementwise("sub", {node.real(0), node.real(1)});
+  node.set_real(0, node.elementwise("mul", {difference, difference}));
+}
+
+namespace {
+
+/// The rest of x / y, of the divisor's sign.
+V floor_mod(NodeContext& node, V x, V y) {
+  if (!is_float(node.type(x).dtype)) return node.elementwise("mod", {x, y}, {{"fmod", int64_t{0}}});
+  const V rest = node.elementwise("mod", {x, y}, {{"fmod", int64_t{1}}});
+  const V zero = node.scalar_like(x, 0);
+  const V is_other =
+      node.elementwise("xor", {node.elementwise("less", {rest, zero}), node.elementwise("less", {y, zero})});
+  const V is_moved =
+      node.elementwise("and", {is_other, node.elementwise("not", {node.elementwise("equal", {rest, zero})})});
+  return node.elementwise("where", {is_moved, node.elementwise("add", {rest, y}), rest});
+}
+
+}  // namespace
+
+void convert_floor_mod(NodeContext& node) { node.set_real(0, floor_mod(node, node.real(0), node.real(1))); }
+
+void convert_floor_div(NodeContext& node) {
+  const V x = node.real(0), y = node.real(1);
+  if (is_float(node.type(x).dtype))
+    return node.set_real(0, node.elementwise("floor", {node.elementwise("div", {x, y})}));
+  // Integers divide toward zero; without the rest there is nothing to round.
+  node.set_real(0, node.elementwise("div", {node.elementwise("sub", {x, floor_mod(node, x, y)}), y}));
+}
+
+void convert_unary(NodeContext& node) {
+  static constexpr std::array<Name, 17> kNames = {{{"RELU", "relu"},
+                                                   {"LOGISTIC", "sigmoid"},
+                                                   {"TANH", "tanh"},
+                                                   {"EXP", "exp"},
+                                                   {"LOG", "log"},
+                                                   {"SQRT", "sqrt"},
+                                                   {"RSQRT", "rsqrt"},
+                                                   {"ABS", "abs"},
+                                                   {"NEG", "neg"},
+                                                   {"SIN", "sin"},
+                                                   {"COS", "cos"},
+                                                   {"FLOOR", "floor"},
+                                                   {"CEIL", "ceil"},
+                                                   {"ROUND", "round"},
+                                                   {"ELU", "elu"},
+                                                   {"HARD_SWISH", "hard_swish"},
+                                                   {"SIGN", "sign"}}};
+  node.set_real(0, node.elementwise(graph_name(node, kNames), {node.real(0)}));
+}
+
+void convert_square(NodeContext& node) {
+  const V x = node.real(0);
+  node.set_real(0, node.elementwise("mul", {x, x}));
+}
+
+void convert_clipped(NodeContext& node) {
+  const V x = node.real(0);
+  const double low = node.op() == "RELU_N1_TO_1" ? -1 : 0, high = node.op() == "RELU6" ? 6 : 1;
+  node.set_real(0, node.elementwise("clip", {x, node.scalar_like(x, low), node.scalar_like(x, high)}));
+}
+
+void convert_leaky_relu(NodeContext& node) {
+  const auto alpha = static_cast<double>(node.options<LeakyReluOptions>().alpha);
+  node.set_real(0, node.elementwise("leaky_relu", {node.real(0)}, {{"alpha", alpha}}));
+}
+
+void convert_prelu(NodeContext& node) {
+  node.set_real(0, node.elementwise("prelu", {node.real(0), node.real(1)}));
+}
+
+void convert_gelu(NodeContext& node) {
+  const std::string form = node.options<GeluOptions>().approximate ? "tanh" : "none";
+  node.set_real(0, node.elementwise("gelu", {node.real(0)}, {{"approximate", form}}));
+}
+
+void convert_cast(NodeContext& node) {
+  const DType to = node.output_dtype(0);
+  const V x = node.stored(0);
+  node.set_stored(0, node.type(x).dtype == to ? x : node.elementwise("cast", {x}, {{"to", to}}));
+}
+
+// QUANTIZE of real numbers, or of integers of another scale; DEQUANTIZE also of float16.
+void convert_requantize(NodeContext& node) {
+  const V x = node.real(0);
+  const DType to = is_quantized(node.output_tensor(0)) ? DType::kFloat32 : node.output_dtype(0);
+  node.set_real(0, node.type(x).dtype == to ? x : node.elementwise("cast", {x}, {{"to", to}}));
+}
+
+// A sparse constant is dense as soon as it is read.
+void convert_densify(NodeContext& node) { node.set_stored(0, node.stored(0)); }
+
+// The condition may be a row, one a part of the first axis.
+void convert_select(NodeContext& node) {
+  V condition = node.stored(0);
+  const V x = node.real(1);
+  const size_t rank = node.shape(x).size();
+  if (node.rank(condition) == 1 && rank > 1) {
+    ir::SymShape along(rank, 1);
+    along[0] = node.shape(condition)[0];
+    condition = node.reshape(condition, along);
+  }
+  node.set_real(0, node.elementwise("where", {condition, x, node.real(2)}));
+}
+
+void convert_select_v2(NodeContext& node) {
+  node.set_real(0, node.elementwise("where", {node.stored(0), node.real(1), node.real(2)}));
+}
+
+}  // namespace tensormill::frontend::tflite

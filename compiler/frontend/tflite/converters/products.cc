@@ -1,0 +1,232 @@
+// Convolutions, pools and matrix products.
+#include <algorithm>
+
+#include "compiler/build/conv_pool.h"
+#include "compiler/frontend/tflite/converters/windows.h"
+
+namespace tensormill::frontend::tflite {
+
+build::Windows windows_over(const NodeContext& node, V x, Padding padding, std::vector<int64_t> kernel,
+                            std::vector<int64_t> strides, std::vector<int64_t> dilations) {
+  build::Windows windows{std::move(kernel), std::move(strides), std::move(dilations), {}};
+  const size_t rank = windows.kernel.size();
+  for (const std::vector<int64_t>* numbers : {&windows.kernel, &windows.strides, &windows.dilations}) {
+    for (const int64_t number : *numbers) {
+      if (number < 1 || number > build::kMaxWindowNumber)
+        node.invalid("a window, stride or dilation of " + std::to_string(number));
+    }
+  }
+  windows.pads.assign(2 * rank, 0);
+  if (padding == Padding::kValid) return windows;
+  windows.same = windows.upper = true;
+  const ir::SymShape shape = node.type(x).shape;
+  const ir::SymShape pads = build::same_pads(ir::SymShape(shape.begin() + 2, shape.end()), windows);
+  if (pads.is_constant()) {
+    windows.pads = pads.hints();
+  } else {
+    windows.symbolic_pads = pads;
+  }
+  return windows;
+}
+
+namespace {
+
+void check_rank(const NodeContext& node, V value, int64_t rank, const char* what) {
+  if (node.rank(value) != rank)
+    node.invalid(std::string(what) + " has rank " + std::to_string(node.rank(value)) + ", expected " +
+                 std::to_string(rank));
+}
+
+/// The shape of an operand of weights, which are known or at least of known extents.
+Shape weight_shape(NodeContext& node, size_t index, size_t rank) {
+  const ir::SymShape shape = node.shape(node.stored(index));
+  if (shape.size() != rank || !shape.is_constant())
+    node.invalid("the weights have shape " + to_string(shape) + ", expected rank " + std::to_string(rank));
+  return shape.hints();
+}
+
+int64_t channels_of(const NodeContext& node, V map) {
+  const ir::SymInt channels = node.type(map).shape[1];
+  if (!channels.is_constant()) node.unsupported("operand 0", "its channels are a free dim");
+  return channels.hint();
+}
+
+V bias_of(NodeContext& node, size_t index) {
+  const V bias = node.optional_real(index);
+  return bias == ir::kAbsent ? bias : Compose(node).reshape(bias, {num_elements(node.shape(bias))});
+}
+
+}  // namespace
+
+void convert_conv_2d(NodeContext& node) {
+  const auto options = node.options<Conv2DOptions>();
+  const V x = node.real(0);
+  check_rank(node, x, 4, "the input");
+  const V map = node.first(x);
+  const Shape w = weight_shape(node, 1, 4);
+  const int64_t channels = channels_of(node, map);
+  if (w[3] < 1 || channels % w[3] != 0)
+    node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +
+                 std::to_string(w[3]));
+  build::ConvSpec spec;
+  spec.windows = windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
+                              {options.dilation_h_factor, options.dilation_w_factor});
+  spec.groups = channels / w[3];
+  spec.is_one_form = node.is_one_form();
+  const V weights = node.weights(1, {0, 3, 1, 2}, {w[0], w[3], w[1], w[2]});
+  const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
+  node.set_real(0, node.last(y), options.fused_activation_function);
+}
+
+// Filters [1,H,W,channels * multiplier]: each channel has as many as the shapes say.
+void convert_depthwise_conv_2d(NodeContext& node) {
+  const auto options = node.options<DepthwiseConv2DOptions>();
+  const V x = node.real(0);
+  check_rank(node, x, 4, "the input");
+  const V map = node.first(x);
+  const Shape w = weight_shape(node, 1, 4);
+  const int64_t channels = channels_of(node, map);
+  if (w[0] != 1 || channels < 1 || w[3] % channels != 0)
+    node.invalid("filters of shape " + to_string(w) + " for " + std::to_string(channels) + " channels");
+  build::ConvSpec spec;
+  spec.windows = windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
+                              {options.dilation_h_factor, options.dilation_w_factor});
+  spec.groups = channels;
+  spec.is_one_form = node.is_one_form();
+  const V weights = node.weights(1, {3, 0, 1, 2}, {w[3], 1, w[1], w[2]});
+  const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
+  node.set_real(0, node.last(y), options.fused_activation_function);
+}
+
+// Filters [D,H,W,I,O].
+void convert_conv_3d(NodeContext& node) {
+  const auto options = node.options<Conv3DOptions>();
+  const V x = node.real(0);
+  check_rank(node, x, 5, "the input");
+  const V map = node.first(x);
+  const Shape w = weight_shape(node, 1, 5);
+  const int64_t channels = channels_of(node, map);
+  if (w[3] < 1 || channels % w[3] != 0)
+    node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +
+                 std::to_string(w[3]));
+  build::ConvSpec spec;
+  spec.windows = windows_over(
+      node, map, options.padding, {w[0], w[1], w[2]}, {options.stride_d, options.stride_h, options.stride_w},
+      {options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor});
+  spec.groups = channels / w[3];
+  spec.is_one_form = node.is_one_form();
+  const V weights = node.weights(1, {4, 3, 0, 1, 2}, {w[4], w[3], w[0], w[1], w[2]});
+  const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
+  node.set_real(0, node.last(y), options.fused_activation_function);
+}
+
+// The operands are the output's shape, filters [O,H,W,I], x and, maybe, a bias. The pads are those of the
+// convolution that goes from the output to x.
+void convert_transpose_conv(NodeContext& node) {
+  const auto options = node.options<TransposeConvOptions>();
+  const V x = node.real(2);
+  check_rank(node, x, 4, "the input");
+  const V map = node.first(x);
+  const Shape w = weight_shape(node, 1, 4);
+  const ir::SymShape out = node.known_ints(0, "the output's shape");
+  if (out.size() != 4) node.invalid("an output's shape of " + std::to_string(out.size()) + " extents");
+  const std::vector<int64_t> strides{options.stride_h, options.stride_w};
+  std::vector<int64_t> pads(4, 0), more(2, 0);
+  for (size_t d = 0; d < 2; ++d) {
+    if (strides[d] < 1) node.invalid("a stride of " + std::to_string(strides[d]));
+    const ir::SymInt whole = (node.shape(map)[d + 2] - 1) * strides[d] + w[d + 1];
+    // What both depend on is the same in all runs from here on.
+    const int64_t excess = whole - out[d + 1];
+    more[d] = std::max<int64_t>(-excess, 0);
+    if (options.padding == Padding::kValid && excess > 0)
+      node.invalid("an output of " + to_string(out[d + 1]) + " for windows over " + to_string(whole));
+    pads[d] = std::max<int64_t>(excess, 0) / 2;
+    pads[d + 2] = std::max<int64_t>(excess, 0) - pads[d];
+  }
+  std::vector<V> inputs{map, node.weights(1, {3, 0, 1, 2}, {w[3], w[0], w[1], w[2]})};
+  if (const V bias = bias_of(node, 3); bias != ir::kAbsent) inputs.push_back(bias);
+  const V y = node.add("conv_transpose", inputs,
+                       {{"strides", strides},
+                        {"dilations", std::vector<int64_t>{1, 1}},
+                        {"pads", pads},
+                        {"output_padding", more},
+                        {"group", int64_t{1}}});
+  node.set_real(0, node.last(y), options.fused_activation_function);
+}
+
+// Weights [O,I]; without keep_num_dims everything in front of the last I elements is the batch.
+void convert_fully_connected(NodeContext& node) {
+  const auto options = node.options<FullyConnectedOptions>();
+  if (options.weights_format != WeightsFormat::kDefault)
+    node.unsupported("weights_format", "SHUFFLED4x16INT8 is not implemented");
+  Compose c(node);
+  const Shape w = weight_shape(node, 1, 2);
+  V x = node.real(0);
+  const ir::SymShape shape = node.shape(x);
+  const bool is_row = !options.keep_num_dims || shape.empty() || !same(shape.back(), w[1]);
+  if (is_row) {
+    if (w[1] < 1 || !ir::demand_divisible(num_elements(shape), w[1]))
+      node.invalid("an input of shape " + to_string(shape) + " for weights of shape " + to_string(w));
+    x = c.reshape(x, {floordiv(num_elements(shape), w[1]), w[1]});
+  }
+  V y = c.matmul(x, node.weights(1, {1, 0}, {w[1], w[0]}));
+  if (const V bias = bias_of(node, 2); bias != ir::kAbsent) y = c.add(y, bias);
+  node.set_real(0, y, options.fused_activation_function);
+}
+
+void convert_batch_matmul(NodeContext& node) {
+  const auto options = node.options<BatchMatMulOptions>();
+  Compose c(node);
+  V a = node.real(0);
+  const V b = node.real(1);
+  if (node.rank(a) < 2 || node.rank(b) < 2) node.invalid("an operand has a rank below 2");
+  if (options.adj_x) {
+    std::vector<int64_t> perm = c.count_to(node.rank(a));
+    std::swap(perm.back(), perm[perm.size() - 2]);
+    a = c.transpose(a, perm);
+  }
+  node.set_real(0, c.matmul(a, b, options.adj_y));
+}
+
+namespace {
+
+struct Pool {
+  V map;
+  build::PoolSpec spec;
+};
+
+Pool pool_of(NodeContext& node, V x) {
+  const auto options = node.options<Pool2DOptions>();
+  check_rank(node, x, 4, "the input");
+  const V map = node.first(x);
+  return {map,
+          {windows_over(node, map, options.padding, {options.filter_height, options.filter_width},
+                        {options.stride_h, options.stride_w}, {1, 1}),
+           false, node.is_one_form()}};
+}
+
+}  // namespace
+
+void convert_average_pool(NodeContext& node) {
+  const Pool pool = pool_of(node, node.real(0));
+  node.set_real(0, node.last(build::avg_pool(node, pool.map, pool.spec)),
+                node.options<Pool2DOptions>().fused_activation_function);
+}
+
+void convert_max_pool(NodeContext& node) {
+  const Activation activation = node.options<Pool2DOptions>().fused_activation_function;
+  // The largest integer is that of the largest number.
+  const bool is_moved = node.has_output_scale(0) && activation == Activation::kNone;
+  const Pool pool = pool_of(node, is_moved ? node.stored(0) : node.real(0));
+  const V y = node.last(build::max_pool(node, pool.map, pool.spec));
+  is_moved ? node.set_stored(0, y) : node.set_real(0, y, activation);
+}
+
+void convert_l2_pool(NodeContext& node) {
+  const V x = node.real(0);
+  const Pool pool = pool_of(node, node.elementwise("mul", {x, x}));
+  const V y = node.add("sqrt", {build::avg_pool(node, pool.map, pool.spec)});
+  node.set_real(0, node.last(y), node.options<Pool2DOptions>().fused_activation_function);
+}
+
+}  // namespace tensormill::frontend::tflite

@@ -1,0 +1,134 @@
+// Reductions, normalizations and what sorts.
+#include <algorithm>
+
+#include "compiler/frontend/tflite/node_context.h"
+
+namespace tensormill::frontend::tflite {
+
+namespace {
+
+const char* reduction_of(std::string_view op) {
+  if (op == "MEAN") return "reduce_mean";
+  if (op == "SUM") return "reduce_sum";
+  if (op == "REDUCE_PROD") return "reduce_prod";
+  if (op == "REDUCE_MIN" || op == "REDUCE_ALL") return "reduce_min";
+  return "reduce_max";
+}
+
+/// Operand `index`, in order and once each.
+std::vector<int64_t> axes_of(NodeContext& node, size_t index, int64_t rank) {
+  std::vector<int64_t> axes = node.known_ints(index, "axis");
+  for (int64_t& axis : axes) axis = node.normalize_axis(axis, rank);
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  return axes;
+}
+
+V reduced(NodeContext& node, const char* op, V x, const std::vector<int64_t>& axes, bool keeps) {
+  Compose c(node);
+  if (!node.is_map(x)) return c.reduce(op, x, axes, keeps);
+  const int64_t rank = node.rank(x);
+  std::vector<int64_t> moved;
+  for (const int64_t axis : axes) moved.push_back(build::ChannelsLast::axis_first(axis, rank));
+  std::sort(moved.begin(), moved.end());
+  const bool has_channels = std::find(moved.begin(), moved.end(), 1) == moved.end();
+  const bool has_spatial =
+      std::count_if(moved.begin(), moved.end(), [](int64_t axis) { return axis > 1; }) < rank - 2;
+  if (keeps) return node.last(c.reduce(op, node.first(x), moved, true));
+  // What is left stands in the same order if the channels are not in front of anything.
+  return has_channels && has_spatial ? c.reduce(op, x, axes, false)
+                                     : c.reduce(op, node.first(x), moved, false);
+}
+
+}  // namespace
+
+void convert_reduce(NodeContext& node) {
+  const char* op = reduction_of(node.op());
+  Compose c(node);
+  V x = node.real(0);
+  const DType dtype = c.dtype(x);
+  const std::vector<int64_t> axes = axes_of(node, 1, node.rank(x));
+  // The order of bools is that of numbers.
+  if (dtype == DType::kBool) x = node.elementwise("cast", {x}, {{"to", DType::kUInt8}});
+  const V result = reduced(node, op, x, axes, node.options<ReducerOptions>().keep_dims);
+  node.set_real(0, dtype == DType::kBool ? node.elementwise("cast", {result}, {{"to", dtype}}) : result);
+}
+
+void convert_arg_reduce(NodeContext& node) {
+  Compose c(node);
+  const V x = node.stored(0);
+  const int64_t axis = node.normalize_axis(node.known_int(1, "axis"), node.rank(x));
+  const ir::Attrs attrs{{"axis", axis}, {"keepdims", int64_t{0}}, {"select_last", int64_t{0}}};
+  const V place = node.add(node.op() == "ARG_MAX" ? "arg_max" : "arg_min", {x}, attrs);
+  node.set_stored(0, c.cast(place, node.output_dtype(0)));
+}
+
+void convert_top_k(NodeContext& node) {
+  constexpr int64_t kSortedByKernel = 256;
+  Compose c(node);
+  const V x = node.stored(0);
+  const int64_t axis = node.rank(x) - 1;
+  if (axis < 0) node.invalid("the input has no axis");
+  const int64_t k = node.known_int(1, "k");
+  const bool by_host = node.is_one_form() || c.shape(x).back().hint() > kSortedByKernel;
+  const V order = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
+                           {{"axis", axis}, {"k", k}, {"largest", int64_t{1}}});
+  node.set_stored(0, c.gather_elements(x, order, axis));
+  if (node.num_outputs() > 1) node.set_stored(1, c.cast(order, node.output_dtype(1)));
+}
+
+void convert_cumsum(NodeContext& node) {
+  const auto options = node.options<CumsumOptions>();
+  const V x = node.real(0);
+  const int64_t axis = node.normalize_axis(node.known_int(1, "axis"), node.rank(x));
+  node.set_real(0, node.add("cumsum", {x},
+                            {{"axis", axis},
+                             {"exclusive", int64_t{options.exclusive}},
+                             {"reverse", int64_t{options.reverse}}}));
+}
+
+namespace {
+
+/// `op` along the channels, which stand last.
+V along_channels(NodeContext& node, const char* op, V x) {
+  if (node.is_map(x)) return node.last(node.add(op, {node.first(x)}, {{"axis", int64_t{1}}}));
+  return node.add(op, {x}, {{"axis", node.rank(x) - 1}});
+}
+
+}  // namespace
+
+void convert_softmax(NodeContext& node) {
+  const auto beta = static_cast<double>(node.options<SoftmaxOptions>().beta);
+  V x = node.real(0);
+  if (beta != 1) x = node.elementwise("mul", {x, node.scalar_like(x, beta)});
+  node.set_real(0, along_channels(node, "softmax", x));
+}
+
+void convert_log_softmax(NodeContext& node) {
+  node.set_real(0, along_channels(node, "log_softmax", node.real(0)));
+}
+
+void convert_l2_normalization(NodeContext& node) {
+  constexpr double kEpsilon = 1e-6;
+  const V x = node.real(0);
+  const V sums = reduced(node, "reduce_sum", node.elementwise("mul", {x, x}), {node.rank(x) - 1}, true);
+  const V length = node.elementwise("max", {node.elementwise("sqrt", {sums}), node.scalar_like(x, kEpsilon)});
+  node.set_real(0, node.elementwise("div", {x, length}),
+                node.options<L2NormOptions>().fused_activation_function);
+}
+
+// alpha is a factor of the sum, in the graph of the mean.
+void convert_local_response_normalization(NodeContext& node) {
+  const auto options = node.options<LocalResponseNormalizationOptions>();
+  if (options.radius < 0 || options.radius > (1 << 20))
+    node.invalid("a radius of " + std::to_string(options.radius));
+  const int64_t size = 2 * int64_t{options.radius} + 1;
+  const V y = node.add("lrn", {node.first(node.real(0))},
+                       {{"size", size},
+                        {"alpha", static_cast<double>(options.alpha) * static_cast<double>(size)},
+                        {"beta", static_cast<double>(options.beta)},
+                        {"bias", static_cast<double>(options.bias)}});
+  node.set_real(0, node.last(y));
+}
+
+}  // namespace tensormill::frontend::tflite

@@ -1,0 +1,342 @@
+#include "compiler/frontend/tflite/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/frontend/tflite/node_context.h"
+#include "compiler/frontend/tflite/options.h"
+#include "compiler/ir/patch.h"
+#include "runtime/base/text.h"
+
+namespace tensormill::frontend::tflite {
+
+namespace {
+
+/// Names as they are, empty ones and those that stand twice with the tensor's index.
+std::vector<Port> unique_ports(const Subgraph& graph, Ints tensors, const std::vector<NamedTensor>& aliases) {
+  std::vector<Port> ports;
+  std::set<std::string> taken;
+  for (const int32_t tensor : tensors) {
+    if (tensor < 0) continue;
+    std::string name(graph.tensors[static_cast<size_t>(tensor)].name);
+    for (const NamedTensor& alias : aliases) {
+      if (alias.tensor == static_cast<uint32_t>(tensor)) name = alias.name;
+    }
+    if (name.empty()) name = std::to_string(tensor);
+    while (!taken.insert(name).second) name = std::to_string(tensor) + ":" + name;
+    ports.push_back({name, tensor});
+  }
+  return ports;
+}
+
+std::string label_of(const Model& model, const Subgraph& graph, size_t index) {
+  const Operator& node = graph.operators[index];
+  std::string label = operator_name(model.codes[node.code]) + "#" + std::to_string(index);
+  for (const int32_t output : node.outputs) {
+    if (output < 0) continue;
+    const std::string_view name = graph.tensors[static_cast<size_t>(output)].name;
+    if (!name.empty()) return std::string(name.substr(0, 500));
+  }
+  return label;
+}
+
+std::string shapes_of(const Subgraph& graph, const Operator& node) {
+  std::string text;
+  for (const int32_t input : node.inputs) {
+    if (input < 0) continue;
+    const Tensor& tensor = graph.tensors[static_cast<size_t>(input)];
+    text += (text.empty() ? "" : ", ") + std::string(type_name(tensor.type)) +
+            to_string(Shape(tensor.signature.begin(), tensor.signature.end()));
+    if (text.size() > 200) return text + " ...";
+  }
+  return text;
+}
+
+/// By operator and version, what is not there; where each stands first, and how often.
+class Missing {
+public:
+  explicit Missing(const Model& model) : model_(model) {}
+
+  void add(const Subgraph& graph, size_t index, const std::string& why) {
+    const Operator& node = graph.operators[index];
+    const OperatorCode& code = model_.codes[node.code];
+    const std::string what =
+        operator_name(code) + " version " + std::to_string(code.version) + (why.empty() ? "" : ": " + why);
+    auto& [count, first] = rows_[what];
+    if (count++ == 0) first = {label_of(model_, graph, index), "operands " + shapes_of(graph, node)};
+    if (count == 1) order_.push_back(what);
+  }
+  std::vector<ErrorDetail> details() const {
+    std::vector<ErrorDetail> all;
+    for (const std::string& what : order_) {
+      const auto& [count, first] = rows_.at(what);
+      all.push_back({first.pointer, "op " + what + ", " + std::to_string(count) +
+                                        (count == 1 ? " node" : " nodes") + ", " + first.detail});
+    }
+    return all;
+  }
+
+private:
+  const Model& model_;
+  std::map<std::string, std::pair<int64_t, ErrorDetail>> rows_;
+  std::vector<std::string> order_;
+};
+
+[[noreturn]] void throw_missing(const std::vector<ErrorDetail>& details) {
+  std::string message =
+      std::to_string(details.size()) +
+      (details.size() == 1 ? " operator is not supported:" : " operators are not supported:");
+  for (const ErrorDetail& detail : details)
+    message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
+  message.pop_back();
+  throw Error(ErrorCode::kOperatorNotImplemented, message, details);
+}
+
+/// Of the subgraph and of those that it calls.
+void note_missing(const Model& model, uint32_t index, std::set<uint32_t>& seen, Missing& missing) {
+  if (!seen.insert(index).second) return;
+  const Subgraph& graph = model.subgraphs[index];
+  for (size_t i = 0; i < graph.operators.size(); ++i) {
+    const OperatorCode& code = model.codes[graph.operators[i].code];
+    const OpRow* row = find_row(code.builtin);
+    if (row == nullptr) {
+      missing.add(graph, i, "");
+    } else if (code.version > row->max_version) {
+      missing.add(graph, i, "versions up to " + std::to_string(row->max_version) + " are known");
+    } else {
+      for (const int64_t called : named_subgraphs(graph.operators[i].options))
+        note_missing(model, static_cast<uint32_t>(called), seen, missing);
+    }
+  }
+}
+
+/// Operators that an import converts, those of loops as often as these go round.
+constexpr size_t kMostOperators = size_t{1} << 17;
+constexpr size_t kMostDepth = 32;
+
+class GraphImport {
+public:
+  GraphImport(const LoadedModel& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
+      : loaded_(loaded),
+        request_(request),
+        graph_(ops),
+        reserved_(names_of(request.entry)),
+        missing_(loaded.model()),
+        state_{loaded, graph_, reserved_, request.is_one_form, {}, {}} {
+    state_.call = [this](uint32_t subgraph, const std::vector<V>& inputs) { return call(subgraph, inputs); };
+  }
+
+  ir::Graph run() {
+    const Subgraph& subgraph = loaded_.model().subgraphs[request_.entry.subgraph];
+    graph_.set_name(std::string(subgraph.name));
+    graph_.set_symbols(request_.symbols);
+    std::set<uint32_t> seen;
+    note_missing(loaded_.model(), request_.entry.subgraph, seen, missing_);
+    if (!missing_.details().empty()) throw_missing(missing_.details());
+    GraphState state{state_, subgraph, std::vector<V>(subgraph.tensors.size(), ir::kAbsent)};
+    add_inputs(state);
+    convert_all(state);
+    if (!missing_.details().empty()) throw_missing(missing_.details());
+    set_outputs(state);
+    return ir::remove_dead(graph_);
+  }
+
+private:
+  static std::set<std::string> names_of(const EntryPoint& entry) {
+    std::set<std::string> names;
+    for (const Port& port : entry.inputs) names.insert(port.name);
+    for (const Port& port : entry.outputs) names.insert(port.name);
+    return names;
+  }
+
+  void add_inputs(GraphState& state) {
+    for (size_t i = 0; i < request_.entry.inputs.size(); ++i) {
+      const Port& port = request_.entry.inputs[i];
+      const Tensor& tensor = state.subgraph.tensors[static_cast<size_t>(port.tensor)];
+      const std::optional<DType> dtype = dtype_of(tensor.type);
+      if (!dtype || type_bits(tensor.type) < 8)
+        throw Error(ErrorCode::kNotSupported, "input \"" + port.name + "\" has elements of type " +
+                                                  std::string(type_name(tensor.type)));
+      const ir::ValueType type{*dtype, request_.input_shapes[i]};
+      num_bytes(type.shape.hints(), type.dtype);
+      V& value = state.values[static_cast<size_t>(port.tensor)];
+      if (const auto fixed = request_.fixed_inputs.find(port.name); fixed != request_.fixed_inputs.end()) {
+        value = graph_.add_constant(port.name, checked(port.name, type, fixed->second));
+        continue;
+      }
+      value = graph_.add_input(port.name, type);
+      if (const auto run = request_.run_inputs.find(port.name); run != request_.run_inputs.end())
+        value = graph_.add_constant(graph_.unique_name(port.name), checked(port.name, type, run->second));
+    }
+  }
+
+  static ::tensormill::Tensor checked(const std::string& name, const ir::ValueType& type,
+                                      const ::tensormill::Tensor& given) {
+    if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
+      throw Error(ErrorCode::kInvalidArgument,
+                  "the value of input \"" + name + "\" is " +
+                      ir::to_string(ir::ValueType{given.dtype(), given.shape()}) + ", expected " +
+                      ir::to_string(type));
+    return given;
+  }
+
+  /// Whether all operators could be converted.
+  bool convert_all(GraphState& state) {
+    std::set<int32_t> lost;
+    for (size_t i = 0; i < state.subgraph.operators.size(); ++i) {
+      const Operator& node = state.subgraph.operators[i];
+      // What stands behind an operator that could not be converted has no operands.
+      const bool has_operands = std::none_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
+        return input >= 0 && lost.count(input) != 0;
+      });
+      if (!has_operands || !convert(state, i)) lost.insert(node.outputs.begin(), node.outputs.end());
+    }
+    return lost.empty();
+  }
+
+  bool convert(GraphState& state, size_t index) {
+    const Operator& node = state.subgraph.operators[index];
+    const std::string label = label_of(loaded_.model(), state.subgraph, index);
+    const std::string name = operator_name(loaded_.model().codes[node.code]);
+    if (++converted_ > kMostOperators)
+      throw Error(ErrorCode::kTooLarge, "operator \"" + label + "\": more than " +
+                                            std::to_string(kMostOperators) +
+                                            " operators, those of loops as often as they go round");
+    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
+    NodeContext context(state, node, label);
+    try {
+      find_row(loaded_.model().codes[node.code].builtin)->convert(context);
+      return true;
+    } catch (const UnsupportedForm& form) {
+      missing_.add(state.subgraph, index, form.attribute + ": " + form.reason);
+      return false;
+    } catch (const CallFails&) {
+      return false;
+    } catch (Error& error) {
+      if (error.message().find("operator ") != 0)
+        error.add_context("operator " + std::to_string(index) + ", " + name + " \"" + label + "\"");
+      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+      throw;
+    }
+  }
+
+  std::optional<std::vector<V>> call(uint32_t index, const std::vector<V>& inputs) {
+    const Subgraph& subgraph = loaded_.model().subgraphs[index];
+    if (depth_ == kMostDepth)
+      throw Error(ErrorCode::kInvalidModel,
+                  "subgraphs call each other more than " + std::to_string(kMostDepth) + " deep");
+    if (inputs.size() != subgraph.inputs.size())
+      throw Error(ErrorCode::kInvalidModel, "subgraph " + std::to_string(index) + " has " +
+                                                std::to_string(subgraph.inputs.size()) + " inputs, not " +
+                                                std::to_string(inputs.size()));
+    GraphState state{state_, subgraph, std::vector<V>(subgraph.tensors.size(), ir::kAbsent)};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (subgraph.inputs[i] >= 0) state.values[static_cast<size_t>(subgraph.inputs[i])] = inputs[i];
+    }
+    ++depth_;
+    const bool is_whole = convert_all(state);
+    --depth_;
+    if (!is_whole) return std::nullopt;
+    std::vector<V> outputs;
+    for (const int32_t output : subgraph.outputs)
+      outputs.push_back(value_of(state, output, "output of subgraph " + std::to_string(index)));
+    return outputs;
+  }
+
+  V value_of(const GraphState& state, int32_t tensor, const std::string& what) {
+    const V value = state.values[static_cast<size_t>(tensor)];
+    if (value != ir::kAbsent) return value;
+    const Tensor& from = state.subgraph.tensors[static_cast<size_t>(tensor)];
+    if (!from.is_constant) throw Error(ErrorCode::kInvalidModel, what + " is made by no operator");
+    return graph_.add_constant(graph_.unique_name("constant"), loaded_.constant(from));
+  }
+
+  void set_outputs(const GraphState& state) {
+    std::vector<std::string> wanted = request_.outputs;
+    if (wanted.empty()) {
+      for (const Port& port : request_.entry.outputs) wanted.push_back(port.name);
+    }
+    std::vector<V> outputs;
+    for (const std::string& name : wanted) {
+      const auto port = std::find_if(request_.entry.outputs.begin(), request_.entry.outputs.end(),
+                                     [&](const Port& each) { return each.name == name; });
+      if (port == request_.entry.outputs.end())
+        throw Error(ErrorCode::kInvalidArgument,
+                    "outputs name \"" + name + "\", which is no output of the model");
+      V value = value_of(state, port->tensor, "output \"" + name + "\"");
+      const bool is_own = graph_.value(value).producer != ir::kAbsent &&
+                          std::find(outputs.begin(), outputs.end(), value) == outputs.end();
+      if (!is_own)
+        value = graph_.add_node("identity", {value}, {}, {name}, {graph_.unique_name(name + "#output")})[0];
+      // An output of an input's name is told apart.
+      if (graph_.value(value).name != name)
+        graph_.rename_value(value, graph_.find_value(name) ? graph_.unique_name(name + ":0") : name);
+      outputs.push_back(value);
+    }
+    graph_.set_outputs(outputs);
+  }
+
+  const LoadedModel& loaded_;
+  const ImportRequest& request_;
+  ir::Graph graph_;
+  const std::set<std::string> reserved_;
+  Missing missing_;
+  ImportState state_;
+  size_t converted_ = 0, depth_ = 0;
+};
+
+constexpr int32_t code_of(std::string_view wanted) {
+  int32_t code = -1;
+#define TFL_OPERATOR(name, number) \
+  if (wanted == #name) code = number;
+#include "compiler/frontend/tflite/operators.def"
+#undef TFL_OPERATOR
+  return code;
+}
+
+constexpr OpRow kRows[] = {
+#define TFL_OP(name, version, convert) {code_of(#name), version, &convert},
+#include "compiler/frontend/tflite/import_ops.def"
+#undef TFL_OP
+};
+static_assert(std::all_of(std::begin(kRows), std::end(kRows),
+                          [](const OpRow& row) { return row.code >= 0; }));
+
+}  // namespace
+
+const OpRow* find_row(int32_t code) {
+  const auto* row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const OpRow& each) { return each.code == code; });
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+EntryPoint entry_point(const Model& model, std::string_view key) {
+  std::string known;
+  for (const Signature& signature : model.signatures) {
+    known += (known.empty() ? "" : ", ") + std::string(signature.key);
+    const bool is_wanted = key.empty() ? signature.subgraph == 0 : signature.key == key;
+    if (!is_wanted) continue;
+    const Subgraph& graph = model.subgraphs[signature.subgraph];
+    return {std::string(signature.key), signature.subgraph,
+            unique_ports(graph, graph.inputs, signature.inputs),
+            unique_ports(graph, graph.outputs, signature.outputs)};
+  }
+  if (!key.empty())
+    throw Error(ErrorCode::kInvalidArgument, "the model has no signature \"" + std::string(key) + "\"" +
+                                                 (known.empty() ? "" : "; it has " + known));
+  const Subgraph& graph = model.subgraphs.front();
+  return {"", 0, unique_ports(graph, graph.inputs, {}), unique_ports(graph, graph.outputs, {})};
+}
+
+std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry) {
+  Missing missing(model);
+  std::set<uint32_t> seen;
+  note_missing(model, entry.subgraph, seen, missing);
+  return missing.details();
+}
+
+ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops) {
+  return GraphImport(model, request, ops).run();
+}
+
+}  // namespace tensormill::frontend::tflite

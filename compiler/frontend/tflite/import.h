@@ -1,0 +1,55 @@
+/// From a .tflite file to the graph IR: an entry point of the file, converted operator by operator
+/// (import_ops.def). Maps whose channels stand last are computed with the channels first
+/// (build/channels_last.h). Quantized tensors are integers in the graph, dequantized where an operator
+/// computes with real numbers and quantized behind it. Errors: kInvalidModel for an operator that does not
+/// fit its operands, naming it; kOperatorNotImplemented with all operators that are not supported in its
+/// details. Thread-safety: pure functions.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/frontend/tflite/loaded_model.h"
+#include "compiler/ir/graph.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::tflite {
+
+struct Port {
+  std::string name;
+  int32_t tensor = 0;
+};
+/// What can be called in a file: a signature, or the main subgraph.
+struct EntryPoint {
+  std::string key;  ///< of the signature; "": none
+  uint32_t subgraph = 0;
+  std::vector<Port> inputs, outputs;  ///< in the order of the subgraph
+};
+/// The signature of that name; for "" the first one of the main subgraph, or that subgraph by its tensors'
+/// names where there is none. Names are unique. Throws Error(kInvalidArgument) listing the signatures that
+/// there are.
+EntryPoint entry_point(const Model& model, std::string_view key);
+
+/// The operators that are not implemented: a row each, with the version, how often it stands in the file and
+/// where first. Empty when none.
+std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry);
+
+struct ImportRequest {
+  EntryPoint entry;
+  std::vector<ir::SymShape> input_shapes;  ///< one an input of the entry
+  std::map<std::string, ::tensormill::Tensor> fixed_inputs =
+      {};  ///< by name: constants, no inputs of the graph
+  /// Values that inputs have in the one run that the graph is made for; the inputs stay.
+  std::map<std::string, ::tensormill::Tensor> run_inputs = {};
+  std::shared_ptr<ir::SymbolTable> symbols = nullptr;
+  /// The graph is to be of one form for all extents of its inputs.
+  bool is_one_form = false;
+  std::vector<std::string> outputs = {};  ///< of the entry; empty: all
+};
+/// Throws as above, and Error(kInvalidArgument) for an output that the entry does not have.
+ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops);
+
+}  // namespace tensormill::frontend::tflite

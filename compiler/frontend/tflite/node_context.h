@@ -1,0 +1,135 @@
+/// What a converter sees of its operator. Thread-safety: as the graph.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/build/channels_last.h"
+#include "compiler/build/compose.h"
+#include "compiler/build/op_builder.h"
+#include "compiler/frontend/tflite/loaded_model.h"
+
+namespace tensormill::frontend::tflite {
+
+using build::Compose;
+using build::UnsupportedForm;
+using V = ir::ValueId;
+
+/// What the subgraphs of one import share.
+struct ImportState {
+  const LoadedModel& loaded;
+  ir::Graph& graph;
+  const std::set<std::string>& reserved;  ///< names of inputs and outputs
+  bool is_one_form = false;
+  build::ChannelsLast maps = {};
+  /// The outputs of a subgraph for these inputs; nothing where an operator in it is not supported, which is
+  /// noted.
+  std::function<std::optional<std::vector<V>>(uint32_t subgraph, const std::vector<V>& inputs)> call = {};
+};
+/// A subgraph while it is converted.
+struct GraphState {
+  ImportState& import;
+  const Subgraph& subgraph;
+  std::vector<V> values = {};  ///< by tensor; kAbsent: not made yet
+};
+
+/// Thrown where an operator of a called subgraph is not supported, which is noted.
+struct CallFails {};
+
+class NodeContext : public build::OpBuilder {
+public:
+  NodeContext(GraphState& state, const Operator& node, std::string label);
+
+  const Operator& node() const { return node_; }
+  /// "CONV_2D"
+  std::string_view op() const { return builtin_name(state_.import.loaded.model().codes[node_.code].builtin); }
+  /// The node's options; the schema's defaults where the file leaves them out. Throws Error(kInvalidModel)
+  /// for those of another operator.
+  template <typename Options>
+  Options options() const {
+    if (const auto* found = std::get_if<Options>(&node_.options)) return *found;
+    if (!std::holds_alternative<std::monostate>(node_.options))
+      invalid("it has the options of another operator");
+    return {};
+  }
+  bool is_one_form() const { return state_.import.is_one_form; }
+
+  size_t num_inputs() const { return node_.inputs.size(); }
+  size_t num_outputs() const { return node_.outputs.size(); }
+  bool has_input(size_t index) const { return index < node_.inputs.size() && node_.inputs[index] >= 0; }
+  /// The file's tensors. Throw Error(kInvalidModel) where the operand is missing.
+  const Tensor& input_tensor(size_t index) const;
+  const Tensor& output_tensor(size_t index) const;
+  DType output_dtype(size_t index) const;
+
+  /// The operand as it is stored: of a quantized tensor its integers.
+  V stored(size_t index);
+  /// The operand's real numbers: dequantized where it is quantized.
+  V real(size_t index);
+  /// The same of one that may be absent: kAbsent.
+  V optional_real(size_t index) { return has_input(index) ? real(index) : ir::kAbsent; }
+  /// The real numbers of weights, transposed by `perm`, unless that is empty, and as `shape`: constants are
+  /// so arranged once.
+  V weights(size_t index, const Shape& perm, const ir::SymShape& shape);
+  /// Integers of an operand that is known while the graph is built; throws UnsupportedForm otherwise.
+  ir::SymShape known_ints(size_t index, const char* what);
+  /// The one integer of such an operand.
+  ir::SymInt known_int(size_t index, const char* what);
+  bool is_known(size_t index);
+  ir::SymShape shape(V value) const { return type(value).shape; }
+
+  /// Maps with their channels last.
+  V first(V x) { return state_.import.maps.first(*this, x); }
+  V last(V y) { return state_.import.maps.last(*this, y); }
+  bool is_map(V x) const { return state_.import.maps.is_made(x); }
+  V elementwise(const std::string& op, const std::vector<V>& operands, const ir::Attrs& attrs = {}) {
+    return state_.import.maps.elementwise(*this, op, operands, attrs);
+  }
+  /// What `compute` makes of each element of x.
+  template <typename Compute>
+  V pointwise(V x, const Compute& compute) {
+    return is_map(x) ? last(compute(first(x))) : compute(x);
+  }
+  V activated(V x, Activation activation);
+
+  /// Whether the operand and the output have the same scale and zero point, or none has any: what only moves
+  /// elements moves the stored ones.
+  bool has_output_scale(size_t input, size_t output = 0) const;
+  void set_stored(size_t index, V value);
+  /// The outputs of a subgraph. Throws CallFails.
+  std::vector<V> call(uint32_t subgraph, const std::vector<V>& inputs);
+  /// The output of real numbers, quantized as its tensor says.
+  void set_real(size_t index, V value, Activation activation = Activation::kNone);
+
+private:
+  V value_of(int32_t tensor);
+  V dequantized(const Tensor& tensor, V value, size_t axis);
+  const Tensor& tensor_at(int32_t index) const { return state_.subgraph.tensors[static_cast<size_t>(index)]; }
+
+  GraphState& state_;
+  const Operator& node_;
+  ir::ValueId first_own_;
+  std::set<V> named_;
+};
+
+/// Whether the tensor's integers stand for real numbers.
+bool is_quantized(const Tensor& tensor);
+
+using Converter = void (*)(NodeContext& node);
+struct OpRow {
+  int32_t code;
+  int32_t max_version;
+  Converter convert;
+};
+/// Null where there is none.
+const OpRow* find_row(int32_t code);
+
+#define TFL_CONVERTER(name) void name(NodeContext& node);
+#include "compiler/frontend/tflite/converters/converters.def"
+#undef TFL_CONVERTER
+
+}  // namespace tensormill::frontend::tflite

@@ -1,0 +1,171 @@
+"""TFLite models: operators in their forms and small networks, against what TensorFlow Lite makes of them; by the command
+line, with a free batch, over HTTP, and by way of the project's own graph files.
+
+The models and their answers are made by tests/fixtures/tflite_ops and tests/fixtures/tflite (`./dev fixtures`).
+"""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import mill
+import numpy as np
+import serving
+
+OPS = mill.ROOT / "tests/fixtures/tflite_ops"
+NETS = mill.ROOT / "tests/fixtures/tflite"
+# Of the largest number of an output: float32 sums in another order.
+TOLERANCE = 1e-5
+
+
+def values_of(kind):
+    values = json.loads((NETS / f"net_{kind}.values.json").read_text(encoding="utf-8"))
+    dtype = np.int8 if kind == "int8" else np.float32
+    return np.array(values["image"], dtype).reshape(1, 8, 8, 3), np.array(values["classes"], dtype).reshape(1, 5)
+
+
+class Tflite(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.package = self.folder / "module.tar"
+
+    def compile(self, model, *options):
+        mill.check_program(self, "compile", model, *options, "-o", self.package)
+
+    def run_on(self, inputs):
+        feed = self.folder / "in.npz"
+        np.savez(feed, **inputs)
+        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
+
+    def check(self, name, got, want, tolerance=TOLERANCE):
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
+        if not np.issubdtype(want.dtype, np.floating):
+            np.testing.assert_array_equal(got, want, name)
+            return
+        bound = tolerance * max(np.abs(want).max(initial=0), 1e-6)
+        self.assertLessEqual(np.abs(got - want).max(initial=0), bound, name)
+
+    def check_family(self, family, level):
+        arrays = mill.load_npz(OPS / f"{family}.npz")
+        inputs = {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}
+        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
+        self.compile(OPS / f"{family}.tflite", "-O", level)
+        got = self.run_on(inputs)
+        self.assertEqual(set(got), set(wanted))
+        for name, want in wanted.items():
+            with self.subTest(case=f"{family}/{name}"):
+                self.check(name, got[name], want)
+
+    def test_elementwise(self):
+        self.check_family("elementwise", 3)
+
+    def test_integers(self):
+        self.check_family("integers", 3)
+
+    def test_windows(self):
+        self.check_family("windows", 3)
+
+    def test_products(self):
+        self.check_family("products", 3)
+
+    def test_moves(self):
+        self.check_family("moves", 3)
+
+    def test_places(self):
+        self.check_family("places", 3)
+
+    def test_steps(self):
+        self.check_family("steps", 3)
+
+    def test_network(self):
+        image, classes = values_of("float32")
+        self.compile(NETS / "net_float32.tflite", "--input-shapes", "image:[1,8,8,3]")
+        self.check("classes", self.run_on({"image": image})["output_0"], classes)
+        # Maps stay with their channels first from the first convolution to the last.
+        steps = mill.check_program(self, "show", "--graph", self.package)
+        moves = [line for line in steps.splitlines() if "transpose" in line]
+        self.assertLessEqual(len(moves), 1, steps)
+
+    def test_free_batch(self):
+        image, classes = values_of("float32")
+        self.compile(NETS / "net_float32.tflite")
+        for count in (1, 3):
+            got = self.run_on({"image": np.repeat(image, count, 0)})["output_0"]
+            self.check(f"batch {count}", got, np.repeat(classes, count, 0))
+
+    def test_float16_and_dynamic_range(self):
+        for kind, tolerance in (("float16", 1e-4), ("dynamic", 2e-2)):
+            with self.subTest(kind=kind):
+                image, classes = values_of(kind)
+                self.compile(NETS / f"net_{kind}.tflite", "--input-shapes", "image:[1,8,8,3]")
+                self.check("classes", self.run_on({"image": image})["output_0"], classes, tolerance)
+
+    def test_int8(self):
+        image, classes = values_of("int8")
+        self.compile(NETS / "net_int8.tflite", "--input-shapes", "image:[1,8,8,3]")
+        got = self.run_on({"image": image})["output_0"]
+        self.assertEqual(got.dtype, np.int8)
+        self.assertLessEqual(np.abs(got.astype(int) - classes.astype(int)).max(), 1)
+
+    def test_show(self):
+        said = mill.check_program(self, "show", NETS / "net_float32.tflite")
+        self.assertIn("format tflite (schema 3, 1 subgraph)", said)
+        self.assertIn("input image: float32[?,8,8,3]", said)
+        said = mill.check_program(self, "show", "--graph", NETS / "net_float32.tflite")
+        self.assertIn("%image: f32[image_0,8,8,3]", said)
+
+    def test_all_that_is_missing_is_told_at_once(self):
+        done = mill.run_program("compile", OPS / "missing.tflite", "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        for words in ("3 operators are not supported", "op UNIQUE version 1, 2 nodes", "op SKIP_GRAM version 1, 1 node"):
+            self.assertIn(words, done.stderr)
+        self.assertIn("not supported: op UNIQUE", mill.check_program(self, "show", OPS / "missing.tflite"))
+
+    def test_shapes_that_do_not_fit(self):
+        done = mill.run_program("compile", NETS / "net_float32.tflite", "--input-shapes", "image:[1,8,9,3]", "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("the extent 9 in dim 2, the model has 8", done.stderr)
+        done = mill.run_program("compile", NETS / "net_float32.tflite", "--model-format", "onnx", "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+
+    def test_graph_file(self):
+        image, classes = values_of("float32")
+        graph = self.folder / "net.tmg"
+        mill.check_program(self, "import", NETS / "net_float32.tflite", "-o", graph)
+        self.assertIn("input image: float32[image_0,8,8,3]", mill.check_program(self, "show", graph))
+        self.compile(graph, "--input-shapes", "image:[2,8,8,3]")
+        self.check("classes", self.run_on({"image": np.repeat(image, 2, 0)})["output_0"], np.repeat(classes, 2, 0))
+
+    def test_graph_by_hand(self):
+        graph = self.folder / "net.tmg"
+        graph.write_text('graph "scaled" dims(N: 3) (%x: f32[N,4]) {\n  %two = const f32[] {2.0}\n'
+                         "  %y: f32[N,4] = mul(%x, %two)\n  return %y\n}\n", encoding="utf-8")
+        self.compile(graph)
+        x = np.arange(20, dtype=np.float32).reshape(5, 4)
+        self.check("y", self.run_on({"x": x})["y"], 2 * x)
+        graph.write_text(graph.read_text(encoding="utf-8").replace("mul", "mull"), encoding="utf-8")
+        done = mill.run_program("compile", graph, "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("mull", done.stderr)
+
+    def test_server(self):
+        image, classes = values_of("float32")
+        server = serving.make_server(self)
+        answer = server.upload("net", (NETS / "net_float32.tflite").read_bytes())
+        self.assertEqual((answer.status, answer.json()["format"]), (201, "tflite"), answer.body)
+        package = server.compile("net", {"image": [1, 8, 8, 3]})
+        got = serving.from_npz(server.run(package, {"image": image}).body)
+        self.check("classes", got["output_0"], classes)
+        answer = server.upload("missing", (OPS / "missing.tflite").read_bytes())
+        self.assertEqual((answer.status, answer.json()["code"]), (422, "operator_not_implemented"), answer.body)
+        self.assertEqual(len(answer.json()["errors"]), 3)
+        self.assertEqual(answer.json()["model"]["operators"]["UNIQUE"], 2)
+        cut = (NETS / "net_float32.tflite").read_bytes()[:2000]
+        self.assertEqual(server.upload("cut", cut).status, 422)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,62 @@
+/// Models of the fixtures as graphs, and what the operators' references make of them. Thread-safety: pure
+/// functions.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "compiler/frontend/importer/importer.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/ops/ops.h"
+#include "runtime/npz/npz.h"
+
+namespace tensormill::frontend {
+
+using Tensors = std::map<std::string, Tensor>;
+
+inline std::string fixture_path(const std::string& name) {
+  return std::string(TM_SOURCE_DIR) + "/tests/fixtures/" + name;
+}
+
+inline std::unique_ptr<Importer> importer_of(const std::string& fixture) {
+  return open_importer(fixture_path(fixture), Links::kRefused);
+}
+
+/// The members of an NPZ file whose names begin with `prefix`, without it.
+inline Tensors arrays_of(const std::string& fixture, const std::string& prefix) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(fixture_path(fixture));
+  Tensors arrays;
+  for (const auto& member : npz::read_npz(file->bytes())) {
+    if (member.name.starts_with(prefix))
+      arrays.insert_or_assign(member.name.substr(prefix.size()), member.tensor);
+  }
+  return arrays;
+}
+
+inline Tensors evaluated(const ir::Graph& graph, const Tensors& inputs) {
+  std::vector<Tensor> given;
+  for (const ir::ValueId input : graph.inputs()) given.push_back(inputs.at(graph.value(input).name));
+  const std::vector<Tensor> results = ir::evaluate_reference(graph, given);
+  Tensors outputs;
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs.insert_or_assign(graph.value(graph.outputs()[i]).name, results[i]);
+  return outputs;
+}
+
+/// Integers and bools are equal; floats up to `tolerance` of the largest number.
+inline void expect_close(const Tensor& got, const Tensor& want, double tolerance) {
+  ASSERT_EQ(got.dtype(), want.dtype());
+  ASSERT_EQ(got.shape(), want.shape());
+  double most = 0, apart = 0;
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    most = std::max(most, std::fabs(want.element_as_double(i)));
+    apart = std::max(apart, std::fabs(want.element_as_double(i) - got.element_as_double(i)));
+  }
+  EXPECT_LE(apart, is_float(want.dtype()) ? tolerance * std::max(most, 1e-6) : 0) << "of " << most;
+}
+
+}  // namespace tensormill::frontend

@@ -1,0 +1,77 @@
+// Broken copies of TFLite files: each is imported, or refused by an error that says what is wrong; nothing
+// else happens.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "tests/importer/imported.h"
+
+namespace tensormill::frontend {
+namespace {
+
+constexpr size_t kCopies = 250;
+
+/// A few bytes changed behind the mark; the lengths of tables and the elements of lists among them.
+std::string broken(const std::string& bytes, std::mt19937& random) {
+  std::string copy = bytes;
+  const size_t changes = 1 + random() % 4;
+  for (size_t i = 0; i < changes; ++i) {
+    const size_t at = 8 + random() % (copy.size() - 8);
+    copy[at] = static_cast<char>(random() % 3 == 0 ? random() : copy[at] ^ (1 << random() % 8));
+  }
+  return copy;
+}
+
+void import_all(std::string_view bytes) {
+  ModelSource source;
+  // Aligned as a mapping is.
+  const std::shared_ptr<void> memory = allocate_aligned(bytes.size());
+  std::memcpy(memory.get(), bytes.data(), bytes.size());
+  source.model =
+      MappedFile::part_of(memory, {static_cast<const std::byte*>(memory.get()), bytes.size()}, "model");
+  const std::unique_ptr<Importer> model = make_importer(std::move(source));
+  ImportOptions options;
+  for (const SignatureValue& input : model->facts().inputs) {
+    DimShape& shape = options.input_shapes[input.name] = input.shape;
+    for (Dim& dim : shape) {
+      const auto* extent = std::get_if<int64_t>(&dim);
+      if (extent == nullptr || *extent < 0) dim = int64_t{1};
+    }
+  }
+  ir::verify(model->import(options, ops::standard_ops()));
+}
+
+class BrokenTflite : public testing::TestWithParam<const char*> {};
+
+TEST_P(BrokenTflite, IsImportedOrRefused) {
+  const std::string bytes = read_file(fixture_path(GetParam()));
+  std::mt19937 random(17);
+  const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel, ErrorCode::kNotSupported,
+                                        ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
+                                        ErrorCode::kMemoryBudget};
+  size_t imported = 0, refused = 0;
+  for (size_t i = 0; i < kCopies; ++i) {
+    SCOPED_TRACE("copy " + std::to_string(i));
+    try {
+      import_all(broken(bytes, random));
+      ++imported;
+    } catch (const Error& error) {
+      EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();
+      ++refused;
+    }
+  }
+  EXPECT_GT(imported, 0u);
+  EXPECT_GT(refused, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, BrokenTflite,
+                         testing::Values("tflite_ops/elementwise.tflite", "tflite_ops/integers.tflite",
+                                         "tflite_ops/windows.tflite", "tflite_ops/products.tflite",
+                                         "tflite_ops/moves.tflite", "tflite_ops/places.tflite",
+                                         "tflite_ops/steps.tflite", "tflite/net_int8.tflite"));
+
+}  // namespace
+}  // namespace tensormill::frontend
