@@ -17,9 +17,11 @@ constexpr milliseconds kLongestIdle{5'000};
 
 }  // namespace
 
-WorkerPolls::WorkerPolls(jobs::JobQueue& queue, milliseconds lease, MakeLease make)
+WorkerPolls::WorkerPolls(jobs::JobQueue& queue, milliseconds lease,
+                         std::function<bool(const std::string&)> may, MakeLease make)
     : queue_(queue),
       lease_(lease),
+      may_(std::move(may)),
       make_(std::move(make)),
       thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
@@ -41,6 +43,14 @@ void WorkerPolls::wait(std::vector<WorkerWants> wants, std::string owner, millis
   queue_.changed();
 }
 
+void WorkerPolls::end(const std::string& owner) {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_.insert(owner);
+  }
+  queue_.changed();
+}
+
 void WorkerPolls::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -52,6 +62,10 @@ void WorkerPolls::stop() {
 
 bool WorkerPolls::give(Waiting& one) {
   try {
+    if (!may_(one.owner)) {
+      one.done(services::Outcome<Found>(Found()));
+      return true;
+    }
     for (const WorkerWants& wants : one.wants) {
       while (const std::optional<storage::JobRow> job =
                  queue_.catalog().claim_job(wants.kinds, one.owner, lease_.count(), wants.demands)) {
@@ -84,7 +98,8 @@ milliseconds WorkerPolls::serve(std::vector<Waiting>& waiting, bool is_last) {
   milliseconds idle = kLongestIdle;
   std::vector<Waiting> rest;
   for (Waiting& one : waiting) {
-    const milliseconds left = std::chrono::ceil<milliseconds>(one.until - Clock::now());
+    const auto now = Clock::now();
+    const auto left = one.until > now ? std::chrono::ceil<milliseconds>(one.until - now) : milliseconds(0);
     if (is_last || one.cancelled.stop_requested()) {
       one.done(services::Outcome<Found>(Found()));
       continue;
@@ -113,9 +128,14 @@ void WorkerPolls::work(const std::stop_token& stop) {
     const uint64_t seen = queue_.version();
     const bool is_last = stop.stop_requested();
     std::vector<Waiting> waiting;
+    std::set<std::string> ended;
     {
       const std::lock_guard lock(mutex_);
       waiting.swap(waiting_);
+      ended.swap(ended_);
+    }
+    for (Waiting& one : waiting) {
+      if (ended.contains(one.owner)) one.until = Clock::time_point::min(), one.wants.clear();
     }
     milliseconds idle = kLongestIdle;
     try {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -31,7 +32,9 @@ public:
   /// The item of a job that was just claimed; nothing where it cannot be done, which then is in the catalog.
   using MakeLease = std::function<Found(const storage::JobRow&)>;
 
-  WorkerPolls(jobs::JobQueue& queue, std::chrono::milliseconds lease, MakeLease make);
+  /// `may` is asked before an owner is given anything.
+  WorkerPolls(jobs::JobQueue& queue, std::chrono::milliseconds lease,
+              std::function<bool(const std::string&)> may, MakeLease make);
   /// As stop.
   ~WorkerPolls();
   WorkerPolls(const WorkerPolls&) = delete;
@@ -41,6 +44,8 @@ public:
   /// `wait`, or when `cancelled` stops. Throws Error(kUnavailable) past kMostWaiting, and after stop().
   void wait(std::vector<WorkerWants> wants, std::string owner, std::chrono::milliseconds wait,
             const std::stop_token& cancelled, services::Done<Found> done);
+  /// Those of an owner are told nothing, and ask again: what it may have has changed.
+  void end(const std::string& owner);
   /// All that wait are told nothing, and nobody may wait any more.
   void stop();
 
@@ -64,9 +69,11 @@ private:
 
   jobs::JobQueue& queue_;
   const std::chrono::milliseconds lease_;
+  const std::function<bool(const std::string&)> may_;
   const MakeLease make_;
   std::mutex mutex_;
   bool stopped_ = false;
+  std::set<std::string> ended_;  ///< owners
   std::vector<Waiting> waiting_;
   std::jthread thread_;
 };

@@ -106,7 +106,14 @@ WorkerServiceImpl::WorkerServiceImpl(jobs::JobQueue& queue, storage::BlobStore& 
       desk_(desk),
       trusted_(trusted),
       options_(std::move(options)),
-      polls_(queue, options_.lease, [this](const storage::JobRow& job) { return make_lease(job); }) {}
+      polls_(
+          queue, options_.lease, [this](const std::string& owner) { return may_have_work(owner); },
+          [this](const storage::JobRow& job) { return make_lease(job); }) {}
+
+bool WorkerServiceImpl::may_have_work(const std::string& owner) {
+  const std::optional<storage::WorkerRow> row = catalog_.find_worker(worker_of(owner));
+  return row && row->state == "active";
+}
 
 void WorkerServiceImpl::lease(const services::WorkerOffer& offer, const services::CallContext& context,
                               services::Done<std::optional<services::WorkerLease>> done) {
@@ -370,8 +377,9 @@ services::WorkerInfo WorkerServiceImpl::get(const std::string& name) {
 services::WorkerInfo WorkerServiceImpl::set_state(const std::string& name, const std::string& state) {
   services::WorkerInfo info = get(name);
   catalog_.set_worker_state(name, state);
-  if (state == "revoked")
-    catalog_.requeue_jobs_of(std::string(storage::kRemoteOwner) + info.key + "/" + name);
+  const std::string owner = std::string(storage::kRemoteOwner) + info.key + "/" + name;
+  if (state == "revoked") catalog_.requeue_jobs_of(owner);
+  polls_.end(owner);
   queue_.changed();
   return get(name);
 }

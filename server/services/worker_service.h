@@ -55,6 +55,8 @@ public:
 private:
   /// The job of a lease that this caller holds. Throws as services::WorkerService says.
   storage::JobRow held_job(const std::string& lease, const services::CallContext& context);
+  /// Neither drained nor revoked, by whichever server.
+  bool may_have_work(const std::string& owner);
   std::optional<services::WorkerLease> make_lease(const storage::JobRow& job);
   /// {"model":{"digest"}} or the members of a package: all that the work reads.
   Json inputs_of(const storage::JobRow& job);
