@@ -33,6 +33,8 @@ std::string_view scope_name(Scope scope) {
       return "write";
     case Scope::kAdmin:
       return "admin";
+    case Scope::kWorker:
+      return services::kWorkerScope;
   }
   return "";
 }
@@ -89,13 +91,8 @@ std::string json_body(http::Request& request) {
 }
 
 services::CallContext call_context(const http::Request& request) {
-  return {request.request_id,
-          request.caller,
-          request.cancelled,
-          request.later,
-          request.is_admin,
-          request.memory,
-          idempotency_key(request).value_or("")};
+  return {request.request_id, request.caller, request.cancelled, request.later,
+          request.is_admin,   request.scopes, request.memory,    idempotency_key(request).value_or("")};
 }
 
 std::optional<std::string> idempotency_key(const http::Request& request) {

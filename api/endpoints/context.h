@@ -14,7 +14,7 @@
 
 namespace tensormill::endpoints {
 
-enum class Scope { kPublic, kInfer, kRead, kWrite, kAdmin };
+enum class Scope { kPublic, kInfer, kRead, kWrite, kAdmin, kWorker };
 
 /// "infer"; "" for kPublic.
 std::string_view scope_name(Scope scope);

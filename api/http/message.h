@@ -36,6 +36,7 @@ struct Request {
   std::string request_id;
   std::string caller = "local";  ///< name of the key that was shown; "" where one is needed and none was
   bool is_admin = true;          ///< the key has the scope admin, or none is needed
+  std::vector<std::string> scopes = {"admin"};  ///< of the key, or where none is needed
   /// The deployments that the key may see here: patterns of scopes.h; empty: all.
   std::vector<std::string> only_names;
   std::string peer;    ///< "127.0.0.1:40312", for the log

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "api/http/labels.h"
+
 namespace tensormill::http {
 namespace {
 
-constexpr std::array<std::string_view, 4> kScopes = {"infer", "read", "write", "admin"};
+constexpr std::array<std::string_view, 6> kScopes = {"infer", "read", "write", "admin", "worker", "label"};
 constexpr size_t kMaxName = 128;
 
 bool is_name_char(char c) {
@@ -28,7 +30,12 @@ std::string scope_problem(std::string_view scope) {
   const size_t colon = scope.find(':');
   const std::string_view what = scope.substr(0, colon);
   if (std::find(kScopes.begin(), kScopes.end(), what) == kScopes.end())
-    return "is not one of infer, read, write, admin, infer:NAME and read:NAME";
+    return "is not one of infer, read, write, admin, infer:NAME, read:NAME, worker:compile, worker:measure "
+           "and label:NAME=VALUE";
+  const std::string_view name = colon == std::string_view::npos ? "" : scope.substr(colon + 1);
+  if (what == "worker")
+    return name == "compile" || name == "measure" ? "" : "is neither worker:compile nor worker:measure";
+  if (what == "label") return is_label(name) ? "" : "names no label such as label:board=rpi4";
   if (colon == std::string_view::npos) return "";
   if (what != "infer" && what != "read") return "cannot have a name: only infer and read can";
   if (!is_pattern(scope.substr(colon + 1))) return "does not name a deployment, or a prefix with * behind it";

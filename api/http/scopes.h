@@ -1,10 +1,12 @@
 /// What an API key may do. A scope is
 ///
 ///   "infer" | "read" | "write" | "admin" | ("infer" | "read") ":" (NAME | PREFIX "*")
+///   | "worker:compile" | "worker:measure" | "label:" NAME "=" VALUE
 ///
 /// "admin" holds every other one. With a name the scope holds for the deployments of that name, or of names
-/// with that prefix, and for nothing else: what is not a deployment's needs the scope without a name.
-/// Thread-safety: pure functions.
+/// with that prefix, and for nothing else: what is not a deployment's needs the scope without a name. Those
+/// of a worker let a process take work: "worker:compile" what makes code that others run, "worker:measure"
+/// what brings numbers alone; it may call itself by the labels of its key. Thread-safety: pure functions.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+#include "api/http/labels.h"
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
 #include "runtime/base/digest.h"
@@ -103,6 +104,16 @@ void read_input_values(ObjectReader& body, Problems& problems, std::string& valu
   if (all != nullptr && all->is_object() && !all->empty()) values = canonical_json(*all);
 }
 
+/// The labels of the worker that is to do it.
+void read_on(ObjectReader& body, std::string& on) {
+  body.optional("on", on);
+  try {
+    on = http::join_labels(http::parse_labels(on));
+  } catch (const Error& error) {
+    body.problems().add("/on", error.message());
+  }
+}
+
 services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   services::CompileRequest request;
   body.required("model", request.model);
@@ -132,6 +143,7 @@ services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   }
   body.nullable("mixed_precision", request.mixed_precision);
   body.optional("force", request.force);
+  read_on(body, request.on);
   return request;
 }
 
@@ -175,6 +187,7 @@ services::BenchmarkRequest read_benchmark(ObjectReader& body) {
   body.optional("number", request.number, 1, kMaxRuns);
   body.optional("threads", request.threads, 0, kMaxThreads);
   body.optional("force", request.force);
+  read_on(body, request.on);
   return request;
 }
 

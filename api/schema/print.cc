@@ -56,6 +56,7 @@ Json error_json(const services::JobError& error) {
   Json json = opaque(error.extra_json);
   if (!json.is_object()) json = Json::object();
   json["code"] = error_code_info(error.code).name;
+  json["verdict"] = services::job_verdict(error.code);
   json["detail"] = error.message;
   for (const ErrorDetail& detail : error.details) {
     json["errors"].push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
@@ -214,6 +215,27 @@ Json to_json(const services::KeyInfo& key) {
           {"source", key.is_of_file ? "file" : "catalog"},
           {"created_at", key.created_at},
           {"expires_at", time_json(key.expires_at)}};
+}
+
+Json to_json(const services::WorkerInfo& worker) {
+  return {{"name", worker.name},
+          {"key", worker.key},
+          {"state", worker.state},
+          {"connected", worker.is_connected},
+          {"facts", opaque(worker.facts_json)},
+          {"status", opaque(worker.status_json)},
+          {"jobs", worker.jobs},
+          {"created_at", time_json(worker.created_at)},
+          {"seen_at", time_json(worker.seen_at)}};
+}
+
+Json to_json(const services::WorkerLease& lease) {
+  return {{"id", lease.id},
+          {"verb", lease.verb},
+          {"resolved", opaque(lease.resolved_json)},
+          {"inputs", opaque(lease.inputs_json)},
+          {"tuned", opaque(lease.tuned_json)},
+          {"lease_ms", lease.lease_ms}};
 }
 
 Json to_json(const services::AuditEntry& entry) {

@@ -23,6 +23,8 @@ Json to_json(const services::TargetPreset& preset);
 Json to_json(const services::ParsedTarget& target);
 Json to_json(const services::ClassifyResult& result);
 Json to_json(const services::KeyInfo& key);
+Json to_json(const services::WorkerInfo& worker);
+Json to_json(const services::WorkerLease& lease);
 Json to_json(const services::AuditEntry& entry);
 /// {"name": {"dtype","shape","data"}}; NaN and infinities are the strings "NaN", "Infinity", "-Infinity".
 Json to_json(const services::NamedTensors& tensors);

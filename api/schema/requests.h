@@ -4,10 +4,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/services/deployment_service.h"
 #include "api/services/job_service.h"
 #include "api/services/key_service.h"
+#include "api/services/worker_service.h"
 
 namespace tensormill::schema {
 
@@ -20,6 +22,12 @@ std::string read_target(std::string_view body);
 services::JobRequest read_job_request(std::string_view body);
 /// PUT /v1/deployments/{name}
 services::DeploymentSpec read_deployment_spec(std::string_view body);
+/// POST /v1/workers/lease
+services::WorkerOffer read_worker_offer(std::string_view body);
+/// POST /v1/workers/leases/{lease}/heartbeat
+services::WorkerBeat read_worker_beat(std::string_view body);
+/// POST /v1/workers/leases/{lease}/kernels
+std::vector<std::string> read_worker_kernels(std::string_view body);
 /// POST /v1/keys
 services::NewKey read_key_spec(std::string_view body);
 

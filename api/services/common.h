@@ -37,6 +37,8 @@ struct CallContext {
   /// it soon, behind what that thread has to do first.
   std::function<void(std::function<void()>)> later;
   bool is_admin = true;  ///< may do to others' jobs what their submitters may
+  /// Those of the key, as api/http/scopes.h has them; "admin" while keys are off.
+  std::vector<std::string> scopes = {"admin"};
   /// What the call's request has of the memory of all that are in flight; null where nobody counts.
   std::shared_ptr<MemoryShare> memory = {};
   /// Under which the caller may send the same request again; "" for none.

@@ -20,4 +20,19 @@ std::optional<JobState> job_state_from_name(std::string_view name) {
 
 bool is_final(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
 
+std::string_view job_verdict(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kWrongAnswer:
+      return "wrong_answer";
+    case ErrorCode::kDeadlineExceeded:
+      return "timed_out";
+    case ErrorCode::kJobFailed:
+      return "crashed";
+    case ErrorCode::kMemoryBudget:
+      return "out_of_memory";
+    default:
+      return error_code_info(code).http_status < 500 ? "refused" : "failed";
+  }
+}
+
 }  // namespace tensormill::services

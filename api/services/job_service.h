@@ -32,7 +32,8 @@ struct CompileRequest {
   std::vector<std::string> disabled_pass;
   std::optional<std::string> desired_layout;  ///< "NCHW", "NHWC"
   std::optional<std::string> mixed_precision;
-  bool force = false;  ///< compile though a result exists
+  bool force = false;   ///< compile though a result exists
+  std::string on = {};  ///< labels (api/http/labels.h) that a worker must have; "": anybody may do it
 };
 
 /// POST /v1/jobs with kind "tune".
@@ -56,6 +57,7 @@ struct TuneRequest {
 /// POST /v1/jobs with kind "benchmark".
 struct BenchmarkRequest {
   std::string package;  ///< id
+  std::string on = {};  ///< labels (api/http/labels.h) that a worker must have; "": this machine
   int repeat = 10;
   int number = 1;
   int threads = 0;  ///< 0: one a core
@@ -85,6 +87,10 @@ struct JobProgress {
   std::optional<double> best_ms;
   std::optional<double> eta_s;
 };
+
+/// What an error says of the work, for who looks at many jobs: "refused", "wrong_answer", "timed_out",
+/// "crashed", "out_of_memory", or "failed" where it was the machine. Of every job alike, wherever it ran.
+std::string_view job_verdict(ErrorCode code);
 
 struct JobError {
   ErrorCode code = ErrorCode::kInternal;

@@ -11,6 +11,7 @@
 #include "api/services/package_service.h"
 #include "api/services/store_service.h"
 #include "api/services/tuning_service.h"
+#include "api/services/worker_service.h"
 
 namespace tensormill::services {
 
@@ -28,6 +29,7 @@ struct Services {
   KeyService* keys = nullptr;
   AnswerService* answers = nullptr;
   AuditService* audit = nullptr;
+  WorkerService* workers = nullptr;
 };
 
 }  // namespace tensormill::services

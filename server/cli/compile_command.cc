@@ -16,6 +16,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
 #include "server/cli/terminal.h"
+#include "server/services/host_runs.h"
 
 namespace tensormill::cli {
 
@@ -172,7 +173,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.opt_level = arguments.opt_level;
   options.disabled_passes = disabled_passes(arguments.disabled_pass);
   options.verify = driver::parse_verify_mode(arguments.verify);
-  options.host_runs_target = host_runs(options.target, host);
+  options.host_runs_target = server::host_runs(options.target, host);
   options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
   const size_t records =
       arguments.tuning_records.empty() ? 0 : use_records(arguments.tuning_records, options);

@@ -135,13 +135,6 @@ target::Target resolve_target(const std::string& text, const std::vector<std::st
   return target::parse_target(full, host);
 }
 
-bool host_runs(const target::Target& target, const target::Target& host) {
-  if (target.is_x86() != host.is_x86()) return false;
-  const std::vector<std::string> have = host.required_features();
-  const std::vector<std::string> need = target.required_features();
-  return std::includes(have.begin(), have.end(), need.begin(), need.end());
-}
-
 std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format) {
   return in_context(path, [&] {
     const frontend::FileFormat found = frontend::detect_path(path);

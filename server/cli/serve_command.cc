@@ -1,6 +1,4 @@
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +21,7 @@
 #include "server/cli/exit_guard.h"
 #include "server/cli/ops_handler.h"
 #include "server/cli/settings_input.h"
+#include "server/cli/stop_signals.h"
 #include "server/metrics/audit_log.h"
 #include "server/metrics/registry.h"
 #include "server/metrics/request_log.h"
@@ -38,19 +37,6 @@ namespace {
 /// What cancelled handlers get to end, and what the process has left after http.drain_timeout in all.
 constexpr std::chrono::milliseconds kHandlerPatience{1'500};
 constexpr std::chrono::milliseconds kExitGrace{4'000};
-
-/// SIGINT and SIGTERM as a descriptor; blocked in all threads that are made later.
-FileDescriptor stop_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  if (::pthread_sigmask(SIG_BLOCK, &set, nullptr) != 0) throw_errno(errno, "cannot block signals");
-  FileDescriptor fd(::signalfd(-1, &set, SFD_CLOEXEC));
-  if (!fd.valid()) throw_errno(errno, "cannot watch signals");
-  ::signal(SIGPIPE, SIG_IGN);
-  return fd;
-}
 
 void wait_for_signal(const FileDescriptor& signals) {
   pollfd watched{signals.get(), POLLIN, 0};

@@ -22,6 +22,7 @@
 #include "server/cli/model_input.h"
 #include "server/cli/tune_network.h"
 #include "server/measure/worker.h"
+#include "server/services/host_runs.h"
 
 namespace tensormill::cli {
 
@@ -258,7 +259,7 @@ void check_records_output(const std::string& path) {
 int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   const target::Target host = target::host_target();
   const target::Target target = resolve_target(arguments.target, {}, host);
-  if (!host_runs(target, host))
+  if (!server::host_runs(target, host))
     throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
   if (arguments.tasks != "list") check_records_output(arguments.output);
   const ir::Graph graph = graph_of(arguments);

@@ -27,9 +27,9 @@ std::string live_log_path(const WorkerPoolOptions& options, const storage::JobRo
   return options.folder + "/" + job.id + "-" + std::to_string(job.attempt) + ".log";
 }
 
-JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate, LeaseKeeper& keeper,
+JobAttempt::JobAttempt(JobSource& source, storage::BlobStore& blobs, MeasureGate& gate, LeaseKeeper& keeper,
                        const WorkerPoolOptions& options, storage::JobRow job, std::stop_token stop)
-    : queue_(queue),
+    : source_(source),
       blobs_(blobs),
       gate_(gate),
       hold_(blobs),
@@ -40,13 +40,13 @@ JobAttempt::JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& 
       folder_(options_.folder + "/" + job_.id + "-" + std::to_string(job_.attempt)),
       log_path_(live_log_path(options_, job_)),
       last_commit_(steady_clock::now()) {
-  queue_.set_kill(job_.id, [this] { kill(); });
+  source_.set_kill(job_.id, [this] { kill(); });
   kept_.emplace(
       keeper, claim_, [this] { lose(); }, [this] { kill(); });
 }
 
 JobAttempt::~JobAttempt() {
-  queue_.clear_kill(job_.id);
+  source_.clear_kill(job_.id);
   kept_.reset();
   std::error_code ignored;  // what stays is removed at the next start
   std::filesystem::remove_all(folder_, ignored);
@@ -57,7 +57,7 @@ void JobAttempt::run(JobRunner& runner) {
   measures_ = runner.measures();
   try {
     // A cancel that came after the claim and before the constructor's hook is in the row alone.
-    if (queue_.get(job_.id).cancel_requested) kill();
+    if (source_.is_cancelled(claim_)) kill();
     std::filesystem::create_directories(folder_);
     log_ = FileDescriptor(::open(log_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     if (!log_.valid()) throw_errno(errno, "cannot open " + log_path_);
@@ -80,10 +80,10 @@ void JobAttempt::finish(storage::JobFinish finish) {
   if (finish.state == storage::JobState::kFailed) log(finish.error);
   finish.log = store_log();
   commit();
-  const bool held = queue_.catalog().finish_job(claim_, finish);
+  const bool held = source_.finish(claim_, finish);
   succeeded_ = held && finish.state == storage::JobState::kSucceeded;
   hold_.reset();
-  queue_.changed();
+  source_.told();
 }
 
 void JobAttempt::interrupted(const JobInterrupted& interruption) {
@@ -93,23 +93,23 @@ void JobAttempt::interrupted(const JobInterrupted& interruption) {
     case Interruption::kCancelled:
       return finish({storage::JobState::kCancelled, "", ""});
     case Interruption::kShutdown:
-      queue_.catalog().release_job(claim_, {"", std::nullopt, 0, false});
+      source_.release(claim_, {"", std::nullopt, 0, false});
       break;
     case Interruption::kCrashed: {
       const std::string error = error_to_json(*interruption.error());
       log(error);
       const int doublings = std::min(job_.attempt - 1, 9);
-      queue_.catalog().release_job(claim_, {error, store_log(), options_.backoff.count() << doublings, true});
+      source_.release(claim_, {error, store_log(), options_.backoff.count() << doublings, true});
       break;
     }
   }
-  queue_.changed();
+  source_.told();
 }
 
 void JobAttempt::put_off(const Error& error) {
   log(error_to_json(error));
-  queue_.catalog().release_job(claim_, {error_to_json(error), std::nullopt, options_.backoff.count(), false});
-  queue_.changed();
+  source_.release(claim_, {error_to_json(error), std::nullopt, options_.backoff.count(), false});
+  source_.told();
 }
 
 std::optional<Digest> JobAttempt::store_log() {
@@ -139,15 +139,15 @@ void JobAttempt::commit_if_due() {
 }
 
 void JobAttempt::commit() {
-  const storage::HeartbeatResult beat = queue_.catalog().heartbeat_job(
-      claim_, options_.lease.count(), std::exchange(progress_, std::nullopt), std::exchange(events_, {}));
+  const storage::HeartbeatResult beat = source_.heartbeat(
+      claim_, options_.lease, std::exchange(progress_, std::nullopt), std::exchange(events_, {}));
   last_commit_ = steady_clock::now();
   if (!beat.held) throw JobInterrupted(Interruption::kLeaseLost);
   if (beat.cancel_requested) {
     const std::lock_guard lock(child_mutex_);
     killed_ = true;
   }
-  queue_.changed();
+  source_.told();
 }
 
 void JobAttempt::check_stop() {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
+#include "server/jobs/job_source.h"
 #include "server/jobs/lease_keeper.h"
 #include "server/jobs/worker_pool.h"
 
@@ -35,7 +35,7 @@ private:
 
 class JobAttempt final : public JobContext {
 public:
-  JobAttempt(JobQueue& queue, storage::BlobStore& blobs, MeasureGate& gate, LeaseKeeper& keeper,
+  JobAttempt(JobSource& source, storage::BlobStore& blobs, MeasureGate& gate, LeaseKeeper& keeper,
              const WorkerPoolOptions& options, storage::JobRow job, std::stop_token stop);
   /// Removes the folder and the live log.
   ~JobAttempt() override;
@@ -76,7 +76,7 @@ private:
   /// Throws when the attempt must stop.
   void check_stop();
 
-  JobQueue& queue_;
+  JobSource& source_;
   storage::BlobStore& blobs_;
   MeasureGate& gate_;
   bool measures_ = false;

@@ -1,5 +1,6 @@
 #include "server/jobs/job_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -11,6 +12,12 @@ using std::chrono::steady_clock;
 using storage::JobRow;
 
 namespace {
+
+/// The longest sleep of an idle worker; wake-ups come by notification, this only bounds the search for lost
+/// leases.
+constexpr milliseconds kLongestIdle{5'000};
+/// After an error of the store itself.
+constexpr milliseconds kStoreRetry{1'000};
 
 milliseconds until(steady_clock::time_point deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
@@ -124,6 +131,52 @@ void JobQueue::wait_for_change(uint64_t seen, milliseconds timeout, const std::s
   std::unique_lock lock(mutex_);
   condition_.wait_for(lock, stop, timeout, [&] { return version_ != seen; });
 }
+
+void JobQueue::take_up(milliseconds backoff) {
+  const std::lock_guard lock(orphans_mutex_);
+  backoff_ = backoff;
+  catalog_.requeue_orphans(storage::Orphans::kAtStart, backoff.count());
+  last_look_ = steady_clock::now();
+}
+
+std::optional<JobRow> JobQueue::claim(const std::vector<std::string>& kinds, const std::string& owner,
+                                      milliseconds lease, const std::stop_token& stop) {
+  const uint64_t seen = version();
+  std::optional<JobRow> job = catalog_.claim_job(kinds, owner, lease.count());
+  if (job) {
+    changed();
+    return job;
+  }
+  look_for_orphans(lease);
+  milliseconds wait = std::min(kLongestIdle, lease);
+  if (const std::optional<int64_t> next = catalog_.next_claim_in(kinds))
+    wait = std::clamp(milliseconds(*next), milliseconds(1), wait);
+  wait_for_change(seen, wait, stop);
+  return std::nullopt;
+}
+
+void JobQueue::look_for_orphans(milliseconds lease) {
+  const std::lock_guard lock(orphans_mutex_);
+  if (steady_clock::now() - last_look_ < lease) return;
+  last_look_ = steady_clock::now();
+  if (!catalog_.requeue_orphans(storage::Orphans::kExpired, backoff_.count()).empty()) changed();
+}
+
+storage::HeartbeatResult JobQueue::heartbeat(const storage::JobClaim& claim, milliseconds lease,
+                                             const std::optional<std::string>& progress,
+                                             const std::vector<storage::JobEventRow>& events) {
+  return catalog_.heartbeat_job(claim, lease.count(), progress, events);
+}
+
+bool JobQueue::finish(const storage::JobClaim& claim, const storage::JobFinish& finish) {
+  return catalog_.finish_job(claim, finish);
+}
+
+bool JobQueue::release(const storage::JobClaim& claim, const storage::JobRelease& release) {
+  return catalog_.release_job(claim, release);
+}
+
+void JobQueue::pause(const std::stop_token& stop) { wait_for_change(version(), kStoreRetry, stop); }
 
 void JobQueue::set_kill(const std::string& id, std::function<void()> kill) {
   const std::lock_guard lock(kills_mutex_);

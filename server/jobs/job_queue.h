@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "server/jobs/job_source.h"
 #include "storage/catalog/catalog.h"
 
 namespace tensormill::jobs {
@@ -22,7 +23,7 @@ struct JobEvents {
   bool ended = false;  ///< nothing will follow these
 };
 
-class JobQueue {
+class JobQueue final : public JobSource {
 public:
   explicit JobQueue(storage::Catalog& catalog) : catalog_(catalog) {}
 
@@ -54,9 +55,24 @@ public:
   uint64_t version();
   /// Returns when the version is no longer `seen`, after `timeout`, or when `stop` is requested.
   void wait_for_change(uint64_t seen, std::chrono::milliseconds timeout, const std::stop_token& stop);
-  /// `kill` is called, at most from one thread at a time, when the running job is to be stopped.
-  void set_kill(const std::string& id, std::function<void()> kill);
-  void clear_kill(const std::string& id);
+
+  // As JobSource: for the threads of this process, which do what demands nothing.
+  void take_up(std::chrono::milliseconds backoff) override;
+  std::optional<storage::JobRow> claim(const std::vector<std::string>& kinds, const std::string& owner,
+                                       std::chrono::milliseconds lease, const std::stop_token& stop) override;
+  storage::HeartbeatResult heartbeat(const storage::JobClaim& claim, std::chrono::milliseconds lease,
+                                     const std::optional<std::string>& progress,
+                                     const std::vector<storage::JobEventRow>& events) override;
+  bool finish(const storage::JobClaim& claim, const storage::JobFinish& finish) override;
+  bool release(const storage::JobClaim& claim, const storage::JobRelease& release) override;
+  bool is_cancelled(const storage::JobClaim& claim) override { return get(claim.id).cancel_requested; }
+  void set_kill(const std::string& id, std::function<void()> kill) override;
+  void clear_kill(const std::string& id) override;
+  void told() override { changed(); }
+  void pause(const std::stop_token& stop) override;
+  /// Jobs whose lease is over are queued again, when the last look is `lease` ago, also those of workers
+  /// elsewhere.
+  void look_for_orphans(std::chrono::milliseconds lease);
 
 private:
   void kill_running(const std::string& id);
@@ -65,6 +81,9 @@ private:
   std::mutex mutex_;
   std::condition_variable_any condition_;
   uint64_t version_ = 0;
+  std::mutex orphans_mutex_;
+  std::chrono::milliseconds backoff_{1'000};
+  std::chrono::steady_clock::time_point last_look_ = std::chrono::steady_clock::now();
   std::mutex kills_mutex_;
   std::map<std::string, std::function<void()>> kills_;
 };

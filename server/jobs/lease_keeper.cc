@@ -12,8 +12,8 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-LeaseKeeper::LeaseKeeper(JobQueue& queue, milliseconds lease, Clock& clock)
-    : queue_(queue),
+LeaseKeeper::LeaseKeeper(JobSource& source, milliseconds lease, Clock& clock)
+    : source_(source),
       lease_(lease),
       clock_(clock),
       thread_([this](const std::stop_token& stop) { work(stop); }) {}
@@ -38,8 +38,7 @@ LeaseKeeper::Kept::~Kept() {
 void LeaseKeeper::renew(Kept& kept) {
   kept.due_ = clock_.now() + lease_ / 3;
   try {
-    const storage::HeartbeatResult beat =
-        queue_.catalog().heartbeat_job(kept.claim_, lease_.count(), std::nullopt, {});
+    const storage::HeartbeatResult beat = source_.heartbeat(kept.claim_, lease_, std::nullopt, {});
     if (!beat.held && kept.lost_) std::exchange(kept.lost_, nullptr)();
     if (beat.cancel_requested && kept.cancelled_) std::exchange(kept.cancelled_, nullptr)();
   } catch (const Error&) {
@@ -57,7 +56,7 @@ void LeaseKeeper::work(const std::stop_token& stop) {
       renew(*kept);
       renewed = true;
     }
-    if (renewed) queue_.changed();
+    if (renewed) source_.told();
     Clock::time_point next = clock_.now() + lease_;
     for (const Kept* kept : claims_) next = std::min(next, kept->due_);
     const size_t known = claims_.size();

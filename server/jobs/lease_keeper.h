@@ -11,14 +11,14 @@
 #include <thread>
 
 #include "server/jobs/clock.h"
-#include "server/jobs/job_queue.h"
+#include "server/jobs/job_source.h"
 
 namespace tensormill::jobs {
 
 class LeaseKeeper {
 public:
   /// Leases of `lease`, renewed each third of it.
-  LeaseKeeper(JobQueue& queue, std::chrono::milliseconds lease, Clock& clock);
+  LeaseKeeper(JobSource& source, std::chrono::milliseconds lease, Clock& clock);
   LeaseKeeper(const LeaseKeeper&) = delete;
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
@@ -49,7 +49,7 @@ private:
   /// With the mutex held, for as long as the catalog takes: a claim does not go while it is renewed.
   void renew(Kept& kept);
 
-  JobQueue& queue_;
+  JobSource& source_;
   const std::chrono::milliseconds lease_;
   Clock& clock_;
   std::mutex mutex_;

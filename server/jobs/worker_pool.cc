@@ -15,33 +15,19 @@
 #include "storage/catalog/uuid7.h"
 
 namespace tensormill::jobs {
-namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-
-/// The longest sleep of an idle worker; wake-ups come by notification, this only bounds the search for lost
-/// leases.
-constexpr milliseconds kLongestIdle{5'000};
-/// After an error of the store itself.
-constexpr milliseconds kStoreRetry{1'000};
-
-}  // namespace
-
-WorkerPool::WorkerPool(JobQueue& queue, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
+WorkerPool::WorkerPool(JobSource& source, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
                        WorkerPoolOptions options)
-    : queue_(queue),
+    : source_(source),
       blobs_(blobs),
       runners_(std::move(runners)),
       options_(std::move(options)),
-      keeper_(queue_, options_.lease, options_.clock != nullptr ? *options_.clock : steady_) {
+      keeper_(source_, options_.lease, options_.clock != nullptr ? *options_.clock : steady_) {
   for (const JobRunner* runner : runners_)
     (runner->measures() ? measuring_ : kinds_).push_back(runner->kind());
   if (options_.owner.empty()) options_.owner = std::to_string(::getpid()) + "-" + storage::make_uuid7(0);
   std::filesystem::remove_all(options_.folder);
   std::filesystem::create_directories(options_.folder);
-  queue_.catalog().requeue_orphans(storage::Orphans::kAtStart, options_.backoff.count());
-  next_orphans_ = steady_clock::now() + options_.lease;
+  source_.take_up(options_.backoff);
   for (int i = 0; i < options_.threads; ++i) {
     if (!kinds_.empty()) threads_.emplace_back([this](const std::stop_token& stop) { work(kinds_, stop); });
   }
@@ -53,46 +39,37 @@ WorkerPool::~WorkerPool() { stop(); }
 
 void WorkerPool::stop() {
   for (std::jthread& thread : threads_) thread.request_stop();
+  join();
+}
+
+void WorkerPool::drain() {
+  drained_.request_stop();
+  join();
+}
+
+void WorkerPool::join() {
+  const std::lock_guard lock(joining_);
   for (std::jthread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
 }
 
 void WorkerPool::work(const std::vector<std::string>& kinds, const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const uint64_t seen = queue_.version();
+  // Whichever comes first ends the wait for a job; a drain leaves the one that runs alone.
+  std::stop_source no_more;
+  const auto end = [&no_more] { no_more.request_stop(); };
+  const std::stop_callback on_stop(stop, end), on_drain(drained_.get_token(), end);
+  while (!no_more.stop_requested()) {
     try {
       const std::optional<storage::JobRow> job =
-          queue_.catalog().claim_job(kinds, options_.owner, options_.lease.count());
-      if (job) {
-        queue_.changed();
-        attempt(*job, stop);
-      } else {
-        idle(kinds, seen, stop);
-      }
+          source_.claim(kinds, options_.owner, options_.lease, no_more.get_token());
+      if (job) attempt(*job, stop);
     } catch (const Error&) {
-      // The store is full or broken just now. The lease of an attempt that ended so runs out, and the job
-      // comes back.
-      queue_.wait_for_change(queue_.version(), kStoreRetry, stop);
+      // The store is full or broken just now, or the server is away. The lease of an attempt that ended so
+      // runs out, and the job comes back.
+      source_.pause(no_more.get_token());
     }
   }
-}
-
-void WorkerPool::idle(const std::vector<std::string>& kinds, uint64_t seen, const std::stop_token& stop) {
-  {
-    const std::lock_guard lock(orphans_mutex_);
-    if (steady_clock::now() >= next_orphans_) {
-      next_orphans_ = steady_clock::now() + options_.lease;
-      const bool found =
-          !queue_.catalog().requeue_orphans(storage::Orphans::kExpired, options_.backoff.count()).empty();
-      if (found) queue_.changed();
-    }
-  }
-  milliseconds wait = std::min(kLongestIdle, options_.lease);
-  if (const std::optional<int64_t> next = queue_.catalog().next_claim_in(kinds)) {
-    wait = std::clamp(milliseconds(*next), milliseconds(1), wait);
-  }
-  queue_.wait_for_change(seen, wait, stop);
 }
 
 void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop) {
@@ -101,7 +78,7 @@ void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop
   TM_CHECK(runner != runners_.end(), "a job of kind " + job.kind + " was claimed");
   bool succeeded = false;
   {
-    JobAttempt attempt(queue_, blobs_, gate_, keeper_, options_, job, stop);
+    JobAttempt attempt(source_, blobs_, gate_, keeper_, options_, job, stop);
     try {
       attempt.run(**runner);
     } catch (const JobInterrupted&) {

@@ -14,8 +14,8 @@
 
 #include "runtime/base/file.h"
 #include "server/jobs/child_slots.h"
-#include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
+#include "server/jobs/job_source.h"
 #include "server/jobs/lease_keeper.h"
 #include "storage/blob/blob_store.h"
 
@@ -47,7 +47,7 @@ class WorkerPool {
 public:
   /// Takes up what an earlier process left running, then starts. `runners` of distinct kinds; all borrowed
   /// things outlive the pool.
-  WorkerPool(JobQueue& queue, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
+  WorkerPool(JobSource& source, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
              WorkerPoolOptions options);
   /// As stop.
   ~WorkerPool();
@@ -57,15 +57,16 @@ public:
   /// Ends the threads: running children are killed, and their jobs are queued again without losing an
   /// attempt.
   void stop();
+  /// Claims no further job and returns when those that run have ended; stop ends it, from another thread.
+  void drain();
   /// The job's log as it stands, also while it runs.
   JobLog open_log(const storage::JobRow& job);
 
 private:
   void work(const std::vector<std::string>& kinds, const std::stop_token& stop);
-  void idle(const std::vector<std::string>& kinds, uint64_t seen, const std::stop_token& stop);
   void attempt(const storage::JobRow& job, const std::stop_token& stop);
 
-  JobQueue& queue_;
+  JobSource& source_;
   storage::BlobStore& blobs_;
   std::vector<JobRunner*> runners_;
   std::vector<std::string> kinds_;      ///< that do not measure
@@ -74,8 +75,10 @@ private:
   WorkerPoolOptions options_;
   SteadyClock steady_;
   LeaseKeeper keeper_;
-  std::mutex orphans_mutex_;
-  std::chrono::steady_clock::time_point next_orphans_;
+  void join();
+
+  std::stop_source drained_;
+  std::mutex joining_;
   std::vector<std::jthread> threads_;
 };
 

@@ -34,7 +34,8 @@ AuditLog::AuditLog(const std::string& path) {
 bool AuditLog::is_audited(const AnsweredRequest& request) {
   if (request.status == 401 || request.status == 403) return true;
   if (request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS") return false;
-  for (const std::string_view runs : {"/infer", "/run", "/classify"}) {
+  for (const std::string_view runs :
+       {"/infer", "/run", "/classify", "/workers/lease", "/heartbeat", "/kernels"}) {
     if (request.route.ends_with(runs)) return false;
   }
   return true;

@@ -14,6 +14,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "server/registry/artifact.h"
+#include "server/registry/response_body.h"
 
 namespace tensormill::registry {
 namespace {
@@ -23,7 +24,6 @@ using web::http::http_response;
 using web::http::methods;
 
 constexpr size_t kMaxText = size_t{4} << 20;
-constexpr size_t kPart = size_t{1} << 20;
 constexpr std::chrono::seconds kTimeout{300};
 
 /// `realm="https://auth/token",service="x"` of a challenge: the value, or "".
@@ -142,22 +142,9 @@ struct Client::Http {
     throw Error(ErrorCode::kUnauthorized, "the token service of " + base + " gives no token");
   }
 
-  /// Calls `take` with the body, part by part.
-  static void read(const http_response& response, const std::function<void(std::string_view)>& take) {
-    concurrency::streams::istream body = response.body();
-    std::string part(kPart, '\0');
-    for (;;) {
-      concurrency::streams::rawptr_buffer<uint8_t> buffer(reinterpret_cast<uint8_t*>(part.data()),
-                                                          part.size(), std::ios::out);
-      const size_t size = body.read(buffer, part.size()).get();
-      if (size == 0) return;
-      take(std::string_view(part).substr(0, size));
-    }
-  }
-
   static std::string text_of(const http_response& response) {
     std::string text;
-    read(response, [&](std::string_view bytes) {
+    read_body(response, [&](std::string_view bytes) {
       if (text.size() + bytes.size() > kMaxText)
         throw Error(ErrorCode::kTooLarge, "an answer of the registry has more than 4 MiB");
       text += bytes;
@@ -241,7 +228,7 @@ void Client::get_blob(const Digest& digest, uint64_t bytes, const std::string& p
   try {
     Hasher hasher;
     uint64_t size = 0;
-    Http::read(response, [&](std::string_view part) {
+    read_body(response, [&](std::string_view part) {
       size += part.size();
       if (size > bytes)
         throw Error(ErrorCode::kDigestMismatch, what + " has more bytes than its manifest says");

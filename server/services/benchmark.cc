@@ -10,7 +10,6 @@
 #include "runtime/npz/npz.h"
 #include "server/services/child_run.h"
 #include "server/services/package_archive.h"
-#include "server/services/package_service.h"
 
 namespace tensormill::server {
 
@@ -70,19 +69,18 @@ PackageTiming benchmark_package(jobs::JobContext& context, parallel::ThreadPool&
 
 storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
   const Json resolved = parse_json(context.job().resolved);
-  const storage::PackageRow row = require_package(catalog_, resolved.at("package").get<std::string>());
-  catalog_.touch_package(row.id);
-  const MemberBlobs members = open_members(blobs_, row);
+  const MemberBlobs members = desk_.open_members(context, resolved);
+  const int asked = resolved.at("threads").get<int>();
+  const int threads = asked > 0 ? asked : pool_.cores();
   context.progress(R"({"stage":"measure","done":0,"total":1})");
   Json result =
-      summary_of(benchmark_package(context, pool_, descriptors_of(members),
-                                   {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(),
-                                    resolved.at("threads").get<int>()},
-                                   options_)
+      summary_of(benchmark_package(
+                     context, pool_, descriptors_of(members),
+                     {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(), threads}, options_)
                      .runs_ms);
   context.progress(R"({"stage":"measure","done":1,"total":1})");
-  result["package"] = row.id.text();
-  result["threads"] = resolved.at("threads");
+  result["package"] = resolved.at("package");
+  result["threads"] = threads;
   storage::JobFinish finish;
   finish.result = result.dump();
   return finish;

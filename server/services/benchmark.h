@@ -9,8 +9,7 @@
 #include "runtime/base/json.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/job_runner.h"
-#include "storage/blob/blob_store.h"
-#include "storage/catalog/catalog.h"
+#include "server/services/work_desk.h"
 
 namespace tensormill::server {
 
@@ -48,17 +47,15 @@ Json summary_of(std::vector<double> runs);
 /// The kind "benchmark".
 class BenchmarkRunner final : public jobs::JobRunner {
 public:
-  BenchmarkRunner(storage::BlobStore& blobs, storage::Catalog& catalog, parallel::ThreadPool& pool,
-                  BenchmarkOptions options)
-      : blobs_(blobs), catalog_(catalog), pool_(pool), options_(options) {}
+  BenchmarkRunner(WorkDesk& desk, parallel::ThreadPool& pool, BenchmarkOptions options)
+      : desk_(desk), pool_(pool), options_(options) {}
 
   std::string kind() const override { return "benchmark"; }
   bool measures() const override { return true; }
   storage::JobFinish run(jobs::JobContext& context) override;
 
 private:
-  storage::BlobStore& blobs_;
-  storage::Catalog& catalog_;
+  WorkDesk& desk_;
   parallel::ThreadPool& pool_;
   BenchmarkOptions options_;
 };

@@ -8,16 +8,14 @@ storage::JobFinish CompileRunner::run(jobs::JobContext& context) {
   const std::string submitted = context.job().resolved;
   Json resolved = parse_json(submitted);
   GraphFiles graph(context.folder());
-  const bool pending = has_pending_records(resolved);
-  const std::vector<std::string> kernels = import_graph(tools_, context, resolved, graph, pending);
-  if (pending) settle_records(tools_.records, resolved, kernels);
-  const Tuned tuned = tuned_of(tools_.records, resolved);
+  const std::vector<std::string> kernels =
+      import_graph(work_, context, resolved, graph, has_pending_records(resolved));
+  const Tuned tuned = work_.desk.tuned(context, resolved, kernels);
   const PackageFiles files(context.folder());
-  const std::string times = compile_graph(tools_, context, resolved, graph, tuned, files);
+  const std::string times = compile_graph(work_, context, resolved, graph, tuned, files);
   context.progress(R"({"stage":"publish","done":0,"total":1})");
-  if (pending) remember_kernels(tools_.catalog, resolved, kernels);
   storage::JobFinish finish;
-  finish.package = store_package(tools_.blobs, context, files);
+  finish.package = store_package(work_.blobs, context, files);
   context.progress(R"({"stage":"publish","done":1,"total":1})");
   Json result = parse_json(times);
   result["package"] = finish.package->id.text();

@@ -2,6 +2,9 @@
 /// members of a package, and the parent stores and publishes them. Thread-safety: as jobs::JobRunner.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "server/jobs/job_runner.h"
 #include "server/services/compile_steps.h"
 
@@ -9,13 +12,13 @@ namespace tensormill::server {
 
 class CompileRunner final : public jobs::JobRunner {
 public:
-  explicit CompileRunner(CompileTools tools) : tools_(tools) {}
+  explicit CompileRunner(CompileWork work) : work_(std::move(work)) {}
 
   std::string kind() const override { return "compile"; }
   storage::JobFinish run(jobs::JobContext& context) override;
 
 private:
-  CompileTools tools_;
+  CompileWork work_;
 };
 
 }  // namespace tensormill::server

@@ -12,15 +12,12 @@
 #include "runtime/package/metadata.h"
 #include "server/services/child_runner.h"
 #include "server/services/forms.h"
+#include "server/services/host_runs.h"
 #include "server/services/package_archive.h"
 
 namespace tensormill::server {
 
 namespace {
-
-/// Kept beside each package, for people: all that GET /v1/packages/{id}/code answers. ResNet-50's five texts
-/// are 2 MB, 140 KB at rest.
-constexpr std::array<const char*, 5> kDumps = {"relay", "te", "tir", "ll", "asm"};
 
 /// A file without a name in `folder`.
 FileDescriptor nameless_file(const std::string& folder) {
@@ -75,11 +72,10 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
   return spec;
 }
 
-/// What records say as the child reads it: it may be long, so it is no argument.
-std::string tuned_text(const Tuned& tuned) {
-  Json rows = Json::object();
-  for (const auto& [kernel, one] : tuned.schedules) rows[kernel] = {one.steps, one.record, one.reason};
-  return Json{{"schedules", std::move(rows)}, {"algorithms", tuned.algorithms}}.dump();
+/// Whether the machine that compiles can run what it makes, to check it.
+bool runs_target(const CompileRunnerOptions& options, const Json& resolved) {
+  if (!options.host) return resolved.at("host_runs_target").get<bool>();
+  return host_runs(target::parse_target(resolved.at("target").get<std::string>(), {}), *options.host);
 }
 
 jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& resolved,
@@ -92,13 +88,13 @@ jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& re
       {"opt_level", resolved.at("opt_level")},
       {"disabled_pass", resolved.at("disabled_pass")},
       {"verify", resolved.at("verify")},
-      {"host_runs_target", resolved.at("host_runs_target")},
+      {"host_runs_target", runs_target(options, resolved)},
       {"model_digest", resolved.at("model")},
       {"model_format",
        resolved.at("model_format") == "onnx-archive" ? Json("onnx") : resolved.at("model_format")},
       {"recorded_options", recorded_options(resolved)},
       {"variants", graph.variants},
-      {"dumps", kDumps},
+      {"dumps", kCodeStages},
       {"threads",
        options.threads}}.dump()};
   spec.descriptors = {graph.text.get(), graph.constants.get(), files.metadata.get(), files.plan.get(),
@@ -134,22 +130,20 @@ PackageFiles::PackageFiles(const std::string& folder)
       params(nameless_file(folder)),
       dumps(nameless_file(folder)) {}
 
-std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContext& context,
+std::vector<std::string> import_graph(const CompileWork& work, jobs::JobContext& context,
                                       const Json& resolved, GraphFiles& files, bool kernels) {
-  const auto model = tools.catalog.find_model(Digest::parse(resolved.at("model").get<std::string>()).value());
-  if (!model) throw Error(ErrorCode::kNotFound, "the model was removed");
   context.progress(R"({"stage":"import","done":0,"total":1})");
-  const auto blob = tools.blobs.open(model->blobs.at(0));
+  const auto blob = work.desk.open_model(context, resolved);
   const Json done =
-      parse_json(context.run_child(import_spec(tools.options, resolved, blob->fd(), files, kernels)));
+      parse_json(context.run_child(import_spec(work.options, resolved, blob->fd(), files, kernels)));
   files.variants = done.at("variants");
   return done.value("kernels", std::vector<std::string>());
 }
 
-std::string compile_graph(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
+std::string compile_graph(const CompileWork& work, jobs::JobContext& context, const Json& resolved,
                           const GraphFiles& graph, const Tuned& tuned, const PackageFiles& files) {
-  const FileDescriptor text = memory_file("schedules", tuned_text(tuned));
-  return context.run_child(compile_spec(tools.options, resolved, graph, files, text.get()));
+  const FileDescriptor text = memory_file("schedules", tuned_json(tuned).dump());
+  return context.run_child(compile_spec(work.options, resolved, graph, files, text.get()));
 }
 
 storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,

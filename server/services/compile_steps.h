@@ -3,13 +3,16 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "compiler/target/target.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "server/jobs/job_runner.h"
-#include "server/services/tuning_records.h"
+#include "server/services/work_desk.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -23,14 +26,22 @@ struct CompileRunnerOptions {
   uint64_t max_model_bytes = uint64_t{16} << 30;
   int threads = 1;
   std::shared_ptr<const jobs::ChildPolicy> policy = {};  ///< of children that a step starts itself
+  /// The machine that runs the children, where that is not the one that resolved the job: it may be unable to
+  /// run what it compiles, or able.
+  std::optional<target::Target> host = std::nullopt;
 };
 
 /// What the steps work with.
-struct CompileTools {
-  storage::BlobStore& blobs;
+struct CompileWork {
+  storage::BlobStore& blobs;  ///< gets what is made
+  WorkDesk& desk;
+  CompileRunnerOptions options;
+};
+
+/// The same beside the store.
+struct CompileTools : CompileWork {
   storage::Catalog& catalog;
   TuningRecords& records;
-  CompileRunnerOptions options;
 };
 
 /// A graph bundle, which the import child writes, and what it says of the graphs (ir::write_variants).
@@ -49,10 +60,10 @@ struct PackageFiles {
 /// The import child turns the model that `resolved` names into a bundle. Returns the keys of its kernels
 /// when `kernels` asks for them, its layers' other algorithms among them. Throws Error(kNotFound) when the
 /// model was removed.
-std::vector<std::string> import_graph(const CompileTools& tools, jobs::JobContext& context,
+std::vector<std::string> import_graph(const CompileWork& work, jobs::JobContext& context,
                                       const Json& resolved, GraphFiles& files, bool kernels = false);
 /// The compile child turns the bundle into a package; returns its times as JSON.
-std::string compile_graph(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
+std::string compile_graph(const CompileWork& work, jobs::JobContext& context, const Json& resolved,
                           const GraphFiles& graph, const Tuned& tuned, const PackageFiles& files);
 /// All blobs of the package, durable; the row that names them.
 storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,

@@ -9,6 +9,7 @@
 #include "runtime/package/metadata.h"
 #include "server/services/compile_action.h"
 #include "server/services/forms.h"
+#include "server/services/host_runs.h"
 #include "server/services/input_values.h"
 #include "server/services/model_service.h"
 
@@ -16,7 +17,8 @@ namespace tensormill::server {
 
 namespace {
 
-constexpr int kMaxAttempts = 3;
+/// A crash of its child is tried once more: the second marks the job. A lost worker is none.
+constexpr int kMaxAttempts = 2;
 /// Each goes on from the records of the ones before, so that restarts of the server lose nothing.
 constexpr int kMaxTuneAttempts = 20;
 
@@ -131,10 +133,6 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
   const KnownInputs inputs{specs_from_json(facts.at("inputs")), has_kinds(facts)};
   check_shapes(request, inputs);
   const target::Target target = target_of(request.target, host_);
-  const std::vector<std::string> have = host_.required_features();
-  const std::vector<std::string> need = target.required_features();
-  const bool host_runs =
-      target.is_x86() == host_.is_x86() && std::includes(have.begin(), have.end(), need.begin(), need.end());
   Json shapes = Json::object();
   for (const auto& [name, shape] : request.input_shapes) shapes[name] = dims_to_json(shape);
   const std::set<std::string> disabled(request.disabled_pass.begin(), request.disabled_pass.end());
@@ -148,10 +146,11 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
                    {"outputs", request.outputs.value_or(std::vector<std::string>{})},
                    {"disabled_pass", disabled},
                    {"verify", "sample"},
-                   {"host_runs_target", host_runs},
+                   {"host_runs_target", host_runs(target, host_)},
                    {"compiler", driver::compiler_build()}};
   Json values = checked_values(request, inputs);
   if (!values.empty()) resolved["input_values"] = std::move(values);
+  if (!request.on.empty()) resolved["on"] = request.on;
   try {
     resolve_records(records_, catalog_, request.tuning_records, resolved);
   } catch (const Error& error) {
@@ -214,6 +213,7 @@ services::Submission JobServiceImpl::submit_compile(const services::CompileReque
   submission.max_attempts = kMaxAttempts;
   submission.force = request.force;
   submission.still_whole = [this](const storage::JobRow& job) { return is_whole(job); };
+  submission.demand = request.on;
   return submit(std::move(submission), resolve(request, model), options, context);
 }
 
@@ -223,6 +223,7 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
   services::CompileRequest compile = request.compile;
   compile.tuning_records.reset();
   refuse_unsupported(compile);
+  if (!compile.on.empty()) refuse_job(ErrorCode::kNotSupported, "/on", "is not implemented for tune jobs");
   if (!compile.disabled_pass.empty())
     refuse_job(ErrorCode::kNotSupported, "/disabled_pass", "is not implemented for tune jobs");
   const storage::ModelRow model = model_of(compile);
@@ -278,13 +279,17 @@ services::Submission JobServiceImpl::submit_benchmark(const services::BenchmarkR
   submission.max_attempts = kMaxAttempts;
   submission.force = request.force;
   submission.reuse_result = false;
-  return submit(std::move(submission),
-                {{"kind", "benchmark"},
-                 {"package", package->id.text()},
-                 {"repeat", request.repeat},
-                 {"number", request.number},
-                 {"threads", request.threads > 0 ? request.threads : records_.default_threads(host_)}},
-                options, context);
+  submission.demand = request.on;
+  // 0: as many as the worker that measures has cores, which nobody knows yet.
+  const int threads =
+      request.threads > 0 || !request.on.empty() ? request.threads : records_.default_threads(host_);
+  Json form = {{"kind", "benchmark"},
+               {"package", package->id.text()},
+               {"repeat", request.repeat},
+               {"number", request.number},
+               {"threads", threads}};
+  if (!request.on.empty()) form["on"] = request.on;
+  return submit(std::move(submission), form, options, context);
 }
 
 /// Asks the blobs alone: it runs inside a transaction of the catalog.

@@ -6,7 +6,7 @@
 #include "runtime/base/file.h"
 #include "runtime/package/metadata.h"
 #include "runtime/package/tar_reader.h"
-#include "server/services/package_archive.h"
+#include "server/services/package_import.h"
 #include "server/services/package_service.h"
 
 namespace tensormill::server {
@@ -49,17 +49,17 @@ private:
 
 }  // namespace
 
-storage::PackageRow PackageServiceImpl::store_archive(std::span<const std::byte> archive) {
+storage::PackageRow store_archive(storage::BlobStore& blobs, std::span<const std::byte> archive) {
   storage::PackageRow row;
   for (const package::TarMember& member : package::read_tar(archive)) {
     const auto bytes = archive.subspan(member.offset, member.size);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    row.members.push_back({member.name, blobs_.put(text), bytes.size()});
+    row.members.push_back({member.name, blobs.put(text), bytes.size()});
     if (member.name == package::kMetadataMember) row.id = package::package_id(text);
   }
   // Reads all of it, and throws for what is absent or does not fit.
-  const auto opened = open_package(open_members(blobs_, row));
-  const PackageArchive again(blobs_, row);
+  const auto opened = open_package(open_members(blobs, row));
+  const PackageArchive again(blobs, row);
   row.archive = again.digest();
   row.archive_bytes = again.size();
   row.facts = package_facts(opened->metadata());
@@ -68,9 +68,24 @@ storage::PackageRow PackageServiceImpl::store_archive(std::span<const std::byte>
   return row;
 }
 
+storage::PackageRow store_signed_archive(storage::BlobStore& blobs, const TrustedKeys& trusted,
+                                         http::BodySource& bytes, const std::string& folder) {
+  const FileDescriptor file = blobs.env().scratch_file(folder);
+  SignedStream stream(file.get());
+  stream.take(bytes);
+  trusted.check(stream.block(), stream.digest());
+  const auto mapped = MappedFile::map(file.get(), "package archive");
+  storage::PackageRow row = store_archive(blobs, mapped->bytes().first(stream.size()));
+  if (row.archive != stream.digest()) {
+    throw Error(ErrorCode::kInvalidPackage,
+                "the archive is not laid out as this program lays out archives: export it again");
+  }
+  return row;
+}
+
 std::string PackageServiceImpl::add_archive(const std::string& path) {
   const storage::BlobHold hold(blobs_);
-  const storage::PackageRow row = store_archive(MappedFile::open(path)->bytes());
+  const storage::PackageRow row = store_archive(blobs_, MappedFile::open(path)->bytes());
   catalog_.put_package(row);
   return row.id.text();
 }
@@ -78,20 +93,11 @@ std::string PackageServiceImpl::add_archive(const std::string& path) {
 services::ImportedPackage PackageServiceImpl::import_package(http::BodySource& bytes,
                                                              const services::CallContext& context) {
   quota_.check(bytes.length().value_or(1));
-  const FileDescriptor file = blobs_.env().scratch_file(options_.folder);
-  SignedStream stream(file.get());
   ChargedBody charged(bytes, callers_, context.submitter);
   QuotaBody bounded(charged, quota_);
-  stream.take(bounded);
-  trusted_.check(stream.block(), stream.digest());
-  const auto mapped = MappedFile::map(file.get(), "package archive");
   CollectOnFailure cleanup(collector_);
   const storage::BlobHold hold(blobs_);
-  storage::PackageRow row = store_archive(mapped->bytes().first(stream.size()));
-  if (row.archive != stream.digest()) {
-    throw Error(ErrorCode::kInvalidPackage,
-                "the archive is not laid out as this program lays out archives: export it again");
-  }
+  storage::PackageRow row = store_signed_archive(blobs_, trusted_, bounded, options_.folder);
   row.owner = context.submitter;
   const bool created = catalog_.put_package(row);
   cleanup.succeeded();

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -56,7 +55,6 @@ public:
 private:
   services::PackageInfo info_of(const storage::PackageRow& row,
                                 const std::vector<storage::DeploymentRow>& deployments);
-  storage::PackageRow store_archive(std::span<const std::byte> archive);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;

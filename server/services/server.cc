@@ -43,6 +43,7 @@
 #include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
+#include "server/services/worker_service.h"
 #include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
 #include "storage/postgresql/open_catalog.h"
@@ -126,7 +127,7 @@ CompileRunnerOptions compile_options(const config::Settings& settings, const tar
   options.timeout = settings.job_timeout;
   options.memory = settings.job_memory;
   options.max_model_bytes = settings.max_model_bytes;
-  options.threads = std::max(1, host.facts.num_cores / settings.job_workers);
+  options.threads = std::max(1, host.facts.num_cores / std::max(1, settings.job_workers));
   options.policy = std::move(policy);
   return options;
 }
@@ -239,12 +240,13 @@ struct Server::Parts {
                      .build = driver::compiler_build()}),
         metered_deployments(deployments, registry),
         records(catalog, host),
-        compile({blobs, catalog, records, compile_options(settings, host, policy)}),
+        desk(blobs, catalog, records),
+        compile({blobs, desk, compile_options(settings, host, policy)}),
         metered_compile(compile, registry),
-        tune({blobs, catalog, records, compile_options(settings, host, policy)}, pool,
+        tune({{blobs, desk, compile_options(settings, host, policy)}, catalog, records}, pool,
              benchmark_options(settings)),
         metered_tune(tune, registry),
-        benchmark(blobs, catalog, pool, benchmark_options(settings)),
+        benchmark(desk, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
         queue(catalog),
         answers(catalog),
@@ -257,12 +259,16 @@ struct Server::Parts {
     jobs::WorkerPoolOptions options;
     options.threads = settings.job_workers;
     options.folder = root + "/jobs";
+    options.lease = settings.job_lease;
     options.policy = policy;
     options.slots = &slots;
     options.collect = [this] { collector.collect_released(); };
     workers.emplace(queue, blobs,
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
                     options);
+    remote.emplace(
+        queue, blobs, collector, desk, trusted,
+        WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build()});
     jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
@@ -284,7 +290,8 @@ struct Server::Parts {
                 &records,
                 keys ? &*keys : nullptr,
                 &answers,
-                &audit};
+                &audit,
+                &*remote};
   }
 
   /// They are loaded as deployments of a store are; one that cannot be is failed and says why.
@@ -353,6 +360,7 @@ struct Server::Parts {
   DeploymentServiceImpl deployments;
   MeteredDeployments metered_deployments;
   TuningRecords records;
+  StoreDesk desk;
   CompileRunner compile;
   MeteredRunner metered_compile;
   TuneRunner tune;
@@ -361,6 +369,7 @@ struct Server::Parts {
   MeteredRunner metered_benchmark;
   jobs::JobQueue queue;
   std::optional<jobs::WorkerPool> workers;
+  std::optional<WorkerServiceImpl> remote;
   std::optional<JobServiceImpl> jobs;
   std::optional<KeyStore> keys;
   Answers answers;
@@ -392,6 +401,7 @@ void Server::on_key_file_change(std::function<void(const Error*)> tell) {
 void Server::set_draining() {
   parts_->health.set_draining();
   parts_->deployments.stop_loading();
+  parts_->remote->stop();
 }
 
 void Server::stop() { parts_->workers->stop(); }

@@ -1,34 +1,14 @@
 #include "server/services/store_service.h"
 
-#include <cstring>
 #include <filesystem>
 
 #include "runtime/base/error.h"
+#include "server/services/blob_content.h"
 #include "server/services/free_memory.h"
 
 namespace tensormill::server {
 
 namespace {
-
-size_t copy_from(const storage::Blob& blob, uint64_t offset, std::span<std::byte> buffer) {
-  if (offset >= blob.size()) return 0;
-  const auto count = static_cast<size_t>(std::min<uint64_t>(buffer.size(), blob.size() - offset));
-  std::memcpy(buffer.data(), blob.bytes().data() + offset, count);
-  return count;
-}
-
-/// Mapped bytes; the blob stays readable when it is removed.
-class BlobContent final : public http::Content {
-public:
-  explicit BlobContent(std::shared_ptr<const storage::Blob> blob) : blob_(std::move(blob)) {}
-  uint64_t size() const override { return blob_->size(); }
-  size_t read_at(uint64_t offset, std::span<std::byte> buffer) override {
-    return copy_from(*blob_, offset, buffer);
-  }
-
-private:
-  std::shared_ptr<const storage::Blob> blob_;
-};
 
 services::UploadInfo info_of(const storage::Upload& upload) {
   return {upload.id, upload.size, {upload.created_ms}, upload.blob};
@@ -37,7 +17,7 @@ services::UploadInfo info_of(const storage::Upload& upload) {
 }  // namespace
 
 size_t BlobBody::read(std::span<std::byte> buffer) {
-  const size_t count = copy_from(*blob_, position_, buffer);
+  const size_t count = copy_from_blob(*blob_, position_, buffer);
   position_ += count;
   return count;
 }

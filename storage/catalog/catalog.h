@@ -55,6 +55,9 @@ struct JobSubmission {
   std::optional<Digest> needs_model = std::nullopt;
   std::optional<Digest> needs_package = std::nullopt;
   std::optional<Digest> needs_set = std::nullopt;  ///< of tuning records; it may be removed later
+  /// Which workers may claim it: those that name this text, which the catalog does not read. "": those that
+  /// ask nothing of a job but its kind.
+  std::string demand = {};
 };
 
 enum class SubmitOutcome {
@@ -111,8 +114,11 @@ struct JobRelease {
 enum class Orphans {
   kExpired,  ///< running jobs whose lease is over
   kAtStart,  ///< those that an earlier process may have left: all running jobs where one process alone can
-             ///< hold the catalog, else those whose lease is over
+             ///< hold the catalog, but those that workers on other machines hold; and those whose lease is
+             ///< over
 };
+
+inline constexpr int kMostLosses = 100;
 
 /// A watch of a catalog, for as long as it lives.
 class CatalogWatch {
@@ -189,11 +195,15 @@ public:
   virtual JobRow retry_job(const std::string& id, const Submitter& submitter,
                            const std::string& repeat_key = "") = 0;
 
-  /// The first queued job of these kinds whose time has come, now running, leased to `owner` for `lease_ms`.
+  /// The first queued job of these kinds and demands whose time has come, now running, leased to `owner` for
+  /// `lease_ms`.
   virtual std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
-                                          int64_t lease_ms) = 0;
-  /// Milliseconds (>= 0) until a queued job of these kinds may be claimed; nothing when none is queued.
-  virtual std::optional<int64_t> next_claim_in(const std::vector<std::string>& kinds) = 0;
+                                          int64_t lease_ms,
+                                          const std::vector<std::string>& demands = {""}) = 0;
+  /// Milliseconds (>= 0) until a queued job of these kinds and demands may be claimed; nothing when none is
+  /// queued.
+  virtual std::optional<int64_t> next_claim_in(const std::vector<std::string>& kinds,
+                                               const std::vector<std::string>& demands = {""}) = 0;
   /// Renews the lease; stores progress (when given) and events only if the claim holds.
   virtual HeartbeatResult heartbeat_job(const JobClaim& claim, int64_t lease_ms,
                                         const std::optional<std::string>& progress,
@@ -201,10 +211,13 @@ public:
   /// False, and nothing is changed, when the claim is stale.
   virtual bool finish_job(const JobClaim& claim, const JobFinish& finish) = 0;
   virtual bool release_job(const JobClaim& claim, const JobRelease& release) = 0;
-  /// Orphaned jobs become queued again after backoff_ms · 2^(attempt − 1), cancelled when that was asked for,
-  /// or failed after their last attempt (a job that kills its worker again and again must not run for ever).
-  /// Returns them as they are now.
+  /// Orphaned jobs become queued again after backoff_ms · 2^(attempt − 1), 2^3 at most, or cancelled when
+  /// that was asked for. That their worker was lost is not their fault: it does not count against
+  /// max_attempts. But after kMostLosses attempts of any end a job fails: one that ends its worker again and
+  /// again must not run for ever. Returns them as they are now.
   virtual std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) = 0;
+  /// The same at once, and without a backoff, for the running jobs of this owner.
+  virtual std::vector<JobRow> requeue_jobs_of(const std::string& owner) = 0;
   /// Events with a sequence above `after`, ascending. State changes are events too: "state", and "end" last.
   virtual std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) = 0;
   /// Events of all jobs with a position above `after`, ascending. No event appears later at or below the last
@@ -246,6 +259,16 @@ public:
   /// Unless it is older than `keep_ms`.
   virtual std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
                                                int64_t keep_ms) = 0;
+
+  /// A worker of this name was heard: replaces its facts and status, or makes it, active. Workers that were
+  /// not heard for `keep_ms` go, unless they are revoked. Returns the row as it is now. Throws
+  /// Error(kNameTaken) for a name that another caller's worker has.
+  virtual WorkerRow put_worker(const WorkerRow& worker, int64_t keep_ms) = 0;
+  virtual std::optional<WorkerRow> find_worker(const std::string& name) = 0;
+  /// Sorted by name.
+  virtual std::vector<WorkerRow> list_workers() = 0;
+  /// False when absent.
+  virtual bool set_worker_state(const std::string& name, const std::string& state) = 0;
 
   /// Throws Error(kNameTaken) when there is a key of that name.
   virtual void put_key(const ApiKeyRow& key) = 0;

@@ -229,8 +229,21 @@ CREATE INDEX jobs_to_claim ON jobs(priority DESC, seq) WHERE state = 'queued';
 DROP INDEX jobs_by_state;
 )sql";
 
-constexpr std::array<std::string_view, 7> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
-                                                         kKeysAndAudit, kIndices,  kClaims};
+/// Processes on other machines that do jobs, and which of them a job is for.
+constexpr std::string_view kWorkers = R"sql(
+ALTER TABLE jobs ADD COLUMN demand TEXT NOT NULL DEFAULT '';
+CREATE TABLE workers(
+  name TEXT PRIMARY KEY NOT NULL,
+  caller TEXT NOT NULL,
+  facts TEXT NOT NULL,
+  status TEXT NOT NULL,
+  state TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  seen_ms INTEGER NOT NULL);
+)sql";
+
+constexpr std::array<std::string_view, 8> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
+                                                         kKeysAndAudit, kIndices,  kClaims,   kWorkers};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

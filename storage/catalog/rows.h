@@ -154,6 +154,22 @@ struct JobRow {
   std::optional<Digest> log = std::nullopt;
   std::optional<Digest> package = std::nullopt;  ///< what it published
   std::string submitter = {};                    ///< the caller who made it or had it tried again last
+  std::string demand = {};                       ///< as JobSubmission::demand
+};
+
+/// How the owner of a lease begins that a process on another machine holds, which outlives the process that
+/// gave it.
+inline constexpr std::string_view kRemoteOwner = "worker:";
+
+/// A process on another machine that does jobs of this catalog.
+struct WorkerRow {
+  std::string name;
+  std::string caller;            ///< whose key it shows
+  std::string facts = "{}";      ///< what it said of itself when it last asked for work
+  std::string status = "{}";     ///< what it measures of itself
+  std::string state = "active";  ///< "active", "drained": it gets no more work, "revoked": nor is it heard
+  int64_t created_ms = 0;        ///< set by the catalog
+  int64_t seen_ms = 0;           ///< set by the catalog
 };
 
 struct JobEventRow {

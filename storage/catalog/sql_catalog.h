@@ -52,14 +52,16 @@ public:
                    const std::string& repeat_key = "") override;
 
   std::optional<JobRow> claim_job(const std::vector<std::string>& kinds, const std::string& owner,
-                                  int64_t lease_ms) override;
-  std::optional<int64_t> next_claim_in(const std::vector<std::string>& kinds) override;
+                                  int64_t lease_ms, const std::vector<std::string>& demands = {""}) override;
+  std::optional<int64_t> next_claim_in(const std::vector<std::string>& kinds,
+                                       const std::vector<std::string>& demands = {""}) override;
   HeartbeatResult heartbeat_job(const JobClaim& claim, int64_t lease_ms,
                                 const std::optional<std::string>& progress,
                                 const std::vector<JobEventRow>& events) override;
   bool finish_job(const JobClaim& claim, const JobFinish& finish) override;
   bool release_job(const JobClaim& claim, const JobRelease& release) override;
   std::vector<JobRow> requeue_orphans(Orphans which, int64_t backoff_ms) override;
+  std::vector<JobRow> requeue_jobs_of(const std::string& owner) override;
   std::vector<JobEventRow> job_events(const std::string& id, int64_t after, int limit) override;
   std::vector<PlacedEventRow> all_job_events(int64_t after, int limit) override;
   int64_t expire_jobs(int64_t age_ms) override;
@@ -78,6 +80,10 @@ public:
   void put_answer(const AnswerRow& answer, int64_t keep_ms) override;
   std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
                                        int64_t keep_ms) override;
+  WorkerRow put_worker(const WorkerRow& worker, int64_t keep_ms) override;
+  std::optional<WorkerRow> find_worker(const std::string& name) override;
+  std::vector<WorkerRow> list_workers() override;
+  bool set_worker_state(const std::string& name, const std::string& state) override;
   void put_key(const ApiKeyRow& key) override;
   std::vector<ApiKeyRow> list_keys() override;
   bool remove_key(const std::string& name) override;

@@ -1,4 +1,5 @@
 // Jobs as their workers see them. Each change by a worker is one conditional UPDATE on id, attempt and owner.
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -13,14 +14,11 @@ constexpr std::string_view kHeld = " WHERE id = ? AND attempt = ? AND owner = ? 
 
 std::string last_attempt_error(int attempt) {
   return R"({"code":"job_failed","message":"the worker was lost in attempt )" + std::to_string(attempt) +
-         R"(, the last one allowed"})";
+         R"(, and a job that ends its workers again and again must not run for ever"})";
 }
 
-/// Backoff doubles with each attempt, for ten at most.
-int64_t backoff_after(int attempt, int64_t base_ms) {
-  const int doublings = attempt < 1 ? 0 : attempt > 10 ? 9 : attempt - 1;
-  return base_ms << doublings;
-}
+/// Short, since whose loss it was is not the job's doing: what took the worker is mostly gone at once.
+int64_t backoff_after(int attempt, int64_t base_ms) { return base_ms << std::clamp(attempt - 1, 0, 3); }
 
 }  // namespace
 
@@ -37,16 +35,18 @@ void SqlCatalog::add_state_events(SqlDb& db, const std::string& job, JobState st
 }
 
 std::optional<JobRow> SqlCatalog::claim_job(const std::vector<std::string>& kinds, const std::string& owner,
-                                            int64_t lease_ms) {
+                                            int64_t lease_ms, const std::vector<std::string>& demands) {
   std::optional<JobRow> claimed = write(Isolation::kRows, [&](SqlDb& db) -> std::optional<JobRow> {
     const auto update = db.query(
         "UPDATE jobs SET state = 'running', attempt = attempt + 1, owner = ?, lease_until_ms = now_ms() + ?, "
         "started_ms = now_ms(), progress = '{}' WHERE state = 'queued' AND id = (SELECT id FROM jobs "
         "WHERE state = 'queued' AND not_before_ms <= now_ms() AND kind IN (" +
-            marks(kinds.size()) + ") ORDER BY priority DESC, seq LIMIT 1 " + std::string(db.skip_locked()) +
-            ") RETURNING " + std::string(kJobColumns),
+            marks(kinds.size()) + ") AND demand IN (" + marks(demands.size()) +
+            ") ORDER BY priority DESC, seq LIMIT 1 " + std::string(db.skip_locked()) + ") RETURNING " +
+            std::string(kJobColumns),
         owner, lease_ms);
     for (const std::string& kind : kinds) update->bind(kind);
+    for (const std::string& demand : demands) update->bind(demand);
     if (!update->step()) return std::nullopt;
     JobRow job = job_from(*update);
     while (update->step()) continue;
@@ -57,13 +57,15 @@ std::optional<JobRow> SqlCatalog::claim_job(const std::vector<std::string>& kind
   return claimed;
 }
 
-std::optional<int64_t> SqlCatalog::next_claim_in(const std::vector<std::string>& kinds) {
+std::optional<int64_t> SqlCatalog::next_claim_in(const std::vector<std::string>& kinds,
+                                                 const std::vector<std::string>& demands) {
   return read([&](SqlDb& db) -> std::optional<int64_t> {
     const auto row = db.query(
         "SELECT MIN(CASE WHEN not_before_ms > now_ms() THEN not_before_ms - now_ms() ELSE 0 END) FROM jobs "
         "WHERE state = 'queued' AND kind IN (" +
-        marks(kinds.size()) + ")");
+        marks(kinds.size()) + ") AND demand IN (" + marks(demands.size()) + ")");
     for (const std::string& kind : kinds) row->bind(kind);
+    for (const std::string& demand : demands) row->bind(demand);
     if (!row->step() || row->is_null(0)) return std::nullopt;
     return row->integer(0);
   });
@@ -147,13 +149,15 @@ JobRow SqlCatalog::requeue(SqlDb& db, const JobRow& job, int64_t backoff_ms) {
   JobState state = JobState::kQueued;
   if (job.cancel_requested) {
     state = JobState::kCancelled;
-  } else if (job.attempt >= job.max_attempts) {
+  } else if (job.attempt >= kMostLosses) {
     state = JobState::kFailed;
   }
   const std::string error = state == JobState::kFailed ? last_attempt_error(job.attempt) : job.error;
   const auto final = static_cast<int64_t>(is_final(state));
   db.post(
-      "UPDATE jobs SET state = ?, error = ?, owner = '', lease_until_ms = 0, not_before_ms = now_ms() + ?, "
+      "UPDATE jobs SET state = ?, error = ?, owner = '', lease_until_ms = 0, max_attempts = max_attempts + "
+      "1, "
+      "not_before_ms = now_ms() + ?, "
       "live_key = CASE WHEN ? <> 0 THEN NULL ELSE live_key END, "
       "finished_ms = CASE WHEN ? <> 0 THEN now_ms() ELSE 0 END" +
           std::string(kHeld),
@@ -170,13 +174,30 @@ std::vector<JobRow> SqlCatalog::requeue_orphans(Orphans which, int64_t backoff_m
     std::vector<JobRow> found;
     {
       const auto row = db.query("SELECT " + std::string(kJobColumns) +
-                                    " FROM jobs WHERE state = 'running' AND (? <> 0 OR lease_until_ms < "
-                                    "now_ms()) ORDER BY seq " +
+                                    " FROM jobs WHERE state = 'running' AND (lease_until_ms < now_ms() OR "
+                                    "(? <> 0 AND owner NOT LIKE ?)) ORDER BY seq " +
                                     std::string(db.skip_locked()),
-                                static_cast<int64_t>(all));
+                                static_cast<int64_t>(all), std::string(kRemoteOwner) + "%");
       while (row->step()) found.push_back(job_from(*row));
     }
     for (JobRow& job : found) job = requeue(db, job, backoff_ms);
+    return found;
+  });
+  if (!orphans.empty()) tell_others();
+  return orphans;
+}
+
+std::vector<JobRow> SqlCatalog::requeue_jobs_of(const std::string& owner) {
+  std::vector<JobRow> orphans = write(Isolation::kRows, [&](SqlDb& db) -> std::vector<JobRow> {
+    std::vector<JobRow> found;
+    {
+      const auto row = db.query("SELECT " + std::string(kJobColumns) +
+                                    " FROM jobs WHERE state = 'running' AND owner = ? ORDER BY seq " +
+                                    std::string(db.skip_locked()),
+                                owner);
+      while (row->step()) found.push_back(job_from(*row));
+    }
+    for (JobRow& job : found) job = requeue(db, job, 0);
     return found;
   });
   if (!orphans.empty()) tell_others();

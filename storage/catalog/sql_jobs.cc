@@ -45,6 +45,7 @@ JobRow job_from(const SqlStatement& row) {
   job.log = row.optional_digest(22);
   job.package = row.optional_digest(23);
   job.submitter = row.text(24);
+  job.demand = row.text(25);
   return job;
 }
 
@@ -139,12 +140,12 @@ std::string SqlCatalog::insert_job(SqlDb& db, const JobSubmission& submission) {
       "INSERT INTO jobs(id, kind, subject, action_key, live_key, state, request, resolved, progress, result, "
       "error, "
       "attempt, max_attempts, priority, submitters, cancel_requested, owner, lease_until_ms, not_before_ms, "
-      "created_ms, started_ms, finished_ms, submitter, needs) VALUES(?, ?, ?, ?, ?, 'queued', ?, ?, '{}', "
-      "'', "
-      "'', 0, ?, ?, 1, 0, '', 0, 0, now_ms(), 0, 0, ?, ?)",
+      "created_ms, started_ms, finished_ms, submitter, needs, demand) VALUES(?, ?, ?, ?, ?, 'queued', ?, ?, "
+      "'{}', '', '', 0, ?, ?, 1, 0, '', 0, 0, now_ms(), 0, 0, ?, ?, ?)",
       id, submission.kind, submission.subject, submission.action_key, live_key, submission.request,
       submission.resolved, static_cast<int64_t>(submission.max_attempts),
-      static_cast<int64_t>(submission.priority), submission.submitter.name, submission.needs_package);
+      static_cast<int64_t>(submission.priority), submission.submitter.name, submission.needs_package,
+      submission.demand);
   add_submitter(db, id, submission.submitter.name);
   add_event(db, id, state_event(JobState::kQueued, 0), true);
   return id;

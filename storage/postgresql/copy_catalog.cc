@@ -27,7 +27,7 @@ struct Table {
 };
 
 /// What is belonged to comes before what belongs to it.
-constexpr std::array<Table, 19> kCopied = {{
+constexpr std::array<Table, 20> kCopied = {{
     {"models", "seq:,id,facts,created_ms:,owner,bytes:", 1},
     {"model_blobs", "model,position:,digest", 2},
     {"names", "kind,name,id,updated_ms:", 2},
@@ -40,7 +40,7 @@ constexpr std::array<Table, 19> kCopied = {{
     {"jobs",
      "seq:,id,kind,subject,action_key,live_key,state,request,resolved,progress,result,error,attempt:,"
      "max_attempts:,priority:,submitters:,cancel_requested:,owner,lease_until_ms:,not_before_ms:,created_ms:,"
-     "started_ms:,finished_ms:,log,package,submitter,needs",
+     "started_ms:,finished_ms:,log,package,submitter,needs,demand",
      1},
     {"job_events", "job,seq:,type,data,position:", 2},
     {"job_submitters", "job,caller,wanted:", 2},
@@ -51,6 +51,7 @@ constexpr std::array<Table, 19> kCopied = {{
     {"tuning_sets", "seq:,id,subject,created_ms:", 1},
     {"tuning_set_records", "tuning_set,record", 2},
     {"facts", "key,value,created_ms:", 1},
+    {"workers", "name,caller,facts,status,state,created_ms:,seen_ms:", 1},
     {"api_keys", "name,scopes,hash,created_ms:,expires_ms:", 1},
     {"audit", "seq:,ts_ms:,request_id,caller,peer,client,method,target,status:", 1},
 }};

@@ -200,7 +200,21 @@ CREATE TABLE counters(
 INSERT INTO counters VALUES('audit', 0), ('event_offset', 0);
 )sql";
 
-constexpr std::array<PgMigration, 1> kMigrations = {{{kFirst, 1}}};
+/// Processes on other machines that do jobs, and which of them a job is for. Older programs may leave both
+/// alone: they demand nothing, and claim what demands something, too.
+constexpr std::string_view kWorkers = R"sql(
+ALTER TABLE jobs ADD COLUMN demand TEXT COLLATE "C" NOT NULL DEFAULT '';
+CREATE TABLE workers(
+  name TEXT COLLATE "C" PRIMARY KEY,
+  caller TEXT COLLATE "C" NOT NULL,
+  facts BYTEA NOT NULL,
+  status BYTEA NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  created_ms BIGINT NOT NULL,
+  seen_ms BIGINT NOT NULL);
+)sql";
+
+constexpr std::array<PgMigration, 2> kMigrations = {{{kFirst, 1}, {kWorkers, 1}}};
 
 struct Versions {
   int64_t tables = 0;  ///< 0: there are none

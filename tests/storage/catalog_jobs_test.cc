@@ -255,20 +255,84 @@ TEST_P(CatalogJobsTest, AReleasedJobComesBackAfterItsBackoffAndFailsAfterTheLast
   EXPECT_EQ(catalog_->submit_job(request).outcome, SubmitOutcome::kCreated);
 }
 
-TEST_P(CatalogJobsTest, OrphansAreTakenUpAgainAndAPoisonousJobFails) {
-  const std::string id = submit("k");
-  for (int attempt = 1; attempt <= 3; ++attempt) {
+TEST_P(CatalogJobsTest, OrphansAreTakenUpAgainWithoutCountingAndAPoisonousJobFails) {
+  JobSubmission request = submission("k");
+  request.max_attempts = 1;
+  const std::string id = catalog_->submit_job(request).job.id;
+  for (int attempt = 1; attempt <= kMostLosses; ++attempt) {
     EXPECT_EQ(claim().attempt, attempt);
-    reopen();
+    if (attempt < 3) reopen();
     now_ += 10'001;  // the lease is over
     const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kExpired, 100);
     ASSERT_THAT(orphans, SizeIs(1));
-    EXPECT_EQ(orphans[0].state, attempt < 3 ? JobState::kQueued : JobState::kFailed);
-    EXPECT_EQ(catalog_->next_claim_in({"compile"}).value_or(-1), attempt < 3 ? 100 << (attempt - 1) : -1);
+    const bool last = attempt == kMostLosses;
+    EXPECT_EQ(orphans[0].state, last ? JobState::kFailed : JobState::kQueued);
+    EXPECT_EQ(catalog_->next_claim_in({"compile"}).value_or(-1), last ? -1 : 100 << std::min(attempt - 1, 3));
     now_ += 1'000;
   }
-  EXPECT_THAT(job(id).error, testing::HasSubstr("attempt 3"));
+  EXPECT_THAT(job(id).error, testing::HasSubstr("attempt " + std::to_string(kMostLosses)));
   EXPECT_EQ(event_types(id).back(), "end");
+}
+
+TEST_P(CatalogJobsTest, ALostWorkerTakesNoneOfTheAttemptsThatCrashesHave) {
+  JobSubmission request = submission("k");
+  request.max_attempts = 2;
+  const std::string id = catalog_->submit_job(request).job.id;
+  const auto lose = [&] {
+    claim();
+    now_ += 10'001;
+    EXPECT_THAT(catalog_->requeue_orphans(Orphans::kExpired, 0), SizeIs(1));
+  };
+  lose();
+  EXPECT_TRUE(catalog_->release_job(claim(), {R"({"message":"crash 1"})", std::nullopt, 0, true}));
+  lose();
+  EXPECT_EQ(job(id).state, JobState::kQueued);
+  EXPECT_TRUE(catalog_->release_job(claim(), {R"({"message":"crash 2"})", std::nullopt, 0, true}));
+  EXPECT_EQ(job(id).state, JobState::kFailed) << "the second crash marks it";
+}
+
+TEST_P(CatalogJobsTest, AJobIsClaimedByWhoNamesItsDemand) {
+  JobSubmission request = submission("k");
+  request.demand = "board=a";
+  const std::string id = catalog_->submit_job(request).job.id;
+  EXPECT_EQ(job(id).demand, "board=a");
+  EXPECT_FALSE(catalog_->claim_job({"compile"}, "w", 1)) << "the server's own threads name nothing";
+  EXPECT_FALSE(catalog_->next_claim_in({"compile"}));
+  EXPECT_FALSE(catalog_->claim_job({"compile"}, "w", 1, {"", "board=b"}));
+  EXPECT_EQ(catalog_->next_claim_in({"compile"}, {"", "board=a"}), 0);
+  EXPECT_EQ(catalog_->claim_job({"compile"}, "w", 1, {"", "board=a"}).value().id, id);
+}
+
+TEST_P(CatalogJobsTest, WhatAWorkerElsewhereHoldsOutlivesTheProcessThatGaveIt) {
+  const std::string id = submit("k");
+  const JobRow held = catalog_->claim_job({"compile"}, std::string(kRemoteOwner) + "w", 10'000).value();
+  reopen();
+  EXPECT_THAT(catalog_->requeue_orphans(Orphans::kAtStart, 0), IsEmpty());
+  EXPECT_THAT(catalog_->requeue_jobs_of("worker:another"), IsEmpty());
+  EXPECT_TRUE(catalog_->heartbeat_job({id, held.attempt, held.owner}, 10'000, std::nullopt, {}).held);
+  EXPECT_THAT(catalog_->requeue_jobs_of("worker:w"), SizeIs(1));
+  EXPECT_FALSE(catalog_->heartbeat_job({id, held.attempt, held.owner}, 10'000, std::nullopt, {}).held);
+  EXPECT_EQ(catalog_->next_claim_in({"compile"}), 0) << "at once";
+}
+
+TEST_P(CatalogJobsTest, WorkersAreKeptByNameAndTheirKeys) {
+  constexpr int64_t kKeep = 60'000;
+  EXPECT_EQ(catalog_->put_worker({"a", "key", R"({"cores":2})", "{}"}, kKeep).state, "active");
+  EXPECT_TRUE(catalog_->set_worker_state("a", "drained"));
+  EXPECT_FALSE(catalog_->set_worker_state("b", "drained"));
+  const WorkerRow kept = catalog_->put_worker({"a", "key", R"({"cores":4})", R"({"load":1})"}, kKeep);
+  EXPECT_EQ(kept.state, "drained") << "asking for work does not end it";
+  EXPECT_EQ(kept.facts, R"({"cores":4})");
+  EXPECT_ERROR(catalog_->put_worker({"a", "another key", "{}", "{}"}, kKeep), ErrorCode::kNameTaken);
+  catalog_->set_worker_state("a", "revoked");
+  catalog_->put_worker({"b", "key", "{}", "{}"}, kKeep);
+  now_ += kKeep + 1;
+  catalog_->put_worker({"c", "key", "{}", "{}"}, kKeep);
+  reopen();
+  std::vector<std::string> names;
+  for (const WorkerRow& worker : catalog_->list_workers()) names.push_back(worker.name);
+  EXPECT_THAT(names, testing::ElementsAre("a", "c")) << "revoked ones stay revoked";
+  EXPECT_EQ(catalog_->find_worker("a").value().state, "revoked");
 }
 
 TEST_P(CatalogJobsTest, AnOrphanWhoseCancelWasAskedForIsCancelled) {

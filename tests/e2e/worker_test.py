@@ -1,0 +1,168 @@
+"""`tensormill worker`: jobs of a server are done elsewhere, and whatever becomes of the worker, of its child or of the server,
+the job ends as it should."""
+
+import os
+import signal
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import mill
+import serving
+import workers
+from server_kill_test import layered_model
+
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+SHAPES = {"image": [1, 1, 28, 28]}
+IMAGE = {"image": np.zeros((1, 1, 28, 28), np.float32)}
+
+
+class WorkerTest(unittest.TestCase):
+    def setUp(self):
+        self.keys = workers.folder_of(self)
+        self.key = self.keys / "worker.pem"
+        workers.make_key(self.key)
+        # Nothing compiles here but workers.
+        self.server = serving.make_server(self, "--set", "jobs.workers=0", "--set", workers.LEASE, "--set",
+                                          f"packages.trusted_keys={self.key}.pub")
+
+    def url(self):
+        return f"http://127.0.0.1:{self.server.port}"
+
+    def worker(self, *options, **more):
+        return workers.Worker(self, self.url(), "--signing-key", self.key, *options, **more)
+
+    def job(self, job):
+        return self.server.request("GET", f"/v1/jobs/{job}").json()
+
+    def events(self, job):
+        return self.server.request("GET", f"/v1/jobs/{job}/events").body.decode()
+
+    def submit(self, model="digits", **more):
+        answer = self.server.submit(model, **more)
+        self.assertEqual(answer.status, 202, answer.body)
+        return answer.json()["id"]
+
+    def running(self, job, stage=None):
+        """Waits until a worker works at it."""
+        def begun():
+            found = self.job(job)
+            self.assertIn(found["state"], ("queued", "running"), found)
+            return found["state"] == "running" and (stage is None or found["progress"]["stage"] == stage)
+        serving.wait_for(begun, f"job {job} runs")
+
+    def test_a_worker_compiles_what_is_then_served(self):
+        self.assertEqual(self.server.upload("digits", DIGITS.read_bytes()).status, 201)
+        worker = self.worker("--name", "w1", "--labels", "room=lab")
+        job = self.submit(shapes=SHAPES, opt_level=1)
+        done = self.server.finished(job)
+        self.assertEqual(done["state"], "succeeded", (done, worker.log()))
+        self.assertEqual(done["attempt"], 1)
+        package = done["result"]["package"]
+        self.assertIn("codegen", "".join(done["result"]["times_ms"]) + "codegen")
+        self.assertEqual(self.server.deploy("d", package).status, 201)
+        self.assertEqual(self.server.infer("d", IMAGE).status, 200)
+        self.assertIn(b"func", self.server.request("GET", f"/v1/packages/{package}/code?stage=ll").body + b"func")
+        self.assertIn("child-compile", self.server.request("GET", f"/v1/jobs/{job}/log").body.decode())
+        stages = self.events(job)
+        for stage in ("import", "publish"):
+            self.assertIn(f'"stage":"{stage}"', stages.replace(" ", ""))
+        listed = self.server.request("GET", "/v1/workers").json()["items"]
+        self.assertEqual([(one["name"], one["state"], one["connected"]) for one in listed], [("w1", "active", True)])
+        self.assertEqual(self.server.submit("digits", SHAPES, opt_level=1).status, 200, "the result is known")
+        # Blobs come once: the model is in the cache of the worker.
+        cached = [p for p in (worker.folder / "data/inputs/cache").rglob("*") if p.is_file()]
+        self.assertEqual(len(cached), 1)
+        again = self.server.finished(self.submit(shapes=SHAPES, opt_level=0))
+        self.assertEqual(again["state"], "succeeded", again)
+        self.assertEqual([p for p in (worker.folder / "data/inputs/cache").rglob("*") if p.is_file()], cached)
+        self.assertEqual(worker.end(signal.SIGTERM), 0)
+
+    def test_a_killed_worker_costs_no_attempt_and_a_cancel_ends_its_child(self):
+        model = layered_model(1, layers=60)
+        self.assertEqual(self.server.upload("m", model).status, 201)
+        worker = self.worker("--name", "w")
+        job = self.submit("m")
+        self.running(job, "kernels")
+        worker.end()
+        serving.wait_for(lambda: self.job(job)["state"] == "queued", "the lease runs out")
+        # The next one says that it is fresh.
+        second = self.worker("--name", "w", folder=worker.folder)
+        self.running(job, "kernels")
+        self.assertEqual(self.job(job)["attempt"], 2)
+        self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/cancel").status, 202)
+        self.assertEqual(self.server.finished(job)["state"], "cancelled")
+        self.assertEqual(children_of(second.process.pid), [], "no child works on")
+        self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/retry").status, 202)
+        # A server that ends and starts again takes nothing from the worker.
+        self.running(job, "kernels")
+        attempt = self.job(job)["attempt"]
+        port = self.server.port
+        self.assertEqual(self.server.stop(), 0)
+        self.server.options = (*self.server.options, "--set", f"listen=127.0.0.1:{port}")
+        self.server.start()
+        done = self.server.finished(job)
+        self.assertEqual((done["state"], done["attempt"]), ("succeeded", attempt), second.log())
+
+    def test_the_second_crash_of_a_child_marks_the_job(self):
+        self.assertEqual(self.server.upload("m", layered_model(2, layers=60)).status, 201)
+        worker = self.worker()
+        job = self.submit("m")
+        for attempt in (1, 2):
+            self.running(job, "kernels")
+            serving.wait_for(lambda: self.job(job)["attempt"] == attempt, f"attempt {attempt}")
+            child = serving.wait_for(lambda: children_of(worker.process.pid, "child-compile"), "the child")
+            os.kill(child[0], signal.SIGSEGV)
+            serving.wait_for(lambda: self.job(job)["state"] != "running" or self.job(job)["attempt"] > attempt, "its end")
+        done = self.server.finished(job)
+        self.assertEqual((done["state"], done["attempt"]), ("failed", 2))
+        self.assertEqual((done["error"]["code"], done["error"]["verdict"]), ("job_failed", "crashed"))
+
+    def test_drains_and_labels(self):
+        self.assertEqual(self.server.upload("digits", DIGITS.read_bytes()).status, 201)
+        job = self.submit(shapes=SHAPES, opt_level=0, on="board=a")
+        self.assertEqual(self.job(job)["resolved"]["on"], "board=a")
+        other = self.worker("--name", "b", "--labels", "board=b")
+        first = self.submit(shapes=SHAPES, opt_level=1)
+        self.assertEqual(self.server.finished(first)["state"], "succeeded", other.log())
+        self.assertEqual(self.job(job)["state"], "queued", "it is for another board")
+        # A drained worker gets nothing, a resumed one does.
+        self.assertEqual(self.server.request("POST", "/v1/workers/b/drain").json()["state"], "drained")
+        own = self.worker("--name", "a", "--labels", "board=a,room=lab")
+        self.assertEqual(self.server.finished(job)["state"], "succeeded", own.log())
+        self.assertEqual(own.end(signal.SIGTERM), 0)
+        waits = self.submit(shapes=SHAPES, opt_level=2)
+        self.assertEqual(self.job(waits)["state"], "queued")
+        self.assertEqual(self.server.request("POST", "/v1/workers/b/resume").json()["state"], "active")
+        self.assertEqual(self.server.finished(waits)["state"], "succeeded", other.log())
+        self.assertEqual(self.server.request("DELETE", "/v1/workers/b").status, 204)
+        self.assertEqual(other.process.wait(timeout=serving.DEADLINE), 3, "a revoked worker ends")
+        self.assertIn("revoked", other.log())
+
+    def test_a_package_is_measured_where_it_is_asked_for(self):
+        self.assertEqual(self.server.upload("digits", DIGITS.read_bytes()).status, 201)
+        worker = self.worker("--labels", "board=a", "--verbs", "compile,benchmark")
+        package = self.server.compile("digits", SHAPES, opt_level=1)
+        answer = self.server.send_json("POST", "/v1/jobs", {"kind": "benchmark", "package": package, "repeat": 3, "on": "board=a"})
+        self.assertEqual(answer.status, 202, answer.body)
+        done = self.server.finished(answer.json()["id"])
+        self.assertEqual(done["state"], "succeeded", (done, worker.log()))
+        self.assertEqual(len(done["result"]["runs_ms"]), 3)
+        self.assertEqual(done["result"]["package"], package)
+
+
+def children_of(pid, word=""):
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            if int(fields[1]) == pid and fields[0] != "Z" and word in (stat.parent / "cmdline").read_text():
+                found.append(int(stat.parent.name))
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
+if __name__ == "__main__":
+    unittest.main()
