@@ -1,6 +1,7 @@
 #include "server/jobs/worker_pool.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,13 @@ using std::chrono::steady_clock;
 constexpr milliseconds kLongestIdle{5'000};
 /// After an error of the store itself.
 constexpr milliseconds kStoreRetry{1'000};
+
+JobLog kept_in_memory(const std::string& text) {
+  FileDescriptor file(::memfd_create("job-log", MFD_CLOEXEC));
+  if (!file.valid()) throw_errno(errno, "cannot make a file in memory");
+  write_all(file.get(), text, "a log");
+  return {std::move(file), text.size()};
+}
 
 }  // namespace
 
@@ -122,6 +130,7 @@ JobLog WorkerPool::open_log(const storage::JobRow& job) {
     struct stat status {};
     if (file.valid() && ::fstat(file.get(), &status) != 0) throw_errno(errno, "cannot read " + path);
     if (file.valid()) return {std::move(file), static_cast<uint64_t>(status.st_size)};
+    if (options_.shares_logs) return kept_in_memory(queue_.catalog().live_log(job.id, job.attempt));
   }
   if (!job.log) return {};
   const std::shared_ptr<const storage::Blob> blob = blobs_.open(*job.log);

@@ -13,7 +13,7 @@ inline constexpr std::string_view kJobColumns =
     "seq, id, kind, subject, action_key, state, request, resolved, progress, result, error, attempt, "
     "max_attempts, "
     "priority, submitters, cancel_requested, owner, lease_until_ms, not_before_ms, created_ms, started_ms, "
-    "finished_ms, log, package, submitter";
+    "finished_ms, log, package, submitter, losses";
 
 JobRow job_from(const SqlStatement& row);
 

@@ -118,6 +118,7 @@ struct DeploymentRow {
   std::vector<Digest> packages = {};  ///< what it uses: these cannot be removed
   int64_t updated_ms = 0;             ///< set by the catalog
   std::vector<Digest> blobs = {};     ///< further ones that it needs, such as labels
+  int64_t revision = 0;               ///< another one after each change; set by the catalog
 };
 
 enum class JobState { kQueued, kRunning, kSucceeded, kFailed, kCancelled };
@@ -154,6 +155,7 @@ struct JobRow {
   std::optional<Digest> log = std::nullopt;
   std::optional<Digest> package = std::nullopt;  ///< what it published
   std::string submitter = {};                    ///< the caller who made it or had it tried again last
+  int losses = 0;  ///< attempts that ended because their process was lost, and did not count
 };
 
 struct JobEventRow {

@@ -16,6 +16,9 @@ std::string last_attempt_error(int attempt) {
          R"(, the last one allowed"})";
 }
 
+/// A lost process is not its job's fault, but a job that loses one again and again must not run for ever.
+constexpr int kMaxLosses = 10;
+
 /// Backoff doubles with each attempt, for ten at most.
 int64_t backoff_after(int attempt, int64_t base_ms) {
   const int doublings = attempt < 1 ? 0 : attempt > 10 ? 9 : attempt - 1;
@@ -102,6 +105,8 @@ bool SqlCatalog::finish_job(const JobClaim& claim, const JobFinish& finish) {
         job_state_name(finish.state), finish.result, finish.error, finish.log, package, finish.resolved,
         finish.action_key, claim.id, static_cast<int64_t>(claim.attempt), claim.owner);
     if (changed == 0) return false;
+    if (finish.log) touch_named(db, std::span(&*finish.log, 1));
+    if (is_shared()) db.post("DELETE FROM job_logs WHERE job = ?", claim.id);
     if (finish.package) {
       PackageRow made = *finish.package;
       made.owner = require_job(db, claim.id).submitter;
@@ -133,6 +138,8 @@ bool SqlCatalog::release_job(const JobClaim& claim, const JobRelease& release) {
     if (!update->step()) return false;
     const std::string state = update->text(0);
     while (update->step()) continue;
+    if (release.log) touch_named(db, std::span(&*release.log, 1));
+    if (is_shared()) db.post("DELETE FROM job_logs WHERE job = ?", claim.id);
     if (state != job_state_name(JobState::kQueued)) {
       db.post("UPDATE jobs SET live_key = NULL, finished_ms = now_ms() WHERE id = ?", claim.id);
     }
@@ -144,10 +151,14 @@ bool SqlCatalog::release_job(const JobClaim& claim, const JobRelease& release) {
 }
 
 JobRow SqlCatalog::requeue(SqlDb& db, const JobRow& job, int64_t backoff_ms) {
+  // Where one process has the catalog, its jobs' children are all that it runs for them: what ended it
+  // counts.
+  const bool counts = !is_shared();
+  const int64_t lost = counts ? 0 : 1;
   JobState state = JobState::kQueued;
   if (job.cancel_requested) {
     state = JobState::kCancelled;
-  } else if (job.attempt >= job.max_attempts) {
+  } else if (counts ? job.attempt >= job.max_attempts : job.losses + 1 >= kMaxLosses) {
     state = JobState::kFailed;
   }
   const std::string error = state == JobState::kFailed ? last_attempt_error(job.attempt) : job.error;
@@ -155,10 +166,11 @@ JobRow SqlCatalog::requeue(SqlDb& db, const JobRow& job, int64_t backoff_ms) {
   db.post(
       "UPDATE jobs SET state = ?, error = ?, owner = '', lease_until_ms = 0, not_before_ms = now_ms() + ?, "
       "live_key = CASE WHEN ? <> 0 THEN NULL ELSE live_key END, "
-      "finished_ms = CASE WHEN ? <> 0 THEN now_ms() ELSE 0 END" +
+      "finished_ms = CASE WHEN ? <> 0 THEN now_ms() ELSE 0 END, max_attempts = max_attempts + ?, "
+      "losses = losses + ?" +
           std::string(kHeld),
-      job_state_name(state), error, backoff_after(job.attempt, backoff_ms), final, final, job.id,
-      static_cast<int64_t>(job.attempt), job.owner);
+      job_state_name(state), error, counts ? backoff_after(job.attempt, backoff_ms) : 0, final, final, lost,
+      lost, job.id, static_cast<int64_t>(job.attempt), job.owner);
   add_state_events(db, job.id, state, job.attempt);
   return require_job(db, job.id);
 }

@@ -45,6 +45,7 @@ JobRow job_from(const SqlStatement& row) {
   job.log = row.optional_digest(22);
   job.package = row.optional_digest(23);
   job.submitter = row.text(24);
+  job.losses = static_cast<int>(row.integer(25));
   return job;
 }
 

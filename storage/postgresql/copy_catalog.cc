@@ -40,7 +40,7 @@ constexpr std::array<Table, 19> kCopied = {{
     {"jobs",
      "seq:,id,kind,subject,action_key,live_key,state,request,resolved,progress,result,error,attempt:,"
      "max_attempts:,priority:,submitters:,cancel_requested:,owner,lease_until_ms:,not_before_ms:,created_ms:,"
-     "started_ms:,finished_ms:,log,package,submitter,needs",
+     "started_ms:,finished_ms:,log,package,submitter,needs,losses:",
      1},
     {"job_events", "job,seq:,type,data,position:", 2},
     {"job_submitters", "job,caller,wanted:", 2},

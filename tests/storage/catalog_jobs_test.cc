@@ -257,17 +257,20 @@ TEST_P(CatalogJobsTest, AReleasedJobComesBackAfterItsBackoffAndFailsAfterTheLast
 
 TEST_P(CatalogJobsTest, OrphansAreTakenUpAgainAndAPoisonousJobFails) {
   const std::string id = submit("k");
-  for (int attempt = 1; attempt <= 3; ++attempt) {
+  // Where several processes have the catalog, the loss of one is not the job's fault, ten times at most.
+  const int last = GetParam().is_shared ? 10 : 3;
+  for (int attempt = 1; attempt <= last; ++attempt) {
     EXPECT_EQ(claim().attempt, attempt);
     reopen();
     now_ += 10'001;  // the lease is over
     const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kExpired, 100);
     ASSERT_THAT(orphans, SizeIs(1));
-    EXPECT_EQ(orphans[0].state, attempt < 3 ? JobState::kQueued : JobState::kFailed);
-    EXPECT_EQ(catalog_->next_claim_in({"compile"}).value_or(-1), attempt < 3 ? 100 << (attempt - 1) : -1);
+    EXPECT_EQ(orphans[0].state, attempt < last ? JobState::kQueued : JobState::kFailed);
+    const int64_t pause = GetParam().is_shared ? 0 : 100 << (attempt - 1);
+    EXPECT_EQ(catalog_->next_claim_in({"compile"}).value_or(-1), attempt < last ? pause : -1);
     now_ += 1'000;
   }
-  EXPECT_THAT(job(id).error, testing::HasSubstr("attempt 3"));
+  EXPECT_THAT(job(id).error, testing::HasSubstr("attempt " + std::to_string(last)));
   EXPECT_EQ(event_types(id).back(), "end");
 }
 
