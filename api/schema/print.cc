@@ -132,12 +132,18 @@ Json to_json(const services::Deployment& deployment) {
                                  {"state", services::deployment_state_name(version.state)},
                                  {"reason", version.reason}};
   }
-  return {{"name", deployment.name},
-          {"versions", std::move(versions)},
-          {"default_version", deployment.default_version.empty() ? Json() : Json(deployment.default_version)},
-          {"inputs", specs_json(deployment.inputs)},
-          {"outputs", specs_json(deployment.outputs)},
-          {"created_at", time_json(deployment.created_at)}};
+  Json json = {
+      {"name", deployment.name},
+      {"versions", std::move(versions)},
+      {"default_version", deployment.default_version.empty() ? Json() : Json(deployment.default_version)},
+      {"inputs", specs_json(deployment.inputs)},
+      {"outputs", specs_json(deployment.outputs)},
+      {"created_at", time_json(deployment.created_at)}};
+  for (const services::ReplicaState& replica : deployment.replicas) {
+    json["replicas"][replica.replica] = {{"state", services::deployment_state_name(replica.state)},
+                                         {"reason", replica.reason}};
+  }
+  return json;
 }
 
 Json to_json(const services::DeploymentSpec& spec) {

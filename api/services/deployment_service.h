@@ -46,6 +46,7 @@ enum class DeploymentState { kLoading, kReady, kUnloading, kUnloaded, kFailed };
 
 /// "loading" …
 std::string_view deployment_state_name(DeploymentState state);
+std::optional<DeploymentState> deployment_state_from_name(std::string_view name);
 
 struct DeploymentVersion {
   std::string version;
@@ -59,6 +60,13 @@ struct DeploymentVersion {
   std::vector<TensorSpec> outputs;
 };
 
+/// What one of several processes has of a deployment.
+struct ReplicaState {
+  std::string replica;                                ///< its name
+  DeploymentState state = DeploymentState::kLoading;  ///< of the default version there
+  std::string reason;
+};
+
 struct Deployment {
   std::string name;
   std::vector<DeploymentVersion> versions;  ///< ascending as numbers
@@ -66,12 +74,13 @@ struct Deployment {
   std::vector<TensorSpec> inputs;           ///< of the default version
   std::vector<TensorSpec> outputs;
   Timestamp created_at;
+  std::vector<ReplicaState> replicas = {};  ///< those that live, where several processes serve it
 };
 
 struct PutResult {
   Deployment deployment;
   bool created = false;  ///< the name is new: 201
-  bool ready = false;    ///< false: still loading: 202
+  bool ready = false;    ///< false: still loading, here or in another replica: 202
 };
 
 struct Classification {

@@ -8,8 +8,11 @@
 #include "server/cli/settings_input.h"
 #include "server/services/blob_place.h"
 #include "server/services/fsck.h"
+#include "server/services/replica.h"
 #include "storage/env/posix_env.h"
 #include "storage/postgresql/open_catalog.h"
+#include "storage/replica/shared_upload_store.h"
+#include "storage/upload/folder_upload_store.h"
 
 namespace tensormill::cli {
 
@@ -24,14 +27,26 @@ int fsck(const SettingsArguments& arguments, const storage::CatalogPlace& place,
   }
   const storage::StoreCatalog opened = storage::open_catalog(env, data, place);
   storage::Catalog& catalog = *opened.catalog;
-  const std::unique_ptr<storage::BlobStore> store = server::open_blobs(settings, env, data);
+  server::SharedPlace shared;
+  const bool is_shared = !opened.shared_id.empty() && !settings.blobs.empty();
+  if (is_shared)
+    shared.store_id = [&](const std::string& known) {
+      return server::shared_store_id(catalog, opened.shared_id, known);
+    };
+  const std::unique_ptr<storage::BlobStore> store = server::open_blobs(settings, env, data, shared);
   storage::BlobStore& blobs = *store;
   const auto now_ms = [] {
     const auto since = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
   };
-  storage::UploadStore uploads(env, data, blobs, {}, now_ms);
-  const server::FsckReport report = server::check_store(blobs, catalog, uploads);
+  std::unique_ptr<storage::UploadStore> uploads;
+  if (is_shared) {
+    uploads = std::make_unique<storage::SharedUploadStore>(catalog, blobs, storage::UploadOptions{}, now_ms);
+  } else {
+    uploads =
+        std::make_unique<storage::FolderUploadStore>(env, data, blobs, storage::UploadOptions{}, now_ms);
+  }
+  const server::FsckReport report = server::check_store(blobs, catalog, *uploads);
   if (json) {
     std::cout << Json{{"blobs", report.blobs},
                       {"bytes", report.bytes},

@@ -138,7 +138,23 @@ void JobAttempt::commit_if_due() {
   if (!events_.empty() && steady_clock::now() - last_commit_ >= options_.commit_every) commit();
 }
 
+void JobAttempt::share_log() {
+  constexpr size_t kPart = size_t{64} << 10;
+  if (!options_.shares_logs || !log_.valid()) return;
+  std::string part(kPart, '\0');
+  const FileDescriptor file(::open(log_path_.c_str(), O_RDONLY | O_CLOEXEC));
+  while (file.valid() && shared_bytes_ < options_.max_log_bytes) {
+    const ssize_t count = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(shared_bytes_));
+    if (count <= 0) return;
+    const std::string_view text(part.data(), static_cast<size_t>(count));
+    if (!queue_.catalog().append_log(job_.id, job_.attempt, static_cast<int64_t>(shared_bytes_), text))
+      return;
+    shared_bytes_ += text.size();
+  }
+}
+
 void JobAttempt::commit() {
+  share_log();
   const storage::HeartbeatResult beat = source_.heartbeat(
       claim_, options_.lease, std::exchange(progress_, std::nullopt), std::exchange(events_, {}));
   last_commit_ = steady_clock::now();
@@ -247,6 +263,11 @@ ChildOutcome JobAttempt::supervise(ChildProcess& child, const TakeEvent& take) {
     std::optional<ChildOutcome> outcome = child.poll(wait, on_event);
     if (outcome) return *outcome;
     commit_if_due();
+    try {
+      share_log();
+    } catch (const Error&) {
+      // The catalog is away just now; the next look tells it.
+    }
   }
 }
 

@@ -66,6 +66,8 @@ private:
   std::optional<Digest> store_log();
   /// Null where nobody counts children.
   ChildSlots::SlotPtr wait_for_slot(uint64_t memory);
+  /// Tells the catalog what has come to the log.
+  void share_log();
   void commit_if_due();
   void commit();
   ChildOutcome supervise(ChildProcess& child, const TakeEvent& take);
@@ -91,6 +93,7 @@ private:
   std::optional<std::string> progress_;
   std::vector<storage::JobEventRow> events_;
   std::chrono::steady_clock::time_point last_commit_;
+  uint64_t shared_bytes_ = 0;  ///< of the log, that the catalog has
   std::mutex child_mutex_;
   ChildProcess* child_ = nullptr;
   bool killed_ = false;

@@ -1,6 +1,7 @@
 #include "server/jobs/worker_pool.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,17 @@
 #include "storage/catalog/uuid7.h"
 
 namespace tensormill::jobs {
+namespace {
+
+JobLog kept_in_memory(const std::string& text) {
+  FileDescriptor file(::memfd_create("job-log", MFD_CLOEXEC));
+  if (!file.valid()) throw_errno(errno, "cannot make a file in memory");
+  write_all(file.get(), text, "a log");
+  return {std::move(file), text.size()};
+}
+
+}  // namespace
+
 WorkerPool::WorkerPool(JobSource& source, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
                        WorkerPoolOptions options)
     : source_(source),
@@ -99,6 +111,7 @@ JobLog WorkerPool::open_log(const storage::JobRow& job) {
     struct stat status {};
     if (file.valid() && ::fstat(file.get(), &status) != 0) throw_errno(errno, "cannot read " + path);
     if (file.valid()) return {std::move(file), static_cast<uint64_t>(status.st_size)};
+    if (options_.shares_logs) return kept_in_memory(queue_.catalog().live_log(job.id, job.attempt));
   }
   if (!job.log) return {};
   const std::shared_ptr<const storage::Blob> blob = blobs_.open(*job.log);

@@ -33,6 +33,8 @@ struct WorkerPoolOptions {
   ChildSlots* slots = nullptr;  ///< what children run side by side, borrowed; null: they are not counted
   /// By which leases are renewed; null: the machine's.
   Clock* clock = nullptr;
+  /// Other processes share the catalog: live logs are told to it as well, so that all of them can show them.
+  bool shares_logs = false;
   /// Removes what an attempt stored and did not publish; null: nobody does.
   std::function<void()> collect = nullptr;
 };
@@ -59,7 +61,7 @@ public:
   void stop();
   /// Claims no further job and returns when those that run have ended; stop ends it, from another thread.
   void drain();
-  /// The job's log as it stands, also while it runs.
+  /// The job's log as it stands, also while it runs, here or in another process that shares the catalog.
   JobLog open_log(const storage::JobRow& job);
 
 private:

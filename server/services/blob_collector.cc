@@ -69,6 +69,7 @@ void BlobCollector::work(const std::stop_token& stop) {
         all = expire_packages() > 0 || all;
         all = catalog_.expire_jobs(options_.job_retention.count()) > 0 || all;
         all = uploads_.expire() > 0 || all;
+        catalog_.expire_replicas(options_.replica_expiry.count());
         catalog_.expire_tuning_records(options_.record_expiry.count(), options_.records_kept);
       }
       {

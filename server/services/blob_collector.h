@@ -28,6 +28,9 @@ struct CollectorOptions {
   /// so many of the best of each kernel, which later searches and compiles use.
   std::chrono::milliseconds record_expiry{std::chrono::hours(24 * 30)};
   int64_t records_kept = 64;
+  /// Processes that shared the catalog and were lost so long ago are forgotten, with what they could not
+  /// load.
+  std::chrono::milliseconds replica_expiry{std::chrono::hours(24)};
 };
 
 class BlobCollector {

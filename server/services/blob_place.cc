@@ -150,7 +150,7 @@ Migrated migrate_blobs(const config::Settings& settings, storage::Env& env, cons
 std::string place_of_blobs(storage::Env& env, const std::string& root) { return read_place(env, root).blobs; }
 
 std::unique_ptr<storage::BlobStore> open_blobs(const config::Settings& settings, storage::Env& env,
-                                               const std::string& root) {
+                                               const std::string& root, const SharedPlace& shared) {
   Place place = read_place(env, root);
   if (settings.blobs.empty()) {
     if (!place.blobs.empty())
@@ -165,9 +165,15 @@ std::unique_ptr<storage::BlobStore> open_blobs(const config::Settings& settings,
   if (place.blobs.empty() && has_blobs(env, root))
     throw Error(ErrorCode::kUsage,
                 root + " has blobs in its folder; `tensormill migrate` copies them to " + url);
-  if (place.store_id.empty()) write_place(env, root, place = {new_id(), ""});
+  if (shared.store_id) {
+    place.store_id = shared.store_id(place.store_id);
+  } else if (place.store_id.empty()) {
+    write_place(env, root, place = {new_id(), ""});
+  }
   options.store_id = place.store_id;
-  auto blobs = std::make_unique<storage::S3BlobStore>(env, root, options, storage::load_http_transport());
+  auto blobs = std::make_unique<storage::S3BlobStore>(
+      env, root, options, storage::load_http_transport(),
+      shared.index ? shared.index() : std::make_unique<storage::MemoryBlobIndex>());
   if (place.blobs.empty()) write_place(env, root, {place.store_id, url});
   return blobs;
 }

@@ -12,10 +12,17 @@
 
 namespace tensormill::server {
 
+/// What processes that share a store have in common; empty for a lone one.
+struct SharedPlace {
+  /// The store's id, given the one that the folder knows, or "".
+  std::function<std::string(const std::string& known)> store_id = nullptr;
+  std::function<std::unique_ptr<storage::BlobIndex>()> index = nullptr;
+};
+
 /// The blobs of the store in `root`, whose catalog the caller has open. Throws what the store throws, and
 /// Error(kUsage) where the settings name another place than the store has been using.
 std::unique_ptr<storage::BlobStore> open_blobs(const config::Settings& settings, storage::Env& env,
-                                               const std::string& root);
+                                               const std::string& root, const SharedPlace& shared = {});
 struct Migrated {
   uint64_t blobs = 0;   ///< of the store
   uint64_t copied = 0;  ///< of these, not there before

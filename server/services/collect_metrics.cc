@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "compiler/driver/compile.h"
-#include "server/jobs/worker_pool.h"
 
 namespace tensormill::server {
 
@@ -21,10 +20,9 @@ double resident_bytes() {
 }
 
 /// A lease is renewed with each sign of life, so its age tells when that was.
-double heartbeat_age_seconds(storage::Catalog& catalog) {
+double heartbeat_age_seconds(storage::Catalog& catalog, int64_t lease_ms) {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-  const int64_t lease_ms = jobs::WorkerPoolOptions().lease.count();
   storage::JobFilter running;
   running.state = storage::JobState::kRunning;
   int64_t oldest_ms = 0;
@@ -68,9 +66,10 @@ void collect_callers(metrics::Registry& registry, CallerQuota& callers) {
 
 void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
                      services::DeploymentService& deployments, CallerQuota& callers,
-                     const std::shared_ptr<MemoryBudget>& memory, const jobs::ChildSlots& slots) {
+                     const std::shared_ptr<MemoryBudget>& memory, const jobs::ChildSlots& slots,
+                     std::chrono::milliseconds job_lease) {
   registry.set("build_info", {{"version", driver::compiler_build()}}, 1);
-  registry.on_collect([&, memory](metrics::Registry& target) {
+  registry.on_collect([&, memory, job_lease](metrics::Registry& target) {
     target.set("children_running", {}, slots.running());
     target.set("children_waiting", {}, slots.waiting());
     target.set("children_refusals", {}, static_cast<double>(slots.refusals()));
@@ -78,7 +77,7 @@ void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, sto
     target.set("memory_in_flight_limit_bytes", {}, static_cast<double>(memory->bytes()));
     target.set("memory_in_flight_refusals", {}, static_cast<double>(memory->refusals()));
     target.set("job_queue_depth", {}, static_cast<double>(catalog.count_jobs(storage::JobState::kQueued)));
-    target.set("job_heartbeat_age_seconds", {}, heartbeat_age_seconds(catalog));
+    target.set("job_heartbeat_age_seconds", {}, heartbeat_age_seconds(catalog, job_lease.count()));
     const storage::BlobUsage stored = blobs.usage();
     target.set("store_bytes", {}, static_cast<double>(stored.stored_bytes));
     target.set("store_objects", {}, static_cast<double>(stored.blobs));

@@ -2,6 +2,7 @@
 /// Thread-safety: pure function; what it registers is called from many threads.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "api/services/services.h"
@@ -17,6 +18,7 @@ namespace tensormill::server {
 /// All that is named must outlive the last Registry::text().
 void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
                      services::DeploymentService& deployments, CallerQuota& callers,
-                     const std::shared_ptr<MemoryBudget>& memory, const jobs::ChildSlots& slots);
+                     const std::shared_ptr<MemoryBudget>& memory, const jobs::ChildSlots& slots,
+                     std::chrono::milliseconds job_lease);
 
 }  // namespace tensormill::server

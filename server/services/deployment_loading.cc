@@ -150,16 +150,21 @@ void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& 
     ticket.error = error;
     // When the store fails, what was served before goes on, and the row still says that this shall be loaded.
     const auto give_up = [&](const Error& thrown) {
-      Entry entry = *before;
-      entry.loading = nullptr;
-      set(name, std::make_shared<const Entry>(std::move(entry)));
       ticket.error = thrown;
+      const EntryPtr now = find(name);
+      if (!now || now->loading != version) return;
+      Entry entry = *now;
+      entry.loading = nullptr;
+      // A replica looks at the row again, which may still say that this one loads it.
+      entry.revision = -1;
+      if (is_replica()) seen_ = "-";
+      set(name, std::make_shared<const Entry>(std::move(entry)));
     };
     try {
       if (!loaded && stop_.stop_requested() && ticket.acknowledged) {
         put_off(name, *before, version);
       } else {
-        settle(name, *before, version, std::move(loaded), error, ticket.acknowledged);
+        settle_again(name, version, loaded, error, ticket.acknowledged);
       }
     } catch (const Error& thrown) {
       give_up(thrown);
@@ -172,7 +177,26 @@ void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& 
   ended_.notify_all();
 }
 
+/// Another replica may have changed the row meanwhile, such as by taking a version away.
+void DeploymentServiceImpl::settle_again(const std::string& name, const VersionPtr& version,
+                                         const VersionPtr& loaded, const std::optional<Error>& error,
+                                         bool keep_failure) {
+  constexpr int kTries = 8;
+  for (int attempt = 1;; ++attempt) {
+    const EntryPtr before = find(name);
+    if (!before || before->loading != version)
+      throw Error(ErrorCode::kConflict, "deployment \"" + name + "\" was removed while it was loaded");
+    try {
+      return settle(name, *before, version, loaded, error, keep_failure);
+    } catch (const Error& thrown) {
+      if (!is_replica() || thrown.code() != ErrorCode::kConflict || attempt == kTries) throw;
+    }
+    refresh(name);
+  }
+}
+
 void DeploymentServiceImpl::put_off(const std::string& name, const Entry& before, const VersionPtr& version) {
+  if (is_replica()) return;  // another one takes it up when this one's lease is over
   auto wanted = std::make_shared<Version>(*version);
   wanted->load_begun = false;
   Entry entry = before;
@@ -187,6 +211,7 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
   const int number = version_number(version->spec.version);
   Entry entry = before;
   entry.loading = nullptr;
+  if (loaded) entry.retained = nullptr;
   if (loaded) {
     const auto keep = static_cast<size_t>(version->spec.keep_versions);
     entry.versions[number] = std::move(loaded);
@@ -207,9 +232,8 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
     entry.versions[number] = std::move(failed);
   }
   if (entry.versions.empty()) {
-    catalog_.remove_deployment(name);
-    const std::unique_lock lock(mutex_);
-    live_.erase(name);
+    remove_row(name, entry);
+    forget(name);
     return;
   }
   store(name, entry);
@@ -217,6 +241,7 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
 }
 
 void DeploymentServiceImpl::adopt() {
+  if (is_replica()) return;  // follow() shows it
   const std::lock_guard change(changes_);
   const bool crashed = options_.crash_mark != nullptr && options_.crash_mark->was_left();
   const auto adopted = [&](const DesiredVersion& wanted) {
@@ -254,6 +279,7 @@ void DeploymentServiceImpl::adopt() {
 }
 
 void DeploymentServiceImpl::restore() {
+  if (is_replica()) return follow();
   std::vector<std::pair<std::string, int>> versions;
   std::vector<std::pair<std::string, VersionPtr>> loading;
   {
@@ -284,6 +310,12 @@ void DeploymentServiceImpl::replace_failed_default(const std::string& name) {
   if (failed == before->versions.end() || failed->second->state != services::DeploymentState::kFailed) return;
   for (auto one = before->versions.rbegin(); one != before->versions.rend(); ++one) {
     if (!one->second->package) continue;
+    if (is_replica()) {
+      Entry entry = *before;
+      entry.retained = one->second;
+      set(name, std::make_shared<const Entry>(std::move(entry)));
+      return;
+    }
     auto serving = std::make_shared<Version>(*one->second);
     serving->reason = "the default in place of version " + failed->second->spec.version +
                       ", which failed: " + failed->second->reason;
@@ -298,6 +330,7 @@ void DeploymentServiceImpl::replace_failed_default(const std::string& name) {
 
 void DeploymentServiceImpl::unload(const std::string& name) {
   const std::lock_guard change(changes_);
+  if (is_replica()) refresh(name);
   Entry entry = *require(name);
   const auto is_loading = [](const auto& one) {
     return one.second->state == services::DeploymentState::kLoading;
@@ -311,6 +344,7 @@ void DeploymentServiceImpl::unload(const std::string& name) {
     out->state = services::DeploymentState::kUnloaded;
     version = std::move(out);
   }
+  entry.retained = nullptr;
   store(name, entry);
   set(name, std::make_shared<const Entry>(std::move(entry)));
 }
@@ -319,6 +353,7 @@ void DeploymentServiceImpl::load(const std::string& name) {
   std::vector<int> numbers;
   {
     const std::lock_guard change(changes_);
+    if (is_replica()) refresh(name);
     Entry entry = *require(name);
     for (auto& [number, version] : entry.versions) {
       if (version->state == services::DeploymentState::kLoading) {
@@ -355,7 +390,8 @@ void DeploymentServiceImpl::restore_version(const std::string& name, int number)
     if (!before || found == before->versions.end() || (expected && found->second != expected)) return false;
     Entry entry = *before;
     entry.versions[number] = version;
-    store(name, entry);
+    if (number == entry.default_version && version->package) entry.retained = nullptr;
+    store_local(name, entry);
     set(name, std::make_shared<const Entry>(std::move(entry)));
     expected = std::move(version);
     return true;
@@ -372,11 +408,14 @@ void DeploymentServiceImpl::restore_version(const std::string& name, int number)
     loaded = try_load(pending.spec, error);
     pending.load_begun = false;
   }
-  if (error && stop_.stop_requested()) {
+  // A replica looks again soon: what it needs may only be away just now.
+  const bool later = is_replica() && error && error->code() == ErrorCode::kUnavailable;
+  if (error && (later || stop_.stop_requested())) {
     loaded = std::make_shared<const Version>(pending);
   } else if (error) {
     pending.state = services::DeploymentState::kFailed;
     pending.reason = error->message();
+    pending.fails_here = is_replica();
     loaded = std::make_shared<const Version>(pending);
   }
   replace(std::move(loaded));
@@ -395,6 +434,7 @@ void DeploymentServiceImpl::restore_loading(const std::string& name, VersionPtr 
     if (!error) pending->load_begun = true;
     Entry entry = *before;
     entry.loading = pending;
+    entry.loader = options_.replica;
     store(name, entry);
     set(name, std::make_shared<const Entry>(std::move(entry)));
     version = std::move(pending);

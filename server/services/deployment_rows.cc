@@ -44,6 +44,7 @@ std::string desired_to_text(const DesiredDeployment& desired) {
                {"default_version", desired.default_version},
                {"versions", std::move(versions)}};
   if (desired.loading) json["loading"] = version_to_json(*desired.loading);
+  if (!desired.loader.empty()) json["loader"] = desired.loader;
   return canonical_json(json);
 }
 
@@ -55,6 +56,7 @@ DesiredDeployment desired_from_text(const std::string& text) {
     json.at("default_version").get_to(desired.default_version);
     for (const Json& version : json.at("versions")) desired.versions.push_back(version_from_json(version));
     if (json.contains("loading")) desired.loading = version_from_json(json.at("loading"));
+    desired.loader = json.value("loader", "");
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::kInvalidJson, std::string("not a deployment's row: ") + error.what());
   }

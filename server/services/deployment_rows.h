@@ -24,6 +24,7 @@ struct DesiredDeployment {
   int default_version = 0;  ///< 0: none
   std::vector<DesiredVersion> versions;
   std::optional<DesiredVersion> loading;  ///< takes the place of the version of its number once it is ready
+  std::string loader = {};                ///< the replica that loads it, where there are several
 };
 
 std::string desired_to_text(const DesiredDeployment& desired);

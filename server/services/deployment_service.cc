@@ -29,12 +29,18 @@ DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::require(const std::string
   return entry;
 }
 
+DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::serving(const Entry& entry) {
+  const auto found = entry.versions.find(entry.default_version);
+  if (found == entry.versions.end()) return entry.retained;
+  const bool waits = found->second->state == services::DeploymentState::kLoading || found->second->fails_here;
+  return !found->second->package && waits && entry.retained ? entry.retained : found->second;
+}
+
 DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::find_version(const Entry& entry,
                                                                       const std::string& version) {
+  if (version.empty()) return serving(entry);
   for (const auto& [number, candidate] : entry.versions) {
-    if (version.empty() ? number == entry.default_version : candidate->spec.version == version) {
-      return candidate;
-    }
+    if (candidate->spec.version == version) return candidate;
   }
   return nullptr;
 }
@@ -72,8 +78,8 @@ void DeploymentServiceImpl::set(const std::string& name, EntryPtr entry) {
   live_[name].swap(entry);
 }
 
-void DeploymentServiceImpl::store(const std::string& name, const Entry& entry) {
-  DesiredDeployment desired{entry.created_at, entry.default_version, {}, std::nullopt};
+void DeploymentServiceImpl::store(const std::string& name, Entry& entry) {
+  DesiredDeployment desired{entry.created_at, entry.default_version, {}, std::nullopt, {}};
   storage::DeploymentRow row;
   row.name = name;
   Json states = Json::object();
@@ -83,20 +89,32 @@ void DeploymentServiceImpl::store(const std::string& name, const Entry& entry) {
                                     {"reason", version.reason}};
     row.packages.push_back(Digest::parse(version.spec.package).value());
     if (version.spec.labels_blob) row.blobs.push_back(Digest::parse(*version.spec.labels_blob).value());
-    const bool failed = version.state == services::DeploymentState::kFailed;
-    return {
-        version.spec,   version.crashed_loads,        version.load_begun,
-        options_.build, failed ? version.reason : "", version.state == services::DeploymentState::kUnloaded};
+    const bool failed = version.state == services::DeploymentState::kFailed && !version.fails_here;
+    const bool is_local = is_replica() && &version != entry.loading.get();
+    return {version.spec,
+            is_local ? 0 : version.crashed_loads,
+            !is_local && version.load_begun,
+            options_.build,
+            failed ? version.reason : "",
+            version.state == services::DeploymentState::kUnloaded};
   };
-  if (entry.loading) desired.loading = add(*entry.loading);
+  if (entry.loading) {
+    desired.loading = add(*entry.loading);
+    desired.loader = entry.loader;
+  }
   for (const auto& [number, version] : entry.versions) desired.versions.push_back(add(*version));
   row.desired = desired_to_text(desired);
   row.versions = canonical_json(states);
-  catalog_.put_deployment(row);
+  if (!is_replica()) {
+    catalog_.put_deployment(row);
+    return;
+  }
+  entry.revision = catalog_.put_deployment(row, entry.revision);
+  observe_or_later(name, entry);
 }
 
 /// The package may have gone since it was looked for: the row says whether it is there, in one transaction.
-void DeploymentServiceImpl::store_new(const std::string& name, const Entry& entry,
+void DeploymentServiceImpl::store_new(const std::string& name, Entry& entry,
                                       const services::DeploymentSpec& spec) {
   try {
     store(name, entry);
@@ -110,6 +128,7 @@ void DeploymentServiceImpl::store_new(const std::string& name, const Entry& entr
 services::PutResult DeploymentServiceImpl::put(const std::string& name, const services::DeploymentSpec& spec,
                                                const services::CallContext& context) {
   std::unique_lock change(changes_);
+  if (is_replica()) refresh(name);
   const EntryPtr before = find(name);
   const int number = version_number(spec.version);
   std::shared_ptr<Ticket> ticket;
@@ -132,8 +151,9 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     const auto version = std::make_shared<Version>();
     version->spec = spec;
     version->load_begun = true;
-    Entry entry = before ? *before : Entry{now(), {}, 0, nullptr};
+    Entry entry = before ? *before : Entry{now(), {}, 0, nullptr, {}, 0, nullptr};
     entry.loading = version;
+    entry.loader = options_.replica;
     // The labels may be an upload's: they must not go before the row names them.
     const storage::BlobHold hold(blobs_);
     if (spec.labels_blob) blobs_.keep(Digest::parse(*spec.labels_blob).value());
@@ -146,7 +166,10 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
   ended_.wait_for(change, context.cancelled, options_.ready_wait, [&] { return ticket->done; });
   if (!ticket->done) ticket->acknowledged = true;
   if (ticket->error) throw Error(*ticket->error);
-  return {describe(name, *require(name)), !before || before->versions.empty(), ticket->done};
+  const bool is_ready = ticket->done && (!is_replica() || wait_for_replicas(name, change, context.cancelled));
+  services::PutResult result{describe(name, *require(name)), !before || before->versions.empty(), is_ready};
+  if (is_replica()) result.deployment.replicas = replica_states(name);
+  return result;
 }
 
 services::Deployment DeploymentServiceImpl::describe(const std::string& name, const Entry& entry) {
@@ -195,9 +218,8 @@ bool DeploymentServiceImpl::has(const std::string& name) { return find(name) != 
 
 bool DeploymentServiceImpl::is_quick(const std::string& name) {
   const EntryPtr entry = find(name);
-  if (!entry) return false;
-  const auto version = entry->versions.find(entry->default_version);
-  return version != entry->versions.end() && version->second->package && version->second->package->is_quick();
+  const VersionPtr version = entry ? serving(*entry) : nullptr;
+  return version && version->package && version->package->is_quick();
 }
 
 std::vector<services::InferStatistics> DeploymentServiceImpl::statistics(const std::string& name,
@@ -218,12 +240,20 @@ std::vector<services::InferStatistics> DeploymentServiceImpl::statistics(const s
 }
 
 services::Deployment DeploymentServiceImpl::get(const std::string& name) {
-  return describe(name, *require(name));
+  services::Deployment deployment = describe(name, *require(name));
+  if (!is_replica()) return deployment;
+  try {
+    deployment.replicas = replica_states(name);
+  } catch (const Error&) {
+    // What serves here is known without the catalog.
+  }
+  return deployment;
 }
 
 void DeploymentServiceImpl::remove(const std::string& name, const std::optional<std::string>& version,
                                    const services::CallContext&) {
   const std::lock_guard change(changes_);
+  if (is_replica()) refresh(name);
   Entry entry = *require(name);
   if (version) {
     const auto found = std::find_if(entry.versions.begin(), entry.versions.end(),
@@ -243,10 +273,17 @@ void DeploymentServiceImpl::remove(const std::string& name, const std::optional<
     }
   }
   catalog_.remove_deployment(name);
+  forget(name);
+}
+
+void DeploymentServiceImpl::forget(const std::string& name) {
+  // The package is unloaded after the lock.
   EntryPtr gone;
   const std::unique_lock lock(mutex_);
-  live_[name].swap(gone);
-  live_.erase(name);
+  const auto known = live_.find(name);
+  if (known == live_.end()) return;
+  known->second.swap(gone);
+  live_.erase(known);
 }
 
 std::shared_ptr<void> DeploymentServiceImpl::admit(const std::string& name, const std::string& version) {

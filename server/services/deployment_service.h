@@ -1,10 +1,16 @@
 /// Deployments: what the catalog says shall serve, and the packages that do. A version is loaded on a thread
 /// of its own while the ones before it go on serving; then it becomes the default, and versions past
 /// keep_versions are unloaded after their last request. The row is written before a load begins, so that a
-/// package that kills the process is found out at the next start. Thread-safety: as
-/// services::DeploymentService.
+/// package that kills the process is found out at the next start.
+///
+/// Where several processes share the catalog (`replica`), the row says what all of them shall serve, and is
+/// changed by requests alone, each only if it is still as this process knows it; what this one has made of it
+/// is a row of its own (storage::ObservedRow). A PUT is loaded by the process that took it; the others follow
+/// once that has succeeded, and go on serving what they had until they are ready. The load of a process that
+/// is lost is taken up by another. Thread-safety: as services::DeploymentService.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <list>
@@ -12,10 +18,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "api/services/deployment_service.h"
@@ -46,6 +54,7 @@ struct DeploymentOptions {
   LoadIsolated load_isolated = {};               ///< for `isolation: process`; none: that is refused
   CrashMark* crash_mark = nullptr;               ///< none: no load is known to have crashed the process
   std::string build = {};                        ///< of this program; another one's crashes are forgotten
+  std::string replica = {};  ///< name of this process among those that share the catalog; "": it is alone
 };
 
 class DeploymentServiceImpl final : public services::DeploymentService {
@@ -66,6 +75,12 @@ public:
   void restore();
   /// Loads under way end soon, and those versions are loaded by the next process.
   void stop_loading() { stop_.request_stop(); }
+  /// Makes what serves here what the catalog says now, where other processes may have changed it: shows it at
+  /// once, then loads what is new, and takes up loads of processes that are lost. Costs one look where
+  /// nothing has changed. Throws what the catalog throws; what is loaded goes on serving.
+  void follow();
+  /// Other processes may have changed what a PUT waits for.
+  void changed_elsewhere();
 
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
@@ -97,6 +112,7 @@ private:
     std::string reason;
     int crashed_loads = 0;    ///< one after the other, in which the process crashed
     bool load_begun = false;  ///< durable before a load begins
+    bool fails_here = false;  ///< failed in this process, which says nothing of others
     std::vector<std::string> labels;
     std::shared_ptr<HostedPackage> package;  ///< set when ready
   };
@@ -107,12 +123,16 @@ private:
     std::map<int, VersionPtr> versions;
     int default_version = 0;  ///< 0: none
     VersionPtr loading;       ///< of a PUT; takes the place of the version of its number when it is ready
+    std::string loader;       ///< the replica that loads it
+    int64_t revision = 0;     ///< of the row, where several processes share it
+    VersionPtr retained;      ///< serves in place of the default one while that is not ready here
   };
   using EntryPtr = std::shared_ptr<const Entry>;
   /// What a PUT waits for.
   struct Ticket {
     bool done = false;
     bool acknowledged = false;  ///< 202 was answered: a failure is kept and shown
+    bool is_elsewhere = false;  ///< another replica loads it
     std::optional<Error> error;
   };
 
@@ -122,8 +142,16 @@ private:
   static VersionPtr find_version(const Entry& entry, const std::string& version);
   VersionPtr require_ready(const std::string& name, const std::string& version);
   void set(const std::string& name, EntryPtr entry);
-  void store(const std::string& name, const Entry& entry);
-  void store_new(const std::string& name, const Entry& entry, const services::DeploymentSpec& spec);
+  /// What shall serve, and what does here; with the new revision. Throws Error(kConflict) when another
+  /// process has changed it.
+  void store(const std::string& name, Entry& entry);
+  void store_new(const std::string& name, Entry& entry, const services::DeploymentSpec& spec);
+  /// What serves here alone.
+  void store_local(const std::string& name, Entry& entry);
+  void remove_row(const std::string& name, const Entry& entry);
+  bool is_replica() const { return !options_.replica.empty(); }
+  /// The version that answers for the name; null when there is none.
+  static VersionPtr serving(const Entry& entry);
 
   void check(const services::DeploymentSpec& spec);
   std::vector<std::string> read_labels(const services::DeploymentSpec& spec);
@@ -135,12 +163,37 @@ private:
                 const std::optional<Error>& error);
   void settle(const std::string& name, const Entry& before, const VersionPtr& version, VersionPtr loaded,
               const std::optional<Error>& error, bool keep_failure);
+  void settle_again(const std::string& name, const VersionPtr& version, const VersionPtr& loaded,
+                    const std::optional<Error>& error, bool keep_failure);
   void restore_version(const std::string& name, int number);
   void replace_failed_default(const std::string& name);
   void restore_loading(const std::string& name, VersionPtr version);
   /// A load that was ended by stop_loading(): as before it began.
   void put_off(const std::string& name, const Entry& before, const VersionPtr& version);
   static services::Deployment describe(const std::string& name, const Entry& entry);
+
+  // Of several processes. With changes_ held, down to the line:
+  /// Tells what serves here. Throws what the catalog throws; follow() tells it then.
+  void observe(const std::string& name, const Entry& entry);
+  void observe_or_later(const std::string& name, const Entry& entry);
+  /// What `before` has of it where that is still so.
+  static VersionPtr version_of(const DesiredVersion& wanted, const EntryPtr& before, int number);
+  static Entry entry_of(const storage::DeploymentRow& row, const EntryPtr& before);
+  void settle_ticket(const std::string& name, const Entry& entry);
+  void show(const storage::DeploymentRow& row);
+  void forget(const std::string& name);
+  /// As the catalog has it now.
+  void refresh(const std::string& name);
+  void count_crashes();
+  /// Until all replicas that live have followed; false when they have not within `ready_wait`.
+  bool wait_for_replicas(const std::string& name, std::unique_lock<std::mutex>& change,
+                         const std::stop_token& cancelled);
+  // ----
+  std::vector<std::pair<std::string, EntryPtr>> entries();
+  void take_up_lost_loads();
+  void load_wanted();
+  std::vector<services::ReplicaState> replica_states(const std::string& name);
+  bool have_followed(const std::string& name);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
@@ -157,6 +210,9 @@ private:
     std::thread thread;
   };
   std::list<Loader> loaders_;
+  std::string seen_;  ///< the mark of the catalog's deployments that were last followed; with changes_
+  std::set<std::string> unobserved_;  ///< what is still to be told of; with changes_
+  std::atomic<uint64_t> told_{0};     ///< counts changed_elsewhere()
 };
 
 }  // namespace tensormill::server

@@ -40,6 +40,7 @@
 #include "server/services/metered.h"
 #include "server/services/model_service.h"
 #include "server/services/package_service.h"
+#include "server/services/replica.h"
 #include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
@@ -47,6 +48,8 @@
 #include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
 #include "storage/postgresql/open_catalog.h"
+#include "storage/replica/shared_upload_store.h"
+#include "storage/upload/folder_upload_store.h"
 
 namespace tensormill::server {
 
@@ -166,6 +169,15 @@ storage::AuditBounds audit_bounds(const config::Settings& settings) {
   return {settings.audit_retention.count(), settings.read_only ? std::min(max_rows, kMaxInMemory) : max_rows};
 }
 
+std::unique_ptr<storage::UploadStore> make_uploads(const Replica* replica, storage::Env& env,
+                                                   const std::string& root, storage::Catalog& catalog,
+                                                   storage::BlobStore& blobs,
+                                                   storage::UploadOptions options) {
+  if (replica == nullptr)
+    return std::make_unique<storage::FolderUploadStore>(env, root, blobs, options, unix_ms);
+  return std::make_unique<storage::SharedUploadStore>(catalog, blobs, options, unix_ms);
+}
+
 std::map<std::string, int64_t> limits_of(const config::Settings& settings) {
   return {{"limits.json_bytes", settings.max_json_bytes},
           {"limits.image_bytes", settings.max_image_bytes},
@@ -194,7 +206,8 @@ struct Server::Parts {
         opened(storage::open_catalog(
             env, root, {settings.catalog_url, settings.catalog_password_file, settings.catalog_connections})),
         catalog(*opened.catalog),
-        blob_store(open_blobs(settings, env, root)),
+        replica(Replica::make(settings, env, root, opened)),
+        blob_store(open_blobs(settings, env, root, replica ? replica->place() : SharedPlace{})),
         blobs(*blob_store),
         policy(make_child_policy(settings, registry)),
         slots(slots_options(settings, host)),
@@ -207,7 +220,9 @@ struct Server::Parts {
                    settings.run_timeout, arenas})),
         info(host, limits_of(settings), confinement_info(*policy)),
         targets(host),
-        uploads(env, root, blobs, {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)}, unix_ms),
+        upload_store(make_uploads(replica.get(), env, root, catalog, blobs,
+                                  {.max_bytes = static_cast<uint64_t>(settings.max_model_bytes)})),
+        uploads(*upload_store),
         collector(blobs, catalog, uploads,
                   {.package_expiry = settings.package_expiry,
                    .job_retention = settings.job_retention,
@@ -237,7 +252,8 @@ struct Server::Parts {
                            return server::load_isolated(members, options, isolation);
                          },
                      .crash_mark = &crash_mark,
-                     .build = driver::compiler_build()}),
+                     .build = driver::compiler_build(),
+                     .replica = replica ? replica->name() : ""}),
         metered_deployments(deployments, registry),
         records(catalog, host),
         desk(blobs, catalog, records),
@@ -262,6 +278,9 @@ struct Server::Parts {
     options.lease = settings.job_lease;
     options.policy = policy;
     options.slots = &slots;
+    options.lease = settings.job_lease;
+    if (replica) options.owner = replica->id();
+    options.shares_logs = replica != nullptr;
     options.collect = [this] { collector.collect_released(); };
     workers.emplace(queue, blobs,
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
@@ -274,11 +293,8 @@ struct Server::Parts {
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file, catalog, unix_ms);
     // Last of what others tell: all that hears it is there.
-    watch = catalog.watch([this] {
-      queue.changed_elsewhere();
-      if (keys) keys->refresh();
-    });
-    collect_metrics(registry, blobs, catalog, deployments, callers, memory, slots);
+    watch = catalog.watch([this] { changed_elsewhere(); });
+    collect_metrics(registry, blobs, catalog, deployments, callers, memory, slots, settings.job_lease);
     services = {&info,
                 &targets,
                 &health,
@@ -318,6 +334,7 @@ struct Server::Parts {
       try {
         deployments.restore();
         health.set_restored();
+        if (replica) follow(stop);
         return;
       } catch (const std::exception& error) {
         health.set_broken(std::string("restoring deployments: ") + error.what());
@@ -327,6 +344,36 @@ struct Server::Parts {
     }
   }
 
+  /// Where several processes share the catalog: what serves here becomes what it says, whoever changed it.
+  void follow(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      {
+        std::unique_lock lock(follow_mutex);
+        follow_wanted.wait(lock, stop, [&] { return is_behind; });
+        is_behind = false;
+      }
+      if (stop.stop_requested()) return;
+      try {
+        deployments.follow();
+      } catch (const Error&) {
+        // The catalog is away: what is loaded serves, and its watch calls again soon.
+      }
+    }
+  }
+
+  void changed_elsewhere() {
+    queue.changed_elsewhere();
+    if (keys) keys->refresh();
+    if (!replica) return;
+    deployments.changed_elsewhere();
+    const std::lock_guard lock(follow_mutex);
+    is_behind = true;
+    follow_wanted.notify_all();
+  }
+
+  std::mutex follow_mutex;
+  std::condition_variable_any follow_wanted;
+  bool is_behind = false;
   metrics::Registry registry;
   std::shared_ptr<MemoryBudget> memory;
   std::unique_ptr<storage::Env> own_env;
@@ -336,6 +383,7 @@ struct Server::Parts {
   std::string root;
   storage::StoreCatalog opened;
   storage::Catalog& catalog;
+  std::unique_ptr<Replica> replica;  ///< null: a lone process
   std::unique_ptr<storage::BlobStore> blob_store;
   storage::BlobStore& blobs;
   std::shared_ptr<const jobs::ChildPolicy> policy;
@@ -348,7 +396,8 @@ struct Server::Parts {
   InfoServiceImpl info;
   TargetServiceImpl targets;
   HealthServiceImpl health;
-  storage::UploadStore uploads;
+  std::unique_ptr<storage::UploadStore> upload_store;
+  storage::UploadStore& uploads;
   BlobCollector collector;
   StoreQuota quota;
   CallerQuota callers;

@@ -11,8 +11,8 @@
 #include "storage/blob/folder_blob_store.h"
 #include "storage/blob/zstd_stream.h"
 #include "storage/catalog/sqlite_catalog.h"
+#include "storage/upload/folder_upload_store.h"
 #include "storage/upload/store_roots.h"
-#include "storage/upload/upload_store.h"
 
 namespace tensormill::storage {
 namespace {
@@ -181,7 +181,7 @@ private:
   const std::string from_;
   const std::string to_;
   FolderBlobStore target_;
-  UploadStore uploads_;
+  FolderUploadStore uploads_;
   std::vector<Digest> named_;
   StoreCopy result_;
 };

@@ -28,6 +28,7 @@ public:
   virtual std::optional<BlobInfo> find(const Digest& digest) = 0;
   /// Sorted by digest.
   virtual std::vector<BlobInfo> list() = 0;
+  /// Of a shared one: others' changes of the last seconds may not be in it.
   virtual BlobUsage usage() = 0;
 
   /// Waits while the blob is being removed. Until end_commit nobody removes it; holds that began before keep
@@ -47,6 +48,11 @@ public:
   /// Waits while somebody else removes it; it is being removed then, whatever holds it.
   virtual void begin_removal(const Digest& digest) = 0;
   virtual void end_removal(std::span<const Digest> blobs) = 0;
+
+  /// What a collection looks at: list(), and what was begun to be stored and has no form.
+  virtual std::vector<BlobInfo> collectable() { return list(); }
+  /// Other processes have the same index, and what it does not know is not there: no need to ask the store.
+  virtual bool is_shared() const { return false; }
 };
 
 class MemoryBlobIndex final : public BlobIndex {

@@ -129,11 +129,11 @@ Collected BlobStore::collect(bool dry_run) {
   // which may be too late for the roots: what such holds keep now is kept to the end.
   const BlobHold own(*this);
   const uint64_t oldest = index_->oldest_hold().value();
-  if (dry_run) return remove_strays(index_->list(), roots(), oldest, true);
+  if (dry_run) return remove_strays(index_->collectable(), roots(), oldest, true);
   const std::vector<Digest> released = take_released();
   try {
     const std::vector<Digest> kept = roots();
-    return remove_strays(index_->list(), kept, oldest, false);
+    return remove_strays(index_->collectable(), kept, oldest, false);
   } catch (const Error&) {
     release(released);
     throw;

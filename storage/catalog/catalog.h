@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "storage/catalog/rows.h"
+#include "storage/catalog/shared_catalog.h"
 
 namespace tensormill::storage {
 
@@ -126,10 +127,8 @@ public:
   virtual ~CatalogWatch() = default;
 };
 
-class Catalog {
+class Catalog : public SharedCatalog {
 public:
-  virtual ~Catalog() = default;
-
   /// Has `changed` called, from a thread of the watch's own, soon after another process has changed jobs,
   /// events or keys, and now and then although none has. Null where no other process can have the catalog
   /// open. One at a time; the catalog must outlive it.
@@ -165,13 +164,18 @@ public:
   /// returns how many.
   virtual int64_t expire_packages(int64_t unused_ms) = 0;
 
-  /// Throws Error(kNotFound), and changes nothing, when a package that the deployment did not use before is
-  /// not there.
-  virtual void put_deployment(const DeploymentRow& deployment) = 0;
+  /// Returns the new revision. Throws, and changes nothing: Error(kNotFound) when a package that the
+  /// deployment did not use before is not there; Error(kConflict) when `after` is given and is not the
+  /// revision of what there is (0: there is nothing).
+  virtual int64_t put_deployment(const DeploymentRow& deployment,
+                                 std::optional<int64_t> after = std::nullopt) = 0;
   virtual std::optional<DeploymentRow> find_deployment(const std::string& name) = 0;
   /// Sorted by name.
   virtual std::vector<DeploymentRow> list_deployments() = 0;
-  virtual bool remove_deployment(const std::string& name) = 0;
+  /// With `after`, Error(kConflict) as put_deployment.
+  virtual bool remove_deployment(const std::string& name, std::optional<int64_t> after = std::nullopt) = 0;
+  /// Another text after each change of any of them.
+  virtual std::string deployments_mark() = 0;
 
   /// Throws Error(kUnavailable) past max_queued, Error(kQuotaExceeded) past the submitter's bound,
   /// Error(kInvalidArgument) for a used idempotency key with another body.

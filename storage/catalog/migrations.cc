@@ -229,8 +229,9 @@ CREATE INDEX jobs_to_claim ON jobs(priority DESC, seq) WHERE state = 'queued';
 DROP INDEX jobs_by_state;
 )sql";
 
-/// Processes on other machines that do jobs, and which of them a job is for.
-constexpr std::string_view kWorkers = R"sql(
+/// Processes on other machines that do jobs, and which of them a job is for; and what processes that share a
+/// catalog tell each other. Those tables of an SQLite file stay empty: one process has it.
+constexpr std::string_view kFleet = R"sql(
 ALTER TABLE jobs ADD COLUMN demand TEXT NOT NULL DEFAULT '';
 CREATE TABLE workers(
   name TEXT PRIMARY KEY NOT NULL,
@@ -240,10 +241,57 @@ CREATE TABLE workers(
   state TEXT NOT NULL,
   created_ms INTEGER NOT NULL,
   seen_ms INTEGER NOT NULL);
+-- Processes that serve from one catalog, and what is true of one of them.
+CREATE TABLE replicas(
+  id TEXT PRIMARY KEY NOT NULL,
+  name TEXT NOT NULL UNIQUE,
+  address TEXT NOT NULL,
+  began_ms INTEGER NOT NULL,
+  lease_until_ms INTEGER NOT NULL);
+-- form -1: being stored for the first time. touched: see next_moment. remover: the replica that removes it, or ''.
+CREATE TABLE blobs(
+  digest TEXT PRIMARY KEY NOT NULL,
+  form INTEGER NOT NULL,
+  stored_bytes INTEGER NOT NULL,
+  touched INTEGER NOT NULL,
+  remover TEXT NOT NULL);
+CREATE INDEX blobs_by_touch ON blobs(touched);
+CREATE TABLE blob_holds(
+  id INTEGER PRIMARY KEY NOT NULL,
+  replica TEXT NOT NULL);
+CREATE INDEX blob_holds_by_replica ON blob_holds(replica);
+CREATE TABLE uploads(
+  id TEXT PRIMARY KEY NOT NULL,
+  owner TEXT NOT NULL,
+  key TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  blob TEXT,
+  blob_bytes INTEGER NOT NULL);
+CREATE TABLE upload_chunks(
+  upload TEXT NOT NULL REFERENCES uploads(id) ON DELETE CASCADE,
+  begin_at INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY(upload, begin_at));
+-- Logs of attempts that run now.
+CREATE TABLE job_logs(
+  job TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  PRIMARY KEY(job, attempt, position));
+CREATE TABLE observed(
+  deployment TEXT NOT NULL REFERENCES deployments(name) ON DELETE CASCADE,
+  replica TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  PRIMARY KEY(deployment, replica));
+CREATE INDEX observed_by_replica ON observed(replica);
+ALTER TABLE deployments ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 )sql";
 
 constexpr std::array<std::string_view, 8> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
-                                                         kKeysAndAudit, kIndices,  kClaims,   kWorkers};
+                                                         kKeysAndAudit, kIndices,  kClaims,   kFleet};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

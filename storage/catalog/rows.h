@@ -118,6 +118,7 @@ struct DeploymentRow {
   std::vector<Digest> packages = {};  ///< what it uses: these cannot be removed
   int64_t updated_ms = 0;             ///< set by the catalog
   std::vector<Digest> blobs = {};     ///< further ones that it needs, such as labels
+  int64_t revision = 0;               ///< another one after each change; set by the catalog
 };
 
 enum class JobState { kQueued, kRunning, kSucceeded, kFailed, kCancelled };

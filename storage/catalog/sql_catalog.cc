@@ -18,6 +18,7 @@ bool SqlCatalog::insert_model(SqlDb& db, const ModelRow& model) {
       "ON CONFLICT(id) DO NOTHING",
       model.id, model.facts, model.owner, static_cast<int64_t>(model.bytes));
   if (added == 0) return false;
+  touch_named(db, model.blobs);
   for (size_t i = 0; i < model.blobs.size(); ++i) {
     db.post("INSERT INTO model_blobs(model, position, digest) VALUES(?, ?, ?)", model.id,
             static_cast<int64_t>(i), model.blobs[i]);

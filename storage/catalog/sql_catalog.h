@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -37,10 +38,12 @@ public:
   bool remove_package(const Digest& id) override;
   int64_t expire_packages(int64_t unused_ms) override;
 
-  void put_deployment(const DeploymentRow& deployment) override;
+  int64_t put_deployment(const DeploymentRow& deployment,
+                         std::optional<int64_t> after = std::nullopt) override;
   std::optional<DeploymentRow> find_deployment(const std::string& name) override;
   std::vector<DeploymentRow> list_deployments() override;
-  bool remove_deployment(const std::string& name) override;
+  bool remove_deployment(const std::string& name, std::optional<int64_t> after = std::nullopt) override;
+  std::string deployments_mark() override;
 
   Submitted submit_job(const JobSubmission& submission) override;
   std::optional<JobRow> find_job(const std::string& id) override;
@@ -92,6 +95,40 @@ public:
   std::vector<Digest> referenced_blobs() override;
   std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) override;
 
+  void begin_replica(const ReplicaRow& replica, int64_t lease_ms) override;
+  bool renew_replica(const std::string& id, int64_t lease_ms) override;
+  void end_replica(const std::string& id) override;
+  std::vector<ReplicaRow> list_replicas() override;
+  int64_t expire_replicas(int64_t age_ms) override;
+  void require_blobs() override { requires_blobs_ = true; }
+  std::optional<BlobRow> put_blob(const BlobRow& blob) override;
+  std::optional<BlobRow> find_blob(const Digest& digest) override;
+  std::vector<BlobRow> list_blobs() override;
+  BlobSums sum_blobs() override;
+  bool touch_blob(const Digest& digest) override;
+  int64_t begin_blob_hold(const std::string& replica) override;
+  void end_blob_hold(int64_t hold) override;
+  void end_unknown_holds(const std::string& replica, const std::vector<int64_t>& known) override;
+  std::optional<int64_t> oldest_blob_hold(const std::string& replica) override;
+  std::vector<Digest> begin_blob_removal(std::span<const Digest> blobs, int64_t oldest,
+                                         const std::string& replica, bool mark) override;
+  void end_blob_removal(std::span<const Digest> blobs, std::span<const Digest> gone,
+                        const std::string& replica) override;
+  UploadRow begin_upload(const UploadRow& upload, int64_t max_uploads) override;
+  std::optional<UploadRow> find_upload(const std::string& id) override;
+  std::vector<UploadRow> list_uploads() override;
+  void add_chunk(const std::string& upload, const ChunkRow& chunk) override;
+  std::vector<ChunkRow> list_chunks(const std::string& upload) override;
+  bool finish_upload(const std::string& id, uint64_t size, const Digest& blob) override;
+  bool remove_upload(const std::string& id) override;
+  UploadSums sum_uploads() override;
+  std::vector<Digest> upload_blobs() override;
+  bool append_log(const std::string& job, int attempt, int64_t position, std::string_view text) override;
+  std::string live_log(const std::string& job, int attempt) override;
+  void put_observed(const ObservedRow& row) override;
+  std::vector<ObservedRow> list_observed(const std::string& deployment) override;
+  std::vector<ObservedRow> observed_by(const std::string& replica) override;
+
 protected:
   /// What is between transactions that run at the same time.
   enum class Isolation {
@@ -113,6 +150,8 @@ protected:
   virtual std::string_view settled_events() const { return ""; }
   /// Whether other processes may have the catalog open, and run jobs of it.
   virtual bool is_shared() const = 0;
+  /// SQL of a number that is larger than all that it gave to what is still there.
+  virtual std::string_view next_moment() const = 0;
   /// Called when what other processes keep in memory (jobs, keys) has changed and that is durable.
   virtual void tell_others() {}
 
@@ -148,9 +187,12 @@ private:
   static std::optional<JobRow> read_job(SqlDb& db, const std::string& id);
 
   // All below: in a transaction that writes.
-  static bool insert_model(SqlDb& db, const ModelRow& model);
+  static void require_revision(SqlDb& db, const std::string& name, const std::optional<int64_t>& after);
+  /// What a row is about to name is kept by holds from now on; see require_blobs.
+  void touch_named(SqlDb& db, std::span<const Digest> blobs);
+  bool insert_model(SqlDb& db, const ModelRow& model);
   static void point_name(SqlDb& db, const NameChange& name, const Digest& id);
-  static bool insert_package(SqlDb& db, const PackageRow& package);
+  bool insert_package(SqlDb& db, const PackageRow& package);
   static void require_row(SqlDb& db, std::string_view table, std::string_view what,
                           const std::optional<Digest>& id);
   /// Whether the key was noted for this; notes it otherwise.
@@ -167,6 +209,8 @@ private:
   static JobEventRow state_event(JobState state, int attempt);
   void add_state_events(SqlDb& db, const std::string& job, JobState state, int attempt);
   JobRow requeue(SqlDb& db, const JobRow& job, int64_t backoff_ms);
+
+  bool requires_blobs_ = false;  ///< set before others have the object
 };
 
 }  // namespace tensormill::storage

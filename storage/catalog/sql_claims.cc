@@ -104,6 +104,8 @@ bool SqlCatalog::finish_job(const JobClaim& claim, const JobFinish& finish) {
         job_state_name(finish.state), finish.result, finish.error, finish.log, package, finish.resolved,
         finish.action_key, claim.id, static_cast<int64_t>(claim.attempt), claim.owner);
     if (changed == 0) return false;
+    if (finish.log) touch_named(db, std::span(&*finish.log, 1));
+    if (is_shared()) db.post("DELETE FROM job_logs WHERE job = ?", claim.id);
     if (finish.package) {
       PackageRow made = *finish.package;
       made.owner = require_job(db, claim.id).submitter;
@@ -135,6 +137,8 @@ bool SqlCatalog::release_job(const JobClaim& claim, const JobRelease& release) {
     if (!update->step()) return false;
     const std::string state = update->text(0);
     while (update->step()) continue;
+    if (release.log) touch_named(db, std::span(&*release.log, 1));
+    if (is_shared()) db.post("DELETE FROM job_logs WHERE job = ?", claim.id);
     if (state != job_state_name(JobState::kQueued)) {
       db.post("UPDATE jobs SET live_key = NULL, finished_ms = now_ms() WHERE id = ?", claim.id);
     }

@@ -12,7 +12,7 @@ constexpr std::string_view kPackageColumns =
     "SELECT seq, id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner, model, "
     "target FROM packages ";
 constexpr std::string_view kDeploymentColumns =
-    "SELECT name, desired, versions, updated_ms FROM deployments ";
+    "SELECT name, desired, versions, updated_ms, revision FROM deployments ";
 
 }  // namespace
 
@@ -27,6 +27,9 @@ bool SqlCatalog::insert_package(SqlDb& db, const PackageRow& package) {
     db.post("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", package.id);
     return false;
   }
+  std::vector<Digest> named = {package.id};
+  for (const MemberRow& member : package.members) named.push_back(member.digest);
+  touch_named(db, named);
   for (size_t i = 0; i < package.members.size(); ++i) {
     const MemberRow& member = package.members[i];
     db.post("INSERT INTO package_members(package, position, name, digest, size) VALUES(?, ?, ?, ?, ?)",
@@ -131,13 +134,28 @@ int64_t SqlCatalog::expire_packages(int64_t unused_ms) {
   });
 }
 
-void SqlCatalog::put_deployment(const DeploymentRow& deployment) {
-  return write([&](SqlDb& db) {
-    db.post(
-        "INSERT INTO deployments(name, desired, versions, updated_ms) VALUES(?, ?, ?, now_ms()) "
-        "ON CONFLICT(name) DO UPDATE SET desired = excluded.desired, versions = excluded.versions, "
-        "updated_ms = excluded.updated_ms",
-        deployment.name, deployment.desired, deployment.versions);
+void SqlCatalog::require_revision(SqlDb& db, const std::string& name, const std::optional<int64_t>& after) {
+  if (!after) return;
+  const auto found = db.query("SELECT revision FROM deployments WHERE name = ?", name);
+  if ((found->step() ? found->integer(0) : 0) != *after)
+    throw Error(ErrorCode::kConflict, "deployment \"" + name + "\" was changed by another process meanwhile");
+}
+
+int64_t SqlCatalog::put_deployment(const DeploymentRow& deployment, std::optional<int64_t> after) {
+  const int64_t revision = write([&](SqlDb& db) -> int64_t {
+    require_revision(db, deployment.name, after);
+    int64_t changed = 0;
+    {
+      const auto row = db.query(
+          "INSERT INTO deployments(name, desired, versions, updated_ms, revision) VALUES(?, ?, ?, "
+          "now_ms(), " +
+              std::string(next_moment()) +
+              ") ON CONFLICT(name) DO UPDATE SET desired = excluded.desired, versions = excluded.versions, "
+              "updated_ms = excluded.updated_ms, revision = excluded.revision RETURNING revision",
+          deployment.name, deployment.desired, deployment.versions);
+      if (row->step()) changed = row->integer(0);
+      while (row->step()) continue;
+    }
     for (const Digest& package : deployment.packages) {
       // What it used before cannot have been removed, but for catalogs of a version that did not look here.
       const auto used = db.query("SELECT 1 FROM deployment_packages WHERE deployment = ? AND package = ?",
@@ -149,16 +167,20 @@ void SqlCatalog::put_deployment(const DeploymentRow& deployment) {
       db.post("INSERT INTO deployment_packages(deployment, package) VALUES(?, ?) ON CONFLICT DO NOTHING",
               deployment.name, package);
     }
+    touch_named(db, deployment.blobs);
     db.post("DELETE FROM deployment_blobs WHERE deployment = ?", deployment.name);
     for (const Digest& blob : deployment.blobs) {
       db.post("INSERT INTO deployment_blobs(deployment, digest) VALUES(?, ?) ON CONFLICT DO NOTHING",
               deployment.name, blob);
     }
+    return changed;
   });
+  tell_others();
+  return revision;
 }
 
 DeploymentRow SqlCatalog::read_deployment(SqlDb& db, const SqlStatement& row) {
-  DeploymentRow deployment{row.text(0), row.text(1), row.text(2), {}, row.integer(3), {}};
+  DeploymentRow deployment{row.text(0), row.text(1), row.text(2), {}, row.integer(3), {}, row.integer(4)};
   const auto use = db.query("SELECT package FROM deployment_packages WHERE deployment = ? ORDER BY package",
                             deployment.name);
   while (use->step()) deployment.packages.push_back(use->digest(0));
@@ -185,9 +207,21 @@ std::vector<DeploymentRow> SqlCatalog::list_deployments() {
   });
 }
 
-bool SqlCatalog::remove_deployment(const std::string& name) {
-  return write(
-      [&](SqlDb& db) -> bool { return db.run("DELETE FROM deployments WHERE name = ?", name) != 0; });
+bool SqlCatalog::remove_deployment(const std::string& name, std::optional<int64_t> after) {
+  const bool removed = write([&](SqlDb& db) -> bool {
+    require_revision(db, name, after);
+    return db.run("DELETE FROM deployments WHERE name = ?", name) != 0;
+  });
+  if (removed) tell_others();
+  return removed;
+}
+
+std::string SqlCatalog::deployments_mark() {
+  return read([](SqlDb& db) -> std::string {
+    const auto row = db.query("SELECT COUNT(*), COALESCE(MAX(revision), 0) FROM deployments");
+    row->step();
+    return std::to_string(row->integer(0)) + "/" + std::to_string(row->integer(1));
+  });
 }
 
 }  // namespace tensormill::storage

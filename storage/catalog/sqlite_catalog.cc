@@ -50,6 +50,11 @@ void SqliteCatalog::add_event(SqlDb& db, const std::string& job, const JobEventR
       job, event.type, event.data, job);
 }
 
+std::string_view SqliteCatalog::next_moment() const {
+  return "(SELECT 1 + MAX(COALESCE((SELECT MAX(touched) FROM blobs), 0), COALESCE((SELECT MAX(id) FROM "
+         "blob_holds), 0), COALESCE((SELECT MAX(revision) FROM deployments), 0)))";
+}
+
 int64_t SqliteCatalog::last_event_position() {
   return read([](SqlDb& db) -> int64_t {
     const auto row = db.query("SELECT value FROM counters WHERE name = 'job_events'");

@@ -40,6 +40,7 @@ private:
   void run_read(const Work& work) override;
   void add_event(SqlDb& db, const std::string& job, const JobEventRow& event, bool first) override;
   bool is_shared() const override { return false; }
+  std::string_view next_moment() const override;
 
   std::unique_ptr<EnvLock> lock_;
   std::mutex mutex_;

@@ -22,7 +22,7 @@ StoreCatalog open_catalog(Env& env, const std::string& root, const CatalogPlace&
       throw Error(ErrorCode::kConflict, root + " belongs to the PostgreSQL catalog " + mark +
                                             ": name it with --catalog, or take another folder");
     }
-    return {nullptr, std::make_unique<SqliteCatalog>(env, file)};
+    return {nullptr, std::make_unique<SqliteCatalog>(env, file), ""};
   }
   StoreCatalog opened;
   opened.folder = env.lock(file + ".lock");
@@ -40,6 +40,7 @@ StoreCatalog open_catalog(Env& env, const std::string& root, const CatalogPlace&
                 root + " belongs to the PostgreSQL catalog " + mark + ", this one is " + catalog->id());
   }
   if (mark.empty()) set_folder_mark(env, root, catalog->id());
+  opened.shared_id = catalog->id();
   opened.catalog = std::move(catalog);
   return opened;
 }

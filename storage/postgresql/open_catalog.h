@@ -20,6 +20,7 @@ struct StoreCatalog {
   std::unique_ptr<EnvLock>
       folder;  ///< no other process works in the folder; the catalog's own where it is a file
   std::unique_ptr<Catalog> catalog;
+  std::string shared_id;  ///< of a catalog that several processes may have open, else ""
 };
 
 /// Opens the catalog of the store in `root`, which is there, and makes it where there is none. A folder whose

@@ -200,9 +200,10 @@ CREATE TABLE counters(
 INSERT INTO counters VALUES('audit', 0), ('event_offset', 0);
 )sql";
 
-/// Processes on other machines that do jobs, and which of them a job is for. Older programs may leave both
-/// alone: they demand nothing, and claim what demands something, too.
-constexpr std::string_view kWorkers = R"sql(
+/// Processes on other machines that do jobs, and which of them a job is for; and what processes that share a
+/// catalog tell each other. Programs that do not know the rows of blobs would take those of others for
+/// garbage.
+constexpr std::string_view kFleet = R"sql(
 ALTER TABLE jobs ADD COLUMN demand TEXT COLLATE "C" NOT NULL DEFAULT '';
 CREATE TABLE workers(
   name TEXT COLLATE "C" PRIMARY KEY,
@@ -212,9 +213,56 @@ CREATE TABLE workers(
   state TEXT COLLATE "C" NOT NULL,
   created_ms BIGINT NOT NULL,
   seen_ms BIGINT NOT NULL);
+-- Processes that serve from one catalog, and what is true of one of them.
+CREATE TABLE replicas(
+  id TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  name TEXT COLLATE "C" NOT NULL UNIQUE,
+  address TEXT COLLATE "C" NOT NULL,
+  began_ms BIGINT NOT NULL,
+  lease_until_ms BIGINT NOT NULL);
+-- form -1: being stored for the first time. touched: see next_moment. remover: the replica that removes it, or ''.
+CREATE TABLE blobs(
+  digest TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  form BIGINT NOT NULL,
+  stored_bytes BIGINT NOT NULL,
+  touched BIGINT NOT NULL,
+  remover TEXT COLLATE "C" NOT NULL);
+CREATE TABLE blob_holds(
+  id BIGINT PRIMARY KEY NOT NULL,
+  replica TEXT COLLATE "C" NOT NULL);
+CREATE INDEX blob_holds_by_replica ON blob_holds(replica);
+CREATE TABLE uploads(
+  id TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  owner TEXT COLLATE "C" NOT NULL,
+  key TEXT COLLATE "C" NOT NULL,
+  created_ms BIGINT NOT NULL,
+  blob TEXT COLLATE "C",
+  blob_bytes BIGINT NOT NULL);
+CREATE TABLE upload_chunks(
+  upload TEXT COLLATE "C" NOT NULL REFERENCES uploads(id) ON DELETE CASCADE,
+  begin_at BIGINT NOT NULL,
+  size BIGINT NOT NULL,
+  digest TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY(upload, begin_at));
+-- Logs of attempts that run now.
+CREATE TABLE job_logs(
+  job TEXT COLLATE "C" NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  attempt BIGINT NOT NULL,
+  position BIGINT NOT NULL,
+  text BYTEA NOT NULL,
+  PRIMARY KEY(job, attempt, position));
+CREATE TABLE observed(
+  deployment TEXT COLLATE "C" NOT NULL REFERENCES deployments(name) ON DELETE CASCADE,
+  replica TEXT COLLATE "C" NOT NULL,
+  revision BIGINT NOT NULL,
+  state BYTEA NOT NULL,
+  PRIMARY KEY(deployment, replica));
+CREATE INDEX observed_by_replica ON observed(replica);
+ALTER TABLE deployments ADD COLUMN revision BIGINT NOT NULL DEFAULT 0;
+CREATE SEQUENCE moments;
 )sql";
 
-constexpr std::array<PgMigration, 2> kMigrations = {{{kFirst, 1}, {kWorkers, 1}}};
+constexpr std::array<PgMigration, 2> kMigrations = {{{kFirst, 1}, {kFleet, 2}}};
 
 struct Versions {
   int64_t tables = 0;  ///< 0: there are none

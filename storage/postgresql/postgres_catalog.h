@@ -39,6 +39,7 @@ private:
   void add_event(SqlDb& db, const std::string& job, const JobEventRow& event, bool first) override;
   std::string_view settled_events() const override { return settled_; }
   bool is_shared() const override { return true; }
+  std::string_view next_moment() const override { return "nextval('moments')"; }
   void tell_others() override;
   void try_write(Isolation isolation, const Work& work, bool& committing);
 

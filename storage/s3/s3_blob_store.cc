@@ -211,6 +211,7 @@ std::unique_ptr<BlobWriter> S3BlobStore::writer(BlobOptions options) {
 }
 
 std::optional<BlobInfo> S3BlobStore::ask(const Digest& digest) {
+  if (index().is_shared()) return index().find(digest);
   for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
     const std::optional<S3Object> object = client_.head(key_of(digest, form));
     if (!object) continue;

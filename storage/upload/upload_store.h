@@ -1,25 +1,21 @@
-/// Resumable uploads. README.md has the layout on disk. Promise: once append or finish has returned, its
-/// effect survives kill -9 and a power cut; after one that threw for an error of the disk find() tells what
-/// is kept. What is kept is also known in memory: lists, sums and roots touch no disk. Errors:
-/// Error(kNotFound) for an upload that is not there, Error(kConflict) while another call writes to it,
-/// Error(kDiskFull), Error(kIo). Thread-safety: all methods from many threads.
+/// Resumable uploads: FolderUploadStore (storage/upload) keeps them on this machine's disk, SharedUploadStore
+/// (storage/replica) where all processes that share a catalog find them. Promise: once append or finish has
+/// returned, its effect survives kill -9 and a power cut; after one that threw for an error of the disk
+/// find() tells what is kept. Errors: Error(kNotFound) for an upload that is not there, Error(kConflict)
+/// while another call writes to it, Error(kDiskFull), Error(kIo). Thread-safety: all methods from many
+/// threads.
 #pragma once
 
-#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/base/digest.h"
-#include "storage/blob/blob_store.h"
-#include "storage/env/env.h"
 
 namespace tensormill::storage {
 
@@ -50,60 +46,32 @@ using ByteReader = std::function<size_t(std::span<std::byte>)>;
 
 class UploadStore {
 public:
-  /// Uses `root`/uploads and `root`/tmp, which the blob store has made. `now_ms` is the time since 1970.
-  UploadStore(Env& env, std::string root, BlobStore& blobs, UploadOptions options,
-              std::function<int64_t()> now_ms);
+  virtual ~UploadStore() = default;
 
   /// With a key: the upload that the owner began with it, if there is one, so that a request which is sent
   /// again begins no other.
-  Upload begin(const std::string& owner = "", const std::string& key = "");
-  Upload find(const std::string& id);
+  virtual Upload begin(const std::string& owner = "", const std::string& key = "") = 0;
+  virtual Upload find(const std::string& id) = 0;
   /// By id.
-  std::vector<Upload> list();
+  virtual std::vector<Upload> list() = 0;
   /// Keeps the bytes of `next` as one chunk. Throws Error(kRangeNotSatisfiable) unless `offset`, when given,
   /// is the upload's size, Error(kConflict) for a finished one, and what `next` throws.
-  Upload append(const std::string& id, std::optional<uint64_t> offset, const ByteReader& next);
+  virtual Upload append(const std::string& id, std::optional<uint64_t> offset, const ByteReader& next) = 0;
   /// The chunks become one blob, which is a root until the upload goes. Throws Error(kDigestMismatch) when it
   /// has another digest; then all is kept, to be tried again. Finishing twice is no error.
-  Digest finish(const std::string& id, const Digest& expected);
+  virtual Digest finish(const std::string& id, const Digest& expected) = 0;
   /// False when it was not there.
-  bool remove(const std::string& id);
+  virtual bool remove(const std::string& id) = 0;
   /// Removes those that are older than the lifetime; returns how many.
-  int expire();
-  /// Blobs of finished uploads, sorted.
-  std::vector<Digest> roots();
-  UploadUsage usage();
-  /// Bytes on disk that are no blobs: of unfinished uploads, and of chunks that are being written now.
-  uint64_t stored_bytes();
-
-private:
-  /// One writer of one upload.
-  class Turn;
-  class Temporary;
-  /// Where it ends by an error, the disk tells afterwards what is kept.
-  class Change;
-
-  std::string folder_of(const std::string& id) const;
-  /// What the disk has of it.
-  Upload read(const std::string& id);
-  /// What is known of it; the disk is asked where that is not sure.
-  Upload known(const std::string& id);
-  void learn(const Upload& upload);
-  std::optional<Upload> begun_with(const std::string& owner, const std::string& key);
-  std::string temporary_path();
-  void put_file(const std::string& id, const std::string& name, std::string_view text);
-  void remove_files(const std::string& id);
-
-  Env& env_;
-  const std::string root_;
-  BlobStore& blobs_;
-  const UploadOptions options_;
-  const std::function<int64_t()> now_ms_;
-  std::mutex mutex_;
-  std::set<std::string> busy_;
-  std::map<std::string, std::optional<Upload>> uploads_;  ///< nothing: the disk has to be asked
-  std::atomic<uint64_t> writing_bytes_{0};
-  uint64_t next_temporary_ = 0;
+  virtual int expire() = 0;
+  /// Blobs that uploads need, sorted.
+  virtual std::vector<Digest> roots() = 0;
+  virtual UploadUsage usage() = 0;
+  /// Bytes that are kept and are no blobs.
+  virtual uint64_t stored_bytes() = 0;
 };
+
+/// The time in the first 48 bits of a UUIDv7, which names an upload.
+int64_t upload_created_ms(const std::string& id);
 
 }  // namespace tensormill::storage

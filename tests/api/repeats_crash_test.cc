@@ -6,7 +6,7 @@
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
-#include "storage/upload/upload_store.h"
+#include "storage/upload/folder_upload_store.h"
 #include "tests/api/fakes.h"
 
 namespace tensormill::testing_api::crashes {
@@ -99,7 +99,7 @@ struct Process {
 
   storage::FolderBlobStore blobs;
   storage::SqliteCatalog catalog;
-  storage::UploadStore uploads;
+  storage::FolderUploadStore uploads;
   CatalogAnswers answers;
   CatalogJobs jobs;
   Uploads store;

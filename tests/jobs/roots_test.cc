@@ -40,7 +40,7 @@ struct Store {
   storage::MemoryEnv env;
   storage::FolderBlobStore blobs;
   storage::SqliteCatalog catalog;
-  storage::UploadStore uploads;
+  storage::FolderUploadStore uploads;
   JobQueue queue;
 };
 

@@ -161,6 +161,28 @@ TEST_F(WorkerPoolTest, ALogIsReadInPartsWhileItGrowsAndAfterItsEnd) {
   EXPECT_FALSE(pool_->open_log(JobRow{}).file.valid());
 }
 
+TEST_F(WorkerPoolTest, ALogIsReadByOtherProcessesWhileItGrows) {
+  options_.shares_logs = true;
+  options_.commit_every = std::chrono::milliseconds(0);
+  WorkerPoolOptions elsewhere = options_;
+  elsewhere.folder = folder_.path() + "/other";
+  WorkerPool other(queue_, blobs_, {}, elsewhere);
+  std::promise<void> seen;
+  start([&](JobContext& context) {
+    context.log(std::string(100'000, 'a'));
+    context.event("told", "{}");
+    seen.get_future().wait();
+    return JobFinish{};
+  });
+  const std::string id = submit();
+  wait_for(id, "told");
+  EXPECT_EQ(text_of(other.open_log(queue_.get(id))), std::string(100'000, 'a') + "\n");
+  seen.set_value();
+  const JobRow job = wait(id);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(other.open_log(job).size, 100'001U);
+}
+
 TEST_F(WorkerPoolTest, AUsersErrorFailsTheJobOnce) {
   start([](JobContext& context) {
     context.run_child(child("child-user-error"));

@@ -14,7 +14,7 @@
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
-#include "storage/upload/upload_store.h"
+#include "storage/upload/folder_upload_store.h"
 #include "tests/server/store.h"
 
 namespace tensormill::server {
@@ -46,7 +46,7 @@ protected:
   FsckReport fsck() {
     storage::SqliteCatalog catalog(env_, folder_.path() + "/catalog.db");
     storage::FolderBlobStore blobs(env_, folder_.path());
-    storage::UploadStore uploads(env_, folder_.path(), blobs, {}, [] { return int64_t{0}; });
+    storage::FolderUploadStore uploads(env_, folder_.path(), blobs, {}, [] { return int64_t{0}; });
     return check_store(blobs, catalog, uploads);
   }
 

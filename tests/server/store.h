@@ -14,7 +14,7 @@
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
-#include "storage/upload/upload_store.h"
+#include "storage/upload/folder_upload_store.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::server {
@@ -45,7 +45,7 @@ struct OpenStore {
         uploads(store.env, store.root, blobs, {}, [] { return int64_t{1'700'000'000'000}; }) {}
   storage::SqliteCatalog catalog;
   storage::FolderBlobStore blobs;
-  storage::UploadStore uploads;
+  storage::FolderUploadStore uploads;
 };
 
 /// Loads by asking `on_load`; what it hosts answers with its version as the only output.

@@ -9,7 +9,7 @@
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
-#include "storage/upload/upload_store.h"
+#include "storage/upload/folder_upload_store.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::storage {
@@ -82,7 +82,7 @@ TEST(StoreCopyTest, WhatWasUploadedToTheCopyStays) {
   copy_store(env, "/a", "/b");
   {
     CopiedStore served(env, "/b");
-    UploadStore uploads(env, "/b", served.blobs, {}, [] { return int64_t{1'700'000'000'000}; });
+    FolderUploadStore uploads(env, "/b", served.blobs, {}, [] { return int64_t{1'700'000'000'000}; });
     const std::string id = uploads.begin().id;
     bool is_read = false;
     uploads.append(id, 0, [&](std::span<std::byte> buffer) -> size_t {

@@ -27,7 +27,7 @@ protected:
   std::unique_ptr<BlobStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, BlobStoreTest, testing::Values("posix", "memory", "s3"),
+INSTANTIATE_TEST_SUITE_P(Stores, BlobStoreTest, testing::Values("posix", "memory", "s3", "s3_shared"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(BlobStoreTest, ReadsBackWhatWasPut) {

@@ -22,7 +22,7 @@ public:
   virtual size_t leftovers() = 0;
 };
 
-/// "posix", "memory" or "s3".
+/// "posix", "memory", "s3", or "s3_shared": with an index that replicas share.
 std::unique_ptr<BlobPlace> make_blob_place(const std::string& kind);
 
 }  // namespace tensormill::storage

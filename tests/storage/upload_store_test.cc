@@ -1,6 +1,6 @@
 // Uploads: chunks in order, one blob at the end, and nothing acknowledged lost at any cut or failure.
-#include "storage/upload/upload_store.h"
 #include "storage/blob/folder_blob_store.h"
+#include "storage/upload/folder_upload_store.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct Store {
       : blobs(env, kRoot), uploads(env, kRoot, blobs, options, [this] { return now; }) {}
   int64_t now = 1'700'000'000'000;
   FolderBlobStore blobs;
-  UploadStore uploads;
+  FolderUploadStore uploads;
 };
 
 TEST(UploadTest, ChunksBecomeABlob) {

@@ -1,4 +1,4 @@
-#include "storage/upload/upload_store.h"
+#include "storage/upload/folder_upload_store.h"
 
 #include <algorithm>
 #include <array>
@@ -27,11 +27,6 @@ bool is_chunk_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The first 48 bits of a UUIDv7.
-int64_t created_ms(const std::string& id) {
-  return static_cast<int64_t>(std::stoull(id.substr(0, 8) + id.substr(9, 4), nullptr, 16));
-}
-
 /// The digest of the blob and, behind a space, its size.
 void read_end(const std::string& text, Upload& upload) {
   const size_t space = text.find(' ');
@@ -50,9 +45,13 @@ Error no_upload(const std::string& id) {
 
 }  // namespace
 
-class UploadStore::Change {
+int64_t upload_created_ms(const std::string& id) {
+  return static_cast<int64_t>(std::stoull(id.substr(0, 8) + id.substr(9, 4), nullptr, 16));
+}
+
+class FolderUploadStore::Change {
 public:
-  Change(UploadStore& store, std::string id) : store_(store), id_(std::move(id)) {}
+  Change(FolderUploadStore& store, std::string id) : store_(store), id_(std::move(id)) {}
   ~Change() {
     if (is_told_) return;
     const std::lock_guard lock(store_.mutex_);
@@ -69,14 +68,14 @@ public:
   }
 
 private:
-  UploadStore& store_;
+  FolderUploadStore& store_;
   const std::string id_;
   bool is_told_ = false;
 };
 
-class UploadStore::Turn {
+class FolderUploadStore::Turn {
 public:
-  Turn(UploadStore& store, const std::string& id) : store_(store), id_(id) {
+  Turn(FolderUploadStore& store, const std::string& id) : store_(store), id_(id) {
     const std::lock_guard lock(store.mutex_);
     if (!store.busy_.insert(id).second) {
       throw Error(ErrorCode::kConflict, "upload " + id + " is being written to by another request");
@@ -90,12 +89,12 @@ public:
   Turn& operator=(const Turn&) = delete;
 
 private:
-  UploadStore& store_;
+  FolderUploadStore& store_;
   const std::string id_;
 };
 
-UploadStore::UploadStore(Env& env, std::string root, BlobStore& blobs, UploadOptions options,
-                         std::function<int64_t()> now_ms)
+FolderUploadStore::FolderUploadStore(Env& env, std::string root, BlobStore& blobs, UploadOptions options,
+                                     std::function<int64_t()> now_ms)
     : env_(env), root_(std::move(root)), blobs_(blobs), options_(options), now_ms_(std::move(now_ms)) {
   make_durable_folders(env_, root_ + "/uploads");
   for (const FolderEntry& entry : env_.list(root_ + "/uploads")) {
@@ -103,12 +102,12 @@ UploadStore::UploadStore(Env& env, std::string root, BlobStore& blobs, UploadOpt
   }
 }
 
-std::string UploadStore::folder_of(const std::string& id) const { return root_ + "/uploads/" + id; }
+std::string FolderUploadStore::folder_of(const std::string& id) const { return root_ + "/uploads/" + id; }
 
 /// A file that goes with this, unless it is published.
-class UploadStore::Temporary {
+class FolderUploadStore::Temporary {
 public:
-  explicit Temporary(UploadStore& store)
+  explicit Temporary(FolderUploadStore& store)
       : store_(store), path_(store.temporary_path()), file_(store.env_.open(path_, OpenMode::kCreateNew)) {}
   ~Temporary() {
     file_.reset();
@@ -138,19 +137,19 @@ public:
   }
 
 private:
-  UploadStore& store_;
+  FolderUploadStore& store_;
   const std::string path_;
   std::unique_ptr<EnvFile> file_;
   uint64_t written_ = 0;
   bool is_published_ = false;
 };
 
-std::string UploadStore::temporary_path() {
+std::string FolderUploadStore::temporary_path() {
   const std::lock_guard lock(mutex_);
   return root_ + "/tmp/upload-" + std::to_string(next_temporary_++);
 }
 
-std::optional<Upload> UploadStore::begun_with(const std::string& owner, const std::string& key) {
+std::optional<Upload> FolderUploadStore::begun_with(const std::string& owner, const std::string& key) {
   if (key.empty()) return std::nullopt;
   for (Upload& upload : list()) {
     if (upload.key == key && upload.owner == owner) return std::move(upload);
@@ -158,11 +157,11 @@ std::optional<Upload> UploadStore::begun_with(const std::string& owner, const st
   return std::nullopt;
 }
 
-Upload UploadStore::begin(const std::string& owner, const std::string& key) {
+Upload FolderUploadStore::begin(const std::string& owner, const std::string& key) {
   if (std::optional<Upload> begun = begun_with(owner, key)) return *std::move(begun);
   Upload upload;
   upload.id = make_uuid7(now_ms_());
-  upload.created_ms = created_ms(upload.id);
+  upload.created_ms = upload_created_ms(upload.id);
   upload.owner = owner;
   upload.key = key;
   {
@@ -191,11 +190,11 @@ Upload UploadStore::begin(const std::string& owner, const std::string& key) {
   return upload;
 }
 
-Upload UploadStore::read(const std::string& id) {
+Upload FolderUploadStore::read(const std::string& id) {
   if (!is_uuid7(id) || !env_.exists(folder_of(id))) throw no_upload(id);
   Upload upload;
   upload.id = id;
-  upload.created_ms = created_ms(id);
+  upload.created_ms = upload_created_ms(id);
   const std::string folder = folder_of(id) + "/";
   for (const FolderEntry& entry : env_.list(folder_of(id))) {
     if (entry.name == kFinished) read_end(read_all(env_, folder + entry.name), upload);
@@ -208,12 +207,12 @@ Upload UploadStore::read(const std::string& id) {
   return upload;
 }
 
-void UploadStore::learn(const Upload& upload) {
+void FolderUploadStore::learn(const Upload& upload) {
   const std::lock_guard lock(mutex_);
   uploads_[upload.id] = upload;
 }
 
-Upload UploadStore::known(const std::string& id) {
+Upload FolderUploadStore::known(const std::string& id) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = uploads_.find(id);
@@ -236,9 +235,9 @@ Upload UploadStore::known(const std::string& id) {
   }
 }
 
-Upload UploadStore::find(const std::string& id) { return known(id); }
+Upload FolderUploadStore::find(const std::string& id) { return known(id); }
 
-std::vector<Upload> UploadStore::list() {
+std::vector<Upload> FolderUploadStore::list() {
   std::vector<std::string> ids;
   {
     const std::lock_guard lock(mutex_);
@@ -256,7 +255,7 @@ std::vector<Upload> UploadStore::list() {
   return uploads;
 }
 
-UploadUsage UploadStore::usage() {
+UploadUsage FolderUploadStore::usage() {
   UploadUsage usage;
   const std::lock_guard lock(mutex_);
   for (const auto& [id, upload] : uploads_) {
@@ -266,15 +265,16 @@ UploadUsage UploadStore::usage() {
   return usage;
 }
 
-uint64_t UploadStore::stored_bytes() { return usage().bytes + writing_bytes_; }
+uint64_t FolderUploadStore::stored_bytes() { return usage().bytes + writing_bytes_; }
 
-void UploadStore::put_file(const std::string& id, const std::string& name, std::string_view text) {
+void FolderUploadStore::put_file(const std::string& id, const std::string& name, std::string_view text) {
   Temporary file(*this);
   file.write(0, text);
   file.publish(id, name);
 }
 
-Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset, const ByteReader& next) {
+Upload FolderUploadStore::append(const std::string& id, std::optional<uint64_t> offset,
+                                 const ByteReader& next) {
   const Turn turn(*this, id);
   Upload upload = known(id);
   if (upload.blob) throw Error(ErrorCode::kConflict, "upload " + id + " is finished");
@@ -303,7 +303,7 @@ Upload UploadStore::append(const std::string& id, std::optional<uint64_t> offset
   return upload;
 }
 
-Digest UploadStore::finish(const std::string& id, const Digest& expected) {
+Digest FolderUploadStore::finish(const std::string& id, const Digest& expected) {
   const Turn turn(*this, id);
   Upload upload = known(id);
   if (upload.blob) {
@@ -335,7 +335,7 @@ Digest UploadStore::finish(const std::string& id, const Digest& expected) {
 }
 
 /// Last chunk first, so that what a crash leaves is the beginning of an upload.
-void UploadStore::remove_files(const std::string& id) {
+void FolderUploadStore::remove_files(const std::string& id) {
   const std::vector<FolderEntry> entries = env_.list(folder_of(id));
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     env_.remove_file(folder_of(id) + "/" + entry->name);
@@ -344,7 +344,7 @@ void UploadStore::remove_files(const std::string& id) {
   env_.sync_folder(root_ + "/uploads");
 }
 
-bool UploadStore::remove(const std::string& id) {
+bool FolderUploadStore::remove(const std::string& id) {
   if (!is_uuid7(id)) return false;
   const Turn turn(*this, id);
   if (!env_.exists(folder_of(id))) return false;
@@ -354,7 +354,7 @@ bool UploadStore::remove(const std::string& id) {
   return true;
 }
 
-int UploadStore::expire() {
+int FolderUploadStore::expire() {
   int removed = 0;
   const int64_t oldest = now_ms_() - options_.lifetime.count();
   for (const Upload& upload : list()) {
@@ -369,7 +369,7 @@ int UploadStore::expire() {
   return removed;
 }
 
-std::vector<Digest> UploadStore::roots() {
+std::vector<Digest> FolderUploadStore::roots() {
   std::vector<Digest> blobs;
   for (const Upload& upload : list()) {
     if (upload.blob) blobs.push_back(*upload.blob);

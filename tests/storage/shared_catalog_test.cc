@@ -1,0 +1,259 @@
+// What processes that share a catalog tell each other, of each back end.
+#include <string>
+
+#include "tests/storage/catalog_fixture.h"
+
+namespace tensormill::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class SharedCatalogTest : public CatalogTest {
+protected:
+  void begin(const std::string& id, const std::string& name) {
+    ReplicaRow replica;
+    replica.id = id;
+    replica.name = name;
+    catalog_->begin_replica(replica, 1'000);
+  }
+  std::vector<std::string> live() {
+    std::vector<std::string> names;
+    for (const ReplicaRow& replica : catalog_->list_replicas()) {
+      if (replica.is_live) names.push_back(replica.id);
+    }
+    return names;
+  }
+  void put(const std::string& text) { catalog_->put_blob({digest(text), 0, 7}); }
+  std::vector<Digest> mark(const std::string& text, int64_t oldest, const std::string& replica) {
+    const std::vector<Digest> blobs = {digest(text)};
+    return catalog_->begin_blob_removal(blobs, oldest, replica, true);
+  }
+  void end_removal(const std::string& text, const std::string& replica) {
+    const std::vector<Digest> blobs = {digest(text)};
+    catalog_->end_blob_removal(blobs, blobs, replica);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Catalogs, SharedCatalogTest, testing::ValuesIn(catalog_backends()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(SharedCatalogTest, ALeaseIsKeptByTheCatalogsClock) {
+  begin("a1", "a");
+  begin("b1", "b");
+  EXPECT_THAT(live(), ElementsAre("a1", "b1"));
+  now_ += 900;
+  EXPECT_TRUE(catalog_->renew_replica("a1", 1'000));
+  now_ += 200;
+  EXPECT_THAT(live(), ElementsAre("a1"));
+  EXPECT_TRUE(catalog_->renew_replica("b1", 1'000)) << "nobody has taken its row";
+  EXPECT_THAT(live(), ElementsAre("a1", "b1"));
+  begin("a2", "a");
+  EXPECT_THAT(live(), ElementsAre("a2", "b1"));
+  EXPECT_FALSE(catalog_->renew_replica("a1", 1'000)) << "a later run of the same name is there";
+  catalog_->end_replica("b1");
+  EXPECT_THAT(live(), ElementsAre("a2"));
+  now_ += 10'000;
+  EXPECT_EQ(catalog_->expire_replicas(5'000), 2);
+  EXPECT_THAT(catalog_->list_replicas(), IsEmpty());
+}
+
+TEST_P(SharedCatalogTest, ALaterRunFreesWhatTheOneBeforeHeldAndRan) {
+  begin("a1", "a");
+  begin("b1", "b");
+  catalog_->begin_blob_hold("a1");
+  const std::string mine = submit("mine"), others = submit("others");
+  ASSERT_EQ(claim("a1").id, mine);
+  ASSERT_EQ(claim("b1").id, others);
+  begin("a2", "a");
+  EXPECT_EQ(catalog_->oldest_blob_hold("a2"), std::nullopt);
+  now_ += 1;
+  const std::vector<JobRow> orphans = catalog_->requeue_orphans(Orphans::kExpired, 0);
+  ASSERT_EQ(orphans.size(), 1U);
+  EXPECT_EQ(orphans[0].id, mine);
+}
+
+TEST_P(SharedCatalogTest, AHoldKeepsWhatIsTouchedAfterItBegan) {
+  begin("a1", "a");
+  begin("b1", "b");
+  ASSERT_TRUE(catalog_->touch_blob(digest("early")));
+  const int64_t hold = catalog_->begin_blob_hold("a1");
+  ASSERT_TRUE(catalog_->touch_blob(digest("late")));
+  const int64_t later = catalog_->begin_blob_hold("b1");
+  EXPECT_LT(hold, later);
+  EXPECT_EQ(catalog_->oldest_blob_hold("b1"), hold);
+  EXPECT_THAT(mark("late", hold, "b1"), IsEmpty());
+  EXPECT_THAT(mark("early", hold, "b1"), ElementsAre(digest("early")));
+  catalog_->end_blob_hold(hold);
+  EXPECT_EQ(catalog_->oldest_blob_hold("b1"), later);
+  EXPECT_THAT(mark("late", later, "b1"), ElementsAre(digest("late")));
+}
+
+TEST_P(SharedCatalogTest, HoldsThatTheirProcessDoesNotKnowEnd) {
+  begin("a1", "a");
+  begin("b1", "b");
+  catalog_->begin_blob_hold("a1");
+  const int64_t known = catalog_->begin_blob_hold("a1"), others = catalog_->begin_blob_hold("b1");
+  catalog_->end_unknown_holds("a1", {known});
+  EXPECT_EQ(catalog_->oldest_blob_hold("a1"), known);
+  catalog_->end_unknown_holds("a1", {});
+  EXPECT_EQ(catalog_->oldest_blob_hold("a1"), others);
+}
+
+TEST_P(SharedCatalogTest, AHoldOfALostReplicaKeepsNothing) {
+  begin("a1", "a");
+  const int64_t hold = catalog_->begin_blob_hold("a1");
+  ASSERT_TRUE(catalog_->touch_blob(digest("x")));
+  now_ += 2'000;
+  begin("b1", "b");
+  const int64_t own = catalog_->begin_blob_hold("b1");
+  EXPECT_LT(hold, own);
+  EXPECT_EQ(catalog_->oldest_blob_hold("b1"), own);
+  EXPECT_THAT(mark("x", own, "b1"), ElementsAre(digest("x")));
+  EXPECT_ERROR(catalog_->oldest_blob_hold("a1"), ErrorCode::kUnavailable);
+}
+
+TEST_P(SharedCatalogTest, WhatIsBeingRemovedIsNeitherStoredNorNamed) {
+  begin("a1", "a");
+  begin("b1", "b");
+  catalog_->require_blobs();
+  put("m.0");
+  put("m.1");
+  const ModelRow row{digest("m"), {digest("m.0"), digest("m.1")}};
+  const int64_t oldest = catalog_->begin_blob_hold("a1");
+  ASSERT_THAT(mark("m.1", oldest, "a1"), ElementsAre(digest("m.1")));
+  EXPECT_FALSE(catalog_->touch_blob(digest("m.1")));
+  EXPECT_THAT(mark("m.1", oldest, "b1"), IsEmpty()) << "somebody who lives removes it";
+  EXPECT_ERROR(catalog_->put_model(row, std::nullopt), ErrorCode::kUnavailable);
+  EXPECT_EQ(catalog_->find_model(row.id), std::nullopt);
+  end_removal("m.1", "a1");
+  EXPECT_EQ(catalog_->find_blob(digest("m.1")), std::nullopt);
+  EXPECT_ERROR(catalog_->put_model(row, std::nullopt), ErrorCode::kUnavailable);
+  ASSERT_TRUE(catalog_->touch_blob(digest("m.1")));
+  EXPECT_ERROR(catalog_->put_model(row, std::nullopt), ErrorCode::kUnavailable);  // it was only begun
+  put("m.1");
+  EXPECT_TRUE(catalog_->put_model(row, std::nullopt));
+  // A row that names it is a touch: a collection that looked before leaves it.
+  EXPECT_THAT(mark("m.0", oldest, "a1"), IsEmpty());
+}
+
+TEST_P(SharedCatalogTest, EveryKindOfRowThatNamesABlobIsRefusedWithoutIt) {
+  catalog_->require_blobs();
+  EXPECT_ERROR(catalog_->put_package(package("p")), ErrorCode::kUnavailable);
+  EXPECT_ERROR((catalog_->put_deployment({"d", "{}", "{}", {}, 0, {digest("labels")}})),
+               ErrorCode::kUnavailable);
+  submit("a");
+  const JobClaim held = claim();
+  JobFinish finish;
+  finish.log = digest("log");
+  EXPECT_ERROR(catalog_->finish_job(held, finish), ErrorCode::kUnavailable);
+  EXPECT_EQ(job(held.id).state, JobState::kRunning);
+  JobRelease release;
+  release.log = digest("log");
+  EXPECT_ERROR(catalog_->release_job(held, release), ErrorCode::kUnavailable);
+  put("log");
+  EXPECT_TRUE(catalog_->finish_job(held, finish));
+  catalog_->begin_upload({"u"}, 9);
+  EXPECT_ERROR((catalog_->add_chunk("u", {0, 7, digest("chunk")}), 0), ErrorCode::kUnavailable);
+  EXPECT_ERROR(catalog_->finish_upload("u", 0, digest("whole")), ErrorCode::kUnavailable);
+}
+
+TEST_P(SharedCatalogTest, ARemovalOfALostReplicaIsTakenUp) {
+  begin("a1", "a");
+  put("x");
+  const int64_t far = catalog_->begin_blob_hold("a1") + 1'000;
+  ASSERT_THAT(mark("x", far, "a1"), ElementsAre(digest("x")));
+  now_ += 2'000;
+  begin("b1", "b");
+  EXPECT_THAT(mark("x", far, "b1"), ElementsAre(digest("x")));
+  end_removal("x", "a1");
+  EXPECT_TRUE(catalog_->find_blob(digest("x"))) << "it is no longer the first one's";
+  end_removal("x", "b1");
+  EXPECT_EQ(catalog_->find_blob(digest("x")), std::nullopt);
+}
+
+TEST_P(SharedCatalogTest, SumsAreOfWhatIsStored) {
+  put("a");
+  catalog_->put_blob({digest("b"), 1, 5});
+  ASSERT_TRUE(catalog_->touch_blob(digest("begun")));
+  const BlobSums sums = catalog_->sum_blobs();
+  EXPECT_EQ(sums.blobs, 2U);
+  EXPECT_EQ(sums.compressed, 1U);
+  EXPECT_EQ(sums.stored_bytes, 12U);
+  EXPECT_EQ(catalog_->list_blobs().size(), 3U);
+}
+
+TEST_P(SharedCatalogTest, ChunksFollowEachOther) {
+  UploadRow upload;
+  upload.id = "u1";
+  upload.owner = "alice";
+  upload.key = "k";
+  EXPECT_EQ(catalog_->begin_upload(upload, 1).id, "u1");
+  upload.id = "u2";
+  EXPECT_EQ(catalog_->begin_upload(upload, 1).id, "u1") << "it was begun with this key";
+  upload.key = "";
+  EXPECT_ERROR(catalog_->begin_upload(upload, 1), ErrorCode::kUnavailable);
+  catalog_->add_chunk("u1", {0, 7, digest("c0")});
+  EXPECT_ERROR((catalog_->add_chunk("u1", {0, 7, digest("c0")}), 0), ErrorCode::kRangeNotSatisfiable);
+  EXPECT_ERROR((catalog_->add_chunk("none", {0, 7, digest("c0")}), 0), ErrorCode::kNotFound);
+  catalog_->add_chunk("u1", {7, 3, digest("c1")});
+  EXPECT_EQ(catalog_->find_upload("u1")->size, 10U);
+  EXPECT_EQ(catalog_->sum_uploads().bytes, 10U);
+  EXPECT_EQ(catalog_->list_chunks("u1").at(1).begin, 7U);
+  EXPECT_EQ(catalog_->upload_blobs().size(), 2U);
+  EXPECT_FALSE(catalog_->finish_upload("u1", 7, digest("whole"))) << "a chunk came meanwhile";
+  EXPECT_TRUE(catalog_->finish_upload("u1", 10, digest("whole")));
+  EXPECT_ERROR((catalog_->add_chunk("u1", {10, 7, digest("c2")}), 0), ErrorCode::kConflict);
+  EXPECT_THAT(catalog_->upload_blobs(), ElementsAre(digest("whole")));
+  EXPECT_EQ(catalog_->find_upload("u1")->blob_bytes, 10U);
+  EXPECT_TRUE(catalog_->remove_upload("u1"));
+  EXPECT_FALSE(catalog_->remove_upload("u1"));
+}
+
+TEST_P(SharedCatalogTest, ALogIsReadWhileItsAttemptRuns) {
+  submit("a");
+  const JobClaim held = claim();
+  const std::string first("one\0\xff", 5);
+  EXPECT_TRUE(catalog_->append_log(held.id, held.attempt, 0, first));
+  EXPECT_FALSE(catalog_->append_log(held.id, held.attempt, 0, "again"));
+  EXPECT_TRUE(catalog_->append_log(held.id, held.attempt, 5, "two"));
+  EXPECT_FALSE(catalog_->append_log(held.id, held.attempt + 1, 0, "stale"));
+  EXPECT_EQ(catalog_->live_log(held.id, held.attempt), first + "two");
+  catalog_->release_job(held, {});
+  EXPECT_FALSE(catalog_->append_log(held.id, held.attempt, 8, "late"));
+}
+
+TEST_P(SharedCatalogTest, ADeploymentIsChangedOnlyAsItIsKnown) {
+  const std::string before = catalog_->deployments_mark();
+  const int64_t first = catalog_->put_deployment({"d", "1"}, 0);
+  EXPECT_NE(catalog_->deployments_mark(), before);
+  EXPECT_ERROR(catalog_->put_deployment({"d", "2"}, 0), ErrorCode::kConflict);
+  const int64_t second = catalog_->put_deployment({"d", "2"}, first);
+  EXPECT_GT(second, first);
+  EXPECT_ERROR(catalog_->put_deployment({"d", "3"}, first), ErrorCode::kConflict);
+  EXPECT_EQ(catalog_->find_deployment("d")->desired, "2");
+  EXPECT_EQ(catalog_->find_deployment("d")->revision, second);
+  EXPECT_ERROR(catalog_->remove_deployment("d", first), ErrorCode::kConflict);
+  EXPECT_TRUE(catalog_->remove_deployment("d", second));
+}
+
+TEST_P(SharedCatalogTest, WhatAReplicaHasGoesWithTheDeployment) {
+  begin("a1", "a");
+  catalog_->put_observed({"none", "a", 1, "{}"});
+  EXPECT_THAT(catalog_->observed_by("a"), IsEmpty()) << "there is no such deployment";
+  catalog_->put_deployment({"d", "1"});
+  catalog_->put_observed({"d", "a", 1, R"({"x":1})"});
+  catalog_->put_observed({"d", "a", 2, R"({"x":2})"});
+  catalog_->put_observed({"d", "b", 1, "{}"});
+  const std::vector<ObservedRow> rows = catalog_->list_observed("d");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].revision, 2);
+  EXPECT_EQ(rows[0].state, R"({"x":2})");
+  EXPECT_TRUE(rows[0].is_live);
+  EXPECT_FALSE(rows[1].is_live);
+  catalog_->remove_deployment("d");
+  EXPECT_THAT(catalog_->list_observed("d"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tensormill::storage
