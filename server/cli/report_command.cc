@@ -256,6 +256,8 @@ Json try_configuration(const ReportArguments& arguments, const Configuration& co
   }
   std::vector<std::string> lines = report::remarks(
       package->metadata(), compiled.err, resolve_target(configuration.target, {}, host), host, evaluation);
+  if (const auto refused = said.value("generic_plan_refused", ""); !refused.empty())
+    lines.push_back("no kernels for shapes other than those compiled for: " + refused);
   if (!evaluation.is_null() && !truth.classes.empty()) {
     if (evaluation["best"].is_null()) {
       lines.emplace_back("no accuracy: the scores are not a row of classes for each sample");

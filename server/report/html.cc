@@ -13,7 +13,7 @@ constexpr const char* kHead =
     "'unsafe-inline'\">\n"
     "<meta name=\"viewport\" content=\"width=device-width\">\n<title>TensorMill report</title>\n<style>\n"
     ":root{color-scheme:light dark;--line:#8885;--bar:#4a7fb5;--good:#4a7fb5;--wrong:#c2553d}\n"
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\n"
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:86rem;margin:2rem auto;padding:0 1rem}\n"
     "h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);"
     "padding-top:1rem}h3{font-size:1rem}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
@@ -90,7 +90,10 @@ std::string overview(const Json& configurations) {
       html += "<td>" + cell(at(row, column.path), column.format, column.scale);
     html += "\n";
   }
-  return html + "</table></div>\n";
+  return html +
+         "</table></div>\n<p><small>Peaks of memory are of whole processes: the program itself, the package "
+         "or model, and the set "
+         "of inputs. Times are of a batch.</small></p>\n";
 }
 
 std::string charts(const Json& configurations) {

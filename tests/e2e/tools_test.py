@@ -208,6 +208,15 @@ class Terminals(unittest.TestCase):
             self.assertNotIn("\x1b", on_terminal("explain", "disk_full", **variables))
         self.assertNotIn("\x1b", mill.check_program(self, "explain", "disk_full"))
 
+    def test_progress_on_a_terminal_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            line = ["compile", DIGITS, "--input-shapes", "image:[1,1,28,28]", "-O", 0, "-o", Path(folder) / "d.tar"]
+            shown = on_terminal(*line)
+            self.assertRegex(shown, r"\r\[#+\.*\] \d+/\d+ kernels")
+            # Gone before the report.
+            self.assertRegex(shown, r"\r\x1b\[K[^\r\n]*d\.tar: ")
+            self.assertEqual(mill.run_program(*line).stderr, "")
+
     def test_an_error_leads_to_its_explanation(self):
         self.assertIn("tensormill explain not_found", on_terminal("show", "none.onnx"))
         self.assertEqual(mill.run_program("show", "none.onnx").stderr.count("\n"), 1)
