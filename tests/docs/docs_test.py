@@ -16,7 +16,6 @@ import numpy as np  # noqa: E402
 import mill  # noqa: E402
 import pages  # noqa: E402
 import serving  # noqa: E402
-import workers  # noqa: E402
 
 LINK = re.compile(r"\]\(([^)#\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -69,38 +68,6 @@ class Commands(unittest.TestCase):
                 self.run_block(block.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}"), folder)
             with np.load(Path(folder) / "out.npz") as archive:
                 self.assertEqual(archive["logits"].shape, (1, 10))
-
-    def start(self, command, folder):
-        """A command of a page that goes on in the background, until the test ends."""
-        process = subprocess.Popen([f"{ROOT}/build/bin/tensormill", *command], cwd=folder, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-
-    def test_second_machine_page(self):
-        """The page's two machines are one folder."""
-        port = workers.free_port()
-        blocks = [block.replace("127.0.0.1:8080", f"127.0.0.1:{port}") for block in shell_blocks("api/docs/workers.md")]
-        with tempfile.TemporaryDirectory() as folder:
-            for block in blocks[:-1]:
-                first, program, last = block.rpartition("build/bin/tensormill ")
-                if not last.endswith("&\n"):
-                    self.run_block(block, folder)
-                    continue
-                self.run_block(first, folder)
-                self.assertTrue(program)
-                self.start(last[:-2].replace("\\\n", " ").split(), folder)
-                if last.startswith("serve"):
-                    serving.wait_for(lambda: workers.is_listening(port), "the server of the page")
-            user = workers.User(port, (Path(folder) / "me.key").read_text().strip())
-            # On a machine that is busy with more, a compile outlasts the 30 s that a request waits.
-            user.ask("POST", "/v1/models?name=digits", (ROOT / "tests/models/digits.onnx").read_bytes())
-            user.ended(user.ask("POST", "/v1/jobs", {"kind": "compile", "model": "digits", "target": "llvm -mcpu=native",
-                                                     "opt_level": 1, "input_shapes": {"image": [1, 1, 28, 28]}}))
-            out = self.run_block(blocks[-1], folder)
-            self.assertIn('"name":"desk"', out)
-            measured = next(job for job in user.ask("GET", "/v1/jobs")["items"] if job["kind"] == "benchmark")
-            self.assertEqual(len(user.ended(measured)["result"]["runs_ms"]), 3)
 
     def test_every_command_of_the_program_is_in_its_help(self):
         rows = re.findall(r'^TM_COMMAND\(\w+, "([a-z]+)"', (ROOT / "server/cli/commands.def").read_text(), re.MULTILINE)

@@ -72,6 +72,12 @@ class PagesRun(unittest.TestCase):
     def test_care_for_a_store(self):
         self.run_page("how-to/care-for-a-store.md")
 
+    def test_second_machine(self):
+        """The page's two machines are one folder."""
+        said = self.run_page("how-to/second-machine.md")
+        self.assertIn('"name":"desk"', said)
+        self.assertIn('"median_ms"', said)
+
     def test_look_inside(self):
         self.assertIn("conv", self.run_page("how-to/look-inside.md"))
 

@@ -6,9 +6,10 @@ from generate.tables import cell, code, rows, table
 
 OPERATORS = """# Operators
 
-ONNX operators that compile, with the opsets in which their meaning is the standard's: made of the importer's
-tables. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused with all of
-their names.
+Operators of models that compile: those of ONNX, with the opsets in which their meaning is the standard's: made of the importer's
+tables. Those of TFLite are at the end, with the highest
+version that is implemented. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
+with all of their names.
 """
 TABLES = "compiler/frontend/onnx"
 TARGETS = """# Targets
@@ -33,6 +34,11 @@ def texts():
     return {tuple(row[:2]) for row in rows(f"{TABLES}/text_ops.def", "TM_TEXT_OP")}
 
 
+def tflite_operators():
+    """(builtin operator, highest version)."""
+    return sorted((row[0], row[1]) for row in rows("compiler/frontend/tflite/import_ops.def", "TFL_OP"))
+
+
 def operators_page():
     lines, strings = [OPERATORS], texts()
     for domain, of_domain in groupby(operators(), key=lambda row: row[0]):
@@ -42,6 +48,7 @@ def operators_page():
             spans.append([code(name), ", ".join(f"{first} to {last}" for _, _, first, last in group if first) or "all",
                           "yes" if (domain, name) in strings else ""])
         lines += table(["operator", "opsets", "also on strings"], spans)
+    lines += ["## TFLite\n", *table(["operator", "versions to"], ([code(name), version] for name, version in tflite_operators()))]
     return "\n".join(lines)
 
 

@@ -1,4 +1,6 @@
-"""reference/errors.md of runtime/base/error_codes.def."""
+"""reference/errors.md of runtime/base/error_codes.def and error_help.def."""
+
+import re
 
 from generate.tables import cell, rows
 
@@ -6,6 +8,7 @@ HEAD = """# Error codes
 
 Every error has a code of this closed list. Over HTTP it is `code` of the problem document, on the command line it decides the
 exit code: 2 the command line is wrong, 3 the input is wrong, 4 not supported, 5 an internal error or a fault of the machine.
+`tensormill explain CODE` says what stands here.
 """
 
 
@@ -13,8 +16,15 @@ def codes():
     return rows("runtime/base/error_codes.def", "TM_ERROR_CODE")
 
 
+def quoted(text):
+    """Running text in which back-quotes stand around code."""
+    return "".join(part if part.startswith("`") else cell(part) for part in re.split(r"(`[^`]*`)", text))
+
+
 def page():
-    lines = [HEAD]
-    for _, name, status, exit_code, when, *_ in sorted(codes(), key=lambda row: row[1]):
-        lines += [f"## `{name}`\n", f"{cell(when)}.\n", f"HTTP status {status}, exit code {exit_code}\n"]
+    lines, helps = [HEAD], {row[0]: row[1:] for row in rows("runtime/base/error_help.def", "TM_ERROR_HELP")}
+    for enumerator, name, status, exit_code, when, *_ in sorted(codes(), key=lambda row: row[1]):
+        why, what_to_do = helps[enumerator]
+        lines += [f"## `{name}`\n", f"{cell(when[:1].upper() + when[1:])}.\n", f"HTTP status {status}, exit code {exit_code}.\n",
+                  f"**Why it comes.** {quoted(why)}\n", f"**What to do.** {quoted(what_to_do)}\n"]
     return "\n".join(lines)
