@@ -28,7 +28,10 @@ ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide) {
 
 ir::ValueId dequantize(OpBuilder& builder, ir::ValueId x, ir::ValueId scale, ir::ValueId zero) {
   Compose c(builder);
-  return c.mul(c.cast(centered(c, x, zero, DType::kInt32), DType::kFloat32), scale);
+  // float32 holds 16 bits and their differences.
+  const bool is_wide = dtype_info(c.dtype(x)).bits > 16;
+  const ir::ValueId integer = centered(c, x, zero, is_wide ? DType::kInt64 : DType::kFloat32);
+  return c.mul(c.cast(integer, DType::kFloat32), scale);
 }
 
 ir::ValueId quantize(OpBuilder& builder, ir::ValueId x, ir::ValueId scale, ir::ValueId zero, DType to) {

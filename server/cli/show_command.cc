@@ -118,12 +118,24 @@ std::optional<frontend::FileFacts> foreign_facts(const ShowArguments& arguments)
   return frontend::read_path_facts(arguments.path, format);
 }
 
+Json model_json(const frontend::Importer& model) {
+  const frontend::ModelFacts& facts = model.facts();
+  return {{"id", model.digest().text()},
+          {"format", model.format()},
+          {"inputs", signature_json(facts.inputs)},
+          {"outputs", signature_json(facts.outputs)},
+          {"ops", facts.ops},
+          {"opsets", facts.opsets},
+          {"parameters", facts.parameters}};
+}
+
 /// `model`: null where the format cannot be imported.
 int show_foreign(const frontend::FileFacts& facts, const frontend::Importer* model,
                  const ShowArguments& arguments, bool json) {
   if (json) {
     Json report = frontend::to_json(facts);
-    if (model != nullptr) report["id"] = model->digest().text();
+    // What every model that can be imported has, in the same form.
+    if (model != nullptr) report.update(model_json(*model));
     std::cout << report.dump() << std::endl;
   } else if (arguments.ops) {
     for (const auto& [op, count] : facts.ops) std::cout << op << " " << count << "\n";
@@ -161,15 +173,7 @@ int show_model(const ShowArguments& arguments, bool json) {
     return 0;
   }
   if (json) {
-    std::cout << Json{{"id", model->digest().text()},
-                      {"format", model->format()},
-                      {"inputs", signature_json(facts.inputs)},
-                      {"outputs", signature_json(facts.outputs)},
-                      {"ops", facts.ops},
-                      {"opsets", facts.opsets},
-                      {"parameters", facts.parameters}}
-                     .dump()
-              << std::endl;
+    std::cout << model_json(*model).dump() << std::endl;
     return 0;
   }
   if (arguments.ops) {

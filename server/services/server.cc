@@ -278,7 +278,6 @@ struct Server::Parts {
     options.lease = settings.job_lease;
     options.policy = policy;
     options.slots = &slots;
-    options.lease = settings.job_lease;
     if (replica) options.owner = replica->id();
     options.shares_logs = replica != nullptr;
     options.collect = [this] { collector.collect_released(); };

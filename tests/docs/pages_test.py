@@ -31,6 +31,7 @@ class PagesRun(unittest.TestCase):
     def run_page(self, name, environment=None):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copyfile(ROOT / "tests/models/digits.onnx", Path(folder) / "digits.onnx")
+            shutil.copyfile(ROOT / "tests/fixtures/tflite/net_float32.tflite", Path(folder) / "net.tflite")
             found = pages.blocks(pages.PAGES / name)
             for block in found:
                 if block.file:
@@ -53,6 +54,9 @@ class PagesRun(unittest.TestCase):
 
     def test_free_dims(self):
         self.assertRegex(self.run_page("how-to/free-dims.md"), r"f32\[N,10\]")
+
+    def test_other_formats(self):
+        self.assertRegex(self.run_page("how-to/other-formats.md"), r"%image: f32\[image_0,8,8,3\]")
 
     def test_embed(self):
         with tempfile.TemporaryDirectory() as prefix:

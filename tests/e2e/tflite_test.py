@@ -40,15 +40,15 @@ class Tflite(unittest.TestCase):
         np.savez(feed, **inputs)
         return mill.run_package(self, self.package, feed, self.folder / "out.npz")
 
-    def check(self, name, got, want, tolerance=TOLERANCE):
+    def check(self, name, got, want, tolerance=TOLERANCE, quanta=0):
         self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
         if not np.issubdtype(want.dtype, np.floating):
-            np.testing.assert_array_equal(got, want, name)
+            self.assertLessEqual(np.abs(got.astype(int) - want.astype(int)).max(initial=0), quanta, name)
             return
         bound = tolerance * max(np.abs(want).max(initial=0), 1e-6)
         self.assertLessEqual(np.abs(got - want).max(initial=0), bound, name)
 
-    def check_family(self, family, level):
+    def check_family(self, family, level, quanta=0):
         arrays = mill.load_npz(OPS / f"{family}.npz")
         inputs = {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}
         wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
@@ -57,7 +57,7 @@ class Tflite(unittest.TestCase):
         self.assertEqual(set(got), set(wanted))
         for name, want in wanted.items():
             with self.subTest(case=f"{family}/{name}"):
-                self.check(name, got[name], want)
+                self.check(name, got[name], want, quanta=quanta)
 
     def test_elementwise(self):
         self.check_family("elementwise", 3)
@@ -80,6 +80,12 @@ class Tflite(unittest.TestCase):
     def test_steps(self):
         self.check_family("steps", 3)
 
+    def test_quantized(self):
+        self.check_family("quantized", 3, quanta=1)
+        # Convolutions and products of int8 are computed on the integers.
+        steps = mill.check_program(self, "show", "--graph", self.package)
+        self.assertGreaterEqual(steps.count("conv_integer"), 2, steps)
+
     def test_network(self):
         image, classes = values_of("float32")
         self.compile(NETS / "net_float32.tflite", "--input-shapes", "image:[1,8,8,3]")
@@ -95,6 +101,13 @@ class Tflite(unittest.TestCase):
         for count in (1, 3):
             got = self.run_on({"image": np.repeat(image, count, 0)})["output_0"]
             self.check(f"batch {count}", got, np.repeat(classes, count, 0))
+
+    def test_free_maps(self):
+        self.compile(NETS / "any_size.tflite")
+        for case in json.loads((NETS / "any_size.values.json").read_text(encoding="utf-8")):
+            image = np.array(case["image"], np.float32).reshape(case["shape"])
+            want = np.array(case["map"], np.float32).reshape(case["map_shape"])
+            self.check(str(case["shape"]), self.run_on({"image": image})["output_0"], want)
 
     def test_float16_and_dynamic_range(self):
         for kind, tolerance in (("float16", 1e-4), ("dynamic", 2e-2)):
@@ -114,6 +127,9 @@ class Tflite(unittest.TestCase):
         said = mill.check_program(self, "show", NETS / "net_float32.tflite")
         self.assertIn("format tflite (schema 3, 1 subgraph)", said)
         self.assertIn("input image: float32[?,8,8,3]", said)
+        said = json.loads(mill.check_program(self, "--json", "show", NETS / "net_float32.tflite"))
+        self.assertEqual((said["format"], said["inputs"]),
+                         ("tflite", [{"name": "image", "dtype": "float32", "shape": [-1, 8, 8, 3]}]))
         said = mill.check_program(self, "show", "--graph", NETS / "net_float32.tflite")
         self.assertIn("%image: f32[image_0,8,8,3]", said)
 

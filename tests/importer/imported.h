@@ -47,8 +47,8 @@ inline Tensors evaluated(const ir::Graph& graph, const Tensors& inputs) {
   return outputs;
 }
 
-/// Integers and bools are equal; floats up to `tolerance` of the largest number.
-inline void expect_close(const Tensor& got, const Tensor& want, double tolerance) {
+/// Integers and bools are equal up to `quanta`; floats up to `tolerance` of the largest number.
+inline void expect_close(const Tensor& got, const Tensor& want, double tolerance, double quanta = 0) {
   ASSERT_EQ(got.dtype(), want.dtype());
   ASSERT_EQ(got.shape(), want.shape());
   double most = 0, apart = 0;
@@ -56,7 +56,7 @@ inline void expect_close(const Tensor& got, const Tensor& want, double tolerance
     most = std::max(most, std::fabs(want.element_as_double(i)));
     apart = std::max(apart, std::fabs(want.element_as_double(i) - got.element_as_double(i)));
   }
-  EXPECT_LE(apart, is_float(want.dtype()) ? tolerance * std::max(most, 1e-6) : 0) << "of " << most;
+  EXPECT_LE(apart, is_float(want.dtype()) ? tolerance * std::max(most, 1e-6) : quanta) << "of " << most;
 }
 
 }  // namespace tensormill::frontend

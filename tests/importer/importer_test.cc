@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "compiler/frontend/graph_file/graph_file.h"
+#include "compiler/frontend/importer/kept_import.h"
+#include "compiler/frontend/onnx/kept_model.h"
 #include "runtime/base/json.h"
 #include "tests/expect_error.h"
 #include "tests/importer/imported.h"
@@ -69,6 +71,21 @@ TEST(TfliteNetwork, HasItsBatchAsADim) {
   EXPECT_EQ(ir::to_string(graph.value(graph.outputs()[0]).type), "f32[image_0,5]");
   EXPECT_TRUE(graph.symbols()->guards().empty());
   expect_error(ErrorCode::kShapeRequired, "dim 0 is free", [&] { model->import({}, ops::standard_ops()); });
+}
+
+TEST(TfliteNetwork, ThatAPackageHoldsIsImportedAtItsShapes) {
+  const auto model = importer_of("tflite/net_float32.tflite");
+  const ir::KeptModel kept = onnx::keep_model(model->source(), {}, false);
+  ASSERT_EQ(kept.files.size(), 1u);
+  const Tensor& bytes = kept.files[0].second;
+  const KeptFiles files{
+      {{"", MappedFile::part_of(std::make_shared<Tensor>(bytes),
+                                {static_cast<const std::byte*>(bytes.data()), bytes.num_bytes()}, "model")}},
+      kept.options,
+      {"image_0"},
+      {"output_0"}};
+  const KeptImport import(files, ops::standard_ops());
+  EXPECT_EQ(ir::hash(import.at({3})), ir::hash(model->import(at_batch(3), ops::standard_ops())));
 }
 
 TEST(TfliteNetwork, TellsAllOperatorsThatAreMissing) {
@@ -139,6 +156,27 @@ TEST_F(GraphFiles, AreTheModelThatWasImported) {
     wide.input_shapes["image"][2] = int64_t{9};
     again->import(wide, ops::standard_ops());
   });
+}
+
+TEST_F(GraphFiles, HoldForMapsOfAnySize) {
+  const auto model = importer_of("tflite/any_size.tflite");
+  const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  EXPECT_FALSE(open.value(open.outputs()[0]).type.shape.is_constant());
+  graph_file::write(path("any.tmg"), open);
+  const auto again = open_importer(path("any.tmg"), Links::kRefused);
+  for (const Json& each : parse_json(read_file(fixture_path("tflite/any_size.values.json")))) {
+    const auto tensor = [&](const char* name, const char* shape) {
+      return Tensor::from<float>(each.at(shape).get<Shape>(), each.at(name).get<std::vector<float>>());
+    };
+    const Tensor image = tensor("image", "shape");
+    ImportOptions options;
+    options.input_shapes["image"] = DimShape(image.shape().begin(), image.shape().end());
+    for (const Importer* importer : {model.get(), again.get()}) {
+      const ir::Graph graph = importer->import(options, ops::standard_ops());
+      expect_close(evaluated(graph, {{"image", image}}).at("output_0"), tensor("map", "map_shape"),
+                   kTolerance);
+    }
+  }
 }
 
 TEST_F(GraphFiles, MayBeTextAlone) {

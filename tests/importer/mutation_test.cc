@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Files, BrokenTflite,
                          testing::Values("tflite_ops/elementwise.tflite", "tflite_ops/integers.tflite",
                                          "tflite_ops/windows.tflite", "tflite_ops/products.tflite",
                                          "tflite_ops/moves.tflite", "tflite_ops/places.tflite",
-                                         "tflite_ops/steps.tflite", "tflite/net_int8.tflite"));
+                                         "tflite_ops/steps.tflite", "tflite_ops/quantized.tflite"));
 
 }  // namespace
 }  // namespace tensormill::frontend

@@ -19,7 +19,8 @@ TEST_P(TfliteOps, GiveTheNumbersOfTheirOwnRuntime) {
   for (const auto& [name, tensor] : want) {
     SCOPED_TRACE(family + "/" + name);
     ASSERT_EQ(got.count(name), 1u);
-    expect_close(got.at(name), tensor, kTolerance);
+    // Numbers that are rounded to 8 bits may lie at the middle of two.
+    expect_close(got.at(name), tensor, kTolerance, family == "quantized" ? 1 : 0);
   }
 }
 

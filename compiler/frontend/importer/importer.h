@@ -1,5 +1,5 @@
 /// A model of any format that can be imported: all that the driver, the interpreter, the server and the
-/// command line see of the frontends. Formats are told apart by content. Thread-safety: const functions may
+/// command line see of the frontends. Formats are recognised by content. Thread-safety: const functions may
 /// be called at once.
 #pragma once
 

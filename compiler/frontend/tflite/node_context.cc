@@ -104,6 +104,12 @@ V NodeContext::real(size_t index) {
              : value;
 }
 
+V NodeContext::real_first(size_t index) {
+  const Tensor& tensor = input_tensor(index);
+  const bool is_even = is_quantized(tensor) && tensor.quantization.scale.size() == 1;
+  return is_even ? dequantized(tensor, first(stored(index)), 0) : first(real(index));
+}
+
 V NodeContext::weights(size_t index, const Shape& perm, const ir::SymShape& to) {
   const Tensor& tensor = input_tensor(index);
   Compose c(*this);

@@ -85,6 +85,8 @@ public:
   /// Maps with their channels last.
   V first(V x) { return state_.import.maps.first(*this, x); }
   V last(V y) { return state_.import.maps.last(*this, y); }
+  /// The real numbers of an operand with its channels first: of integers they are what is transposed.
+  V real_first(size_t index);
   bool is_map(V x) const { return state_.import.maps.is_made(x); }
   V elementwise(const std::string& op, const std::vector<V>& operands, const ir::Attrs& attrs = {}) {
     return state_.import.maps.elementwise(*this, op, operands, attrs);

@@ -58,7 +58,8 @@ ir::ValueId quantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir
 ir::ValueId dequantized(NodeContext& context, ir::ValueId x, ir::ValueId scale, ir::ValueId zero) {
   Compose c(context);
   const ir::ValueId zero_point = zero == ir::kAbsent ? zero : c.reshape(zero, {});
-  return build::dequantize(context, x, c.reshape(c.cast(scale, DType::kFloat32), {}), zero_point);
+  const ir::ValueId integer = c.cast(centered(c, x, zero_point, DType::kInt32), DType::kFloat32);
+  return c.mul(integer, c.reshape(c.cast(scale, DType::kFloat32), {}));
 }
 
 namespace {

@@ -60,9 +60,8 @@ V bias_of(NodeContext& node, size_t index) {
 
 void convert_conv_2d(NodeContext& node) {
   const auto options = node.options<Conv2DOptions>();
-  const V x = node.real(0);
-  check_rank(node, x, 4, "the input");
-  const V map = node.first(x);
+  check_rank(node, node.stored(0), 4, "the input");
+  const V map = node.real_first(0);
   const Shape w = weight_shape(node, 1, 4);
   const int64_t channels = channels_of(node, map);
   if (w[3] < 1 || channels % w[3] != 0)
@@ -81,9 +80,8 @@ void convert_conv_2d(NodeContext& node) {
 // Filters [1,H,W,channels * multiplier]: each channel has as many as the shapes say.
 void convert_depthwise_conv_2d(NodeContext& node) {
   const auto options = node.options<DepthwiseConv2DOptions>();
-  const V x = node.real(0);
-  check_rank(node, x, 4, "the input");
-  const V map = node.first(x);
+  check_rank(node, node.stored(0), 4, "the input");
+  const V map = node.real_first(0);
   const Shape w = weight_shape(node, 1, 4);
   const int64_t channels = channels_of(node, map);
   if (w[0] != 1 || channels < 1 || w[3] % channels != 0)
@@ -101,9 +99,8 @@ void convert_depthwise_conv_2d(NodeContext& node) {
 // Filters [D,H,W,I,O].
 void convert_conv_3d(NodeContext& node) {
   const auto options = node.options<Conv3DOptions>();
-  const V x = node.real(0);
-  check_rank(node, x, 5, "the input");
-  const V map = node.first(x);
+  check_rank(node, node.stored(0), 5, "the input");
+  const V map = node.real_first(0);
   const Shape w = weight_shape(node, 1, 5);
   const int64_t channels = channels_of(node, map);
   if (w[3] < 1 || channels % w[3] != 0)
@@ -124,9 +121,8 @@ void convert_conv_3d(NodeContext& node) {
 // convolution that goes from the output to x.
 void convert_transpose_conv(NodeContext& node) {
   const auto options = node.options<TransposeConvOptions>();
-  const V x = node.real(2);
-  check_rank(node, x, 4, "the input");
-  const V map = node.first(x);
+  check_rank(node, node.stored(2), 4, "the input");
+  const V map = node.real_first(2);
   const Shape w = weight_shape(node, 1, 4);
   const ir::SymShape out = node.known_ints(0, "the output's shape");
   if (out.size() != 4) node.invalid("an output's shape of " + std::to_string(out.size()) + " extents");
@@ -195,10 +191,9 @@ struct Pool {
   build::PoolSpec spec;
 };
 
-Pool pool_of(NodeContext& node, V x) {
+/// Over a map with its channels first.
+Pool pool_of(NodeContext& node, V map) {
   const auto options = node.options<Pool2DOptions>();
-  check_rank(node, x, 4, "the input");
-  const V map = node.first(x);
   return {map,
           {windows_over(node, map, options.padding, {options.filter_height, options.filter_width},
                         {options.stride_h, options.stride_w}, {1, 1}),
@@ -208,7 +203,8 @@ Pool pool_of(NodeContext& node, V x) {
 }  // namespace
 
 void convert_average_pool(NodeContext& node) {
-  const Pool pool = pool_of(node, node.real(0));
+  check_rank(node, node.stored(0), 4, "the input");
+  const Pool pool = pool_of(node, node.real_first(0));
   node.set_real(0, node.last(build::avg_pool(node, pool.map, pool.spec)),
                 node.options<Pool2DOptions>().fused_activation_function);
 }
@@ -217,14 +213,16 @@ void convert_max_pool(NodeContext& node) {
   const Activation activation = node.options<Pool2DOptions>().fused_activation_function;
   // The largest integer is that of the largest number.
   const bool is_moved = node.has_output_scale(0) && activation == Activation::kNone;
-  const Pool pool = pool_of(node, is_moved ? node.stored(0) : node.real(0));
+  check_rank(node, node.stored(0), 4, "the input");
+  const Pool pool = pool_of(node, is_moved ? node.first(node.stored(0)) : node.real_first(0));
   const V y = node.last(build::max_pool(node, pool.map, pool.spec));
   is_moved ? node.set_stored(0, y) : node.set_real(0, y, activation);
 }
 
 void convert_l2_pool(NodeContext& node) {
-  const V x = node.real(0);
-  const Pool pool = pool_of(node, node.elementwise("mul", {x, x}));
+  check_rank(node, node.stored(0), 4, "the input");
+  const V x = node.real_first(0);
+  const Pool pool = pool_of(node, node.add("mul", {x, x}));
   const V y = node.add("sqrt", {build::avg_pool(node, pool.map, pool.spec)});
   node.set_real(0, node.last(y), node.options<Pool2DOptions>().fused_activation_function);
 }

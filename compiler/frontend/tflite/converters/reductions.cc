@@ -123,7 +123,7 @@ void convert_local_response_normalization(NodeContext& node) {
   if (options.radius < 0 || options.radius > (1 << 20))
     node.invalid("a radius of " + std::to_string(options.radius));
   const int64_t size = 2 * int64_t{options.radius} + 1;
-  const V y = node.add("lrn", {node.first(node.real(0))},
+  const V y = node.add("lrn", {node.real_first(0)},
                        {{"size", size},
                         {"alpha", static_cast<double>(options.alpha) * static_cast<double>(size)},
                         {"beta", static_cast<double>(options.beta)},

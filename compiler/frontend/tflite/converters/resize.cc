@@ -65,7 +65,7 @@ void convert_resize_bilinear(NodeContext& node) {
   rule.coordinates = options.align_corners        ? "align_corners"
                      : options.half_pixel_centers ? "half_pixel"
                                                   : "asymmetric";
-  node.set_real(0, node.last(resized(node, node.first(node.real(0)), rule)));
+  node.set_real(0, node.last(resized(node, node.real_first(0), rule)));
 }
 
 namespace {
@@ -118,7 +118,7 @@ void convert_resize_nearest(NodeContext& node) {
   check_forms(node, options.align_corners, options.half_pixel_centers);
   if (node.has_output_scale(0))
     return node.set_stored(0, node.last(resized_nearest(node, node.first(node.stored(0)), options)));
-  node.set_real(0, node.last(resized_nearest(node, node.first(node.real(0)), options)));
+  node.set_real(0, node.last(resized_nearest(node, node.real_first(0), options)));
 }
 
 }  // namespace tensormill::frontend::tflite
