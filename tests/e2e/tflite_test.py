@@ -80,6 +80,9 @@ class Tflite(unittest.TestCase):
     def test_steps(self):
         self.check_family("steps", 3)
 
+    def test_updates(self):
+        self.check_family("updates", 3)
+
     def test_quantized(self):
         self.check_family("quantized", 3, quanta=1)
         # Convolutions and products of int8 are computed on the integers.

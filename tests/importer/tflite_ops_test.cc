@@ -26,7 +26,7 @@ TEST_P(TfliteOps, GiveTheNumbersOfTheirOwnRuntime) {
 
 INSTANTIATE_TEST_SUITE_P(Families, TfliteOps,
                          testing::Values("elementwise", "integers", "windows", "products", "moves", "places",
-                                         "steps"));
+                                         "steps", "quantized", "updates"));
 
 }  // namespace
 }  // namespace tensormill::frontend

@@ -43,6 +43,15 @@ void convert_binary(NodeContext& node) {
   node.set_real(0, result, binary_activation(node));
 }
 
+void convert_stablehlo_binary(NodeContext& node) {
+  static constexpr std::array<Name, 5> kNames = {{{"STABLEHLO_ADD", "add"},
+                                                  {"STABLEHLO_MULTIPLY", "mul"},
+                                                  {"STABLEHLO_MAXIMUM", "max"},
+                                                  {"STABLEHLO_MINIMUM", "min"},
+                                                  {"STABLEHLO_AND", "and"}}};
+  node.set_real(0, node.elementwise(graph_name(node, kNames), {node.real(0), node.real(1)}));
+}
+
 void convert_add_n(NodeContext& node) {
   V sum = node.real(0);
   for (size_t i = 1; i < node.num_inputs(); ++i) sum = node.elementwise("add", {sum, node.real(i)});
