@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
@@ -36,13 +37,20 @@ struct BenchArguments {
   int timeout_ms = 30'000;
   int warmup = 10;
   std::string key_file;
+  load::TlsOptions tls;
 };
 
 /// Where requests go: a server and one of its deployments.
 struct Place {
   load::Url url;
   std::string deployment;
-  std::string headers;  ///< whole lines
+  std::string headers;   ///< whole lines
+  load::TlsContext tls;  ///< none for http
+
+  load::HttpClient client(const BenchArguments& arguments) const {
+    return {url, std::chrono::milliseconds(arguments.timeout_ms), tls};
+  }
+  std::string address() const { return (url.tls ? "https://" : "http://") + url.authority(); }
 };
 
 bool is_plain(const std::string& name) {
@@ -65,7 +73,8 @@ std::string key_header(const std::string& file) {
 
 /// The deployment of --deployment, of the URL, or the only one of the server.
 Place place_of(const BenchArguments& arguments) {
-  Place place{load::parse_url(arguments.url), arguments.deployment, key_header(arguments.key_file)};
+  Place place{load::parse_url(arguments.url), arguments.deployment, key_header(arguments.key_file), {}};
+  if (place.url.tls) place.tls = load::tls_context(arguments.tls);
   for (const std::string prefix : {"/v1/deployments/", "/v2/models/"}) {
     if (!place.url.path.starts_with(prefix)) continue;
     if (place.deployment.empty()) place.deployment = place.url.path.substr(prefix.size());
@@ -75,7 +84,7 @@ Place place_of(const BenchArguments& arguments) {
     throw Error(ErrorCode::kUsage, arguments.url + ": write http://HOST:PORT, or with /v1/deployments/NAME");
   }
   if (place.deployment.empty()) {
-    load::HttpClient client(place.url, std::chrono::milliseconds(arguments.timeout_ms));
+    load::HttpClient client = place.client(arguments);
     const Json list = parse_json(client.get("/v1/deployments", place.headers));
     std::string names;
     for (const Json& one : list.at("items"))
@@ -97,7 +106,7 @@ std::vector<npz::NamedTensor> tensors_for(const BenchArguments& arguments, const
     const std::shared_ptr<const MappedFile> file = MappedFile::open(arguments.inputs);
     return in_context(arguments.inputs, [&] { return npz::read_npz(file->bytes()); });
   }
-  load::HttpClient client(place.url, std::chrono::milliseconds(arguments.timeout_ms));
+  load::HttpClient client = place.client(arguments);
   const Json described = parse_json(client.get("/v1/deployments/" + place.deployment, place.headers));
   const std::map<std::string, DimShape> given = parse_input_shapes(arguments.input_shapes);
   const services::FillMode mode = server::parse_fill_mode(arguments.fill_mode);
@@ -129,12 +138,12 @@ std::string outcome_of(const load::Answer& answer) {
 
 /// Fails with the server's words where it does not take the request at all.
 void warm_up(const BenchArguments& arguments, const Place& place, const std::string& wire) {
-  load::HttpClient client(place.url, std::chrono::milliseconds(arguments.timeout_ms));
+  load::HttpClient client = place.client(arguments);
   for (int i = 0; i < std::max(1, arguments.warmup); ++i) {
     const load::Answer answer = client.send(wire);
     if (answer.status == 200) continue;
-    const std::string what = place.url.authority() + " ";
-    if (answer.status == 0) throw Error(ErrorCode::kUnavailable, what + "does not answer: " + answer.failure);
+    const std::string what = place.address() + " ";
+    if (answer.status == 0) throw Error(ErrorCode::kUnavailable, what + load::why_lost(answer));
     throw Error(ErrorCode::kInvalidRequest,
                 what + "answers " + std::to_string(answer.status) + ": " + answer.body.substr(0, 500));
   }
@@ -178,8 +187,7 @@ Json measure_rate(const BenchArguments& arguments, const Place& place, const std
                                   : load::poisson_schedule(rate, arguments.duration, arguments.seed);
   std::vector<load::Send> connections;
   for (int i = 0; i < arguments.connections; ++i) {
-    const auto client =
-        std::make_shared<load::HttpClient>(place.url, std::chrono::milliseconds(arguments.timeout_ms));
+    const auto client = std::make_shared<load::HttpClient>(place.client(arguments));
     connections.emplace_back([client, &wire] { return outcome_of(client->send(wire)); });
   }
   const std::unique_ptr<load::Clock> clock = load::system_clock();
@@ -191,6 +199,8 @@ Json measure_rate(const BenchArguments& arguments, const Place& place, const std
 }
 
 int bench(const BenchArguments& arguments, const GlobalOptions& globals) {
+  // TLS writes to sockets that a peer may have closed.
+  ::signal(SIGPIPE, SIG_IGN);
   const Place place = place_of(arguments);
   const std::vector<npz::NamedTensor> tensors = tensors_for(arguments, place);
   const auto request = arguments.protocol == "npz" ? &load::npz_request : &load::v2_request;
@@ -208,7 +218,7 @@ int bench(const BenchArguments& arguments, const GlobalOptions& globals) {
     if (!globals.json) print_rate(rows.back());
   }
   if (globals.json) {
-    std::cout << Json{{"url", "http://" + place.url.authority()},
+    std::cout << Json{{"url", place.address()},
                       {"deployment", place.deployment},
                       {"protocol", arguments.protocol},
                       {"rates", rows}}
@@ -222,7 +232,7 @@ int bench(const BenchArguments& arguments, const GlobalOptions& globals) {
 
 Action bench_command(CLI::App& app) {
   const auto arguments = std::make_shared<BenchArguments>();
-  app.add_option("URL", arguments->url, "http://HOST:PORT, also with /v1/deployments/NAME")->required();
+  app.add_option("URL", arguments->url, "http(s)://HOST:PORT, also with /v1/deployments/NAME")->required();
   app.add_option("--deployment", arguments->deployment, "default: the URL's, or the only one there is");
   app.add_option("--rate", arguments->rates, "requests a second: A,B,...; default 100")
       ->delimiter(',')
@@ -245,6 +255,9 @@ Action bench_command(CLI::App& app) {
   app.add_option("--warmup", arguments->warmup, "requests before, one after the other")
       ->check(CLI::Range(1, 1000000));
   app.add_option("--key-file", arguments->key_file, "file with the API key; default: TENSORMILL_API_KEY");
+  CLI::Option* ca = app.add_option("--ca", arguments->tls.ca,
+                                   "PEM file of certificates that are trusted; default: the system's");
+  app.add_flag("--insecure", arguments->tls.takes_anybody, "check no certificate")->excludes(ca);
   return [arguments](const GlobalOptions& globals) { return bench(*arguments, globals); };
 }
 

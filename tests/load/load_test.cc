@@ -98,7 +98,8 @@ TEST(Url, Forms) {
   for (const char* bad : {"", "a:1", "ftp://a", "http://", "http://a:", "http://a:x", "http://a:123456",
                           "http://[::1", "http://a b", "http://a\r\nX: y", "http://[::1]x"})
     EXPECT_THROW(parse_url(bad), Error) << bad;
-  EXPECT_THROW(parse_url("https://a"), Error);
+  EXPECT_EQ(parse_url("https://a").authority(), "a:443");
+  EXPECT_TRUE(parse_url("https://a").tls);
 }
 
 /// A server on loopback that gives one answer a connection's request, in parts, as told.
