@@ -28,7 +28,7 @@ export const S = {
   } as Record<string, string>,
   key: {
     title: 'This server asks for an API key', label: 'API key', use: 'Use it in this tab',
-    why: 'The key is kept in this tab only and is gone when you close it.',
+    why: 'The key is stored in this tab only and is gone when you close it.',
     wrong: 'The key that this tab has does not open this server. Give another one.',
   },
   errors: {
@@ -90,7 +90,7 @@ export const S = {
     kinds: {compile: 'Compile', tune: 'Tune', benchmark: 'Benchmark'}, cancel: 'Cancel', again: 'Run again', open: 'Open the package',
     progress: 'Progress', waiting: 'Waiting for a worker …', failed: 'Why it failed',
     ended: (state: string) => 'The job has ended: ' + state,
-    speedup: (times: string, before: string, after: string) => 'Measured in turns with the untuned package: ' + times + ' × its speed (' + before + ' → ' + after + ').',
+    speedup: (times: string, before: string, after: string) => 'Measured alternately with the untuned package: ' + times + ' × its speed (' + before + ' → ' + after + ').',
     notFaster: 'It is not faster, so the package is the untuned one.',
     leftOut: 'Left out, as they do not pay within the model:', phases: 'Phases:',
     curve: (from: string, to: string, trials: number) => 'Estimated time of the model: ' + from + ' → ' + to + ' in ' + trials + ' trials',
@@ -168,8 +168,8 @@ export const S = {
     did: (n: string, size: string) => 'Removed ' + n + ' blobs, ' + size + '.', callers: 'By caller', liveJobs: 'Jobs going',
   },
   keys: {
-    off: 'API keys are off', madeTitle: 'The new key', made: 'This text is shown once and kept nowhere: copy it now.', text: 'the key',
-    scopes: 'Scopes', source: 'Kept in', file: 'key file', catalog: 'catalog', ends: 'Ends', never: 'never', revoke: 'Revoke',
+    off: 'API keys are off', madeTitle: 'The new key', made: 'This text is shown once and stored nowhere: copy it now.', text: 'the key',
+    scopes: 'Scopes', source: 'Stored in', file: 'key file', catalog: 'catalog', ends: 'Ends', never: 'never', revoke: 'Revoke',
     confirm: (name: string) => 'Revoke the key ' + name + '? Its next request is refused.', create: 'Make a key', submit: 'Make it',
     scopeWords: {infer: 'run deployments and packages', read: 'see everything', write: 'import, compile, deploy, delete', admin: 'all of it, keys and audit too'},
     deployments: 'Only these deployments', deploymentsHint: 'for infer: names, or beginnings of names as team-*; empty: all',

@@ -3,7 +3,7 @@
 import re
 import sys
 
-from generate.tables import ROOT, cell, code
+from generate.tables import ROOT, cell, code, prose
 
 sys.path.insert(0, str(ROOT / "config/package"))
 
@@ -34,11 +34,11 @@ def commands(program):
 def page(program):
     lines = [HEAD]
     for command in [describe_cli.ask(program), *commands(program)]:
-        lines += [f"## `{('tensormill ' + command.name).strip()}`\n", f"{cell(command.says)}\n", "```text", command.usage, "```\n"]
+        lines += [f"## `{('tensormill ' + command.name).strip()}`\n", f"{prose(command.says)}\n", "```text", command.usage, "```\n"]
         for heading, rows in command.rows.items():
             if rows:
                 lines += [f"**{cell(heading)}**\n"]
-                lines += [f"* {code(head)}: {cell(says)}" if says and not repeats(head, says) else f"* {code(head)}"
+                lines += [f"* {code(head)}: {prose(says)}" if says and not repeats(head, says) else f"* {code(head)}"
                           for head, says in rows] + [""]
         if command.examples:
             lines += ["**Examples**\n", "```text", *command.examples, "```\n"]

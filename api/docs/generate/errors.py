@@ -1,8 +1,6 @@
 """reference/errors.md of runtime/base/error_codes.def and error_help.def."""
 
-import re
-
-from generate.tables import cell, rows
+from generate.tables import prose, rows
 
 HEAD = """# Error codes
 
@@ -16,15 +14,10 @@ def codes():
     return rows("runtime/base/error_codes.def", "TM_ERROR_CODE")
 
 
-def quoted(text):
-    """Running text in which back-quotes stand around code."""
-    return "".join(part if part.startswith("`") else cell(part) for part in re.split(r"(`[^`]*`)", text))
-
-
 def page():
     lines, helps = [HEAD], {row[0]: row[1:] for row in rows("runtime/base/error_help.def", "TM_ERROR_HELP")}
     for enumerator, name, status, exit_code, when, *_ in sorted(codes(), key=lambda row: row[1]):
         why, what_to_do = helps[enumerator]
-        lines += [f"## `{name}`\n", f"{cell(when[:1].upper() + when[1:])}.\n", f"HTTP status {status}, exit code {exit_code}.\n",
-                  f"**Why it comes.** {quoted(why)}\n", f"**What to do.** {quoted(what_to_do)}\n"]
+        lines += [f"## `{name}`\n", f"{prose(when[:1].upper() + when[1:])}.\n", f"HTTP status {status}, exit code {exit_code}.\n",
+                  f"**Why it comes.** {prose(why)}\n", f"**What to do.** {prose(what_to_do)}\n"]
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 import json
 
-from generate.tables import cell, code, table
+from generate.tables import cell, code, prose, table
 
 HEAD = """# Endpoints of HTTP
 
@@ -55,12 +55,12 @@ def contents(answer):
 
 
 def operation(path, method, spec):
-    lines = [f"### `{method.upper()} {path}` {{ #{spec['operationId']} }}\n", f"{cell(spec['summary'])}\n"]
+    lines = [f"### `{method.upper()} {path}` {{ #{spec['operationId']} }}\n", f"{prose(spec['summary'])}\n"]
     lines += [f"Scope: {spec.get('x-scope', 'none')}\n"]
     if spec.get("parameters"):
         lines += table(["parameter", "in", "type", "meaning"], (
             [code(one["name"]) + (" (required)" if one.get("required") else ""), one["in"], type_of(one.get("schema", {})),
-             cell(one.get("description", ""))] for one in spec["parameters"]))
+             prose(one.get("description", ""))] for one in spec["parameters"]))
     if "requestBody" in spec:
         lines += [f"Body: {contents(spec['requestBody'])}\n"]
     answers = [f"{status}: {contents(answer)}" for status, answer in spec["responses"].items() if status != "default"]
@@ -76,7 +76,7 @@ def schema_section(name, schema):
         return lines + [f"{type_of(schema)}\n"]
     required = set(schema.get("required", ()))
     return lines + list(table(["member", "type", ""], (
-        [code(member), type_of(of), " ".join(filter(None, ["required" if member in required else "", cell(of.get("description", ""))]))]
+        [code(member), type_of(of), " ".join(filter(None, ["required" if member in required else "", prose(of.get("description", ""))]))]
         for member, of in members.items())))
 
 

@@ -16,6 +16,7 @@ HEAD = """# Python
 
 All public names of `import tensormill as tm`, made of the package itself. [The tutorial](../tutorials/python.md) shows them at work.
 """
+WIDTH, INDENT = 84, "    "
 # Where a name of the package is said to be.
 PRIVATE = re.compile(r"\btensormill\.(?:_\w+\.)?|\btyping\.|\bcollections\.abc\.|\bpathlib\.|\bbuiltins\.")
 
@@ -46,7 +47,24 @@ def signature(name, value):
         text = str(inspect.signature(value))
     except (TypeError, ValueError):
         return name
-    return name + PRIVATE.sub("", text.replace("self, ", "", 1).replace("(self)", "()", 1)).replace("'", "")
+    # Annotations are texts there; defaults that are texts stay in quotes.
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text.replace("self, ", "", 1).replace("(self)", "()", 1))
+    return broken(name + PRIVATE.sub("", text))
+
+
+def broken(text):
+    """A long signature with a parameter a line."""
+    if len(text) <= WIDTH:
+        return text
+    lines, depth = [""], 0
+    for letter in text:
+        if lines[-1] == INDENT and letter == " ":
+            continue
+        lines[-1] += letter
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+        if depth == 1 and letter in "(,":
+            lines.append(INDENT)
+    return "\n".join(lines)
 
 
 def says(value):

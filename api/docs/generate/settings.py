@@ -1,8 +1,6 @@
 """reference/settings.md of config/settings.def."""
 
-from itertools import groupby
-
-from generate.tables import cell, code, rows, table
+from generate.tables import code, prose, rows
 
 FORMS = {"kText": "text", "kList": "list of texts", "kFlag": "true or false", "kWhole": "whole number", "kBytes": "bytes",
          "kMillis": "time"}
@@ -16,6 +14,10 @@ what holds. Bytes are written as a number or as `64KiB`, `2GiB`; times as `250ms
 
 def settings():
     return rows("config/settings.def", "TM_SETTING")
+
+
+def group_of(row):
+    return row[2].split(".")[0] if "." in row[2] else ""
 
 
 def variable(name):
@@ -37,10 +39,10 @@ def _amount(kind, value):
 
 
 def page():
-    lines = [HEAD]
-    for group, members in groupby(settings(), key=lambda row: row[2].split(".")[0] if "." in row[2] else ""):
-        lines.append(f"## {group or 'The process'}\n" if group else "## of the process\n")
-        for kind, _, name, default, low, high, meaning in members:
-            lines += [f"### `{name}`\n", f"{cell(meaning)}\n",
+    lines, table = [HEAD], settings()
+    for group in dict.fromkeys(map(group_of, table)):
+        lines.append(f"## {group or 'The process'}\n")
+        for kind, _, name, default, low, high, meaning in (row for row in table if group_of(row) == group):
+            lines += [f"### `{name}`\n", f"{prose(meaning)}\n",
                       f"{FORMS[kind]}{bounds(kind, low, high)}; default {code(default) if default else 'empty'}; variable `{variable(name)}`\n"]
     return "\n".join(lines)

@@ -50,6 +50,11 @@ def cell(text):
     return text.replace("\n", " ")
 
 
+def prose(text):
+    """Running text in which back-quotes stand around code."""
+    return "".join(part if part.startswith("`") else cell(part) for part in re.split(r"(`[^`]*`)", text))
+
+
 def code(text):
     """Text in code quotes, whatever it holds, also in a table."""
     return "`" + str(text).replace("|", "\\|") + "`" if text and "`" not in str(text) else cell(text)
