@@ -62,7 +62,7 @@ storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
   result["records"] = keep_set(tools_, search, form.at("model").get<std::string>()).text();
   storage::JobFinish finish;
   finish.package =
-      store_package(tools_.blobs, context, outcome.is_tuned ? network.tuned() : network.untuned());
+      store_package(tools_, context, outcome.is_tuned ? network.tuned() : network.untuned());
   result["package"] = finish.package->id.text();
   result["tuned"] = outcome.is_tuned;
   result["before"] = rounds_summary(outcome.rounds.untuned);
