@@ -272,7 +272,7 @@ class HostileServerTest(unittest.TestCase):
         bodies = iter([lambda h: h.answer(200, b"other bytes", "application/octet-stream"),
                        lambda h: h.answer(403, {"code": "forbidden", "detail": "no"}),
                        lambda h: h.answer(200, b"x" * 2_000_000, "application/octet-stream")])
-            junk = b"no model at all"
+        junk = b"no model at all"
         right = {"model": {"digest": "sha256:" + hashlib.sha256(junk).hexdigest()}}
         server, worker = self.serve(
             [lease(), lease(id=f"{ID}.2"), lease(id=f"{ID}.3"), lease(id=f"{ID}.4", inputs=right),
