@@ -77,6 +77,7 @@ const std::vector<std::string>& known_verbs() {
 struct Worker::Parts {
   Parts(WorkerOptions with, const config::Settings& settings, std::function<void()> refused)
       : options(std::move(with)),
+        link(options.server),
         root(made_folder(env, options.data)),
         lock(env.lock(root + "/lock")),
         host(target::host_target()),
@@ -84,7 +85,6 @@ struct Worker::Parts {
         slots(slots_options(settings)),
         pool(std::max(1, host.facts.num_cores)),
         signer(options.signing_key),
-        link(options.server),
         cache(env, root + "/inputs", options.cache_bytes),
         made(env, root + "/made"),
         source(link, made, source_options()),
@@ -133,6 +133,7 @@ struct Worker::Parts {
   }
 
   const WorkerOptions options;
+  ServerLink link;  ///< before anything is made on the disk: the URL may be wrong
   storage::PosixEnv env;
   const std::string root;
   std::unique_ptr<storage::EnvLock> lock;
@@ -142,7 +143,6 @@ struct Worker::Parts {
   jobs::ChildSlots slots;
   parallel::ThreadPool pool;
   server::PackageSigner signer;
-  ServerLink link;
   storage::BlobCache cache;
   storage::FolderBlobStore made;
   RemoteSource source;

@@ -215,9 +215,10 @@ class TlsTest(unittest.TestCase):
                 return {worker["name"] for worker in json.load(answer)["items"]}
         serving.wait_for(lambda: known <= seen(), "the workers that know the server")
         self.assertEqual(seen(), known)
-        done = mill.run_program("worker", "--server", "http://example.org", "--verbs", "benchmark")
+        done = mill.run_program("worker", "--server", "http://example.org", "--verbs", "benchmark", "--data", folder / "none")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("http:// is for this machine alone", done.stderr)
+        self.assertFalse((folder / "none").exists())
 
 
 class SignatureTest(unittest.TestCase):
