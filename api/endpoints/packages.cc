@@ -2,6 +2,7 @@
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
 #include "api/http/conditional.h"
+#include "api/http/labels.h"
 #include "api/schema/print.h"
 
 namespace tensormill::endpoints {
@@ -72,9 +73,10 @@ http::Response get_package_code(const Context& context, http::Request& request) 
 }
 
 http::Response run_package(const Context& context, http::Request& request) {
-  const services::RunOptions options = run_options(request);
+  services::RunOptions options = run_options(request);
+  options.on = http::join_labels(http::parse_labels(request.query_value("on").value_or("")));
   const std::string& id = request.path_parameter("package");
-  context.services.packages->require_room(id);
+  if (options.on.empty()) context.services.packages->require_room(id);
   const http::TensorBody body = http::read_tensor_body(*request.body, request.memory.get());
   services::NamedTensors inputs = decode_tensors(request, body, options, context.options.max_tensor_bytes);
   const services::RunResult result =

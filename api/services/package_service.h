@@ -51,6 +51,7 @@ struct RunOptions {
   bool profile = false;
   std::optional<std::chrono::microseconds> timeout;  ///< for all of it; the server's own limit holds too
   int priority = kDefaultPriority;                   ///< 1 is served first, kLowestPriority last
+  std::string on = {};  ///< labels (api/http/labels.h) of the worker that runs it; "": here
 };
 
 struct RunResult {
@@ -89,7 +90,7 @@ public:
   virtual void require_room(const std::string& /*id*/) {}
   /// Runs in a runner child. Inputs that are not given are filled as the options say. Throws
   /// Error(kInvalidTensor) naming the tensor and both shapes or dtypes, Error(kTensorData),
-  /// Error(kMemoryBudget), Error(kDeadlineExceeded) past 30 s.
+  /// Error(kMemoryBudget), Error(kDeadlineExceeded) past 30 s, which says whether it ran by then.
   virtual RunResult run(const std::string& id, NamedTensors inputs, const RunOptions& options,
                         const CallContext& context) = 0;
 };

@@ -16,6 +16,7 @@
 #include "runtime/parallel/thread_pool.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/run_on.h"
 #include "server/report/times.h"
 #include "server/services/run_package.h"
 
@@ -40,6 +41,7 @@ struct RunArguments {
   std::string outputs;
   int threads = 0;
   bool end_to_end = false;
+  RunOnArguments elsewhere;
 };
 
 struct Inputs {
@@ -187,8 +189,24 @@ void print_times(const std::vector<double>& times, bool json) {
   std::cout << std::endl;
 }
 
+/// What a worker elsewhere does; it has no options of this machine.
+int run_elsewhere(const RunArguments& arguments, const GlobalOptions& globals) {
+  if (arguments.profile || arguments.print_top > 0 || !arguments.outputs.empty() ||
+      !arguments.input_shapes.empty() || arguments.threads > 0 || arguments.end_to_end ||
+      arguments.repeat > 1 || arguments.number > 1)
+    throw Error(
+        ErrorCode::kUsage,
+        "--on goes with -i, -o, --fill-mode, --seed and --print-time alone; a benchmark job measures");
+  const std::vector<double> times =
+      run_on(arguments.elsewhere,
+             {arguments.package, arguments.input, arguments.output, arguments.fill_mode, arguments.seed});
+  if ((arguments.print_time || globals.json) && !times.empty()) print_times(times, globals.json);
+  return 0;
+}
+
 int run_package(const RunArguments& arguments, const GlobalOptions& globals) {
   if (!arguments.output.empty()) check_output("-o", arguments.output);
+  if (!arguments.elsewhere.on.empty()) return run_elsewhere(arguments, globals);
   if (!arguments.profile_file.empty()) check_output("--profile", arguments.profile_file);
   const auto loaded = in_context(arguments.package, [&] {
     return package::LoadedPackage::load(package::Package::open(arguments.package),
@@ -223,7 +241,7 @@ int run_package(const RunArguments& arguments, const GlobalOptions& globals) {
 
 Action run_command(CLI::App& app) {
   const auto arguments = std::make_shared<RunArguments>();
-  app.add_option("PACKAGE.tar", arguments->package, "package file")->required();
+  app.add_option("PACKAGE.tar", arguments->package, "package file; with --on also the id of one")->required();
   app.add_option("-i,--inputs", arguments->input, "NPZ with the inputs; without it they are filled");
   app.add_option("-o,--output", arguments->output, "NPZ to write the outputs to");
   app.add_option("--input-shapes", arguments->input_shapes,
@@ -244,6 +262,7 @@ Action run_command(CLI::App& app) {
   app.add_option("--outputs", arguments->outputs, "only these outputs: A,B");
   app.add_option("--threads", arguments->threads, "default: all cores")->check(CLI::Range(0, 1024));
   app.add_flag("--end-to-end", arguments->end_to_end, "measure with copies of inputs and outputs");
+  add_run_on_options(app, arguments->elsewhere);
   return [arguments, profile](const GlobalOptions& globals) {
     arguments->profile = profile->count() != 0;
     return run_package(*arguments, globals);

@@ -17,6 +17,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/names.h"
 #include "server/cli/cli.h"
+#include "server/cli/link_options.h"
 #include "server/cli/model_input.h"
 #include "server/cli/settings_input.h"
 #include "server/cli/stop_signals.h"
@@ -47,20 +48,12 @@ std::string host_name() {
   return name.data();
 }
 
-/// The first line of the file.
-std::string read_key_text(const std::string& path) {
-  std::string text = in_context("--key-file", [&] { return read_file(path); });
-  text.resize(std::min(text.find_first_of("\r\n"), text.size()));
-  if (text.empty()) throw Error(ErrorCode::kUsage, "--key-file " + path + ": the first line is empty");
-  return text;
-}
-
 std::vector<std::string> verbs_of(const std::string& text) {
   std::vector<std::string> verbs = split_list(text);
   for (const std::string& verb : verbs) {
     const auto& known = worker::known_verbs();
     if (std::find(known.begin(), known.end(), verb) == known.end())
-      throw Error(ErrorCode::kUsage, "--verbs " + verb + ": expected compile or benchmark");
+      throw Error(ErrorCode::kUsage, "--verbs " + verb + ": expected compile, benchmark or run");
   }
   if (verbs.empty()) throw Error(ErrorCode::kUsage, "--verbs names none");
   return verbs;
@@ -68,14 +61,7 @@ std::vector<std::string> verbs_of(const std::string& text) {
 
 worker::WorkerOptions options_of(const WorkerArguments& arguments) {
   worker::WorkerOptions options;
-  options.server.url = arguments.server;
-  if (!arguments.key_file.empty()) options.server.key = read_key_text(arguments.key_file);
-  options.server.ca_file = arguments.ca_file;
-  for (const std::string& pin : arguments.pins) {
-    const auto digest = Digest::parse(pin);
-    if (!digest) throw Error(ErrorCode::kUsage, "--pin " + pin + ": expected sha256: and 64 hex digits");
-    options.server.pins.push_back(*digest);
-  }
+  options.server = link_options(arguments.server, arguments.key_file, arguments.ca_file, arguments.pins);
   options.name = arguments.name.empty() ? host_name() : arguments.name;
   if (!is_name(options.name))
     throw Error(ErrorCode::kUsage, "\"" + options.name + "\" is no name of a worker; give one with --name");
@@ -172,7 +158,7 @@ Action worker_command(CLI::App& app) {
   app.add_option("--name", arguments->name, "what the worker is called; default: the machine's name");
   app.add_option("--labels", arguments->labels,
                  "board=rpi4,...: of those that the key grants; default: all of them");
-  app.add_option("--verbs", arguments->verbs, "compile,benchmark: what it does; default: compile");
+  app.add_option("--verbs", arguments->verbs, "compile,benchmark,run: what it does; default: compile");
   app.add_option("--signing-key", arguments->signing_key, "PEM file of the Ed25519 key that signs packages");
   app.add_option("--data", arguments->data, "folder of the cache and of what runs");
   app.add_option("--cache-bytes", arguments->cache_bytes, "disk that models and packages may take")

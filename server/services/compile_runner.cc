@@ -15,7 +15,7 @@ storage::JobFinish CompileRunner::run(jobs::JobContext& context) {
   const std::string times = compile_graph(work_, context, resolved, graph, tuned, files);
   context.progress(R"({"stage":"publish","done":0,"total":1})");
   storage::JobFinish finish;
-  finish.package = store_package(work_.blobs, context, files);
+  finish.package = store_package(work_, context, files);
   context.progress(R"({"stage":"publish","done":1,"total":1})");
   Json result = parse_json(times);
   result["package"] = finish.package->id.text();

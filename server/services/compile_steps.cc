@@ -146,8 +146,9 @@ std::string compile_graph(const CompileWork& work, jobs::JobContext& context, co
   return context.run_child(compile_spec(work.options, resolved, graph, files, text.get()));
 }
 
-storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,
+storage::PackageRow store_package(const CompileWork& work, jobs::JobContext& context,
                                   const PackageFiles& files) {
+  storage::BlobStore& blobs = work.blobs;
   const auto text = MappedFile::map(files.metadata.get(), "metadata.json");
   const package::Metadata metadata = package::metadata_from_json(text->text());
   storage::PackageRow row;
@@ -163,6 +164,10 @@ storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& c
   PackageArchive archive(blobs, row);
   row.archive = archive.digest();
   row.archive_bytes = archive.size();
+  if (work.signer.can_sign()) {
+    const std::string block = work.signer.sign(row.archive);
+    row.members.push_back({std::string(kSignatureName), blobs.put(block), block.size()});
+  }
   const Json dumps = parse_json(MappedFile::map(files.dumps.get(), "dumps")->text());
   for (const auto& [stage, dump] : dumps.items()) {
     const std::string bytes = dump.get<std::string>();

@@ -12,6 +12,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "server/jobs/job_runner.h"
+#include "server/services/package_signature.h"
 #include "server/services/work_desk.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
@@ -35,6 +36,7 @@ struct CompileRunnerOptions {
 struct CompileWork {
   storage::BlobStore& blobs;  ///< gets what is made
   WorkDesk& desk;
+  const PackageSigner& signer;  ///< of what is made, where it has a key
   CompileRunnerOptions options;
 };
 
@@ -66,7 +68,7 @@ std::vector<std::string> import_graph(const CompileWork& work, jobs::JobContext&
 std::string compile_graph(const CompileWork& work, jobs::JobContext& context, const Json& resolved,
                           const GraphFiles& graph, const Tuned& tuned, const PackageFiles& files);
 /// All blobs of the package, durable; the row that names them.
-storage::PackageRow store_package(storage::BlobStore& blobs, jobs::JobContext& context,
+storage::PackageRow store_package(const CompileWork& work, jobs::JobContext& context,
                                   const PackageFiles& files);
 
 }  // namespace tensormill::server

@@ -88,6 +88,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   version->state = services::DeploymentState::kReady;
   version->labels = read_labels(spec);
   const storage::PackageRow row = require_package(catalog_, spec.package);
+  if (options_.admit) options_.admit(row);
   const MemberBlobs members = open_members(blobs_, row, stop_.get_token());
   const auto package = open_package(members, stop_.get_token());
   check_batch(spec, specs_of(package->metadata().inputs));

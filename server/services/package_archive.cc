@@ -14,7 +14,7 @@ MemberBlobs open_members(storage::BlobStore& blobs, const storage::PackageRow& p
                          const std::stop_token& stop) {
   MemberBlobs members;
   for (const storage::MemberRow& member : package.members) {
-    if (member.name.compare(0, kCodePrefix.size(), kCodePrefix) == 0) continue;
+    if (!is_archived(member.name)) continue;
     try {
       members[member.name] = blobs.open(member.digest, stop);
     } catch (const Error& error) {

@@ -23,6 +23,14 @@ inline constexpr std::string_view kCodePrefix = "code.";
 /// are 2 MB, 140 KB at rest.
 inline constexpr std::array<const char*, 5> kCodeStages = {"relay", "te", "tir", "ll", "asm"};
 
+/// The block behind the archive (package_signature.h), stored beside its members where somebody has signed
+/// it.
+inline constexpr std::string_view kSignatureName = "signature";
+/// Whether a member of a package's row is one of the archive's.
+inline bool is_archived(std::string_view name) {
+  return name != kSignatureName && !name.starts_with(kCodePrefix);
+}
+
 using MemberBlobs = std::map<std::string, std::shared_ptr<const storage::Blob>, std::less<>>;
 
 /// The blobs of the four members. Throws Error(kCorrupt) when one is damaged or absent; as the one below,

@@ -80,7 +80,21 @@ storage::PackageRow store_signed_archive(storage::BlobStore& blobs, const Truste
     throw Error(ErrorCode::kInvalidPackage,
                 "the archive is not laid out as this program lays out archives: export it again");
   }
+  row.members.push_back({std::string(kSignatureName), blobs.put(stream.block()), stream.block().size()});
   return row;
+}
+
+void check_stored_signature(storage::BlobStore& blobs, const TrustedKeys& trusted,
+                            const storage::PackageRow& package) {
+  const auto member = std::find_if(package.members.begin(), package.members.end(),
+                                   [](const storage::MemberRow& one) { return one.name == kSignatureName; });
+  if (member == package.members.end())
+    throw Error(
+        ErrorCode::kForeignCode,
+        "package " + package.id.text() +
+            " is not signed, which the setting packages.require_signature asks for: compile it again, "
+            "with packages.signing_key");
+  trusted.check(blobs.open(member->digest)->text(), PackageArchive(blobs, package).digest());
 }
 
 std::string PackageServiceImpl::add_archive(const std::string& path) {

@@ -21,4 +21,9 @@ storage::PackageRow store_archive(storage::BlobStore& blobs, std::span<const std
 storage::PackageRow store_signed_archive(storage::BlobStore& blobs, const TrustedKeys& trusted,
                                          http::BodySource& bytes, const std::string& folder);
 
+/// Throws Error(kForeignCode) unless one of the keys has signed these members: neither who can write the
+/// catalog nor who can write the blobs has the server run code. Hashes all of them.
+void check_stored_signature(storage::BlobStore& blobs, const TrustedKeys& trusted,
+                            const storage::PackageRow& package);
+
 }  // namespace tensormill::server

@@ -126,6 +126,11 @@ services::RunResult PackageServiceImpl::run(const std::string& id, services::Nam
                                             const services::CallContext& context) {
   const storage::PackageRow row = require_package(catalog_, id);
   catalog_.touch_package(row.id);
+  if (!options.on.empty()) {
+    if (options_.remote == nullptr)
+      throw Error(ErrorCode::kNotSupported, "this server has no workers elsewhere");
+    return options_.remote->run(row, inputs, options, context);
+  }
   return run_apart(children_, open_members(blobs_, row), inputs, options,
                    {options_.run_timeout, options_.run_memory, options_.threads}, context.cancelled);
 }

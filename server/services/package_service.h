@@ -11,6 +11,7 @@
 #include "server/services/caller_quota.h"
 #include "server/services/child_runner.h"
 #include "server/services/package_signature.h"
+#include "server/services/remote_run.h"
 #include "server/services/store_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
@@ -21,7 +22,8 @@ struct PackageServiceOptions {
   std::chrono::milliseconds run_timeout{30'000};
   uint64_t run_memory = uint64_t{8} << 30;
   int threads = 1;
-  std::string folder;  ///< on the store's disk, for archives that arrive
+  std::string folder;            ///< on the store's disk, for archives that arrive
+  RemoteRuns* remote = nullptr;  ///< of runs on workers elsewhere; none: they are refused
 };
 
 class PackageServiceImpl final : public services::PackageService {

@@ -94,6 +94,10 @@ TrustedKeys::TrustedKeys(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) keys_.push_back(read_key(path, "packages.trusted_keys", false));
 }
 
+void TrustedKeys::trust(const PackageSigner& own) {
+  if (own.key_) keys_.push_back(own.key_);
+}
+
 void TrustedKeys::check(std::string_view block, const Digest& archive) const {
   const auto refuse = [](const std::string& why) { return Error(ErrorCode::kForeignCode, why); };
   if (keys_.empty()) throw refuse("no store is trusted: the setting packages.trusted_keys is empty");

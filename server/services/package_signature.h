@@ -24,8 +24,11 @@ public:
   explicit PackageSigner(const std::string& path);
   /// The block for an archive of this digest. Throws Error(kNotSupported) without a key.
   std::string sign(const Digest& archive) const;
+  /// Whether it has a key.
+  bool can_sign() const { return key_ != nullptr; }
 
 private:
+  friend class TrustedKeys;
   std::shared_ptr<evp_pkey_st> key_;
 };
 
@@ -33,6 +36,8 @@ class TrustedKeys {
 public:
   /// PEM files with an Ed25519 public key each. Throws Error(kUsage).
   explicit TrustedKeys(const std::vector<std::string>& paths);
+  /// What this store signs itself it trusts as well. Before other calls.
+  void trust(const PackageSigner& own);
   /// Throws Error(kForeignCode) unless `block` is the signature of this digest by one of the keys.
   void check(std::string_view block, const Digest& archive) const;
 

@@ -39,6 +39,7 @@
 #include "server/services/key_store.h"
 #include "server/services/metered.h"
 #include "server/services/model_service.h"
+#include "server/services/package_import.h"
 #include "server/services/package_service.h"
 #include "server/services/replica.h"
 #include "server/services/run_apart.h"
@@ -233,10 +234,13 @@ struct Server::Parts {
         store(blobs, catalog, uploads, collector, quota, callers, root),
         models(blobs, catalog, children, collector, uploads, quota, callers,
                {settings.max_model_bytes, host, settings.import_timeout, settings.import_memory}),
+        queue(catalog),
+        runs(queue, blobs, callers, settings.run_timeout),
         signer(settings.signing_key),
         trusted(settings.trusted_keys),
-        packages(blobs, catalog, children, collector, quota, callers, signer, trusted,
-                 {settings.run_timeout, settings.run_memory, run_threads(settings, host), root + "/tmp"}),
+        packages(
+            blobs, catalog, children, collector, quota, callers, signer, trusted,
+            {settings.run_timeout, settings.run_memory, run_threads(settings, host), root + "/tmp", &runs}),
         deployments(blobs, catalog, *executors,
                     {.ready_wait = settings.load_wait,
                      .max_pixels = settings.max_image_pixels,
@@ -251,20 +255,20 @@ struct Server::Parts {
                              const MemberBlobs& members, const HostOptions& options) {
                            return server::load_isolated(members, options, isolation);
                          },
+                     .admit = admission(settings.require_signature),
                      .crash_mark = &crash_mark,
                      .build = driver::compiler_build(),
                      .replica = replica ? replica->name() : ""}),
         metered_deployments(deployments, registry),
         records(catalog, host),
         desk(blobs, catalog, records),
-        compile({blobs, desk, compile_options(settings, host, policy)}),
+        compile({blobs, desk, signer, compile_options(settings, host, policy)}),
         metered_compile(compile, registry),
-        tune({{blobs, desk, compile_options(settings, host, policy)}, catalog, records}, pool,
+        tune({{blobs, desk, signer, compile_options(settings, host, policy)}, catalog, records}, pool,
              benchmark_options(settings)),
         metered_tune(tune, registry),
         benchmark(desk, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
-        queue(catalog),
         answers(catalog),
         audit(catalog, registry, audit_bounds(settings)) {
     blobs.bound_by([this](uint64_t more) { quota.check(more); });
@@ -286,7 +290,8 @@ struct Server::Parts {
                     options);
     remote.emplace(
         queue, blobs, collector, desk, trusted,
-        WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build()});
+        WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build(),
+                             static_cast<uint64_t>(settings.max_tensor_bytes)});
     jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });
@@ -307,6 +312,14 @@ struct Server::Parts {
                 &answers,
                 &audit,
                 &*remote};
+  }
+
+  /// What of the catalog may be mapped.
+  std::function<void(const storage::PackageRow&)> admission(bool require_signature) {
+    if (!require_signature) return {};
+    TrustedKeys keys = trusted;
+    keys.trust(signer);
+    return [this, keys](const storage::PackageRow& package) { check_stored_signature(blobs, keys, package); };
   }
 
   /// They are loaded as deployments of a store are; one that cannot be is failed and says why.
@@ -402,6 +415,8 @@ struct Server::Parts {
   CallerQuota callers;
   StoreServiceImpl store;
   ModelServiceImpl models;
+  jobs::JobQueue queue;
+  RemoteRuns runs;
   PackageSigner signer;
   TrustedKeys trusted;
   PackageServiceImpl packages;
@@ -415,7 +430,6 @@ struct Server::Parts {
   MeteredRunner metered_tune;
   BenchmarkRunner benchmark;
   MeteredRunner metered_benchmark;
-  jobs::JobQueue queue;
   std::optional<jobs::WorkerPool> workers;
   std::optional<WorkerServiceImpl> remote;
   std::optional<JobServiceImpl> jobs;

@@ -61,8 +61,7 @@ storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
       tune::settle_in_network(network, target, form.at("compiler").get<std::string>(), kRounds, now);
   result["records"] = keep_set(tools_, search, form.at("model").get<std::string>()).text();
   storage::JobFinish finish;
-  finish.package =
-      store_package(tools_.blobs, context, outcome.is_tuned ? network.tuned() : network.untuned());
+  finish.package = store_package(tools_, context, outcome.is_tuned ? network.tuned() : network.untuned());
   result["package"] = finish.package->id.text();
   result["tuned"] = outcome.is_tuned;
   result["before"] = rounds_summary(outcome.rounds.untuned);

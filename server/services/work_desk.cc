@@ -28,6 +28,10 @@ Tuned StoreDesk::settled(Json& resolved, const std::vector<std::string>& kernels
   return tuned_of(records_, resolved);
 }
 
+std::shared_ptr<const storage::Blob> StoreDesk::open_inputs(jobs::JobContext&, const Json& resolved) {
+  return blobs_.open(Digest::parse(resolved.at("inputs").get<std::string>()).value());
+}
+
 MemberBlobs StoreDesk::open_members(jobs::JobContext&, const Json& resolved) {
   const storage::PackageRow row = require_package(catalog_, resolved.at("package").get<std::string>());
   catalog_.touch_package(row.id);

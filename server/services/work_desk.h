@@ -25,6 +25,9 @@ public:
   /// What records say of the model's kernels. Where that was pending (has_pending_records), `kernels` are all
   /// that the model may have, and `resolved` says afterwards what was chosen.
   virtual Tuned tuned(jobs::JobContext& context, Json& resolved, const std::vector<std::string>& kernels) = 0;
+  /// The NPZ of a run's inputs. Throws Error(kNotFound).
+  virtual std::shared_ptr<const storage::Blob> open_inputs(jobs::JobContext& context,
+                                                           const Json& resolved) = 0;
   /// The members of the package that `resolved` names, but for texts. Throws Error(kNotFound).
   virtual MemberBlobs open_members(jobs::JobContext& context, const Json& resolved) = 0;
 };
@@ -36,7 +39,8 @@ public:
       : blobs_(blobs), catalog_(catalog), records_(records) {}
   std::shared_ptr<const storage::Blob> open_model(jobs::JobContext& context, const Json& resolved) override;
   Tuned tuned(jobs::JobContext& context, Json& resolved, const std::vector<std::string>& kernels) override;
-  /// The same for who asks from elsewhere.
+  std::shared_ptr<const storage::Blob> open_inputs(jobs::JobContext& context, const Json& resolved) override;
+  /// The same as tuned() for who asks from elsewhere.
   Tuned settled(Json& resolved, const std::vector<std::string>& kernels);
   TuningRecords& records() { return records_; }
   /// The package counts as used.

@@ -118,6 +118,12 @@ storage::JobFinish compile_end(const storage::JobRow& job, const WorkerEnd& end,
   return finish;
 }
 
+double time_of(const Json& said) {
+  const double ms = said.is_number() ? said.get<double>() : -1;
+  if (!(ms >= 0) || !std::isfinite(ms)) throw refuse("has a time that is none");
+  return ms;
+}
+
 /// The runs, of which everything else is made here.
 storage::JobFinish benchmark_end(const storage::JobRow& job, const WorkerEnd& end) {
   const auto runs = end.result.is_object() ? end.result.find("runs_ms") : end.result.end();
@@ -125,9 +131,7 @@ storage::JobFinish benchmark_end(const storage::JobRow& job, const WorkerEnd& en
     throw refuse("has no measured runs");
   std::vector<double> runs_ms;
   for (const Json& run : *runs) {
-    const double ms = run.is_number() ? run.get<double>() : -1;
-    if (!(ms >= 0) || !std::isfinite(ms)) throw refuse("has a run of a time that is none");
-    runs_ms.push_back(ms);
+    runs_ms.push_back(time_of(run));
   }
   Json result = summary_of(std::move(runs_ms));
   result["package"] = parse_json(job.resolved).at("package");
@@ -135,6 +139,28 @@ storage::JobFinish benchmark_end(const storage::JobRow& job, const WorkerEnd& en
   result["threads"] = threads.is_number_integer() ? threads : Json(0);
   storage::JobFinish finish;
   finish.result = result.dump();
+  return finish;
+}
+
+storage::JobFinish run_end(const storage::JobRow& job, const WorkerEnd& end, http::BodySource& body,
+                           const WorkerEndPlace& place) {
+  const Json said = end.result.is_object() ? end.result.value("timing", Json()) : Json();
+  if (!said.is_object()) throw refuse("has no times");
+  Json timing = {{"compute_ms", time_of(said.value("compute_ms", Json()))}, {"runs_ms", Json::array()}};
+  const Json runs = said.value("runs_ms", Json::array());
+  if (!runs.is_array() || runs.size() > kMaxRuns) throw refuse("has no measured runs");
+  for (const Json& run : runs) timing["runs_ms"].push_back(time_of(run));
+  if (said.contains("profile") && said["profile"].is_array()) timing["profile"] = said["profile"];
+  PartBody part(body, end.archive_bytes);
+  const auto writer = place.blobs.writer({.max_bytes = place.max_output_bytes});
+  std::string bytes(size_t{1} << 20, '\0');
+  while (const size_t count = part.read(std::as_writable_bytes(std::span(bytes))))
+    writer->write(std::string_view(bytes).substr(0, count));
+  storage::JobFinish finish;
+  finish.result = Json{{"package", parse_json(job.resolved).at("package")},
+                       {"outputs", writer->commit().text()},
+                       {"timing", std::move(timing)}}
+                      .dump(-1, ' ', false, Json::error_handler_t::replace);
   return finish;
 }
 
@@ -197,6 +223,7 @@ storage::JobFinish read_result(const storage::JobRow& job, const WorkerEnd& end,
                                const WorkerEndPlace& place) {
   if (job.kind == "compile") return compile_end(job, end, body, place);
   if (job.kind == "benchmark") return benchmark_end(job, end);
+  if (job.kind == "run") return run_end(job, end, body, place);
   throw refuse("is about a " + job.kind + " job, which no worker elsewhere does");
 }
 

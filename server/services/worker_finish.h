@@ -43,6 +43,7 @@ struct WorkerEndPlace {
   storage::BlobStore& blobs;
   const TrustedKeys& trusted;
   const std::string& folder;  ///< on the store's disk
+  uint64_t max_output_bytes = 0;
 };
 
 /// What a succeeded attempt at `job` publishes: all blobs are durable then; the caller has a hold. What the

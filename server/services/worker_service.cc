@@ -46,7 +46,7 @@ storage::JobClaim claim_of(const storage::JobRow& job) { return {job.id, job.att
 
 std::string lease_id(const storage::JobRow& job) { return job.id + "." + std::to_string(job.attempt); }
 
-int64_t unix_ms() {
+int64_t wall_clock_ms() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<milliseconds>(since).count();
 }
@@ -82,7 +82,7 @@ std::vector<WorkerWants> worker_wants(const services::WorkerOffer& offer,
   const std::vector<std::string> sets = http::label_sets(labels_of(offer, scopes));
   std::vector<WorkerWants> wants;
   bool may_any = false, knows_any = false;
-  for (const std::string verb : {"compile", "benchmark"}) {
+  for (const std::string verb : {"compile", "benchmark", "run"}) {
     if (std::find(offer.verbs.begin(), offer.verbs.end(), verb) == offer.verbs.end()) continue;
     knows_any = true;
     if (!may_do(scopes, verb)) continue;
@@ -145,8 +145,9 @@ Json WorkerServiceImpl::inputs_of(const storage::JobRow& job) {
   }
   const storage::PackageRow row = require_package(catalog_, resolved.at("package").get<std::string>());
   for (const storage::MemberRow& member : row.members) {
-    if (!member.name.starts_with(kCodePrefix)) inputs[member.name] = {{"digest", member.digest.text()}};
+    if (is_archived(member.name)) inputs[member.name] = {{"digest", member.digest.text()}};
   }
+  if (job.kind == "run") inputs["inputs"] = {{"digest", resolved.at("inputs")}};
   return inputs;
 }
 
@@ -159,7 +160,7 @@ std::optional<services::WorkerLease> WorkerServiceImpl::make_lease(const storage
     Json resolved = parse_json(job.resolved);
     if (job.kind == "compile" && !has_pending_records(resolved))
       lease.tuned_json = tuned_json(tuned_of(desk_.records(), resolved)).dump();
-    if (job.kind == "benchmark")
+    if (job.kind != "compile")
       catalog_.touch_package(Digest::parse(resolved.at("package").get<std::string>()).value());
     lease.resolved_json = resolved.dump();
     lease.lease_ms = options_.lease.count();
@@ -287,7 +288,7 @@ bool WorkerServiceImpl::end_job(const storage::JobRow& job, http::BodySource& bo
     return catalog_.release_job(claim_of(job), {end.error, log, end.backoff_ms, false});
   storage::JobFinish finish;
   if (end.state == "succeeded") {
-    finish = read_result(job, end, body, {blobs_, trusted_, options_.folder});
+    finish = read_result(job, end, body, {blobs_, trusted_, options_.folder, options_.max_output_bytes});
   } else if (end.state == "failed" && !end.error.empty()) {
     finish.state = storage::JobState::kFailed;
     finish.error = end.error;
@@ -342,7 +343,7 @@ services::WorkerInfo WorkerServiceImpl::info_of(const storage::WorkerRow& row,
   info.key = row.caller;
   info.state = row.state;
   // It asks again after 30 s at most, and beats more often.
-  info.is_connected = unix_ms() - row.seen_ms < 2 * std::max<int64_t>(options_.lease.count(), 30'000);
+  info.is_connected = wall_clock_ms() - row.seen_ms < 2 * std::max<int64_t>(options_.lease.count(), 30'000);
   info.facts_json = row.facts;
   info.status_json = row.status;
   info.created_at = {row.created_ms};

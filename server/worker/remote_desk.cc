@@ -64,6 +64,11 @@ server::Tuned RemoteDesk::tuned(jobs::JobContext& context, Json& resolved,
   }
 }
 
+std::shared_ptr<const storage::Blob> RemoteDesk::open_inputs(jobs::JobContext& context, const Json&) {
+  const LeasedItem item = source_.item(context.job().id);
+  return fetch(context, item.lease, input_of(item, "inputs"));
+}
+
 server::MemberBlobs RemoteDesk::open_members(jobs::JobContext& context, const Json&) {
   const LeasedItem item = source_.item(context.job().id);
   constexpr std::array<std::string_view, 4> kMembers = {package::kMetadataMember, package::kPlanMember,

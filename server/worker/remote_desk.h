@@ -23,6 +23,7 @@ public:
   std::shared_ptr<const storage::Blob> open_model(jobs::JobContext& context, const Json& resolved) override;
   server::Tuned tuned(jobs::JobContext& context, Json& resolved,
                       const std::vector<std::string>& kernels) override;
+  std::shared_ptr<const storage::Blob> open_inputs(jobs::JobContext& context, const Json& resolved) override;
   server::MemberBlobs open_members(jobs::JobContext& context, const Json& resolved) override;
 
 private:

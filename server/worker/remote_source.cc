@@ -59,9 +59,8 @@ std::string as_text(std::string part) {
 
 }  // namespace
 
-RemoteSource::RemoteSource(ServerLink& link, storage::BlobStore& blobs, const server::PackageSigner& signer,
-                           RemoteSourceOptions options)
-    : link_(link), blobs_(blobs), signer_(signer), options_(std::move(options)) {}
+RemoteSource::RemoteSource(ServerLink& link, storage::BlobStore& blobs, RemoteSourceOptions options)
+    : link_(link), blobs_(blobs), options_(std::move(options)) {}
 
 void RemoteSource::take_up(milliseconds) {
   const std::lock_guard lock(fresh_mutex_);
@@ -85,6 +84,7 @@ storage::JobRow RemoteSource::read_lease(const Json& lease, const std::vector<st
     job.kind = lease.at("verb").get<std::string>();
     if (std::find(kinds.begin(), kinds.end(), job.kind) == kinds.end())
       throw strange("asks for \"" + job.kind.substr(0, 40) + "\", which was not offered");
+    live.item.verb = job.kind;
     if (!lease.at("resolved").is_object()) throw strange("says not what is to be done");
     job.resolved = lease.at("resolved").dump();
     for (const auto& [name, input] : lease.at("inputs").items()) {
@@ -316,10 +316,11 @@ bool RemoteSource::send_end(const std::string& lease, const server::WorkerEnd& e
 
 bool RemoteSource::end(const storage::JobClaim& claim, server::WorkerEnd end,
                        const std::optional<Digest>& log, const storage::PackageRow* package) {
-  const std::string lease = item(claim.id).lease;
+  const LeasedItem leased = item(claim.id);
+  const std::string& lease = leased.lease;
   const auto text = log ? blobs_.open(*log) : nullptr;
   end.log_bytes = text ? text->size() : 0;
-  std::string code;
+  std::string code, signature;
   std::optional<server::PackageArchive> archive;
   if (package != nullptr) {
     Json dumps = Json::object();
@@ -330,12 +331,21 @@ bool RemoteSource::end(const storage::JobClaim& claim, server::WorkerEnd end,
     }
     code = dumps.dump(-1, ' ', false, Json::error_handler_t::replace);
     archive.emplace(blobs_, *package);
+    for (const storage::MemberRow& member : package->members) {
+      if (member.name == server::kSignatureName) signature = blobs_.open(member.digest)->text();
+    }
     end.code_bytes = code.size();
-    end.archive_bytes = archive->size() + server::kSignatureBytes;
+    end.archive_bytes = archive->size() + signature.size();
+  }
+  std::shared_ptr<const storage::Blob> outputs;
+  if (leased.verb == "run" && end.state == "succeeded") {
+    outputs = blobs_.open(Digest::parse(end.result.at("outputs").get<std::string>()).value());
+    end.archive_bytes = outputs->size();
   }
   const auto write_rest = [&](int fd) {
     if (text) write_all(fd, text->text(), "log");
     write_all(fd, code, "code");
+    if (outputs) write_all(fd, outputs->text(), "outputs");
     if (!archive) return;
     std::string part(size_t{1} << 20, '\0');
     for (uint64_t at = 0; at < archive->size();) {
@@ -343,7 +353,7 @@ bool RemoteSource::end(const storage::JobClaim& claim, server::WorkerEnd end,
       write_all(fd, std::string_view(part).substr(0, count), "package archive");
       at += count;
     }
-    write_all(fd, signer_.sign(archive->digest()), "signature");
+    write_all(fd, signature, "signature");
   };
   try {
     return send_end(lease, end, write_rest);

@@ -12,7 +12,6 @@
 
 #include "runtime/base/json.h"
 #include "server/jobs/job_source.h"
-#include "server/services/package_signature.h"
 #include "server/services/worker_finish.h"
 #include "server/worker/server_link.h"
 #include "storage/blob/blob_store.h"
@@ -34,6 +33,7 @@ struct RemoteSourceOptions {
 /// What a lease said, besides the job.
 struct LeasedItem {
   std::string lease;
+  std::string verb;
   std::map<std::string, Digest> inputs;
   std::optional<Json> tuned;
 };
@@ -41,8 +41,7 @@ struct LeasedItem {
 class RemoteSource final : public jobs::JobSource {
 public:
   /// All borrowed. `blobs` is the pool's store: what attempts make is there until it is told.
-  RemoteSource(ServerLink& link, storage::BlobStore& blobs, const server::PackageSigner& signer,
-               RemoteSourceOptions options);
+  RemoteSource(ServerLink& link, storage::BlobStore& blobs, RemoteSourceOptions options);
 
   void take_up(std::chrono::milliseconds backoff) override;
   std::optional<storage::JobRow> claim(const std::vector<std::string>& kinds, const std::string& owner,
@@ -96,7 +95,6 @@ private:
 
   ServerLink& link_;
   storage::BlobStore& blobs_;
-  const server::PackageSigner& signer_;
   const RemoteSourceOptions options_;
   std::function<void()> on_refusal_;
   std::mutex fresh_mutex_;

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <map>
+#include <cstdlib>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -25,6 +25,8 @@ using web::http::methods;
 using web::http::client::http_client;
 
 constexpr size_t kMaxText = size_t{64} << 20;
+/// Of tensors.
+constexpr size_t kMaxBytes = size_t{16} << 30;
 /// Without a byte. A poll is answered within half a minute.
 constexpr std::chrono::seconds kQuick{15}, kPoll{60};
 
@@ -85,12 +87,13 @@ struct ServerLink::Http {
     }
   }
 
-  std::string text_of(const http_response& response) const {
+  std::string text_of(const http_response& response, size_t limit = kMaxText) const {
     std::string text;
     try {
       registry::read_body(response, [&](std::string_view bytes) {
-        if (text.size() + bytes.size() > kMaxText)
-          throw Error(ErrorCode::kTooLarge, "an answer of " + options.url + " has more than 64 MiB");
+        if (text.size() + bytes.size() > limit)
+          throw Error(ErrorCode::kTooLarge,
+                      "an answer of " + options.url + " has more than " + std::to_string(limit) + " bytes");
         text += bytes;
       });
     } catch (const Error&) {
@@ -160,6 +163,25 @@ Json ServerLink::post(const std::string& path, const Json& body, Kind kind, cons
   const http_response response = http_->send(kind == Kind::kPoll ? http_->poll : http_->quick, request, stop);
   http_->check(response, path);
   return parse_json(http_->text_of(response), 128);
+}
+
+ServerLink::Bytes ServerLink::exchange(const std::string& path, std::string_view body,
+                                       const std::string& accept) {
+  http_request request(methods::POST);
+  request.set_request_uri(path);
+  request.headers().add("Accept", accept);
+  request.set_body(concurrency::streams::rawptr_stream<uint8_t>::open_istream(
+                       reinterpret_cast<const uint8_t*>(body.data()), body.size()),
+                   body.size(), "application/octet-stream");
+  const http_response response = http_->send(http_->poll, request, {});
+  http_->check(response, path);
+  Bytes answer;
+  answer.bytes = http_->text_of(response, kMaxBytes);
+  const auto times = response.headers().find("Server-Timing");
+  const std::string text = times == response.headers().end() ? "" : times->second;
+  const size_t at = text.find("compute;dur=");
+  if (at != std::string::npos) answer.runs_ms.push_back(std::atof(text.c_str() + at + 12));
+  return answer;
 }
 
 void ServerLink::get_file(const std::string& path, const std::string& file, uint64_t max_bytes,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/digest.h"
@@ -35,6 +36,12 @@ public:
   enum class Kind { kQuick, kPoll };
   Json post(const std::string& path, const Json& body, Kind kind = Kind::kQuick,
             const std::stop_token& stop = {});
+  /// The answer to `body`, any bytes, as `accept`, with the times that a run's answer says.
+  struct Bytes {
+    std::string bytes;
+    std::vector<double> runs_ms;
+  };
+  Bytes exchange(const std::string& path, std::string_view body, const std::string& accept);
   /// The answer's bytes into `file`, a new one, of at most `max_bytes`: Error(kTooLarge). `alive` is called
   /// now and then; what it throws ends the request.
   void get_file(const std::string& path, const std::string& file, uint64_t max_bytes,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <initializer_list>
 #include <optional>
 
 #include "compiler/driver/compile.h"
@@ -20,6 +21,7 @@
 #include "server/services/benchmark.h"
 #include "server/services/child_policy.h"
 #include "server/services/compile_runner.h"
+#include "server/services/run_runner.h"
 #include "server/worker/remote_desk.h"
 #include "server/worker/remote_source.h"
 #include "storage/blob/folder_blob_store.h"
@@ -67,7 +69,7 @@ server::CompileRunnerOptions compile_options(const config::Settings& settings, c
 }  // namespace
 
 const std::vector<std::string>& known_verbs() {
-  static const std::vector<std::string> verbs = {"compile", "benchmark"};
+  static const std::vector<std::string> verbs = {"compile", "benchmark", "run"};
   return verbs;
 }
 
@@ -75,6 +77,7 @@ const std::vector<std::string>& known_verbs() {
 struct Worker::Parts {
   Parts(WorkerOptions with, const config::Settings& settings, std::function<void()> refused)
       : options(std::move(with)),
+        link(options.server),
         root(made_folder(env, options.data)),
         lock(env.lock(root + "/lock")),
         host(target::host_target()),
@@ -82,20 +85,21 @@ struct Worker::Parts {
         slots(slots_options(settings)),
         pool(std::max(1, host.facts.num_cores)),
         signer(options.signing_key),
-        link(options.server),
         cache(env, root + "/inputs", options.cache_bytes),
         made(env, root + "/made"),
-        source(link, made, signer, source_options()),
+        source(link, made, source_options()),
         desk(link, source, cache, settings.max_model_bytes),
-        compile({made, desk, compile_options(settings, host, options.slots)}),
-        benchmark(desk, pool, {settings.job_timeout, static_cast<uint64_t>(settings.run_memory)}) {
+        compile({made, desk, signer, compile_options(settings, host, options.slots)}),
+        benchmark(desk, pool, {settings.job_timeout, static_cast<uint64_t>(settings.run_memory)}),
+        run(made, desk,
+            {settings.run_timeout, static_cast<uint64_t>(settings.run_memory),
+             static_cast<uint64_t>(settings.max_tensor_bytes), std::max(1, host.facts.num_cores)}) {
     // Nothing that is made here stays: what was told is the server's.
     made.keep_roots([] { return std::vector<Digest>(); });
     made.collect();
     source.on_refusal(std::move(refused));
     std::vector<jobs::JobRunner*> runners;
-    for (jobs::JobRunner* one :
-         {static_cast<jobs::JobRunner*>(&compile), static_cast<jobs::JobRunner*>(&benchmark)}) {
+    for (jobs::JobRunner* one : std::initializer_list<jobs::JobRunner*>{&compile, &benchmark, &run}) {
       if (std::find(options.verbs.begin(), options.verbs.end(), one->kind()) != options.verbs.end())
         runners.push_back(one);
     }
@@ -129,6 +133,7 @@ struct Worker::Parts {
   }
 
   const WorkerOptions options;
+  ServerLink link;  ///< before anything is made on the disk: the URL may be wrong
   storage::PosixEnv env;
   const std::string root;
   std::unique_ptr<storage::EnvLock> lock;
@@ -138,13 +143,13 @@ struct Worker::Parts {
   jobs::ChildSlots slots;
   parallel::ThreadPool pool;
   server::PackageSigner signer;
-  ServerLink link;
   storage::BlobCache cache;
   storage::FolderBlobStore made;
   RemoteSource source;
   RemoteDesk desk;
   server::CompileRunner compile;
   server::BenchmarkRunner benchmark;
+  server::RunRunner run;
   std::optional<jobs::WorkerPool> workers;
 };
 

@@ -16,7 +16,7 @@ namespace tensormill::worker {
 struct WorkerOptions {
   ServerLinkOptions server;
   std::string name;
-  std::vector<std::string> verbs;  ///< "compile", "benchmark"
+  std::vector<std::string> verbs;  ///< of known_verbs()
   std::vector<std::string> labels;
   std::string signing_key;  ///< PEM file of the Ed25519 key that signs packages; "" where nothing is compiled
   std::string data = "tensormill-worker";  ///< folder of cache and attempts; one worker at a time

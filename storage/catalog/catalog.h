@@ -149,6 +149,7 @@ public:
   virtual std::vector<std::string> names_of(const std::string& kind, const Digest& id) = 0;
   virtual bool remove_name(const std::string& kind, const std::string& name) = 0;
 
+  /// False where it was there: then it has the members given here besides those that it had.
   virtual bool put_package(const PackageRow& package) = 0;
   virtual std::optional<PackageRow> find_package(const Digest& id) = 0;
   /// Newest first.

@@ -25,6 +25,18 @@ bool SqlCatalog::insert_package(SqlDb& db, const PackageRow& package) {
       static_cast<int64_t>(package.pinned), package.owner, package.model, package.target);
   if (added == 0) {
     db.post("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", package.id);
+    // What the id says nothing of, such as a signature, may have come only now.
+    for (const MemberRow& member : package.members) {
+      const auto size = static_cast<int64_t>(member.size);
+      if (db.run("UPDATE package_members SET digest = ?, size = ? WHERE package = ? AND name = ?",
+                 member.digest, size, package.id, member.name) > 0)
+        continue;
+      db.post(
+          "INSERT INTO package_members(package, position, name, digest, size) SELECT ?, "
+          "COALESCE(MAX(position), "
+          "-1) + 1, ?, ?, ? FROM package_members WHERE package = ?",
+          package.id, member.name, member.digest, size, package.id);
+    }
     return false;
   }
   std::vector<Digest> named = {package.id};

@@ -1,9 +1,16 @@
 """`tensormill worker`: jobs of a server are done elsewhere, and whatever becomes of the worker, of its child or of the server,
 the job ends as it should."""
 
+import contextlib
+import hashlib
+import json
 import os
 import signal
+import sqlite3
+import ssl
+import subprocess
 import unittest
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +149,7 @@ class WorkerTest(unittest.TestCase):
 
     def test_a_package_is_measured_where_it_is_asked_for(self):
         self.assertEqual(self.server.upload("digits", DIGITS.read_bytes()).status, 201)
-        worker = self.worker("--labels", "board=a", "--verbs", "compile,benchmark")
+        worker = self.worker("--labels", "board=a", "--verbs", "compile,benchmark,run")
         package = self.server.compile("digits", SHAPES, opt_level=1)
         answer = self.server.send_json("POST", "/v1/jobs", {"kind": "benchmark", "package": package, "repeat": 3, "on": "board=a"})
         self.assertEqual(answer.status, 202, answer.body)
@@ -150,6 +157,95 @@ class WorkerTest(unittest.TestCase):
         self.assertEqual(done["state"], "succeeded", (done, worker.log()))
         self.assertEqual(len(done["result"]["runs_ms"]), 3)
         self.assertEqual(done["result"]["package"], package)
+        # And runs there: the same numbers as here.
+        image = np.random.default_rng(1).standard_normal((1, 1, 28, 28)).astype(np.float32)
+        here = self.server.run(package, {"image": image})
+        there = self.server.run(package, {"image": image}, "?on=board%3Da")
+        self.assertEqual((here.status, there.status), (200, 200), there.body)
+        np.testing.assert_array_equal(serving.from_npz(there.body)["logits"], serving.from_npz(here.body)["logits"])
+        # The same by the command line, by the file of the package.
+        archive, made = self.keys / "digits.tar", self.keys / "out.npz"
+        archive.write_bytes(self.server.request("GET", f"/v1/packages/{package}/archive").body)
+        np.savez(self.keys / "in.npz", image=image)
+        mill.check_program(self, "run", archive, "--on", "board=a", "--server", self.url(), "-i", self.keys / "in.npz", "-o", made)
+        np.testing.assert_array_equal(serving.from_npz(made.read_bytes())["logits"], serving.from_npz(here.body)["logits"])
+        wrong = self.server.run(package, {"image": image[:, :, 1:]}, "?on=board%3Da")
+        self.assertEqual((wrong.status, wrong.json()["code"]), (422, "invalid_tensor"), wrong.body)
+        nobody = self.server.run(package, {"image": image}, "?on=board%3Db&timeout_ms=50")
+        self.assertEqual(nobody.status, 504, nobody.body)
+        self.assertIn("waited 50 ms for a worker with the labels board=b", nobody.json()["detail"])
+
+
+class TlsTest(unittest.TestCase):
+    def test_a_worker_knows_its_server_by_authority_or_by_key(self):
+        folder = workers.folder_of(self)
+        for name in ("server", "other"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                            "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / f"{name}.key", "-out",
+                            folder / f"{name}.pem"], check=True, capture_output=True)
+        log = open(folder / "server.log", "wb")
+        self.addCleanup(log.close)
+        server = subprocess.Popen(
+            [mill.PROGRAM, "serve", "--listen", "127.0.0.1:0", "--data", folder / "data", "--set",
+             f"http.tls_certificate={folder}/server.pem", "--set", f"http.tls_key={folder}/server.key"],
+            stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.addCleanup(server.stdout.close)
+        port = next(line for line in server.stdout if line.startswith("listening on https://")).rsplit(":", 1)[1].strip()
+        workers.make_key(folder / "key.pem")
+
+        def pin(name):
+            """Of the public key, as DER."""
+            text = subprocess.run(["openssl", "x509", "-in", folder / f"{name}.pem", "-pubkey", "-noout"], check=True,
+                                  capture_output=True).stdout
+            der = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=text, check=True, capture_output=True)
+            return "sha256:" + hashlib.sha256(der.stdout).hexdigest()
+        trusts = {"none": [], "another authority": ["--ca", folder / "other.pem"], "another key": ["--pin", pin("other")],
+                  "authority": ["--ca", folder / "server.pem"], "keys": ["--pin", pin("other"), "--pin", pin("server")]}
+        started = {what: workers.Worker(self, f"https://localhost:{port}", "--signing-key", folder / "key.pem", "--name",
+                                        what.replace(" ", "-"), *options) for what, options in trusts.items()}
+        for what in ("none", "another authority", "another key"):
+            serving.wait_for(lambda: "does not answer" in started[what].log(), what)
+        known = {"authority", "keys"}
+        context = ssl.create_default_context(cafile=folder / "server.pem")
+
+        def seen():
+            with urllib.request.urlopen(f"https://localhost:{port}/v1/workers", context=context) as answer:
+                return {worker["name"] for worker in json.load(answer)["items"]}
+        serving.wait_for(lambda: known <= seen(), "the workers that know the server")
+        self.assertEqual(seen(), known)
+        done = mill.run_program("worker", "--server", "http://example.org", "--verbs", "benchmark", "--data", folder / "none")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("http:// is for this machine alone", done.stderr)
+        self.assertFalse((folder / "none").exists())
+
+
+class SignatureTest(unittest.TestCase):
+    def test_only_signed_packages_are_loaded_where_that_is_asked_for(self):
+        """Also after somebody who can write the catalog has put another's signature, or code, in their place."""
+        folder = workers.folder_of(self)
+        own = folder / "own.pem"
+        workers.make_key(own)
+        server = serving.make_server(self, "--set", "packages.require_signature=true")
+        self.assertEqual(server.upload("digits", DIGITS.read_bytes()).status, 201)
+        package = server.compile("digits", SHAPES, opt_level=0)
+        refused = server.deploy("d", package)
+        self.assertEqual((refused.status, refused.json()["code"]), (403, "foreign_code"), refused.body)
+        self.assertEqual(server.stop(), 0)
+        server.options = (*server.options, "--set", f"packages.signing_key={own}")
+        server.start()
+        self.assertEqual(server.compile("digits", SHAPES, opt_level=0, force=True), package)
+        other = server.compile("digits", SHAPES, opt_level=1)
+        self.assertEqual(server.deploy("d", package).status, 201)
+        self.assertEqual(server.stop(), 0)
+        with contextlib.closing(sqlite3.connect(server.folder / "data/catalog.db")) as catalog, catalog:
+            catalog.execute("UPDATE package_members SET digest = (SELECT digest FROM package_members WHERE package = ? AND "
+                            "name = 'signature') WHERE package = ? AND name = 'signature'", (other, package))
+        server.start()
+        found = next(iter(server.request("GET", "/v1/deployments/d").json()["versions"].values()))
+        self.assertEqual(found["state"], "failed", found)
+        self.assertIn("signature", json.dumps(found))
 
 
 def children_of(pid, word=""):

@@ -3,7 +3,6 @@
 import http.client
 import json
 import signal
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -18,17 +17,6 @@ def make_key(path):
     """An Ed25519 key, and its public half beside it."""
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", path], check=True, capture_output=True)
     subprocess.run(["openssl", "pkey", "-in", path, "-pubout", "-out", f"{path}.pub"], check=True, capture_output=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def is_listening(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def folder_of(test):
@@ -87,36 +75,6 @@ class Puppet:
                 **(announced or {})}
         return self.send("POST", f"/v1/workers/leases/{lease}/finish", json.dumps(line).encode() + b"\n" + log + code + archive,
                          "application/octet-stream")
-
-
-class User:
-    """Whoever has a key, at a server that is not of this test's making."""
-
-    def __init__(self, port, key):
-        self.port, self.key = port, key
-
-    def ask(self, method, path, body=None):
-        is_json = isinstance(body, dict)
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=serving.DEADLINE)
-        try:
-            connection.request(method, path, json.dumps(body) if is_json else body, {
-                "Authorization": f"Bearer {self.key}", "Content-Type": "application/json" if is_json else "application/octet-stream"})
-            answer = connection.getresponse()
-            text = answer.read()
-            if answer.status // 100 != 2:
-                raise AssertionError(text)
-            return json.loads(text)
-        finally:
-            connection.close()
-
-    def ended(self, job):
-        def final():
-            found = self.ask("GET", f"/v1/jobs/{job['id']}")
-            return found if found["state"] in ("succeeded", "failed", "cancelled") else None
-        found = serving.wait_for(final, f"job {job['id']}")
-        if found["state"] != "succeeded":
-            raise AssertionError(found["error"])
-        return found
 
 
 def cut_connection(server, path, body, headers=None):

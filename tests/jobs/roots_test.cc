@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 
+#include "server/jobs/job_queue.h"
 #include "server/jobs/worker_pool.h"
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"

@@ -1,4 +1,5 @@
 #include "server/jobs/worker_pool.h"
+#include "server/jobs/job_queue.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

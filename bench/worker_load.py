@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""Workers that speak the protocol and compute nothing, against a server that gives them jobs: how many leases a second come to
+their end, and what a job costs the server's CPU. One JSON line.
+
+  bench/worker_load.py --workers 64 --hold 1 --seconds 30
+"""
+
+import argparse
+import http.client
+import json
+import os
+import queue
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
+
+import mill  # noqa: E402
+import serving  # noqa: E402
+
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+
+
+class Link:
+    """A connection that stays."""
+
+    def __init__(self, port):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def post(self, path, body, kind="application/json"):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.connection.request("POST", path, body=data, headers={"Content-Type": kind})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        if answer.status // 100 != 2:
+            raise RuntimeError(f"{path}: {answer.status} {text[:300]}")
+        return json.loads(text) if text else None
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def work(port, name, compiler, hold, stop, done):
+    link = Link(port)
+    offer = {"protocol": 1, "name": name, "verbs": ["compile"], "compiler": compiler, "wait_s": 5}
+    end = json.dumps({"state": "failed", "error": {"code": "not_supported", "message": "nothing is computed"}}).encode() + b"\n"
+    while not stop.is_set():
+        lease = link.post("/v1/workers/lease", offer)["lease"]
+        if lease is None:
+            continue
+        if hold > 0:
+            stop.wait(hold)
+            link.post(f"/v1/workers/leases/{lease['id']}/heartbeat", {"progress": {"stage": "hold", "done": 1, "total": 1}})
+        link.post(f"/v1/workers/leases/{lease['id']}/finish", end, "application/octet-stream")
+        done.put(time.monotonic())
+
+
+def submit(port, jobs, stop):
+    """Keeps the queue filled."""
+    link = Link(port)
+    body = {"kind": "compile", "model": "digits", "target": "llvm -mcpu=native", "input_shapes": {"image": [1, 1, 28, 28]},
+            "force": True, "tuning_records": None}
+    while not stop.is_set():
+        if not jobs.acquire(timeout=0.2):
+            continue
+        link.post("/v1/jobs", body)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, default=64)
+    parser.add_argument("--hold", type=float, default=1.0, help="seconds that an item is held")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = serving.Server(folder, "--set", "jobs.workers=0", "--set", "jobs.queue=100000")
+        try:
+            assert server.upload("digits", DIGITS.read_bytes()).status == 201
+            compiler = server.request("GET", "/v1/info").json()["compiler"]["id"]
+            stop, done, room = threading.Event(), queue.Queue(), threading.Semaphore(4 * options.workers)
+            threads = [threading.Thread(target=work, args=(server.port, f"w{i}", compiler, options.hold, stop, done))
+                       for i in range(options.workers)]
+            threads += [threading.Thread(target=submit, args=(server.port, room, stop)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            done.get()
+            room.release()
+            begun, before, count = time.monotonic(), cpu_seconds(server.process.pid), 0
+            while time.monotonic() - begun < options.seconds:
+                try:
+                    done.get(timeout=0.5)
+                except queue.Empty:
+                    continue
+                room.release()
+                count += 1
+            elapsed, spent = time.monotonic() - begun, cpu_seconds(server.process.pid) - before
+            stop.set()
+            for thread in threads:
+                thread.join()
+            print(json.dumps({"workers": options.workers, "hold_s": options.hold, "jobs_per_s": round(count / elapsed, 2),
+                              "of_ideal": round(count / elapsed / (options.workers / options.hold), 3) if options.hold else None,
+                              "server_cpu_ms_per_job": round(1e3 * spent / max(count, 1), 3)}))
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
