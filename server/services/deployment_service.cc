@@ -142,7 +142,7 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     if (before && before->default_version == number && before->versions.count(number)) {
       const VersionPtr& serving = before->versions.at(number);
       const bool same = serving->package && spec_to_json(serving->spec) == spec_to_json(spec);
-      if (same) return {describe(name, *before), false, true};
+      if (same) return put_result(name, false, true, change, context.cancelled);
     }
     check(spec);
     if (static_cast<int>(tickets_.size()) >= options_.max_loads) {
@@ -166,10 +166,25 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
   ended_.wait_for(change, context.cancelled, options_.ready_wait, [&] { return ticket->done; });
   if (!ticket->done) ticket->acknowledged = true;
   if (ticket->error) throw Error(*ticket->error);
-  const bool is_ready = ticket->done && (!is_replica() || wait_for_replicas(name, change, context.cancelled));
-  services::PutResult result{describe(name, *require(name)), !before || before->versions.empty(), is_ready};
-  if (is_replica()) result.deployment.replicas = replica_states(name);
-  return result;
+  return put_result(name, !before || before->versions.empty(), ticket->done, change, context.cancelled);
+}
+
+services::PutResult DeploymentServiceImpl::put_result(const std::string& name, bool created, bool done,
+                                                      std::unique_lock<std::mutex>& change,
+                                                      const std::stop_token& cancelled) {
+  const bool ready = done && (!is_replica() || wait_for_replicas(name, change, cancelled));
+  return {with_replicas(describe(name, *require(name))), created, ready};
+}
+
+/// What the others have, where that can be told now: what serves here is known without the catalog.
+services::Deployment DeploymentServiceImpl::with_replicas(services::Deployment deployment) {
+  if (!is_replica()) return deployment;
+  try {
+    deployment.replicas = replica_states(deployment.name);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+  }
+  return deployment;
 }
 
 services::Deployment DeploymentServiceImpl::describe(const std::string& name, const Entry& entry) {
@@ -240,14 +255,7 @@ std::vector<services::InferStatistics> DeploymentServiceImpl::statistics(const s
 }
 
 services::Deployment DeploymentServiceImpl::get(const std::string& name) {
-  services::Deployment deployment = describe(name, *require(name));
-  if (!is_replica()) return deployment;
-  try {
-    deployment.replicas = replica_states(name);
-  } catch (const Error&) {
-    // What serves here is known without the catalog.
-  }
-  return deployment;
+  return with_replicas(describe(name, *require(name)));
 }
 
 void DeploymentServiceImpl::remove(const std::string& name, const std::optional<std::string>& version,

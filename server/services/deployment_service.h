@@ -173,6 +173,9 @@ private:
   /// A load that was ended by stop_loading(): as before it began.
   void put_off(const std::string& name, const Entry& before, const VersionPtr& version);
   static services::Deployment describe(const std::string& name, const Entry& entry);
+  services::Deployment with_replicas(services::Deployment deployment);
+  services::PutResult put_result(const std::string& name, bool created, bool done,
+                                 std::unique_lock<std::mutex>& change, const std::stop_token& cancelled);
 
   // Of several processes. With changes_ held, down to the line:
   /// Tells what serves here. Throws what the catalog throws; follow() tells it then.

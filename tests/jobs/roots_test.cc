@@ -10,6 +10,7 @@
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
+#include "storage/upload/folder_upload_store.h"
 #include "storage/upload/store_roots.h"
 #include "tests/jobs/runners.h"
 #include "tests/storage/support.h"

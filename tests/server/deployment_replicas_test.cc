@@ -17,7 +17,7 @@ using services::DeploymentState;
 
 constexpr int64_t kLease = 3'600'000;
 
-services::DeploymentSpec spec_of(const std::string& version) {
+services::DeploymentSpec version_spec(const std::string& version) {
   services::DeploymentSpec spec;
   spec.package = digits_package();
   spec.version = version;
@@ -42,7 +42,7 @@ public:
   }
   /// As when it was killed and its lease is over.
   void lose() { store_.catalog.end_replica(name_); }
-  services::PutResult put(const std::string& version) { return service->put("d", spec_of(version), {}); }
+  services::PutResult put(const std::string& version) { return service->put("d", version_spec(version), {}); }
   /// The version that answers.
   std::string answers() {
     return result_of<services::RunResult>(
