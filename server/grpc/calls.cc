@@ -124,8 +124,9 @@ protected:
   }
 
   /// Hands a request on. `respond` gets the answer on any thread.
-  void ask(Asked asked, std::function<void(Answer)> respond) {
+  void ask(Asked asked, std::function<void(Answer)> respond, bool is_here = false) {
     Request request;
+    request.is_here = is_here;
     request.method = std::move(asked.method);
     request.target = std::move(asked.target);
     request.fields = fields_;
@@ -137,13 +138,21 @@ protected:
     calls_.handler().answer(std::move(request), std::move(respond));
   }
 
-  /// An inference's request of its message, which is let go of.
-  grpc::Status read_infer(grpc::ByteBuffer& message, std::shared_ptr<void>& hold, Asked& asked) {
+  /// Takes an inference's message apart, and lets go of it.
+  grpc::Status split_infer(grpc::ByteBuffer& message, std::shared_ptr<void>& hold, SplitRequest& split) {
     return guarded([&] {
       Answer refusal;
       if (!calls_.handler().reserve(message.Length(), hold, refusal)) return status_of(refusal);
-      const SplitRequest split = split_request(message);
+      split = split_request(message);
       message.Clear();
+      return grpc::Status::OK;
+    });
+  }
+
+  /// The request that it is.
+  grpc::Status read_infer(const SplitRequest& split, std::shared_ptr<void>& hold, Asked& asked) {
+    return guarded([&] {
+      Answer refusal;
       // An element of two bytes is one of some forty in the parsed message, and in a growing array twice
       // that.
       constexpr uint64_t kParsed = 32;
@@ -186,10 +195,41 @@ public:
     cancel_timer();
     if (!ok) return finish({grpc::StatusCode::INVALID_ARGUMENT, "the call has no message"});
     if (method_.kind == CallKind::kHealth) return answer_health();
+    if (method_.kind == CallKind::kInfer && message_.Length() <= Handler::kMostHere) return infer_here();
     if (!calls_.handler().submit([this] { work(); })) finish(kBusy);
   }
 
 private:
+  /// A small inference: the whole of it, where the model is quick.
+  void infer_here() {
+    SplitRequest split;
+    grpc::Status status = split_infer(message_, hold_, split);
+    if (!status.ok()) return finish(status);
+    if (split.head.size() > Handler::kMostHeadHere) {
+      const bool begun = calls_.handler().submit([this, split] {
+        Asked asked;
+        const grpc::Status read = read_infer(split, hold_, asked);
+        return read.ok() ? ask_and_reply(std::move(asked), false) : finish(read);
+      });
+      return begun ? void() : finish(kBusy);
+    }
+    Asked asked;
+    status = read_infer(split, hold_, asked);
+    if (!status.ok()) return finish(status);
+    if (calls_.handler().is_quick(asked.target)) return ask_and_reply(std::move(asked), true);
+    if (!calls_.handler().submit([this, asked] { ask_and_reply(asked, false); })) finish(kBusy);
+  }
+
+  void ask_and_reply(Asked asked, bool is_here) {
+    ask(
+        std::move(asked),
+        [this](Answer answer) {
+          answer_ = std::move(answer);
+          reply(print());
+        },
+        is_here);
+  }
+
   /// Without a key the message is not worth its memory.
   void refuse() {
     ask(refused_request(method_), [this](const Answer& answer) {
@@ -209,16 +249,18 @@ private:
 
   void work() {
     Asked asked;
-    const grpc::Status status =
-        method_.kind == CallKind::kInfer ? read_infer(message_, hold_, asked) : guarded([&] {
-          asked = method_.ask(text_of(message_));
-          return grpc::Status::OK;
-        });
-    if (!status.ok()) return finish(status);
-    ask(std::move(asked), [this](Answer answer) {
-      answer_ = std::move(answer);
-      reply(print());
-    });
+    grpc::Status status;
+    if (method_.kind == CallKind::kInfer) {
+      SplitRequest split;
+      status = split_infer(message_, hold_, split);
+      if (status.ok()) status = read_infer(split, hold_, asked);
+    } else {
+      status = guarded([&] {
+        asked = method_.ask(text_of(message_));
+        return grpc::Status::OK;
+      });
+    }
+    return status.ok() ? ask_and_reply(std::move(asked), false) : finish(status);
   }
 
   grpc::Status print() {
@@ -290,7 +332,9 @@ public:
 private:
   void work() {
     Asked asked;
-    const grpc::Status status = read_infer(message_, hold_, asked);
+    SplitRequest split;
+    grpc::Status status = split_infer(message_, hold_, split);
+    if (status.ok()) status = read_infer(split, hold_, asked);
     if (!status.ok()) return reply(stream_error(status.error_message()));
     const bool is_final = asked.wants_final;
     ask(std::move(asked), [this, is_final](Answer answer) {

@@ -74,6 +74,11 @@ private:
                                static_cast<int>(options.handshake_timeout.count()));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                                static_cast<int>(options.idle_timeout.count()));
+    // Messages of a few hundred kB are one frame, and come without a word in between.
+    constexpr int kAtOnce = 1 << 20;
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kAtOnce);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kAtOnce);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     // gRPC unfolds a message before anybody can bound what it becomes.
     constexpr uint32_t kIdentityAlone = 1u << GRPC_COMPRESS_NONE;
     builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,

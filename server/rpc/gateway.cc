@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <exception>
+#include <mutex>
 
 #include "api/http/security.h"
 #include "runtime/base/error.h"
@@ -83,6 +84,22 @@ bool Gateway::reserve(uint64_t bytes, std::shared_ptr<void>& hold, Answer& refus
 
 bool Gateway::submit(std::function<void()> task) { return workers_.submit(std::move(task)); }
 
+bool Gateway::is_quick(const std::string& target) const noexcept {
+  http::Request request;
+  request.method = "POST";
+  request.target = target;
+  request.body = std::make_shared<http::BytesBody>("");
+  return api_.lane(request, "") == http::Lane::kDirect;
+}
+
+/// A call's turn of a thread that others wait for: what it puts off is done at the turn's end, once, and
+/// after that by workers.
+struct Gateway::Turn {
+  std::mutex mutex;
+  std::function<void()> task;
+  bool is_over = false;
+};
+
 void Gateway::answer(Request asked, std::function<void(Answer)> respond) noexcept {
   const auto request = std::make_shared<http::Request>();
   request->method = std::move(asked.method);
@@ -95,6 +112,20 @@ void Gateway::answer(Request asked, std::function<void(Answer)> respond) noexcep
   request->body = std::move(asked.body);
   request->cancelled = std::move(asked.cancelled);
   request->received = asked.received;
+  const auto turn = asked.is_here ? std::make_shared<Turn>() : nullptr;
+  if (turn) {
+    request->later = [this, turn](std::function<void()> task) {
+      {
+        const std::lock_guard lock(turn->mutex);
+        if (!turn->is_over && !turn->task) {
+          turn->task = std::move(task);
+          return;
+        }
+      }
+      // A batch that waits has its place already, and must be run.
+      if (!workers_.submit(task)) task();
+    };
+  }
   api_.answer(*request, [request, respond = std::move(respond)](http::Response response) {
     Answer answer;
     try {
@@ -105,6 +136,14 @@ void Gateway::answer(Request asked, std::function<void(Answer)> respond) noexcep
     answer.hold = request;
     respond(std::move(answer));
   });
+  if (!turn) return;
+  std::function<void()> task;
+  {
+    const std::lock_guard lock(turn->mutex);
+    turn->is_over = true;
+    task = std::move(turn->task);
+  }
+  if (task) task();
 }
 
 bool Gateway::ready() const noexcept { return services_.health->ready().ready; }

@@ -24,12 +24,14 @@ public:
   bool may_send(const Fields& fields) override;
   bool reserve(uint64_t bytes, std::shared_ptr<void>& hold, Answer& refusal) override;
   bool submit(std::function<void()> task) override;
+  bool is_quick(const std::string& target) const noexcept override;
   void answer(Request request, std::function<void(Answer)> respond) noexcept override;
   bool ready() const noexcept override;
   /// As transport::Executor::stop.
   bool stop(std::chrono::steady_clock::time_point end) { return workers_.stop(end); }
 
 private:
+  struct Turn;
   http::Handler& api_;
   const services::Services services_;
   const std::shared_ptr<MemoryBudget> memory_;

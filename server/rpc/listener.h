@@ -28,6 +28,7 @@ struct Request {
   std::shared_ptr<http::BodySource> body;  ///< never null; does not block
   std::stop_token cancelled;               ///< the client has gone, or its deadline has passed
   std::chrono::steady_clock::time_point received;
+  bool is_here = false;  ///< answered on a thread that reads others' messages: as is_quick() allowed
 };
 
 struct Answer {
@@ -52,6 +53,11 @@ public:
   virtual bool reserve(uint64_t bytes, std::shared_ptr<void>& hold, Answer& refusal) = 0;
   /// Runs `task`, which must not throw, on a worker. False when all are busy and the queue is full.
   virtual bool submit(std::function<void()> task) = 0;
+  /// Whether a request with a small head and at most kMostHere bytes of tensors may be answered by the thread
+  /// that read it, which saves a change of threads: it is kept for about a millisecond.
+  virtual bool is_quick(const std::string& target) const noexcept = 0;
+  static constexpr size_t kMostHere = size_t{1} << 20;
+  static constexpr size_t kMostHeadHere = size_t{16} << 10;
   /// `respond` is called once, on any thread, before this returns already.
   virtual void answer(Request request, std::function<void(Answer)> respond) noexcept = 0;
   /// Whether requests are answered: quick.
