@@ -211,10 +211,9 @@ private:
 
   void check_scope(http::Request& request, const RouteRow& row) {
     if (services_.keys == nullptr || row.scope == Scope::kPublic) return;
-    const std::string_view field = request.headers.get("Authorization").value_or("");
-    const bool bearer = http::to_lower(field.substr(0, 7)) == "bearer ";
+    const std::string_view token = http::bearer_token(request.headers.get("Authorization").value_or(""));
     services::KeyService::Key key;
-    if (bearer) key = services_.keys->find(http::trim(field.substr(7)));
+    if (!token.empty()) key = services_.keys->find(token);
     if (key.name.empty()) throw Error(ErrorCode::kUnauthorized, "this needs a valid API key as bearer token");
     if (key.is_expired) throw Error(ErrorCode::kUnauthorized, "the key " + key.name + " has expired");
     request.caller = key.name;

@@ -54,6 +54,12 @@ bool is_allowed_host(const std::vector<std::string>& hosts, const std::string& n
 
 }  // namespace
 
+std::string_view bearer_token(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (to_lower(authorization.substr(0, kScheme.size())) != kScheme) return "";
+  return trim(authorization.substr(kScheme.size()));
+}
+
 bool is_safe_method(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }

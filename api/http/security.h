@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/http/message.h"
@@ -33,6 +34,9 @@ void check_allowed_hosts(const std::vector<std::string>& hosts);
 void check_origin(const Request& request, const AccessRules& rules);
 /// The same for a request of any method, such as a GET that starts work.
 void check_sender(const Request& request, const AccessRules& rules);
+
+/// The token of an Authorization field, "" where it has another scheme than Bearer.
+std::string_view bearer_token(std::string_view authorization);
 
 /// GET, HEAD and OPTIONS change nothing.
 bool is_safe_method(std::string_view method);

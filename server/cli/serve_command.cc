@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <future>
 #include <iostream>
 #include <memory>
 
@@ -19,6 +20,7 @@
 #include "runtime/base/file.h"
 #include "server/cli/cli.h"
 #include "server/cli/exit_guard.h"
+#include "server/cli/grpc_endpoint.h"
 #include "server/cli/ops_handler.h"
 #include "server/cli/settings_input.h"
 #include "server/cli/stop_signals.h"
@@ -55,15 +57,20 @@ size_t count_keys(const config::Settings& settings) {
   }
 }
 
-transport::TransportOptions transport_options(const config::Settings& settings) {
+/// Without keys nobody but this machine is let in.
+void check_may_listen(const std::string& setting, const std::string& address, size_t keys) {
+  if (keys > 0 || transport::is_loopback_address(address)) return;
+  throw Error(ErrorCode::kUsage, setting +
+                                     " is not loopback and there are no keys: listen on 127.0.0.1, or "
+                                     "configure keys_file and make keys with `tensormill keys add`");
+}
+
+transport::TransportOptions transport_options(const config::Settings& settings, const GrpcEndpoint& grpc) {
   transport::TransportOptions options;
   transport::parse_listen_address(settings.listen, options);
   const size_t keys = count_keys(settings);
-  if (keys == 0 && !transport::is_loopback_address(options.address)) {
-    throw Error(ErrorCode::kUsage, "listen " + settings.listen +
-                                       " is not loopback and there are no keys: listen on 127.0.0.1, or "
-                                       "configure keys_file and make keys with `tensormill keys add`");
-  }
+  check_may_listen("listen " + settings.listen, options.address, keys);
+  if (grpc.is_on()) check_may_listen("grpc.listen " + settings.grpc_listen, grpc.address(), keys);
   options.io_threads =
       settings.http_io_threads > 0 ? settings.http_io_threads : std::clamp(usable_cores(), 2, 64);
   options.workers = settings.http_workers;
@@ -207,7 +214,8 @@ private:
 int serve(const SettingsArguments& arguments) {
   server::limit_arenas();
   const config::Settings settings = settings_of(arguments);
-  transport::TransportOptions options = transport_options(settings);
+  GrpcEndpoint grpc(settings);
+  transport::TransportOptions options = transport_options(settings, grpc);
   const FileDescriptor signals = stop_signals();
   // The first to come and the last to go: it covers the end of all that is below.
   ExitGuard guard("the process ends although requests or jobs are still in work");
@@ -222,16 +230,26 @@ int serve(const SettingsArguments& arguments) {
   Ops ops(settings, server);
   const auto transport = transport::make_transport(options);
   transport->start(*api);
+  grpc.start(server, *api);
   print_settings(settings);
   if (!ops.url().empty()) std::cout << "metrics on " << ops.url() << "/metrics\n";
   const bool tls = !options.tls_certificate.empty();
+  if (grpc.is_on()) {
+    const std::string url = url_of(grpc.address(), grpc.port(), tls);
+    std::cout << "gRPC on " << url << "\n";
+    log.note("gRPC", {{"url", url}});
+  }
   std::cout << "listening on " << url_of(options.address, transport->port(), tls) << std::endl;
   log.note("listening", {{"address", options.address}, {"port", std::to_string(transport->port())}});
   wait_for_signal(signals);
   log.note("draining", {});
   guard.arm(settings.drain_timeout + kExitGrace);
   server.set_draining();
-  const bool ended = transport->stop(settings.drain_timeout, kHandlerPatience);
+  // Both at once: they have one time.
+  auto calls =
+      std::async(std::launch::async, [&] { return grpc.stop(settings.drain_timeout, kHandlerPatience); });
+  const bool requests_ended = transport->stop(settings.drain_timeout, kHandlerPatience);
+  const bool ended = calls.get() && requests_ended;
   server.stop();
   const bool ops_ended = ops.stop();
   // Nothing may be taken down under a handler that still runs. What was acknowledged is in the store already.

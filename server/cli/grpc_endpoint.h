@@ -1,0 +1,52 @@
+/// KServe v2 over gRPC, where grpc.listen is set. Thread-safety: one thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "config/settings.h"
+
+namespace tensormill::http {
+class Handler;
+}
+namespace tensormill::rpc {
+class Gateway;
+class Listener;
+}  // namespace tensormill::rpc
+namespace tensormill::server {
+class Server;
+}
+
+namespace tensormill::cli {
+
+class GrpcEndpoint {
+public:
+  /// Throws Error(kUsage) for an address that is none.
+  explicit GrpcEndpoint(const config::Settings& settings);
+  ~GrpcEndpoint();
+  GrpcEndpoint(const GrpcEndpoint&) = delete;
+  GrpcEndpoint& operator=(const GrpcEndpoint&) = delete;
+
+  /// Whether it is asked for.
+  bool is_on() const { return is_on_; }
+  /// "" where it is off.
+  const std::string& address() const { return address_; }
+  /// Loads the module and listens; both arguments must outlive stop(). Throws Error(kUsage) for a port that
+  /// is taken, Error(kNotSupported) where the module is not installed. Does nothing where it is off.
+  void start(server::Server& server, http::Handler& api);
+  uint16_t port() const;
+  /// Takes no more calls and gives those in work `grace`, then cancels them. Returns false when one is still
+  /// in work `patience` later.
+  bool stop(std::chrono::milliseconds grace, std::chrono::milliseconds patience);
+
+private:
+  const config::Settings& settings_;
+  bool is_on_ = false;
+  std::string address_;
+  uint16_t wanted_port_ = 0;
+  std::unique_ptr<rpc::Gateway> gateway_;
+  std::unique_ptr<rpc::Listener> listener_;
+};
+
+}  // namespace tensormill::cli

@@ -1,0 +1,99 @@
+// The module tensormill-grpc.so: gRPC, which nothing else here links.
+#include <grpc/support/log.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include "server/grpc/calls.h"
+
+namespace tensormill::rpc {
+namespace {
+
+class Service : public grpc::CallbackGenericService {
+public:
+  explicit Service(Calls& calls) : calls_(calls) {}
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    return calls_.begin(*context);
+  }
+
+private:
+  Calls& calls_;
+};
+
+std::shared_ptr<grpc::ServerCredentials> credentials(const ListenerOptions& options) {
+  if (options.tls_certificate.empty()) return grpc::InsecureServerCredentials();
+  constexpr unsigned int kLookSeconds = 1;
+  using Files = grpc::experimental::FileWatcherCertificateProvider;
+  grpc::experimental::TlsServerCredentialsOptions tls(
+      std::make_shared<Files>(options.tls_key, options.tls_certificate, kLookSeconds));
+  tls.watch_identity_key_cert_pairs();
+  tls.set_cert_request_type(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  return grpc::experimental::TlsServerCredentials(tls);
+}
+
+class GrpcListener : public Listener {
+public:
+  std::string start(const ListenerOptions& options, Handler& handler) override {
+    // Its lines are no JSON, and clients make it write them.
+    gpr_set_log_function([](gpr_log_func_args*) {});
+    calls_.emplace(handler, options);
+    service_.emplace(*calls_);
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(&*service_);
+    builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+    builder.SetMaxSendMessageSize(-1);
+    set_limits(builder, options);
+    const bool has_colon = options.address.find(':') != std::string::npos;
+    const std::string host = has_colon ? "[" + options.address + "]" : options.address;
+    const std::string where = host + ":" + std::to_string(options.port);
+    builder.AddListeningPort(where, credentials(options), &port_);
+    server_ = builder.BuildAndStart();
+    return server_ && port_ > 0 ? "" : "cannot listen on " + where + " for gRPC: is the port taken?";
+  }
+
+  uint16_t port() const override { return static_cast<uint16_t>(port_); }
+
+  void stop(std::chrono::milliseconds grace) override {
+    calls_->drain();
+    server_->Shutdown(std::chrono::system_clock::now() + grace);
+  }
+
+private:
+  static void set_limits(grpc::ServerBuilder& builder, const ListenerOptions& options) {
+    // What messages take before they are whole, and nobody has counted them.
+    grpc::ResourceQuota quota("messages");
+    quota.Resize(options.buffer_bytes);
+    builder.SetResourceQuota(quota);
+    // A second server on the same port is an error, as with HTTP.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(options.max_header_bytes));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               static_cast<int>(options.handshake_timeout.count()));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                               static_cast<int>(options.idle_timeout.count()));
+    // Messages of a few hundred kB are one frame, and come without a word in between.
+    constexpr int kAtOnce = 1 << 20;
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kAtOnce);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kAtOnce);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    // gRPC unfolds a message before anybody can bound what it becomes.
+    constexpr uint32_t kIdentityAlone = 1u << GRPC_COMPRESS_NONE;
+    builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+                               static_cast<int>(kIdentityAlone));
+  }
+
+  std::optional<Calls> calls_;
+  std::optional<Service> service_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+}  // namespace tensormill::rpc
+
+extern "C" __attribute__((visibility("default"))) tensormill::rpc::Listener* tensormill_make_rpc_listener() {
+  return std::make_unique<tensormill::rpc::GrpcListener>().release();
+}

@@ -1,0 +1,271 @@
+#include "server/grpc/infer_messages.h"
+
+#include <inference.pb.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+namespace tensormill::rpc {
+namespace {
+
+using nlohmann::json;
+using Input = inference::ModelInferRequest::InferInputTensor;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw MessageError(grpc::StatusCode::INVALID_ARGUMENT, where + ": " + what);
+}
+
+json value_of(const inference::InferParameter& parameter, const std::string& where) {
+  switch (parameter.parameter_choice_case()) {
+    case inference::InferParameter::kBoolParam:
+      return parameter.bool_param();
+    case inference::InferParameter::kInt64Param:
+      if (parameter.int64_param() >= 0) return static_cast<uint64_t>(parameter.int64_param());
+      return parameter.int64_param();
+    case inference::InferParameter::kStringParam:
+      return parameter.string_param();
+    case inference::InferParameter::kDoubleParam:
+      return parameter.double_param();
+    case inference::InferParameter::kUint64Param:
+      return parameter.uint64_param();
+    case inference::InferParameter::PARAMETER_CHOICE_NOT_SET:
+      break;
+  }
+  refuse(where, "has no value");
+}
+
+template <typename Map>
+json parameters_of(const Map& map, const std::string& where) {
+  json all = json::object();
+  for (const auto& [name, parameter] : map) {
+    const std::string of = where + ", parameter \"" + name + "\"";
+    if (name.rfind("shared_memory_", 0) == 0)
+      throw MessageError(grpc::StatusCode::UNIMPLEMENTED, of + ": there is no shared memory with clients");
+    all[name] = value_of(parameter, of);
+  }
+  return all;
+}
+
+template <typename Value>
+void append_bytes(Value value, std::string& bytes) {
+  std::array<char, sizeof(Value)> raw{};
+  std::memcpy(raw.data(), &value, sizeof(Value));
+  bytes.append(raw.data(), raw.size());
+}
+
+/// Elements of type `To`, in the bytes that a raw tensor has. Throws for one that the type does not have.
+template <typename To, typename Values>
+std::string bytes_of(const Values& values, const std::string& where) {
+  std::string bytes;
+  bytes.reserve(static_cast<size_t>(values.size()) * sizeof(To));
+  for (const auto value : values) {
+    if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+      if (value < std::numeric_limits<To>::lowest() || value > std::numeric_limits<To>::max())
+        refuse(where, "contents have " + std::to_string(value) + ", which its datatype does not");
+    }
+    append_bytes(static_cast<To>(value), bytes);
+  }
+  return bytes;
+}
+
+std::string text_bytes(const inference::InferTensorContents& contents) {
+  std::string bytes;
+  for (const std::string& text : contents.bytes_contents()) {
+    append_bytes(static_cast<uint32_t>(text.size()), bytes);
+    bytes += text;
+  }
+  return bytes;
+}
+
+/// How many elements contents have in all of their members: those of the right one should be all.
+int count_of(const inference::InferTensorContents& of) {
+  return of.bool_contents_size() + of.int_contents_size() + of.int64_contents_size() +
+         of.uint_contents_size() + of.uint64_contents_size() + of.fp32_contents_size() +
+         of.fp64_contents_size() + of.bytes_contents_size();
+}
+
+struct ContentsRow {
+  std::string_view datatype;
+  std::string_view member;
+  int (*count)(const inference::InferTensorContents&);
+  std::string (*bytes)(const inference::InferTensorContents&, const std::string& where);
+};
+
+#define TM_CONTENTS(datatype, member, type)                                                         \
+  {                                                                                                 \
+    datatype, #member, [](const inference::InferTensorContents& of) { return of.member##_size(); }, \
+        [](const inference::InferTensorContents& of, const std::string& where) {                    \
+          return bytes_of<type>(of.member(), where);                                                \
+        }                                                                                           \
+  }
+const ContentsRow kContents[] = {
+    TM_CONTENTS("BOOL", bool_contents, bool),
+    TM_CONTENTS("INT8", int_contents, int8_t),
+    TM_CONTENTS("INT16", int_contents, int16_t),
+    TM_CONTENTS("INT32", int_contents, int32_t),
+    TM_CONTENTS("INT64", int64_contents, int64_t),
+    TM_CONTENTS("UINT8", uint_contents, uint8_t),
+    TM_CONTENTS("UINT16", uint_contents, uint16_t),
+    TM_CONTENTS("UINT32", uint_contents, uint32_t),
+    TM_CONTENTS("UINT64", uint64_contents, uint64_t),
+    TM_CONTENTS("FP32", fp32_contents, float),
+    TM_CONTENTS("FP64", fp64_contents, double),
+    {"BYTES", "bytes_contents",
+     [](const inference::InferTensorContents& of) { return of.bytes_contents_size(); },
+     [](const inference::InferTensorContents& of, const std::string&) { return text_bytes(of); }},
+};
+#undef TM_CONTENTS
+
+/// The elements of an input that has them beside raw_input_contents.
+std::string contents_of(const Input& input, const std::string& where) {
+  const auto* row = std::find_if(std::begin(kContents), std::end(kContents),
+                                 [&](const ContentsRow& one) { return one.datatype == input.datatype(); });
+  if (row == std::end(kContents))
+    refuse(where, "datatype \"" + input.datatype() + "\" is not known or has raw_input_contents alone");
+  if (row->count(input.contents()) != count_of(input.contents()))
+    refuse(where, "contents of datatype " + input.datatype() + " are in " + std::string(row->member));
+  return row->bytes(input.contents(), where);
+}
+
+/// The tensors of all inputs behind one another, and in `inputs` how long each is.
+Pieces tensors_of(const inference::ModelInferRequest& request, const std::vector<Pieces>& raw, json& inputs) {
+  if (!raw.empty() && raw.size() != static_cast<size_t>(request.inputs_size()))
+    refuse("request", "there are " + std::to_string(request.inputs_size()) + " inputs and " +
+                          std::to_string(raw.size()) + " raw_input_contents");
+  Pieces all;
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    const Input& input = request.inputs(i);
+    const std::string where = "input \"" + input.name() + "\"";
+    if (!raw.empty() && count_of(input.contents()) > 0)
+      refuse(where, "has contents beside raw_input_contents");
+    const Pieces tensor =
+        raw.empty() ? Pieces{slice_of(contents_of(input, where))} : raw[static_cast<size_t>(i)];
+    json one = {{"name", input.name()}, {"datatype", input.datatype()}, {"shape", json::array()}};
+    for (const int64_t extent : input.shape()) {
+      if (extent < 0) refuse(where, "shape has " + std::to_string(extent));
+      one["shape"].push_back(static_cast<uint64_t>(extent));
+    }
+    one["parameters"] = parameters_of(input.parameters(), where);
+    one["parameters"]["binary_data_size"] = size_of(tensor);
+    inputs.push_back(std::move(one));
+    all.insert(all.end(), tensor.begin(), tensor.end());
+  }
+  return all;
+}
+
+json outputs_of(const inference::ModelInferRequest& request) {
+  json outputs = json::array();
+  for (const auto& output : request.outputs()) {
+    json one = {{"name", output.name()}};
+    one["parameters"] = parameters_of(output.parameters(), "output \"" + output.name() + "\"");
+    one["parameters"]["binary_data"] = true;
+    outputs.push_back(std::move(one));
+  }
+  return outputs;
+}
+
+constexpr const char* kWantsFinal = "triton_enable_empty_final_response";
+
+void append_size(uint64_t value, std::string& text) {
+  for (; value >= 0x80; value >>= 7) text += static_cast<char>(value | 0x80);
+  text += static_cast<char>(value);
+}
+
+/// Tag and length in front of a field of `size` bytes.
+grpc::Slice field_head(int number, uint64_t size) {
+  std::string text(1, static_cast<char>(number << 3 | 2));
+  append_size(size, text);
+  return slice_of(std::move(text));
+}
+
+}  // namespace
+
+std::string model_path(const std::string& name, const std::string& version) {
+  if (name.empty()) throw MessageError(grpc::StatusCode::INVALID_ARGUMENT, "the model's name is missing");
+  const auto encoded = [](const std::string& text) {
+    constexpr std::string_view kHex = "0123456789ABCDEF";
+    std::string path;
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            c == '-' || c == '_' || (c == '.' && text != "." && text != "..");
+      if (is_plain) {
+        path += c;
+      } else {
+        path += '%';
+        path += kHex[byte >> 4];
+        path += kHex[byte & 15];
+      }
+    }
+    return path;
+  };
+  return "/v2/models/" + encoded(name) + (version.empty() ? "" : "/versions/" + encoded(version));
+}
+
+Asked infer_request(const SplitRequest& split) {
+  inference::ModelInferRequest request;
+  if (!request.ParseFromString(split.head)) refuse("request", "the message cannot be parsed");
+  Asked asked;
+  json head = {{"inputs", json::array()}, {"outputs", outputs_of(request)}};
+  if (!request.id().empty()) head["id"] = request.id();
+  head["parameters"] = parameters_of(request.parameters(), "request");
+  if (const auto wish = head["parameters"].find(kWantsFinal); wish != head["parameters"].end()) {
+    asked.wants_final = *wish == true;
+    head["parameters"].erase(wish);
+  }
+  head["parameters"]["binary_data_output"] = true;
+  if (head["outputs"].empty()) head.erase("outputs");
+  Pieces body = tensors_of(request, split.raw, head["inputs"]);
+  std::string text = head.dump();
+  asked.method = "POST";
+  asked.target = model_path(request.model_name(), request.model_version()) + "/infer";
+  asked.fields = {{"Content-Type", "application/octet-stream"},
+                  {"Inference-Header-Content-Length", std::to_string(text.size())}};
+  body.insert(body.begin(), slice_of(std::move(text)));
+  asked.body = std::make_shared<PiecesBody>(std::move(body));
+  return asked;
+}
+
+Pieces infer_response(const Answer& answer, bool is_final) {
+  const size_t size = answer.head == 0 ? answer.body->size() : answer.head;
+  const json head =
+      json::parse(answer.body->begin(), answer.body->begin() + static_cast<std::ptrdiff_t>(size));
+  inference::ModelInferResponse response;
+  response.set_model_name(head.value("model_name", ""));
+  response.set_model_version(head.value("model_version", ""));
+  response.set_id(head.value("id", ""));
+  if (is_final) (*response.mutable_parameters())["triton_final_response"].set_bool_param(true);
+  Pieces pieces;
+  size_t offset = size;
+  for (const json& output : head.at("outputs")) {
+    auto* one = response.add_outputs();
+    one->set_name(output.at("name").get<std::string>());
+    one->set_datatype(output.at("datatype").get<std::string>());
+    for (const json& extent : output.at("shape")) one->add_shape(extent.get<int64_t>());
+    const auto bytes = output.at("parameters").at("binary_data_size").get<size_t>();
+    constexpr int kRawOutputContents = 6;
+    pieces.push_back(field_head(kRawOutputContents, bytes));
+    pieces.push_back(slice_of(answer.body, offset, bytes));
+    offset += bytes;
+  }
+  pieces.insert(pieces.begin(), slice_of(response.SerializeAsString()));
+  return pieces;
+}
+
+Pieces stream_response(Pieces response) {
+  constexpr int kInferResponse = 2;
+  response.insert(response.begin(), field_head(kInferResponse, size_of(response)));
+  return response;
+}
+
+Pieces stream_error(const std::string& message) {
+  inference::ModelStreamInferResponse response;
+  response.set_error_message(message.empty() ? "the request failed" : message);
+  return {slice_of(response.SerializeAsString())};
+}
+
+}  // namespace tensormill::rpc

@@ -1,0 +1,36 @@
+/// Inference of KServe v2: its messages as bodies of the REST interface and back. Thread-safety: pure
+/// functions.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
+#include <string>
+
+#include "server/grpc/slices.h"
+#include "server/rpc/listener.h"
+
+namespace tensormill::rpc {
+
+/// What is asked for, as a request of HTTP.
+struct Asked {
+  std::string method, target;
+  Fields fields;
+  std::shared_ptr<http::BodySource> body;
+  bool wants_final = false;  ///< a stream's answers shall say that they are the last ones of their requests
+};
+
+/// The JSON of a request and its tensors behind it, of which those in raw_input_contents stay where they are.
+/// Throws MessageError naming the input.
+Asked infer_request(const SplitRequest& split);
+/// A ModelInferResponse, whose tensors stay in the answer's memory.
+Pieces infer_response(const Answer& answer, bool is_final);
+/// A ModelStreamInferResponse with that response, or with an error.
+Pieces stream_response(Pieces response);
+Pieces stream_error(const std::string& message);
+
+/// "models" and "/" and the model's name, and its version where there is one, for a target. Throws
+/// MessageError for an empty name.
+std::string model_path(const std::string& name, const std::string& version);
+
+}  // namespace tensormill::rpc

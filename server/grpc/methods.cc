@@ -1,0 +1,175 @@
+#include "server/grpc/methods.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <health.pb.h>
+#include <inference.pb.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace tensormill::rpc {
+namespace {
+
+using nlohmann::json;
+
+template <typename Message>
+Message parsed(const std::string& text) {
+  Message message;
+  if (!message.ParseFromString(text))
+    throw MessageError(grpc::StatusCode::INVALID_ARGUMENT, "the message cannot be parsed");
+  return message;
+}
+
+Asked get(std::string target) {
+  return {"GET", std::move(target), {}, std::make_shared<PiecesBody>(Pieces()), false};
+}
+
+Asked post(std::string target, const json& body) {
+  return {"POST",
+          std::move(target),
+          {{"Content-Type", "application/json"}},
+          std::make_shared<PiecesBody>(Pieces{slice_of(body.dump())}),
+          false};
+}
+
+/// Answers in JSON have the members of their messages, by the rules that protobuf has for it.
+template <typename Message>
+std::string message_of(const std::string& text) {
+  Message message;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(text, &message, options);
+  if (!parsed.ok()) throw MessageError(grpc::StatusCode::INTERNAL, std::string(parsed.message()));
+  return message.SerializeAsString();
+}
+
+template <typename Message>
+std::string same_members(const Answer& answer) {
+  return message_of<Message>(*answer.body);
+}
+
+/// A message without members.
+std::string nothing(const Answer&) { return ""; }
+
+/// "live" and "ready" are the status alone.
+template <typename Message, void (Message::*set)(bool)>
+std::string state(const Answer& answer) {
+  Message message;
+  (message.*set)(answer.status == 200);
+  return message.SerializeAsString();
+}
+
+Asked ask_live(const std::string&) { return get("/v2/health/live"); }
+Asked ask_ready(const std::string&) { return get("/v2/health/ready"); }
+Asked ask_server(const std::string&) { return get("/v2"); }
+
+Asked ask_model_ready(const std::string& text) {
+  const auto request = parsed<inference::ModelReadyRequest>(text);
+  return get(model_path(request.name(), request.version()) + "/ready");
+}
+
+Asked ask_model(const std::string& text) {
+  const auto request = parsed<inference::ModelMetadataRequest>(text);
+  return get(model_path(request.name(), request.version()));
+}
+
+Asked ask_config(const std::string& text) {
+  const auto request = parsed<inference::ModelConfigRequest>(text);
+  return get(model_path(request.name(), request.version()) + "/config");
+}
+
+std::string print_config(const Answer& answer) {
+  return message_of<inference::ModelConfigResponse>("{\"config\":" + *answer.body + "}");
+}
+
+Asked ask_statistics(const std::string& text) {
+  const auto request = parsed<inference::ModelStatisticsRequest>(text);
+  if (request.name().empty() && request.version().empty()) return get("/v2/models/stats");
+  return get(model_path(request.name(), request.version()) + "/stats");
+}
+
+Asked ask_index(const std::string& text) {
+  const auto request = parsed<inference::RepositoryIndexRequest>(text);
+  return post("/v2/repository/index", {{"ready", request.ready()}});
+}
+
+std::string print_index(const Answer& answer) {
+  return message_of<inference::RepositoryIndexResponse>("{\"models\":" + *answer.body + "}");
+}
+
+template <typename Message>
+Asked ask_control(const std::string& text, const char* verb) {
+  const auto request = parsed<Message>(text);
+  const std::string model = model_path(request.model_name(), "").substr(std::string("/v2/").size());
+  json parameters = json::object();
+  // Which parameters there are is the other side's to know; what they hold matters to none of them.
+  for (const auto& [name, value] : request.parameters()) parameters[name] = value.bool_param();
+  json body = json::object();
+  if (!parameters.empty()) body["parameters"] = std::move(parameters);
+  return post("/v2/repository/" + model + verb, body);
+}
+
+Asked ask_load(const std::string& text) {
+  return ask_control<inference::RepositoryModelLoadRequest>(text, "/load");
+}
+Asked ask_unload(const std::string& text) {
+  return ask_control<inference::RepositoryModelUnloadRequest>(text, "/unload");
+}
+
+#define TM_METHOD(name, kind, ask, print, needs_key) \
+  { "/inference.GRPCInferenceService/" name, CallKind::kind, ask, print, needs_key }
+const Method kMethods[] = {
+    TM_METHOD("ServerLive", kUnary, ask_live,
+              (state<inference::ServerLiveResponse, &inference::ServerLiveResponse::set_live>), false),
+    TM_METHOD("ServerReady", kUnary, ask_ready,
+              (state<inference::ServerReadyResponse, &inference::ServerReadyResponse::set_ready>), false),
+    TM_METHOD("ModelReady", kUnary, ask_model_ready,
+              (state<inference::ModelReadyResponse, &inference::ModelReadyResponse::set_ready>), true),
+    TM_METHOD("ServerMetadata", kUnary, ask_server, same_members<inference::ServerMetadataResponse>, false),
+    TM_METHOD("ModelMetadata", kUnary, ask_model, same_members<inference::ModelMetadataResponse>, true),
+    TM_METHOD("ModelConfig", kUnary, ask_config, print_config, true),
+    TM_METHOD("ModelStatistics", kUnary, ask_statistics, same_members<inference::ModelStatisticsResponse>,
+              true),
+    TM_METHOD("RepositoryIndex", kUnary, ask_index, print_index, true),
+    TM_METHOD("RepositoryModelLoad", kUnary, ask_load, nothing, true),
+    TM_METHOD("RepositoryModelUnload", kUnary, ask_unload, nothing, true),
+    TM_METHOD("ModelInfer", kInfer, nullptr, nullptr, true),
+    TM_METHOD("ModelStreamInfer", kInferStream, nullptr, nullptr, true),
+    {"/grpc.health.v1.Health/Check", CallKind::kHealth, nullptr, nullptr, false},
+    {"/grpc.health.v1.Health/Watch", CallKind::kHealthWatch, nullptr, nullptr, false},
+};
+#undef TM_METHOD
+
+}  // namespace
+
+const Method* find_method(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kMethods), std::end(kMethods),
+                                   [&](const Method& method) { return method.name == name; });
+  return found == std::end(kMethods) ? nullptr : found;
+}
+
+Asked refused_request(const Method& method) {
+  // A message in which the model has a name; what it is called is not looked at.
+  if (method.kind != CallKind::kUnary) return post("/v2/models/-/infer", json::object());
+  inference::ModelReadyRequest named;
+  named.set_name("-");
+  // Name and model_name are the fields 1 and 2.
+  named.set_version("1");
+  return method.ask(named.SerializeAsString());
+}
+
+void check_health_service(const std::string& message) {
+  const auto request = parsed<grpc::health::v1::HealthCheckRequest>(message);
+  if (!request.service().empty() && request.service() != "inference.GRPCInferenceService")
+    throw MessageError(grpc::StatusCode::NOT_FOUND, "there is no service \"" + request.service() + "\"");
+}
+
+std::string health_response(bool is_serving) {
+  grpc::health::v1::HealthCheckResponse response;
+  response.set_status(is_serving ? grpc::health::v1::HealthCheckResponse::SERVING
+                                 : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  return response.SerializeAsString();
+}
+
+}  // namespace tensormill::rpc
