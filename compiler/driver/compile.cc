@@ -217,7 +217,7 @@ private:
 
   /// The generic plan. Where it cannot be made the package has its variants and the model, and says why.
   void compile_samples() {
-    if (variants_.samples.size() < 2) {
+    if (variants_.samples.size() < 2 && !variants_.symbolic) {
       if (variants_.is_dynamic())
         result_.generic_refused = "the model takes too few other shapes around those that have kernels";
       return;
@@ -230,7 +230,7 @@ private:
       if (!generic_->refused.empty())
         result_.generic_refused = "of some shapes with small extents: " + generic_->refused;
     } catch (const Error& error) {
-      const bool has_others = !variants_.graphs.empty() || variants_.model;
+      const bool has_others = !variants_.graphs.empty() || (variants_.model && !variants_.samples.empty());
       if (error.code() != ErrorCode::kNotSupported || !has_others) throw;
       result_.generic_refused = error.message();
     }

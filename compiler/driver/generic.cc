@@ -8,34 +8,18 @@
 
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/generic_points.h"
+#include "compiler/driver/symbolic.h"
 #include "compiler/driver/verify_kernel.h"
+#include "compiler/ir/bind_symbols.h"
 #include "compiler/lower/lower.h"
-#include "compiler/passes/pass.h"
 #include "compiler/plan/sharing.h"
-#include "compiler/te/verify.h"
+#include "compiler/plan/symbolic_plan.h"
 #include "runtime/base/error.h"
 #include "runtime/package/plan_formulas.h"
 
 namespace tensormill::driver {
 
 namespace {
-
-/// What chooses layouts and algorithms by extents; and what makes one kernel of several reductions.
-const std::set<std::string>& specializing_passes() {
-  static const std::set<std::string> names = {"alter_layout", "choose_algorithms", "pack_matmul",
-                                              "fuse_attention", "fuse_layer_norm"};
-  return names;
-}
-
-ir::Graph optimize(const ir::Graph& graph, const CompileOptions& options) {
-  passes::PipelineOptions pipeline;
-  pipeline.context = {options.target.facts, options.opt_level};
-  pipeline.context.is_sample = true;
-  pipeline.disabled = options.disabled_passes;
-  pipeline.disabled.insert(specializing_passes().begin(), specializing_passes().end());
-  std::vector<std::string> ran;
-  return passes::run_pipeline(graph, pipeline, ran);
-}
 
 class GenericVerifier {
 public:
@@ -130,17 +114,6 @@ private:
   std::vector<tm_kernel> entries_;
 };
 
-/// Some products of dims are beyond what the verifier can show: no reason to lose the buckets.
-void check_bounds(const plan::GenericKernel& kernel) {
-  try {
-    te::verify(kernel.loops, te::Level::kLoops);
-  } catch (const InternalError& error) {
-    throw Error(
-        ErrorCode::kNotSupported,
-        "kernel " + kernel.symbol + " is not shown to stay in its buffers for all shapes: " + error.what());
-  }
-}
-
 /// Samples of one form, and the plan that they have in common.
 struct Generalized {
   std::vector<const ir::ShapedGraph*> samples;
@@ -155,11 +128,11 @@ Generalized generalize(const Points& points, const std::vector<const ir::ShapedG
   std::vector<const ir::Graph*> imported;
   for (const ir::ShapedGraph* sample : samples) imported.push_back(&sample->graph);
   plan::SampleGraphs graphs = plan::hide_shape_constants(imported);
-  ir::Graph first = optimize(graphs.graphs.front(), options);
+  ir::Graph first = optimize_generic(graphs.graphs.front(), options);
   std::vector<plan::GraphForm> forms = {plan::form_of(first, samples.front()->dims, first)};
   ir::Graph last = first;
   for (size_t i = 1; i < samples.size(); ++i) {
-    last = optimize(graphs.graphs[i], options);
+    last = optimize_generic(graphs.graphs[i], options);
     forms.push_back(plan::form_of(last, samples[i]->dims, first));
   }
   const std::vector<std::string> names = imported[0]->output_names();
@@ -270,15 +243,8 @@ public:
     const bool is_first = set.goes_first;
     Generalized generalized = generalize_set(set, is_first ? std::vector<const ir::SampleSet*>() : elsewhere_,
                                              options_, compiled_.refused);
-    for (const plan::GenericKernel& kernel : generalized.model.kernels) check_bounds(kernel);
     plan::GenericModel& model = generalized.model;
-    const std::vector<size_t> places = compile_kernels(model);
-    for (size_t i = 0; i < model.step_kernels.size(); ++i) {
-      std::optional<size_t>& kernel = model.step_kernels[i];
-      if (!kernel) continue;
-      kernel = places[*kernel];
-      model.plan.plan.steps[i].sharing = plan::sharing_of(compiled_.functions[*kernel]);
-    }
+    compile_steps(model);
     if (options_.verify != VerifyMode::kNone && options_.host_runs_target) verify(generalized);
     for (const std::vector<ir::ShapeCheck>* checks : {&set.checks, &set.spread_checks}) {
       for (const ir::ShapeCheck& check : *checks) {
@@ -287,6 +253,31 @@ public:
       }
     }
     compiled_.models.push_back(std::move(model));
+  }
+
+  /// The plan of the model as it was imported with symbols. Kernels are compared with their references where
+  /// the extents are small, and at the hints. Whether it serves all that the model takes.
+  bool add(const ir::SymbolicModel& symbolic, const std::vector<std::string>& free_dims) {
+    const ir::Graph graph = optimize_generic(symbolic.graph, options_);
+    plan::find_kernel_guards(graph);
+    const ir::SymbolTable& table = *graph.symbols();
+    const std::vector<int64_t> base = points_of(symbolic.symbols, table, {8, 4, 16, 32, 64, 128}, 1).at(0);
+    plan::GenericModel model =
+        plan::plan_symbolic(graph, {symbolic.symbols, free_dims, base}, symbolic.graph.output_names(),
+                            options_.target.facts.lanes(32));
+    compile_steps(model);
+    const bool is_full = options_.verify == VerifyMode::kFull;
+    for (const std::vector<int64_t>& dims :
+         points_of(symbolic.symbols, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2)) {
+      if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) break;
+      std::map<std::string, int64_t> values;
+      for (size_t i = 0; i < dims.size(); ++i) values[symbolic.symbols[i]] = dims[i];
+      verifier_.run(model, ir::bind_symbols(graph, values), {}, 0, dims,
+                    is_full ? std::numeric_limits<int64_t>::max() : kFewFlops);
+    }
+    const bool serves_all = take_zeros(symbolic, model.plan) && is_open(table);
+    compiled_.models.push_back(std::move(model));
+    return serves_all;
   }
 
   /// A set whose plan cannot be made leaves the others as they are.
@@ -335,6 +326,20 @@ public:
   }
 
 private:
+  static constexpr int64_t kFewFlops = int64_t{1} << 27;
+
+  /// Compiles the kernels of a plan's steps.
+  void compile_steps(plan::GenericModel& model) {
+    for (const plan::GenericKernel& kernel : model.kernels) check_bounds(kernel);
+    const std::vector<size_t> places = compile_kernels(model);
+    for (size_t i = 0; i < model.step_kernels.size(); ++i) {
+      std::optional<size_t>& kernel = model.step_kernels[i];
+      if (!kernel) continue;
+      kernel = places[*kernel];
+      model.plan.plan.steps[i].sharing = plan::sharing_of(compiled_.functions[*kernel]);
+    }
+  }
+
   /// What the model is at those dims, which are below its samples; or nothing.
   static const ir::ShapedGraph* below(const ir::SampleSet& set, const std::vector<int64_t>& dims) {
     for (const std::vector<ir::ShapedGraph>* graphs : {&set.small, &set.alone}) {
@@ -386,7 +391,6 @@ private:
     verifier_.run(generalized.model, generalized.first, generalized.hidden, 0,
                   generalized.samples.front()->dims);
     // Whole plans are compared at small shapes as well (probe.h).
-    constexpr int64_t kFewFlops = int64_t{1} << 27;
     if (count > 1)
       verifier_.run(generalized.model, generalized.last, generalized.hidden, count - 1,
                     generalized.samples.back()->dims,
@@ -409,6 +413,14 @@ CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptio
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
   GenericCompiler compiler(options, backend, verifies);
+  if (variants.symbolic) {
+    bool is_complete = compiler.add(*variants.symbolic, variants.free_dims) && !variants.leaves_out;
+    for (const ir::SymbolicModel& ones : variants.symbolic_ones)
+      is_complete = compiler.add(ones, variants.free_dims) && is_complete;
+    CompiledGeneric compiled = compiler.take();
+    compiled.is_complete = is_complete;
+    return compiled;
+  }
   for (const ir::SampleSet& set : variants.special) {
     if (set.goes_first) compiler.add_first(set);
   }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/driver/seeded.h"
+#include "compiler/ir/bind_symbols.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/plan/kernel.h"
 #include "runtime/base/error.h"
@@ -94,6 +95,26 @@ private:
   parallel::ThreadPool pool_{1};
 };
 
+/// The model as it was imported with symbols where the plan is written down, and where one dim is small.
+std::vector<ir::Probe> probes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan& plan) {
+  std::vector<ir::Probe> probes;
+  const std::vector<ir::Guard>& guards = symbolic.graph.symbols()->guards();
+  for (size_t dim = 0; dim < plan.dims.size(); ++dim) {
+    for (const int64_t extent : {plan.dims[dim], int64_t{5}, int64_t{2}, int64_t{1}, int64_t{0}}) {
+      ir::Probe probe{dim, {plan.dims, ir::Graph(symbolic.graph.ops())}};
+      probe.graph.dims[dim] = extent;
+      std::map<std::string, int64_t> values;
+      for (size_t i = 0; i < plan.dims.size(); ++i) values[symbolic.symbols[i]] = probe.graph.dims[i];
+      const auto holds = [&](const ir::Guard& guard) { return ir::holds_at(guard, values); };
+      if (!std::all_of(guards.begin(), guards.end(), holds)) continue;
+      if (extent < plan.minimums[dim]) continue;
+      probe.graph.graph = ir::bind_symbols(symbolic.graph, values);
+      probes.push_back(std::move(probe));
+    }
+  }
+  return probes;
+}
+
 /// The probes of one dim, the first of which is at the samples' extent.
 void run_dim(Prober& prober, const std::vector<const ir::Probe*>& probes, Probed& probed) {
   bool is_comparable = false;
@@ -124,9 +145,12 @@ Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package,
   if (!package::room_dims(package->package().plans()).empty()) return probed;
   if (exec::executor_bytes(*package, 1) > kMostBytes) return probed;
   Prober prober(package);
+  std::vector<ir::Probe> made;
+  if (variants.symbolic && package->package().plans().generic)
+    made = probes_of(*variants.symbolic, *package->package().plans().generic);
   for (size_t dim = 0; dim < variants.free_dims.size(); ++dim) {
     std::vector<const ir::Probe*> probes;
-    for (const ir::Probe& probe : variants.probes) {
+    for (const ir::Probe& probe : made.empty() ? variants.probes : made) {
       if (probe.dim == dim) probes.push_back(&probe);
     }
     if (!probes.empty()) run_dim(prober, probes, probed);

@@ -41,6 +41,12 @@ void Attrs::set(const std::string& name, AttrValue value) {
   values_[name] = std::move(value);
 }
 
+bool Attrs::is_constant() const {
+  return std::none_of(values_.begin(), values_.end(), [](const auto& each) {
+    return std::holds_alternative<SymInt>(each.second) || std::holds_alternative<SymShape>(each.second);
+  });
+}
+
 std::vector<int64_t> Attrs::ints_of(const std::string& name) const { return sym_ints_of(name); }
 
 SymInt Attrs::sym_int_of(const std::string& name) const {

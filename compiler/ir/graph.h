@@ -56,11 +56,16 @@ public:
   SymShape sym_ints_of(const std::string& name) const;
   DType dtype_of(const std::string& name) const;
   const std::map<std::string, AttrValue>& all() const { return values_; }
+  /// Whether none depends on a symbol.
+  bool is_constant() const;
   bool operator==(const Attrs& other) const;  ///< the same numbers and expressions, without a guard
 
 private:
   std::map<std::string, AttrValue> values_;
 };
+
+/// "{axis: 1, shape: dims [N, 3]}"
+std::string to_string(const Attrs& attrs);
 
 /// Value of a small integer or bool tensor that is known while the graph is built.
 class KnownValue {

@@ -21,6 +21,7 @@ public:
     expect("graph");
     const std::string name = parse_quoted();
     if (accept("dims")) parse_symbols();
+    if (accept("guards")) parse_guards();
     Graph graph = parse_body(0);
     graph.set_name(name);
     skip_space();
@@ -126,6 +127,26 @@ private:
     }
   }
 
+  /// What holds of them.
+  void parse_guards() {
+    if (symbols_ == nullptr) fail("guards without dims");
+    expect("(");
+    while (!accept(")")) {
+      const std::string text = parse_quoted(), origin = parse_quoted();
+      const std::optional<Guard> guard = parse_guard(text);
+      if (!guard) fail("\"" + text + "\" is no guard");
+      for (const te::Dim* dim : {&guard->left, &guard->right}) check_symbols(*dim);
+      symbols_->add_guard(
+          {guard->relation, guard->holds, guard->left, guard->right, origin, accept("demanded")});
+    }
+  }
+
+  void check_symbols(const te::Dim& dim) const {
+    for (const std::string& symbol : dim.symbols()) {
+      if (symbols_ == nullptr || symbols_->hints().count(symbol) == 0) fail("no dim " + symbol);
+    }
+  }
+
   /// A dim, up to a comma or a bracket that is not inside it.
   SymInt parse_dim() {
     skip_space();
@@ -137,9 +158,7 @@ private:
       open += letter == '(' ? 1 : letter == ')' ? -1 : 0;
     }
     const te::Dim dim = te::parse_dim(text_.substr(start, at_ - start));
-    for (const std::string& symbol : dim.symbols()) {
-      if (symbols_ == nullptr || symbols_->hints().count(symbol) == 0) fail("no dim " + symbol);
-    }
+    check_symbols(dim);
     return {dim, symbols_};
   }
 

@@ -107,15 +107,7 @@ std::string node_text(const Graph& graph, const Node& node, GraphPrinter& printe
     text += node.inputs[i] == kAbsent ? "_" : value_name(graph.value(node.inputs[i]));
   }
   text += ")";
-  if (!node.attrs.all().empty()) {
-    text += " {";
-    bool first = true;
-    for (const auto& [name, value] : node.attrs.all()) {
-      text += (first ? "" : ", ") + name + ": " + to_string(value);
-      first = false;
-    }
-    text += "}";
-  }
+  if (!node.attrs.all().empty()) text += " " + to_string(node.attrs);
   if (!node.origins.empty()) {
     text += " from " + list(node.origins, [](const std::string& origin) { return quoted(origin); });
   }
@@ -142,7 +134,22 @@ std::string body_text(const Graph& graph, GraphPrinter& printer, const std::stri
   return text + "\n" + indent + "}";
 }
 
+std::string guards_text(const SymbolTable& table) {
+  std::string text = "guards(";
+  for (const Guard& guard : table.guards())
+    text +=
+        "\n  " + quoted(to_string(guard)) + " " + quoted(guard.origin) + (guard.demanded ? " demanded" : "");
+  return text + ") ";
+}
+
 }  // namespace
+
+std::string to_string(const Attrs& attrs) {
+  std::string text = "{";
+  for (const auto& [name, value] : attrs.all())
+    text += (text.size() == 1 ? "" : ", ") + name + ": " + to_string(value);
+  return text + "}";
+}
 
 std::string GraphPrinter::print(const Graph& graph) {
   std::string text = "graph " + quoted(graph.name()) + " ";
@@ -151,6 +158,7 @@ std::string GraphPrinter::print(const Graph& graph) {
     for (const auto& [name, hint] : graph.symbols()->hints())
       text += (text.back() == '(' ? "" : ", ") + name + ": " + std::to_string(hint);
     text += ") ";
+    if (!graph.symbols()->guards().empty()) text += guards_text(*graph.symbols());
   }
   text += body_text(graph, *this, "") + "\n";
   before_ = std::exchange(now_, {});

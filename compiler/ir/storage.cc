@@ -52,11 +52,18 @@ void Storage::visit(NodeId id) {
   const Node& node = graph_.node(id);
   if (node.op == "fused") return;
   bool view = false;
+  const auto is_known = [&](ValueId value) {
+    return value == kAbsent || graph_.value(value).type.shape.is_constant();
+  };
   if (graph_.ops().get(node.op).is_view) {
     put(node.outputs[0], node.inputs[0], 0);
     view = true;
   } else if (node.attrs.has(kKept)) {
     // One that takes all in some samples, or nothing, has no place inside there.
+    return;
+  } else if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known) ||
+             !std::all_of(node.outputs.begin(), node.outputs.end(), is_known)) {
+    // Where its bytes begin differs.
     return;
   } else if (node.op == "slice") {
     view = visit_slice(node);

@@ -58,8 +58,12 @@ int64_t SymInt::symbolic_hint() const {
 
 int64_t SymInt::specialized() const {
   const int64_t value = hint();
-  static_cast<void>(symbolic_->table->decide(Relation::kEqual, *this, SymInt(value)));
+  symbolic_->table->specialize(*this, value);
   return value;
+}
+
+SymInt::operator te::Expr() const {
+  return is_constant() ? te::Expr(value_) : symbolic_->table->expr_of(symbolic_->expr);
 }
 
 SymInt operator+(const SymInt& a, const SymInt& b) {
@@ -173,6 +177,8 @@ Shape SymShape::hints() const {
   return shape;
 }
 
+std::vector<te::Expr> SymShape::exprs() const { return {begin(), end()}; }
+
 bool operator==(const SymShape& a, const SymShape& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -206,6 +212,17 @@ SymShape row_major_strides(const SymShape& shape) {
   return strides;
 }
 
+namespace {
+
+/// Whether two extents of an axis can be equal, which is a guard then: one of them may be 1 as well.
+bool spread_alike(const SymInt& a, const SymInt& b) {
+  if (a.is_constant() && b.is_constant()) return a.hint() == b.hint();
+  const bool may_be_one = !is_proven(Relation::kLess, 1, a) || !is_proven(Relation::kLess, 1, b);
+  return table_of(a, b)->demand(Relation::kEqual, a, b, !may_be_one);
+}
+
+}  // namespace
+
 SymShape broadcast_shapes(const SymShape& a, const SymShape& b) {
   const size_t rank = std::max(a.size(), b.size());
   SymShape result(rank, 1);
@@ -214,8 +231,7 @@ SymShape broadcast_shapes(const SymShape& a, const SymShape& b) {
     const SymInt right = i < b.size() ? b[b.size() - 1 - i] : SymInt(1);
     const bool left_is_one = is_proven(Relation::kEqual, left, 1);
     const bool right_is_one = is_proven(Relation::kEqual, right, 1);
-    // Of two that may differ, that they are equal is demanded.
-    if (!left_is_one && !right_is_one && !demand(Relation::kEqual, left, right)) {
+    if (!left_is_one && !right_is_one && !spread_alike(left, right)) {
       throw Error(ErrorCode::kInvalidModel,
                   "shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
     }
@@ -230,10 +246,45 @@ std::string to_string(const Guard& guard) {
          guard.right.to_string();
 }
 
+bool holds_at(const Guard& guard, const std::map<std::string, int64_t>& values) {
+  const std::optional<int64_t> left = guard.left.evaluate(values), right = guard.right.evaluate(values);
+  return left && right && holds_of(guard.relation, *left, *right) == guard.holds;
+}
+
+std::optional<Guard> parse_guard(std::string_view text) {
+  const std::pair<std::string_view, std::pair<Relation, bool>> relations[] = {
+      {" == ", {Relation::kEqual, true}},     {" != ", {Relation::kEqual, false}},
+      {" <= ", {Relation::kLessEqual, true}}, {" >= ", {Relation::kLess, false}},
+      {" < ", {Relation::kLess, true}},       {" > ", {Relation::kLessEqual, false}}};
+  for (const auto& [name, meaning] : relations) {
+    const size_t at = text.find(name);
+    if (at == std::string_view::npos) continue;
+    return Guard{meaning.first,
+                 meaning.second,
+                 te::parse_dim(text.substr(0, at)),
+                 te::parse_dim(text.substr(at + name.size())),
+                 {},
+                 false};
+  }
+  return std::nullopt;
+}
+
 SymInt SymbolTable::add(const std::string& name, int64_t hint, int64_t low) {
   TM_CHECK(hints_.emplace(name, hint).second, "symbol " + name + " exists already");
   facts_.declare(name, te::Dim(low));
   return {te::Dim::symbol(name), shared_from_this()};
+}
+
+te::Expr SymbolTable::expr_of(const te::Dim& dim) {
+  const auto add = [this](const std::string& text) {
+    if (variables_.count(text) == 0) variables_.emplace(text, te::make_var(text));
+  };
+  for (const std::string& symbol : dim.symbols()) add(symbol);
+  dim.rewrite([&](const te::Atom& atom) -> std::optional<te::Dim> {
+    if (atom->kind == te::DimAtom::Kind::kCall) add(te::of_atom(atom).to_string());
+    return std::nullopt;
+  });
+  return te::to_expr(dim, variables_);
 }
 
 std::optional<bool> SymbolTable::proves(Relation relation, const SymInt& a, const SymInt& b) const {
@@ -250,9 +301,15 @@ std::optional<bool> SymbolTable::proves(Relation relation, const SymInt& a, cons
 
 bool SymbolTable::decide(Relation relation, const SymInt& a, const SymInt& b) {
   if (const std::optional<bool> proven = proves(relation, a, b)) return *proven;
+  if (proofs_only_ && relation == Relation::kEqual) return false;
   const bool holds = holds_of(relation, a.hint(), b.hint());
-  note(relation, holds, a, b);
+  add_guard({relation, holds, a.expr(), b.expr(), origin_, false});
   return holds;
+}
+
+void SymbolTable::specialize(const SymInt& value, int64_t hint) {
+  if (proves(Relation::kEqual, value, hint).value_or(false)) return;
+  add_guard({Relation::kEqual, true, value.expr(), te::Dim(hint), origin_, false});
 }
 
 bool SymbolTable::holds_at(const std::map<std::string, int64_t>& hints, Relation relation, const te::Dim& a,
@@ -311,23 +368,32 @@ bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim&
   return true;
 }
 
-bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b) {
+bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b, bool for_all) {
   if (const std::optional<bool> proven = proves(relation, a, b)) return *proven;
   if (!holds_of(relation, a.hint(), b.hint()) && !move_hints(relation, a.expr(), b.expr())) return false;
-  note(relation, true, a, b);
+  add_guard({relation, true, a.expr(), b.expr(), origin_, for_all});
   return true;
 }
 
-void SymbolTable::note(Relation relation, bool holds, const SymInt& a, const SymInt& b) {
-  guards_.push_back({relation, holds, a.expr(), b.expr(), origin_});
+void SymbolTable::add_guard(const Guard& guard) {
+  guards_.push_back(guard);
   const te::Dim one(1);
-  if (relation == Relation::kEqual) {
-    if (holds) facts_.assume_equal(a.expr(), b.expr());
-  } else if (holds) {
-    facts_.assume_le(relation == Relation::kLess ? a.expr() + one : a.expr(), b.expr());
+  const te::Dim &a = guard.left, &b = guard.right;
+  if (guard.relation == Relation::kEqual) {
+    if (guard.holds) facts_.assume_equal(a, b);
+  } else if (guard.holds) {
+    facts_.assume_le(guard.relation == Relation::kLess ? a + one : a, b);
   } else {
-    facts_.assume_le(relation == Relation::kLess ? b.expr() : b.expr() + one, a.expr());
+    facts_.assume_le(guard.relation == Relation::kLess ? b : b + one, a);
   }
+}
+
+SymbolTable::ProofsOnly::ProofsOnly(SymbolTable* table) : table_(table) {
+  if (table_ != nullptr) before_ = std::exchange(table_->proofs_only_, true);
+}
+
+SymbolTable::ProofsOnly::~ProofsOnly() {
+  if (table_ != nullptr) table_->proofs_only_ = before_;
 }
 
 SymbolTable::Origin::Origin(SymbolTable* table, std::string name) : table_(table) {

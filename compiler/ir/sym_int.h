@@ -41,6 +41,8 @@ public:
   SymbolTable* table() const;
   /// The value, which is the same in all runs from now on: the guard `*this == hint()`.
   operator int64_t() const { return is_constant() ? value_ : specialized(); }  // NOLINT
+  /// As an expression over the table's variables (SymbolTable::variables).
+  operator te::Expr() const;  // NOLINT
 
   /// Of 0 or more: rounded down, as of int64_t. That it is 0 or more is a guard where it is not proven.
   friend SymInt operator/(const SymInt& a, const SymInt& b);
@@ -154,6 +156,8 @@ public:
   bool is_constant() const;
   /// The hints of all: see SymInt::hint.
   Shape hints() const;
+  /// All as expressions over the table's variables.
+  std::vector<te::Expr> exprs() const;
 };
 /// Whether all extents are equal, by proofs and guards.
 bool operator==(const SymShape& a, const SymShape& b);
@@ -163,7 +167,7 @@ std::string to_string(const SymShape& shape);
 /// Product of the extents. Throws as of a Shape where the hints are negative or too many.
 SymInt num_elements(const SymShape& shape);
 SymShape row_major_strides(const SymShape& shape);
-/// Numpy's broadcast. Of two extents that may differ, that they are equal is a guard.
+/// Numpy's broadcast. Of two extents that may differ, that they are equal is a guard, though one may be 1.
 SymShape broadcast_shapes(const SymShape& a, const SymShape& b);
 
 /// What must hold where a graph is used that was built with a table.
@@ -171,11 +175,16 @@ struct Guard {
   Relation relation = Relation::kEqual;
   bool holds = true;  ///< false: the relation is false
   te::Dim left, right;
-  std::string origin;  ///< the model's node for which it was asked
+  std::string origin;     ///< the model's node for which it was asked
+  bool demanded = false;  ///< an operator takes nothing else; otherwise other kernels would be made there
 
   bool operator==(const Guard&) const = default;
 };
 std::string to_string(const Guard& guard);
+/// Whether it holds where the symbols have those values.
+bool holds_at(const Guard& guard, const std::map<std::string, int64_t>& values);
+/// The reverse: of a guard without origin; nothing for another text.
+std::optional<Guard> parse_guard(std::string_view text);
 
 /// The symbols of a graph, their hints, and what is known and what was assumed of them.
 class SymbolTable : public std::enable_shared_from_this<SymbolTable> {
@@ -189,15 +198,38 @@ public:
   /// for other extents.
   bool has_strayed() const;
   const te::DimFacts& facts() const { return facts_; }
+  /// The dim as an expression over variables that stand for the symbols, and for each call of a function.
+  te::Expr expr_of(const te::Dim& dim);
+  /// Those variables, by the text of what they stand for: "H", "scaled(H, 2.5f)".
+  const std::map<std::string, te::Var>& variables() const { return variables_; }
   /// In the order in which they were met; none follows from those before it.
   const std::vector<Guard>& guards() const { return guards_; }
 
   /// Nothing where neither follows.
   std::optional<bool> proves(Relation relation, const SymInt& a, const SymInt& b) const;
   bool decide(Relation relation, const SymInt& a, const SymInt& b);
+  /// The guard that the value is the hint.
+  void specialize(const SymInt& value, int64_t hint);
   /// Whether the relation, which an operator demands, can hold; then it is noted as a guard, and the hints
   /// are moved to where it and the guards before it hold.
-  bool demand(Relation relation, const SymInt& a, const SymInt& b);
+  /// `for_all`: there are no other extents that the operator takes.
+  bool demand(Relation relation, const SymInt& a, const SymInt& b, bool for_all = true);
+  /// One that another table had, of the same symbols.
+  void add_guard(const Guard& guard);
+
+  /// While it exists, extents that are not known to be equal are told to be other ones, without a guard: for
+  /// who makes of equal ones something better, and of others what is right of any.
+  class ProofsOnly {
+  public:
+    explicit ProofsOnly(SymbolTable* table);
+    ~ProofsOnly();
+    ProofsOnly(const ProofsOnly&) = delete;
+    ProofsOnly& operator=(const ProofsOnly&) = delete;
+
+  private:
+    SymbolTable* table_;
+    bool before_ = false;
+  };
 
   /// Names the node that guards are for, as long as it exists.
   class Origin {
@@ -213,7 +245,6 @@ public:
   };
 
 private:
-  void note(Relation relation, bool holds, const SymInt& a, const SymInt& b);
   /// With what equations say of the symbols that they were solved for.
   std::map<std::string, int64_t> settled(std::map<std::string, int64_t> hints) const;
   bool move_hints(Relation relation, const te::Dim& a, const te::Dim& b);
@@ -225,7 +256,9 @@ private:
   size_t hints_version_ = 1;
   te::DimFacts facts_;
   std::vector<Guard> guards_;
+  std::map<std::string, te::Var> variables_;
   std::string origin_;
+  bool proofs_only_ = false;
 };
 
 }  // namespace tensormill::ir

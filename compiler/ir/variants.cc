@@ -230,6 +230,13 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     add_set(set);
     special.push_back(set_json(set));
   }
+  Json symbols = Json::array();
+  const auto add_symbolic = [&](const SymbolicModel& model) {
+    graphs.push_back(&model.graph);
+    symbols.push_back(model.symbols);
+  };
+  if (variants.symbolic) add_symbolic(*variants.symbolic);
+  for (const SymbolicModel& ones : variants.symbolic_ones) add_symbolic(ones);
   std::optional<Graph> kept;
   Json model;
   if (variants.model && !graphs.empty()) {
@@ -244,7 +251,7 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
   return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
               {"graphs", dims_of(variants.graphs)}, {"generic", set_json(variants)},
               {"special", std::move(special)},      {"leaves_out", variants.leaves_out},
-              {"model", std::move(model)}}
+              {"symbols", std::move(symbols)},      {"model", std::move(model)}}
       .dump();
 }
 
@@ -259,6 +266,14 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   reader.read_set(json.at("generic"), variants);
   for (const Json& set : json.at("special")) reader.read_set(set, variants.special.emplace_back());
   json.at("leaves_out").get_to(variants.leaves_out);
+  for (const Json& symbols : json.at("symbols")) {
+    SymbolicModel model{reader.next(), symbols.get<std::vector<std::string>>()};
+    if (variants.symbolic) {
+      variants.symbolic_ones.push_back(std::move(model));
+    } else {
+      variants.symbolic = std::move(model);
+    }
+  }
   if (const Json& model = json.at("model"); !model.is_null()) variants.model = kept_of(reader.next(), model);
   reader.finish();
   return variants;

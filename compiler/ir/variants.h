@@ -78,16 +78,25 @@ struct KeptModel {
   std::string options;                                ///< how it is imported: the importer's own text
 };
 
+/// The model once, for all extents of its free dims.
+struct SymbolicModel {
+  Graph graph;
+  std::vector<std::string> symbols;  ///< by free dim; one that the graph does not have is 1
+};
+
 /// Its own samples are those of the generic plan for as many shapes as one plan can serve.
 struct Variants : SampleSet {
-  std::vector<std::string> free_dims;  ///< none: one graph, without dims
-  std::vector<DimShape> input_shapes;  ///< of the graphs' inputs, in order; free dims by name
-  std::vector<ShapedGraph> graphs;     ///< each gets kernels of its own
+  std::vector<std::string> free_dims;     ///< none: one graph, without dims
+  std::vector<DimShape> input_shapes;     ///< of the graphs' inputs, in order; free dims by name
+  std::vector<ShapedGraph> graphs;        ///< each gets kernels of its own
+  std::optional<SymbolicModel> symbolic;  ///< what the generic plan is made of, where it need not be samples
+  std::vector<SymbolicModel> symbolic_ones;  ///< the same where dims are 1 that broadcast then: special plans
   /// Samples of shapes at which some dims are 1 that are no such numbers in the other samples: these dims are
   /// dependents of the set, of the value 1.
   std::vector<SampleSet> special;
   bool leaves_out = false;         ///< there are such shapes for which there is no set
   std::optional<KeptModel> model;  ///< where there are free dims
+  int64_t imports = 0;             ///< that it took to make them; not part of what they are
   bool is_dynamic() const { return !free_dims.empty(); }
 };
 

@@ -61,12 +61,12 @@ void reference(const ir::ReferenceContext& context) {
 /// which become vectors, where one of pairs would go element by element.
 template <bool largest>
 TeOutputs compute(const ir::ComputeContext& context) {
-  const Shape& x = context.input_types[0].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
   const ir::ValueType& out = context.output_types[0];
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.size());
   const bool keepdims = attr_bool(context.attrs, "keepdims", true);
-  if (num_elements(out.shape) == 0) {
-    return {te::compute(context.name, out.shape, [](const std::vector<Expr>&) { return Expr(0); })};
+  if (is_empty(out.shape)) {
+    return {te::compute(context.name, out.shape.exprs(), [](const std::vector<Expr>&) { return Expr(0); })};
   }
   // Results of one element have an axis while they are summed up, along which nothing runs.
   const ir::SymShape rows = out.shape.empty() ? ir::SymShape{1} : out.shape;
@@ -80,14 +80,14 @@ TeOutputs compute(const ir::ComputeContext& context) {
     return widen(te::read(context.inputs[0], index));
   };
   const te::Tensor best =
-      te::reduce(context.name + "_best", largest ? te::ReduceOp::kMax : te::ReduceOp::kMin, rows, {x[axis]},
-                 [&](const auto& row, const auto& k) { return element(row, k[0]); });
+      te::reduce(context.name + "_best", largest ? te::ReduceOp::kMax : te::ReduceOp::kMin, rows.exprs(),
+                 {Expr(x[axis])}, [&](const auto& row, const auto& k) { return element(row, k[0]); });
   const bool last = attr_bool(context.attrs, "select_last", false);
-  const bool is_short = x[axis] <= std::numeric_limits<int32_t>::max();
+  const bool is_short = is_proven(ir::Relation::kLessEqual, x[axis], std::numeric_limits<int32_t>::max());
   const DType dtype = is_short ? DType::kInt32 : DType::kInt64;
   const int64_t most = is_short ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
   const te::Tensor place =
-      te::reduce(context.name, last ? te::ReduceOp::kMax : te::ReduceOp::kMin, rows, {x[axis]},
+      te::reduce(context.name, last ? te::ReduceOp::kMax : te::ReduceOp::kMin, rows.exprs(), {Expr(x[axis])},
                  [&](const std::vector<Expr>& row, const std::vector<Expr>& k) {
                    const Expr own = element(row, k[0]), wanted = te::read(best, row);
                    Expr is_best = own == wanted;
@@ -95,7 +95,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
                      is_best = te::logical_or(is_best, te::logical_and(own != own, wanted != wanted));
                    return te::select(is_best, te::cast(dtype, k[0]), te::int_imm(dtype, last ? -1 : most));
                  });
-  return {te::compute(context.name + "_out", out.shape, [&](const std::vector<Expr>& to) {
+  return {te::compute(context.name + "_out", out.shape.exprs(), [&](const std::vector<Expr>& to) {
     return te::cast(DType::kInt64, te::read(place, to.empty() ? std::vector<Expr>{Expr(0)} : to));
   })};
 }

@@ -74,7 +74,7 @@ Expr greater(const Expr& a, const Expr& b) {
 /// independent elements, quadratic in the extent.
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& shape = context.input_types[0].shape;
+  const ir::SymShape& shape = context.input_types[0].shape;
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", -1), shape.size());
   const bool largest = attr_bool(context.attrs, "largest", true);
   const auto element = [&](const std::vector<Expr>& at) { return widen(te::read(context.inputs[0], at)); };

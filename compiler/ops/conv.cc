@@ -19,16 +19,14 @@ struct ConvShape {
   int64_t groups;
   int64_t in_channels;   ///< per group
   int64_t out_channels;  ///< per group
-  Shape spatial;
   Window window;
 };
 
-ConvShape read_shape(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
+ConvShape read_shape(const ir::Attrs& attrs, const Shape& w) {
   ConvShape shape;
   shape.groups = attr_int(attrs, "group", 1);
   shape.in_channels = w[1];
   shape.out_channels = w[0] / shape.groups;
-  shape.spatial = spatial_of(x);
   shape.window = read_window(attrs, spatial_of(w));
   return shape;
 }
@@ -138,16 +136,17 @@ void conv_reference(const ir::ReferenceContext& context) {
   const Tensor& w = *context.inputs[1];
   Tensor& out = *context.outputs[0];
   if (out.num_elements() == 0) return;
-  const ConvShape shape = read_shape(context.attrs, x.shape(), w.shape());
+  const ConvShape shape = read_shape(context.attrs, w.shape());
+  const Shape spatial = spatial_of(x.shape());
   const bool biased = context.inputs.size() > 2 && context.inputs[2] != nullptr;
   const std::vector<double> bias =
       biased ? to_doubles(*context.inputs[2]) : std::vector<double>(static_cast<size_t>(w.shape()[0]), 0.0);
-  const TapTable taps(shape.window, shape.spatial, spatial_of(out.shape()));
+  const TapTable taps(shape.window, spatial, spatial_of(out.shape()));
   const std::vector<double> xs = to_doubles(x);
   const std::vector<double> ws = to_doubles(w);
   std::vector<double> values(static_cast<size_t>(out.num_elements()));
   const int64_t kernel_size = num_elements(shape.window.kernel);
-  const int64_t channel_size = num_elements(shape.spatial);
+  const int64_t channel_size = num_elements(spatial);
   GemmOperands gemm;
   gemm.rows = shape.out_channels;
   gemm.columns = taps.points();
@@ -183,12 +182,11 @@ bool part_of_conv(ir::PartContext& context) {
 }
 
 TeOutputs compute_conv(const ir::ComputeContext& context) {
-  const Shape& x = context.input_types[0].shape;
-  const Shape& w = context.input_types[1].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
   const ir::ValueType& out = context.output_types[0];
-  const ConvShape shape = read_shape(context.attrs, x, w);
+  const ConvShape shape = read_shape(context.attrs, context.input_types[1].shape);
   const Window& window = shape.window;
-  std::vector<int64_t> before(x.size(), 0), after(x.size(), 0);
+  ir::SymShape before(x.size(), 0), after(x.size(), 0);
   for (size_t d = 0; d < window.rank(); ++d) {
     before[d + 2] = window.pads_begin[d];
     after[d + 2] = window.pads_end[d];

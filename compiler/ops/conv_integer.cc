@@ -58,7 +58,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const int64_t zero = read_zero(context.attrs);
   ir::ComputeContext wide = context;
   for (size_t i = 0; i < 2; ++i) {
-    const Shape& shape = context.input_types[i].shape;
+    const ir::SymShape& shape = context.input_types[i].shape;
     const te::Tensor& from = context.inputs[i];
     wide.input_types[i].dtype = DType::kInt32;
     wide.inputs[i] = compute_safe(

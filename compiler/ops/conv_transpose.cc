@@ -100,12 +100,12 @@ void reference(const ir::ReferenceContext& context) {
 }
 
 TeOutputs compute(const ir::ComputeContext& context) {
-  const Shape& x = context.input_types[0].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
   const Shape& w = context.input_types[1].shape;
   const ir::ValueType& out = context.output_types[0];
   const Window window = read_window(context.attrs, spatial_of(w));
   const int64_t groups = attr_int(context.attrs, "group", 1);
-  const int64_t in_channels = x[1] / groups;
+  const int64_t in_channels = w[0] / groups;
   Shape reduced = {in_channels};
   reduced.insert(reduced.end(), window.kernel.begin(), window.kernel.end());
   const te::Tensor sums = reduce_safe(

@@ -246,7 +246,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const te::Tensor half = transform_stage(name + "_rows", window, 0, g.points, input_rows);
   const te::Tensor v = transform_stage(name + "_v", half, 3, g.points, input_rows);
   const te::Tensor m =
-      te::reduce(name, te::ReduceOp::kSum, {g.points, g.out_blocks, g.tiles(), g.points, g.lanes},
+      te::reduce(name, te::ReduceOp::kSum, Shape{g.points, g.out_blocks, g.tiles(), g.points, g.lanes},
                  {g.in_blocks, g.lanes}, [&](const Values& axes, const Values& channel) {
                    const Expr column = te::floormod(axes[1], Expr(g.group)) * Expr(g.lanes) + axes[4];
                    return te::read(v, {axes[0], channel[0], axes[2], axes[3], channel[1]}) *

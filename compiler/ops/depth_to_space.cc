@@ -82,7 +82,7 @@ void reference(const ir::ReferenceContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& in = context.input_types[0].shape;
+  const ir::SymShape& in = context.input_types[0].shape;
   const Blocks blocks = read_blocks(context.attrs, in);
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> at = axes;

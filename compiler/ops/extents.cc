@@ -27,7 +27,7 @@ void reference(const ir::ReferenceContext& context) {
 }
 
 TeOutputs compute(const ir::ComputeContext& context) {
-  const std::vector<int64_t> values = attr_ints(context.attrs, "values");
+  const ir::SymShape values = values_of(context.attrs);
   return {compute_safe(
       context.name, context.output_types[0].shape, DType::kInt64, [&](const std::vector<Expr>& axes) {
         Expr result(values.back());

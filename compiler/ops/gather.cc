@@ -120,7 +120,7 @@ bool part_of_gather(ir::PartContext& context) {
 
 TeOutputs compute_gather(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& x = context.input_types[0].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.size());
   const auto first = static_cast<std::ptrdiff_t>(axis);
   const auto last = first + static_cast<std::ptrdiff_t>(context.input_types[1].shape.size());
@@ -135,7 +135,7 @@ TeOutputs compute_gather(const ir::ComputeContext& context) {
 
 TeOutputs compute_elements(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& x = context.input_types[0].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", 0), x.size());
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     const Expr at = checked_index(te::read(context.inputs[1], axes), x[axis]);

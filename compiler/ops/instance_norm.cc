@@ -39,9 +39,9 @@ void reference(const ir::ReferenceContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const DType dtype = compute_dtype(out.dtype);
-  const Shape rows = {out.shape[0], out.shape[1]};
-  const Shape spatial(out.shape.begin() + 2, out.shape.end());
-  const Expr count = te::imm_like({dtype, 1}, static_cast<double>(num_elements(spatial)));
+  const ir::SymShape rows = {out.shape[0], out.shape[1]};
+  const ir::SymShape spatial(out.shape.begin() + 2, out.shape.end());
+  const Expr count = count_of(num_elements(spatial), dtype);
   const Expr epsilon = te::imm_like({dtype, 1}, attr_float(context.attrs, "epsilon", 1e-5));
   const auto value = [&](std::vector<Expr> row, const std::vector<Expr>& at) {
     row.insert(row.end(), at.begin(), at.end());

@@ -62,10 +62,9 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const DType dtype = compute_dtype(out.dtype);
   const auto axis = static_cast<std::ptrdiff_t>(first_axis(context.attrs, out.shape.size()));
-  const Shape rows(out.shape.begin(), out.shape.begin() + axis);
-  const Shape normalized(out.shape.begin() + axis, out.shape.end());
-  const double count = static_cast<double>(num_elements(normalized));
-  const Expr share = te::imm_like({dtype, 1}, count > 0 ? 1 / count : 0);
+  const ir::SymShape rows(out.shape.begin(), out.shape.begin() + axis);
+  const ir::SymShape normalized(out.shape.begin() + axis, out.shape.end());
+  const Expr share = share_of(num_elements(normalized), dtype);
   const Expr epsilon = te::imm_like({dtype, 1}, attr_float(context.attrs, "epsilon", 1e-5));
   const auto value = [&](std::vector<Expr> row, const std::vector<Expr>& at) {
     row.insert(row.end(), at.begin(), at.end());

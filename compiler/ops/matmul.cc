@@ -160,12 +160,12 @@ void reference(const ir::ReferenceContext& context) {
 }
 
 /// Index into one operand: batch dims under broadcasting, then the two matrix dims in the order of memory.
-std::vector<Expr> operand_index(const Shape& batch, const std::vector<Expr>& axes, size_t batch_rank,
+std::vector<Expr> operand_index(const ir::SymShape& batch, const std::vector<Expr>& axes, size_t batch_rank,
                                 bool vector, bool transposed, const Expr& row, const Expr& column) {
   if (vector) return {column};
   std::vector<Expr> index;
   for (size_t i = 0; i < batch.size(); ++i) {
-    index.push_back(batch[i] == 1 ? Expr(0) : axes[batch_rank - batch.size() + i]);
+    index.push_back(is_one(batch[i]) ? Expr(0) : axes[batch_rank - batch.size() + i]);
   }
   index.push_back(transposed ? column : row);
   index.push_back(transposed ? row : column);

@@ -65,7 +65,7 @@ int64_t source(Mode mode, int64_t at, int64_t extent) {
   return at >= extent ? 2 * (extent - 1) - at : at;
 }
 
-Expr source(Mode mode, const Expr& at, int64_t extent) {
+Expr source(Mode mode, const Expr& at, const ir::SymInt& extent) {
   if (mode == Mode::kWrap) return te::floormod(at, Expr(extent));
   if (mode == Mode::kEdge) return clamp_index(at, extent);
   const Expr up = te::max(at, -at);
@@ -130,10 +130,10 @@ Expr fill_expr(const ir::ComputeContext& context, DType dtype) {
 }
 
 /// In one form whatever the pads, which are 0 in some samples (ir::kKept).
-TeOutputs compute_kept(const ir::ComputeContext& context, const std::vector<int64_t>& pads, Mode mode) {
+TeOutputs compute_kept(const ir::ComputeContext& context, const ir::SymShape& pads, Mode mode) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& in = context.input_types[0].shape;
-  return {te::compute(context.name, out.shape, [&](const std::vector<Expr>& axes) {
+  const ir::SymShape& in = context.input_types[0].shape;
+  return {te::compute(context.name, out.shape.exprs(), [&](const std::vector<Expr>& axes) {
     std::vector<Expr> index;
     Expr inside = te::bool_imm(true);
     for (size_t d = 0; d < in.size(); ++d) {
@@ -148,13 +148,13 @@ TeOutputs compute_kept(const ir::ComputeContext& context, const std::vector<int6
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& in = context.input_types[0].shape;
+  const ir::SymShape& in = context.input_types[0].shape;
   const size_t rank = in.size();
-  const std::vector<int64_t> pads = read_pads(context.attrs, rank);
+  const ir::SymShape pads = read_pads(context.attrs, rank);
   const Mode mode = read_mode(context.attrs);
-  if (context.attrs.has(ir::kKept) && num_elements(in) != 0) return compute_kept(context, pads, mode);
-  const std::vector<int64_t> before(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
-  const std::vector<int64_t> after(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
+  if (context.attrs.has(ir::kKept) && !is_empty(in)) return compute_kept(context, pads, mode);
+  const ir::SymShape before(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
+  const ir::SymShape after(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
   if (mode == Mode::kConstant) {
     const te::Tensor padded =
         padded_stage(context.name, context.inputs[0], in, before, after, fill_expr(context, out.dtype));
@@ -163,7 +163,8 @@ TeOutputs compute(const ir::ComputeContext& context) {
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> index = axes;
     for (size_t d = 0; d < rank; ++d) {
-      if (before[d] != 0 || after[d] != 0) index[d] = source(mode, axes[d] - Expr(before[d]), in[d]);
+      if (!is_proven(ir::Relation::kEqual, before[d], 0) || !is_proven(ir::Relation::kEqual, after[d], 0))
+        index[d] = source(mode, axes[d] - Expr(before[d]), in[d]);
     }
     return te::read(context.inputs[0], index);
   })};

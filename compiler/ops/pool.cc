@@ -92,7 +92,7 @@ void reference_max(const ir::ReferenceContext& context) {
 /// `include_pad` inside the padded input (a window of ceil_mode may reach past it).
 int64_t counted_taps(const Window& window, size_t d, int64_t in, int64_t at, bool include_pad) {
   const int64_t low = include_pad ? -window.pads_begin[d] : 0;
-  const int64_t high = include_pad ? in + window.pads_end[d] : in;
+  const ir::SymInt high = include_pad ? in + window.pads_end[d] : in;
   int64_t count = 0;
   for (int64_t k = 0; k < window.kernel[d]; ++k) {
     const int64_t i = at * window.strides[d] + k * window.dilations[d] - window.pads_begin[d];
@@ -136,9 +136,9 @@ bool part(ir::PartContext& context) {
 /// x with padding wide enough for every tap of every window, by the same amount for every extent: windows
 /// that start inside may reach past the end by less than a stride, where ceil_mode lets them.
 te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, const Expr& value) {
-  const Shape& x = context.input_types[0].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
   const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
-  std::vector<int64_t> before(x.size(), 0), after(x.size(), 0);
+  ir::SymShape before(x.size(), 0), after(x.size(), 0);
   for (size_t d = 0; d < window.rank(); ++d) {
     before[d + 2] = window.pads_begin[d];
     after[d + 2] = window.pads_end[d] + (ceil_mode ? window.strides[d] - 1 : 0);
@@ -200,7 +200,7 @@ TeOutputs compute_max(const ir::ComputeContext& context) {
 }
 
 /// counted_taps as an expression of the output index, of one form for every extent.
-Expr count_expr(const Window& window, size_t d, int64_t in, const Expr& at, bool include_pad,
+Expr count_expr(const Window& window, size_t d, const ir::SymInt& in, const Expr& at, bool include_pad,
                 bool ceil_mode) {
   const int64_t low = include_pad ? -window.pads_begin[d] : 0;
   const int64_t high = include_pad ? in + window.pads_end[d] : in;
@@ -218,7 +218,7 @@ Expr count_expr(const Window& window, size_t d, int64_t in, const Expr& at, bool
 TeOutputs compute_avg(const ir::ComputeContext& context) {
   const Window window = pool_window(context.attrs);
   const ir::ValueType& out = context.output_types[0];
-  const Shape& x = context.input_types[0].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
   const bool include_pad = attr_bool(context.attrs, "count_include_pad", false);
   const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
   const DType dtype = compute_dtype(out.dtype);

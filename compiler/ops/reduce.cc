@@ -17,13 +17,15 @@ enum class Kind : uint8_t { kSum, kMean, kMax, kMin, kProd, kL1, kL2, kSumSquare
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Which input dimensions are reduced, and the result with and without them.
+template <typename Dims>
 struct Axes {
+  using Int = typename Dims::value_type;
   std::vector<bool> reduced;
   bool keepdims;
-  int64_t count = 1;  ///< elements that go into one result
-  Shape kept;         ///< the input's shape with 1 at reduced dimensions
-  Shape output;
-  Shape stage;  ///< the output, with an axis where it has none: along it nothing runs
+  Int count = 1;  ///< elements that go into one result
+  Dims kept;      ///< the input's shape with 1 at reduced dimensions
+  Dims output;
+  Dims stage;  ///< the output, with an axis where it has none: along it nothing runs
 };
 
 /// The index into `stage` for one into the output.
@@ -31,17 +33,18 @@ std::vector<Expr> in_stage(const std::vector<Expr>& to) {
   return to.empty() ? std::vector<Expr>{Expr(0)} : to;
 }
 
-Axes read_axes(const ir::Attrs& attrs, const Shape& x) {
-  Axes axes;
+template <typename Dims>
+Axes<Dims> read_axes(const ir::Attrs& attrs, const Dims& x) {
+  Axes<Dims> axes;
   axes.keepdims = attr_bool(attrs, "keepdims", true);
   axes.reduced.assign(x.size(), false);
   for (const size_t axis : normal_axes(attrs, x.size())) axes.reduced[axis] = true;
   for (size_t d = 0; d < x.size(); ++d) {
-    axes.kept.push_back(axes.reduced[d] ? 1 : x[d]);
+    axes.kept.push_back(axes.reduced[d] ? typename Axes<Dims>::Int(1) : x[d]);
     if (axes.reduced[d]) axes.count *= x[d];
     if (!axes.reduced[d] || axes.keepdims) axes.output.push_back(axes.kept.back());
   }
-  axes.stage = axes.output.empty() ? Shape{1} : axes.output;
+  axes.stage = axes.output.empty() ? Dims{1} : axes.output;
   return axes;
 }
 
@@ -115,7 +118,7 @@ double identity(Kind kind) {
 
 /// Folds `values` (of shape x) into one accumulator per result.
 template <typename T, typename F>
-std::vector<T> fold(const std::vector<T>& values, const Shape& x, const Axes& axes, T start,
+std::vector<T> fold(const std::vector<T>& values, const Shape& x, const Axes<Shape>& axes, T start,
                     F&& combine_values) {
   std::vector<T> sums(static_cast<size_t>(num_elements(axes.kept)), start);
   const std::array<Shape, 1> strides = {broadcast_strides(axes.kept, x)};
@@ -127,7 +130,7 @@ std::vector<T> fold(const std::vector<T>& values, const Shape& x, const Axes& ax
 }
 
 template <Kind kind>
-std::vector<double> reduce_doubles(const Tensor& x, const Axes& axes) {
+std::vector<double> reduce_doubles(const Tensor& x, const Axes<Shape>& axes) {
   const std::vector<double> values = to_doubles(x);
   if constexpr (kind == Kind::kLogSumExp) {
     std::vector<double> shifts =
@@ -170,7 +173,7 @@ void reference(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];
   Tensor& out = *context.outputs[0];
   if (out.num_elements() == 0) return;
-  const Axes axes = read_axes(context.attrs, x.shape());
+  const Axes<Shape> axes = read_axes(context.attrs, x.shape());
   if (is_float(x.dtype())) {
     store_doubles(out, reduce_doubles<kind>(x, axes));
     return;
@@ -192,7 +195,7 @@ void reference(const ir::ReferenceContext& context) {
 }
 
 bool part(ir::PartContext& context) {
-  const Axes axes = read_axes(context.attrs, context.inputs[0]->shape);
+  const auto axes = read_axes(context.attrs, context.inputs[0]->shape);
   // Reduced dimensions are none of the output's, or have one element there.
   for (size_t d = 0, at = 0; d < axes.reduced.size(); ++d) {
     if (axes.reduced[d] && !axes.keepdims) continue;
@@ -210,11 +213,12 @@ Expr prepared(Kind kind, const Expr& x) {
   return x;
 }
 
-Expr finished(Kind kind, const Expr& sum, int64_t count) {
+Expr finished(Kind kind, const Expr& sum, const ir::SymInt& count) {
   switch (kind) {
     case Kind::kMean:
-      return sum / (sum->type.is_float() ? constant_like(sum, static_cast<double>(count))
-                                         : te::int_imm(sum->type.dtype, count));
+      return sum / (sum->type.is_float() || !count.is_constant()
+                        ? count_of(count, sum->type.dtype)
+                        : te::int_imm(sum->type.dtype, count.hint()));
     case Kind::kL2:
       return te::make(te::ExprOp::kSqrt, {sum});
     case Kind::kLogSum:
@@ -226,10 +230,10 @@ Expr finished(Kind kind, const Expr& sum, int64_t count) {
 
 /// A reduction stage of x, with body(element, result index) as its summand.
 template <typename F>
-te::Tensor reduce_stage(const ir::ComputeContext& context, const std::string& name, const Axes& axes,
-                        te::ReduceOp op, F&& body) {
-  const Shape& x = context.input_types[0].shape;
-  Shape extents;
+te::Tensor reduce_stage(const ir::ComputeContext& context, const std::string& name,
+                        const Axes<ir::SymShape>& axes, te::ReduceOp op, F&& body) {
+  const ir::SymShape& x = context.input_types[0].shape;
+  ir::SymShape extents;
   for (size_t d = 0; d < x.size(); ++d) {
     if (axes.reduced[d]) extents.push_back(x[d]);
   }
@@ -247,7 +251,7 @@ te::Tensor reduce_stage(const ir::ComputeContext& context, const std::string& na
                      });
 }
 
-TeOutputs compute_log_sum_exp(const ir::ComputeContext& context, const Axes& axes) {
+TeOutputs compute_log_sum_exp(const ir::ComputeContext& context, const Axes<ir::SymShape>& axes) {
   const ir::ValueType& out = context.output_types[0];
   const te::Tensor most = reduce_stage(context, context.name + "_max", axes, te::ReduceOp::kMax,
                                        [](const Expr& x, const std::vector<Expr>&) { return x; });
@@ -269,7 +273,7 @@ TeOutputs compute_log_sum_exp(const ir::ComputeContext& context, const Axes& axe
 template <Kind kind>
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Axes axes = read_axes(context.attrs, context.input_types[0].shape);
+  const Axes<ir::SymShape> axes = read_axes(context.attrs, context.input_types[0].shape);
   if constexpr (kind == Kind::kLogSumExp) {
     return compute_log_sum_exp(context, axes);
   } else {

@@ -32,19 +32,19 @@ struct Run {
   size_t in_begin, in_end, out_begin, out_end;
 };
 
-std::vector<Run> match_dims(const Shape& in, const Shape& out) {
+std::vector<Run> match_dims(const ir::SymShape& in, const ir::SymShape& out) {
   std::vector<Run> runs;
   size_t i = 0, o = 0;
   while (i < in.size() || o < out.size()) {
     Run run{i, i, o, o};
-    int64_t in_product = 1, out_product = 1;
+    ir::SymInt in_product = 1, out_product = 1;
     do {
-      if ((in_product <= out_product && i < in.size()) || o == out.size()) {
+      if ((in_product.hint() <= out_product.hint() && i < in.size()) || o == out.size()) {
         in_product *= in[i++];
       } else {
         out_product *= out[o++];
       }
-    } while (in_product != out_product && (i < in.size() || o < out.size()));
+    } while (!is_proven(ir::Relation::kEqual, in_product, out_product) && (i < in.size() || o < out.size()));
     run.in_end = i;
     run.out_end = o;
     runs.push_back(run);
@@ -52,7 +52,7 @@ std::vector<Run> match_dims(const Shape& in, const Shape& out) {
   return runs;
 }
 
-void split_run(const Run& run, const Shape& in, const Shape& out, const std::vector<Expr>& axes,
+void split_run(const Run& run, const ir::SymShape& in, const ir::SymShape& out, const std::vector<Expr>& axes,
                std::vector<Expr>& index) {
   if (run.in_end - run.in_begin == 1 && run.out_end - run.out_begin == 1) {
     index[run.in_begin] = axes[run.out_begin];
@@ -62,11 +62,11 @@ void split_run(const Run& run, const Shape& in, const Shape& out, const std::vec
     return sequence.begin() + static_cast<std::ptrdiff_t>(position);
   };
   Expr position = flatten_index({at(axes, run.out_begin), at(axes, run.out_end)},
-                                Shape(at(out, run.out_begin), at(out, run.out_end)));
+                                ir::SymShape(at(out, run.out_begin), at(out, run.out_end)));
   for (size_t d = run.in_end; d-- > run.in_begin;) {
-    if (in[d] == 1) continue;
+    if (is_one(in[d])) continue;
     bool outermost = true;
-    for (size_t before = run.in_begin; before < d; ++before) outermost = outermost && in[before] == 1;
+    for (size_t before = run.in_begin; before < d; ++before) outermost = outermost && is_one(in[before]);
     index[d] = outermost ? position : te::floormod(position, Expr(in[d]));
     position = te::floordiv(position, Expr(in[d]));
   }
@@ -90,7 +90,7 @@ bool part(ir::PartContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& in = context.input_types[0].shape;
+  const ir::SymShape& in = context.input_types[0].shape;
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> index(in.size(), Expr(0));
     for (const Run& run : match_dims(in, out.shape)) split_run(run, in, out.shape, axes, index);

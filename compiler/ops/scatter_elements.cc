@@ -130,13 +130,13 @@ public:
     return te::read(context_.inputs[2], position(axes, k));
   }
 
-  const Shape extents() const { return {shape_[axis_]}; }
+  ir::SymShape extents() const { return {shape_[axis_]}; }
 
 private:
   const ir::ComputeContext& context_;
   size_t axis_;
-  Shape shape_;
-  int64_t extent_;
+  ir::SymShape shape_;
+  ir::SymInt extent_;
 };
 
 /// The last update that goes to an element wins.
@@ -190,7 +190,7 @@ te::Tensor combine(const ir::ComputeContext& context, const Updates& updates, Re
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Reduction reduction = reduction_of(context.attrs);
-  if (num_elements(context.input_types[1].shape) == 0) {
+  if (is_empty(context.input_types[1].shape)) {
     return {compute_safe(context.name, out.shape, out.dtype,
                          [&](const std::vector<Expr>& axes) { return te::read(context.inputs[0], axes); })};
   }

@@ -76,13 +76,15 @@ bool part(ir::PartContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Grid grid = read_grid(context.attrs, out.shape.size());
+  const size_t rank = out.shape.size();
+  const ir::SymShape starts = attr_dims(context.attrs, "starts", rank, 0, 0, kMaxTensorBytes);
+  const std::vector<int64_t> steps = attr_ints(context.attrs, "steps", rank, 1, INT64_MIN, INT64_MAX);
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> index;
     for (size_t d = 0; d < axes.size(); ++d) {
-      const int64_t step = grid.extents[d] == 1 ? 1 : grid.steps[d];
+      const int64_t step = is_one(out.shape[d]) ? 1 : steps[d];
       const Expr scaled = step == 1 ? axes[d] : axes[d] * Expr(step);
-      index.push_back(grid.starts[d] == 0 ? scaled : scaled + Expr(grid.starts[d]));
+      index.push_back(is_proven(ir::Relation::kEqual, starts[d], 0) ? scaled : scaled + Expr(starts[d]));
     }
     return te::read(context.inputs[0], index);
   })};

@@ -54,7 +54,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", -1), out.shape.size());
   const DType dtype = compute_dtype(out.dtype);
   const std::string& name = context.name;
-  Shape rows = out.shape;
+  ir::SymShape rows = out.shape;
   rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(axis));
   const auto inserted = [axis](std::vector<Expr> index, const Expr& k) {
     index.insert(index.begin() + static_cast<std::ptrdiff_t>(axis), k);
@@ -67,7 +67,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const auto value = [&](const std::vector<Expr>& index) {
     return widen(te::read(context.inputs[0], index));
   };
-  const Shape extent = {out.shape[axis]};
+  const ir::SymShape extent = {out.shape[axis]};
   const bool weights = attr_bool(context.attrs, "weights", false);
   const te::Tensor most = reduce_safe(
       name + "_max", te::ReduceOp::kMax, rows, extent, dtype,

@@ -46,7 +46,7 @@ void reference(const ir::ReferenceContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   TeOutputs outputs;
-  int64_t start = 0;
+  ir::SymInt start = 0;
   for (size_t i = 0; i < context.output_types.size(); ++i) {
     const ir::ValueType& out = context.output_types[i];
     const size_t axis = normal_axis(attr_int(context.attrs, "axis"), out.shape.size());

@@ -30,6 +30,16 @@ Expr narrow(const Expr& value, DType dtype) {
 
 Expr constant_like(const Expr& like, double value) { return te::imm_like(like->type, value); }
 
+Expr count_of(const ir::SymInt& count, DType dtype) {
+  return count.is_constant() ? te::imm_like({dtype, 1}, static_cast<double>(count.hint()))
+                             : te::cast(dtype, Expr(count));
+}
+
+Expr share_of(const ir::SymInt& count, DType dtype) {
+  if (!count.is_constant()) return te::imm_like({dtype, 1}, 1) / count_of(count, dtype);
+  return te::imm_like({dtype, 1}, count.hint() > 0 ? 1 / static_cast<double>(count.hint()) : 0);
+}
+
 Expr largest_of(DType dtype) {
   if (is_float(dtype)) return te::float_imm(dtype, std::numeric_limits<double>::infinity());
   const DTypeInfo& info = dtype_info(dtype);
@@ -46,14 +56,21 @@ Expr lowest_of(DType dtype) {
   return te::int_imm(dtype, std::numeric_limits<int64_t>::min() >> (64 - info.bits));
 }
 
-te::Tensor compute_safe(const std::string& name, const Shape& shape, DType dtype,
+bool is_one(const ir::SymInt& extent) { return is_proven(ir::Relation::kEqual, extent, 1); }
+
+bool is_empty(const ir::SymShape& shape) {
+  return std::any_of(shape.begin(), shape.end(),
+                     [](const ir::SymInt& extent) { return is_proven(ir::Relation::kEqual, extent, 0); });
+}
+
+te::Tensor compute_safe(const std::string& name, const ir::SymShape& shape, DType dtype,
                         const std::function<Expr(const std::vector<Expr>&)>& body) {
-  if (num_elements(shape) == 0) {
-    return te::compute(name, shape, [&](const std::vector<Expr>&) {
+  if (is_empty(shape)) {
+    return te::compute(name, shape.exprs(), [&](const std::vector<Expr>&) {
       return te::imm_like({storage_dtype(dtype), 1}, 0);
     });
   }
-  return te::compute(name, shape, body);
+  return te::compute(name, shape.exprs(), body);
 }
 
 namespace {
@@ -74,45 +91,46 @@ Expr identity_of(te::ReduceOp op, DType dtype) {
 
 }  // namespace
 
-te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const Shape& shape, const Shape& extents,
-                       DType dtype,
+te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const ir::SymShape& shape,
+                       const ir::SymShape& extents, DType dtype,
                        const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body) {
-  if (num_elements(shape) == 0 || num_elements(extents) == 0) {
-    return te::compute(name, shape, [&](const std::vector<Expr>&) { return identity_of(op, dtype); });
+  if (is_empty(shape) || is_empty(extents)) {
+    return te::compute(name, shape.exprs(), [&](const std::vector<Expr>&) { return identity_of(op, dtype); });
   }
-  return te::reduce(name, op, shape, extents, body);
+  return te::reduce(name, op, shape.exprs(), extents.exprs(), body);
 }
 
-te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape, DType dtype) {
+te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const ir::SymShape& shape,
+                        DType dtype) {
   if (tensor->dtypes[0] == dtype) return tensor;
   return compute_safe(name, shape, dtype,
                       [&](const std::vector<Expr>& axes) { return te::cast(dtype, te::read(tensor, axes)); });
 }
 
-Expr read_broadcast(const te::Tensor& tensor, const Shape& shape, const std::vector<Expr>& axes) {
+Expr read_broadcast(const te::Tensor& tensor, const ir::SymShape& shape, const std::vector<Expr>& axes) {
   std::vector<Expr> index;
   const size_t skipped = axes.size() - shape.size();
-  for (size_t i = 0; i < shape.size(); ++i) index.push_back(shape[i] == 1 ? Expr(0) : axes[skipped + i]);
+  for (size_t i = 0; i < shape.size(); ++i) index.push_back(is_one(shape[i]) ? Expr(0) : axes[skipped + i]);
   return te::read(tensor, index);
 }
 
-Expr checked_index(const Expr& index, int64_t extent) {
+Expr checked_index(const Expr& index, const ir::SymInt& extent) {
   const Expr wide = narrow(index, DType::kInt64);
   return te::check_index(te::select(wide < Expr(0), wide + Expr(extent), wide), Expr(extent));
 }
 
-Expr clamp_index(const Expr& index, int64_t extent) {
+Expr clamp_index(const Expr& index, const ir::SymInt& extent) {
   return te::max(te::min(index, Expr(extent - 1)), Expr(0));
 }
 
-Expr in_range(const Expr& index, int64_t extent) {
+Expr in_range(const Expr& index, const ir::SymInt& extent) {
   return te::logical_and(index >= Expr(0), index < Expr(extent));
 }
 
-Expr flatten_index(const std::vector<Expr>& index, const Shape& shape) {
+Expr flatten_index(const std::vector<Expr>& index, const ir::SymShape& shape) {
   Expr position;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 1) continue;
+    if (is_one(shape[i])) continue;
     position = position ? position * Expr(shape[i]) + index[i] : index[i];
   }
   return position ? position : Expr(0);
@@ -123,28 +141,26 @@ std::vector<Expr> replaced(std::vector<Expr> index, size_t axis, const Expr& val
   return index;
 }
 
-te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape,
-                        const std::vector<int64_t>& before, const std::vector<int64_t>& after,
-                        const Expr& value) {
-  const auto nonzero = [](int64_t pad) { return pad != 0; };
-  if (std::none_of(before.begin(), before.end(), nonzero) &&
-      std::none_of(after.begin(), after.end(), nonzero)) {
+te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const ir::SymShape& shape,
+                        const ir::SymShape& before, const ir::SymShape& after, const Expr& value) {
+  const auto is_none = [](const ir::SymInt& pad) { return is_proven(ir::Relation::kEqual, pad, 0); };
+  const auto is_cut = [](const ir::SymInt& pad) { return is_proven(ir::Relation::kLessEqual, pad, 0); };
+  if (std::all_of(before.begin(), before.end(), is_none) && std::all_of(after.begin(), after.end(), is_none))
     return tensor;
-  }
-  Shape padded = shape;
+  ir::SymShape padded = shape;
   for (size_t d = 0; d < shape.size(); ++d) padded[d] += before[d] + after[d];
-  const bool empty = num_elements(shape) == 0;
+  const bool empty = is_empty(shape);
   return compute_safe(name, padded, tensor->dtypes[0], [&](const std::vector<Expr>& axes) {
     if (empty) return value;
     Expr inside = te::bool_imm(true);
     std::vector<Expr> index = axes;
     for (size_t d = 0; d < shape.size(); ++d) {
-      if (before[d] == 0 && after[d] == 0) continue;
+      if (is_none(before[d]) && is_none(after[d])) continue;
       const Expr at = axes[d] - Expr(before[d]);
       Expr within = in_range(at, shape[d]);
-      if (before[d] <= 0) within = at < Expr(shape[d]);
-      if (after[d] <= 0) within = at >= Expr(0);
-      if (before[d] > 0 || after[d] > 0) inside = te::logical_and(inside, within);
+      if (is_cut(before[d])) within = at < Expr(shape[d]);
+      if (is_cut(after[d])) within = at >= Expr(0);
+      if (!is_cut(before[d]) || !is_cut(after[d])) inside = te::logical_and(inside, within);
       index[d] = clamp_index(at, shape[d]);
     }
     return te::select(inside, te::read(tensor, index), value);

@@ -26,38 +26,45 @@ Expr weight_exp(const Expr& difference);
 Expr narrow(const Expr& value, DType dtype);
 /// A constant of `like`'s type.
 Expr constant_like(const Expr& like, double value);
+/// A number of elements, and 1 over one (0 of none), as values of a float dtype or, the first, of any.
+Expr count_of(const ir::SymInt& count, DType dtype);
+Expr share_of(const ir::SymInt& count, DType dtype);
 /// The largest (smallest) value: infinity for floats.
 Expr largest_of(DType dtype);
 Expr lowest_of(DType dtype);
 
+/// Whether the extent is 1, or one of them 0, at all shapes: known without a guard.
+bool is_one(const ir::SymInt& extent);
+bool is_empty(const ir::SymShape& shape);
+
 /// te::compute, or constant zeros (never executed) when `shape` is empty, so that no body addresses an empty
 /// input.
-te::Tensor compute_safe(const std::string& name, const Shape& shape, DType dtype,
+te::Tensor compute_safe(const std::string& name, const ir::SymShape& shape, DType dtype,
                         const std::function<Expr(const std::vector<Expr>&)>& body);
 /// te::reduce, or the constant identity when there is nothing to reduce or to compute.
-te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const Shape& shape, const Shape& extents,
-                       DType dtype,
+te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const ir::SymShape& shape,
+                       const ir::SymShape& extents, DType dtype,
                        const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body);
 /// `tensor` cast to `dtype` in a stage of its own, or itself.
-te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape, DType dtype);
+te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const ir::SymShape& shape,
+                        DType dtype);
 
 /// Element of `tensor` (of shape `shape`) for output index `axes` under numpy's broadcasting.
-Expr read_broadcast(const te::Tensor& tensor, const Shape& shape, const std::vector<Expr>& axes);
+Expr read_broadcast(const te::Tensor& tensor, const ir::SymShape& shape, const std::vector<Expr>& axes);
 /// `index` limited to [0, extent).
-Expr clamp_index(const Expr& index, int64_t extent);
+Expr clamp_index(const Expr& index, const ir::SymInt& extent);
 /// An index that is data (negative ones count from the end), checked against an axis of `extent`.
-Expr checked_index(const Expr& index, int64_t extent);
+Expr checked_index(const Expr& index, const ir::SymInt& extent);
 /// 0 <= index < extent
-Expr in_range(const Expr& index, int64_t extent);
+Expr in_range(const Expr& index, const ir::SymInt& extent);
 /// Row-major position of `index` in `shape`.
-Expr flatten_index(const std::vector<Expr>& index, const Shape& shape);
+Expr flatten_index(const std::vector<Expr>& index, const ir::SymShape& shape);
 /// `index` without / with another expression at `axis`.
 std::vector<Expr> replaced(std::vector<Expr> index, size_t axis, const Expr& value);
 
 /// A stage that is `tensor` with `before[d]` and `after[d]` elements of `value` around each dimension d;
 /// `tensor` itself when all are zero.
-te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const Shape& shape,
-                        const std::vector<int64_t>& before, const std::vector<int64_t>& after,
-                        const Expr& value);
+te::Tensor padded_stage(const std::string& name, const te::Tensor& tensor, const ir::SymShape& shape,
+                        const ir::SymShape& before, const ir::SymShape& after, const Expr& value);
 
 }  // namespace tensormill::ops

@@ -35,11 +35,13 @@ void reference(const ir::ReferenceContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Shape& in = context.input_types[0].shape;
+  const ir::SymShape& in = context.input_types[0].shape;
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> index;
     for (size_t d = 0; d < in.size(); ++d) {
-      index.push_back(in[d] == out.shape[d] ? axes[d] : te::floormod(axes[d], Expr(in[d])));
+      index.push_back(is_proven(ir::Relation::kEqual, in[d], out.shape[d])
+                          ? axes[d]
+                          : te::floormod(axes[d], Expr(in[d])));
     }
     return te::read(context.inputs[0], index);
   })};

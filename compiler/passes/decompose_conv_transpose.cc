@@ -40,10 +40,13 @@ public:
       taps_.push_back((window_.reach(d) + stride - 1) / stride);
       // Whole blocks that the pads cut off are not computed.
       skipped_.push_back(std::min(pad / stride, taps_[d] - 1));
-      const int64_t blocks = std::max((out_[d + 2] + pad + stride - 1) / stride, x_[d + 2]);
-      pads_end_.push_back(blocks - x_[d + 2]);
+      const ir::SymInt blocks = max(ceildiv(out_[d + 2] + pad, stride), x_[d + 2]);
+      const ir::SymInt after = blocks - x_[d + 2];
       crops_begin_.push_back(pad - skipped_[d] * stride);
-      crops_end_.push_back((blocks - skipped_[d]) * stride - crops_begin_[d] - out_[d + 2]);
+      const ir::SymInt cropped = (blocks - skipped_[d]) * stride - crops_begin_[d] - out_[d + 2];
+      is_told_ = is_told_ && after.is_constant() && cropped.is_constant();
+      pads_end_.push_back(after.hint());
+      crops_end_.push_back(cropped.hint());
       phases_ *= stride;
     }
     const double useful = static_cast<double>(num_elements(window_.kernel));
@@ -54,7 +57,9 @@ public:
     if (blocked && channels_ * 2 >= lanes) channels_ = (channels_ + lanes - 1) / lanes * lanes;
   }
 
+  /// Pads and crops are numbers, and the weights not too many.
   bool pays() const {
+    if (!is_told_) return false;
     const int64_t old_size = weights_.num_elements();
     return num_elements(taps_) * phases_ * (channels_ / groups_) * x_[1] <= kMaxGrowth * old_size;
   }
@@ -78,7 +83,7 @@ public:
     std::vector<int64_t> crops = crops_begin_;
     crops.insert(crops.end(), crops_end_.begin(), crops_end_.end());
     attrs.set("crops", crops);
-    if (channels_ != out_[1]) attrs.set("channels", out_[1]);
+    if (channels_ != out_[1]) attrs.set("channels", int64_t{out_[1]});
     patch.replace(node_.outputs[0], patch.add_node("depth_to_space", {all}, attrs, node_.origins)[0]);
   }
 
@@ -96,8 +101,8 @@ private:
 
   /// A grouped convolution has each group's phases side by side.
   ir::ValueId phases_first(ir::Patch& patch, ir::ValueId all) const {
-    const Shape shape = patch.value(all).type.shape;
-    Shape split = {shape[0], groups_, phases_, channels_ / groups_};
+    const ir::SymShape shape = patch.value(all).type.shape;
+    ir::SymShape split = {shape[0], groups_, phases_, channels_ / groups_};
     std::vector<int64_t> order = {0, 2, 1, 3};
     for (size_t d = 2; d < shape.size(); ++d) {
       order.push_back(static_cast<int64_t>(split.size()));
@@ -128,11 +133,11 @@ private:
 
   /// Weights [count*channels, C/group, taps...] of `count` phases from `first` on.
   Tensor phase_weights(int64_t first, int64_t count, const Shape& taps) const {
-    Shape shape = {count * channels_, x_[1] / groups_};
+    Shape shape = {count * channels_, int64_t{x_[1]} / groups_};
     shape.insert(shape.end(), taps.begin(), taps.end());
     Tensor result = Tensor::zeros(weights_.dtype(), shape);
     const Shape strides = row_major_strides(weights_.shape());
-    const int64_t outputs = out_[1] / groups_;
+    const int64_t outputs = int64_t{out_[1]} / groups_;
     ops::for_each_index(shape, [&](int64_t to, const Shape& at) {
       auto [phase, channel] = row_of(at[0], first, count);
       if (channel >= out_[1]) return;
@@ -159,13 +164,14 @@ private:
   }
 
   const ir::Node& node_;
-  const Shape x_, out_;
+  const ir::SymShape x_, out_;
   const Tensor& weights_;
   const Tensor* bias_;
   const ops::Window window_;
   const int64_t groups_;
   int64_t channels_;  ///< of each phase
   int64_t phases_ = 1;
+  bool is_told_ = true;
   bool is_split_ = false;                                                     ///< one convolution a phase
   std::vector<int64_t> taps_, skipped_, pads_end_, crops_begin_, crops_end_;  ///< by spatial dimension
 };

@@ -37,7 +37,9 @@ ir::Graph eliminate_common_subexpressions(const ir::Graph& graph, const PassCont
   std::map<Key, const ir::Node*> seen;
   for (const ir::Node& node : graph.nodes()) {
     if (node.op == "fused") continue;
-    Key key{node.op, node.attrs, {}};
+    // Expressions have no order but that of their text.
+    Key key = node.attrs.is_constant() ? Key{node.op, node.attrs, {}}
+                                       : Key{node.op + " " + ir::to_string(node.attrs), {}, {}};
     for (ir::ValueId input : node.inputs) {
       key.inputs.push_back(input == ir::kAbsent ? input : same[static_cast<size_t>(input)]);
     }

@@ -40,12 +40,14 @@ private:
   const ir::ValueType& type(ir::ValueId id) const { return graph_.value(id).type; }
 
   void visit(const ir::Node& node) {
-    const Shape &left = type(node.inputs[0]).shape, &right = type(node.inputs[1]).shape;
+    const ir::SymShape &left = type(node.inputs[0]).shape, &right = type(node.inputs[1]).shape;
     if (left.empty() || right.empty()) return;
     const std::optional<Interval> x = interval_of(graph_, node.inputs[0]);
     const std::optional<Interval> y = interval_of(graph_, node.inputs[1]);
     if (!x || !y) return;
-    const int64_t depth = left[left.size() - (attr_set(node, "transpose_a") && left.size() > 1 ? 2 : 1)];
+    const ir::SymInt& length = left[left.size() - (attr_set(node, "transpose_a") && left.size() > 1 ? 2 : 1)];
+    if (!length.is_constant()) return;
+    const int64_t depth = length;
     const std::optional<Tensor> matrix = right.size() == 2 && !attr_set(node, "transpose_a")
                                              ? constant_by(graph_, node.inputs[1], {"cast", "sub"})
                                              : std::nullopt;
@@ -113,14 +115,14 @@ private:
 
   ir::ValueId sum_of_parts(const ir::Node& node, const Tensor& matrix, bool transposed, int64_t parts) {
     const ir::ValueId x = widened(node.inputs[0]);
-    const Shape& shape = type(node.inputs[0]).shape;
+    const ir::SymShape& shape = type(node.inputs[0]).shape;
     const int64_t depth = shape.back();
     ir::ValueId sum = ir::kAbsent;
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t first = part * depth / parts, count = (part + 1) * depth / parts - first;
       ir::ValueId rows = x;
       if (parts > 1) {
-        Shape starts(shape.size(), 0), extents = shape;
+        ir::SymShape starts(shape.size(), 0), extents = shape;
         starts.back() = first;
         extents.back() = count;
         rows = patch_.add_node("slice", {x}, {{"starts", starts}, {"extents", extents}}, node.origins)[0];

@@ -25,6 +25,13 @@ bool within_budget(const ir::Graph& graph, const ir::Node& node) {
   return out_bytes <= std::max(kFreeBytes, 2 * in_bytes);
 }
 
+/// Whether it makes the same at all extents.
+bool is_of_numbers(const ir::Graph& graph, const ir::Node& node) {
+  return node.attrs.is_constant() &&
+         std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ir::ValueId output) { return graph.value(output).type.shape.is_constant(); });
+}
+
 /// The node's outputs, or nothing when it refuses its data: then it fails when it runs, as the model says.
 std::vector<Tensor> evaluate(const ir::Graph& graph, const ir::Node& node,
                              const std::vector<const Tensor*>& inputs) {
@@ -66,7 +73,7 @@ ir::Graph fold_constants(const ir::Graph& graph, const PassContext& /*context*/)
       inputs.push_back(is_symbolic ? nullptr : value.tensor());
       constant = constant && inputs.back() != nullptr;
     }
-    if (!constant || !within_budget(graph, node)) continue;
+    if (!constant || !is_of_numbers(graph, node) || !within_budget(graph, node)) continue;
     const std::vector<Tensor> results = evaluate(graph, node, inputs);
     for (size_t i = 0; i < results.size(); ++i) {
       const ir::ValueId output = node.outputs[i];

@@ -85,7 +85,7 @@ private:
     const ir::Node* next = reader(product);
     if (columns > 0 && next != nullptr && next->op == "add") {
       const ir::ValueId other = next->inputs[next->inputs[0] == product ? 1 : 0];
-      const Shape& added = shape(other);
+      const ir::SymShape& added = shape(other);
       if (!added.empty() && added.back() == columns && num_elements(added) == columns &&
           shape(next->outputs[0]) == shape(product) && match_bias(graph_, other, ones(columns))) {
         tail.bias = other;
@@ -207,7 +207,8 @@ private:
 
   /// The convolutions that alter_layout takes to blocks of words.
   bool takes_blocks(const ir::Node& node) const {
-    const Shape &x = shape(node.inputs[0]), &w = shape(node.inputs[1]);
+    const ir::SymShape &x = shape(node.inputs[0]), &w = shape(node.inputs[1]);
+    if (!x.at(1).is_constant() || !w.is_constant()) return false;
     const int64_t groups = node.attrs.has("group") ? node.attrs.int_of("group") : 1;
     if (w.size() != 4 || num_elements(w) == 0 || num_elements(shape(node.outputs[0])) == 0) return false;
     if (num_elements(w) / w[0] > kMostProducts || block_ % 4 != 0) return false;
@@ -276,7 +277,8 @@ private:
 
   /// Products by a matrix whose rows are taken by fours.
   bool takes_words(const ir::Node& node) const {
-    const Shape& rows = shape(node.inputs[0]);
+    const ir::SymShape& rows = shape(node.inputs[0]);
+    if (!rows.empty() && !rows.back().is_constant()) return false;
     const bool transposes_x = node.attrs.has("transpose_a") && node.attrs.int_of("transpose_a") != 0;
     return !rows.empty() && rows.back() % 4 == 0 && rows.back() != 0 && rows.back() <= kMostProducts &&
            shape(node.inputs[1]).size() == 2 && num_elements(shape(node.outputs[0])) != 0 &&

@@ -21,9 +21,9 @@ ir::Graph linear_totals(const ir::Graph& graph, const PassContext& context) {
   ir::Patch patch(graph, "linear_totals");
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "cumsum" && node.op != "cumprod") continue;
-    const Shape& shape = graph.value(node.inputs[0]).type.shape;
+    const ir::SymShape& shape = graph.value(node.inputs[0]).type.shape;
     const size_t axis = ops::normal_axis(node.attrs.int_of("axis"), shape.size());
-    if (shape[axis] < kLongRow && !context.is_sample) continue;
+    if (!context.is_sample && shape[axis] < kLongRow) continue;
     const ir::Attrs attrs{{"axis", static_cast<int64_t>(axis)},
                           {"product", int64_t{node.op == "cumprod"}},
                           {"exclusive", int_of(node, "exclusive")},

@@ -28,10 +28,13 @@ ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vec
   const auto first = options.first.empty() ? rows.begin() : find(options.first);
   if (first == rows.end())
     throw Error(ErrorCode::kInvalidArgument, "no pass \"" + options.first + "\" to start from");
+  // A pattern that is there at some extents alone is left as it is.
+  const ir::SymbolTable::ProofsOnly proofs_only(graph.symbols().get());
   for (auto at = first; at != rows.end(); ++at) {
     const PassInfo& row = *at;
     if (options.context.opt_level < row.opt_level || options.disabled.count(std::string(row.name)) != 0)
       continue;
+    const ir::SymbolTable::Origin origin(graph.symbols().get(), "pass " + std::string(row.name));
     graph = row.run(graph, options.context);
     ir::verify(graph);
     ran.emplace_back(row.name);

@@ -13,10 +13,11 @@ ir::Graph separate_pads(const ir::Graph& graph, const PassContext& context) {
   if (!context.is_sample) return patch.apply();
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "conv" || !node.attrs.has("pads")) continue;
-    const std::vector<int64_t> pads = node.attrs.ints_of("pads");
-    if (std::all_of(pads.begin(), pads.end(), [](int64_t pad) { return pad == 0; })) continue;
+    const ir::SymShape pads = node.attrs.sym_ints_of("pads");
+    const auto is_none = [](const ir::SymInt& pad) { return is_proven(ir::Relation::kEqual, pad, 0); };
+    if (std::all_of(pads.begin(), pads.end(), is_none)) continue;
     const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2);
-    std::vector<int64_t> around = {0, 0};
+    ir::SymShape around = {0, 0};
     around.insert(around.end(), pads.begin(), middle);
     around.insert(around.end(), {0, 0});
     around.insert(around.end(), middle, pads.end());

@@ -20,7 +20,7 @@ bool is_identity_perm(const std::vector<int64_t>& perm) {
 }
 
 /// Extents greater than one keep their order: the bytes do not move.
-bool moves_nothing(const std::vector<int64_t>& perm, const Shape& shape) {
+bool moves_nothing(const std::vector<int64_t>& perm, const ir::SymShape& shape) {
   int64_t last = -1;
   for (int64_t axis : perm) {
     if (shape[static_cast<size_t>(axis)] == 1) continue;
@@ -74,8 +74,8 @@ private:
       }
     }
     if (node.op == "pad") {
-      for (int64_t amount : node.attrs.ints_of("pads")) {
-        if (amount != 0) return;
+      for (const ir::SymInt& amount : node.attrs.sym_ints_of("pads")) {
+        if (!is_proven(ir::Relation::kEqual, amount, 0)) return;
       }
     }
     forward(node, node.inputs[0]);
@@ -92,7 +92,7 @@ private:
 
   void visit_transpose(const ir::Node& node) {
     const std::vector<int64_t> perm = permutation_of(graph_, node);
-    const Shape& shape = type(node.inputs[0]).shape;
+    const ir::SymShape& shape = type(node.inputs[0]).shape;
     if (is_identity_perm(perm)) {
       forward(node, node.inputs[0]);
     } else if (moves_nothing(perm, shape)) {

@@ -37,11 +37,12 @@ private:
   }
 
   bool has_few_rows(const ir::Node& node) const {
-    const Shape& a = shape(node.inputs[0]);
+    const ir::SymShape& a = shape(node.inputs[0]);
     if (a.size() < 2 || has(node, "transpose_a")) return false;
-    const int64_t rows = a[a.size() - 2];
+    const ir::SymInt& rows = a[a.size() - 2];
     // A sample may have few rows by chance.
-    return context_.is_sample ? rows == 1 && !node.attrs.has(ir::kKept) : rows <= kFewRows;
+    if (context_.is_sample) return is_proven(ir::Relation::kEqual, rows, 1) && !node.attrs.has(ir::kKept);
+    return is_proven(ir::Relation::kLessEqual, rows, kFewRows);
   }
 
   void visit(const ir::Node& node) {

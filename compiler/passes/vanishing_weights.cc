@@ -16,11 +16,11 @@ namespace {
 bool is_weights(const ir::Graph& graph, const std::vector<std::vector<ir::NodeId>>& uses, ir::ValueId value) {
   const std::vector<ir::NodeId>& readers = uses[static_cast<size_t>(value)];
   if (readers.empty() || std::count(graph.outputs().begin(), graph.outputs().end(), value) != 0) return false;
-  const Shape& shape = graph.value(value).type.shape;
+  const ir::SymShape& shape = graph.value(value).type.shape;
   return std::all_of(readers.begin(), readers.end(), [&](ir::NodeId id) {
     const ir::Node& node = graph.node(id);
     if (node.op == "reshape") {
-      const Shape& made = graph.value(node.outputs[0]).type.shape;
+      const ir::SymShape& made = graph.value(node.outputs[0]).type.shape;
       return !made.empty() && made.back() == shape.back() && is_weights(graph, uses, node.outputs[0]);
     }
     const bool turned = node.attrs.has("transpose_a") && node.attrs.int_of("transpose_a") != 0;
@@ -35,7 +35,7 @@ ir::Graph vanishing_weights(const ir::Graph& graph, const PassContext&) {
   const std::vector<std::vector<ir::NodeId>> uses = graph.uses();
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "softmax") continue;
-    const Shape& shape = graph.value(node.outputs[0]).type.shape;
+    const ir::SymShape& shape = graph.value(node.outputs[0]).type.shape;
     const int64_t axis = node.attrs.has("axis") ? node.attrs.int_of("axis") : -1;
     const bool is_last = axis == -1 || axis + 1 == static_cast<int64_t>(shape.size());
     if (!is_last || !is_weights(graph, uses, node.outputs[0])) continue;

@@ -90,6 +90,8 @@ std::optional<std::vector<DimFormula>> fit_shape(const std::vector<Shape>& shape
 
 /// Which inputs of a nest have no elements where the output has some: none of them where a free dim is 0.
 using EmptyInputs = std::vector<bool>;
+/// Whether data say which element of an empty input is read: none of them is there.
+bool checks_index(const Nest& nest, const EmptyInputs& empty);
 
 /// Loops for any extents: a parallel axis, vectors of `lanes` elements of the last axis with a masked tail,
 /// registers for sums over a block of a constant axis; where memory runs along what is

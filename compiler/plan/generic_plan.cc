@@ -441,24 +441,6 @@ private:
     return std::find(shape.begin(), shape.end(), DimFormula{}) != shape.end();
   }
 
-  /// Whether data say which element of an empty input is read: none of them is there.
-  static bool checks_index(const Nest& nest, const EmptyInputs& empty) {
-    bool found = false;
-    const auto look = [&](const te::Expr& expr) {
-      if (expr->op != te::ExprOp::kRead) return;
-      const auto input = std::find(nest.inputs.begin(), nest.inputs.end(), expr->tensor);
-      if (!empty[static_cast<size_t>(input - nest.inputs.begin())]) return;
-      for (const te::Expr& arg : expr->args) {
-        te::for_each_expr(
-            arg, [&](const te::Expr& part) { found = found || part->op == te::ExprOp::kCheckIndex; });
-      }
-    };
-    for (const te::Expr& body : nest.tensor->body) te::for_each_expr(body, look);
-    if (!nest.tensor->reduction) return found;
-    for (const te::Expr& source : nest.tensor->reduction->source) te::for_each_expr(source, look);
-    return found;
-  }
-
   size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins) {
     const Digest key = Digest::of(te::print(loops));
     const auto [found, is_new] = by_key_.emplace(key, result_.kernels.size());

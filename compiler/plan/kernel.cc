@@ -55,7 +55,7 @@ te::Tensor immediate(const ir::Value& value, const std::string& name) {
                                                     : tensor.element_as_int(0);
   te::Expr constant =
       is_float(stored) ? te::float_imm(stored, tensor.element_as_double(0)) : te::int_imm(stored, integer);
-  return te::compute(name, value.type.shape, [&](const std::vector<te::Expr>&) { return constant; });
+  return te::compute(name, value.type.shape.exprs(), [&](const std::vector<te::Expr>&) { return constant; });
 }
 
 /// Names in the program are positions and operators, never the model's: equal kernels have equal text.
@@ -64,7 +64,8 @@ te::Program build_program(const ir::Graph& region) {
   std::vector<te::Tensor> tensors(region.values().size());
   for (size_t i = 0; i < region.inputs().size(); ++i) {
     const ir::Value& value = region.value(region.inputs()[i]);
-    program.inputs.push_back(te::placeholder("p" + std::to_string(i), value.type.dtype, value.type.shape));
+    program.inputs.push_back(
+        te::placeholder("p" + std::to_string(i), value.type.dtype, value.type.shape.exprs()));
     tensors[static_cast<size_t>(region.inputs()[i])] = program.inputs.back();
   }
   for (size_t i = 0; i < region.values().size(); ++i) {
@@ -152,6 +153,11 @@ Kernel make_kernel(const Region& region) {
 }
 
 }  // namespace
+
+NodeProgram program_of(const ir::Graph& graph, const ir::Node& node) {
+  Region region = region_of(graph, node);
+  return {build_program(*region.graph), base_name(*region.graph), std::move(region.inputs)};
+}
 
 Kernel kernel_of(const ir::Graph& graph, const ir::Node& node, std::vector<ir::ValueId>& inputs) {
   Region region = region_of(graph, node);

@@ -26,6 +26,14 @@ struct Kernel {
   int64_t flops = 0;  ///< multiply and add count as two
 };
 
+/// What a node computes, its extents as the graph has them: numbers, or expressions over symbols.
+struct NodeProgram {
+  te::Program program;
+  std::string base;                 ///< of kernels' names: "conv_add_relu_"
+  std::vector<ir::ValueId> inputs;  ///< of the graph, in the program's order
+};
+NodeProgram program_of(const ir::Graph& graph, const ir::Node& node);
+
 /// One node of the graph as a step.
 struct KernelCall {
   ir::NodeId node = 0;

@@ -79,6 +79,24 @@ std::vector<bool> have_form(const std::vector<const Nest*>& samples) {
   return result;
 }
 
+/// Whether data say which element of an empty input is read: none of them is there.
+bool checks_index(const Nest& nest, const EmptyInputs& empty) {
+  bool found = false;
+  const auto look = [&](const te::Expr& expr) {
+    if (expr->op != te::ExprOp::kRead) return;
+    const auto input = std::find(nest.inputs.begin(), nest.inputs.end(), expr->tensor);
+    if (!empty[static_cast<size_t>(input - nest.inputs.begin())]) return;
+    for (const te::Expr& arg : expr->args) {
+      te::for_each_expr(arg,
+                        [&](const te::Expr& part) { found = found || part->op == te::ExprOp::kCheckIndex; });
+    }
+  };
+  for (const te::Expr& body : nest.tensor->body) te::for_each_expr(body, look);
+  if (!nest.tensor->reduction) return found;
+  for (const te::Expr& source : nest.tensor->reduction->source) te::for_each_expr(source, look);
+  return found;
+}
+
 const Nest& first_with_form(const std::vector<const Nest*>& samples) {
   const std::vector<bool> has_form = have_form(samples);
   return *samples[static_cast<size_t>(std::find(has_form.begin(), has_form.end(), true) - has_form.begin())];

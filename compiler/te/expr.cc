@@ -125,7 +125,7 @@ Expr::Expr(const Var& var) {
   node_ = std::make_shared<const ExprNode>(std::move(node));
 }
 
-Expr::Expr(int64_t value) : Expr(int_imm(DType::kInt64, value)) {}
+Expr Expr::constant(int64_t value) { return int_imm(DType::kInt64, value); }
 
 Var make_var(std::string name, DType dtype, int lanes) {
   return std::make_shared<const VarNode>(VarNode{std::move(name), dtype, lanes});

@@ -5,6 +5,7 @@
 /// Thread-safety: immutable, so free to share between threads.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -49,9 +50,11 @@ class Expr {
 public:
   Expr() = default;
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
-  Expr(const Var& var);                                   // NOLINT: a variable is an expression
-  Expr(int64_t value);                                    // NOLINT: an int64 constant
-  Expr(int value) : Expr(static_cast<int64_t>(value)) {}  // NOLINT
+  Expr(const Var& var);  // NOLINT: a variable is an expression
+  /// An int64 constant. Not of what merely converts to a number, as symbolic integers do: they have
+  /// expressions of their own.
+  template <std::integral T>
+  Expr(T value) : Expr(constant(static_cast<int64_t>(value))) {}  // NOLINT
   const ExprNode* operator->() const { return node_.get(); }
   const ExprNode& operator*() const { return *node_; }
   const ExprNode* get() const { return node_.get(); }
@@ -60,6 +63,8 @@ public:
   bool same_as(const Expr& other) const { return node_ == other.node_; }
 
 private:
+  static Expr constant(int64_t value);
+
   std::shared_ptr<const ExprNode> node_;
 };
 

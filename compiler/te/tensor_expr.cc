@@ -163,9 +163,14 @@ Tensor compute(std::string name, const Shape& shape,
 
 Tensor reduce(std::string name, ReduceOp op, const Shape& shape, const Shape& reduce_extents,
               const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body) {
-  TensorNode node = stage(std::move(name), extents_of(shape));
+  return reduce(std::move(name), op, extents_of(shape), extents_of(reduce_extents), body);
+}
+
+Tensor reduce(std::string name, ReduceOp op, std::vector<Expr> shape, const std::vector<Expr>& reduce_extents,
+              const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body) {
+  TensorNode node = stage(std::move(name), std::move(shape));
   auto reduction = std::make_shared<Reduction>();
-  reduction->axes = make_axes("r", extents_of(reduce_extents));
+  reduction->axes = make_axes("r", reduce_extents);
   const Expr source = body(variables_of(node.axes), variables_of(reduction->axes));
   check_scalar(source, node.name);
   const DType dtype = source->type.dtype;

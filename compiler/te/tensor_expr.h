@@ -54,6 +54,8 @@ Tensor compute(std::string name, const Shape& shape,
 enum class ReduceOp : uint8_t { kSum, kProduct, kMin, kMax };
 /// body(axes, reduction axes) is the summand. Float min/max propagate NaN. An empty reduction gives the
 /// identity (min: +inf or the type's largest; max: -inf or the smallest).
+Tensor reduce(std::string name, ReduceOp op, std::vector<Expr> shape, const std::vector<Expr>& reduce_extents,
+              const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body);
 Tensor reduce(std::string name, ReduceOp op, const Shape& shape, const Shape& reduce_extents,
               const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body);
 /// Index (int64, along one reduction axis) of the largest or smallest value; output 0 is the index, output 1

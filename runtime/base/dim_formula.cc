@@ -65,7 +65,15 @@ int64_t rounded_extent(int64_t extent, int64_t up, int64_t down) {
       std::round(static_cast<double>(extent) * (static_cast<double>(up) / static_cast<double>(down))));
 }
 
+int64_t evaluate(const Extent& formula, std::span<const int64_t> dims) {
+  const std::optional<int64_t> value = formula.evaluate(dims);
+  if (!value)
+    throw Error(ErrorCode::kMemoryBudget, "an extent, " + formula.to_string() + ", has no value there");
+  return *value;
+}
+
 int64_t evaluate(const DerivedExtent& extent, std::span<const int64_t> dims) {
+  if (extent.formula) return evaluate(*extent.formula, dims);
   int64_t value = evaluate(extent.of, dims);
   float factor = extent.factor;
   if (extent.ratio) {

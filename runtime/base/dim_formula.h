@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/extent.h"
+
 namespace tensormill {
 
 /// floor((mul × dims[dim] + add) / div), div >= 1.
@@ -42,7 +44,8 @@ struct ExtentRatio {
 /// floor(extent × factor) within [least, most]. What resizing by a number that is no small quotient makes:
 /// the product is one of float32, which may round up to an integer that the exact one is below, or stay below
 /// one (ONNX, Resize); a factor of 1 is none. And what is left of an extent where a slice starts or ends at a
-/// number. Or the extent × ratio, rounded, within those: an axis that is resized as another one is.
+/// number. Or the extent × ratio, rounded, within those: an axis that is resized as another one is. Or, where
+/// it is there, the formula, and nothing else.
 struct DerivedExtent {
   DimFormula of;  ///< over the free dims and the derived extents before this one, as the ratio is
   float factor = 1;
@@ -50,6 +53,7 @@ struct DerivedExtent {
   int64_t least = std::numeric_limits<int64_t>::min();
   std::optional<ExtentRatio> ratio = std::nullopt;  ///< the factor, where extents decide about it
   bool rounds = false;                              ///< rounded_extent by the ratio
+  std::optional<Extent> formula = std::nullopt;     ///< over the free dims, in their order
   bool operator==(const DerivedExtent&) const = default;
 };
 
@@ -60,6 +64,9 @@ int64_t evaluate(const DimFormula& formula, std::span<const int64_t> dims);
 int64_t scaled_extent(int64_t extent, float factor);
 /// extent × (up / down), of float64, rounded to the nearest integer. Throws Error(kMemoryBudget) past 2^62.
 int64_t rounded_extent(int64_t extent, int64_t up, int64_t down);
+/// The formula's value for `dims`, of which it has one symbol each. Throws Error(kMemoryBudget) where it has
+/// none.
+int64_t evaluate(const Extent& formula, std::span<const int64_t> dims);
 /// The value of an extent that is derived from `dims`.
 int64_t evaluate(const DerivedExtent& extent, std::span<const int64_t> dims);
 /// The free dims and, behind them, the derived extents.

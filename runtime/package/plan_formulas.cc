@@ -1,11 +1,10 @@
 #include "runtime/package/plan_formulas.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
-
-#include "runtime/package/plan_set.h"
 
 namespace tensormill::package {
 
@@ -91,6 +90,10 @@ DimFormula formula_from_json(JsonFields& fields, size_t free_dims) {
 Json derived_to_json(const std::vector<DerivedExtent>& derived) {
   Json result = Json::array();
   for (const DerivedExtent& extent : derived) {
+    if (extent.formula) {
+      result.push_back({{"formula", extent.formula->to_string()}});
+      continue;
+    }
     Json json = formula_to_json(extent.of);
     json["factor_bits"] = std::bit_cast<uint32_t>(extent.factor);
     json["most"] = std::min(extent.most, kMaxFormulaNumber);
@@ -104,12 +107,41 @@ Json derived_to_json(const std::vector<DerivedExtent>& derived) {
   return result;
 }
 
-std::vector<DerivedExtent> derived_from_json(JsonFields& set, size_t free_dims) {
+namespace {
+
+tensormill::Extent extent_from_json(JsonFields& fields, std::string_view key, std::span<const std::string> free_dims) {
+  try {
+    return tensormill::Extent::parse(fields.text(key)).bound_to(free_dims);
+  } catch (const Error& error) {
+    throw_invalid(fields.pointer_to(key), std::string(error.message()));
+  }
+}
+
+constexpr std::array<std::string_view, 6> kRelations = {"==", "!=", "<", "<=", ">", ">="};
+
+bool holds(std::string_view relation, int64_t a, int64_t b) {
+  if (relation == "==") return a == b;
+  if (relation == "!=") return a != b;
+  if (relation == "<") return a < b;
+  if (relation == "<=") return a <= b;
+  return relation == ">" ? a > b : a >= b;
+}
+
+}  // namespace
+
+std::vector<DerivedExtent> derived_from_json(JsonFields& set, std::span<const std::string> names) {
+  const size_t free_dims = names.size();
   std::vector<DerivedExtent> derived;
   if (!set.has("derived")) return derived;
   const Json& items = set.array("derived", kMaxDerivedExtents);
   for (size_t i = 0; i < items.size(); ++i) {
     JsonFields fields(items[i], set.pointer_to("derived") + "/" + std::to_string(i));
+    if (fields.has("formula")) {
+      derived.push_back({{}});
+      derived.back().formula = extent_from_json(fields, "formula", names);
+      fields.finish();
+      continue;
+    }
     const auto bits = static_cast<uint32_t>(
         fields.integer("factor_bits", 0, static_cast<int64_t>(std::numeric_limits<uint32_t>::max())));
     const float factor = std::bit_cast<float>(bits);
@@ -124,6 +156,43 @@ std::vector<DerivedExtent> derived_from_json(JsonFields& set, size_t free_dims) 
     fields.finish();
   }
   return derived;
+}
+
+Json guards_to_json(const std::vector<PlanGuard>& guards) {
+  Json result = Json::array();
+  for (const PlanGuard& guard : guards)
+    result.push_back({{"left", guard.left.to_string()},
+                      {"relation", guard.relation},
+                      {"right", guard.right.to_string()},
+                      {"node", guard.node}});
+  return result;
+}
+
+std::vector<PlanGuard> guards_from_json(JsonFields& set, std::span<const std::string> free_dims) {
+  std::vector<PlanGuard> guards;
+  if (!set.has("guards")) return guards;
+  const Json& items = set.array("guards", kMaxPlanGuards);
+  for (size_t i = 0; i < items.size(); ++i) {
+    JsonFields fields(items[i], set.pointer_to("guards") + "/" + std::to_string(i));
+    PlanGuard guard{extent_from_json(fields, "left", free_dims), extent_from_json(fields, "right", free_dims),
+                    fields.text("relation"), fields.text("node")};
+    if (std::find(kRelations.begin(), kRelations.end(), guard.relation) == kRelations.end())
+      throw_invalid(fields.pointer_to("relation"), "no relation of two numbers");
+    fields.finish();
+    guards.push_back(std::move(guard));
+  }
+  return guards;
+}
+
+std::optional<std::string> broken_by(const PlanGuard& guard, std::span<const int64_t> dims) {
+  const std::optional<int64_t> left = guard.left.evaluate(dims), right = guard.right.evaluate(dims);
+  if (left && right && holds(guard.relation, *left, *right)) return std::nullopt;
+  const auto side = [](const tensormill::Extent& formula, const std::optional<int64_t>& value) {
+    const std::string text = formula.to_string();
+    return formula.constant() ? text : text + " (" + (value ? std::to_string(*value) : "no number") + ")";
+  };
+  return (guard.node.empty() ? std::string() : "node \"" + guard.node + "\": ") + side(guard.left, left) +
+         " has to be " + guard.relation + " " + side(guard.right, right);
 }
 
 }  // namespace tensormill::package

@@ -2,12 +2,15 @@
 /// Thread-safety: pure functions.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/base/dim_formula.h"
 #include "runtime/base/json.h"
 #include "runtime/package/json_fields.h"
+#include "runtime/package/plan_set.h"
 
 namespace tensormill::package {
 
@@ -26,7 +29,13 @@ Json formula_to_json(const DimFormula& formula);
 DimFormula formula_from_json(JsonFields& fields, size_t dims);
 
 Json derived_to_json(const std::vector<DerivedExtent>& derived);
-/// Member "derived", if there is one: each over the free dims and those before it.
-std::vector<DerivedExtent> derived_from_json(JsonFields& fields, size_t free_dims);
+/// Member "derived", if there is one: each over the free dims, of those names, and those before it.
+std::vector<DerivedExtent> derived_from_json(JsonFields& fields, std::span<const std::string> free_dims);
+
+Json guards_to_json(const std::vector<PlanGuard>& guards);
+/// Member "guards", if there is one.
+std::vector<PlanGuard> guards_from_json(JsonFields& fields, std::span<const std::string> free_dims);
+/// Nothing where the guard holds; else what it says of its node and both numbers.
+std::optional<std::string> broken_by(const PlanGuard& guard, std::span<const int64_t> dims);
 
 }  // namespace tensormill::package

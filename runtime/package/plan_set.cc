@@ -63,6 +63,7 @@ Json generic_to_json(const GenericPlan& generic) {
   }
   if (generic.goes_first) json["goes_first"] = 1;
   if (!generic.maximums.empty()) json["maximums"] = generic.maximums;
+  if (!generic.guards.empty()) json["guards"] = guards_to_json(generic.guards);
   return json;
 }
 
@@ -236,7 +237,9 @@ std::vector<GenericPlan::SpreadDim> spread_from_json(JsonFields& set, size_t fre
   return spread;
 }
 
-GenericPlan generic_from_json(const Json& json, const std::string& pointer, size_t free_dims) {
+GenericPlan generic_from_json(const Json& json, const std::string& pointer,
+                              std::span<const std::string> names) {
+  const size_t free_dims = names.size();
   JsonFields item(json, pointer);
   GenericPlan generic;
   generic.dims = dims_member(item, free_dims, 0);
@@ -247,7 +250,7 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer, size
   if (generic.minimums.size() != free_dims)
     throw_invalid(item.pointer_to("minimums"), "one for each free dim");
   generic.plan = plan_member(item);
-  generic.derived = derived_from_json(item, free_dims);
+  generic.derived = derived_from_json(item, names);
   const size_t dims = free_dims + generic.derived.size();
   generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
   generic.step_holes = holes_from_json(item, "step_holes", dims);
@@ -257,6 +260,7 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer, size
   generic.maximums = item.integers_or_none("maximums", 0, kMaxFreeDim, kMaxFreeDims);
   if (!generic.maximums.empty() && generic.maximums.size() != free_dims)
     throw_invalid(item.pointer_to("maximums"), "one for each free dim, or none");
+  generic.guards = guards_from_json(item, names);
   item.finish();
   return generic;
 }
@@ -277,7 +281,12 @@ int64_t version_of(const PlanSet& set) {
       std::any_of(set.special.begin(), set.special.end(), [](const GenericPlan& special) {
         return !special.maximums.empty() || std::count(special.dims.begin(), special.dims.end(), 0) != 0;
       });
-  if (set.model) return set.is_dynamic() ? kModelFormatVersion : kPlanSetFormatVersion;
+  const bool has_texts =
+      set.generic && (!set.generic->guards.empty() ||
+                      std::any_of(set.generic->derived.begin(), set.generic->derived.end(),
+                                  [](const auto& each) { return each.formula.has_value(); }));
+  if (has_texts) return kPlanSetFormatVersion;
+  if (set.model) return set.is_dynamic() ? kModelFormatVersion : kModelAloneFormatVersion;
   if (has_maximums) return kMaximumsFormatVersion;
   return is_new ? kSpecialPlansFormatVersion : kOldestPlanSetFormatVersion;
 }
@@ -315,13 +324,12 @@ PlanSet read_set(const Json& json) {
     set.variants.push_back(std::move(variant));
   }
   if (fields.has("generic")) {
-    set.generic = generic_from_json(fields.object("generic"), "/generic", set.free_dims.size());
+    set.generic = generic_from_json(fields.object("generic"), "/generic", set.free_dims);
   }
   if (fields.has("special")) {
     const Json& items = fields.array("special", kMaxSpecialPlans);
     for (size_t i = 0; i < items.size(); ++i)
-      set.special.push_back(
-          generic_from_json(items[i], "/special/" + std::to_string(i), set.free_dims.size()));
+      set.special.push_back(generic_from_json(items[i], "/special/" + std::to_string(i), set.free_dims));
   }
   if (fields.has("model")) set.model = model_from_json(fields.object("model"));
   fields.finish();
@@ -404,7 +412,8 @@ bool is_within(const GenericPlan& generic, std::span<const int64_t> dims) {
     if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
     if (!generic.maximums.empty() && dims[i] > generic.maximums[i]) return false;
   }
-  return true;
+  return std::none_of(generic.guards.begin(), generic.guards.end(),
+                      [&](const PlanGuard& guard) { return broken_by(guard, dims).has_value(); });
 }
 
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
@@ -418,6 +427,10 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
       throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.minimums[i]) + " at least");
     if (!generic.maximums.empty() && dims[i] > generic.maximums[i])
       throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.maximums[i]) + " at most");
+  }
+  for (const PlanGuard& guard : generic.guards) {
+    if (const std::optional<std::string> broken = broken_by(guard, dims))
+      throw Error(ErrorCode::kInvalidTensor, "the model does not take inputs of these extents: " + *broken);
   }
   ExecPlan plan = generic.plan;
   try {

@@ -16,11 +16,13 @@
 
 namespace tensormill::package {
 
-/// The newest version has `model` without free dims; the one before it `model` beside them; the one before
+/// The newest version has `guards` and derived extents that are texts; the one before it `model` without free
+/// dims; the one before that `model` beside them; the one before
 /// that `maximums`, and special plans of extents of 0; the one before that `special`, `spread` and rooms of
 /// their own for what loops stack. A set without any of them is written as the oldest one; all are read, and
 /// the oldest may hold what came next, as programs wrote it for a while.
-inline constexpr int64_t kPlanSetFormatVersion = 7;
+inline constexpr int64_t kPlanSetFormatVersion = 8;
+inline constexpr int64_t kModelAloneFormatVersion = 7;
 inline constexpr int64_t kModelFormatVersion = 6;
 inline constexpr int64_t kMaximumsFormatVersion = 5;
 inline constexpr int64_t kSpecialPlansFormatVersion = 4;
@@ -29,7 +31,7 @@ inline constexpr int64_t kMaxFreeDims = 128;
 /// Largest extent that a step takes as an argument.
 inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxVariants = 256;
-inline constexpr int64_t kMaxDerivedExtents = 256;
+inline constexpr int64_t kMaxDerivedExtents = 4096;
 inline constexpr int64_t kMaxSpecialPlans = 96;
 inline constexpr int64_t kMaxModelFiles = 1 << 16;
 /// Largest value of a free dim.
@@ -54,6 +56,14 @@ struct EmptyArguments {
   auto operator<=>(const EmptyArguments&) const = default;
 };
 
+/// What must hold of the free dims where a plan is to serve them.
+struct PlanGuard {
+  Extent left, right;    ///< over the free dims, in their order
+  std::string relation;  ///< "==", "!=", "<", "<=", ">" or ">="
+  std::string node;      ///< the model's node that it is for; may be ""
+};
+inline constexpr int64_t kMaxPlanGuards = 4096;
+
 /// The plan of one sample of the free dims and what differs for others. Its buffers are dense; views are
 /// whole.
 struct GenericPlan {
@@ -74,6 +84,7 @@ struct GenericPlan {
   std::vector<SpreadDim> spread = {};
   bool goes_first = false;  ///< where it takes a shape the model computes something else than other plans do
   std::vector<int64_t> maximums = {};  ///< the largest that each may be, kMaxFreeDim of most; none: all are
+  std::vector<PlanGuard> guards = {};
 };
 
 /// The model that the package was compiled from: an Interpreter makes plans of it for shapes that the other
@@ -110,7 +121,7 @@ struct PlanSet {
 /// would read what has no elements. `names`: of the free dims, for what it says.
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
                      std::span<const std::string> names = {});
-/// Whether each dim is a multiple and within the bounds that the plan has for it.
+/// Whether each dim is a multiple and within the bounds that the plan has for it, and all guards hold.
 bool is_within(const GenericPlan& generic, std::span<const int64_t> dims);
 
 /// Which of the free dims are rooms (kLoopRoom): the last ones.

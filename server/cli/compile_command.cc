@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "compiler/driver/compile.h"
+#include "compiler/driver/symbolic.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
@@ -98,7 +99,8 @@ std::set<std::string> disabled_passes(const std::string& text) {
   return disabled;
 }
 
-void print_report(const CompileArguments& arguments, const driver::CompileResult& result, bool json) {
+void print_report(const CompileArguments& arguments, const driver::CompileResult& result, int64_t imports,
+                  bool json) {
   const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
   if (json) {
     const auto as_json = [](const std::vector<driver::PhaseTime>& rows) {
@@ -112,6 +114,7 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
                       {"steps", metadata.num_steps},
                       {"host_steps", metadata.host_steps},
                       {"kernels", metadata.kernels.size()},
+                      {"imports", imports},
                       {"times_ms", as_json(result.times)},
                       {"pass_times_ms", as_json(result.pass_times)},
                       {"generic_plan_refused", result.generic_refused}}
@@ -122,6 +125,7 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
   std::cout << arguments.output << ": " << metadata.num_steps << " steps, " << metadata.kernels.size()
             << " kernels, " << package::package_id(result.metadata_json).text() << "\n";
   if (!arguments.print_pass_times) return;
+  std::cout << std::setw(12) << imports << " imports of the model\n";
   const auto print_row = [](const driver::PhaseTime& row, const char* indent) {
     std::cout << std::setw(12) << std::fixed << std::setprecision(1) << row.ms << " ms  " << indent
               << row.phase << "\n";
@@ -203,7 +207,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   const ShapeBuckets buckets = parse_shape_buckets(arguments.shape_buckets);
   for (const auto& [name, extents] : buckets)
     options.recorded_options["shape_buckets." + name] = to_string(Shape(extents));
-  const ir::Variants variants = model->import_for_package(import, buckets, ops::standard_ops());
+  const ir::Variants variants =
+      model->import_for_package(import, buckets, ops::standard_ops(), &driver::takes_symbolic);
   const driver::CompileResult result = driver::compile(variants, options, hooks);
   line.clear();
   tell_refused(arguments, result, records);
@@ -211,7 +216,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,
                                             &result.params, result.params_bytes});
   if (!result.shape_warning.empty()) std::cerr << "warning: " << result.shape_warning << "\n";
-  print_report(arguments, result, globals.json);
+  print_report(arguments, result, variants.imports, globals.json);
   return 0;
 }
 

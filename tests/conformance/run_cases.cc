@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "compiler/driver/compile.h"
+#include "compiler/driver/symbolic.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/interpret/interpreter.h"
@@ -89,10 +90,13 @@ ir::Variants import(const Case& given, const std::map<std::string, Tensor>& inpu
     const Shape shape = shown_shape(found->second.dtype(), found->second.shape());
     options.input_shapes[input.name] = DimShape(shape.begin(), shape.end());
   }
-  if (!given.binds) return onnx::import_for_package(source, options, given.buckets, ops::standard_ops());
+  if (!given.binds)
+    return onnx::import_for_package(source, options, given.buckets, ops::standard_ops(),
+                                    &driver::takes_symbolic);
   while (true) {
     try {
-      return onnx::import_variants(source, options, given.buckets, ops::standard_ops());
+      return onnx::import_variants(source, options, given.buckets, ops::standard_ops(),
+                                   &driver::takes_symbolic);
     } catch (const Error& error) {
       bool bound = false;
       for (const ErrorDetail& detail : error.details()) {

@@ -70,7 +70,7 @@ class FreeTypes(unittest.TestCase):
                 text = shown(path)
                 if text is None:
                     continue
-                guards = re.findall(r'^guard (.*) of "', text, re.MULTILINE)
+                guards = re.findall(r'^  "([^"]*)" "[^"]*"(?: demanded)?\)?', text, re.MULTILINE)
                 outputs = re.findall(r"%([\w.]+)", re.search(r"\n  return (.*)\n}", text)[1])
                 # An extent of 0 is no value of a symbol.
                 for shape in scope.sampled([each for each in shapes if 0 not in each], 2):

@@ -68,6 +68,34 @@ TEST(Bundle, ReadsBackWhatItWrote) {
   EXPECT_NO_THROW(verify(again));
 }
 
+TEST(Bundle, ReadsBackTheModelWithSymbolsAndItsGuards) {
+  Graph graph(ops::standard_ops());
+  const auto table = std::make_shared<SymbolTable>();
+  graph.set_symbols(table);
+  const SymInt n = table->add("N", 3), h = table->add("H", 224);
+  graph.set_outputs({graph.add_input("x", {DType::kFloat32, {n, (h + 1) / 2}})});
+  EXPECT_TRUE(demand(Relation::kEqual, h % 4, 0));
+  {
+    const SymbolTable::Origin origin(table.get(), "a \"node\"");
+    EXPECT_FALSE(n == h);
+    EXPECT_TRUE(n < 100);
+    EXPECT_TRUE(h >= 7);
+  }
+  Variants variants;
+  variants.free_dims = {"batch size", "H"};
+  variants.symbolic = SymbolicModel{std::move(graph), {"N", "H"}};
+  const Files files;
+  const std::string text = write_variants(variants, files.text.get(), files.constants.get());
+  const Variants again =
+      read_variants(text, *MappedFile::map(files.text.get(), "text"),
+                    MappedFile::map(files.constants.get(), "constants"), ops::standard_ops());
+  ASSERT_TRUE(again.symbolic);
+  EXPECT_EQ(again.symbolic->symbols, variants.symbolic->symbols);
+  EXPECT_EQ(print(again.symbolic->graph), print(variants.symbolic->graph));
+  EXPECT_EQ(again.symbolic->graph.symbols()->guards(), table->guards());
+  EXPECT_EQ(again.symbolic->graph.symbols()->hints(), table->hints());
+}
+
 TEST(Bundle, ReadsBackAllSamplesOfAModel) {
   const auto row = [](int64_t count) {
     Graph graph(ops::standard_ops());

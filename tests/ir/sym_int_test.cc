@@ -53,6 +53,20 @@ TEST_F(SymInts, WhatIsDecidedAtTheHintIsAGuardOnce) {
   EXPECT_EQ(guards(), (Texts{"N != H", "N < 10"}));
 }
 
+TEST_F(SymInts, WhereOnlyProofsCountAnUnknownEqualityIsNoneAndNoGuard) {
+  {
+    const SymbolTable::ProofsOnly proofs_only(table_.get());
+    EXPECT_FALSE(n_ == 3);
+    EXPECT_TRUE(n_ != 3);
+    EXPECT_TRUE(n_ * h_ == h_ * n_);
+    EXPECT_EQ(guards(), Texts{});
+    EXPECT_EQ(int64_t{n_}, 3) << "who takes the number holds to it";
+    EXPECT_EQ(guards(), Texts{"N == 3"});
+  }
+  EXPECT_FALSE(h_ == 3);
+  EXPECT_EQ(guards(), (Texts{"N == 3", "H != 3"}));
+}
+
 TEST_F(SymInts, AnIntegerOfItIsTheGuardThatItIsOne) {
   const int64_t extent = h_;
   EXPECT_EQ(extent, 224);

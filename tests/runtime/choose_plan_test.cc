@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "runtime/base/json.h"
 #include "runtime/exec/graph_executor.h"
 #include "tests/expect_error.h"
 #include "tests/runtime/rows_package.h"
@@ -202,6 +203,33 @@ TEST(ChoosePlan, APlanTakesExtentsUpToItsMaximums) {
   expect_error(ErrorCode::kInvalidPackage, "maximums", [&] { plan_set_from_json(plan_set_to_json(set)); });
 }
 
+TEST(ChoosePlan, AGuardLeavesExtentsOutAndSaysWhy) {
+  PlanSet set = plan_set();
+  const auto extent = [&](const char* text) { return Extent::parse(text).bound_to(set.free_dims); };
+  set.generic->guards = {{extent("N % 2"), extent("0"), "==", "a \"node\""},
+                         {extent("N*M"), extent("7"), ">=", ""}};
+  set.generic->derived.push_back({{}});
+  set.generic->derived.back().formula = extent("(M+N)//2");
+  set.generic->buffer_holes[2].value = {0, {{1, {{2, 1, 0, 1}}}}};
+  const std::string text = plan_set_to_json(set);
+  EXPECT_EQ(parse_json(text)["format_version"], kPlanSetFormatVersion);
+  const PlanSet back = plan_set_from_json(text);
+  EXPECT_EQ(plan_set_to_json(back), text);
+  EXPECT_EQ(plans_taking(back, {6, 6}).size(), 1);
+  EXPECT_TRUE(plans_taking(back, {5, 5}).empty());
+  EXPECT_TRUE(plans_taking(back, {2, 2}).empty()) << "4 is less than 7";
+  EXPECT_EQ(instantiate(*back.generic, std::vector<int64_t>{6, 6}).outputs[0].shape[0], Dim(int64_t{6}));
+  expect_error(ErrorCode::kInvalidTensor, "node \"a \"node\"\": N % 2 (1) has to be == 0", [&] {
+    instantiate(*back.generic, std::vector<int64_t>{5, 5}, back.free_dims);
+  });
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{"\">=\"", "\"=>\""}, {"N*M", "N*K"}, {"N*M", "N*"}}) {
+    std::string broken = text;
+    broken.replace(broken.find(from), from.size(), to);
+    expect_error(ErrorCode::kInvalidPackage, "/guards/1/", [&] { plan_set_from_json(broken); });
+  }
+}
+
 TEST(ChoosePlan, SetsOfTheOldVersionThatHaveTheNewPartsAreRead) {
   const std::string text = plan_set_to_json(plan_set());
   EXPECT_EQ(plan_set_to_json(plan_set_from_json(with_version(text, 3))), text);
@@ -209,8 +237,8 @@ TEST(ChoosePlan, SetsOfTheOldVersionThatHaveTheNewPartsAreRead) {
 
 TEST(ChoosePlan, ASetThatIsNewerIsSaidToBe) {
   expect_error(ErrorCode::kInvalidPackage,
-               "newer than this program: its plans have format 8, this program reads up to 7",
-               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 8)); });
+               "newer than this program: its plans have format 9, this program reads up to 8",
+               [] { plan_set_from_json(with_version(plan_set_to_json(plan_set()), 9)); });
 }
 
 /// What the reader refuses is not written.

@@ -23,7 +23,8 @@ ImportOptions with_ones(const ModelFacts& facts, ImportOptions options) {
 }  // namespace
 
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
-                              const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+                              const ShapeBuckets& buckets, const ir::OpRegistry& ops,
+                              const TakesSymbolic& takes_symbolic) {
   // What is not there is told before any shape is looked at.
   if (!importer.unsupported().empty())
     static_cast<void>(importer.import(with_ones(importer.facts(), options), ops));
@@ -41,7 +42,8 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
       throw;
     }
   };
-  return onnx::import_variants(importer.source(), importer.facts(), options, buckets, graph_at);
+  return onnx::import_variants(importer.source(), importer.facts(), options, buckets, graph_at,
+                               takes_symbolic);
 }
 
 }  // namespace tensormill::frontend

@@ -7,6 +7,7 @@ namespace tensormill::frontend {
 
 /// Importer::import_for_package of a format whose imports need no values of a run.
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
-                              const ShapeBuckets& buckets, const ir::OpRegistry& ops);
+                              const ShapeBuckets& buckets, const ir::OpRegistry& ops,
+                              const TakesSymbolic& takes_symbolic);
 
 }  // namespace tensormill::frontend

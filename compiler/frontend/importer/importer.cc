@@ -21,8 +21,9 @@ public:
     return onnx::import_model(source(), options, ops);
   }
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops) const override {
-    return onnx::import_for_package(source(), options, buckets, ops);
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    return onnx::import_for_package(source(), options, buckets, ops, takes_symbolic);
   }
 
 private:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/frontend/onnx/symbols.h"
 #include "compiler/ir/variants.h"
 #include "runtime/base/shape_buckets.h"
@@ -19,6 +20,7 @@ using onnx::Links;
 using onnx::ModelFacts;
 using onnx::ModelSource;
 using onnx::SignatureValue;
+using onnx::TakesSymbolic;
 using onnx::ValueKind;
 using onnx::with_symbols;
 
@@ -37,9 +39,11 @@ public:
   /// The graph for the options' shapes. Throws kInvalidModel; kOperatorNotImplemented with all of them;
   /// kShapeRequired where a free dim is bound by nothing.
   virtual ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const = 0;
-  /// Graphs for each combination of the buckets, and samples of the dims that stay free.
+  /// Graphs for each combination of the buckets, and of the dims that stay free the model with symbols, where
+  /// `takes_symbolic` is given and takes it, else samples.
   virtual ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                          const ir::OpRegistry& ops) const = 0;
+                                          const ir::OpRegistry& ops,
+                                          const TakesSymbolic& takes_symbolic) const = 0;
 
 protected:
   explicit Importer(ModelSource source) : source_(std::move(source)) {}

@@ -78,8 +78,9 @@ public:
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops) const override {
-    return import_at_shapes(*this, options, buckets, ops);
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    return import_at_shapes(*this, options, buckets, ops, takes_symbolic);
   }
 
 private:

@@ -76,8 +76,13 @@ private:
     bool is_bounded() const { return least >= -kExact && most <= kExact; }
   };
 
+  bool is_one_element(V id) const {
+    return is_proven(ir::Relation::kEqual, num_elements(graph_.value(id).type.shape), 1);
+  }
+
   Numbers look_at(V id) {
     const ir::ValueType& type = graph_.value(id).type;
+    if (!type.shape.is_constant()) return std::nullopt;
     if (is_float(type.dtype) || type.dtype == DType::kBool || type.shape.size() > 1) return std::nullopt;
     if (num_elements(type.shape) > ir::kMaxKnownElements) return std::nullopt;
     // Of none nothing is to be known.
@@ -93,7 +98,7 @@ private:
     if (const Numbers counts = count_of(node, id)) return counts;
     if (node.op == "cast" && is_float(graph_.value(node.inputs[0]).type.dtype)) return rounded(node, id);
     if (const Numbers moved = moved_by(node)) return moved;
-    if (num_elements(graph_.value(id).type.shape) != 1) return std::nullopt;
+    if (!is_one_element(id)) return std::nullopt;
     const Interval found = interval_of(node);
     if (found.most == kMost) return std::nullopt;
     // The least of several is a number at some extents alone.
@@ -134,7 +139,7 @@ private:
 
   /// An integer of one element that a float, held between two numbers, is cast to.
   Numbers rounded(const ir::Node& node, V id) {
-    if (num_elements(graph_.value(id).type.shape) != 1) return std::nullopt;
+    if (!is_one_element(id)) return std::nullopt;
     const FloatRange range = float_range(node.inputs[0]);
     if (!range.is_bounded()) return std::nullopt;
     return Numbers(

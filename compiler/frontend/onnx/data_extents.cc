@@ -200,7 +200,7 @@ const DataExtent* DataShape::along(int64_t axis) const {
 
 bool CountNumbers::is_number(ir::ValueId id) const {
   const ir::ValueType& type = graph_.value(id).type;
-  return !is_float(type.dtype) && num_elements(type.shape) == 1;
+  return !is_float(type.dtype) && is_proven(ir::Relation::kEqual, num_elements(type.shape), 1);
 }
 
 void CountNumbers::add_value(ir::ValueId id) {

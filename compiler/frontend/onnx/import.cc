@@ -425,6 +425,7 @@ CheckedModel::CheckedModel(const ModelSource& source)
 
 ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop,
                                ImportTally* tally) const {
+  ++imports_;
   return Importer(source_, *model_, options, ops).run(stop, tally);
 }
 

@@ -6,6 +6,7 @@
 /// …"), with the readable facts in extra_json. Thread-safety: pure functions.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -160,8 +161,11 @@ public:
   explicit CheckedModel(const ModelSource& source);
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop = nullptr,
                    ImportTally* tally = nullptr) const;
+  /// How many imports there were, with those that threw.
+  size_t imports() const { return imports_; }
 
 private:
+  mutable std::atomic<size_t> imports_ = 0;
   const ModelSource& source_;
   std::shared_ptr<const ModelProto> model_;
 };

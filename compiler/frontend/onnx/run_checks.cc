@@ -41,7 +41,8 @@ V zero_if(NodeContext& context, const Check& check) {
 V value_if(NodeContext& context, V x, const Check& check) {
   const ir::ValueType type = context.type(x);
   const bool is_number = type.dtype != DType::kBool && type.dtype != kString;
-  if (is_number && num_elements(type.shape) == 1 && context.data_shape(x).extents.empty())
+  if (is_number && is_proven(ir::Relation::kEqual, num_elements(type.shape), 1) &&
+      context.data_shape(x).extents.empty())
     return required(context, x, check);
   return value_with(context, x, zero_if(context, check));
 }

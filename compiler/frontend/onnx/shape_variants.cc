@@ -26,8 +26,14 @@ bool may_want_room(const Error& error, const ModelFacts& facts) {
 class AllShapes {
 public:
   AllShapes(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
-            const ShapeBuckets& buckets, const ir::OpRegistry& ops)
-      : source_(source), facts_(facts), options_(options), buckets_(buckets), ops_(ops), model_(source) {}
+            const ShapeBuckets& buckets, const ir::OpRegistry& ops, TakesSymbolic takes_symbolic)
+      : takes_symbolic_(std::move(takes_symbolic)),
+        source_(source),
+        facts_(facts),
+        options_(options),
+        buckets_(buckets),
+        ops_(ops),
+        model_(source) {}
 
   ir::Variants run() {
     if (!name_rooms(buckets_)) {
@@ -78,9 +84,11 @@ private:
     const Signature signature(facts_, options_, buckets_, count);
     VariantNotes notes;
     try {
-      ir::Variants variants =
-          import_as_variants({source_, facts_, options_, signature, rooms, buckets_, import_graph()}, notes);
+      ir::Variants variants = import_as_variants(
+          {source_, facts_, options_, signature, rooms, buckets_, import_graph(), {}, takes_symbolic_},
+          notes);
       lacks_ = notes.lacks_values;
+      variants.imports = static_cast<int64_t>(model_.imports());
       return variants;
     } catch (const Error&) {
       if (count == 0) takes_some_ = notes.takes_some;
@@ -110,6 +118,7 @@ private:
     }
   }
 
+  const TakesSymbolic takes_symbolic_;
   const ModelSource& source_;
   const ModelFacts& facts_;
   const ImportOptions& options_;
@@ -136,33 +145,37 @@ private:
 }  // namespace
 
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+                             const ShapeBuckets& buckets, const ir::OpRegistry& ops,
+                             const TakesSymbolic& takes_symbolic) {
   const ModelFacts facts = read_facts(source);
   try {
-    return AllShapes(source, facts, options, buckets, ops).run();
+    return AllShapes(source, facts, options, buckets, ops, takes_symbolic).run();
   } catch (const Error& error) {
     throw_with_assumed(error, Signature(facts, options, buckets, 0));
   }
 }
 
 ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ImportGraph& import_graph) {
+                             const ShapeBuckets& buckets, const ImportGraph& import_graph,
+                             const TakesSymbolic& takes_symbolic) {
   const Signature signature(facts, options, buckets, 0);
   VariantNotes notes;
   try {
-    return import_as_variants({source, facts, options, signature, {}, buckets, import_graph}, notes);
+    return import_as_variants(
+        {source, facts, options, signature, {}, buckets, import_graph, {}, takes_symbolic}, notes);
   } catch (const Error& error) {
     throw_with_assumed(error, signature);
   }
 }
 
 ir::Variants import_for_package(const ModelSource& source, const ImportOptions& options,
-                                const ShapeBuckets& buckets, const ir::OpRegistry& ops) {
+                                const ShapeBuckets& buckets, const ir::OpRegistry& ops,
+                                const TakesSymbolic& takes_symbolic) {
   const ModelFacts facts = read_facts(source);
   std::optional<Error> lacking;
   try {
     try {
-      return AllShapes(source, facts, options, buckets, ops).run_for_package();
+      return AllShapes(source, facts, options, buckets, ops, takes_symbolic).run_for_package();
     } catch (const Error& error) {
       throw_with_assumed(error, Signature(facts, options, buckets, 0));
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/frontend/onnx/variant_import.h"
@@ -14,6 +15,9 @@ namespace tensormill::frontend::onnx {
 /// Variants of one package: the product of the buckets' sizes.
 inline constexpr int64_t kMaxShapeVariants = 64;
 
+/// Whether a plan for all extents can be made of the model as it was imported with symbols.
+using TakesSymbolic = std::function<bool(const ir::SymbolicModel& model)>;
+
 /// The model imported for each combination of the buckets and, where dims stay free, for samples of the free
 /// dims from which a generic plan is made. A dim is free when input_shapes gives it a name, or when the model
 /// gives it no extent and input_shapes none either: then it has the model's name, or, where that has none,
@@ -21,19 +25,23 @@ inline constexpr int64_t kMaxShapeVariants = 64;
 /// no bound and its values grow, or nothing bounds an extent, rooms (kLoopRoom) are the last ones. Throws
 /// Error(kInvalidArgument) for a bucket of no dim or too many variants, and what import_model throws; samples
 /// that the model does not take are left out. What is wrong with a model while dims are free that nobody
-/// named is Error(kShapeRequired), which names them.
+/// named is Error(kShapeRequired), which names them. `takes_symbolic`: where it does, the model is imported
+/// once with symbols in place of samples.
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ir::OpRegistry& ops);
+                             const ShapeBuckets& buckets, const ir::OpRegistry& ops,
+                             const TakesSymbolic& takes_symbolic = {});
 
 /// The same of a model of another format, which `import_graph` imports, and whose import needs no values of a
 /// run.
 ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ImportGraph& import_graph);
+                             const ShapeBuckets& buckets, const ImportGraph& import_graph,
+                             const TakesSymbolic& takes_symbolic = {});
 
 /// As import_variants; but shapes that need values of a run are left to an interpreter, and a model that
 /// needs values of a run before anything can be planned is one node in its graphs (import_as_step), and kept,
 /// so that its runs are interpreted.
 ir::Variants import_for_package(const ModelSource& source, const ImportOptions& options,
-                                const ShapeBuckets& buckets, const ir::OpRegistry& ops);
+                                const ShapeBuckets& buckets, const ir::OpRegistry& ops,
+                                const TakesSymbolic& takes_symbolic = {});
 
 }  // namespace tensormill::frontend::onnx

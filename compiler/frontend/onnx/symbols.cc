@@ -21,15 +21,25 @@ std::string symbol_name(const std::string& text, const std::set<std::string>& ta
   return free;
 }
 
-/// Of the symbol number `index`: batches are small, what is behind them is divided often.
-int64_t hint_of(size_t index, size_t axis, size_t rank) {
+}  // namespace
+
+/// Batches are small, what is behind them is divided often.
+int64_t symbol_hint(size_t index, size_t axis, size_t rank) {
   constexpr std::array<int64_t, 6> kLarge = {224, 160, 352, 96, 416, 288};
   constexpr std::array<int64_t, 6> kSmall = {3, 5, 7, 11, 13, 17};
   const auto& hints = axis == 0 && rank > 1 ? kSmall : kLarge;
   return hints[index % hints.size()] * (1 + static_cast<int64_t>(index / hints.size()));
 }
 
-}  // namespace
+std::vector<std::string> symbol_names(const std::vector<std::string>& dims) {
+  std::set<std::string> taken;
+  std::vector<std::string> names;
+  for (const std::string& dim : dims) {
+    names.push_back(symbol_name(dim, taken));
+    taken.insert(names.back());
+  }
+  return names;
+}
 
 ImportOptions with_symbols(const ModelFacts& facts, ImportOptions options) {
   std::map<std::string, std::string> symbols;  // by the model's name of the dim
@@ -50,7 +60,7 @@ ImportOptions with_symbols(const ModelFacts& facts, ImportOptions options) {
       if (found == symbols.end()) {
         found = symbols.emplace(key, symbol_name(key, taken)).first;
         taken.insert(found->second);
-        hints[key] = hint_of(hints.size(), axis, shape.size());
+        hints[key] = symbol_hint(hints.size(), axis, shape.size());
       }
       options.symbols[input.name][axis] = found->second;
       shape[axis] = hints.at(key);

@@ -12,4 +12,9 @@ namespace tensormill::frontend::onnx {
 /// is answered as for most runs.
 ImportOptions with_symbols(const ModelFacts& facts, ImportOptions options);
 
+/// A name for each dim: letters, digits and underscores, no two alike.
+std::vector<std::string> symbol_names(const std::vector<std::string>& dims);
+/// The hint of symbol number `index`, which is an input's `axis` of `rank`.
+int64_t symbol_hint(size_t index, size_t axis, size_t rank);
+
 }  // namespace tensormill::frontend::onnx

@@ -12,6 +12,7 @@
 #include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/frontend/onnx/spread_dims.h"
+#include "compiler/frontend/onnx/symbolic_import.h"
 #include "compiler/frontend/onnx/turning_points.h"
 #include "runtime/base/narrow.h"
 
@@ -93,7 +94,8 @@ constexpr int64_t kMostOfRoom = int64_t{1} << 24;
 class VariantImport {
 public:
   VariantImport(const VariantModel& model, VariantNotes& notes)
-      : source_(model.source),
+      : model_(model),
+        source_(model.source),
         options_(model.options),
         signature_(model.signature),
         rooms_(model.rooms),
@@ -116,7 +118,7 @@ public:
     std::vector<int64_t> anchor;
     for (const std::vector<int64_t>& own : extents_) anchor.push_back(own.empty() ? 0 : own.front());
     anchor = with_rooms(std::move(anchor));
-    take_samples(anchor, variants);
+    if (!take_symbolic(variants)) take_samples(anchor, variants);
     if (are_alike(variants.samples)) {
       const auto differences = [this](const std::vector<int64_t>& dims) {
         std::vector<double> found;
@@ -134,9 +136,11 @@ public:
       if (extents_[each.dim].empty()) extents_[each.dim] = {0};
     }
     import_asked(variants);
-    if (variants.graphs.empty() && variants.samples.empty()) import_single(anchor, variants);
-    variants.input_shapes =
-        shapes_of(variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph);
+    if (variants.graphs.empty() && variants.samples.empty() && !variants.symbolic)
+      import_single(anchor, variants);
+    variants.input_shapes = shapes_of(variants.symbolic         ? variants.symbolic->graph
+                                      : variants.graphs.empty() ? variants.samples.front().graph
+                                                                : variants.graphs.front().graph);
     variants.model = keep_model(source_, options_, stacks_elements_);
     note_lacking(variants);
     variants.leaves_out = variants.leaves_out || has_switches_;
@@ -144,6 +148,44 @@ public:
   }
 
 private:
+  /// Whether the generic plan is made of the model with symbols.
+  bool take_symbolic(ir::Variants& variants) {
+    if (!model_.takes_symbolic) return false;
+    SymbolicImport symbolic = import_symbolic(model_);
+    if (!symbolic.model) return false;
+    if (!model_.takes_symbolic(*symbolic.model)) return false;
+    notes_.takes_some = true;
+    variants.dependents = dependent_symbols(*symbolic.model);
+    const std::set<size_t> spread = spread_symbols(*symbolic.model);
+    variants.leaves_out = spread.size() > kFewSpread;
+    for (const std::set<size_t>& ones : subsets_of(spread)) {
+      SymbolicImport with_ones = import_symbolic(model_, ones);
+      if (with_ones.model && model_.takes_symbolic(*with_ones.model)) {
+        variants.symbolic_ones.push_back(*std::move(with_ones.model));
+      } else if (!with_ones.takes_none) {
+        variants.leaves_out = true;
+      }
+    }
+    variants.symbolic = std::move(symbolic.model);
+    return true;
+  }
+
+  static constexpr size_t kFewSpread = 3;
+  /// All but the empty one; of many elements each alone, and all.
+  static std::vector<std::set<size_t>> subsets_of(const std::set<size_t>& all) {
+    std::vector<std::set<size_t>> subsets;
+    for (const size_t each : all) {
+      const size_t before = all.size() <= kFewSpread ? subsets.size() : 0;
+      for (size_t i = 0; i < before; ++i) {
+        subsets.push_back(subsets[i]);
+        subsets.back().insert(each);
+      }
+      subsets.push_back({each});
+    }
+    if (all.size() > kFewSpread) subsets.push_back(all);
+    return subsets;
+  }
+
   /// The dims without rooms.
   std::vector<int64_t> own_dims(const std::vector<int64_t>& dims) const {
     return {dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(signature_.first_room)};
@@ -348,6 +390,9 @@ private:
 
   /// A list among the outputs is one tensor where it is one in the samples.
   ir::Graph import_as_samples(const std::vector<int64_t>& dims, const ir::Variants& variants) const {
+    if (variants.symbolic) {
+      if (std::optional<ir::Graph> graph = at_extents(*variants.symbolic, dims)) return *std::move(graph);
+    }
     ImportOptions asked_for = bound(options_, signature_, rooms_, dims);
     ir::Graph graph = import_graph_(asked_for, nullptr, nullptr);
     if (!stacks_elements_ || graph.output_names() == variants.samples.front().graph.output_names())
@@ -361,7 +406,7 @@ private:
     std::vector<DimShape> shapes;
     for (const ir::ValueId input : graph.inputs()) {
       const ir::Value& value = graph.value(input);
-      const Shape& own = value.type.shape;
+      const Shape own = value.type.shape.hints();
       const auto found = signature_.shapes.find(value.name);
       DimShape shape = found != signature_.shapes.end() ? found->second : DimShape(own.begin(), own.end());
       if (shape.size() < own.size()) shape.emplace_back(own.back());
@@ -376,6 +421,7 @@ private:
     return shapes;
   }
 
+  const VariantModel& model_;
   const ModelSource& source_;
   const ImportOptions& options_;
   const Signature& signature_;

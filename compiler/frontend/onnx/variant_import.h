@@ -7,6 +7,7 @@
 
 #include "compiler/frontend/onnx/free_dims.h"
 #include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/frontend/onnx/shared_rooms.h"
 #include "compiler/ir/variants.h"
 #include "runtime/base/error.h"
@@ -29,7 +30,8 @@ struct VariantModel {
   SharedRooms rooms;
   const ShapeBuckets& buckets;
   ImportGraph import_graph;
-  ImportStep import_step = {};  ///< none: such a shape is an error, or none that the model takes
+  ImportStep import_step = {};        ///< none: such a shape is an error, or none that the model takes
+  TakesSymbolic takes_symbolic = {};  ///< none: the model is not imported with symbols
 };
 
 /// What is known however the import ends.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converter.h"
 
 namespace tensormill::frontend::onnx {
 

@@ -45,7 +45,7 @@ void convert_expand(NodeContext& context) {
     const int64_t own = i - rank + context.rank(x);
     const ir::SymInt extent = own < 0 ? ir::SymInt(1) : c.shape(x)[static_cast<size_t>(own)];
     extents.push_back(number.most);
-    if (own >= 0 && extent != 1 && context.data_shape(x).along(own) != nullptr) {
+    if (own >= 0 && context.data_shape(x).along(own) != nullptr && extent != 1) {
       const bool is_kept = number.is_known() ? number.most == 1 : is_count_of(context, number, x, own);
       if (!is_kept) x = spread_to(context, x, own, number);
       if (!number.is_known()) extents.back() = c.shape(x)[static_cast<size_t>(own)];

@@ -85,6 +85,13 @@ void set_scale(const NodeContext& context, ResizeAxis& axis, double scale) {
   if (!(scale > 0) || !(out <= static_cast<double>(kMaxListed)))
     context.invalid("scale " + std::to_string(scale) + " of an axis of " + to_string(axis.in));
   axis.scale = scale;
+  // float32 has such products up to there exactly.
+  const bool is_whole = scale >= 1 && scale <= 64 && scale == std::floor(scale);
+  if (is_whole && !axis.in.is_constant() &&
+      demand(ir::Relation::kLessEqual, axis.in * static_cast<int64_t>(scale), kMaxListed)) {
+    axis.out = axis.in * static_cast<int64_t>(scale);
+    return;
+  }
   axis.out = axis.in.is_constant() ? ir::SymInt(static_cast<int64_t>(out))
                                    : ir::call("scaled", {axis.in, factor_bits(static_cast<float>(scale))});
 }

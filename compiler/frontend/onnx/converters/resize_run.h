@@ -6,6 +6,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/build/resize_taps.h"
+#include "compiler/frontend/onnx/converter.h"
 
 namespace tensormill::frontend::onnx {
 

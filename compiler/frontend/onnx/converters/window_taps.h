@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converter.h"
 
 namespace tensormill::frontend::onnx {
 

@@ -1,0 +1,41 @@
+/// How models with free dims are optimized for plans of all extents, and which of those that were imported
+/// with symbols have one. Thread-safety: those of one symbol table belong to one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/compile.h"
+#include "compiler/ir/variants.h"
+#include "compiler/plan/generic_plan.h"
+#include "runtime/package/plan_set.h"
+
+namespace tensormill::driver {
+
+/// The passes of generic plans.
+ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options);
+
+/// Throws Error(kNotSupported) where the kernel is not shown to stay in its buffers.
+void check_bounds(const plan::GenericKernel& kernel);
+
+/// Whether a plan of the model serves all that the model takes, but for few extents: no two extents are taken
+/// for equal that the model does not demand to be. What passes and kernels take for granted is among the
+/// guards of the graph then.
+bool takes_symbolic(const ir::SymbolicModel& model);
+
+/// Whether the guards leave out no extents but those that the model does not take, and of 1 where that
+/// broadcasts.
+bool is_open(const ir::SymbolTable& table);
+
+/// Extents of the symbols for which all guards hold: of those at which all are one of `candidates` the first
+/// `most`, then the hints.
+std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symbols,
+                                            const ir::SymbolTable& table,
+                                            const std::vector<int64_t>& candidates, size_t most);
+
+/// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well; values
+/// are the probes' to compare (probe.h). False where the model takes 0 and the plan does not.
+bool take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan);
+
+}  // namespace tensormill::driver

@@ -1,0 +1,125 @@
+#include "compiler/frontend/onnx/symbolic_import.h"
+
+#include <algorithm>
+
+#include "compiler/frontend/onnx/symbols.h"
+#include "compiler/ir/bind_symbols.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// The place of the first axis that has the name.
+struct Place {
+  size_t axis = 0, rank = 1;
+};
+
+Place place_of(const Signature& signature, const std::string& name) {
+  for (const auto& [input, shape] : signature.shapes) {
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const auto* own = std::get_if<std::string>(&shape[axis]);
+      if (own != nullptr && *own == name) return {axis, shape.size()};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>& ones) {
+  const Signature& signature = model.signature;
+  if (signature.has_room()) return {};
+  const std::vector<std::string> symbols = symbol_names(signature.free_dims);
+  std::vector<int64_t> hints;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const Place place = place_of(signature, signature.free_dims[i]);
+    hints.push_back(ones.count(i) != 0 ? 1 : symbol_hint(i, place.axis, place.rank));
+  }
+  ImportOptions options = bound(model.options, signature, model.rooms, hints);
+  for (const auto& [input, shape] : signature.shapes) {
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const auto* name = std::get_if<std::string>(&shape[axis]);
+      if (name == nullptr) continue;
+      const auto found = std::find(signature.free_dims.begin(), signature.free_dims.end(), *name);
+      const auto dim = static_cast<size_t>(found - signature.free_dims.begin());
+      if (dim < symbols.size() && ones.count(dim) == 0) options.symbols[input][axis] = symbols[dim];
+    }
+  }
+  try {
+    ir::Graph graph = model.import_graph(options, nullptr, nullptr);
+    if (graph.symbols() == nullptr || graph.symbols()->has_strayed()) return {};
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      if (ones.count(i) == 0 && graph.symbols()->hints().count(symbols[i]) == 0) return {};
+    }
+    return {ir::SymbolicModel{std::move(graph), symbols}, false};
+  } catch (const Error& error) {
+    // What is wrong with the model is said by an import of numbers.
+    return {std::nullopt, error.code() == ErrorCode::kInvalidModel};
+  }
+}
+
+std::set<size_t> spread_symbols(const ir::SymbolicModel& model) {
+  std::set<size_t> dims;
+  for (const ir::Guard& guard : model.graph.symbols()->guards()) {
+    if (guard.relation != ir::Relation::kEqual || !guard.holds || guard.demanded) continue;
+    for (const te::Dim* side : {&guard.left, &guard.right}) {
+      const std::string* symbol = side->as_symbol();
+      if (symbol == nullptr) continue;
+      const auto found = std::find(model.symbols.begin(), model.symbols.end(), *symbol);
+      dims.insert(static_cast<size_t>(found - model.symbols.begin()));
+    }
+  }
+  return dims;
+}
+
+std::optional<ir::Graph> at_extents(const ir::SymbolicModel& model, const std::vector<int64_t>& dims) {
+  std::map<std::string, int64_t> values;
+  for (size_t i = 0; i < dims.size(); ++i) values[model.symbols[i]] = dims[i];
+  const std::vector<ir::Guard>& guards = model.graph.symbols()->guards();
+  const bool holds = std::all_of(guards.begin(), guards.end(),
+                                 [&](const ir::Guard& guard) { return ir::holds_at(guard, values); });
+  if (!holds) return std::nullopt;
+  return ir::bind_symbols(model.graph, values);
+}
+
+namespace {
+
+/// A sum of products of symbols as a formula over the free dims; nothing where it is none.
+std::optional<DimFormula> formula_of(const te::Dim& dim, const std::vector<std::string>& symbols) {
+  DimFormula formula{dim.constant(), {}};
+  for (const te::DimTerm& term : dim.terms()) {
+    DimProduct product{term.coefficient, {}};
+    for (const te::Atom& factor : term.factors) {
+      const auto found = std::find(symbols.begin(), symbols.end(), factor->name);
+      if (factor->kind != te::DimAtom::Kind::kSymbol || found == symbols.end()) return std::nullopt;
+      product.factors.push_back({static_cast<int32_t>(found - symbols.begin()), 1, 0, 1});
+    }
+    formula.products.push_back(std::move(product));
+  }
+  return formula;
+}
+
+}  // namespace
+
+std::vector<ir::DependentDim> dependent_symbols(const ir::SymbolicModel& model) {
+  std::vector<ir::DependentDim> dependents;
+  std::map<std::string, te::Dim> known;
+  for (const ir::Guard& guard : model.graph.symbols()->guards()) {
+    if (guard.relation != ir::Relation::kEqual || !guard.holds) continue;
+    const te::Dim left = guard.left.substitute(known), right = guard.right.substitute(known);
+    for (const auto& [side, other] : {std::pair(&right, &left), std::pair(&left, &right)}) {
+      const std::string* symbol = side->as_symbol();
+      const std::optional<DimFormula> formula =
+          symbol == nullptr || other->mentions(*symbol) ? std::nullopt : formula_of(*other, model.symbols);
+      if (!formula) continue;
+      const auto found = std::find(model.symbols.begin(), model.symbols.end(), *symbol);
+      dependents.push_back({static_cast<size_t>(found - model.symbols.begin()), *formula});
+      for (auto& each : known) each.second = each.second.substitute({{*symbol, *other}});
+      known.emplace(*symbol, *other);
+      break;
+    }
+  }
+  return dependents;
+}
+
+}  // namespace tensormill::frontend::onnx

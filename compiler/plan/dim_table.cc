@@ -1,0 +1,57 @@
+#include "compiler/plan/dim_table.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/package/plan_formulas.h"
+
+namespace tensormill::plan {
+
+DimTable::DimTable(std::vector<std::string> symbols, std::vector<std::string> free_dims,
+                   const te::DimFacts& facts)
+    : symbols_(std::move(symbols)), free_dims_(std::move(free_dims)), facts_(facts) {
+  for (size_t i = 0; i < symbols_.size(); ++i) names_[symbols_[i]] = te::Dim::symbol(free_dims_[i]);
+}
+
+Extent DimTable::extent(const te::Dim& dim) const {
+  return dim.substitute(names_).extent().bound_to(free_dims_);
+}
+
+int32_t DimTable::index_of(const te::Atom& atom) {
+  if (atom->kind == te::DimAtom::Kind::kSymbol) {
+    const auto found = std::find(symbols_.begin(), symbols_.end(), atom->name);
+    TM_CHECK(found != symbols_.end(), "dim " + atom->name + " is no free dim");
+    return static_cast<int32_t>(found - symbols_.begin());
+  }
+  const te::Dim dim = te::of_atom(atom);
+  const auto next = static_cast<int32_t>(free_dims_.size() + derived_.size());
+  const auto [found, is_new] = index_.emplace(dim, next);
+  if (is_new) {
+    if (derived_.size() >= static_cast<size_t>(package::kMaxDerivedExtents))
+      throw Error(ErrorCode::kNotSupported, "the free dims make more extents than a package holds");
+    derived_.push_back({{}});
+    derived_.back().formula = extent(dim);
+  }
+  return found->second;
+}
+
+DimFormula DimTable::formula(const te::Dim& dim) {
+  const te::Dim simple = facts_.simplify(dim);
+  DimFormula formula{simple.constant(), {}};
+  for (const te::DimTerm& term : simple.terms()) {
+    DimProduct product{term.coefficient, {}};
+    for (const te::Atom& atom : term.factors) product.factors.push_back({index_of(atom), 1, 0, 1});
+    std::sort(product.factors.begin(), product.factors.end());
+    formula.products.push_back(std::move(product));
+  }
+  std::sort(formula.products.begin(), formula.products.end());
+  if (!package::fits_package(formula))
+    throw Error(ErrorCode::kNotSupported, "extent " + simple.to_string() + " is a formula that is too large");
+  return formula;
+}
+
+int64_t DimTable::evaluate(const DimFormula& formula, const std::vector<int64_t>& dims) const {
+  return tensormill::evaluate(formula, with_derived(dims, derived_));
+}
+
+}  // namespace tensormill::plan

@@ -1,0 +1,39 @@
+/// Dims of a symbolic graph as a package's formulas over its free dims. Thread-safety: a table belongs to one
+/// thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/te/dim_facts.h"
+#include "runtime/base/dim_formula.h"
+
+namespace tensormill::plan {
+
+class DimTable {
+public:
+  /// `symbols` stand for the free dims of the same places; `facts` outlive the table.
+  DimTable(std::vector<std::string> symbols, std::vector<std::string> free_dims, const te::DimFacts& facts);
+
+  /// The dim, simplified, as sums and products of free dims and of derived extents: one for each quotient,
+  /// minimum, maximum and call in it, each once.
+  DimFormula formula(const te::Dim& dim);
+  /// The dim as it is, over the free dims.
+  Extent extent(const te::Dim& dim) const;
+  const std::vector<DerivedExtent>& derived() const { return derived_; }
+  size_t free_dims() const { return free_dims_.size(); }
+  /// The value of a formula of this table's.
+  int64_t evaluate(const DimFormula& formula, const std::vector<int64_t>& dims) const;
+
+private:
+  int32_t index_of(const te::Atom& atom);
+
+  std::vector<std::string> symbols_, free_dims_;
+  std::map<std::string, te::Dim> names_;  ///< by symbol: the free dim
+  const te::DimFacts& facts_;
+  std::vector<DerivedExtent> derived_;
+  std::map<te::Dim, int32_t> index_;  ///< of atoms that are no symbols
+};
+
+}  // namespace tensormill::plan

@@ -1,0 +1,438 @@
+#include "compiler/plan/symbolic_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "compiler/ops/host_steps.h"
+#include "compiler/plan/generic_epilogue.h"
+#include "compiler/plan/generic_join.h"
+#include "compiler/plan/symbolic_nest.h"
+#include "compiler/te/text.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::plan {
+
+namespace {
+
+constexpr int64_t kConstantAlign = 64;
+/// Larger ones are guards alone.
+constexpr int64_t kMostMultiple = 64;
+
+SymbolVars variables_of(const ir::SymbolTable& table) {
+  SymbolVars vars;
+  for (const auto& [text, var] : table.variables()) vars.emplace(var, te::parse_dim(text));
+  return vars;
+}
+
+std::vector<te::Dim> dims_of(const ir::SymShape& shape) {
+  std::vector<te::Dim> dims;
+  for (const ir::SymInt& extent : shape) dims.push_back(extent.expr());
+  return dims;
+}
+
+std::string relation_of(const ir::Guard& guard) {
+  switch (guard.relation) {
+    case ir::Relation::kEqual:
+      return guard.holds ? "==" : "!=";
+    case ir::Relation::kLess:
+      return guard.holds ? "<" : ">=";
+    case ir::Relation::kLessEqual:
+      return guard.holds ? "<=" : ">";
+  }
+  return "==";
+}
+
+class SymbolicBuilder {
+public:
+  SymbolicBuilder(const ir::Graph& graph, const FreeSymbols& free, int lanes)
+      : graph_(graph),
+        free_(free),
+        table_(*graph.symbols()),
+        lanes_(lanes),
+        dims_(free.symbols, free.free_dims, table_.facts()),
+        buffer_of_(graph.values().size(), -1) {
+    result_.plan.dims = free.dims;
+    result_.plan.multiples.assign(free.symbols.size(), 1);
+    result_.plan.minimums.assign(free.symbols.size(), 1);
+  }
+
+  GenericModel run(const std::vector<std::string>& output_names) {
+    // Every expression first: what they take for granted is known of all formulas then.
+    const ir::SymbolTable::ProofsOnly proofs_only(graph_.symbols().get());
+    std::vector<NodeProgram> programs;
+    for (const ir::Node& node : graph_.nodes()) {
+      const ir::SymbolTable::Origin origin(graph_.symbols().get(), name_of(node));
+      programs.push_back(is_computed(node) ? program_of(graph_, node) : NodeProgram{});
+    }
+    symbols_ = variables_of(table_);
+    for (const ir::ValueId input : graph_.inputs())
+      plan().inputs.push_back(port(graph_.value(input).name, add_value(input, package::BufferKind::kInput)));
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
+      try {
+        add_node(static_cast<ir::NodeId>(i), programs[i]);
+      } catch (Error& error) {
+        error.add_context("node \"" + name_of(graph_.nodes()[i]) + "\"");
+        throw;
+      }
+    }
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const int32_t buffer = buffer_for(graph_.outputs()[i]);
+      package::Buffer& root = plan().buffers[static_cast<size_t>(package::root_buffer(plan(), buffer))];
+      if (root.kind == package::BufferKind::kTemp) root.kind = package::BufferKind::kOutput;
+      plan().outputs.push_back(port(output_names[i], buffer));
+    }
+    plan().params_bytes = params_end_ + kConstantAlign;
+    result_.plan.derived = dims_.derived();
+    for (const ir::Guard& guard : table_.guards()) {
+      result_.plan.guards.push_back(
+          {dims_.extent(guard.left), dims_.extent(guard.right), relation_of(guard), guard.origin});
+      raise_minimum(guard);
+      note_multiple(guard);
+    }
+    return std::move(result_);
+  }
+
+private:
+  package::ExecPlan& plan() { return result_.plan.plan; }
+
+  /// Where the guard is that one symbol is the multiple of a number.
+  void note_multiple(const ir::Guard& guard) {
+    if (guard.relation != ir::Relation::kEqual || !guard.holds) return;
+    for (size_t i = 0; i < free_.symbols.size(); ++i) {
+      const te::Dim symbol = te::Dim::symbol(free_.symbols[i]), rest = guard.left - guard.right;
+      if (rest.symbols() != std::vector<std::string>{free_.symbols[i]}) continue;
+      for (int64_t by = 2; by <= kMostMultiple; ++by) {
+        const te::Dim left = symbol - te::Dim(by) * te::floordiv(symbol, te::Dim(by));
+        if (rest == left || rest == te::Dim(0) - left)
+          result_.plan.multiples[i] = std::lcm(result_.plan.multiples[i], by);
+      }
+    }
+  }
+
+  /// Where the guard is that one symbol is so much at least.
+  void raise_minimum(const ir::Guard& guard) {
+    if (guard.relation == ir::Relation::kEqual) return;
+    const int64_t strict = (guard.relation == ir::Relation::kLess) == guard.holds ? 1 : 0;
+    const te::Dim room =
+        (guard.holds ? guard.right - guard.left : guard.left - guard.right) - te::Dim(strict);
+    if (room.terms().size() != 1 || room.terms()[0].factors.size() != 1) return;
+    const int64_t factor = room.terms()[0].coefficient;
+    const te::DimAtom& atom = *room.terms()[0].factors[0];
+    const auto found = std::find(free_.symbols.begin(), free_.symbols.end(), atom.name);
+    if (factor <= 0 || atom.kind != te::DimAtom::Kind::kSymbol || found == free_.symbols.end()) return;
+    int64_t& minimum = result_.plan.minimums[static_cast<size_t>(found - free_.symbols.begin())];
+    if (room.constant() < 0) minimum = std::max(minimum, (-room.constant() + factor - 1) / factor);
+  }
+
+  bool is_computed(const ir::Node& node) const {
+    return !is_view_node(graph_, node) && !is_host_node(graph_, node);
+  }
+
+  int32_t add_buffer(const std::string& name, package::BufferKind kind, DType dtype,
+                     const std::vector<te::Dim>& shape) {
+    const auto index = static_cast<int32_t>(plan().buffers.size());
+    package::Buffer buffer;
+    buffer.name = name;
+    buffer.kind = kind;
+    buffer.dtype = dtype;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      DimFormula formula = dims_.formula(shape[d]);
+      buffer.shape.push_back(dims_.evaluate(formula, result_.plan.dims));
+      if (!formula.products.empty())
+        result_.plan.buffer_holes.push_back({index, static_cast<int32_t>(d), std::move(formula)});
+    }
+    buffer.bytes = num_bytes(buffer.shape, dtype);
+    plan().buffers.push_back(std::move(buffer));
+    return index;
+  }
+
+  int32_t add_value(ir::ValueId id, package::BufferKind kind) {
+    const ir::Value& value = graph_.value(id);
+    const int32_t index = add_buffer(value.name, kind, value.type.dtype, dims_of(value.type.shape));
+    buffer_of_[static_cast<size_t>(id)] = index;
+    return index;
+  }
+
+  int32_t buffer_for(ir::ValueId id) {
+    const int32_t known = buffer_of_[static_cast<size_t>(id)];
+    if (known >= 0) return known;
+    const ir::Value& value = graph_.value(id);
+    TM_CHECK(value.constant, "value " + value.name + " is read before it is computed");
+    const int32_t index = add_value(id, package::BufferKind::kConstant);
+    package::Buffer& buffer = plan().buffers[static_cast<size_t>(index)];
+    buffer.params_offset = (params_end_ + kConstantAlign - 1) / kConstantAlign * kConstantAlign;
+    params_end_ = buffer.params_offset + buffer.bytes;
+    result_.params.push_back({buffer.params_offset, *value.constant});
+    return index;
+  }
+
+  package::Port port(const std::string& name, int32_t buffer) {
+    const package::Buffer& target = plan().buffers[static_cast<size_t>(buffer)];
+    return {name, target.dtype, DimShape(target.shape.begin(), target.shape.end()), buffer};
+  }
+
+  void add_node(ir::NodeId id, const NodeProgram& program) {
+    const ir::Node& node = graph_.node(id);
+    if (is_view_node(graph_, node)) return add_view(node);
+    if (is_host_node(graph_, node)) return add_host_step(node);
+    const Nests nests = split_nests(program.program);
+    GenericGroup group;
+    group.node = id;
+    for (const ir::ValueId input : program.inputs) group.inputs.push_back(buffer_for(input));
+    group.first_step = plan().steps.size();
+    NodeNests all{node, program.base, nests, group.inputs, {}};
+    all.made.resize(nests.nests.size());
+    add_nests(all);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const NestSource& source = nests.outputs[i];
+      if (source.is_input) throw Error(ErrorCode::kNotSupported, "an output is an input");
+      buffer_of_[static_cast<size_t>(node.outputs[i])] =
+          all.made[source.index][static_cast<size_t>(source.output)];
+      group.outputs.push_back(buffer_for(node.outputs[i]));
+    }
+    group.end_step = plan().steps.size();
+    result_.groups.push_back(std::move(group));
+  }
+
+  /// A host step reads extents from its operands.
+  void add_host_step(const ir::Node& node) {
+    for (const auto& [name, value] : node.attrs.all()) {
+      if (std::holds_alternative<ir::SymInt>(value) || std::holds_alternative<ir::SymShape>(value))
+        throw Error(ErrorCode::kNotSupported, "attribute " + name + " of a host step depends on free dims");
+    }
+    package::Step step;
+    step.kind = package::StepKind::kHost;
+    step.name = node.op + "_" + std::to_string(plan().steps.size());
+    step.function = node.op;
+    step.attributes = ops::host_attributes(node.attrs);
+    step.origins = node.origins;
+    for (const ir::ValueId input : node.inputs) step.args.push_back(buffer_for(input));
+    for (const ir::ValueId output : node.outputs) {
+      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+      step.args.push_back(add_value(output, package::BufferKind::kTemp));
+    }
+    if (const std::optional<size_t> operand = ops::operand_in_place(node))
+      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(*operand)});
+    plan().steps.push_back(std::move(step));
+    result_.step_kernels.emplace_back();
+  }
+
+  void add_view(const ir::Node& node) {
+    const int32_t source = buffer_for(node.inputs[0]);
+    const int32_t root = package::root_buffer(plan(), source);
+    const int32_t index = add_value(node.outputs[0], package::BufferKind::kView);
+    plan().buffers[static_cast<size_t>(index)].view_of = root;
+  }
+
+  /// The nests of a node on their way into steps.
+  struct NodeNests {
+    const ir::Node& node;
+    const std::string& base;  ///< of the kernels' names
+    const Nests& nests;
+    const std::vector<int32_t>& inputs;           ///< buffers
+    std::vector<std::vector<int32_t>> made = {};  ///< by nest: the buffers of its outputs
+  };
+
+  void add_nests(NodeNests& all) {
+    const std::vector<Nest>& nests = all.nests.nests;
+    std::map<size_t, size_t> sums;  // by the nest that they go into
+    std::set<size_t> waiting;
+    for (size_t n = 0; n < nests.size(); ++n) {
+      if (const std::optional<size_t> sum = sum_before(all.nests, n)) {
+        sums[n] = *sum;
+        waiting.insert(*sum);
+      }
+    }
+    for (size_t n = 0; n < nests.size(); ++n) {
+      if (waiting.count(n) != 0) continue;
+      const auto sum = sums.find(n);
+      if (sum != sums.end()) {
+        if (add_with_sum(all, n, sum->second)) continue;
+        add_nest(all, sum->second);
+      }
+      add_nest(all, n);
+    }
+  }
+
+  static std::vector<int32_t> arguments(const NodeNests& all, const std::vector<NestSource>& sources) {
+    std::vector<int32_t> args;
+    for (const NestSource& source : sources)
+      args.push_back(source.is_input ? all.inputs[source.index]
+                                     : all.made[source.index][static_cast<size_t>(source.output)]);
+    return args;
+  }
+
+  void add_outputs(NodeNests& all, size_t number, package::Step& step) {
+    const te::TensorNode& tensor = *all.nests.nests[number].tensor;
+    for (size_t i = 0; i < tensor.dtypes.size(); ++i) {
+      // Expressions see the bytes of narrow types; the value's own type is the buffer's.
+      std::string name;
+      DType dtype = tensor.dtypes[i];
+      for (size_t k = 0; k < all.nests.outputs.size(); ++k) {
+        const NestSource& output = all.nests.outputs[k];
+        if (output.is_input || output.index != number || static_cast<size_t>(output.output) != i) continue;
+        name = graph_.value(all.node.outputs[k]).name;
+        dtype = graph_.value(all.node.outputs[k]).type.dtype;
+      }
+      all.made[number].push_back(
+          add_buffer(name, package::BufferKind::kTemp, dtype, plan::dims_of(tensor.shape, symbols_)));
+      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+      step.args.push_back(all.made[number].back());
+    }
+  }
+
+  void add_nest(NodeNests& all, size_t number) {
+    TermVars vars(dims_.free_dims());
+    const Nest nest = with_arguments(all.nests.nests[number], symbols_, dims_, vars);
+    package::Step step;
+    step.args = arguments(all, nest.sources);
+    add_outputs(all, number, step);
+    add_kernel_step(std::move(step), nest, vars, empties_of(all.nests.nests[number], vars), all);
+  }
+
+  /// Nest `number` and the sum that it reads, as one step; false where they cannot be one.
+  bool add_with_sum(NodeNests& all, size_t number, size_t sum) {
+    TermVars vars(dims_.free_dims());
+    const Nest summed = with_arguments(all.nests.nests[sum], symbols_, dims_, vars);
+    const Nest finished = with_arguments(all.nests.nests[number], symbols_, dims_, vars);
+    const auto input = std::find(finished.sources.begin(), finished.sources.end(), NestSource{false, sum, 0});
+    if (input == finished.sources.end()) return false;
+    const std::optional<Nest> both =
+        with_epilogue(summed, finished, static_cast<size_t>(input - finished.sources.begin()));
+    if (!both || !empties_of(all.nests.nests[sum], vars).empty() ||
+        !empties_of(all.nests.nests[number], vars).empty())
+      return false;
+    package::Step step;
+    step.args = arguments(all, both->sources);
+    add_outputs(all, number, step);
+    add_kernel_step(std::move(step), *both, vars, {}, all);
+    return true;
+  }
+
+  /// In which cases the output of a nest has elements and inputs, or a free dim, have none: as small extents
+  /// show. What they do not show the executor refuses.
+  std::vector<EmptyInputs> empties_of(const Nest& nest, const TermVars& vars) {
+    constexpr size_t kMaxCases = 3;
+    std::vector<std::vector<DimFormula>> shapes = {formulas_of(nest.tensor->shape)};
+    for (const te::Tensor& input : nest.inputs) shapes.push_back(formulas_of(input->shape));
+    std::set<EmptyInputs> cases;
+    for (const std::vector<int64_t>& free_dims : small_dims()) {
+      std::vector<int64_t> dims;
+      try {
+        dims = with_derived(free_dims, dims_.derived());
+      } catch (const Error&) {
+        // An extent has no value there: no run has it.
+        continue;
+      }
+      const auto least_of = [&](const std::vector<DimFormula>& shape) {
+        int64_t least = 1;
+        for (const DimFormula& formula : shape) {
+          if (formula != DimFormula{}) least = std::min(least, evaluate(formula, dims));
+        }
+        return least;
+      };
+      if (least_of(shapes[0]) < 1) continue;
+      bool any = false, negative = false;
+      EmptyInputs empty;
+      for (size_t i = 1; i < shapes.size(); ++i) {
+        const int64_t least = least_of(shapes[i]);
+        negative = negative || least < 0;
+        empty.push_back(least == 0);
+        any = any || least == 0;
+      }
+      for (size_t i = 0; i < vars.formulas().size(); ++i)
+        any = any || (vars.is_positive(i) && evaluate(vars.formulas()[i], dims) == 0);
+      if (any && !negative && !checks_index(nest, empty)) cases.insert(std::move(empty));
+      if (cases.size() == kMaxCases) break;
+    }
+    return {cases.begin(), cases.end()};
+  }
+
+  std::vector<DimFormula> formulas_of(const std::vector<te::Expr>& shape) {
+    std::vector<DimFormula> formulas;
+    for (const te::Dim& dim : plan::dims_of(shape, symbols_)) formulas.push_back(dims_.formula(dim));
+    return formulas;
+  }
+
+  /// Small values of the dims, one by one and all at once.
+  std::vector<std::vector<int64_t>> small_dims() const {
+    constexpr int64_t kSmall = 64;
+    std::vector<std::vector<int64_t>> points;
+    const std::vector<int64_t>& base = result_.plan.dims;
+    for (int64_t value = 0; value <= kSmall; ++value) {
+      points.emplace_back(base.size(), value);
+      for (size_t d = 0; d < base.size() && base.size() > 1; ++d) {
+        points.push_back(base);
+        points.back()[d] = value;
+      }
+    }
+    return points;
+  }
+
+  void add_kernel_step(package::Step step, const Nest& whole, TermVars& vars,
+                       const std::vector<EmptyInputs>& empties, const NodeNests& all) {
+    const auto index = static_cast<int32_t>(plan().steps.size());
+    for (const EmptyInputs& empty : empties) {
+      package::EmptyArguments listed{index, {}};
+      for (size_t i = 0; i < empty.size(); ++i) {
+        if (empty[i]) listed.arguments.push_back(static_cast<int32_t>(i));
+      }
+      if (!listed.arguments.empty()) result_.plan.empties.push_back(std::move(listed));
+    }
+    const Nest nest = with_joined_axes(whole, vars);
+    for (const DimFormula& formula : vars.formulas()) {
+      result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
+      step.dims.push_back(dims_.evaluate(formula, result_.plan.dims));
+    }
+    const size_t made =
+        add_kernel(all.base, build_generic_loops(nest, vars, lanes_, empties), all.node.origins);
+    step.function = result_.kernels[made].symbol;
+    step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
+    step.origins = all.node.origins;
+    plan().steps.push_back(std::move(step));
+    result_.step_kernels.emplace_back(made);
+  }
+
+  size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins) {
+    const Digest key = Digest::of(te::print(loops));
+    const auto [found, is_new] = by_key_.emplace(key, result_.kernels.size());
+    if (is_new) {
+      loops.name = "any_" + base + key.hex().substr(0, 12);
+      result_.kernels.push_back({loops.name, key, std::move(loops), {}});
+    }
+    std::vector<std::string>& all = result_.kernels[found->second].origins;
+    for (const std::string& origin : origins) {
+      if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
+    }
+    return found->second;
+  }
+
+  const ir::Graph& graph_;
+  const FreeSymbols& free_;
+  const ir::SymbolTable& table_;
+  const int lanes_;
+  DimTable dims_;
+  SymbolVars symbols_;
+  std::vector<int32_t> buffer_of_;
+  int64_t params_end_ = 0;
+  std::map<Digest, size_t> by_key_;
+  GenericModel result_;
+};
+
+}  // namespace
+
+GenericModel plan_symbolic(const ir::Graph& graph, const FreeSymbols& free,
+                           const std::vector<std::string>& output_names, int lanes) {
+  return SymbolicBuilder(graph, free, lanes).run(output_names);
+}
+
+void find_kernel_guards(const ir::Graph& graph) {
+  const ir::SymbolTable::ProofsOnly proofs_only(graph.symbols().get());
+  for (const ir::Node& node : graph.nodes()) {
+    const ir::SymbolTable::Origin origin(graph.symbols().get(), name_of(node));
+    if (!is_view_node(graph, node) && !is_host_node(graph, node)) program_of(graph, node);
+  }
+}
+
+}  // namespace tensormill::plan

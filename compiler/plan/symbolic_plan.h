@@ -1,0 +1,26 @@
+/// The generic plan of a graph whose extents are expressions over symbols: the formulas of its buffers and
+/// kernels are the graph's own. Thread-safety: those of one symbol table belong to one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/plan/generic_plan.h"
+
+namespace tensormill::plan {
+
+/// Which of the graph's symbols stands for which free dim of the package.
+struct FreeSymbols {
+  std::vector<std::string> symbols, free_dims;  ///< by free dim
+  std::vector<int64_t> dims;                    ///< at which the plan is written down; all guards hold there
+};
+
+/// The steps of an optimized graph, and its table's guards. Throws Error(kNotSupported) naming the node and
+/// what cannot be computed for all extents.
+GenericModel plan_symbolic(const ir::Graph& graph, const FreeSymbols& free,
+                           const std::vector<std::string>& output_names, int lanes);
+
+/// What kernels of the nodes of an optimized graph take for granted goes into the guards of its table.
+void find_kernel_guards(const ir::Graph& graph);
+
+}  // namespace tensormill::plan

@@ -1,0 +1,137 @@
+/// Plans for all extents, made of a graph whose extents are expressions: no samples, formulas of the graph's own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/driver/symbolic.h"
+#include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/op_def.h"
+#include "runtime/base/error.h"
+#include "runtime/exec/graph_executor.h"
+#include "tests/driver/support.h"
+
+namespace tensormill::driver_test {
+namespace {
+
+using testing::HasSubstr;
+
+/// A padded strided convolution, a maximum of windows, a concatenation, a slice that ends at an expression, a
+/// reshape by a product, a mean over the image, a product and a softmax.
+constexpr const char* kNet = R"(graph "net" dims(H: 33, N: 3) (%x: f32[N,2,H,7]) {
+  %w = const f32[4,2,1,1] {0.5, -1.0, 0.25, 2.0, 1.5, -0.5, 0.75, 1.0}
+  %m = const f32[4,3] {1.0, 2.0, 3.0, 4.0, 0.5, 0.25, -1.0, -2.0, 1.0, 0.0, 1.0, -3.0}
+  %c: f32[N,4,(H + 3)//2,6] = conv(%x, %w) {pads: ints[1, 2, 1, 2], strides: ints[2, 2]} from ["conv"]
+  %p: f32[N,4,(H + 3)//2,6] = max_pool(%c) {kernel: ints[3, 1], pads: ints[1, 0, 1, 0]} from ["pool"]
+  %both: f32[N,4,2*((H + 3)//2),6] = concat(%c, %p) {axis: 2} from ["concat"]
+  %part: f32[N,4,(H + 3)//2,6] = slice(%both) {extents: dims[N, 4, (H + 3)//2, 6], starts: dims[0, 0, (H + 3)//2, 0]} from ["slice"]
+  %flat: f32[N*4*((H + 3)//2),6] = reshape(%part) {shape: dims[N*4*((H + 3)//2), 6]} from ["flat"]
+  %r: f32[N*4*((H + 3)//2),6] = relu(%flat) from ["relu"]
+  %back: f32[N,4,(H + 3)//2,6] = reshape(%r) {shape: dims[N, 4, (H + 3)//2, 6]} from ["back"]
+  %mean: f32[N,4] = reduce_mean(%back) {axes: ints[2, 3], keepdims: 0} from ["mean"]
+  %y: f32[N,3] = matmul(%mean, %m) from ["fc"]
+  %s: f32[N,3] = softmax(%y) {axis: 1} from ["softmax"]
+  return %s, %r
+}
+)";
+
+ir::Variants variants(const std::string& text, std::vector<std::string> symbols, DimShape input) {
+  ir::Variants result;
+  for (const Dim& dim : input) {
+    if (const auto* name = std::get_if<std::string>(&dim)) result.free_dims.push_back(*name);
+  }
+  result.input_shapes = {std::move(input)};
+  result.symbolic = ir::SymbolicModel{parse(text), std::move(symbols)};
+  return result;
+}
+
+ir::Variants net() { return variants(kNet, {"N", "H"}, {"batch size", int64_t{2}, "H", int64_t{7}}); }
+
+Tensor ramp(const Shape& shape) {
+  Tensor tensor(DType::kFloat32, shape);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.set_element(i, static_cast<double>(i % 11) - 5);
+  return tensor;
+}
+
+void expect_reference(exec::GraphExecutor& executor, const ir::Graph& graph) {
+  parallel::ThreadPool pool(2);
+  const Tensor input = ramp(graph.value(graph.inputs()[0]).type.shape);
+  executor.set_input(0, {input.dtype(), input.shape(), input.data()});
+  executor.run(pool, {.threads = 2});
+  const std::vector<Tensor> expected = ir::evaluate_reference(graph, {input});
+  for (size_t k = 0; k < expected.size(); ++k) {
+    const Tensor actual = executor.copy_output(k);
+    ASSERT_EQ(actual.shape(), expected[k].shape());
+    for (int64_t i = 0; i < actual.num_elements(); ++i)
+      ASSERT_NEAR(actual.element_as_double(i), expected[k].element_as_double(i), 1e-4) << "element " << i;
+  }
+}
+
+TEST(Symbolic, OnePlanServesEveryShape) {
+  const ir::Variants model = net();
+  ASSERT_TRUE(driver::takes_symbolic(*model.symbolic)) << ir::print(model.symbolic->graph);
+  const auto result = driver::compile(model, host_options(3));
+  EXPECT_EQ(result.generic_refused, "");
+  exec::GraphExecutor executor(load(result), {.max_threads = 2});
+  for (const auto& [n, h] : {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {2, 2}, {9, 40}, {4, 17}, {1, 255}})
+    expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"N", n}, {"H", h}}));
+}
+
+TEST(Symbolic, FormulasStandInThePlanAsTexts) {
+  const auto result = driver::compile(net(), host_options(3));
+  EXPECT_THAT(result.plan_json, HasSubstr(R"("formula":"(H+3)//2")"));
+  const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
+  EXPECT_EQ(to_string(metadata.inputs.at(0).shape), "[batch size,2,H,7]");
+  EXPECT_EQ(to_string(metadata.outputs.at(0).shape), "[batch size,3]");
+}
+
+TEST(Symbolic, TheSamePackageTwice) {
+  EXPECT_EQ(package_text(driver::compile(net(), host_options(3))),
+            package_text(driver::compile(net(), host_options(3))));
+}
+
+/// A reshape to rows of 4, which needs a multiple.
+TEST(Symbolic, ABrokenGuardNamesTheNodeAndBothNumbers) {
+  const ir::Variants model = variants(R"(graph "net" dims(L: 32) (%x: f32[L]) {
+  %r: f32[L//4,4] = reshape(%x) {shape: dims[L//4, 4]} from ["rows of four"]
+  %y: f32[L//4,4] = relu(%r) from ["relu"]
+  return %y
+}
+)",
+                                      {"L"}, {"L"});
+  exec::GraphExecutor executor(load(driver::compile(model, host_options(3))), {.max_threads = 1});
+  expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"L", 12}}));
+  const Tensor odd = ramp({13});
+  try {
+    executor.set_input(0, {odd.dtype(), odd.shape(), odd.data()});
+    FAIL() << "13 elements are no rows of 4";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidTensor);
+    EXPECT_THAT(error.message(), HasSubstr("node \"rows of four\""));
+    EXPECT_THAT(error.message(), HasSubstr("(13)"));
+    EXPECT_THAT(error.message(), HasSubstr("(12)"));
+  }
+}
+
+/// What a dim is made of others by a demand is worked out by the executor.
+TEST(Symbolic, ADimThatFollowsFromOthersIsNoFreeOne) {
+  const ir::Variants model = variants(R"(graph "net" dims(L: 32, M: 64) (%x: f32[L,M]) {
+  %t: f32[M,L] = transpose(%x) {perm: ints[1, 0]} from ["turn"]
+  %b: f32[2*L,L] = reshape(%t) {shape: dims[2*L, L]} from ["as rows"]
+  %y: f32[2*L,L] = relu(%b) from ["relu"]
+  return %y
+}
+)",
+                                      {"L", "M"}, {"L", "M"});
+  const auto result = driver::compile(model, host_options(3));
+  exec::GraphExecutor executor(load(result), {.max_threads = 1});
+  expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"L", 3}, {"M", 6}}));
+}
+
+/// A squeeze by a decision that holds at some extents alone leaves others out: it is no plan for all.
+TEST(Symbolic, WhatTakesOneExtentAloneIsToldBefore) {
+  const ir::Variants model = net();
+  static_cast<void>(int64_t{model.symbolic->graph.value(model.symbolic->graph.inputs()[0]).type.shape[2]});
+  EXPECT_FALSE(driver::takes_symbolic(*model.symbolic));
+}
+
+}  // namespace
+}  // namespace tensormill::driver_test
