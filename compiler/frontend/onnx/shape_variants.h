@@ -3,10 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "compiler/frontend/onnx/import.h"
-#include "compiler/frontend/onnx/variant_import.h"
+#include "compiler/frontend/onnx/import_graph.h"
 #include "compiler/ir/variants.h"
 #include "runtime/base/shape_buckets.h"
 
@@ -14,9 +12,6 @@ namespace tensormill::frontend::onnx {
 
 /// Variants of one package: the product of the buckets' sizes.
 inline constexpr int64_t kMaxShapeVariants = 64;
-
-/// Whether a plan for all extents can be made of the model as it was imported with symbols.
-using TakesSymbolic = std::function<bool(const ir::SymbolicModel& model)>;
 
 /// The model imported for each combination of the buckets and, where dims stay free, for samples of the free
 /// dims from which a generic plan is made. A dim is free when input_shapes gives it a name, or when the model

@@ -2,24 +2,16 @@
 /// plan and the shapes with kernels of their own. Thread-safety: pure functions.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "compiler/frontend/onnx/free_dims.h"
-#include "compiler/frontend/onnx/import.h"
-#include "compiler/frontend/onnx/shape_variants.h"
+#include "compiler/frontend/onnx/import_graph.h"
 #include "compiler/frontend/onnx/shared_rooms.h"
 #include "compiler/ir/variants.h"
 #include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
 
 namespace tensormill::frontend::onnx {
-
-/// The model at one shape; `stop` and `tally` as CheckedModel::import has them, or null.
-using ImportGraph =
-    std::function<ir::Graph(const ImportOptions& options, ImportStop* stop, ImportTally* tally)>;
-/// It as one node at a shape of which the import lacks values of a run; the message says which.
-using ImportStep = std::function<ir::Graph(const ImportOptions& options, const std::string& message)>;
 
 /// What the graphs are of.
 struct VariantModel {

@@ -12,8 +12,8 @@ namespace {
 using flatbuffers::Offset;
 using flatbuffers::Table;
 using flatbuffers::Vector;
-using tflite_file::Model;
-using tflite_file::SubGraph;
+using FileModel = tflite_file::Model;
+using FileSubGraph = tflite_file::SubGraph;
 
 constexpr flatbuffers::uoffset_t kMaxDepth = 64, kMaxTables = 1'000'000;
 /// What offsets of 32 bits reach; weights of larger files lie behind it, outside of any table.
@@ -26,27 +26,28 @@ public:
         verifier_(reinterpret_cast<const uint8_t*>(bytes.data()), std::min(bytes.size(), kMaxReach),
                   kMaxDepth, kMaxTables) {}
 
-  const Model& model() {
+  const FileModel& model() {
     const auto root = flatbuffers::ReadScalar<flatbuffers::uoffset_t>(bytes_.data());
     if (root == 0 || root >= std::min(bytes_.size(), kMaxReach)) fail("the root", nullptr);
-    const auto* model = reinterpret_cast<const Model*>(bytes_.data() + root);
+    const auto* model = reinterpret_cast<const FileModel*>(bytes_.data() + root);
     const auto& table = begin(model, "the model");
     const auto each = [&](flatbuffers::voffset_t field, const auto* type, const char* what) {
       for_each(table, field, type, what,
                [&](const auto* element, const std::string& name) { whole(element, name); });
     };
-    each(Model::VT_OPERATOR_CODES, list<tflite_file::OperatorCode>(), "operator code");
-    each(Model::VT_BUFFERS, list<tflite_file::Buffer>(), "buffer");
-    for_each(table, Model::VT_SUBGRAPHS, list<SubGraph>(), "subgraph",
-             [&](const SubGraph* element, const std::string& name) { subgraph(element, name); });
-    each(Model::VT_METADATA, list<tflite_file::Metadata>(), "metadata entry");
-    each(Model::VT_SIGNATURE_DEFS, list<tflite_file::SignatureDef>(), "signature");
-    each(Model::VT_EXTERNAL_BUFFER_GROUPS, list<tflite_file::ExternalBufferGroup>(), "external buffer group");
-    each(Model::VT_EXTERNAL_BUFFERS, list<tflite_file::ExternalBuffer>(), "external buffer");
+    each(FileModel::VT_OPERATOR_CODES, list<tflite_file::OperatorCode>(), "operator code");
+    each(FileModel::VT_BUFFERS, list<tflite_file::Buffer>(), "buffer");
+    for_each(table, FileModel::VT_SUBGRAPHS, list<FileSubGraph>(), "subgraph",
+             [&](const FileSubGraph* element, const std::string& name) { subgraph(element, name); });
+    each(FileModel::VT_METADATA, list<tflite_file::Metadata>(), "metadata entry");
+    each(FileModel::VT_SIGNATURE_DEFS, list<tflite_file::SignatureDef>(), "signature");
+    each(FileModel::VT_EXTERNAL_BUFFER_GROUPS, list<tflite_file::ExternalBufferGroup>(),
+         "external buffer group");
+    each(FileModel::VT_EXTERNAL_BUFFERS, list<tflite_file::ExternalBuffer>(), "external buffer");
     // Versions stand beside the lists: as much of a table as is not checked above.
-    if (!table.VerifyField<uint32_t>(verifier_, Model::VT_VERSION, 4)) fail("the model's version", model);
-    text(table, Model::VT_DESCRIPTION, "the model's description");
-    numbers<int32_t>(table, Model::VT_METADATA_BUFFER, "the model's list of metadata buffers");
+    if (!table.VerifyField<uint32_t>(verifier_, FileModel::VT_VERSION, 4)) fail("the model's version", model);
+    text(table, FileModel::VT_DESCRIPTION, "the model's description");
+    numbers<int32_t>(table, FileModel::VT_METADATA_BUFFER, "the model's list of metadata buffers");
     verifier_.EndTable();
     return *model;
   }
@@ -100,14 +101,14 @@ private:
       check(elements->Get(i), what + " " + std::to_string(i));
   }
 
-  void subgraph(const SubGraph* graph, const std::string& name) {
+  void subgraph(const FileSubGraph* graph, const std::string& name) {
     const Table& table = begin(graph, name);
     const auto check = [&](const auto* element, const std::string& what) { whole(element, what); };
-    for_each(table, SubGraph::VT_TENSORS, list<tflite_file::Tensor>(), name + ", tensor", check);
-    for_each(table, SubGraph::VT_OPERATORS, list<tflite_file::Operator>(), name + ", operator", check);
-    numbers<int32_t>(table, SubGraph::VT_INPUTS, name + ", inputs");
-    numbers<int32_t>(table, SubGraph::VT_OUTPUTS, name + ", outputs");
-    text(table, SubGraph::VT_NAME, "a subgraph's name");
+    for_each(table, FileSubGraph::VT_TENSORS, list<tflite_file::Tensor>(), name + ", tensor", check);
+    for_each(table, FileSubGraph::VT_OPERATORS, list<tflite_file::Operator>(), name + ", operator", check);
+    numbers<int32_t>(table, FileSubGraph::VT_INPUTS, name + ", inputs");
+    numbers<int32_t>(table, FileSubGraph::VT_OUTPUTS, name + ", outputs");
+    text(table, FileSubGraph::VT_NAME, "a subgraph's name");
     verifier_.EndTable();
   }
 
