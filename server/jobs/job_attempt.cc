@@ -147,8 +147,7 @@ void JobAttempt::share_log() {
     const ssize_t count = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(shared_bytes_));
     if (count <= 0) return;
     const std::string_view text(part.data(), static_cast<size_t>(count));
-    if (!queue_.catalog().append_log(job_.id, job_.attempt, static_cast<int64_t>(shared_bytes_), text))
-      return;
+    if (!source_.share_log(claim_, static_cast<int64_t>(shared_bytes_), text)) return;
     shared_bytes_ += text.size();
   }
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/jobs/job_source.h"
@@ -69,6 +70,12 @@ public:
   void set_kill(const std::string& id, std::function<void()> kill) override;
   void clear_kill(const std::string& id) override;
   void told() override { changed(); }
+  bool share_log(const storage::JobClaim& claim, int64_t position, std::string_view text) override {
+    return catalog_.append_log(claim.id, claim.attempt, position, text);
+  }
+  std::string shared_log(const storage::JobRow& job) override {
+    return catalog_.live_log(job.id, job.attempt);
+  }
   void pause(const std::stop_token& stop) override;
   /// Jobs whose lease is over are queued again, when the last look is `lease` ago, also those of workers
   /// elsewhere.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storage/catalog/catalog.h"
@@ -41,6 +42,14 @@ public:
   virtual void clear_kill(const std::string& id) = 0;
   /// Leases were renewed, an attempt has told something or has ended: whoever waits for that is woken.
   virtual void told() {}
+  /// Text of a running attempt's log, of which `position` bytes were shared before, for others to show. False
+  /// when the attempt is over.
+  virtual bool share_log(const storage::JobClaim& /*claim*/, int64_t /*position*/,
+                         std::string_view /*text*/) {
+    return true;
+  }
+  /// What was shared of an attempt's log.
+  virtual std::string shared_log(const storage::JobRow& /*job*/) { return ""; }
   /// After an error of the source itself: returns after a pause, or when `stop` is requested.
   virtual void pause(const std::stop_token& stop) = 0;
 };

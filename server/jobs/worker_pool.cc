@@ -111,7 +111,7 @@ JobLog WorkerPool::open_log(const storage::JobRow& job) {
     struct stat status {};
     if (file.valid() && ::fstat(file.get(), &status) != 0) throw_errno(errno, "cannot read " + path);
     if (file.valid()) return {std::move(file), static_cast<uint64_t>(status.st_size)};
-    if (options_.shares_logs) return kept_in_memory(queue_.catalog().live_log(job.id, job.attempt));
+    if (options_.shares_logs) return kept_in_memory(source_.shared_log(job));
   }
   if (!job.log) return {};
   const std::shared_ptr<const storage::Blob> blob = blobs_.open(*job.log);

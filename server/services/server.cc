@@ -291,7 +291,7 @@ struct Server::Parts {
     remote.emplace(
         queue, blobs, collector, desk, trusted,
         WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build(),
-                             static_cast<uint64_t>(settings.max_tensor_bytes)});
+                             replica != nullptr, static_cast<uint64_t>(settings.max_tensor_bytes)});
     jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,
                  JobServiceOptions{settings.job_queue});
     restorer = std::jthread([this](const std::stop_token& stop) { restore(stop); });

@@ -219,6 +219,13 @@ void WorkerServiceImpl::heard(const std::string& owner, const std::optional<std:
 
 int64_t WorkerServiceImpl::append_log(const storage::JobRow& job, const services::WorkerBeat& beat) {
   const std::lock_guard lock(logs_mutex_);
+  if (options_.shares_logs) {
+    // Whichever server had the part before.
+    const auto has = static_cast<int64_t>(catalog_.live_log(job.id, job.attempt).size());
+    if (beat.log.empty() || beat.log_offset != has || has > static_cast<int64_t>(kMaxWorkerLog)) return has;
+    const bool held = catalog_.append_log(job.id, job.attempt, has, beat.log);
+    return has + (held ? static_cast<int64_t>(beat.log.size()) : 0);
+  }
   jobs::WorkerPoolOptions place;
   place.folder = options_.logs;
   const std::string path = jobs::live_log_path(place, job);

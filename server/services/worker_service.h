@@ -25,9 +25,10 @@ namespace tensormill::server {
 
 struct WorkerServiceOptions {
   std::chrono::milliseconds lease{30'000};
-  std::string logs;                                 ///< folder of live logs: WorkerPoolOptions::folder
-  std::string folder;                               ///< on the store's disk, for archives that arrive
-  std::string compiler;                             ///< driver::compiler_build()
+  std::string logs;          ///< folder of live logs: WorkerPoolOptions::folder
+  std::string folder;        ///< on the store's disk, for archives that arrive
+  std::string compiler;      ///< driver::compiler_build()
+  bool shares_logs = false;  ///< live logs are the catalog's, for all servers to show: WorkerPoolOptions
   uint64_t max_output_bytes = uint64_t{256} << 20;  ///< of a run
 };
 
