@@ -3,8 +3,10 @@
 
 int main(int argc, char** argv) {
   if (argc > 2) {
-    if (const auto child = tensormill::cli::find_child(argv[1]))
+    if (const auto child = tensormill::cli::find_child(argv[1])) {
+      tensormill::cli::prepare_child(argv[1]);
       tensormill::jobs::run_child(argc, argv, child);
+    }
   }
   return tensormill::cli::run(argc, argv);
 }

@@ -87,7 +87,8 @@ class Tflite(unittest.TestCase):
         self.check_family("quantized", 3, quanta=1)
         # Convolutions and products of int8 are computed on the integers.
         steps = mill.check_program(self, "show", "--graph", self.package)
-        self.assertGreaterEqual(steps.count("conv_integer"), 2, steps)
+        for kernel, count in (("conv_blocked_cast_mul_", 2), ("matmul_packed_cast_mul_", 1)):
+            self.assertEqual(len([line for line in steps.splitlines() if line.startswith(kernel)]), count, steps)
 
     def test_network(self):
         image, classes = values_of("float32")

@@ -17,6 +17,10 @@
 
 namespace tensormill::frontend::wire {
 
+/// Maps libhdf5 where it is installed, so that a process which then gives up opening files can still read
+/// HDF5; the first file says what is missing.
+void map_hdf5_library();
+
 struct Hdf5Limits {
   uint64_t objects = 200'000;                     ///< groups and datasets that are looked at
   uint64_t read_bytes = uint64_t{16} << 30;       ///< of datasets that are no views, in all

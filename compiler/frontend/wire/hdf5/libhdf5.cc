@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "compiler/frontend/wire/hdf5/hdf5.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::wire {
@@ -41,6 +42,8 @@ LibHdf5 load() {
 }
 
 }  // namespace
+
+void map_hdf5_library() { ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL); }
 
 const LibHdf5& h5() {
   static const LibHdf5 functions = load();
