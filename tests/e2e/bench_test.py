@@ -65,7 +65,7 @@ class Bench(unittest.TestCase):
         self.assertIn("p99.9", text)
 
     def test_what_is_refused(self):
-        for code, words, args in ((2, "http address", ["ftp://x"]), (2, "PEM", ["https://127.0.0.1:1", "--ca", __file__]), (2, "--insecure", ["https://127.0.0.1:1", "--ca", "x", "--insecure"]),
+        for code, words, args in ((2, "no http or https address", ["ftp://x"]), (2, "PEM", ["https://127.0.0.1:1", "--ca", __file__]), (2, "--insecure", ["https://127.0.0.1:1", "--ca", "x", "--insecure"]),
                                   (2, "/v1/other", [f"{self.url}/v1/other"]),
                                   (3, "none", [f"{self.url}/v1/deployments/none"]), (2, "deployment's name", [self.url, "--deployment", "a b"]),
                                   (5, "127.0.0.1:1", ["http://127.0.0.1:1"]), (2, "--rate", [self.url, "--rate", "0"]),
