@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The first line of a file of the kernel's; "" where it cannot be read.
-std::string first_line(const std::string& path) {
+std::string kernel_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
@@ -113,10 +113,10 @@ Finding check_memory() {
 }
 
 Finding check_cgroup() {
-  const std::string membership = first_line("/proc/self/cgroup");
+  const std::string membership = kernel_line("/proc/self/cgroup");
   const bool is_v2 = membership.starts_with("0::");
   const std::string group = is_v2 ? "/sys/fs/cgroup" + membership.substr(3) : "";
-  const std::string controllers = group.empty() ? "" : first_line(group + "/cgroup.controllers");
+  const std::string controllers = group.empty() ? "" : kernel_line(group + "/cgroup.controllers");
   const std::string advice =
       "optional: give the service systemd's Delegate=yes, or the container "
       "with "
