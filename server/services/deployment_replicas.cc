@@ -206,9 +206,13 @@ void DeploymentServiceImpl::follow() {
     const std::string mark = catalog_.deployments_mark();
     if (mark != seen_) {
       std::set<std::string> there;
-      for (const storage::DeploymentRow& row : catalog_.list_deployments()) {
-        there.insert(row.name);
-        show(row);
+      if (seen_.empty()) {
+        for (const storage::DeploymentRow& row : catalog_.list_deployments()) show(row);
+      }
+      for (const auto& [name, revision] : catalog_.deployment_revisions()) {
+        there.insert(name);
+        const EntryPtr known = find(name);
+        if (!known || known->revision != revision) refresh(name);
       }
       for (const auto& [name, entry] : entries()) {
         if (!there.contains(name)) forget(name);

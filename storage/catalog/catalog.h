@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/catalog/rows.h"
@@ -177,6 +178,8 @@ public:
   virtual bool remove_deployment(const std::string& name, std::optional<int64_t> after = std::nullopt) = 0;
   /// Another text after each change of any of them.
   virtual std::string deployments_mark() = 0;
+  /// Name and revision of each, by name.
+  virtual std::vector<std::pair<std::string, int64_t>> deployment_revisions() = 0;
 
   /// Throws Error(kUnavailable) past max_queued, Error(kQuotaExceeded) past the submitter's bound,
   /// Error(kInvalidArgument) for a used idempotency key with another body.

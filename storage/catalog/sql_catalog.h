@@ -44,6 +44,7 @@ public:
   std::vector<DeploymentRow> list_deployments() override;
   bool remove_deployment(const std::string& name, std::optional<int64_t> after = std::nullopt) override;
   std::string deployments_mark() override;
+  std::vector<std::pair<std::string, int64_t>> deployment_revisions() override;
 
   Submitted submit_job(const JobSubmission& submission) override;
   std::optional<JobRow> find_job(const std::string& id) override;

@@ -211,11 +211,37 @@ std::optional<DeploymentRow> SqlCatalog::find_deployment(const std::string& name
 }
 
 std::vector<DeploymentRow> SqlCatalog::list_deployments() {
-  return read([&](SqlDb& db) -> std::vector<DeploymentRow> {
-    const auto row = db.query(std::string(kDeploymentColumns) + "ORDER BY name");
+  return read([](SqlDb& db) -> std::vector<DeploymentRow> {
     std::vector<DeploymentRow> deployments;
-    while (row->step()) deployments.push_back(read_deployment(db, *row));
+    {
+      const auto row = db.query(std::string(kDeploymentColumns) + "ORDER BY name");
+      while (row->step())
+        deployments.push_back(
+            {row->text(0), row->text(1), row->text(2), {}, row->integer(3), {}, row->integer(4)});
+    }
+    // In three statements, however many there are.
+    const auto add = [&](std::string_view sql, std::vector<Digest> DeploymentRow::*member) {
+      const auto row = db.query(sql);
+      auto at = deployments.begin();
+      while (row->step()) {
+        const std::string name = row->text(0);
+        while (at != deployments.end() && at->name < name) ++at;
+        if (at != deployments.end() && at->name == name) ((*at).*member).push_back(row->digest(1));
+      }
+    };
+    add("SELECT deployment, package FROM deployment_packages ORDER BY deployment, package",
+        &DeploymentRow::packages);
+    add("SELECT deployment, digest FROM deployment_blobs ORDER BY deployment, digest", &DeploymentRow::blobs);
     return deployments;
+  });
+}
+
+std::vector<std::pair<std::string, int64_t>> SqlCatalog::deployment_revisions() {
+  return read([](SqlDb& db) -> std::vector<std::pair<std::string, int64_t>> {
+    const auto row = db.query("SELECT name, revision FROM deployments ORDER BY name");
+    std::vector<std::pair<std::string, int64_t>> revisions;
+    while (row->step()) revisions.emplace_back(row->text(0), row->integer(1));
+    return revisions;
   });
 }
 

@@ -233,6 +233,7 @@ TEST_P(SharedCatalogTest, ADeploymentIsChangedOnlyAsItIsKnown) {
   EXPECT_ERROR(catalog_->put_deployment({"d", "3"}, first), ErrorCode::kConflict);
   EXPECT_EQ(catalog_->find_deployment("d")->desired, "2");
   EXPECT_EQ(catalog_->find_deployment("d")->revision, second);
+  EXPECT_THAT(catalog_->deployment_revisions(), ElementsAre(std::pair(std::string("d"), second)));
   EXPECT_ERROR(catalog_->remove_deployment("d", first), ErrorCode::kConflict);
   EXPECT_TRUE(catalog_->remove_deployment("d", second));
 }
