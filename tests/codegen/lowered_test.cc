@@ -81,7 +81,7 @@ TEST(Lowered, MatmulOfOddExtents) {
     const te::Tensor a = te::placeholder("a", DType::kFloat32, Shape{m, k});
     const te::Tensor b = te::placeholder("b", DType::kFloat32, Shape{k, n});
     const te::Tensor product =
-        te::reduce("product", te::ReduceOp::kSum, {m, n}, {k}, [&](const auto& i, const auto& r) {
+        te::reduce("product", te::ReduceOp::kSum, Shape{m, n}, {k}, [&](const auto& i, const auto& r) {
           return te::read(a, {i[0], r[0]}) * te::read(b, {r[0], i[1]});
         });
     const te::Tensor out = te::compute("out", Shape{m, n}, [&](const std::vector<Expr>& i) {
@@ -110,7 +110,7 @@ TEST(Lowered, PaddedConvolution) {
   for (const int64_t stride : {1, 2}) {
     const int64_t out_size = (size + 2 - 3) / stride + 1;
     const te::Tensor out = te::reduce(
-        "out", te::ReduceOp::kSum, {1, filters, out_size, out_size}, {channels, 3, 3},
+        "out", te::ReduceOp::kSum, Shape{1, filters, out_size, out_size}, {channels, 3, 3},
         [&](const auto& i, const auto& r) {
           return te::read(padded, {i[0], r[0], i[2] * Expr(stride) + r[1], i[3] * Expr(stride) + r[2]}) *
                  te::read(w, {i[1], r[0], r[1], r[2]});

@@ -15,7 +15,7 @@ using te::Expr;
 te::Program window_program(int64_t size, int64_t taps, int64_t pad) {
   const te::Tensor x = te::placeholder("x", DType::kFloat32, Shape{size});
   const te::Tensor w = te::placeholder("w", DType::kFloat32, Shape{taps});
-  const te::Tensor sums = te::reduce("sums", te::ReduceOp::kSum, {size}, {taps},
+  const te::Tensor sums = te::reduce("sums", te::ReduceOp::kSum, Shape{size}, {taps},
                                      [&](const std::vector<Expr>& i, const std::vector<Expr>& r) {
                                        const Expr at = i[0] + r[0] - Expr(pad);
                                        const Expr inside = te::logical_and(at >= Expr(0), at < Expr(size));

@@ -189,7 +189,7 @@ TEST(Interpret, PlacesBuffersInTheWorkspace) {
 TEST(Evaluate, Matmul) {
   const Tensor a = placeholder("a", DType::kFloat32, Shape{2, 3}),
                b = placeholder("b", DType::kFloat32, Shape{3, 2});
-  const Tensor product = reduce("c", ReduceOp::kSum, {2, 2}, {3}, [&](const auto& i, const auto& r) {
+  const Tensor product = reduce("c", ReduceOp::kSum, Shape{2, 2}, {3}, [&](const auto& i, const auto& r) {
     return read(a, {i[0], r[0]}) * read(b, {r[0], i[1]});
   });
   const Tensor shifted = compute("d", Shape{2, 2}, [&](const auto& i) {
@@ -222,10 +222,10 @@ TEST(Evaluate, ArgReduceWithTiesAndNan) {
 TEST(Evaluate, MinMaxKeepNanAndIdentities) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = placeholder("x", DType::kFloat32, Shape{2, 2});
-  const Tensor y = reduce("y", ReduceOp::kMax, {2}, {2}, [&](const auto& i, const auto& r) {
+  const Tensor y = reduce("y", ReduceOp::kMax, Shape{2}, {2}, [&](const auto& i, const auto& r) {
     return read(x, {i[0], r[0]});
   });
-  const Tensor empty = reduce("e", ReduceOp::kMin, {1}, {0}, [&](const auto& i, const auto& r) {
+  const Tensor empty = reduce("e", ReduceOp::kMin, Shape{1}, {0}, [&](const auto& i, const auto& r) {
     return read(x, {i[0], r[0]});
   });
   const auto outputs = evaluate({{x}, {y, empty}}, {floats({2, 2}, {nan, 1, -3, -2})});
