@@ -109,7 +109,8 @@ Json derived_to_json(const std::vector<DerivedExtent>& derived) {
 
 namespace {
 
-tensormill::Extent extent_from_json(JsonFields& fields, std::string_view key, std::span<const std::string> free_dims) {
+tensormill::Extent extent_from_json(JsonFields& fields, std::string_view key,
+                                    std::span<const std::string> free_dims) {
   try {
     return tensormill::Extent::parse(fields.text(key)).bound_to(free_dims);
   } catch (const Error& error) {

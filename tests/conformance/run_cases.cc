@@ -32,9 +32,10 @@ namespace onnx = frontend::onnx;
 struct Case {
   std::string model, inputs, outputs;
   int opt_level = 3;
-  ShapeBuckets buckets;  ///< none: all shapes are fixed
-  bool is_free = false;  ///< named dims are free without buckets
-  bool binds = true;     ///< values that the importer asks for
+  ShapeBuckets buckets;                   ///< none: all shapes are fixed
+  bool is_free = false;                   ///< named dims are free without buckets
+  bool binds = true;                      ///< values that the importer asks for
+  ir::TakesSymbolic takes_symbolic = {};  ///< as import_for_package has it
 };
 
 std::map<std::string, Tensor> read_inputs(const std::string& path) {
@@ -92,11 +93,10 @@ ir::Variants import(const Case& given, const std::map<std::string, Tensor>& inpu
   }
   if (!given.binds)
     return onnx::import_for_package(source, options, given.buckets, ops::standard_ops(),
-                                    &driver::takes_symbolic);
+                                    given.takes_symbolic);
   while (true) {
     try {
-      return onnx::import_variants(source, options, given.buckets, ops::standard_ops(),
-                                   &driver::takes_symbolic);
+      return onnx::import_variants(source, options, given.buckets, ops::standard_ops(), given.takes_symbolic);
     } catch (const Error& error) {
       bool bound = false;
       for (const ErrorDetail& detail : error.details()) {
@@ -168,6 +168,8 @@ std::string answer(const std::string& line) {
       given.binds = text != "?";
       if (!given.is_free && given.binds) given.buckets = parse_shape_buckets(text);
     }
+    // Free dims as symbols of one import, where that makes a plan.
+    if (std::string text; words >> text && text == "symbolic") given.takes_symbolic = &driver::takes_symbolic;
     result = "ok " + run_case(given, refused);
   } catch (const std::exception& error) {
     result = "error " + one_line(error.what());

@@ -34,6 +34,22 @@ class FreeForms(unittest.TestCase):
                     with self.subTest(name, shape=shape):
                         self.assertEqual(run.compare(builder, *answers), ("equal", ""))
 
+    def test_plans_of_one_import_compute_the_same(self):
+        """From one graph with symbols, where a plan can be made of it; else from samples, as elsewhere."""
+        with tempfile.TemporaryDirectory() as folder:
+            run = sweep.Sweep(folder)
+            self.addCleanup(run.close)
+            for name, (make, dims, shapes, opset, values) in scope.sampled(MODELS.items(), 8):
+                for shape in scope.sampled(shapes, 1):
+                    builder = FreeBuilder(opset, dict(zip(dims, shape, strict=True)), values)
+                    make(builder)
+                    model, feed, ours, peer = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz", "peer.npz"))
+                    model.write_bytes(builder.free_model().SerializeToString())
+                    sweep.cases.save(feed, builder.feed)
+                    answers = run.own.ask(f"{model} {feed} {ours} 3 * symbolic"), run.peer.ask(f"{model} {feed} {peer}")
+                    with self.subTest(name, shape=shape):
+                        self.assertEqual(run.compare(builder, *answers), ("equal", ""))
+
     def test_sequences_over_a_free_axis_are_one_tensor(self):
         """With the extents of each part where they differ; the peer gives no sequences."""
 

@@ -1,4 +1,5 @@
-/// Plans for all extents, made of a graph whose extents are expressions: no samples, formulas of the graph's own.
+/// Plans for all extents, made of a graph whose extents are expressions: no samples, formulas of the graph's
+/// own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 #include "runtime/exec/graph_executor.h"
 #include "tests/driver/support.h"
 
-namespace tensormill::driver_test {
+namespace tensormill::driver_test::symbolic_plans {
 namespace {
 
 using testing::HasSubstr;
@@ -134,4 +135,4 @@ TEST(Symbolic, WhatTakesOneExtentAloneIsToldBefore) {
 }
 
 }  // namespace
-}  // namespace tensormill::driver_test
+}  // namespace tensormill::driver_test::symbolic_plans
