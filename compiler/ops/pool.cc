@@ -146,11 +146,12 @@ te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, cons
   return padded_stage(context.name + "_pad", context.inputs[0], x, before, after, value);
 }
 
-/// A window over all spatial dimensions but the last, which holds blocks of channels.
-bool is_blocked(const Window& window) {
+/// A window over all spatial dimensions but the last, which holds blocks of channels: those are of known
+/// extents.
+bool is_blocked(const ir::ComputeContext& context, const Window& window) {
   const size_t lanes = window.rank() - 1;
-  return lanes > 0 && window.kernel[lanes] == 1 && window.strides[lanes] == 1 &&
-         window.pads_begin[lanes] == 0 && window.pads_end[lanes] == 0;
+  return context.input_types[0].shape.is_constant() && lanes > 0 && window.kernel[lanes] == 1 &&
+         window.strides[lanes] == 1 && window.pads_begin[lanes] == 0 && window.pads_end[lanes] == 0;
 }
 
 /// Blocked tensors have no padded copy: taps outside of the input are the neutral element, with clamped
@@ -192,7 +193,7 @@ TeOutputs compute_max(const ir::ComputeContext& context) {
   const Window window = pool_window(context.attrs);
   const ir::ValueType& out = context.output_types[0];
   const DType dtype = compute_dtype(out.dtype);
-  const te::Tensor best = is_blocked(window)
+  const te::Tensor best = is_blocked(context, window)
                               ? reduce_blocked(context, window, te::ReduceOp::kMax, lowest_of(dtype), dtype)
                               : reduce_windows(context, window, te::ReduceOp::kMax,
                                                pad_for(context, window, lowest_of(out.dtype)), dtype);
@@ -223,7 +224,7 @@ TeOutputs compute_avg(const ir::ComputeContext& context) {
   const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
   const DType dtype = compute_dtype(out.dtype);
   const te::Tensor sums =
-      is_blocked(window)
+      is_blocked(context, window)
           ? reduce_blocked(context, window, te::ReduceOp::kSum, te::imm_like({dtype, 1}, 0), dtype)
           : reduce_windows(context, window, te::ReduceOp::kSum,
                            pad_for(context, window, te::imm_like({out.dtype, 1}, 0)), dtype);

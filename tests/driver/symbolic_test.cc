@@ -78,7 +78,7 @@ TEST(Symbolic, OnePlanServesEveryShape) {
 
 TEST(Symbolic, FormulasStandInThePlanAsTexts) {
   const auto result = driver::compile(net(), host_options(3));
-  EXPECT_THAT(result.plan_json, HasSubstr(R"("formula":"(H+3)//2")"));
+  EXPECT_THAT(result.plan_json, HasSubstr(R"("formula":"(H + 1)//2")"));
   const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
   EXPECT_EQ(to_string(metadata.inputs.at(0).shape), "[batch size,2,H,7]");
   EXPECT_EQ(to_string(metadata.outputs.at(0).shape), "[batch size,3]");
@@ -89,26 +89,28 @@ TEST(Symbolic, TheSamePackageTwice) {
             package_text(driver::compile(net(), host_options(3))));
 }
 
-/// A reshape to rows of 4, which needs a multiple.
-TEST(Symbolic, ABrokenGuardNamesTheNodeAndBothNumbers) {
+/// A reshape to rows of 4, which needs a multiple, and windows of 7 of what is left of it.
+TEST(Symbolic, ABrokenGuardSaysBothNumbers) {
   const ir::Variants model = variants(R"(graph "net" dims(L: 32) (%x: f32[L]) {
-  %r: f32[L//4,4] = reshape(%x) {shape: dims[L//4, 4]} from ["rows of four"]
-  %y: f32[L//4,4] = relu(%r) from ["relu"]
+  %r: f32[1,4,L//4] = reshape(%x) {shape: dims[1, 4, L//4]} from ["rows of four"]
+  %y: f32[1,4,L//4 - 6] = max_pool(%r) {kernel: ints[7]} from ["windows"]
   return %y
 }
 )",
                                       {"L"}, {"L"});
   exec::GraphExecutor executor(load(driver::compile(model, host_options(3))), {.max_threads = 1});
-  expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"L", 12}}));
-  const Tensor odd = ramp({13});
-  try {
-    executor.set_input(0, {odd.dtype(), odd.shape(), odd.data()});
-    FAIL() << "13 elements are no rows of 4";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidTensor);
-    EXPECT_THAT(error.message(), HasSubstr("node \"rows of four\""));
-    EXPECT_THAT(error.message(), HasSubstr("(13)"));
-    EXPECT_THAT(error.message(), HasSubstr("(12)"));
+  expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"L", 36}}));
+  for (const auto& [extent, said] :
+       {std::pair<int64_t, const char*>{37, "L is 37, the model takes multiples of 4"},
+        {24, "7 has to be <= L//4 (6)"}}) {
+    const Tensor odd = ramp({extent});
+    try {
+      executor.set_input(0, {odd.dtype(), odd.shape(), odd.data()});
+      FAIL() << extent << " elements are taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidTensor);
+      EXPECT_THAT(error.message(), HasSubstr(said));
+    }
   }
 }
 
