@@ -100,6 +100,8 @@ function(tm_module name folder)
   target_link_options(${name} PRIVATE -Wl,--no-undefined)
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
                         CXX_VISIBILITY_PRESET hidden)
+  # Where load_module looks from the program of an installation.
+  install(TARGETS ${name} LIBRARY DESTINATION lib/tensormill)
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
   string(JOIN " " line ${name} ${path} ${ARG_DEPS})
   set_property(GLOBAL APPEND PROPERTY TM_LAYERS "${line}")

@@ -123,6 +123,11 @@ protected:
     });
   }
 
+  /// Ends a call whose answer nobody takes: what is written stays in front of any other word.
+  void watch_for_reader() {
+    ring_after(calls_.options().message_timeout, [this] { context_.TryCancel(); });
+  }
+
   /// Hands a request on. `respond` gets the answer on any thread.
   void ask(Asked asked, std::function<void(Answer)> respond, bool is_here = false) {
     Request request;
@@ -187,6 +192,8 @@ public:
 
   void start() override {
     if (method_.needs_key && !calls_.handler().may_send(fields_)) return refuse();
+    // What anybody may ask says nothing: no message of a stranger is taken into memory.
+    if (!method_.needs_key && method_.kind == CallKind::kUnary) return begin_work();
     watch_for_message();
     StartRead(&message_);
   }
@@ -196,10 +203,14 @@ public:
     if (!ok) return finish({grpc::StatusCode::INVALID_ARGUMENT, "the call has no message"});
     if (method_.kind == CallKind::kHealth) return answer_health();
     if (method_.kind == CallKind::kInfer && message_.Length() <= Handler::kMostHere) return infer_here();
-    if (!calls_.handler().submit([this] { work(); })) finish(kBusy);
+    begin_work();
   }
 
 private:
+  void begin_work() {
+    if (!calls_.handler().submit([this] { work(); })) finish(kBusy);
+  }
+
   /// A small inference: the whole of it, where the model is quick.
   void infer_here() {
     SplitRequest split;
@@ -256,7 +267,7 @@ private:
       if (status.ok()) status = read_infer(split, hold_, asked);
     } else {
       status = guarded([&] {
-        asked = method_.ask(text_of(message_));
+        asked = method_.ask(method_.needs_key ? text_of(message_) : "");
         return grpc::Status::OK;
       });
     }
@@ -277,10 +288,14 @@ private:
 
   void reply(const grpc::Status& status) {
     if (!status.ok()) return finish(status);
+    watch_for_reader();
     StartWrite(&out_);
   }
 
-  void OnWriteDone(bool) override { finish(grpc::Status::OK); }
+  void OnWriteDone(bool) override {
+    cancel_timer();
+    finish(grpc::Status::OK);
+  }
 
   grpc::ByteBuffer message_, out_;
   std::shared_ptr<void> hold_;
@@ -315,6 +330,7 @@ public:
   }
 
   void OnWriteDone(bool ok) override {
+    cancel_timer();
     hold_.reset();
     answer_ = Answer();
     const std::lock_guard lock(mutex_);
@@ -351,6 +367,7 @@ private:
 
   void reply(const Pieces& pieces) {
     out_ = buffer_of(pieces);
+    watch_for_reader();
     StartWrite(&out_);
   }
 

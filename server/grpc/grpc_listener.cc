@@ -74,6 +74,12 @@ private:
                                static_cast<int>(options.handshake_timeout.count()));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                                static_cast<int>(options.idle_timeout.count()));
+    // A client that is gone without a word keeps no place; one may ask as often whether the server is.
+    constexpr int kPingTimeoutMs = 20'000, kPingsMs = 10'000;
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.idle_timeout.count()));
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingsMs);
     // Messages of a few hundred kB are one frame, and come without a word in between.
     constexpr int kAtOnce = 1 << 20;
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kAtOnce);

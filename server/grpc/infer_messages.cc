@@ -133,6 +133,13 @@ std::string contents_of(const Input& input, const std::string& where) {
 
 /// The tensors of all inputs behind one another, and in `inputs` how long each is.
 Pieces tensors_of(const inference::ModelInferRequest& request, const std::vector<Pieces>& raw, json& inputs) {
+  // In the words that clients of the public interface look for.
+  for (const Input& input : request.inputs()) {
+    if (!raw.empty() && count_of(input.contents()) > 0)
+      throw MessageError(grpc::StatusCode::INVALID_ARGUMENT,
+                         "contents field must not be specified when using raw_input_contents for '" +
+                             input.name() + "' for model '" + request.model_name() + "'");
+  }
   if (!raw.empty() && raw.size() != static_cast<size_t>(request.inputs_size()))
     refuse("request", "there are " + std::to_string(request.inputs_size()) + " inputs and " +
                           std::to_string(raw.size()) + " raw_input_contents");
@@ -140,8 +147,6 @@ Pieces tensors_of(const inference::ModelInferRequest& request, const std::vector
   for (int i = 0; i < request.inputs_size(); ++i) {
     const Input& input = request.inputs(i);
     const std::string where = "input \"" + input.name() + "\"";
-    if (!raw.empty() && count_of(input.contents()) > 0)
-      refuse(where, "has contents beside raw_input_contents");
     const Pieces tensor =
         raw.empty() ? Pieces{slice_of(contents_of(input, where))} : raw[static_cast<size_t>(i)];
     json one = {{"name", input.name()}, {"datatype", input.datatype()}, {"shape", json::array()}};

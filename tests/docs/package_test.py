@@ -27,6 +27,14 @@ class Package(unittest.TestCase):
         help_text = mill.run_program("--help").stdout
         cls.commands = re.findall(r"^  ([\w-]+) {2,}", help_text[help_text.index("Models and packages:"):], re.MULTILINE)
 
+    def test_modules_that_the_program_loads_are_installed(self):
+        lists = [path.read_text() for path in ROOT.glob("*/CMakeLists.txt")]
+        modules = set(re.findall(r"^tm_module\((\S+) ", "\n".join(lists), re.MULTILINE))
+        self.assertIn("tensormill-grpc", modules)
+        steps = "\n".join(path.read_text() for path in (ROOT / "build").glob("*/cmake_install.cmake"))
+        installed = set(re.findall(r'/lib/tensormill" TYPE MODULE FILES "[^"]*/bin/(\S+)\.so"', steps))
+        self.assertEqual(installed, modules)
+
     def test_every_command_has_a_page(self):
         self.assertIn("compile", self.commands)
         pages = {path.name for path in (self.out / "man").iterdir()}

@@ -8,12 +8,13 @@ sys.path[:0] = [str(path) for path in (Path(__file__).resolve().parents[1] / "py
 import grpc  # noqa: E402
 import numpy as np  # noqa: E402
 import tritonclient.grpc as triton  # noqa: E402
+import tritonclient.grpc.aio as triton_aio  # noqa: E402
 from tritonclient.utils import InferenceServerException  # noqa: E402
 from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc  # noqa: E402
 
 import serving  # noqa: E402
 
-__all__ = ["InferenceServerException", "grpc", "model_config_pb2", "service_pb2", "service_pb2_grpc", "triton"]
+__all__ = ["InferenceServerException", "grpc", "model_config_pb2", "service_pb2", "service_pb2_grpc", "triton", "triton_aio"]
 
 LISTEN = ("--set", "grpc.listen=127.0.0.1:0")
 
