@@ -15,7 +15,7 @@
 
 #include "bench/tuner/figures.h"
 #include "bench/tuner/sketches.h"
-#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/importer/importer.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -84,10 +84,9 @@ struct Bar {
 /// Tasks with more than one point.
 Tasks load(const std::string& model, const std::string& shapes, const std::string& selection,
            const target::Target& target) {
-  frontend::onnx::ImportOptions import;
+  frontend::ImportOptions import;
   import.input_shapes = cli::parse_input_shapes(shapes);
-  const ir::Graph graph =
-      frontend::onnx::import_model(cli::open_model_file(model, "onnx"), import, ops::standard_ops());
+  const ir::Graph graph = cli::open_model_file(model, "")->import(import, ops::standard_ops());
   std::vector<tune::Task> all = tune::extract_tasks(graph, target, 3);
   Tasks tasks;
   for (size_t place : tune::parse_selection(selection, all.size())) {

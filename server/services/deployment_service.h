@@ -54,8 +54,8 @@ struct DeploymentOptions {
   LoadIsolated load_isolated = {};               ///< for `isolation: process`; none: that is refused
   /// Throws where a package must not be mapped; none: all may.
   std::function<void(const storage::PackageRow&)> admit = {};
-  CrashMark* crash_mark = nullptr;               ///< none: no load is known to have crashed the process
-  std::string build = {};                        ///< of this program; another one's crashes are forgotten
+  CrashMark* crash_mark = nullptr;  ///< none: no load is known to have crashed the process
+  std::string build = {};           ///< of this program; another one's crashes are forgotten
   std::string replica = {};  ///< name of this process among those that share the catalog; "": it is alone
 };
 
