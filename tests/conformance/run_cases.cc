@@ -35,7 +35,7 @@ struct Case {
   ShapeBuckets buckets;                   ///< none: all shapes are fixed
   bool is_free = false;                   ///< named dims are free without buckets
   bool binds = true;                      ///< values that the importer asks for
-  ir::TakesSymbolic takes_symbolic = {};  ///< as import_for_package has it
+  frontend::onnx::TakesSymbolic takes_symbolic = {};  ///< as import_for_package has it
 };
 
 std::map<std::string, Tensor> read_inputs(const std::string& path) {
