@@ -75,7 +75,7 @@ TEST_F(Endpoints, RefusesWrongImports) {
     expect_problem(send("POST", "/v1/models?name=" + std::string(name), {}, "b"), 422, "invalid_argument");
   }
   expect_problem(send("POST", "/v1/models", {}, "b"), 400, "invalid_request");
-  expect_problem(send("POST", "/v1/models?name=m&format=tflite", {}, "b"), 422, "not_supported");
+  expect_problem(send("POST", "/v1/models?name=m&format=keras", {}, "b"), 422, "not_supported");
   expect_problem(send("POST", "/v1/models?name=m&replace=maybe", {}, "b"), 400, "invalid_request");
   expect_problem(send("POST", "/v1/models?name=m", {"Content-Type: multipart/form-data"}, "b"), 415,
                  "unsupported_media_type");
