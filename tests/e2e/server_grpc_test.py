@@ -196,14 +196,19 @@ class GrpcTest(GrpcCase):
                  for name in ("ModelInfer", "ModelInfer", "ModelConfig", "RepositoryModelLoad")]
         told = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED,
                 grpc.StatusCode.RESOURCE_EXHAUSTED)
+        refused = 0
         for _ in range(400):
             message = bytearray(good)
             for _ in range(chance.randrange(1, 4)):
                 at = chance.randrange(len(message))
                 message[at:at + chance.randrange(2)] = bytes(chance.choices(range(256), k=chance.randrange(2)))
-            with self.assertRaises(grpc.RpcError) as caught:
-                chance.choice(sends)(bytes(message))
-            self.assertIn(caught.exception.code(), told, (bytes(message), caught.exception.details()))
+            try:
+                chance.choice(sends)(bytes(message))  # some are whole all the same, as a question for a configuration
+            except grpc.RpcError as error:
+                refused += 1
+                self.assertIn(error.code(), told, (bytes(message), error.details()))
+        self.assertGreater(refused, 200)
+        self.assertTrue(self.client.is_model_ready("digits"))
 
     def channel(self):
         channel = grpc.insecure_channel(self.server.grpc)
