@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "server/services/compile_action.h"
 #include "server/services/tune_network.h"
@@ -58,7 +59,7 @@ storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
                       resolved.at("threads").get<int>());
   const target::Target target = target::parse_target(form.at("target").get<std::string>(), {});
   const tune::NetworkOutcome outcome =
-      tune::settle_in_network(network, target, form.at("compiler").get<std::string>(), kRounds, now);
+      tune::settle_in_network(network, target, driver::code_generator(), kRounds, now);
   result["records"] = keep_set(tools_, search, form.at("model").get<std::string>()).text();
   storage::JobFinish finish;
   finish.package = store_package(tools_, context, outcome.is_tuned ? network.tuned() : network.untuned());

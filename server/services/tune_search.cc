@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <set>
 
+#include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/memory_file.h"
 #include "server/measure/exchange.h"
@@ -41,7 +42,7 @@ storage::TuningFilter TuneSearch::filter() const {
   filter.target = resolved_.at("compile").at("target").get<std::string>();
   filter.cpu = tools_.records.cpu();
   filter.threads = resolved_.at("threads").get<int>();
-  filter.generator = resolved_.at("compile").at("compiler").get<std::string>();
+  filter.generator = driver::code_generator();
   return filter;
 }
 

@@ -267,7 +267,8 @@ TEST_F(Limits, AnswersBusyWithRetryAfter) {
 
 TEST_F(Limits, WhatIsAnsweredLaterKeepsNoWorker) {
   options_.workers = 1;
-  options_.queue = 0;
+  // A handler has entered, and is about to return: the next request waits for that, and not for the answer.
+  options_.queue = 1;
   start();
   RawClient waiting = connect();
   waiting.send(get("/later"));
