@@ -35,7 +35,9 @@ class FreeForms(unittest.TestCase):
                         self.assertEqual(run.compare(builder, *answers), ("equal", ""))
 
     def test_plans_of_one_import_compute_the_same(self):
-        """From one graph with symbols, where a plan can be made of it; else from samples, as elsewhere."""
+        """From one graph with symbols, where a plan can be made of it; else from samples, as elsewhere. Such plans, which
+        packages do not have yet, may refuse a shape that the model takes; none may compute anything else."""
+        kinds = []
         with tempfile.TemporaryDirectory() as folder:
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)
@@ -47,8 +49,11 @@ class FreeForms(unittest.TestCase):
                     model.write_bytes(builder.free_model().SerializeToString())
                     sweep.cases.save(feed, builder.feed)
                     answers = run.own.ask(f"{model} {feed} {ours} 3 * symbolic"), run.peer.ask(f"{model} {feed} {peer}")
+                    kind, why = run.compare(builder, *answers)
+                    kinds.append(kind)
                     with self.subTest(name, shape=shape):
-                        self.assertEqual(run.compare(builder, *answers), ("equal", ""))
+                        self.assertIn(kind, ("equal", "refused"), why)
+        self.assertGreater(kinds.count("equal"), len(kinds) // 2, kinds)
 
     def test_sequences_over_a_free_axis_are_one_tensor(self):
         """With the extents of each part where they differ; the peer gives no sequences."""
