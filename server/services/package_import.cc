@@ -1,4 +1,6 @@
 // POST /v1/packages: an archive that a trusted store signed becomes a package of this one.
+#include "server/services/package_import.h"
+
 #include <algorithm>
 #include <array>
 
@@ -6,7 +8,6 @@
 #include "runtime/base/file.h"
 #include "runtime/package/metadata.h"
 #include "runtime/package/tar_reader.h"
-#include "server/services/package_import.h"
 #include "server/services/package_service.h"
 
 namespace tensormill::server {

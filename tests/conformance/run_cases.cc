@@ -32,9 +32,9 @@ namespace onnx = frontend::onnx;
 struct Case {
   std::string model, inputs, outputs;
   int opt_level = 3;
-  ShapeBuckets buckets;                   ///< none: all shapes are fixed
-  bool is_free = false;                   ///< named dims are free without buckets
-  bool binds = true;                      ///< values that the importer asks for
+  ShapeBuckets buckets;                               ///< none: all shapes are fixed
+  bool is_free = false;                               ///< named dims are free without buckets
+  bool binds = true;                                  ///< values that the importer asks for
   frontend::onnx::TakesSymbolic takes_symbolic = {};  ///< as import_for_package has it
 };
 
