@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cstring>
 #include <future>
@@ -268,6 +269,25 @@ TEST(Link, TheRuntimeAdmitsAndRunsIt) {
   call.error_index = &error_index;
   ASSERT_EQ(image.kernel("fill")(&call), TM_OK);
   for (int64_t i = 0; i < 32; ++i) EXPECT_EQ(tensor.element_as_double(i), 0.25 * static_cast<double>(i));
+}
+
+/// A confined child has few descriptors, and a network may have thousands of kernels.
+TEST(Link, TakesNoMoreDescriptorsForMoreKernels) {
+  const target::Target target = host();
+  const auto backend = codegen::make_llvm_backend();
+  std::vector<codegen::Object> objects;
+  for (int i = 0; i < 40; ++i)
+    objects.push_back(backend->emit(tile("k" + std::to_string(i), 1, 1, 4, 4), target, {}));
+  const FileDescriptor next(memfd_create("next", MFD_CLOEXEC));
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few = {static_cast<rlim_t>(next.get()) + 12, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const std::string bytes = backend->link(objects, target);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  const package::CodeImage image(std::as_bytes(std::span(bytes)));
+  for (const codegen::Object& object : objects)
+    EXPECT_NE(image.kernel(object.symbol), nullptr) << object.symbol;
 }
 
 TEST(Link, TheRuntimeKnowsEveryFeatureOfThisMachine) {

@@ -22,6 +22,8 @@ from server_kill_test import layered_model
 
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
 SHAPES = {"image": [1, 1, 28, 28]}
+# A compile of so many layers takes seconds: a test that looks every few milliseconds meets its child.
+LAYERS = 280
 IMAGE = {"image": np.zeros((1, 1, 28, 28), np.float32)}
 
 
@@ -51,13 +53,15 @@ class WorkerTest(unittest.TestCase):
         self.assertEqual(answer.status, 202, answer.body)
         return answer.json()["id"]
 
-    def running(self, job, stage=None):
-        """Waits until a worker works at it."""
+    def held(self, worker, job):
+        """Stops the child that works at the job: it lasts until the test lets it go on. Returns the child."""
         def begun():
-            found = self.job(job)
-            self.assertIn(found["state"], ("queued", "running"), found)
-            return found["state"] == "running" and (stage is None or found["progress"]["stage"] == stage)
-        serving.wait_for(begun, f"job {job} runs")
+            self.assertIn(self.job(job)["state"], ("queued", "running"), worker.log())
+            return children_of(worker.process.pid, "child-compile")
+        child = serving.wait_for(begun, f"a child works at {job}")[0]
+        os.kill(child, signal.SIGSTOP)
+        self.assertEqual(self.job(job)["state"], "running")
+        return child
 
     def test_a_worker_compiles_what_is_then_served(self):
         self.assertEqual(self.server.upload("digits", DIGITS.read_bytes()).status, 201)
@@ -87,40 +91,40 @@ class WorkerTest(unittest.TestCase):
         self.assertEqual(worker.end(signal.SIGTERM), 0)
 
     def test_a_killed_worker_costs_no_attempt_and_a_cancel_ends_its_child(self):
-        model = layered_model(1, layers=60)
-        self.assertEqual(self.server.upload("m", model).status, 201)
+        self.assertEqual(self.server.upload("m", layered_model(1, layers=LAYERS)).status, 201)
         worker = self.worker("--name", "w")
         job = self.submit("m")
-        self.running(job, "kernels")
+        self.held(worker, job)
         worker.end()
         serving.wait_for(lambda: self.job(job)["state"] == "queued", "the lease runs out")
         # The next one says that it is fresh.
         second = self.worker("--name", "w", folder=worker.folder)
-        self.running(job, "kernels")
+        self.held(second, job)
         self.assertEqual(self.job(job)["attempt"], 2)
         self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/cancel").status, 202)
         self.assertEqual(self.server.finished(job)["state"], "cancelled")
-        self.assertEqual(children_of(second.process.pid), [], "no child works on")
+        serving.wait_for(lambda: not children_of(second.process.pid), "no child works on")
         self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/retry").status, 202)
         # A server that ends and starts again takes nothing from the worker.
-        self.running(job, "kernels")
+        child = self.held(second, job)
         attempt = self.job(job)["attempt"]
         port = self.server.port
         self.assertEqual(self.server.stop(), 0)
         self.server.options = (*self.server.options, "--set", f"listen=127.0.0.1:{port}")
         self.server.start()
+        os.kill(child, signal.SIGCONT)
         done = self.server.finished(job)
-        self.assertEqual((done["state"], done["attempt"]), ("succeeded", attempt), second.log())
+        self.assertEqual((done["state"], done["attempt"]), ("succeeded", attempt), (done, second.log()))
 
     def test_the_second_crash_of_a_child_marks_the_job(self):
-        self.assertEqual(self.server.upload("m", layered_model(2, layers=60)).status, 201)
+        self.assertEqual(self.server.upload("m", layered_model(2, layers=LAYERS)).status, 201)
         worker = self.worker()
         job = self.submit("m")
         for attempt in (1, 2):
-            self.running(job, "kernels")
-            serving.wait_for(lambda: self.job(job)["attempt"] == attempt, f"attempt {attempt}")
-            child = serving.wait_for(lambda: children_of(worker.process.pid, "child-compile"), "the child")
-            os.kill(child[0], signal.SIGSEGV)
+            child = self.held(worker, job)
+            self.assertEqual(self.job(job)["attempt"], attempt)
+            for how in (signal.SIGSEGV, signal.SIGCONT):
+                os.kill(child, how)
             serving.wait_for(lambda: self.job(job)["state"] != "running" or self.job(job)["attempt"] > attempt, "its end")
         done = self.server.finished(job)
         self.assertEqual((done["state"], done["attempt"]), ("failed", 2))

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <lld/Common/Driver.h>
+#include <llvm/Object/ArchiveWriter.h>
 #include <llvm/Support/raw_ostream.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -69,18 +70,29 @@ Object placeholder_object(const target::Target& target) {
   return emit_object(function, target, {});
 }
 
+/// One file holds all objects, so that a network of any number of kernels needs one descriptor.
+FileDescriptor archive_of(const std::vector<Object>& objects) {
+  std::vector<llvm::NewArchiveMember> members;
+  for (const Object& object : objects)
+    members.emplace_back(llvm::MemoryBufferRef(object.bytes, object.symbol));
+  std::string bytes;
+  llvm::raw_string_ostream stream(bytes);
+  llvm::Error error =
+      llvm::writeArchiveToStream(stream, members, llvm::SymtabWritingMode::NoSymtab,
+                                 llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+  TM_CHECK(!error, "the kernels do not become an archive: " + llvm::toString(std::move(error)));
+  FileDescriptor file = make_memory_file("objects");
+  write_all(file.get(), bytes, "archive of kernels");
+  return file;
+}
+
 }  // namespace
 
-/// lld reads and writes files by name. Objects are memory files; the output is a pipe, because a regular file
-/// would be written beside its name first. So nothing touches a file system but /proc.
+/// lld reads and writes files by name. The objects are a memory file; the output is a pipe, because a regular
+/// file would be written beside its name first. So nothing touches a file system but /proc.
 std::string link_objects(const std::vector<Object>& objects, const target::Target& target) {
-  std::vector<FileDescriptor> inputs;
-  const auto add = [&](const Object& object) {
-    inputs.push_back(make_memory_file("object"));
-    write_all(inputs.back().get(), object.bytes, object.symbol);
-  };
-  for (const Object& object : objects) add(object);
-  if (objects.empty()) add(placeholder_object(target));
+  const FileDescriptor input =
+      archive_of(objects.empty() ? std::vector{placeholder_object(target)} : objects);
   Collector output;
   const bool arm = target::arch_of(target.triple) == "aarch64";
   std::vector<std::string> args = {"ld.lld",
@@ -102,8 +114,9 @@ std::string link_objects(const std::vector<Object>& objects, const target::Targe
                                    "-soname",
                                    "mod.so",
                                    "-o",
-                                   path_of(output.write_end())};
-  for (const FileDescriptor& input : inputs) args.push_back(path_of(input));
+                                   path_of(output.write_end()),
+                                   "--whole-archive",
+                                   path_of(input)};
   std::vector<const char*> arguments;
   for (const std::string& arg : args) arguments.push_back(arg.c_str());
   std::string messages;
