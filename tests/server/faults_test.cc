@@ -45,7 +45,7 @@ TEST_F(FaultsTest, Uploads) {
 // each.
 uint64_t compile_stride() {
   const char* text = std::getenv("TENSORMILL_TEST_STRIDE");
-  return text == nullptr ? 13 : std::stoull(text);
+  return text == nullptr ? 29 : std::stoull(text);
 }
 
 TEST_F(FaultsTest, CompileJobs) {

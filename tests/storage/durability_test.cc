@@ -4,31 +4,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
+#include "tests/scope.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::storage {
 namespace {
 
-/// The gate takes every fifth cut, `./dev sweep tests` every one; what a sanitizer looks for shows at some of
-/// them.
-uint64_t stride() {
-  const char* scope = std::getenv("TENSORMILL_SCOPE");
-  const bool is_sweep = scope != nullptr && std::string_view(scope) == "sweep";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return is_sweep ? 11 : 31;
+/// The code is the same at every cut; what a sanitizer looks for shows at some of them.
+const uint64_t kStride = stride(31, 11);
 #else
-  return is_sweep ? 1 : 5;
+const uint64_t kStride = stride(5, 1);
 #endif
-}
 
 /// Small, so that the log is folded into the database, and starts over, in the middle of the story.
 constexpr int kCheckpointPages = 24;
@@ -214,7 +208,7 @@ Recording record() {
 TEST(DurabilityTest, NothingAcknowledgedIsLostWheneverThePowerGoes) {
   const Recording recording = record();
   ASSERT_GT(recording.operations, 200U);
-  for (uint64_t cut = 0; cut <= recording.operations; cut += stride()) {
+  for (uint64_t cut = 0; cut <= recording.operations; cut += kStride) {
     EXPECT_EQ(play_and_cut(cut, Survival::kNothing, 0, 0), "") << "cut after " << cut;
     EXPECT_EQ(play_and_cut(cut, Survival::kPart, cut, 0), "") << "cut after " << cut << ", part survives";
   }
@@ -234,7 +228,7 @@ std::optional<uint64_t> caught_at(uint64_t sync, const Recording& recording) {
 
 TEST(DurabilityTest, AFullDiskOrAnIoErrorLosesNothingThatWasAcknowledged) {
   const uint64_t operations = record().operations;
-  for (uint64_t k = 1; k <= operations; k += stride()) {
+  for (uint64_t k = 1; k <= operations; k += kStride) {
     for (const int error_number : {ENOSPC, EIO}) {
       PowerCutEnv env;
       Promises promises;
@@ -287,14 +281,14 @@ std::string excuse(const Recording& recording, uint64_t number) {
 TEST(DurabilityTest, LeavingOutAnySyncIsCaught) {
   const Recording recording = record();
   uint64_t tried = 0;
-  for (uint64_t i = 1; i <= recording.syncs.size(); i += stride()) {
+  for (uint64_t i = 1; i <= recording.syncs.size(); i += kStride) {
     const SyncRecord& sync = recording.syncs[i - 1];
     if (!excuse(recording, i).empty()) continue;
     ++tried;
     EXPECT_TRUE(caught_at(i, recording))
         << "sync " << i << " of " << sync.path << ", with " << sync.pending << " pending, can be left out";
   }
-  EXPECT_GT(tried, 40U / stride());
+  EXPECT_GT(tried, 40U / kStride);
 }
 
 /// Two processes and a blob: the first is killed after `kill` operations, the second puts the blob and says
