@@ -16,14 +16,26 @@ http::Response worker_response(const services::WorkerInfo& worker) {
 http::Response lease_work(const Context& context, http::Request& request) {
   using Found = std::optional<services::WorkerLease>;
   const services::WorkerOffer offer = schema::read_worker_offer(json_body(request));
+  if (request.ends_with_client) request.ends_with_client();
   return later<Found>(
       [&context, &request, offer](services::Done<Found> done) {
         context.services.workers->lease(offer, call_context(request), std::move(done));
       },
-      [](const Found& lease) {
-        return http::json_response(schema::print(
+      [&context](const Found& lease) {
+        http::Response response = http::json_response(schema::print(
             {{"protocol", services::kWorkerProtocol}, {"lease", lease ? schema::to_json(*lease) : Json()}}));
+        if (lease) {
+          response.undelivered = [workers = context.services.workers, id = lease->id] {
+            workers->take_back(id);
+          };
+        }
+        return response;
       });
+}
+
+http::Response leave_work(const Context& context, http::Request& request) {
+  context.services.workers->leave(schema::read_worker_leave(json_body(request)), call_context(request));
+  return http::empty_response();
 }
 
 http::Response beat_lease(const Context& context, http::Request& request) {

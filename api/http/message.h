@@ -48,6 +48,9 @@ struct Request {
   /// Set by a transport that bounds live responses: takes a place for this request's, or throws
   /// Error(kUnavailable). Asked once, before such a response is given to it.
   std::function<void()> take_stream;
+  /// Set by a transport that can: from here on, a client that sends no more counts as gone at once. For
+  /// answers that must not be made for nobody.
+  std::function<void()> ends_with_client;
   std::chrono::steady_clock::time_point received = std::chrono::steady_clock::now();
 
   /// The value of a query parameter, of which there is one at most (the dispatcher refuses repeats).
@@ -83,6 +86,10 @@ struct Response {
   Headers headers;
   /// A LaterResponse stands for the whole response, and is met between endpoint and dispatcher alone.
   std::variant<std::string, ContentBody, std::shared_ptr<ResponseStream>, LaterResponse> body;
+  /// Told once when the response could not be sent because the client has gone, which one that sends no more
+  /// has, too. On any thread; must not throw or wait. A client may go without this when it has got the answer
+  /// as far as anybody here can know.
+  std::function<void()> undelivered = {};
 
   /// Length of the body; nothing for a stream.
   std::optional<uint64_t> content_length() const;

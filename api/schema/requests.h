@@ -26,6 +26,7 @@ services::DeploymentSpec read_deployment_spec(std::string_view body);
 services::WorkerOffer read_worker_offer(std::string_view body);
 /// POST /v1/workers/leases/{lease}/heartbeat
 services::WorkerBeat read_worker_beat(std::string_view body);
+services::WorkerLeave read_worker_leave(std::string_view body);
 /// POST /v1/workers/leases/{lease}/kernels
 std::vector<std::string> read_worker_kernels(std::string_view body);
 /// POST /v1/keys

@@ -113,6 +113,18 @@ services::WorkerBeat read_worker_beat(std::string_view text) {
   return beat;
 }
 
+services::WorkerLeave read_worker_leave(std::string_view text) {
+  const Json json = parse_json(text);
+  Problems problems;
+  ObjectReader body(json, "", problems);
+  services::WorkerLeave leave;
+  body.required("name", leave.name);
+  body.optional("ended", leave.is_ended);
+  body.finish();
+  problems.throw_if_any();
+  return leave;
+}
+
 std::vector<std::string> read_worker_kernels(std::string_view text) {
   const Json json = parse_json(text);
   Problems problems;

@@ -32,6 +32,12 @@ struct WorkerOffer {
   int wait_s = 0;                   ///< how long it waits for work, 30 at most
 };
 
+/// POST /v1/workers/leave
+struct WorkerLeave {
+  std::string name;
+  bool is_ended = false;  ///< what it has not told the end of is lost
+};
+
 /// One item of work.
 struct WorkerLease {
   std::string id;             ///< names job and attempt
@@ -83,6 +89,11 @@ public:
   /// key does not grant and for a revoked worker, Error(kNameTaken), Error(kUnavailable).
   virtual void lease(const WorkerOffer& offer, const CallContext& context,
                      Done<std::optional<WorkerLease>> done) = 0;
+  /// The worker's requests that wait here are told that there is nothing, all of them when this returns; when
+  /// it has ended, its jobs are queued again.
+  virtual void leave(const WorkerLeave& leave, const CallContext& context) = 0;
+  /// The answer with this lease reached nobody: soon another may have it. Does not wait.
+  virtual void take_back(const std::string& lease) = 0;
   /// All below throw Error(kNotFound) for a text that names no lease, Error(kForbidden) for another key's,
   /// Error(kConflict) for one that is over, but for beat(), which tells that.
   virtual WorkerBeatAnswer beat(const std::string& lease, const WorkerBeat& beat,

@@ -51,11 +51,43 @@ void WorkerPolls::end(const std::string& owner) {
   queue_.changed();
 }
 
+void WorkerPolls::end_now(const std::string& owner) {
+  std::unique_lock lock(mutex_);
+  ended_.insert(owner);
+  // A round that runs now may have begun without it.
+  const uint64_t round = rounds_begun_ + 1;
+  lock.unlock();
+  queue_.changed();
+  lock.lock();
+  round_done_.wait(lock, [&] { return rounds_done_ >= round || stopped_; });
+}
+
+void WorkerPolls::take_back(const std::string& lease) {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_back_.push_back(lease);
+  }
+  queue_.changed();
+}
+
+void WorkerPolls::queue_again(const std::vector<std::string>& leases) {
+  for (const std::string& lease : leases) {
+    const size_t dot = lease.rfind('.');
+    const std::optional<storage::JobRow> job = queue_.catalog().find_job(lease.substr(0, dot));
+    const bool is_held = job && job->state == storage::JobState::kRunning &&
+                         std::to_string(job->attempt) == lease.substr(dot + 1);
+    if (is_held)
+      queue_.catalog().release_job({job->id, job->attempt, job->owner}, {"", std::nullopt, 0, false});
+  }
+  if (!leases.empty()) queue_.changed();
+}
+
 void WorkerPolls::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
   }
+  round_done_.notify_all();
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
@@ -72,6 +104,11 @@ bool WorkerPolls::give(Waiting& one) {
         queue_.changed();
         Found lease = make_(*job);
         if (!lease) continue;
+        // It went while the job was claimed: nobody has begun.
+        if (one.cancelled.stop_requested()) {
+          queue_again({lease->id});
+          lease.reset();
+        }
         one.done(services::Outcome<Found>(std::move(lease)));
         return true;
       }
@@ -129,16 +166,20 @@ void WorkerPolls::work(const std::stop_token& stop) {
     const bool is_last = stop.stop_requested();
     std::vector<Waiting> waiting;
     std::set<std::string> ended;
+    std::vector<std::string> taken_back;
     {
       const std::lock_guard lock(mutex_);
       waiting.swap(waiting_);
       ended.swap(ended_);
+      taken_back.swap(taken_back_);
+      ++rounds_begun_;
     }
     for (Waiting& one : waiting) {
       if (ended.contains(one.owner)) one.until = Clock::time_point::min(), one.wants.clear();
     }
     milliseconds idle = kLongestIdle;
     try {
+      queue_again(taken_back);
       if (!is_last) queue_.look_for_orphans(lease_);
       idle = serve(waiting, is_last);
     } catch (const Error&) {
@@ -149,7 +190,9 @@ void WorkerPolls::work(const std::stop_token& stop) {
       const std::lock_guard lock(mutex_);
       waiting_.insert(waiting_.end(), std::make_move_iterator(waiting.begin()),
                       std::make_move_iterator(waiting.end()));
+      rounds_done_ = rounds_begun_;
     }
+    round_done_.notify_all();
     if (is_last) return;
     queue_.wait_for_change(seen, idle, stop);
   }

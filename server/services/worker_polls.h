@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -46,6 +48,10 @@ public:
             const std::stop_token& cancelled, services::Done<Found> done);
   /// Those of an owner are told nothing, and ask again: what it may have has changed.
   void end(const std::string& owner);
+  /// The same, and returns when they were told, so that none of them is given anything after.
+  void end_now(const std::string& owner);
+  /// The answer with a lease, JOB.ATTEMPT, reached nobody: the job is queued again soon.
+  void take_back(const std::string& lease);
   /// All that wait are told nothing, and nobody may wait any more.
   void stop();
 
@@ -66,6 +72,7 @@ private:
   std::chrono::milliseconds serve(std::vector<Waiting>& waiting, bool is_last);
   /// Answers it if there is a job for it now.
   bool give(Waiting& one);
+  void queue_again(const std::vector<std::string>& leases);
 
   jobs::JobQueue& queue_;
   const std::chrono::milliseconds lease_;
@@ -75,6 +82,9 @@ private:
   bool stopped_ = false;
   std::set<std::string> ended_;  ///< owners
   std::vector<Waiting> waiting_;
+  std::vector<std::string> taken_back_;  ///< leases
+  uint64_t rounds_begun_ = 0, rounds_done_ = 0;
+  std::condition_variable round_done_;
   std::jthread thread_;
 };
 

@@ -136,6 +136,12 @@ void WorkerServiceImpl::lease(const services::WorkerOffer& offer, const services
               std::move(done));
 }
 
+void WorkerServiceImpl::leave(const services::WorkerLeave& leave, const services::CallContext& context) {
+  const std::string owner = owner_of(context, leave.name);
+  polls_.end_now(owner);
+  if (leave.is_ended && !catalog_.requeue_jobs_of(owner).empty()) queue_.changed();
+}
+
 Json WorkerServiceImpl::inputs_of(const storage::JobRow& job) {
   const Json resolved = parse_json(job.resolved);
   Json inputs = Json::object();

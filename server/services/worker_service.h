@@ -39,6 +39,8 @@ public:
 
   void lease(const services::WorkerOffer& offer, const services::CallContext& context,
              services::Done<std::optional<services::WorkerLease>> done) override;
+  void leave(const services::WorkerLeave& leave, const services::CallContext& context) override;
+  void take_back(const std::string& lease) override { polls_.take_back(lease); }
   services::WorkerBeatAnswer beat(const std::string& lease, const services::WorkerBeat& beat,
                                   const services::CallContext& context) override;
   std::shared_ptr<http::Content> blob(const std::string& lease, const std::string& digest,

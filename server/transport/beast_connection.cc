@@ -255,6 +255,7 @@ std::shared_ptr<Exchange> Connection::make_exchange() {
   request.take_stream = [&state = state_, exchange = exchange.get()] {
     exchange->live_place = state.take_live_place();
   };
+  request.ends_with_client = [exchange = exchange.get()] { exchange->ends_with_client = true; };
   const bool empty = !framing.chunked && framing.content_length.value_or(0) == 0;
   if (empty) {
     request.body = std::make_shared<http::BytesBody>("");
@@ -363,7 +364,7 @@ void Connection::look_at_client() {
   const bool seen = ::poll(&entry, 1, 0) > 0;
   const bool ended = seen && (entry.revents & POLLRDHUP) != 0;
   const bool gone = seen && (entry.revents & (POLLHUP | POLLERR)) != 0;
-  if (gone) {
+  if (gone || (ended && exchange_->ends_with_client)) {
     exchange_->stop.request_stop();
     return;
   }
@@ -374,6 +375,11 @@ void Connection::look_at_client() {
   half_closed_ = ended;
   arm_timer(ended ? state_.options.half_close_probe : kLookAgain);
   watch_is_due_ = true;
+}
+
+bool Connection::client_has_ended() const {
+  pollfd entry{socket_.native_handle(), POLLRDHUP, 0};
+  return closed_ || (::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
 }
 
 /// It fits into the socket's buffer, which is empty while there is no answer. A socket that is closed already

@@ -44,7 +44,8 @@ struct Exchange {
   http::Request request;
   http::Response response;
   std::stop_source stop;
-  std::unique_ptr<LivePlace> live_place;  ///< of a live response
+  std::unique_ptr<LivePlace> live_place;      ///< of a live response
+  std::atomic<bool> ends_with_client{false};  ///< http::Request::ends_with_client was called
   http::Lane lane = http::Lane::kWorker;
 };
 
@@ -106,6 +107,8 @@ private:
   void watch_later();
   void on_watch();
   void look_at_client();
+  /// Whether the client has closed its side, or all.
+  bool client_has_ended() const;
   void probe_client();
   void probe_secure_client();
   void close();

@@ -32,7 +32,8 @@ void Connection::finish(const std::shared_ptr<Exchange>& exchange) {
   }
   body_read_here_ = false;
   if (watch_is_due_) disarm_timer();
-  if (closed_) {
+  if (closed_ || (exchange->response.undelivered && client_has_ended())) {
+    if (exchange->response.undelivered) exchange->response.undelivered();
     exchange_.reset();
     return close();
   }
@@ -206,6 +207,7 @@ void Connection::write_piece(std::string piece, const http::ResponseStream& stre
 void Connection::response_sent(bool sent) {
   const auto exchange = std::move(exchange_);
   exchange_.reset();
+  if (response_.undelivered && (!sent || closed_)) response_.undelivered();
   response_ = {};
   head_.clear();
   if (!sent || closed_) return close();

@@ -25,6 +25,9 @@ constexpr int kPollSeconds = 20;
 constexpr size_t kLogPart = size_t{64} << 10;
 constexpr size_t kMostEvents = 500;
 constexpr milliseconds kFirstPause{500}, kLongestPause{15'000};
+/// For the answers to what waits after the server was told that this worker leaves: a server that answers
+/// them not is not waited for.
+constexpr milliseconds kLongestLeave{5'000};
 
 bool is_uuid(const std::string& text) {
   constexpr size_t kLength = 36;
@@ -107,15 +110,7 @@ storage::JobRow RemoteSource::read_lease(const Json& lease, const std::vector<st
   return job;
 }
 
-std::optional<storage::JobRow> RemoteSource::claim(const std::vector<std::string>& kinds,
-                                                   const std::string& owner, milliseconds,
-                                                   const std::stop_token& stop) {
-  // What ended attempts made was told, or is of no use to anybody.
-  blobs_.collect_released();
-  std::unique_lock fresh(fresh_mutex_);
-  const bool is_fresh = fresh_;
-  // Nobody asks before the server knows that what an earlier process had is lost.
-  if (!is_fresh) fresh.unlock();
+Json RemoteSource::ask(const std::vector<std::string>& kinds, bool is_fresh, const std::stop_token& stop) {
   const Json offer = {{"protocol", services::kWorkerProtocol},
                       {"name", options_.name},
                       {"verbs", kinds},
@@ -125,23 +120,67 @@ std::optional<storage::JobRow> RemoteSource::claim(const std::vector<std::string
                       {"status", options_.status()},
                       {"fresh", is_fresh},
                       {"wait_s", is_fresh ? 0 : kPollSeconds}};
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_leaving_) throw Error(ErrorCode::kCancelled, "this worker leaves");
+    ++asking_;
+  }
+  const auto answered = [this] {
+    const std::lock_guard lock(mutex_);
+    --asking_;
+    changed_.notify_all();
+  };
   Json answer;
   try {
     answer = link_.post("/v1/workers/lease", offer, ServerLink::Kind::kPoll, stop);
   } catch (const Error& error) {
+    answered();
+    if (error.code() != ErrorCode::kCancelled) refuse(error);
+    throw;
+  }
+  answered();
+  if (!answer.is_object() || !answer.contains("lease")) throw strange("is missing");
+  return std::move(answer["lease"]);
+}
+
+std::optional<storage::JobRow> RemoteSource::claim(const std::vector<std::string>& kinds,
+                                                   const std::string& owner, milliseconds,
+                                                   const std::stop_token& stop) {
+  {
+    std::unique_lock lock(mutex_);
+    if (is_leaving_) {
+      changed_.wait(lock, stop, [] { return false; });
+      return std::nullopt;
+    }
+  }
+  // What ended attempts made was told, or is of no use to anybody.
+  blobs_.collect_released();
+  std::unique_lock fresh(fresh_mutex_);
+  const bool is_fresh = fresh_;
+  // Nobody asks before the server knows that what an earlier process had is lost.
+  if (!is_fresh) fresh.unlock();
+  Json lease;
+  try {
+    lease = ask(kinds, is_fresh, stop);
+  } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled) return std::nullopt;
-    refuse(error);
     throw;
   }
   fresh_ = is_fresh ? false : fresh_;
   if (is_fresh) fresh.unlock();
-  if (!answer.is_object() || !answer.contains("lease")) throw strange("is missing");
+  bool is_leaving = false;
   {
     const std::lock_guard lock(mutex_);
+    is_leaving = is_leaving_;
     if (std::exchange(failures_, 0) > 0) options_.tell(link_.url() + " answers again");
   }
-  if (answer["lease"].is_null()) return std::nullopt;
-  storage::JobRow job = read_lease(answer["lease"], kinds, owner);
+  if (lease.is_null()) return std::nullopt;
+  storage::JobRow job = read_lease(lease, kinds, owner);
+  if (is_leaving) {
+    release({job.id, job.attempt, owner}, {"", std::nullopt, 0, false});
+    clear_kill(job.id);
+    return std::nullopt;
+  }
   options_.tell("job " + job.id + " (" + job.kind + "), attempt " + std::to_string(job.attempt) + ": leased");
   return job;
 }
@@ -174,6 +213,29 @@ void RemoteSource::pause(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const milliseconds pause = std::min(kLongestPause, kFirstPause * (1 << std::clamp(failures_ - 1, 0, 5)));
   changed_.wait_for(lock, stop, pause, [] { return false; });
+}
+
+void RemoteSource::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(is_leaving_, true) || asking_ == 0) return;
+  }
+  try {
+    link_.post("/v1/workers/leave", {{"name", options_.name}});
+  } catch (const Error&) {
+    // It is away, or knows nothing of this: what waits there is cut.
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kLongestLeave, [this] { return asking_ == 0; });
+}
+
+void RemoteSource::tell_end() {
+  try {
+    link_.post("/v1/workers/leave", {{"name", options_.name}, {"ended", true}});
+  } catch (const Error&) {
+    // Then leases run out, if there are any.
+  }
 }
 
 void RemoteSource::give_up() { given_up_.request_stop(); }

@@ -65,6 +65,11 @@ public:
   std::string refusal();
   /// Called once, from any thread, when there is such a reason.
   void on_refusal(std::function<void()> tell) { on_refusal_ = std::move(tell); }
+  /// From here on claims give nothing. The server is asked to answer those that wait: what one brings all the
+  /// same is given back. Returns when none waits any more, or after a while.
+  void leave();
+  /// Nothing runs here any more: what the server believes otherwise is queued again.
+  void tell_end();
   /// Gives up telling the ends of leases to a server that is away.
   void give_up();
 
@@ -80,6 +85,7 @@ private:
   };
   storage::JobRow read_lease(const Json& lease, const std::vector<std::string>& kinds,
                              const std::string& owner);
+  Json ask(const std::vector<std::string>& kinds, bool is_fresh, const std::stop_token& stop);
   /// What the server did not hear is for the next heartbeat.
   storage::HeartbeatResult keep(const storage::JobClaim& claim, Json& beat);
   storage::HeartbeatResult took(const storage::JobClaim& claim, const Json& beat, uint64_t bytes,
@@ -105,6 +111,8 @@ private:
   std::stop_source given_up_;
   std::string refusal_;
   int failures_ = 0;  ///< in a row
+  bool is_leaving_ = false;
+  int asking_ = 0;  ///< claims that wait for the server's answer
 };
 
 }  // namespace tensormill::worker

@@ -162,6 +162,7 @@ Json ServerLink::post(const std::string& path, const Json& body, Kind kind, cons
   request.set_body(body.dump(-1, ' ', false, Json::error_handler_t::replace), "application/json");
   const http_response response = http_->send(kind == Kind::kPoll ? http_->poll : http_->quick, request, stop);
   http_->check(response, path);
+  if (response.status_code() == web::http::status_codes::NoContent) return {};
   return parse_json(http_->text_of(response), 128);
 }
 

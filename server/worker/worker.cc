@@ -160,7 +160,11 @@ Worker::Worker(WorkerOptions options, const config::Settings& settings, std::fun
 
 Worker::~Worker() { stop(); }
 
-void Worker::drain() { parts_->workers->drain(); }
+void Worker::drain() {
+  parts_->source.leave();
+  parts_->workers->drain();
+  parts_->source.tell_end();
+}
 
 void Worker::stop() {
   parts_->source.give_up();

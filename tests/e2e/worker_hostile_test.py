@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import json
 import signal
+import socket
 import subprocess
 import threading
 import unittest
@@ -150,6 +151,76 @@ class HostileWorkerTest(WithKeys):
             self.assertEqual(answer.status, 400, (line, answer.body))
         self.assertEqual(self.state(job), "running")
         self.assertEqual(self.ask("GET", f"/v1/jobs/{job}").json()["progress"]["stage"], "import")
+
+
+class GoneWorkerTest(WithKeys):
+    """A lease would last ten minutes: whatever a worker that has gone was given, the next one has long before."""
+
+    def job(self, level):
+        answer = self.ask("POST", "/v1/jobs", {"kind": "compile", "model": "digits", "target": "llvm -mcpu=native",
+                                               "opt_level": level, "input_shapes": SHAPES, "force": True, "tuning_records": None})
+        self.assertEqual(answer.status, 202, answer.body)
+        self.addCleanup(self.ask, "POST", f"/v1/jobs/{answer.json()['id']}/cancel")
+        return answer.json()["id"]
+
+    def seen(self, name):
+        """Waits until the server has heard of the worker, whose request waits then, or is about to."""
+        serving.wait_for(lambda: self.ask("GET", f"/v1/workers/{name}").status == 200, f"the worker {name}")
+
+    def next_has(self, job):
+        puppet = self.puppet(name="next")
+        found = serving.wait_for(lambda: puppet.lease().json()["lease"], "the lease of who comes next")
+        self.assertEqual(found["id"].split(".")[0], job)
+        self.assertEqual(puppet.finish(found["id"], "gave_back", backoff_ms=0).status, 204)
+
+    def test_who_went_while_the_request_waited_has_nothing(self):
+        for name, how in (("half", lambda s: s.shutdown(socket.SHUT_WR)), ("all", lambda s: s.close()),
+                          ("reset", lambda s: (s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"), s.close()))):
+            with self.subTest(name):
+                body = json.dumps({"protocol": 1, "name": name, "verbs": ["compile"], "compiler": self.compiler, "wait_s": 30})
+                with socket.create_connection(("127.0.0.1", self.server.port)) as client:
+                    client.sendall((f"POST /v1/workers/lease HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self.compile_key}"
+                                    f"\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode())
+                    self.seen(name)
+                    how(client)
+                    job = self.job(0)
+                    self.next_has(job)
+                self.ask("POST", f"/v1/jobs/{job}/cancel")
+
+    def test_who_leaves_is_answered_and_what_it_had_is_queued_again(self):
+        waiting = self.puppet(name="leaver")
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(waiting.lease(wait_s=30)))
+        thread.start()
+        self.seen("leaver")
+        # Until its request waits there is nothing to be answered.
+        while thread.is_alive():
+            self.assertEqual(waiting.send("POST", "/v1/workers/leave", {"name": "leaver"}).status, 204)
+            thread.join(0.01)
+        self.assertEqual(answers[0].json()["lease"], None)
+        puppet, lease, job = self.leased()
+        self.assertEqual(puppet.send("POST", "/v1/workers/leave", {"name": "puppet"}).status, 204)
+        self.assertEqual(self.state(job), "running", "it has not ended")
+        stranger = self.puppet(self.second_key, "puppet")
+        self.assertEqual(stranger.send("POST", "/v1/workers/leave", {"name": "puppet", "ended": True}).status, 204)
+        self.assertEqual(self.state(job), "running", "another key's worker has ended")
+        self.assertEqual(puppet.send("POST", "/v1/workers/leave", {"name": "puppet", "ended": True}).status, 204)
+        self.refused(puppet.finish(lease["id"], "failed", error={"code": "x", "message": "x"}), 409, "conflict")
+        self.next_has(job)
+        for body in ({}, {"name": 3}, {"name": "x", "ended": 1}, {"name": "x", "more": 1}):
+            self.refused(puppet.send("POST", "/v1/workers/leave", body), 422, "invalid_argument")
+
+    def test_a_worker_that_ends_leaves_no_request_behind(self):
+        key_file = self.folder / "key-of-maker"
+        key_file.write_text(self.compile_key + "\n")
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(how):
+                name = f"w{int(how)}"
+                worker = workers.Worker(self, f"http://127.0.0.1:{self.server.port}", "--name", name, "--key-file", key_file,
+                                        "--signing-key", self.key, "--labels", "room=lab")
+                self.seen(name)
+                self.assertEqual(worker.end(how), 0 if how == signal.SIGTERM else -signal.SIGKILL, worker.log())
+                self.next_has(self.job(1))
 
 
 class LeaseTest(WithKeys):

@@ -133,6 +133,20 @@ http::Response TestHandler::response_to(http::Request& request) {
     events_.wait("open");
     return http::text_response("gate");
   }
+  if (target == "/tended") {
+    request.ends_with_client();
+    const std::stop_callback gone(request.cancelled, [this] { events_.add("cancelled"); });
+    events_.add("entered");
+    events_.wait("cancelled");
+  }
+  if (target == "/offer") {
+    // Whatever becomes of the client: the answer is made.
+    events_.add("entered");
+    events_.wait("open");
+    http::Response response = http::text_response("offer");
+    response.undelivered = [this] { events_.add("undelivered"); };
+    return response;
+  }
   if (target == "/content") {
     auto content = std::make_shared<GeneratedContent>(events_);
     http::Response response;

@@ -39,7 +39,8 @@ private:
 /// whatever becomes of the client. /status/N: an empty answer of that status. /reserved: as /ignore, on the
 /// reserved lane. /bulk: the body and the thread's nice value, on the bulk lane. /direct: as /echo, on the
 /// direct lane. /later: as /gate, answered by another thread. /turn: "turn", on the direct lane, in a later
-/// turn of the thread where it has such.
+/// turn of the thread where it has such. /tended: waits until the client has gone, which one that sends no
+/// more has. /offer: waits for "open", says "undelivered" where the answer is.
 class TestHandler : public http::Handler {
 public:
   static constexpr uint64_t kContentSize = 32 << 20;

@@ -57,6 +57,37 @@ TEST_F(Lifecycle, CancelsWhatDoesNotFinish) {
   EXPECT_EQ(events().count("cancelled"), 1);
 }
 
+TEST_F(Lifecycle, AClientThatSendsNoMoreHasGoneWhereThatIsAskedFor) {
+  options_.half_close_probe = std::chrono::hours(1);
+  start();
+  RawClient client = connect();
+  client.send(post("/tended", "Content-Length: 2\r\n", "{}"));
+  ASSERT_TRUE(events().wait("entered"));
+  client.shutdown_write();
+  EXPECT_TRUE(events().wait("cancelled"));
+}
+
+TEST_F(Lifecycle, TellsThatAnAnswerReachedNobody) {
+  options_.half_close_probe = std::chrono::hours(1);
+  start();
+  {
+    RawClient half = connect();
+    half.send(post("/offer", "Content-Length: 2\r\n", "{}"));
+    RawClient gone = connect();
+    gone.send(get("/offer"));
+    ASSERT_TRUE(events().wait("entered", 2));
+    half.shutdown_write();
+    gone.close();
+    events().add("open");
+    EXPECT_TRUE(events().wait("undelivered", 2));
+    EXPECT_TRUE(half.at_end()) << "it is closed without an answer";
+  }
+  RawClient client = connect();
+  EXPECT_EQ(client.request(get("/offer")).body, "offer");
+  EXPECT_EQ(client.request(get("/echo")).status, 200);
+  EXPECT_EQ(events().count("undelivered"), 2) << "an answer that was taken is no loss";
+}
+
 TEST_F(Lifecycle, CancelsWhatIsAnsweredLaterAndWaitsForIt) {
   start();
   RawClient client = connect();
