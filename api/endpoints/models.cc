@@ -11,10 +11,11 @@ namespace {
 
 std::string format_of(const http::Request& request) {
   std::string format(request.query_value("format").value_or(""));
-  if (format.empty() || format == "onnx" || format == "onnx-archive" || format == "tflite" || format == "tmg")
-    return format;
+  for (const char* known : {"", "onnx", "onnx-archive", "tflite", "keras", "keras-h5", "tmg"})
+    if (format == known) return format;
   throw Error(ErrorCode::kNotSupported,
-              "model format \"" + format + "\" is not known, expected onnx, onnx-archive, tflite or tmg");
+              "model format \"" + format +
+                  "\" is not known, expected onnx, onnx-archive, tflite, keras, keras-h5 or tmg");
 }
 
 std::string name_of(const http::Request& request) {

@@ -27,13 +27,15 @@ std::unique_ptr<Importer> open_model(const Json& request) {
   const int fd = jobs::kFirstInheritedFd;
   frontend::check_importable(MappedFile::map(fd, "model")->text());
   const std::string format = request.at("format").get<std::string>();
-  if (format == "onnx-archive")
-    return frontend::open_archive_importer(fd, ".", request.at("max_bytes").get<int64_t>());
+  const bool is_archive = format.empty() ? frontend::detect_format(MappedFile::map(fd, "model")->text()) !=
+                                               frontend::FileFormat::kKeras
+                                         : format == "onnx-archive";
+  if (is_archive) return frontend::open_archive_importer(fd, ".", request.at("max_bytes").get<int64_t>());
   ModelSource source;
   source.model = MappedFile::map(fd, "model");
   source.digest = Digest::of(source.model->bytes());
   std::unique_ptr<Importer> model = frontend::make_importer(std::move(source));
-  if (model->format() != format)
+  if (!format.empty() && model->format() != format)
     throw Error(ErrorCode::kInvalidModel,
                 "the bytes are of format \"" + model->format() + "\", not of \"" + format + "\"");
   return model;
@@ -55,7 +57,7 @@ bool is_static(const ModelFacts& facts) {
 }
 
 /// Also refuses what compilation would refuse for whatever shapes it is asked for.
-std::string facts_of(const Importer& model) {
+std::string facts_of(const Importer& model, const std::string& format) {
   const ModelFacts& facts = model.facts();
   // import_model throws with all unsupported nodes before it looks at shapes.
   if (is_static(facts) || !model.unsupported().empty()) {
@@ -66,7 +68,9 @@ std::string facts_of(const Importer& model) {
       if (error.code() != ErrorCode::kShapeRequired) throw;
     }
   }
+  const bool is_archive = format.empty() ? model.format() == "onnx" : format == "onnx-archive";
   const Json json = {{"digest", model.digest().text()},
+                     {"format", is_archive ? "onnx-archive" : model.format()},
                      {"producer", facts.producer},
                      {"ir_version", facts.ir_version},
                      {"opsets", facts.opsets},
@@ -196,7 +200,7 @@ std::string child_import(jobs::ChildChannel&, std::span<const std::string> argum
   const Json request = parse_json(arguments[0]);
   const std::unique_ptr<Importer> model = open_model(request);
   const std::string mode = request.at("mode").get<std::string>();
-  if (mode == "facts") return facts_of(*model);
+  if (mode == "facts") return facts_of(*model, request.at("format").get<std::string>());
   if (mode == "bundle") return write_bundle(*model, request);
   TM_CHECK(mode == "graph", "unknown mode " + mode);
   return graph_of(*model, request);

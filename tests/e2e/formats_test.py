@@ -11,8 +11,6 @@ import serving
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 SAYS = {
-    "keras/net.keras": ("a Keras model (Keras 3.15.1, Functional of ", "model.export"),
-    "keras/net.h5": ("a Keras model in HDF5 form (Keras 3.15.1, ", "model.export"),
     "pytorch/net.pt2": ("a PyTorch exported program (schema 8.", "torch.onnx.export"),
     "pytorch/traced.pt": ("a TorchScript module", "torch.onnx.export"),
     "pytorch/state_dict.pt": ("a PyTorch state dict", "load_state_dict"),

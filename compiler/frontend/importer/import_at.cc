@@ -1,5 +1,6 @@
 #include "compiler/frontend/importer/import_at.h"
 
+#include "compiler/frontend/onnx/free_dims.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "runtime/base/error.h"
 
@@ -42,8 +43,9 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
       throw;
     }
   };
-  return onnx::import_variants(importer.source(), importer.facts(), options, buckets, graph_at,
-                               takes_symbolic);
+  const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
+  return onnx::import_variants(may_keep ? importer.kept_source() : importer.source(), importer.facts(),
+                               options, buckets, graph_at, takes_symbolic);
 }
 
 }  // namespace tensormill::frontend

@@ -2,6 +2,7 @@
 
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/graph_importer.h"
+#include "compiler/frontend/importer/keras_importer.h"
 #include "compiler/frontend/importer/tflite_importer.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 
@@ -33,15 +34,18 @@ private:
 }  // namespace
 
 std::unique_ptr<Importer> make_importer(ModelSource source) {
-  if (is_tflite(source.model->text())) return make_tflite_importer(std::move(source));
-  if (graph_file::is_graph_file(source.model->text())) return make_graph_importer(std::move(source));
+  const std::string_view bytes = source.model->text();
+  if (is_tflite(bytes)) return make_tflite_importer(std::move(source));
+  if (is_keras(bytes)) return make_keras_importer(std::move(source));
+  if (graph_file::is_graph_file(bytes)) return make_graph_importer(std::move(source));
   return std::make_unique<OnnxImporter>(std::move(source));
 }
 
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links) {
   ModelSource source;
   source.model = MappedFile::open(path);
-  const bool is_onnx = !is_tflite(source.model->text()) && !graph_file::is_graph_file(source.model->text());
+  const std::string_view bytes = source.model->text();
+  const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links));
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source));

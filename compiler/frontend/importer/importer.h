@@ -27,10 +27,12 @@ using onnx::with_symbols;
 class Importer {
 public:
   virtual ~Importer() = default;
-  /// A row of formats.def: "onnx", "tflite", "tmg".
+  /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5".
   virtual std::string format() const = 0;
   /// The model's files and their digest.
   const ModelSource& source() const { return source_; }
+  /// What a package holds of it, which may have another form that the format's importer reads, too.
+  virtual const ModelSource& kept_source() const { return source_; }
   const Digest& digest() const { return source_.digest; }
   /// What can be said without importing.
   virtual const ModelFacts& facts() const = 0;
@@ -52,8 +54,8 @@ private:
   ModelSource source_;
 };
 
-/// The importer of files by the content of the model itself: what is neither a TFLite file nor a graph file
-/// is an ONNX model. Throws Error(kInvalidModel) for one that is broken.
+/// The importer of files by the content of the model itself: what is of no other format is an ONNX
+/// model. Throws Error(kInvalidModel) for one that is broken.
 std::unique_ptr<Importer> make_importer(ModelSource source);
 /// A model's file and what it names beside it. Throws kInvalidModel, kNotFound.
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links);

@@ -63,16 +63,19 @@ public:
     layers_.spend(layers.size());
     for (const Json& layer : layers) to.layers.push_back(read_layer(layer, depth));
     if (to.class_name == "Sequential") {
+      add_input(to, config);
       chain(to);
     } else if (config.is_object()) {
       to.inputs = refs(member(config, "input_layers", to.name), "input_layers");
       to.outputs = refs(member(config, "output_layers", to.name), "output_layers");
+      if (config.at("output_layers").is_object())
+        for (const auto& [name, ref] : config.at("output_layers").items()) to.output_names.push_back(name);
     }
+    settle_calls(to);
     check_refs(to);
     return to;
   }
 
-private:
   Layer read_layer(const Json& json, int depth) {
     Layer to;
     to.class_name = text_member(json, "class_name", "a layer");
@@ -88,59 +91,77 @@ private:
       const Json& nodes = json.at("inbound_nodes");
       if (!nodes.is_array()) bad_config("inbound_nodes of " + what + " are no list");
       for (const Json& node : nodes) to.calls.push_back(read_call(node, what));
+      to.has_call_objects = !nodes.empty() && nodes.front().is_object();
     }
     return to;
   }
 
+private:
   /// Version 3: {"args", "kwargs"} with tensors as objects; version 2: a list of [layer, call, output,
   /// kwargs], or one of these alone.
   Call read_call(const Json& node, const std::string& what) {
     Call call;
-    call.arguments = Json::object();
     if (node.is_object()) {
-      collect(member(node, "args", what), call, what, 0);
+      call.positional = collect(member(node, "args", what), call, what, 0);
       for (const auto& [name, value] : member(node, "kwargs", what).items()) {
         const size_t before = call.inputs.size();
-        collect(value, call, what, 0);
+        call.named[name] = collect(value, call, what, 0);
         if (call.inputs.size() == before) call.arguments[name] = value;
       }
       return call;
     }
+    return read_call_list(node, what);
+  }
+
+  Call read_call_list(const Json& node, const std::string& what) {
+    Call call;
     if (!node.is_array()) bad_config("a call of " + what + " is neither an object nor a list");
     const Json single = is_ref(node) ? Json::array({node}) : Json();
+    Json list = Json::array();
     for (const Json& tensor : single.is_array() ? single : node) {
-      add(call, read_ref(tensor, what));
+      // What an operator was called with in place of a tensor.
+      const bool is_constant =
+          tensor.is_array() && tensor.size() >= 3 && tensor[0] == "_CONSTANT_VALUE" && tensor[1] == -1;
+      list.push_back(is_constant ? tensor[2] : add(call, read_ref(tensor, what)));
       if (tensor.size() < 4 || !tensor[3].is_object()) continue;
       for (const auto& [name, value] : tensor[3].items()) {
-        if (is_ref(value)) {
-          add(call, read_ref(value, what));
-        } else {
-          call.arguments[name] = value;
-        }
+        const size_t before = call.inputs.size();
+        call.named[name] = with_refs(value, call, what, 0);
+        if (call.inputs.size() == before) call.arguments[name] = value;
       }
     }
+    if (!list.empty()) call.positional.push_back(list.size() == 1 ? list[0] : list);
     return call;
   }
 
-  void add(Call& call, TensorRef ref) {
+  /// The place of a tensor in a call's arguments.
+  Json add(Call& call, TensorRef ref) {
     tensors_.spend(1);
     call.inputs.push_back(std::move(ref));
+    return {{kTensorMark, call.inputs.size() - 1}};
   }
 
-  /// The tensors in a value, in their order.
-  void collect(const Json& value, Call& call, const std::string& what, int depth) {
+  /// A value with its [layer, call, output] as places.
+  Json with_refs(const Json& value, Call& call, const std::string& what, int depth) {
     if (depth > kMaxNesting) bad_config("arguments of " + what + " are nested too deeply");
-    if (value.is_array()) {
-      for (const Json& element : value) collect(element, call, what, depth + 1);
-      return;
-    }
-    if (!value.is_object()) return;
+    if (is_ref(value)) return add(call, read_ref(value, what));
+    Json made = value;
+    if (value.is_structured())
+      for (auto& [name, element] : made.items()) element = with_refs(element, call, what, depth + 1);
+    return made;
+  }
+
+  /// Notes the tensors in a value, in their order; the value with their places.
+  Json collect(const Json& value, Call& call, const std::string& what, int depth) {
+    if (depth > kMaxNesting) bad_config("arguments of " + what + " are nested too deeply");
     if (text_or_empty(value, "class_name") == "__keras_tensor__") {
       const Json& config = member(value, "config", "a tensor of " + what);
-      add(call, read_ref(member(config, "keras_history", "a tensor of " + what), what));
-      return;
+      return add(call, read_ref(member(config, "keras_history", "a tensor of " + what), what));
     }
-    for (const auto& [name, element] : value.items()) collect(element, call, what, depth + 1);
+    Json made = value;
+    if (value.is_structured())
+      for (auto& [name, element] : made.items()) element = collect(element, call, what, depth + 1);
+    return made;
   }
 
   /// One tensor, or a list or dictionary of them.
@@ -155,13 +176,68 @@ private:
     return list;
   }
 
+  /// A Sequential model may have no layer for its input, but a shape of it.
+  static void add_input(Network& network, const Json& config) {
+    if (network.layers.empty() || network.layers.front().class_name == "InputLayer") return;
+    const Layer& first = network.layers.front();
+    Layer input;
+    input.class_name = "InputLayer";
+    input.name = first.name + "_input";
+    for (const auto& [json, name] : {std::pair(&first.config, "batch_input_shape"),
+                                     {&first.config, "batch_shape"},
+                                     {&config, "build_input_shape"}}) {
+      if (!json->is_object() || !json->contains(name) || !json->at(name).is_array()) continue;
+      input.config["batch_shape"] = json->at(name);
+      break;
+    }
+    if (first.network && !first.network->inputs.empty() && !input.config.contains("batch_shape")) {
+      if (const Layer* inner = first.network->find(first.network->inputs.front().layer))
+        input.config = inner->config;
+    }
+    if (first.class_name == "Embedding") {
+      input.config["dtype"] = "int32";
+    } else if (first.config.is_object() && first.config.contains("dtype") &&
+               !input.config.contains("dtype")) {
+      input.config["dtype"] = first.config.at("dtype");
+    }
+    if (input.config.contains("batch_shape") || input.config.contains("batch_input_shape"))
+      network.layers.insert(network.layers.begin(), std::move(input));
+  }
+
+  /// A model that is a layer may have a call of its own, by which it was built: it is in no file, but counted
+  /// by Keras 2 wherever one is named, and by Keras 3 where an output is. Here calls are counted from 0.
+  static void settle_calls(Network& network) {
+    for (const Layer& layer : network.layers) {
+      if (!layer.network) continue;
+      const auto count = static_cast<int64_t>(layer.calls.size());
+      std::vector<TensorRef*> refs;
+      if (!layer.has_call_objects) {
+        for (Layer& reader : network.layers)
+          for (Call& call : reader.calls)
+            for (TensorRef& input : call.inputs) refs.push_back(&input);
+      }
+      for (TensorRef& output : network.outputs) refs.push_back(&output);
+      std::erase_if(refs, [&](const TensorRef* ref) { return ref->layer != layer.name; });
+      const bool is_counted = layer.has_call_objects
+                                  ? layer.class_name == "Functional"
+                                  : std::any_of(refs.begin(), refs.end(),
+                                                [&](const TensorRef* ref) { return ref->call == count; });
+      if (!is_counted) continue;
+      for (TensorRef* ref : refs)
+        if (ref->call > 0) --ref->call;
+    }
+  }
+
   /// The layers of a Sequential model, each called on what the one before gives.
   void chain(Network& network) {
     std::string before;
     for (Layer& layer : network.layers) {
       if (layer.name.empty()) layer.name = layer.class_name + "_" + std::to_string(network.inputs.size());
-      layer.calls = {Call{{}, Json::object()}};
-      if (!before.empty()) layer.calls.front().inputs = {{before, 0, 0}};
+      layer.calls = {Call()};
+      if (!before.empty()) {
+        layer.calls.front().inputs = {{before, 0, 0}};
+        layer.calls.front().positional = Json::array({{{kTensorMark, 0}}});
+      }
       before = layer.name;
     }
     if (network.layers.empty()) return;
@@ -233,7 +309,17 @@ const Layer* Network::find(std::string_view layer) const {
   return found == layers.end() ? nullptr : &*found;
 }
 
+const Json* given_shape(const Layer& layer) {
+  for (const char* name : {"batch_shape", "batch_input_shape"}) {
+    if (layer.config.is_object() && layer.config.contains(name) && layer.config.at(name).is_array())
+      return &layer.config.at(name);
+  }
+  return nullptr;
+}
+
 Network read_network(const Json& json) { return ConfigReader().network(json, 0); }
+
+Layer read_layer(const Json& json) { return ConfigReader().read_layer(json, 0); }
 
 std::vector<ErrorDetail> refused_layers(const Network& network) {
   std::vector<ErrorDetail> refused;

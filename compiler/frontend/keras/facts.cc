@@ -6,14 +6,6 @@ namespace tensormill::frontend::keras {
 
 namespace {
 
-/// The dims that a layer's configuration gives for its input: null is free. Nothing where it gives none.
-const Json* shape_of(const Layer& layer) {
-  for (const char* name : {"batch_shape", "batch_input_shape"})
-    if (layer.config.is_object() && layer.config.contains(name) && layer.config.at(name).is_array())
-      return &layer.config.at(name);
-  return nullptr;
-}
-
 FileValue value_of(const Network& network, const TensorRef& ref, bool is_input) {
   FileValue value;
   value.name = ref.layer + (ref.output == 0 ? std::string() : ":" + std::to_string(ref.output));
@@ -23,7 +15,7 @@ FileValue value_of(const Network& network, const TensorRef& ref, bool is_input) 
   if (layer == nullptr || !layer->config.is_object()) return value;
   if (layer->config.contains("dtype") && layer->config.at("dtype").is_string())
     value.type = layer->config.at("dtype").get<std::string>();
-  const Json* shape = is_input ? shape_of(*layer) : nullptr;
+  const Json* shape = is_input ? given_shape(*layer) : nullptr;
   if (shape == nullptr) return value;
   value.has_rank = true;
   for (const Json& dim : *shape) value.shape.push_back(dim.is_number_integer() ? dim.dump() : "?");

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/frontend/keras/config_limits.h"
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/keras/names.h"
 #include "compiler/frontend/wire/hdf5/hdf5.h"
 #include "compiler/frontend/wire/zip.h"
-#include "runtime/base/json_reader.h"
 
 namespace tensormill::frontend::keras {
 
@@ -14,10 +14,6 @@ namespace {
 using wire::Hdf5Dataset;
 using wire::Hdf5File;
 
-constexpr JsonLimits kConfigLimits = {.bytes = uint64_t{64} << 20,
-                                      .token_bytes = uint64_t{16} << 20,
-                                      .values = uint64_t{1} << 21,
-                                      .depth = 128};
 constexpr int kMaxGroups = 16;
 
 Json config_json(std::string_view text, const std::string& what) {
@@ -65,14 +61,12 @@ private:
   std::vector<Weight> weights_;
 };
 
-/// Groups are named by the layers' classes, counted in the order of the layers.
 void add_archive_weights(GroupWeights& weights, const std::string& group, Network& network) {
-  std::map<std::string, int64_t> used;
-  for (Layer& layer : network.layers) {
-    const std::string class_name = snake_case(layer.class_name);
-    const int64_t count = used[class_name]++;
-    const std::string own =
-        group + "layers/" + class_name + (count == 0 ? std::string() : "_" + std::to_string(count));
+  const std::vector<std::string> groups = weight_groups(network);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    Layer& layer = network.layers[i];
+    if (groups[i].empty()) continue;
+    const std::string own = group + groups[i];
     if (!layer.network) {
       layer.weights = weights.all(own);
       continue;
@@ -116,10 +110,27 @@ std::string text_in(const Json& json, const char* name) {
 
 }  // namespace
 
+// Groups are named by the layers' classes, counted in the order of the layers.
+std::vector<std::string> weight_groups(const Network& network) {
+  std::map<std::string, int64_t> used;
+  std::vector<std::string> groups;
+  for (const Layer& layer : network.layers) {
+    if (layer.is_operation()) {
+      groups.emplace_back();
+      continue;
+    }
+    const std::string class_name = snake_case(layer.class_name);
+    const int64_t count = used[class_name]++;
+    groups.push_back("layers/" + class_name + (count == 0 ? std::string() : "_" + std::to_string(count)));
+  }
+  return groups;
+}
+
 Model read_archive(std::string_view bytes) {
   const auto zip = std::make_shared<wire::ZipFile>(bytes);
   Model model;
-  model.network = read_network(config_json(zip->read("config.json"), "member \"config.json\""));
+  model.config = config_json(zip->read("config.json"), "member \"config.json\"");
+  model.network = read_network(model.config);
   if (zip->has("metadata.json"))
     model.keras_version =
         text_in(config_json(zip->read("metadata.json"), "member \"metadata.json\""), "keras_version");
@@ -132,6 +143,7 @@ Model read_archive(std::string_view bytes) {
   model.kept.push_back(zip);
   Hdf5File file(weights);
   GroupWeights groups(file, model);
+  model.numbers_weights = true;
   add_archive_weights(groups, "", model.network);
   return model;
 }
@@ -141,7 +153,8 @@ Model read_hdf5(std::string_view bytes) {
   Model model;
   const auto config = file.text("", "model_config");
   if (!config) throw Error(ErrorCode::kInvalidModel, "the file has no model_config: it holds weights alone");
-  model.network = read_network(config_json(*config, "attribute model_config"));
+  model.config = config_json(*config, "attribute model_config");
+  model.network = read_network(model.config);
   model.keras_version = file.text("", "keras_version").value_or("");
   model.backend = file.text("", "backend").value_or("");
   add_hdf5_weights(file, model);

@@ -27,9 +27,13 @@ struct TensorRef {
 
 /// One call of a layer. A layer that is called more than once shares its weights.
 struct Call {
-  std::vector<TensorRef> inputs;  ///< in the order of the arguments; lists are flattened
-  Json arguments;                 ///< those that are no tensors, by name: {"training": false}
+  std::vector<TensorRef> inputs;    ///< in the order of the arguments; lists are flattened
+  Json arguments = Json::object();  ///< those that are no tensors, by name: {"training": false}
+  Json positional =
+      Json::array();  ///< all of them as they were given; a tensor is {kTensorMark: place in inputs}
+  Json named = Json::object();
 };
+inline constexpr const char* kTensorMark = "$tensor";
 
 struct Weight {
   std::string path;  ///< "vars/0", "cell/vars/1", or the name of an .h5 file: "dense/kernel:0"
@@ -48,8 +52,11 @@ struct Layer {
   std::string registered_name;
   Json config = Json::object();
   std::vector<Call> calls;
+  bool has_call_objects = false;  ///< calls are written as Keras 3 writes them
   std::vector<Weight> weights;
   std::shared_ptr<const Network> network;  ///< of a model that is used as a layer
+  /// An operator of keras.ops that stands where layers do.
+  bool is_operation() const { return module.find(".ops") != std::string::npos; }
 };
 
 /// A Functional model, or a Sequential one, whose layers are called one after another.
@@ -57,15 +64,22 @@ struct Network {
   std::string class_name, name;
   std::vector<Layer> layers;
   std::vector<TensorRef> inputs, outputs;
+  std::vector<std::string> output_names;  ///< where they are a dictionary: its keys
   const Layer* find(std::string_view layer) const;
 };
 
 struct Model {
   Network network;
+  Json config;  ///< what the network was read of
   std::string keras_version;
   std::string backend;
+  bool numbers_weights = false;  ///< their paths are "vars/0", not names
+  bool has_old_rules() const { return !keras_version.empty() && keras_version[0] < '3'; }
   std::vector<std::shared_ptr<const void>> kept;  ///< what views show that does not lie in the file
 };
+
+/// The dims that a layer's configuration gives for its input: null is free. Null where it gives none.
+const Json* given_shape(const Layer& layer);
 
 /// A .keras archive, whose bytes are a mapping that outlives the model. Throws Error(kInvalidModel) naming
 /// the member and the layer.
@@ -74,6 +88,10 @@ Model read_archive(std::string_view bytes);
 Model read_hdf5(std::string_view bytes);
 /// A model's JSON configuration without weights: {"class_name","config"}. The same.
 Network read_network(const Json& json);
+/// One layer's: {"class_name","config"}, as layers have it that hold another. The same.
+Layer read_layer(const Json& json);
+/// The groups of an archive in which the layers' weights lie, of the layers in their order: "layers/dense_1".
+std::vector<std::string> weight_groups(const Network& network);
 
 /// What can never be imported, by layer: Lambda layers, whose program is Python bytecode, which is not looked
 /// at, and classes that are not Keras' own.

@@ -1,0 +1,165 @@
+#include "compiler/frontend/importer/keras_importer.h"
+
+#include <mutex>
+
+#include "compiler/frontend/importer/bind_inputs.h"
+#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/keras/import.h"
+#include "compiler/frontend/keras/kept_form.h"
+#include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/wire/zip.h"
+#include "compiler/ops/ops.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+constexpr std::string_view kHdf5Mark = "\x89HDF\r\n\x1a\n";
+
+bool is_keras_zip(std::string_view bytes) {
+  if (!wire::begins_as_zip(bytes)) return false;
+  try {
+    const wire::ZipFile zip(bytes);
+    return zip.has("config.json") && zip.has("metadata.json");
+  } catch (const Error&) {
+    // Who reads archives says what is broken.
+    return false;
+  }
+}
+
+std::shared_ptr<const keras::LoadedModel> load(const std::shared_ptr<const MappedFile>& file) {
+  const std::string_view bytes = file->text();
+  if (keras::is_kept_form(bytes))
+    return std::make_shared<keras::LoadedModel>(keras::LoadedModel{file, keras::read_kept_form(bytes)});
+  const bool is_hdf5 = bytes.starts_with(kHdf5Mark);
+  return std::make_shared<keras::LoadedModel>(
+      keras::LoadedModel{file, is_hdf5 ? keras::read_hdf5(bytes) : keras::read_archive(bytes)});
+}
+
+ModelFacts keras_facts(const keras::Model& model, std::string_view format) {
+  const FileFacts file = keras::facts_of(model, format);
+  ModelFacts facts;
+  facts.producer = file.version;
+  for (const keras::Port& port : keras::input_ports(model)) {
+    const std::optional<DType> dtype = dtype_from_long_name(port.type);
+    SignatureValue value;
+    value.name = port.name;
+    value.kind = dtype ? ValueKind::kTensor : ValueKind::kOther;
+    value.dtype = dtype.value_or(DType::kUInt8);
+    value.shape = port.shape;
+    facts.inputs.push_back(std::move(value));
+  }
+  for (const std::string& name : keras::output_names(model)) {
+    SignatureValue value;
+    value.name = name;
+    facts.outputs.push_back(std::move(value));
+  }
+  facts.ops = file.ops;
+  facts.parameters = file.parameters;
+  facts.weight_bytes = file.weight_bytes;
+  return facts;
+}
+
+class KerasImporter final : public Importer {
+public:
+  explicit KerasImporter(ModelSource source)
+      : Importer(std::move(source)),
+        format_(this->source().model->text().starts_with(kHdf5Mark) ? "keras-h5" : "keras"),
+        loaded_(load(this->source().model)),
+        facts_(keras_facts(loaded_->model, format_)) {
+    add_output_types();
+  }
+
+  std::string format() const override { return format_; }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<ErrorDetail> unsupported() const override { return keras::unsupported_layers(loaded_->model); }
+
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    keras::ImportRequest request;
+    BoundInputs bound = bind_inputs(facts_, options);
+    request.input_shapes = std::move(bound.shapes);
+    request.symbols = std::move(bound.symbols);
+    request.fixed_inputs = {options.input_values.begin(), options.input_values.end()};
+    request.run_inputs = {options.run_values.begin(), options.run_values.end()};
+    request.outputs = options.outputs;
+    // What follows from the extent of a batch alone has the same form for each.
+    for (const auto& [input, axes] : options.form.free_axes) {
+      for (const size_t axis : axes) request.is_one_form = request.is_one_form || axis > 0;
+    }
+    request.is_one_form = request.is_one_form && options.form.is_sample;
+    try {
+      return keras::import_graph(loaded_, request, ops);
+    } catch (Error& error) {
+      if (error.code() == ErrorCode::kOperatorNotImplemented)
+        error.set_extra_json("{\"model\":" + onnx::facts_json(facts_) + "}");
+      throw;
+    }
+  }
+
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    return import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+  }
+
+  /// In the form without HDF5: its library is for confined children alone, and a package is served elsewhere.
+  const ModelSource& kept_source() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!kept_) {
+      ModelSource kept = source();
+      if (!keras::is_kept_form(kept.model->text())) {
+        const auto bytes = std::make_shared<const std::string>(keras::kept_form(loaded_->model));
+        kept.model = MappedFile::part_of(bytes, std::as_bytes(std::span(*bytes)), "model");
+      }
+      kept_ = std::move(kept);
+    }
+    return *kept_;
+  }
+
+private:
+  /// What the layers say of the outputs, where they can be imported.
+  void add_output_types() {
+    if (!unsupported().empty()) return;
+    try {
+      const ir::Graph graph = import(with_symbols(facts_, {}), ops::standard_ops());
+      for (size_t i = 0; i < facts_.outputs.size(); ++i) {
+        const ir::ValueType& type = graph.value(graph.outputs()[i]).type;
+        facts_.outputs[i].dtype = type.dtype;
+        for (const ir::SymInt& extent : type.shape) {
+          const bool is_dim = !extent.is_constant() && extent.expr().symbols().size() == 1 &&
+                              extent.expr().symbols()[0] == extent.expr().to_string();
+          facts_.outputs[i].shape.push_back(extent.is_constant()
+                                                ? Dim(extent.hint())
+                                                : Dim(is_dim ? extent.expr().to_string() : std::string()));
+        }
+      }
+    } catch (const Error& error) {
+      // An import at the shapes that are asked for says it again, or takes them.
+      if (error.code() == ErrorCode::kInternal) throw;
+    }
+  }
+
+  const std::string format_;
+  const std::shared_ptr<const keras::LoadedModel> loaded_;
+  ModelFacts facts_;
+  mutable std::mutex mutex_;
+  mutable std::optional<ModelSource> kept_;
+};
+
+}  // namespace
+
+bool is_keras(std::string_view bytes) {
+  return bytes.starts_with(kHdf5Mark) || keras::is_kept_form(bytes) || is_keras_zip(bytes);
+}
+
+std::unique_ptr<Importer> make_keras_importer(ModelSource source) {
+  try {
+    return std::make_unique<KerasImporter>(std::move(source));
+  } catch (Error& error) {
+    error.add_context("Keras model");
+    throw;
+  }
+}
+
+}  // namespace tensormill::frontend

@@ -1,0 +1,393 @@
+#include "compiler/frontend/keras/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/frontend/keras/layer_context.h"
+#include "compiler/ir/patch.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::keras {
+
+namespace {
+
+/// Calls of layers that an import converts, those of models as often as these are called.
+constexpr size_t kMostCalls = size_t{1} << 17;
+constexpr size_t kMostDepth = 32;
+
+/// By class and reason, what is not there; where each stands first, and how often.
+class Missing {
+public:
+  void add(const std::string& class_name, const std::string& label, const std::string& why) {
+    const std::string what = "layer " + class_name + (why.empty() ? "" : ": " + why);
+    auto& [count, first] = rows_[what];
+    if (count++ > 0) return;
+    first = label;
+    order_.push_back(what);
+  }
+  bool empty() const { return order_.empty(); }
+  std::vector<ErrorDetail> details() const {
+    std::vector<ErrorDetail> all;
+    for (const std::string& what : order_) {
+      const auto& [count, first] = rows_.at(what);
+      all.push_back({first, what + ", " + std::to_string(count) + (count == 1 ? " layer" : " layers")});
+    }
+    return all;
+  }
+
+private:
+  std::map<std::string, std::pair<int64_t, std::string>> rows_;
+  std::vector<std::string> order_;
+};
+
+[[noreturn]] void throw_missing(const Missing& missing) {
+  const std::vector<ErrorDetail> details = missing.details();
+  std::string message = std::to_string(details.size()) +
+                        (details.size() == 1 ? " layer is not supported:" : " layers are not supported:");
+  for (const ErrorDetail& detail : details)
+    message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
+  message.pop_back();
+  throw Error(ErrorCode::kOperatorNotImplemented, message, details);
+}
+
+/// What is no class that is known, and what can never be imported.
+void note_missing(const Network& network, const std::string& around, Missing& missing) {
+  std::set<std::string> refused;
+  for (const ErrorDetail& each : refused_layers(network)) {
+    if (each.pointer.find('/') != std::string::npos && network.find(each.pointer) == nullptr) continue;
+    const Layer* layer = network.find(each.pointer);
+    const std::string class_name = layer == nullptr ? "" : layer->class_name;
+    const bool is_named = each.detail.starts_with(class_name + ": ");
+    missing.add(class_name, around + each.pointer, each.detail.substr(is_named ? class_name.size() + 2 : 0));
+    refused.insert(each.pointer);
+  }
+  for (const Layer& layer : network.layers) {
+    if (refused.count(layer.name) != 0) continue;
+    if (layer.network) {
+      note_missing(*layer.network, around + layer.name + "/", missing);
+    } else if (layer.class_name != "InputLayer" && find_row(layer) == nullptr) {
+      missing.add((layer.is_operation() ? "keras.ops " : "") + layer.class_name, around + layer.name, "");
+    }
+  }
+}
+
+/// One network of the model while it is converted: its calls in an order in which each has its inputs.
+class NetworkCalls {
+public:
+  explicit NetworkCalls(const Network& network) : network_(network) {
+    for (size_t i = 0; i < network.layers.size(); ++i) {
+      by_name_.emplace(network.layers[i].name, i);
+      results_.emplace_back(std::max<size_t>(network.layers[i].calls.size(), 1));
+    }
+  }
+
+  /// The outputs of a call, which stay empty while it has not been converted.
+  std::vector<Value>& results(const TensorRef& ref) {
+    const size_t layer = by_name_.at(ref.layer);
+    return results_[layer].at(static_cast<size_t>(ref.call));
+  }
+
+  /// (layer, call) in order. Throws Error(kInvalidModel) where calls wait for each other.
+  std::vector<std::pair<size_t, size_t>> order() const {
+    std::map<std::pair<size_t, size_t>, size_t> waits;
+    std::map<std::pair<size_t, size_t>, std::vector<std::pair<size_t, size_t>>> readers;
+    std::set<std::pair<size_t, size_t>> ready;
+    size_t count = 0;
+    for (size_t i = 0; i < network_.layers.size(); ++i) {
+      const Layer& layer = network_.layers[i];
+      for (size_t k = 0; k < layer.calls.size() && layer.class_name != "InputLayer"; ++k) {
+        ++count;
+        size_t& left = waits[{i, k}];
+        for (const TensorRef& input : layer.calls[k].inputs) {
+          const size_t from = by_name_.at(input.layer);
+          if (network_.layers[from].class_name == "InputLayer") continue;
+          readers[{from, static_cast<size_t>(input.call)}].emplace_back(i, k);
+          ++left;
+        }
+        if (left == 0) ready.insert({i, k});
+      }
+    }
+    std::vector<std::pair<size_t, size_t>> order;
+    while (!ready.empty()) {
+      const auto next = *ready.begin();
+      ready.erase(ready.begin());
+      order.push_back(next);
+      for (const auto& reader : readers[next])
+        if (--waits[reader] == 0) ready.insert(reader);
+    }
+    if (order.size() != count)
+      throw Error(ErrorCode::kInvalidModel, "model \"" + network_.name + "\": layers wait for each other");
+    return order;
+  }
+
+private:
+  const Network& network_;
+  std::map<std::string, size_t, std::less<>> by_name_;
+  std::vector<std::vector<std::vector<Value>>> results_;
+};
+
+class GraphImport {
+public:
+  GraphImport(std::shared_ptr<const LoadedModel> loaded, const ImportRequest& request,
+              const ir::OpRegistry& ops)
+      : model_(loaded->model),
+        request_(request),
+        ports_(input_ports(model_)),
+        output_names_(output_names(model_)),
+        graph_(ops),
+        reserved_(all_names()),
+        state_{std::move(loaded), graph_, reserved_, request.is_one_form} {
+    state_.call = [this](const LayerCall& call) { return call_inner(call); };
+  }
+
+  ir::Graph run() {
+    graph_.set_name(model_.network.name);
+    graph_.set_symbols(request_.symbols);
+    note_missing(model_.network, "", missing_);
+    if (!missing_.empty()) throw_missing(missing_);
+    const std::optional<std::vector<Value>> outputs = convert(model_.network, std::nullopt, add_inputs(), "");
+    if (!outputs) throw_missing(missing_);
+    set_outputs(*outputs);
+    return ir::remove_dead(graph_);
+  }
+
+private:
+  std::set<std::string> all_names() const {
+    std::set<std::string> names(output_names_.begin(), output_names_.end());
+    for (const Port& port : ports_) names.insert(port.name);
+    return names;
+  }
+
+  std::vector<Value> add_inputs() {
+    std::vector<Value> values;
+    for (size_t i = 0; i < ports_.size(); ++i) {
+      const Port& port = ports_[i];
+      const std::optional<DType> dtype = dtype_from_long_name(port.type);
+      if (!dtype)
+        throw Error(ErrorCode::kNotSupported,
+                    "input \"" + port.name + "\" has elements of type " + port.type);
+      const ir::ValueType type{*dtype, request_.input_shapes[i]};
+      num_bytes(type.shape.hints(), type.dtype);
+      if (const auto fixed = request_.fixed_inputs.find(port.name); fixed != request_.fixed_inputs.end()) {
+        values.push_back(
+            {graph_.add_constant(port.name, checked(port.name, type, fixed->second)), ir::kAbsent});
+        continue;
+      }
+      V value = graph_.add_input(port.name, type);
+      if (const auto run = request_.run_inputs.find(port.name); run != request_.run_inputs.end())
+        value = graph_.add_constant(graph_.unique_name(port.name), checked(port.name, type, run->second));
+      values.push_back({value, ir::kAbsent});
+    }
+    return values;
+  }
+
+  static Tensor checked(const std::string& name, const ir::ValueType& type, const Tensor& given) {
+    if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
+      throw Error(ErrorCode::kInvalidArgument,
+                  "the value of input \"" + name + "\" is " +
+                      ir::to_string(ir::ValueType{given.dtype(), given.shape()}) + ", expected " +
+                      ir::to_string(type));
+    return given;
+  }
+
+  /// The outputs of a network; nothing where a layer is not supported, which is noted. `weights`: of a model
+  /// in a file that names all weights of it in one list.
+  std::optional<std::vector<Value>> convert(const Network& network, const std::optional<Weights>& weights,
+                                            const std::vector<Value>& inputs, const std::string& around) {
+    if (inputs.size() != network.inputs.size())
+      throw Error(ErrorCode::kInvalidModel, "model \"" + network.name + "\" is called with " +
+                                                std::to_string(inputs.size()) + " tensors, expected " +
+                                                std::to_string(network.inputs.size()));
+    NetworkCalls calls(network);
+    for (size_t i = 0; i < inputs.size(); ++i) calls.results(network.inputs[i]) = {inputs[i]};
+    const std::vector<std::string> groups = weight_groups(network);
+    for (const auto& [index, call] : calls.order()) {
+      const Layer& layer = network.layers[index];
+      std::optional<Weights> own;
+      if (weights && layer.weights.empty()) own = weights->part(groups[index], layer.name);
+      convert_call(calls, layer, call, own, around);
+    }
+    std::vector<Value> outputs;
+    for (const TensorRef& ref : network.outputs) {
+      const std::vector<Value>& results = calls.results(ref);
+      if (results.empty() && !missing_.empty()) return std::nullopt;
+      outputs.push_back(output_of(results, ref, "model \"" + network.name + "\""));
+    }
+    return outputs;
+  }
+
+  static Value output_of(const std::vector<Value>& results, const TensorRef& ref, const std::string& of) {
+    if (static_cast<size_t>(ref.output) >= results.size())
+      throw Error(ErrorCode::kInvalidModel, of + " takes output " + std::to_string(ref.output) + " of \"" +
+                                                ref.layer + "\", which has " +
+                                                std::to_string(results.size()));
+    return results[static_cast<size_t>(ref.output)];
+  }
+
+  void convert_call(NetworkCalls& calls, const Layer& layer, size_t index,
+                    const std::optional<Weights>& weights, const std::string& around) {
+    const Call& call = layer.calls[index];
+    std::vector<Value> inputs;
+    for (const TensorRef& ref : call.inputs) {
+      const std::vector<Value>& results = calls.results(ref);
+      // What stands behind a layer that could not be converted has no inputs.
+      if (results.empty() && !missing_.empty()) return;
+      inputs.push_back(output_of(results, ref, "layer \"" + around + layer.name + "\""));
+    }
+    const LayerCall made{layer,
+                         around + layer.name,
+                         weights ? *weights : Weights(layer.weights, model_.numbers_weights),
+                         std::move(inputs),
+                         call.positional,
+                         call.named};
+    if (auto outputs = convert_layer(made))
+      calls.results({layer.name, static_cast<int64_t>(index), 0}) = *std::move(outputs);
+  }
+
+  std::optional<std::vector<Value>> convert_layer(const LayerCall& call) {
+    if (++converted_ > kMostCalls)
+      throw Error(ErrorCode::kTooLarge, "layer \"" + call.label + "\": more than " +
+                                            std::to_string(kMostCalls) +
+                                            " layers, those of models as often as these are called");
+    const Layer& layer = call.layer;
+    if (layer.network) return convert_network(call);
+    const LayerRow* row = find_row(layer);
+    const ir::SymbolTable::Origin origin(graph_.symbols().get(), call.label);
+    try {
+      if (row == nullptr) throw UnsupportedForm{"", ""};
+      LayerContext context(state_, call);
+      row->convert(context);
+      refuse_unread(context);
+      std::vector<Value> outputs = context.outputs();
+      if (row->mask == MaskRule::kPassed && !call.inputs.empty()) {
+        for (Value& output : outputs) output.mask = call.inputs.front().mask;
+      }
+      return outputs;
+    } catch (const UnsupportedForm& form) {
+      missing_.add(layer.class_name, call.label,
+                   form.attribute + (form.reason.empty() ? "" : ": " + form.reason));
+      return std::nullopt;
+    } catch (const CallFails&) {
+      return std::nullopt;
+    } catch (Error& error) {
+      if (error.message().find("layer ") != 0 && error.message().find("model ") != 0)
+        error.add_context("layer \"" + call.label + "\" (" + layer.class_name + ")");
+      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+      throw;
+    }
+  }
+
+  static void refuse_unread(const LayerContext& context) {
+    if (context.layer().is_operation()) context.config().skip("axis");
+    if (const auto option = context.config().unread())
+      throw UnsupportedForm{"option " + *option, "it is not known"};
+    if (const auto argument = context.unread_argument())
+      throw UnsupportedForm{"argument " + *argument, "it is not implemented"};
+  }
+
+  std::optional<std::vector<Value>> convert_network(const LayerCall& call) {
+    if (depth_ == kMostDepth)
+      throw Error(ErrorCode::kInvalidModel,
+                  "models lie more than " + std::to_string(kMostDepth) + " deep in each other");
+    ++depth_;
+    std::optional<Weights> weights;
+    if (!call.weights.empty()) weights = call.weights;
+    auto outputs = convert(*call.layer.network, weights, call.inputs, call.label + "/");
+    --depth_;
+    return outputs;
+  }
+
+  std::vector<Value> call_inner(const LayerCall& call) {
+    if (depth_ == kMostDepth)
+      throw Error(ErrorCode::kInvalidModel, "layers lie more than 32 deep in each other");
+    ++depth_;
+    std::optional<std::vector<Value>> outputs = convert_layer(call);
+    --depth_;
+    if (!outputs) throw CallFails();
+    return *std::move(outputs);
+  }
+
+  void set_outputs(const std::vector<Value>& results) {
+    const std::vector<std::string>& wanted = request_.outputs.empty() ? output_names_ : request_.outputs;
+    std::vector<V> outputs;
+    for (const std::string& name : wanted) {
+      const auto known = std::find(output_names_.begin(), output_names_.end(), name);
+      if (known == output_names_.end())
+        throw Error(ErrorCode::kInvalidArgument,
+                    "outputs name \"" + name + "\", which is no output of the model");
+      V value = results[static_cast<size_t>(known - output_names_.begin())].data;
+      const bool is_own = graph_.value(value).producer != ir::kAbsent &&
+                          std::find(outputs.begin(), outputs.end(), value) == outputs.end();
+      if (!is_own)
+        value = graph_.add_node("identity", {value}, {}, {name}, {graph_.unique_name(name + "#output")})[0];
+      // An output of an input's name is told apart.
+      if (graph_.value(value).name != name)
+        graph_.rename_value(value, graph_.find_value(name) ? graph_.unique_name(name + ":0") : name);
+      outputs.push_back(value);
+    }
+    graph_.set_outputs(outputs);
+  }
+
+  const Model& model_;
+  const ImportRequest& request_;
+  const std::vector<Port> ports_;
+  const std::vector<std::string> output_names_;
+  ir::Graph graph_;
+  const std::set<std::string> reserved_;
+  ImportState state_;
+  Missing missing_;
+  size_t converted_ = 0, depth_ = 0;
+};
+
+}  // namespace
+
+std::vector<Port> input_ports(const Model& model) {
+  std::vector<Port> ports;
+  for (const TensorRef& ref : model.network.inputs) {
+    const Layer* layer = model.network.find(ref.layer);
+    const Json* shape = layer == nullptr ? nullptr : given_shape(*layer);
+    if (shape == nullptr)
+      throw Error(ErrorCode::kNotSupported,
+                  "input \"" + ref.layer + "\" has no shape: the model was saved before it was built");
+    Port port;
+    port.name = ref.layer;
+    port.type = layer->config.contains("dtype") ? policy_name(layer->config.at("dtype")) : "float32";
+    if (port.type.starts_with("mixed_")) port.type = "float32";
+    for (const Json& dim : *shape) {
+      const bool is_batch = port.shape.empty();
+      if (dim.is_number_integer() && dim >= 0) {
+        port.shape.emplace_back(dim.get<int64_t>());
+      } else {
+        port.shape.emplace_back(std::string(is_batch ? "batch" : ""));
+      }
+    }
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+std::vector<std::string> output_names(const Model& model) {
+  std::vector<std::string> names;
+  std::set<std::string> taken;
+  for (size_t i = 0; i < model.network.outputs.size(); ++i) {
+    const std::vector<std::string>& given = model.network.output_names;
+    const std::string base = i < given.size() ? given[i] : model.network.outputs[i].layer;
+    std::string name = base;
+    for (int count = 1; !taken.insert(name).second; ++count) name = base + "_" + std::to_string(count);
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<ErrorDetail> unsupported_layers(const Model& model) {
+  Missing missing;
+  note_missing(model.network, "", missing);
+  return missing.details();
+}
+
+ir::Graph import_graph(std::shared_ptr<const LoadedModel> model, const ImportRequest& request,
+                       const ir::OpRegistry& ops) {
+  return GraphImport(std::move(model), request, ops).run();
+}
+
+}  // namespace tensormill::frontend::keras

@@ -1,0 +1,150 @@
+#include "compiler/frontend/keras/layer_context.h"
+
+#include <cstring>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::keras {
+
+namespace {
+
+const Json kNoArgument;
+
+DType compute_dtype_of(const Layer& layer) {
+  if (!layer.config.is_object() || !layer.config.contains("dtype")) return DType::kFloat32;
+  const std::string policy = policy_name(layer.config.at("dtype"));
+  if (policy == "float16" || policy == "mixed_float16") return DType::kFloat16;
+  if (policy == "bfloat16" || policy == "mixed_bfloat16") return DType::kBFloat16;
+  if (policy == "float64") return DType::kFloat64;
+  // Layers of integers compute with no real numbers.
+  const bool is_plain = policy == "float32" || policy.starts_with("int") || policy.starts_with("uint");
+  if ((is_plain && policy.find("from") == std::string::npos) || policy == "bool") return DType::kFloat32;
+  throw UnsupportedForm{"dtype", "the policy \"" + policy.substr(0, 100) + "\" is not implemented"};
+}
+
+std::optional<size_t> place_of(const Json& argument) {
+  if (!argument.is_object() || argument.size() != 1 || !argument.contains(kTensorMark)) return std::nullopt;
+  return argument.at(kTensorMark).get<size_t>();
+}
+
+}  // namespace
+
+LayerContext::LayerContext(ImportState& state, const LayerCall& call)
+    : OpBuilder(state.graph, call.label, call.label, state.reserved),
+      state_(state),
+      call_(call),
+      config_(call.layer.config),
+      compute_dtype_(compute_dtype_of(call.layer)),
+      first_own_(static_cast<ir::ValueId>(state.graph.values().size())) {}
+
+V LayerContext::raw(size_t place) const {
+  if (place >= call_.inputs.size())
+    invalid("it is called with " + std::to_string(call_.inputs.size()) + " tensors, expected more");
+  return call_.inputs[place].data;
+}
+
+V LayerContext::input(size_t place) {
+  const V x = raw(place);
+  return is_float(type(x).dtype) ? cast(x, compute_dtype_) : x;
+}
+
+V LayerContext::cast(V x, DType to) {
+  return type(x).dtype == to ? x : elementwise("cast", {x}, {{"to", to}});
+}
+
+const Json& LayerContext::argument(const std::string& name, size_t position) const {
+  read_arguments_.insert(name);
+  if (call_.named.is_object() && call_.named.contains(name)) return call_.named.at(name);
+  if (call_.positional.is_array() && position < call_.positional.size()) return call_.positional[position];
+  return kNoArgument;
+}
+
+std::optional<size_t> LayerContext::tensor_argument(const std::string& name, size_t position) const {
+  return place_of(argument(name, position));
+}
+
+std::optional<std::string> LayerContext::unread_argument() const {
+  if (!call_.named.is_object()) return std::nullopt;
+  for (const auto& [name, value] : call_.named.items()) {
+    // What a layer is called in a call of an operator of TensorFlow.
+    if (value.is_null() || value == false || name == "name" || read_arguments_.count(name) != 0) continue;
+    return name;
+  }
+  return std::nullopt;
+}
+
+V LayerContext::constant_of(const Weight& weight) {
+  if (const auto known = state_.constants.find(&weight); known != state_.constants.end())
+    return known->second;
+  const bool is_aligned = reinterpret_cast<uintptr_t>(weight.data.data()) % dtype_bytes(weight.dtype) == 0;
+  if (weight.data.size() != static_cast<size_t>(num_elements(weight.shape)) * dtype_bytes(weight.dtype))
+    invalid("weight \"" + weight.path + "\" has another size than its shape");
+  V made = ir::kAbsent;
+  if (is_aligned) {
+    // Tensors have no const data pointer; what the model keeps is only read.
+    made = constant(Tensor(weight.dtype, weight.shape, std::const_pointer_cast<LoadedModel>(state_.loaded),
+                           const_cast<char*>(weight.data.data())));
+  } else {
+    Tensor copy(weight.dtype, weight.shape);
+    if (!weight.data.empty()) std::memcpy(copy.data(), weight.data.data(), weight.data.size());
+    made = constant(std::move(copy));
+  }
+  state_.constants.emplace(&weight, made);
+  return made;
+}
+
+V LayerContext::stored_weight(std::string_view name, size_t index) {
+  const Weight* weight = call_.weights.find(name, index);
+  if (weight == nullptr)
+    invalid("it has no weight \"" + std::string(name) + "\"" +
+            (call_.weights.is_numbered() ? ", vars/" + std::to_string(index) : std::string()));
+  return constant_of(*weight);
+}
+
+V LayerContext::optional_weight(std::string_view name, size_t index) {
+  return call_.weights.find(name, index) == nullptr ? ir::kAbsent : weight(name, index);
+}
+
+V LayerContext::weight(std::string_view name, size_t index) {
+  const V value = stored_weight(name, index);
+  return is_float(type(value).dtype) ? Compose(*this).cast(value, compute_dtype_) : value;
+}
+
+Shape LayerContext::weight_shape(V weight, size_t rank, const char* what) const {
+  const ir::SymShape extents = type(weight).shape;
+  if (extents.size() != rank)
+    invalid(std::string(what) + " has shape " + to_string(extents) + ", expected rank " +
+            std::to_string(rank));
+  return extents.hints();
+}
+
+bool LayerContext::is_channels_first() const {
+  const std::string format = config_.text("data_format", "channels_last");
+  if (format != "channels_first" && format != "channels_last") invalid("data_format is \"" + format + "\"");
+  return format == "channels_first";
+}
+
+Layer LayerContext::inner_layer(const char* option) const {
+  const Json& json = config_.at(option);
+  if (!json.is_object()) invalid("option " + std::string(option) + " is no layer");
+  return read_layer(json);
+}
+
+std::vector<Value> LayerContext::call_layer(const Layer& inner, const Weights& weights,
+                                            const std::vector<Value>& inputs) {
+  Json positional = Json::array();
+  for (size_t i = 0; i < inputs.size(); ++i) positional.push_back({{kTensorMark, i}});
+  if (inputs.size() > 1) positional = Json::array({positional});
+  const Json named = Json::object();
+  return state_.call({inner, label() + "/" + inner.name, weights, inputs, positional, named});
+}
+
+std::vector<Value> LayerContext::outputs() {
+  if (outputs_.empty()) return {};
+  const V made = outputs_.front().data;
+  const bool is_free = state_.reserved.count(label()) == 0 && !graph().find_value(label());
+  if (made >= first_own_ && is_free && !graph().value(made).constant) graph().rename_value(made, label());
+  return outputs_;
+}
+
+}  // namespace tensormill::frontend::keras
