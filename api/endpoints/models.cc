@@ -11,10 +11,11 @@ namespace {
 
 std::string format_of(const http::Request& request) {
   std::string format(request.query_value("format").value_or(""));
-  if (format.empty() || format == "onnx" || format == "onnx-archive" || format == "tflite" || format == "tmg")
+  if (format.empty() || format == "onnx" || format == "onnx-archive" || format == "pt2" || format == "tflite" ||
+      format == "tmg")
     return format;
   throw Error(ErrorCode::kNotSupported,
-              "model format \"" + format + "\" is not known, expected onnx, onnx-archive, tflite or tmg");
+              "model format \"" + format + "\" is not known, expected onnx, onnx-archive, pt2, tflite or tmg");
 }
 
 std::string name_of(const http::Request& request) {

@@ -17,7 +17,7 @@ InfoServiceImpl::InfoServiceImpl(const target::Target& host, std::map<std::strin
   for (const std::string& feature : host.required_features()) info_.host_features.push_back("+" + feature);
   info_.host_cores = host.facts.num_cores;
   info_.native_target = host.canonical();
-  info_.model_formats = {"onnx", "onnx-archive", "tflite", "tmg"};
+  info_.model_formats = {"onnx", "onnx-archive", "pt2", "tflite", "tmg"};
   info_.limits = std::move(limits);
   info_.confinement = std::move(confinement);
 }

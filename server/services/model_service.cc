@@ -13,10 +13,11 @@ namespace {
 /// The level at which the optimized graph is shown: the default of a compile.
 constexpr int kGraphLevel = 3;
 
+/// Of what formats archives are is said by the child that imports them: "".
 std::string detect_format(std::string_view bytes) {
   const bool zip = bytes.substr(0, 4) == "PK\x03\x04";
   const bool tar = bytes.size() >= 512 && bytes.substr(257, 5) == "ustar";
-  if (zip || tar) return "onnx-archive";
+  if (zip || tar) return "";
   if (bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3") return "tflite";
   const bool is_graph = bytes.starts_with("tensormill graph file ") || bytes.starts_with("graph \"");
   return is_graph ? "tmg" : "onnx";
@@ -64,7 +65,7 @@ services::ImportResult ModelServiceImpl::import_held(const services::ImportOptio
   const std::shared_ptr<const storage::Blob> blob = blobs_.open(writer->commit());
   const std::string format = options.format.empty() ? detect_format(blob->text()) : options.format;
   storage::ModelRow row;
-  if (format != "onnx-archive") {
+  if (!format.empty() && format != "onnx-archive") {
     // The id is known before the import, and so is whether there is anything to do.
     check_name(options, blob->digest());
     if (const auto known = catalog_.find_model(blob->digest())) row = *known;
@@ -74,7 +75,6 @@ services::ImportResult ModelServiceImpl::import_held(const services::ImportOptio
     Json facts = parse_json(run_import(*blob, request, context.cancelled), 128);
     row.id = Digest::parse(facts.at("digest").get<std::string>()).value();
     row.blobs = {blob->digest()};
-    facts["format"] = format;
     facts["size"] = size;
     facts["version"] = kFactsVersion;
     row.facts = canonical_json(facts);
