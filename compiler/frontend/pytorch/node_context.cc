@@ -45,6 +45,12 @@ void NodeContext::bad(const char* name, const std::string& expected) const {
   invalid("argument " + std::string(name) + " is no " + expected);
 }
 
+std::string_view NodeContext::name_of(size_t input) const {
+  const std::string& own = node_.inputs[input].name;
+  if (!own.empty() || row_.arguments.empty()) return own;
+  return row_.arguments[std::min(input, row_.arguments.size() - 1)].name;
+}
+
 const SchemaArgument& NodeContext::declared(const char* name) const {
   for (const SchemaArgument& argument : row_.arguments)
     if (argument.name == name) return argument;
@@ -53,8 +59,8 @@ const SchemaArgument& NodeContext::declared(const char* name) const {
 
 const Argument* NodeContext::given(const char* name) {
   read_.insert(name);
-  for (const NamedArgument& input : node_.inputs)
-    if (input.name == name) return &input.argument;
+  for (size_t i = 0; i < node_.inputs.size(); ++i)
+    if (name_of(i) == name) return &node_.inputs[i].argument;
   if (!declared(name).otherwise) invalid("argument " + std::string(name) + " is missing");
   return nullptr;
 }
@@ -198,7 +204,8 @@ std::string NodeContext::text(const char* name) {
 std::optional<DType> NodeContext::optional_dtype(const char* name) {
   if (!has(name)) return std::nullopt;
   const Argument* argument = given(name);
-  if (argument == nullptr || argument->kind != ArgumentKind::kScalarType || !argument->value.is_number_integer())
+  if (argument == nullptr) return std::nullopt;  // the schema's own, as the output has it
+  if (argument->kind != ArgumentKind::kScalarType || !argument->value.is_number_integer())
     bad(name, "type of elements");
   const auto type = static_cast<ScalarType>(argument->value.get<int64_t>());
   const std::optional<DType> dtype = dtype_of(type);
@@ -241,13 +248,14 @@ const Graph& NodeContext::graph_of(const char* name) {
 }
 
 std::vector<V> NodeContext::call(const Graph& graph, const char* operands) {
-  const Argument* argument = given(operands);
+  static_cast<void>(given(operands));
   std::vector<View> inputs;
-  if (argument != nullptr) {
-    for (const std::string& name : argument->names) {
-      static_cast<void>(view(name));
-      inputs.push_back(state_.tensors.find(name)->second);
-    }
+  for (size_t i = 0; i < node_.inputs.size(); ++i) {
+    if (name_of(i) != operands) continue;
+    const Argument& argument = node_.inputs[i].argument;
+    if (argument.kind != ArgumentKind::kTensor && argument.kind != ArgumentKind::kTensors)
+      unsupported(operands, "operands that are no tensors are not implemented");
+    for (const std::string& name : argument.names) inputs.push_back(view(name));
   }
   std::optional<std::vector<V>> outputs = state_.import.call(graph, inputs);
   if (!outputs) throw CallFails();
@@ -395,13 +403,13 @@ void NodeContext::set_number(Number value) {
 }
 
 void NodeContext::check_read() const {
-  for (const NamedArgument& input : node_.inputs) {
-    if (read_.count(input.name) != 0) continue;
+  for (size_t i = 0; i < node_.inputs.size(); ++i) {
+    const std::string name(name_of(i));
+    if (read_.count(name) != 0 || node_.inputs[i].argument.kind == ArgumentKind::kNone) continue;
     const auto row = std::find_if(row_.arguments.begin(), row_.arguments.end(),
-                                  [&](const SchemaArgument& each) { return each.name == input.name; });
+                                  [&](const SchemaArgument& each) { return each.name == name; });
     if (row != row_.arguments.end() && row->is_unread) continue;
-    if (input.argument.kind == ArgumentKind::kNone) continue;
-    unsupported(input.name, "this argument is not implemented");
+    unsupported(name, "this argument is not implemented");
   }
 }
 

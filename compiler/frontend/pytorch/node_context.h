@@ -117,6 +117,9 @@ public:
 
 private:
   const Argument* given(const char* name);
+  /// Of an argument; of one that the file has by its place alone, that of the schema, whose last one stands for
+  /// all behind it.
+  std::string_view name_of(size_t input) const;
   const SchemaArgument& declared(const char* name) const;
   Number number_of(const Json& json, ArgumentKind kind, const char* name);
   ir::SymInt sym_of(const Json& json, const char* name);

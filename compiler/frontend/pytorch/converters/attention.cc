@@ -167,7 +167,8 @@ Labelled multiplied(NodeContext& node, Labelled a, Labelled b, const std::string
   for (const char letter : columns) n = n * extent_of(node, b, letter);
   const auto form = [&](const Labelled& x, const std::string& axes, const ir::SymInt& first, const ir::SymInt& second) {
     const V value = arranged(node, x, axes);
-    ir::SymShape shape(node.shape(value).begin(), node.shape(value).begin() + count);
+    const ir::SymShape own = node.shape(value);
+    ir::SymShape shape(own.begin(), own.begin() + count);
     shape.insert(shape.end(), {first, second});
     return c.reshape(value, shape);
   };

@@ -157,7 +157,8 @@ namespace {
 /// The angle of (x, y).
 V angle(NodeContext& node, V y, V x) {
   Compose c(node);
-  const V flat = c.unary("atan", c.div(y, x));
+  // Of -0, too, y decides alone.
+  const V flat = c.unary("atan", c.div(y, c.where(is_zero(node, x), c.number(x, 0), x)));
   const V turn = c.where(is_negative(node, y), c.number(x, -std::numbers::pi), c.number(x, std::numbers::pi));
   const V turned = c.where(is_negative(node, x), c.add(flat, turn), flat);
   const V is_origin = both(node, is_zero(node, x), is_zero(node, y));

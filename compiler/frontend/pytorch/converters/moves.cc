@@ -313,7 +313,7 @@ void convert_alias_of_input(NodeContext& node) { node.set_alias("input"); }
 
 void convert_dropout(NodeContext& node) {
   const bool is_on = node.op() == "native_dropout" ? node.has("train") && node.flag("train") : node.flag("train");
-  const char* input = "input";
+  const char* input = takes(node, "input") ? "input" : "self";
   if (is_on && node.real("p") != 0) node.unsupported("train", "dropout of training is not implemented: call eval() first");
   static_cast<void>(node.real("p"));
   if (node.op() == "native_dropout") {

@@ -85,7 +85,8 @@ bool is_comparison(const std::string& op) {
 
 void convert_number_binary(NodeContext& node) {
   // What is compared is what a check behind it asserts: the operators demand what they need themselves.
-  if (is_comparison(node.op()) && !node.is_number_used()) return;
+  const bool is_there = node.has("a") && node.has("b");
+  if (!is_there || (is_comparison(node.op()) && !node.is_number_used())) return;
   const Number a = node.number("a"), b = node.number("b");
   const std::optional<ir::SymInt> x = whole_of(a), y = whole_of(b);
   node.set_number(x && y ? of_integers(node, node.op(), *x, *y) : of_reals(node, node.op(), real_of(a), real_of(b)));

@@ -49,7 +49,7 @@ void convert_linear(NodeContext& node) {
 // mm, bmm, matmul, mv, dot, with the second operand's own name.
 void convert_matmul(NodeContext& node) {
   const std::string& op = node.op();
-  const char* second = op == "mv" ? "vec" : op == "dot" || op == "vdot" ? "tensor" : op == "matmul" || op == "inner" ? "other" : "mat2";
+  const char* second = op == "mv" ? "vec" : op == "dot" ? "tensor" : op == "matmul" || op == "vdot" || op == "inner" ? "other" : "mat2";
   const V a = node.tensor("self");
   V b = node.tensor(second);
   if (op == "inner") {

@@ -61,6 +61,7 @@ build::ResizeOptions rule_of(NodeContext& node) {
   rule.coordinates = node.flag("align_corners") ? "align_corners" : "half_pixel";
   rule.antialias = op.ends_with("_aa");
   if (rule.antialias) {
+    if (rule.coordinates == "align_corners") node.unsupported("align_corners", "it is not implemented with antialias");
     rule.exclude_outside = true;
     rule.cubic = -0.5;
   }
@@ -86,7 +87,7 @@ void convert_upsample(NodeContext& node) {
     build::ResizeAxis axis;
     axis.in = node.shape(x)[d + 2];
     axis.out = targets[d].out;
-    axis.by_size = targets[d].scale <= 0;
+    axis.by_size = targets[d].scale <= 0 || rule.coordinates == "align_corners";
     axis.scale = axis.by_size ? static_cast<double>(axis.out.hint()) / static_cast<double>(std::max<int64_t>(axis.in.hint(), 1))
                               : targets[d].scale;
     const bool is_open = node.is_one_form() || axis.is_symbolic();
