@@ -1,4 +1,6 @@
 // POST, GET /v1/models; GET, DELETE /v1/models/{model}; GET /v1/models/{model}/graph
+#include <algorithm>
+
 #include "api/endpoints/context.h"
 #include "api/http/conditional.h"
 #include "api/http/target.h"
@@ -9,13 +11,16 @@
 namespace tensormill::endpoints {
 namespace {
 
-std::string format_of(const http::Request& request) {
+std::string format_of(const Context& context, const http::Request& request) {
   std::string format(request.query_value("format").value_or(""));
-  for (const char* known : {"", "onnx", "onnx-archive", "tflite", "keras", "keras-h5", "tmg"})
-    if (format == known) return format;
-  throw Error(ErrorCode::kNotSupported,
-              "model format \"" + format +
-                  "\" is not known, expected onnx, onnx-archive, tflite, keras, keras-h5 or tmg");
+  const std::vector<std::string> known = context.services.info->info().model_formats;
+  if (!format.empty() && std::find(known.begin(), known.end(), format) == known.end()) {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    throw Error(ErrorCode::kNotSupported,
+                "model format \"" + format.substr(0, 100) + "\" is not known, expected one of " + names);
+  }
+  return format;
 }
 
 std::string name_of(const http::Request& request) {
@@ -32,7 +37,7 @@ std::string name_of(const http::Request& request) {
 http::Response import_model(const Context& context, http::Request& request) {
   services::ImportOptions options;
   options.name = name_of(request);
-  options.format = format_of(request);
+  options.format = format_of(context, request);
   options.replace = request.query_flag("replace");
   if (const auto upload = request.query_value("upload")) options.upload = std::string(*upload);
   const services::ImportResult result =

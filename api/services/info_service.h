@@ -28,7 +28,7 @@ struct ServerInfo {
   std::vector<std::string> host_features;  ///< "+avx2" …, sorted
   int host_cores = 0;
   std::string native_target;               ///< canonical form of `llvm -mcpu=native`
-  std::vector<std::string> model_formats;  ///< "onnx", "onnx-archive", "tflite", "keras", "keras-h5", "tmg"
+  std::vector<std::string> model_formats;  ///< "onnx", "tflite" ...: those that can be imported
   std::map<std::string, int64_t> limits;   ///< by the names that errors use: "limits.model_bytes"
   ConfinementInfo confinement;
 };

@@ -17,7 +17,7 @@ struct ModelInfo {
   Digest id;
   std::string name;                ///< the name that was asked for, else the first one, else ""
   std::vector<std::string> names;  ///< all names that point here, sorted
-  std::string format;              ///< "onnx", "onnx-archive", "tflite", "keras" ...
+  std::string format;              ///< a name of ServerInfo::model_formats
   uint64_t size = 0;               ///< bytes as uploaded
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
@@ -28,7 +28,7 @@ struct ModelInfo {
 
 struct ImportOptions {
   std::string name;                   ///< valid name, checked by api/
-  std::string format;                 ///< "onnx", "onnx-archive", "tflite", "keras" ..., "" = find out
+  std::string format;                 ///< the same, checked by api/; "": find out
   bool replace = false;               ///< move the name when it points at other bytes
   std::optional<std::string> upload;  ///< id of a finished upload whose bytes to take instead of the body
 };

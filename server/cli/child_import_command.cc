@@ -23,22 +23,41 @@ using frontend::Importer;
 using frontend::ModelFacts;
 using frontend::ModelSource;
 
-std::unique_ptr<Importer> open_model(const Json& request) {
+constexpr const char* kOnnxArchive = "onnx-archive";
+
+/// Whether the file itself is what a format is, archives of such formats among them; else it is an archive of
+/// an ONNX model and its files.
+bool is_plain_file(std::string_view bytes) {
+  const frontend::FileFormat found = frontend::detect_format(bytes);
+  const bool is_archive =
+      bytes.starts_with("PK\x03\x04") || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
+  return !is_archive ||
+         (found != frontend::FileFormat::kUnknown && found != frontend::FileFormat::kOnnxArchive);
+}
+
+struct OpenModel {
+  std::unique_ptr<Importer> importer;
+  std::string format;
+};
+
+/// A request without a format takes what the bytes are.
+OpenModel open_model(const Json& request) {
   const int fd = jobs::kFirstInheritedFd;
-  frontend::check_importable(MappedFile::map(fd, "model")->text());
-  const std::string format = request.at("format").get<std::string>();
-  const bool is_archive = format.empty() ? frontend::detect_format(MappedFile::map(fd, "model")->text()) !=
-                                               frontend::FileFormat::kKeras
-                                         : format == "onnx-archive";
-  if (is_archive) return frontend::open_archive_importer(fd, ".", request.at("max_bytes").get<int64_t>());
+  const std::shared_ptr<const MappedFile> file = MappedFile::map(fd, "model");
+  frontend::check_importable(file->text());
+  const std::string wanted = request.at("format").get<std::string>();
+  const bool may_be_archive = wanted.empty() || wanted == kOnnxArchive;
+  if (may_be_archive && !is_plain_file(file->text()))
+    return {frontend::open_archive_importer(fd, ".", request.at("max_bytes").get<int64_t>()), kOnnxArchive};
   ModelSource source;
-  source.model = MappedFile::map(fd, "model");
+  source.model = file;
   source.digest = Digest::of(source.model->bytes());
   std::unique_ptr<Importer> model = frontend::make_importer(std::move(source));
-  if (!format.empty() && model->format() != format)
+  const std::string format = model->format();
+  if (!wanted.empty() && format != wanted)
     throw Error(ErrorCode::kInvalidModel,
-                "the bytes are of format \"" + model->format() + "\", not of \"" + format + "\"");
-  return model;
+                "the bytes are of format \"" + format + "\", not of \"" + wanted + "\"");
+  return {std::move(model), format};
 }
 
 Json values_json(const std::vector<frontend::SignatureValue>& values) {
@@ -66,11 +85,13 @@ std::string facts_of(const Importer& model, const std::string& format) {
     } catch (const Error& error) {
       // What a run's values decide about has room in a package, or is interpreted.
       if (error.code() != ErrorCode::kShapeRequired) throw;
+      // Of formats whose shapes are bound first: what is not there is told at any shape.
+      if (!model.unsupported().empty())
+        static_cast<void>(model.import_for_package({}, ShapeBuckets(), ops::standard_ops(), {}));
     }
   }
-  const bool is_archive = format.empty() ? model.format() == "onnx" : format == "onnx-archive";
   const Json json = {{"digest", model.digest().text()},
-                     {"format", is_archive ? "onnx-archive" : model.format()},
+                     {"format", format},
                      {"producer", facts.producer},
                      {"ir_version", facts.ir_version},
                      {"opsets", facts.opsets},
@@ -198,9 +219,10 @@ std::string graph_of(const Importer& model, const Json& request) {
 std::string child_import(jobs::ChildChannel&, std::span<const std::string> arguments) {
   TM_CHECK(arguments.size() == 1, "child-import needs its request");
   const Json request = parse_json(arguments[0]);
-  const std::unique_ptr<Importer> model = open_model(request);
+  const OpenModel opened = open_model(request);
+  const Importer* model = opened.importer.get();
   const std::string mode = request.at("mode").get<std::string>();
-  if (mode == "facts") return facts_of(*model, request.at("format").get<std::string>());
+  if (mode == "facts") return facts_of(*model, opened.format);
   if (mode == "bundle") return write_bundle(*model, request);
   TM_CHECK(mode == "graph", "unknown mode " + mode);
   return graph_of(*model, request);

@@ -223,8 +223,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
 Action compile_command(CLI::App& app) {
   const auto arguments = std::make_shared<CompileArguments>();
   app.add_option("MODEL", arguments->model, "model file")->required();
-  app.add_option("--model-format", arguments->format,
-                 "onnx, tflite, keras, keras-h5 or tmg; found out when absent");
+  app.add_option("--model-format", arguments->format, model_format_help());
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--target-llvm-mcpu", arguments->mcpu, "as -mcpu in the target string");

@@ -135,6 +135,12 @@ target::Target resolve_target(const std::string& text, const std::vector<std::st
   return target::parse_target(full, host);
 }
 
+std::string model_format_help() {
+  std::string names;
+  for (const std::string& name : frontend::importable_formats()) names += (names.empty() ? "" : ", ") + name;
+  return "one of " + names + "; found out when absent";
+}
+
 std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format) {
   return in_context(path, [&] {
     const frontend::FileFormat found = frontend::detect_path(path);

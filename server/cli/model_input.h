@@ -30,6 +30,8 @@ std::vector<std::string> split_list(const std::string& text);
 /// here.
 target::Target resolve_target(const std::string& text, const std::vector<std::string>& overrides,
                               const target::Target& host);
+/// What --model-format takes.
+std::string model_format_help();
 /// The model at `path`. `format`: of which it must be, a name of formats.def; "": any that can be imported.
 /// Throws Error(kNotSupported) for another one.
 std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format);

@@ -319,8 +319,7 @@ Action tune_command(CLI::App& app) {
   app.add_option("MODEL", arguments->model, "model file")->required();
   app.add_option("-o,--output", arguments->output,
                  "records file; one that exists is continued: its trials count");
-  app.add_option("--model-format", arguments->format,
-                 "onnx, tflite, keras, keras-h5 or tmg; found out when absent");
+  app.add_option("--model-format", arguments->format, model_format_help());
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");

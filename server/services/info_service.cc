@@ -1,6 +1,7 @@
 #include "server/services/info_service.h"
 
 #include "compiler/driver/compile.h"
+#include "compiler/frontend/formats/detect.h"
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/json.h"
 
@@ -17,7 +18,7 @@ InfoServiceImpl::InfoServiceImpl(const target::Target& host, std::map<std::strin
   for (const std::string& feature : host.required_features()) info_.host_features.push_back("+" + feature);
   info_.host_cores = host.facts.num_cores;
   info_.native_target = host.canonical();
-  info_.model_formats = {"onnx", "onnx-archive", "tflite", "keras", "keras-h5", "tmg"};
+  info_.model_formats = frontend::importable_formats();
   info_.limits = std::move(limits);
   info_.confinement = std::move(confinement);
 }

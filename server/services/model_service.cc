@@ -13,7 +13,7 @@ namespace {
 /// The level at which the optimized graph is shown: the default of a compile.
 constexpr int kGraphLevel = 3;
 
-/// By marks at the start alone; "": what an archive holds the child tells that opens it.
+/// By marks at the start alone; "": what an archive holds is told by the child that opens it.
 std::string detect_format(std::string_view bytes) {
   const bool zip = bytes.substr(0, 4) == "PK\x03\x04";
   const bool tar = bytes.size() >= 512 && bytes.substr(257, 5) == "ustar";

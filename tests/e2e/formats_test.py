@@ -11,7 +11,6 @@ import serving
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 SAYS = {
-    "pytorch/net.pt2": ("a PyTorch exported program (schema 8.", "torch.onnx.export"),
     "pytorch/traced.pt": ("a TorchScript module", "torch.onnx.export"),
     "pytorch/state_dict.pt": ("a PyTorch state dict", "load_state_dict"),
     "pytorch/module.pt": ("a pickled PyTorch module", "torch.onnx.export"),

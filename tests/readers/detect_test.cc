@@ -82,19 +82,17 @@ TEST(DetectTest, MarksAtTheStart) {
 }
 
 TEST(DetectTest, WhatCannotBeImportedSaysWhatItIsAndWhatToDo) {
-  const auto file = fixture("pytorch/net.pt2");
+  const auto file = fixture("tensorflow/frozen.pb");
   try {
     check_importable(file->text());
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
-    EXPECT_NE(error.message().find("this is a PyTorch exported program (schema 8."), std::string::npos)
+    EXPECT_NE(error.message().find("this is a frozen TensorFlow graph (producer "), std::string::npos)
         << error.message();
-    EXPECT_NE(error.message().find("); TensorMill does not import it yet: export"), std::string::npos)
+    EXPECT_NE(error.message().find("); TensorMill does not import it yet: convert"), std::string::npos)
         << error.message();
-    const Json model = parse_json(error.extra_json()).at("model");
-    EXPECT_EQ(model.at("operators").at("aten.conv2d.default"), 1);
-    EXPECT_EQ(model.at("inputs").size(), 1u);
+    EXPECT_FALSE(parse_json(error.extra_json()).at("model").at("operators").empty());
   }
 }
 

@@ -299,6 +299,14 @@ const std::vector<FormatRow>& all_formats() {
   return rows;
 }
 
+std::vector<std::string> importable_formats() {
+  std::vector<std::string> names;
+  for (const FormatRow& row : all_formats()) {
+    if (row.is_importable) names.emplace_back(row.name);
+  }
+  return names;
+}
+
 FileFormat detect_format(std::string_view bytes) {
   const FileFormat marked = marked_format(bytes);
   if (marked != FileFormat::kUnknown) return marked;

@@ -28,6 +28,8 @@ struct FormatRow {
 };
 const FormatRow& format_row(FileFormat format);
 const std::vector<FormatRow>& all_formats();
+/// The names of those that can be imported.
+std::vector<std::string> importable_formats();
 
 /// The format of a file's bytes; kUnknown for what is none of the table's, or is cut off too early to tell.
 /// Looks at a bounded part of it, and runs nothing.

@@ -3,6 +3,7 @@
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/graph_importer.h"
 #include "compiler/frontend/importer/keras_importer.h"
+#include "compiler/frontend/importer/pytorch_importer.h"
 #include "compiler/frontend/importer/tflite_importer.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 
@@ -37,6 +38,7 @@ std::unique_ptr<Importer> make_importer(ModelSource source) {
   const std::string_view bytes = source.model->text();
   if (is_tflite(bytes)) return make_tflite_importer(std::move(source));
   if (is_keras(bytes)) return make_keras_importer(std::move(source));
+  if (is_pt2(bytes)) return make_pytorch_importer(std::move(source));
   if (graph_file::is_graph_file(bytes)) return make_graph_importer(std::move(source));
   return std::make_unique<OnnxImporter>(std::move(source));
 }
@@ -45,7 +47,8 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links) {
   ModelSource source;
   source.model = MappedFile::open(path);
   const std::string_view bytes = source.model->text();
-  const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !graph_file::is_graph_file(bytes);
+  const bool is_onnx =
+      !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links));
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source));

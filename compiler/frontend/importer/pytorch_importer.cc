@@ -1,0 +1,125 @@
+#include "compiler/frontend/importer/pytorch_importer.h"
+
+#include "compiler/frontend/importer/bind_inputs.h"
+#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/pytorch/import.h"
+#include "compiler/frontend/wire/zip.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+Dim dim_of(const pytorch::SymDim& size) {
+  if (size.value) return *size.value;
+  const bool is_symbol = size.expr && size.expr->kind == pytorch::SymExpr::Kind::kSymbol;
+  return is_symbol ? Dim(size.expr->name) : Dim(std::string());
+}
+
+std::vector<SignatureValue> signature_of(const pytorch::Program& program, const std::vector<pytorch::Port>& ports) {
+  std::vector<SignatureValue> values;
+  for (const pytorch::Port& port : ports) {
+    const pytorch::TensorMeta& meta = program.graph.tensors.at(port.value);
+    const std::optional<DType> dtype = pytorch::dtype_of(meta.dtype);
+    SignatureValue value;
+    value.name = port.name;
+    value.kind = dtype ? ValueKind::kTensor : ValueKind::kOther;
+    value.dtype = dtype.value_or(DType::kUInt8);
+    for (const pytorch::SymDim& size : meta.sizes) value.shape.push_back(dim_of(size));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+ModelFacts facts_of(const pytorch::Program& program, const pytorch::Ports& ports) {
+  const FileFacts file = pytorch::facts_of(program);
+  ModelFacts facts;
+  facts.producer = "PyTorch " + file.version;
+  facts.inputs = signature_of(program, ports.inputs);
+  facts.outputs = signature_of(program, ports.outputs);
+  facts.ops = file.ops;
+  facts.parameters = file.parameters;
+  facts.weight_bytes = file.weight_bytes;
+  return facts;
+}
+
+class PytorchImporter final : public Importer {
+public:
+  explicit PytorchImporter(ModelSource source)
+      : Importer(std::move(source)),
+        loaded_(this->source().model),
+        ports_(pytorch::ports_of(loaded_.program())),
+        facts_(facts_of(loaded_.program(), ports_)) {}
+
+  std::string format() const override { return "pt2"; }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<ErrorDetail> unsupported() const override {
+    return pytorch::unsupported_operators(loaded_.program());
+  }
+
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    pytorch::ImportRequest request;
+    request.ports = ports_;
+    BoundInputs bound = bind_inputs(facts_, options);
+    request.input_shapes = std::move(bound.shapes);
+    request.symbols = std::move(bound.symbols);
+    request.fixed_inputs = {options.input_values.begin(), options.input_values.end()};
+    request.run_inputs = {options.run_values.begin(), options.run_values.end()};
+    request.outputs = options.outputs;
+    // What follows from the extent of a batch alone has the same form for each.
+    for (const auto& [input, axes] : options.form.free_axes) {
+      for (const size_t axis : axes) request.is_one_form = request.is_one_form || axis > 0;
+    }
+    request.is_one_form = request.is_one_form && options.form.is_sample;
+    try {
+      return pytorch::import_graph(loaded_, request, ops);
+    } catch (Error& error) {
+      if (error.code() == ErrorCode::kOperatorNotImplemented)
+        error.set_extra_json("{\"model\":" + onnx::facts_json(facts_) + "}");
+      throw;
+    }
+  }
+
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    return import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+  }
+
+private:
+  const pytorch::LoadedProgram loaded_;
+  const pytorch::Ports ports_;
+  const ModelFacts facts_;
+};
+
+}  // namespace
+
+bool is_pt2(std::string_view bytes) {
+  if (!wire::begins_as_zip(bytes)) return false;
+  try {
+    const wire::ZipFile zip(bytes);
+    bool has_format = false, has_program = false;
+    for (const npz::ZipMember& member : zip.members()) {
+      const std::string& name = member.name;
+      if (name.ends_with("serialized_exported_program.json")) return true;
+      has_format = has_format || name.ends_with("archive_format");
+      has_program = has_program || name.find("models/") != std::string::npos;
+    }
+    return has_format && has_program;
+  } catch (const Error&) {
+    // The reader of archives says what is broken.
+    return false;
+  }
+}
+
+std::unique_ptr<Importer> make_pytorch_importer(ModelSource source) {
+  try {
+    return std::make_unique<PytorchImporter>(std::move(source));
+  } catch (Error& error) {
+    error.add_context("PyTorch exported program");
+    throw;
+  }
+}
+
+}  // namespace tensormill::frontend

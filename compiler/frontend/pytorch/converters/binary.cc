@@ -1,0 +1,238 @@
+// Operators on the elements of two or three tensors, or of tensors and numbers.
+#include <algorithm>
+#include <array>
+
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+struct Pair {
+  V a, b;
+};
+
+/// Both operands in the type that they have together.
+Pair promoted(NodeContext& node, const char* first = "self", const char* second = "other") {
+  const Operand a = node.operand(first), b = node.operand(second);
+  const DType dtype = node.common_type({a, b});
+  return {node.as(a, dtype), node.as(b, dtype)};
+}
+
+/// As real numbers.
+Pair real_pair(NodeContext& node, const char* first = "self", const char* second = "other") {
+  const Operand a = node.operand(first), b = node.operand(second);
+  const DType common = node.common_type({a, b});
+  const DType dtype = is_float(common) ? common : DType::kFloat32;
+  return {node.as(a, dtype), node.as(b, dtype)};
+}
+
+V added(NodeContext& node, const char* op, V a, V b) {
+  if (node.dtype(a) != DType::kBool) return node.add(op, {a, b});
+  if (std::string_view(op) == "sub") node.invalid("of truth values");
+  return node.add(std::string_view(op) == "add" ? "or" : "and", {a, b});
+}
+
+}  // namespace
+
+// self + alpha * other, self - alpha * other, other - alpha * self
+void convert_add(NodeContext& node) {
+  const Pair pair = promoted(node);
+  V a = pair.a, b = pair.b;
+  if (node.op() == "rsub") std::swap(a, b);
+  const Number alpha = node.number("alpha");
+  const auto* whole = std::get_if<ir::SymInt>(&alpha);
+  const bool is_one = whole != nullptr && whole->is_constant() && whole->hint() == 1;
+  if (!is_one && node.dtype(b) != DType::kBool) {
+    Operand factor;
+    factor.number = alpha;
+    b = Compose(node).mul(b, node.as(factor, node.dtype(b)));
+  }
+  node.set_output(0, added(node, node.op() == "add" ? "add" : "sub", a, b));
+}
+
+void convert_mul(NodeContext& node) {
+  const Pair pair = promoted(node);
+  node.set_output(0, added(node, "mul", pair.a, pair.b));
+}
+
+void convert_div(NodeContext& node) {
+  Compose c(node);
+  std::string mode = "true";
+  if (node.op() == "floor_divide") mode = "floor";
+  if (node.row().overload.ends_with("_mode")) mode = node.has("rounding_mode") ? node.text("rounding_mode") : "true";
+  if (mode == "true") {
+    const Pair pair = real_pair(node);
+    return node.set_output(0, c.div(pair.a, pair.b));
+  }
+  const Pair pair = promoted(node);
+  const V a = numeric(node, pair.a), b = numeric(node, pair.b);
+  node.set_output(0, node.as_output(mode == "floor" ? floor_divided(node, a, b) : quotient(node, a, b)));
+}
+
+void convert_remainder(NodeContext& node) {
+  const Pair pair = promoted(node);
+  if (node.op() == "remainder") return node.set_output(0, python_mod(node, pair.a, pair.b));
+  node.set_output(0, node.add("mod", {pair.a, pair.b}, {{"fmod", int64_t{1}}}));
+}
+
+// Small whole powers are products, so that they are exact, and quick.
+void convert_pow(NodeContext& node) {
+  Compose c(node);
+  const char* second = "exponent";
+  const Operand a = node.operand("self"), b = node.operand(second);
+  const DType dtype = node.common_type({a, b});
+  const V x = node.as(a, dtype);
+  if (b.value == ir::kAbsent && !std::holds_alternative<bool>(b.number)) {
+    const double power = node.real(second);
+    const bool is_real = is_float(dtype);
+    if (power == 2) return node.set_output(0, c.mul(x, x));
+    if (power == 3) return node.set_output(0, c.mul(c.mul(x, x), x));
+    if (power == 1) return node.set_output(0, node.add("identity", {x}));
+    if (is_real && power == 0.5) return node.set_output(0, c.unary("sqrt", x));
+    if (is_real && power == -0.5) return node.set_output(0, c.unary("rsqrt", x));
+    if (is_real && power == -1) return node.set_output(0, c.unary("reciprocal", x));
+  }
+  node.set_output(0, c.binary("pow", x, node.as(b, dtype)));
+}
+
+void convert_comparison(NodeContext& node) {
+  struct Name {
+    std::string_view torch;
+    const char* graph;
+  };
+  static constexpr std::array<Name, 6> kNames = {{{"eq", "equal"},
+                                                  {"ne", "equal"},
+                                                  {"lt", "less"},
+                                                  {"le", "less_equal"},
+                                                  {"gt", "greater"},
+                                                  {"ge", "greater_equal"}}};
+  const auto* name = std::find_if(kNames.begin(), kNames.end(), [&](const Name& each) { return each.torch == node.op(); });
+  if (name == kNames.end()) node.invalid("it has a converter of other operators");
+  Pair pair = promoted(node);
+  if (std::string_view(name->graph) != "equal") pair = {numeric(node, pair.a), numeric(node, pair.b)};
+  const V result = node.add(name->graph, {pair.a, pair.b});
+  node.set_output(0, node.as_output(node.op() == "ne" ? negated(node, result) : result));
+}
+
+void convert_logical(NodeContext& node) {
+  const V a = to_bool(node, node.tensor("self")), b = to_bool(node, node.tensor("other"));
+  const char* op = node.op() == "logical_and" ? "and" : node.op() == "logical_or" ? "or" : "xor";
+  node.set_output(0, node.as_output(node.add(op, {a, b})));
+}
+
+void convert_bitwise(NodeContext& node) {
+  const Pair pair = promoted(node);
+  if (is_float(node.dtype(pair.a))) node.invalid("of real numbers");
+  const std::string& op = node.op();
+  const bool is_and = op == "bitwise_and" || op == "__and__", is_or = op == "bitwise_or" || op == "__or__";
+  node.set_output(0, node.add(is_and ? "and" : is_or ? "or" : "xor", {pair.a, pair.b}));
+}
+
+// Shifts are products with powers of 2, and quotients rounded down.
+void convert_shift(NodeContext& node) {
+  Compose c(node);
+  const Pair pair = promoted(node);
+  if (is_float(node.dtype(pair.a))) node.invalid("of real numbers");
+  const V factor = c.binary("pow", c.number(pair.b, 2), pair.b);
+  const bool is_left = node.op() == "bitwise_left_shift" || node.op() == "__lshift__";
+  node.set_output(0, is_left ? c.mul(pair.a, factor) : floor_divided(node, pair.a, factor));
+}
+
+// Of f*, a number where one of both is none.
+void convert_extremum(NodeContext& node) {
+  Compose c(node);
+  const Pair pair = promoted(node);
+  const std::string& op = node.op();
+  const bool is_max = op == "maximum" || op == "max" || op == "fmax";
+  const V a = numeric(node, pair.a), b = numeric(node, pair.b);
+  V y = c.binary(is_max ? "max" : "min", a, b);
+  if (op.starts_with('f') && is_float(node.dtype(a)))
+    y = c.where(node.add("is_nan", {a}), b, c.where(node.add("is_nan", {b}), a, y));
+  node.set_output(0, node.as_output(y));
+}
+
+namespace {
+
+/// The angle of (x, y).
+V angle(NodeContext& node, V y, V x) {
+  Compose c(node);
+  // Of -0, too, y decides alone.
+  const V flat = c.unary("atan", c.div(y, c.where(is_zero(node, x), c.number(x, 0), x)));
+  const V turn = c.where(is_negative(node, y), c.number(x, -std::numbers::pi), c.number(x, std::numbers::pi));
+  const V turned = c.where(is_negative(node, x), c.add(flat, turn), flat);
+  const V is_origin = both(node, is_zero(node, x), is_zero(node, y));
+  return c.where(is_origin, c.number(x, 0), turned);
+}
+
+V log_of_sum(NodeContext& node, V a, V b) {
+  Compose c(node);
+  const V apart = c.unary("neg", c.unary("abs", c.sub(a, b)));
+  const V more = c.where(c.binary("equal", a, b), c.number(a, std::numbers::ln2), c.unary("softplus", apart));
+  return c.add(c.binary("max", a, b), more);
+}
+
+V signed_as(NodeContext& node, V a, V b) {
+  Compose c(node);
+  const V is_below = c.where(is_zero(node, b), is_negative(node, c.unary("reciprocal", b)), is_negative(node, b));
+  const V size = c.unary("abs", a);
+  return c.where(is_below, c.unary("neg", size), size);
+}
+
+}  // namespace
+
+void convert_real_binary(NodeContext& node) {
+  Compose c(node);
+  const Pair pair = real_pair(node);
+  const std::string& op = node.op();
+  if (op == "atan2" || op == "arctan2") return node.set_output(0, angle(node, pair.a, pair.b));
+  if (op == "hypot")
+    return node.set_output(0, c.unary("sqrt", c.add(c.mul(pair.a, pair.a), c.mul(pair.b, pair.b))));
+  if (op == "logaddexp") return node.set_output(0, log_of_sum(node, pair.a, pair.b));
+  if (op == "copysign") return node.set_output(0, signed_as(node, pair.a, pair.b));
+  if (op == "xlogy" || op == "special_xlogy") {
+    const V zero = c.where(node.add("is_nan", {pair.b}), pair.b, c.number(pair.a, 0));
+    return node.set_output(0, c.where(is_zero(node, pair.a), zero, c.mul(pair.a, c.unary("log", pair.b))));
+  }
+  node.invalid("it has a converter of other operators");
+}
+
+void convert_heaviside(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const V above = c.cast(c.binary("greater", x, c.number(x, 0)), node.dtype(x));
+  node.set_output(0, c.where(is_zero(node, x), node.tensor("values"), above));
+}
+
+// start + weight * (end - start)
+void convert_lerp(NodeContext& node) {
+  Compose c(node);
+  const V start = node.tensor("self"), end = node.tensor("end");
+  const V weight = node.as(node.operand("weight"), node.dtype(start));
+  node.set_output(0, c.add(start, c.mul(weight, c.sub(end, start))));
+}
+
+// self + value * tensor1 * tensor2, or divided by tensor2
+void convert_addc(NodeContext& node) {
+  Compose c(node);
+  const DType dtype = node.output_dtype();
+  const V a = c.cast(node.tensor("tensor1"), dtype), b = c.cast(node.tensor("tensor2"), dtype);
+  V part = node.op() == "addcmul" ? c.mul(a, b) : c.div(a, b);
+  const Operand value = node.operand("value");
+  const bool is_one = node.real("value") == 1;
+  if (!is_one) part = c.mul(part, node.as(value, dtype));
+  node.set_output(0, c.add(c.cast(node.tensor("self"), dtype), part));
+}
+
+void convert_where(NodeContext& node) {
+  const Pair pair = promoted(node);
+  node.set_output(0, Compose(node).where(to_bool(node, node.tensor("condition")), pair.a, pair.b));
+}
+
+void convert_masked_fill(NodeContext& node) {
+  const V x = node.tensor("self");
+  const V value = node.as(node.operand("value"), node.dtype(x));
+  node.set_output(0, Compose(node).where(to_bool(node, node.tensor("mask")), value, x));
+}
+
+}  // namespace tensormill::frontend::pytorch

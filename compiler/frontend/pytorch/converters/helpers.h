@@ -1,0 +1,63 @@
+/// What converters have in common. Thread-safety: as the context.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/frontend/pytorch/node_context.h"
+
+namespace tensormill::frontend::pytorch {
+
+/// Integers and bools as float32.
+inline V floated(NodeContext& node, V x) {
+  return is_float(node.dtype(x)) ? x : Compose(node).cast(x, DType::kFloat32);
+}
+/// Bools as numbers.
+inline V numeric(NodeContext& node, V x) {
+  return node.dtype(x) == DType::kBool ? Compose(node).cast(x, DType::kUInt8) : x;
+}
+inline V to_bool(NodeContext& node, V x) { return Compose(node).cast(x, DType::kBool); }
+inline V both(NodeContext& node, V a, V b) { return node.add("and", {a, b}); }
+inline V negated(NodeContext& node, V x) { return node.add("not", {x}); }
+inline V is_negative(NodeContext& node, V x) { return Compose(node).binary("less", x, node.scalar_like(x, 0)); }
+inline V is_zero(NodeContext& node, V x) { return Compose(node).binary("equal", x, node.scalar_like(x, 0)); }
+
+/// Whether the operator has an argument of that name.
+bool takes(const NodeContext& node, std::string_view name);
+/// x modulo y with the sign of y, as Python has it.
+V python_mod(NodeContext& node, V x, V y);
+/// x divided by y, rounded down.
+V floor_divided(NodeContext& node, V x, V y);
+/// x / y of floats; of whole numbers rounded toward zero.
+V quotient(NodeContext& node, V x, V y);
+/// log(1 + x) and e^x - 1 near 0, too.
+V log1p_of(NodeContext& node, V x);
+V expm1_of(NodeContext& node, V x);
+
+/// All axes, or the argument's.
+std::vector<int64_t> reduced_axes(NodeContext& node, const char* name, V x);
+/// How many elements the axes have together, as a number like `like`.
+V count_of(NodeContext& node, V like, V x, const std::vector<int64_t>& axes, double less);
+/// Tensors without dims as [1]; what is made of them loses the axis again where `was_scalar`.
+V with_axis(NodeContext& node, V x);
+/// Positions of the first `k` elements of x in order along the axis.
+V sorted_positions(NodeContext& node, V x, int64_t axis, int64_t k, bool largest);
+/// x with indices counted from the front.
+V wrapped(NodeContext& node, V indices, const ir::SymInt& extent);
+/// x with updates at indices along an axis.
+V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const std::string& reduction);
+/// x gathered along the axis by indices, which may be negative.
+V gathered(NodeContext& node, V x, V indices, int64_t axis);
+/// x of three or more dims, of which one more is put in front where it has `spatial` + 1.
+V with_batch(NodeContext& node, V x, size_t spatial);
+/// A list of one number stands for as many.
+std::vector<int64_t> spread(NodeContext& node, const char* name, size_t count);
+/// softmax along the axis, of maps without elements too.
+V softmax_along(NodeContext& node, const char* op, V x, int64_t axis);
+/// Begins and ends of all axes padded.
+V padded(NodeContext& node, V x, const ir::SymShape& pads, const std::string& mode, double value);
+
+}  // namespace tensormill::frontend::pytorch

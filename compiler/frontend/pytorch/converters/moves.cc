@@ -1,0 +1,360 @@
+// Operators that give tensors other forms, most of them views.
+#include <algorithm>
+
+#include "compiler/build/slices.h"
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+std::vector<int64_t> hints_of(const std::vector<SymDim>& dims) {
+  std::vector<int64_t> hints;
+  for (const SymDim& dim : dims) hints.push_back(dim.value ? *dim.value : dim.hint.value_or(2));
+  return hints;
+}
+
+/// `wanted` with what is left of the elements in place of -1.
+ir::SymShape filled_shape(const NodeContext& node, const ir::SymShape& own, ir::SymShape wanted) {
+  std::optional<size_t> open;
+  ir::SymInt known = 1;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].is_constant() && wanted[i].hint() == -1) {
+      if (open) node.invalid("a shape with more than one extent that is open");
+      open = i;
+      continue;
+    }
+    if (wanted[i].hint() < 0) node.invalid("a shape with the extent " + to_string(wanted[i]));
+    known = node.product(known, wanted[i]);
+  }
+  const ir::SymInt elements = num_elements(own);
+  if (open) {
+    const bool fits = known.hint() != 0 && ir::demand_divisible(elements, known);
+    if (!fits) node.invalid("shape " + to_string(own) + " in the form " + to_string(wanted));
+    wanted[*open] = floordiv(elements, known);
+  } else if (!ir::demand(ir::Relation::kEqual, elements, known)) {
+    node.invalid("shape " + to_string(own) + " in the form " + to_string(wanted));
+  }
+  return wanted;
+}
+
+/// A view where torch would make one of tensors that lie as the file says, else a copy.
+void set_reshaped(NodeContext& node, const ir::SymShape& wanted) {
+  const TensorMeta& from = node.input_meta("self");
+  if (has_view(hints_of(from.sizes), hints_of(from.strides), hints_of(node.output_meta().sizes)))
+    return node.set_view(0, "self", reshape_step(wanted));
+  const V x = node.tensor("self");
+  node.set_output(0, node.add("reshape", {x}, {{"shape", wanted}}));
+}
+
+}  // namespace
+
+void convert_reshape(NodeContext& node) {
+  const std::string& op = node.op();
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  if (op == "view_as" || op == "reshape_as") return set_reshaped(node, node.shape(node.tensor("other")));
+  const char* name = op == "reshape" ? "shape" : "size";
+  set_reshaped(node, filled_shape(node, own, node.syms(name)));
+}
+
+void convert_flatten(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  const auto rank = static_cast<int64_t>(own.size());
+  const int64_t first = node.axis("start_dim", rank), last = node.axis("end_dim", rank);
+  if (last < first) node.invalid("axes " + std::to_string(first) + " to " + std::to_string(last));
+  if (rank == 0) return set_reshaped(node, {1});
+  ir::SymShape wanted(own.begin(), own.begin() + first);
+  ir::SymInt product = 1;
+  for (int64_t axis = first; axis <= last; ++axis) product = node.product(product, own[static_cast<size_t>(axis)]);
+  wanted.push_back(product);
+  wanted.insert(wanted.end(), own.begin() + last + 1, own.end());
+  if (first == last) return node.set_alias("self");
+  set_reshaped(node, wanted);
+}
+
+void convert_unflatten(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  const ir::SymShape part = filled_shape(node, {own[static_cast<size_t>(axis)]}, node.syms("sizes"));
+  ir::SymShape wanted(own.begin(), own.begin() + axis);
+  wanted.insert(wanted.end(), part.begin(), part.end());
+  wanted.insert(wanted.end(), own.begin() + axis + 1, own.end());
+  set_reshaped(node, wanted);
+}
+
+void convert_permute(NodeContext& node) {
+  const int64_t rank = node.rank(node.tensor("self"));
+  std::vector<int64_t> perm = node.axes("dims", rank);
+  if (static_cast<int64_t>(perm.size()) != rank) node.invalid("dims are no permutation");
+  node.set_view(0, "self", transpose_step(std::move(perm)));
+}
+
+// transpose, t, and the attributes T, mT, H of a tensor.
+void convert_transpose(NodeContext& node) {
+  const int64_t rank = node.rank(node.tensor("self"));
+  std::vector<int64_t> perm = Compose(node).count_to(rank);
+  const std::string& op = node.op();
+  if (op == "numpy_T" || op == "matrix_H" || op == "t") {
+    if (rank > 2 && op != "numpy_T") node.invalid("the input has rank " + std::to_string(rank));
+    std::reverse(perm.begin(), perm.end());
+  } else if (op == "mT") {
+    if (rank < 2) node.invalid("the input has rank " + std::to_string(rank));
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  } else {
+    const int64_t a = node.axis(op == "swapaxes" ? "axis0" : "dim0", rank);
+    const int64_t b = node.axis(op == "swapaxes" ? "axis1" : "dim1", rank);
+    if (rank == 0) return node.set_alias("self");
+    std::swap(perm[static_cast<size_t>(a)], perm[static_cast<size_t>(b)]);
+  }
+  node.set_view(0, "self", transpose_step(std::move(perm)));
+}
+
+void convert_movedim(NodeContext& node) {
+  const int64_t rank = node.rank(node.tensor("self"));
+  const std::vector<int64_t> from = node.axes("source", rank), to = node.axes("destination", rank);
+  if (from.size() != to.size()) node.invalid("source and destination have other lengths");
+  std::vector<int64_t> perm(static_cast<size_t>(rank), -1);
+  for (size_t i = 0; i < from.size(); ++i) perm[static_cast<size_t>(to[i])] = from[i];
+  int64_t next = 0;
+  for (int64_t& axis : perm) {
+    if (axis >= 0) continue;
+    while (std::find(from.begin(), from.end(), next) != from.end()) ++next;
+    axis = next++;
+  }
+  node.set_view(0, "self", transpose_step(std::move(perm)));
+}
+
+void convert_squeeze(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  const auto rank = static_cast<int64_t>(own.size());
+  const bool is_all = node.row().overload == "default";
+  const std::vector<int64_t> axes = is_all ? Compose(node).count_to(rank) : node.axes("dim", rank);
+  // What is 1 here was maybe none when the module was exported: the file says what it squeezes.
+  const TensorMeta& meta = node.input_meta("self");
+  ir::SymShape left;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const auto at = static_cast<size_t>(axis);
+    const bool is_named = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    if (!is_named || meta.sizes.size() != own.size() || meta.sizes[at].value != 1) left.push_back(own[at]);
+  }
+  node.set_view(0, "self", reshape_step(left));
+}
+
+void convert_unsqueeze(NodeContext& node) {
+  ir::SymShape shape = node.shape(node.tensor("self"));
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(shape.size()) + 1);
+  shape.insert(shape.begin() + axis, 1);
+  node.set_view(0, "self", reshape_step(std::move(shape)));
+}
+
+// -1 keeps an extent.
+void convert_expand(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  ir::SymShape wanted =
+      node.op() == "expand_as" ? node.shape(node.tensor("other")) : node.syms("size");
+  if (wanted.size() < own.size()) node.invalid("shape " + to_string(own) + " expanded to " + to_string(wanted));
+  for (size_t i = 0; i < own.size(); ++i) {
+    ir::SymInt& to = wanted[wanted.size() - own.size() + i];
+    if (to.is_constant() && to.hint() == -1) to = own[i];
+  }
+  node.set_view(0, "self", expand_step(std::move(wanted)));
+}
+
+void convert_slice(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
+  const ir::SymInt end = node.has("end") ? node.sym("end") : ir::SymInt(INT64_MAX);
+  const int64_t step = node.integer("step");
+  if (step < 1) node.invalid("a step of " + std::to_string(step));
+  const build::AxisSlice part = build::slice_within(start, end, step, own[static_cast<size_t>(axis)], false);
+  node.set_view(0, "self", slice_step(axis, part.start, part.extent, part.step));
+}
+
+namespace {
+
+ir::SymInt place_in(NodeContext& node, const ir::SymInt& at, const ir::SymInt& extent) {
+  const bool is_front = at.is_constant() ? at.hint() >= 0 : at >= 0;
+  const ir::SymInt place = is_front ? at : at + extent;
+  if (!ir::demand(ir::Relation::kLessEqual, 0, place) || !ir::demand(ir::Relation::kLess, place, extent))
+    node.invalid("element " + to_string(at) + " of an axis of " + to_string(extent));
+  return place;
+}
+
+}  // namespace
+
+void convert_select(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  if (own.empty()) node.invalid("the input has no dims");
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  node.set_view(0, "self",
+                select_step(axis, place_in(node, node.sym("index"), own[static_cast<size_t>(axis)])));
+}
+
+void convert_narrow(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  const ir::SymInt extent = own[static_cast<size_t>(axis)], length = node.sym("length");
+  ir::SymInt start = node.sym("start");
+  if (start.is_constant() && start.hint() < 0) start = start + extent;
+  if (!ir::demand(ir::Relation::kLessEqual, 0, start) ||
+      !ir::demand(ir::Relation::kLessEqual, start + length, extent))
+    node.invalid("elements from " + to_string(start) + " of an axis of " + to_string(extent));
+  node.set_view(0, "self", slice_step(axis, start, length, 1));
+}
+
+namespace {
+
+/// An output for each extent, one behind the other along the axis.
+void set_parts(NodeContext& node, int64_t axis, const ir::SymShape& sizes) {
+  if (sizes.size() != node.num_outputs())
+    node.invalid("it has " + std::to_string(sizes.size()) + " parts, the file says " +
+                 std::to_string(node.num_outputs()));
+  ir::SymInt start = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    node.set_view(i, "self", slice_step(axis, start, sizes[i], 1));
+    start += sizes[i];
+  }
+}
+
+}  // namespace
+
+// split: parts of one size, the last one of what is left; chunk: as many parts of one size.
+void convert_split(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  const auto count = static_cast<int64_t>(node.num_outputs());
+  ir::SymInt size;
+  if (node.op() == "chunk") {
+    const int64_t chunks = node.integer("chunks");
+    if (chunks < 1) node.invalid(std::to_string(chunks) + " chunks");
+    size = ceildiv(extent, chunks);
+  } else {
+    size = node.sym("split_size");
+  }
+  ir::SymShape sizes;
+  ir::SymInt left = extent;
+  for (int64_t i = 0; i < count; ++i) {
+    sizes.push_back(i + 1 == count ? left : size);
+    left = left - size;
+  }
+  set_parts(node, axis, sizes);
+}
+
+void convert_split_sizes(NodeContext& node) {
+  const int64_t axis = node.axis("dim", node.rank(node.tensor("self")));
+  set_parts(node, axis, node.syms(node.op() == "split" ? "split_size" : "split_sizes"));
+}
+
+// Parts whose extents differ by one at most, or that end at the places given.
+void convert_tensor_split(NodeContext& node) {
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  ir::SymShape sizes;
+  if (node.row().overload == "sections") {
+    const int64_t count = node.integer("sections");
+    if (count < 1) node.invalid(std::to_string(count) + " sections");
+    for (int64_t i = 0; i < count; ++i) sizes.push_back(floordiv(extent + (count - 1 - i), count));
+  } else {
+    ir::SymInt start = 0;
+    for (const ir::SymInt& index : node.syms("indices")) {
+      const ir::SymInt end = max(build::place_within(index, extent, 0, extent), start);
+      sizes.push_back(end - start);
+      start = end;
+    }
+    sizes.push_back(extent - start);
+  }
+  set_parts(node, axis, sizes);
+}
+
+void convert_unbind(NodeContext& node) {
+  const int64_t axis = node.axis("dim", node.rank(node.tensor("self")));
+  for (size_t i = 0; i < node.num_outputs(); ++i) node.set_view(i, "self", select_step(axis, static_cast<int64_t>(i)));
+}
+
+// Elements of the diagonal, whose axis is the last: a gather, which is not written to.
+void convert_diagonal(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const ir::SymShape own = node.shape(x);
+  const auto rank = static_cast<int64_t>(own.size());
+  const int64_t offset = node.integer("offset");
+  const int64_t first = node.axis("dim1", rank), second = node.axis("dim2", rank);
+  if (first == second) node.invalid("dim1 and dim2 are one axis");
+  std::vector<int64_t> perm;
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (axis != first && axis != second) perm.push_back(axis);
+  perm.insert(perm.end(), {first, second});
+  const ir::SymInt rows = own[static_cast<size_t>(first)], columns = own[static_cast<size_t>(second)];
+  const ir::SymInt below = offset < 0 ? ir::SymInt(-offset) : ir::SymInt(0);
+  const ir::SymInt right = offset > 0 ? ir::SymInt(offset) : ir::SymInt(0);
+  const ir::SymInt count = max(min(rows - below, columns - right), 0);
+  ir::SymShape merged;
+  for (int64_t axis = 0; axis + 2 < rank; ++axis) merged.push_back(own[static_cast<size_t>(perm[static_cast<size_t>(axis)])]);
+  merged.push_back(rows * columns);
+  const auto step = std::make_shared<const ViewStep>(ViewStep{
+      [=](build::OpBuilder& builder, V value) {
+        Compose made(builder);
+        const V flat = made.reshape(made.transpose(value, perm), merged);
+        const V places = made.add(made.mul(made.iota(count), made.dims({columns + 1}, {})),
+                                  made.dims({below * columns + right}, {}));
+        return made.gather(flat, places, rank - 2);
+      },
+      {}});
+  node.set_view(0, "self", step);
+}
+
+// What changes nothing but where the elements lie.
+void convert_alias(NodeContext& node) { node.set_alias("self"); }
+
+void convert_alias_of_input(NodeContext& node) { node.set_alias("input"); }
+
+void convert_dropout(NodeContext& node) {
+  const bool is_on = node.op() == "native_dropout" ? node.has("train") && node.flag("train") : node.flag("train");
+  const char* input = takes(node, "input") ? "input" : "self";
+  if (is_on && node.real("p") != 0) node.unsupported("train", "dropout of training is not implemented: call eval() first");
+  static_cast<void>(node.real("p"));
+  if (node.op() == "native_dropout") {
+    const V x = node.tensor(input);
+    node.set_output(0, node.add("identity", {x}));
+    return node.set_output(1, Compose(node).filled(DType::kBool, node.shape(x), 1));
+  }
+  node.set_alias(input);
+}
+
+void convert_clone(NodeContext& node) { node.set_output(0, node.add("identity", {node.tensor("self")})); }
+
+void convert_contiguous(NodeContext& node) {
+  const TensorMeta& meta = node.input_meta("self");
+  const std::vector<int64_t> sizes = hints_of(meta.sizes);
+  int64_t elements = 1;
+  for (const int64_t size : sizes) elements *= size;
+  if (has_view(sizes, hints_of(meta.strides), {elements})) return node.set_alias("self");
+  convert_clone(node);
+}
+
+// The tensor itself where it has the type already.
+void convert_to(NodeContext& node) {
+  const std::string& overload = node.row().overload;
+  if (overload == "other") static_cast<void>(node.tensor("other"));
+  if (node.op() == "to" && overload != "other") static_cast<void>(node.optional_dtype("dtype"));
+  if (node.op() == "_to_copy") static_cast<void>(node.optional_dtype("dtype"));
+  const V x = node.tensor("self");
+  const bool is_copy = node.op() == "_to_copy" || (node.op() == "to" && node.flag("copy"));
+  if (node.dtype(x) == node.output_dtype() && !is_copy) return node.set_alias("self");
+  const V y = node.as_output(x);
+  node.set_output(0, y == x ? node.add("identity", {x}) : y);
+}
+
+void convert_type_as(NodeContext& node) {
+  static_cast<void>(node.tensor("other"));
+  const V x = node.tensor("self");
+  if (node.dtype(x) == node.output_dtype()) return node.set_alias("self");
+  node.set_output(0, node.as_output(x));
+}
+
+void convert_nothing(NodeContext&) {}
+
+}  // namespace tensormill::frontend::pytorch

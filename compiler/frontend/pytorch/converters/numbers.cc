@@ -1,0 +1,195 @@
+// Numbers that follow from extents, checks of them, and graphs within nodes.
+#include <algorithm>
+
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+void convert_sym_size(NodeContext& node) {
+  const ir::SymShape shape = node.shape(node.tensor("self"));
+  if (node.op() == "sym_numel") return node.set_number(num_elements(shape));
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(shape.size()));
+  if (node.op() == "sym_size") return node.set_number(shape[static_cast<size_t>(axis)]);
+  node.set_number(row_major_strides(shape)[static_cast<size_t>(axis)]);
+}
+
+namespace {
+
+double real_of(const Number& number) {
+  if (const auto* value = std::get_if<double>(&number)) return *value;
+  if (const auto* is_set = std::get_if<bool>(&number)) return *is_set ? 1 : 0;
+  return static_cast<double>(int64_t{std::get<ir::SymInt>(number)});
+}
+
+std::optional<ir::SymInt> whole_of(const Number& number) {
+  if (const auto* value = std::get_if<ir::SymInt>(&number)) return *value;
+  if (const auto* is_set = std::get_if<bool>(&number)) return ir::SymInt(int64_t{*is_set});
+  return std::nullopt;
+}
+
+Number of_integers(NodeContext& node, const std::string& op, const ir::SymInt& a, const ir::SymInt& b) {
+  if (op == "add") return a + b;
+  if (op == "sub") return a - b;
+  if (op == "mul") return node.product(a, b);
+  const bool divides = op == "floordiv" || op == "mod";
+  if (divides && b == 0) node.invalid("a division by 0");
+  if (op == "floordiv") return floordiv(a, b);
+  if (op == "mod") return floormod(a, b);
+  if (op == "truediv") {
+    if (b == 0) node.invalid("a division by 0");
+    return static_cast<double>(int64_t{a}) / static_cast<double>(int64_t{b});
+  }
+  if (op == "pow") {
+    const int64_t power = b;
+    if (power < 0 || power > 16) node.unsupported("b", "a power of " + std::to_string(power) + " is not implemented");
+    ir::SymInt result = 1;
+    for (int64_t i = 0; i < power; ++i) result = node.product(result, a);
+    return result;
+  }
+  if (op == "sym_max") return max(a, b);
+  if (op == "sym_min") return min(a, b);
+  if (op == "eq") return a == b;
+  if (op == "ne") return a != b;
+  if (op == "lt") return a < b;
+  if (op == "le") return a <= b;
+  if (op == "gt") return a > b;
+  if (op == "ge") return a >= b;
+  node.invalid("it has a converter of other operators");
+}
+
+Number of_reals(NodeContext& node, const std::string& op, double a, double b) {
+  if (op == "add") return a + b;
+  if (op == "sub") return a - b;
+  if (op == "mul") return a * b;
+  if (op == "truediv") return a / b;
+  if (op == "floordiv") return std::floor(a / b);
+  if (op == "mod") return a - b * std::floor(a / b);
+  if (op == "pow") return std::pow(a, b);
+  if (op == "sym_max") return std::max(a, b);
+  if (op == "sym_min") return std::min(a, b);
+  if (op == "eq") return a == b;
+  if (op == "ne") return a != b;
+  if (op == "lt") return a < b;
+  if (op == "le") return a <= b;
+  if (op == "gt") return a > b;
+  if (op == "ge") return a >= b;
+  node.invalid("it has a converter of other operators");
+}
+
+bool is_comparison(const std::string& op) {
+  static constexpr std::string_view kNames[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+}  // namespace
+
+void convert_number_binary(NodeContext& node) {
+  // What is compared is what a check behind it asserts: the operators demand what they need themselves.
+  const bool is_there = node.has("a") && node.has("b");
+  if (!is_there || (is_comparison(node.op()) && !node.is_number_used())) return;
+  const Number a = node.number("a"), b = node.number("b");
+  const std::optional<ir::SymInt> x = whole_of(a), y = whole_of(b);
+  node.set_number(x && y ? of_integers(node, node.op(), *x, *y) : of_reals(node, node.op(), real_of(a), real_of(b)));
+}
+
+void convert_number_unary(NodeContext& node) {
+  const Number a = node.number("a");
+  const std::string& op = node.op();
+  const std::optional<ir::SymInt> whole = whole_of(a);
+  if (op == "sym_float") return node.set_number(real_of(a));
+  if (op == "sym_not") return node.set_number(real_of(a) == 0);
+  if (op == "neg") return whole ? node.set_number(ir::SymInt(-*whole)) : node.set_number(-real_of(a));
+  if (whole) return node.set_number(*whole);
+  const double x = real_of(a);
+  const double y = op == "ceil" ? std::ceil(x) : op == "floor" ? std::floor(x) : op == "round" ? std::nearbyint(x) : std::trunc(x);
+  if (!(std::fabs(y) < 0x1p53)) node.invalid("a number that is no integer");
+  node.set_number(ir::SymInt(static_cast<int64_t>(y)));
+}
+
+// Of what is known while the graph is built.
+void convert_item(NodeContext& node) {
+  const V x = node.tensor("self");
+  const ir::Value& value = node.graph().value(x);
+  if (value.known && value.known.elements().size() == 1 && !is_float(node.dtype(x)) && node.dtype(x) != DType::kBool)
+    return node.set_number(value.known.elements()[0]);
+  const Tensor* known = value.tensor();
+  if (known == nullptr || known->num_elements() != 1)
+    node.unsupported("self", "a number that a run works out is not implemented");
+  if (node.dtype(x) == DType::kBool) return node.set_number(known->element_as_int(0) != 0);
+  if (is_float(node.dtype(x))) return node.set_number(known->element_as_double(0));
+  node.set_number(ir::SymInt(known->element_as_int(0)));
+}
+
+// Both graphs are computed: none has an effect but its results.
+void convert_cond(NodeContext& node) {
+  Compose c(node);
+  const Graph &yes = node.graph_of("true_graph"), &no = node.graph_of("false_graph");
+  if (!node.is_tensor("pred")) {
+    node.set_outputs(node.call(node.flag("pred") ? yes : no, "operands"));
+    return;
+  }
+  const V condition = c.reshape(to_bool(node, node.tensor("pred")), {});
+  const std::vector<V> first = node.call(yes, "operands"), second = node.call(no, "operands");
+  if (first.size() != second.size()) node.invalid("its graphs have other numbers of results");
+  std::vector<V> chosen;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (!ir::demand_equal(node.shape(first[i]), node.shape(second[i])))
+      node.unsupported("true_graph", "results of other extents than the other graph's are not implemented");
+    chosen.push_back(c.where(condition, first[i], second[i]));
+  }
+  node.set_outputs(chosen);
+}
+
+// A graph that is only set apart.
+void convert_wrapped(NodeContext& node) {
+  if (node.row().name == "wrap_with_set_grad_enabled") static_cast<void>(node.flag("enable_grad"));
+  node.set_outputs(node.call(node.graph_of("wrapped_func"), "args"));
+}
+
+namespace {
+
+V beside(NodeContext& node, V row, V x, int64_t axis) {
+  ir::SymShape along(node.shape(x).size(), 1);
+  along[static_cast<size_t>(axis)] = num_elements(node.shape(row));
+  return Compose(node).reshape(row, along);
+}
+
+/// Scale and zero point as they stand beside x.
+struct Steps {
+  V scale, zero;
+};
+Steps steps_of(NodeContext& node, V x, DType dtype) {
+  Compose c(node);
+  const bool is_channel = node.op().ends_with("per_channel");
+  if (is_channel) {
+    const int64_t axis = node.axis("axis", node.rank(x));
+    return {beside(node, c.cast(node.tensor("scales"), dtype), x, axis), beside(node, c.cast(node.tensor("zero_points"), dtype), x, axis)};
+  }
+  return {node.as(node.operand("scale"), dtype), node.as(node.operand("zero_point"), dtype)};
+}
+
+}  // namespace
+
+// clamp(round(x / scale) + zero_point, quant_min, quant_max)
+void convert_quantize(NodeContext& node) {
+  Compose c(node);
+  const V x = c.cast(node.tensor("input"), DType::kFloat32);
+  const Steps steps = steps_of(node, x, DType::kFloat32);
+  static_cast<void>(node.optional_dtype("dtype"));
+  const V inverse = c.unary("reciprocal", steps.scale);
+  const V moved = c.add(c.unary("round", c.mul(x, inverse)), steps.zero);
+  node.set_output(0, node.as_output(c.clip(moved, node.real("quant_min"), node.real("quant_max"))));
+}
+
+void convert_dequantize(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("input");
+  static_cast<void>(node.optional_dtype("dtype"));
+  static_cast<void>(node.real("quant_min"));
+  static_cast<void>(node.real("quant_max"));
+  if (node.has("out_dtype")) static_cast<void>(node.optional_dtype("out_dtype"));
+  const Steps steps = steps_of(node, x, DType::kFloat32);
+  node.set_output(0, node.as_output(c.mul(c.sub(c.cast(x, DType::kFloat32), steps.zero), steps.scale)));
+}
+
+}  // namespace tensormill::frontend::pytorch

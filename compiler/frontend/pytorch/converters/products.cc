@@ -1,0 +1,197 @@
+// Matrix products and convolutions.
+#include <algorithm>
+
+#include "compiler/build/conv_pool.h"
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+/// beta * self + alpha * product
+V combined(NodeContext& node, V self, V product) {
+  Compose c(node);
+  const Operand alpha = node.operand("alpha"), beta = node.operand("beta");
+  if (node.real("alpha") != 1) product = c.mul(product, node.as(alpha, node.dtype(product)));
+  const double factor = node.real("beta");
+  if (factor == 0) return product;
+  if (factor != 1) self = c.mul(self, node.as(beta, node.dtype(self)));
+  return c.add(product, self);
+}
+
+/// As torch.matmul: vectors are rows or columns.
+V product(NodeContext& node, V a, V b) {
+  Compose c(node);
+  const bool is_row = node.rank(a) == 1, is_column = node.rank(b) == 1;
+  if (node.rank(a) == 0 || node.rank(b) == 0) node.invalid("an operand has no dims");
+  V y = c.matmul(is_row ? c.unsqueeze(a, 0) : a, is_column ? c.unsqueeze(b, 1) : b);
+  if (is_column) y = c.squeeze(y, node.rank(y) - 1);
+  if (is_row) y = c.squeeze(y, node.rank(y) - (is_column ? 1 : 2));
+  return y;
+}
+
+}  // namespace
+
+void convert_linear(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("input"), weight = node.tensor("weight");
+  V y;
+  if (node.rank(weight) == 1) {
+    y = product(node, x, weight);
+  } else {
+    y = c.matmul(node.rank(x) == 1 ? c.unsqueeze(x, 0) : x, weight, true);
+    if (node.rank(x) == 1) y = c.squeeze(y, 0);
+  }
+  if (const V bias = node.optional_tensor("bias"); bias != ir::kAbsent) y = c.add(y, bias);
+  node.set_output(0, y);
+}
+
+// mm, bmm, matmul, mv, dot, with the second operand's own name.
+void convert_matmul(NodeContext& node) {
+  const std::string& op = node.op();
+  const char* second = op == "mv" ? "vec" : op == "dot" ? "tensor" : op == "matmul" || op == "vdot" || op == "inner" ? "other" : "mat2";
+  const V a = node.tensor("self");
+  V b = node.tensor(second);
+  if (op == "inner") {
+    if (node.rank(a) == 0 || node.rank(b) == 0) return node.set_output(0, Compose(node).mul(a, b));
+    if (node.rank(b) > 2) node.unsupported("other", "more than two dims are not implemented");
+    if (node.rank(b) == 2) b = Compose(node).transpose(b, {1, 0});
+  }
+  node.set_output(0, product(node, a, b));
+}
+
+void convert_addmm(NodeContext& node) {
+  const std::string& op = node.op();
+  const char* first = op == "addmv" ? "mat" : op == "addmm" ? "mat1" : "batch1";
+  const char* second = op == "addmv" ? "vec" : op == "addmm" ? "mat2" : "batch2";
+  V y = product(node, node.tensor(first), node.tensor(second));
+  if (op == "addbmm") y = Compose(node).reduce("reduce_sum", y, {0}, false);
+  node.set_output(0, combined(node, node.tensor("self"), y));
+}
+
+void convert_outer(NodeContext& node) {
+  Compose c(node);
+  const V a = node.tensor("self"), b = node.tensor("vec2");
+  node.set_output(0, c.mul(c.unsqueeze(node.as_output(a), 1), c.unsqueeze(node.as_output(b), 0)));
+}
+
+// x1 W[k] x2 for each k.
+void convert_bilinear(NodeContext& node) {
+  Compose c(node);
+  const V a = node.tensor("input1"), b = node.tensor("input2"), weight = node.tensor("weight");
+  const ir::SymShape w = node.shape(weight);
+  if (w.size() != 3) node.invalid("weights of shape " + to_string(w));
+  ir::SymShape out = node.shape(a);
+  const ir::SymInt rows = num_elements(ir::SymShape(out.begin(), out.end() - 1));
+  out.back() = w[0];
+  // [rows, I] x [I, K*J] = [rows, K, J], times b.
+  const V flat = c.reshape(c.transpose(weight, {1, 0, 2}), {w[1], w[0] * w[2]});
+  const V left = c.reshape(c.matmul(c.reshape(a, {rows, w[1]}), flat), {rows, w[0], w[2]});
+  V y = c.reduce("reduce_sum", c.mul(left, c.reshape(b, {rows, 1, w[2]})), {2}, false);
+  y = c.reshape(y, out);
+  if (const V bias = node.optional_tensor("bias"); bias != ir::kAbsent) y = c.add(y, bias);
+  node.set_output(0, y);
+}
+
+namespace {
+
+struct Conv {
+  V x, weight, bias;
+  size_t spatial = 0;
+  std::vector<int64_t> stride, padding, dilation, output_padding;
+  int64_t groups = 1;
+  bool is_transposed = false, had_batch = true;
+};
+
+void check_windows(NodeContext& node, const Conv& conv) {
+  for (const std::vector<int64_t>* numbers : {&conv.stride, &conv.dilation})
+    for (const int64_t number : *numbers)
+      if (number < 1 || number > build::kMaxWindowNumber) node.invalid("a stride or dilation of " + std::to_string(number));
+  for (const int64_t number : conv.padding)
+    if (number < 0 || number > build::kMaxWindowNumber) node.invalid("a padding of " + std::to_string(number));
+  if (conv.groups < 1) node.invalid(std::to_string(conv.groups) + " groups");
+}
+
+void set_conv(NodeContext& node, Conv conv, const std::vector<int64_t>& pads) {
+  Compose c(node);
+  check_windows(node, conv);
+  const ir::SymShape w = node.shape(conv.weight);
+  const std::vector<int64_t> kernel = ir::SymShape(w.begin() + 2, w.end());
+  V y;
+  if (conv.is_transposed) {
+    std::vector<V> inputs{conv.x, conv.weight};
+    if (conv.bias != ir::kAbsent) inputs.push_back(conv.bias);
+    y = node.add("conv_transpose", inputs,
+                 {{"strides", conv.stride},
+                  {"dilations", conv.dilation},
+                  {"pads", pads},
+                  {"output_padding", conv.output_padding},
+                  {"group", conv.groups}});
+  } else {
+    build::ConvSpec spec;
+    spec.windows = {kernel, conv.stride, conv.dilation, pads};
+    spec.groups = conv.groups;
+    spec.is_one_form = node.is_one_form();
+    y = build::conv(node, conv.x, conv.weight, conv.bias, spec);
+  }
+  node.set_output(0, conv.had_batch ? y : c.squeeze(y, 0));
+}
+
+/// Operands and the numbers that all forms have.
+Conv conv_of(NodeContext& node) {
+  Conv conv;
+  const V weight = node.tensor("weight");
+  if (node.rank(weight) < 3 || node.rank(weight) > 5) node.invalid("weights of rank " + std::to_string(node.rank(weight)));
+  conv.weight = weight;
+  conv.spatial = static_cast<size_t>(node.rank(weight)) - 2;
+  const V x = node.tensor("input");
+  conv.x = with_batch(node, x, conv.spatial);
+  conv.had_batch = conv.x == x;
+  conv.bias = node.optional_tensor("bias");
+  conv.stride = spread(node, "stride", conv.spatial);
+  conv.dilation = spread(node, "dilation", conv.spatial);
+  conv.groups = node.integer("groups");
+  return conv;
+}
+
+std::vector<int64_t> twice(const std::vector<int64_t>& padding) {
+  std::vector<int64_t> pads = padding;
+  pads.insert(pads.end(), padding.begin(), padding.end());
+  return pads;
+}
+
+}  // namespace
+
+void convert_conv(NodeContext& node) {
+  Conv conv = conv_of(node);
+  if (node.row().overload == "padding") {
+    const std::string mode = node.text("padding");
+    std::vector<int64_t> begins(conv.spatial, 0), ends(conv.spatial, 0);
+    if (mode != "valid" && mode != "same") node.invalid("a padding of \"" + mode + "\"");
+    for (size_t d = 0; mode == "same" && d < conv.spatial; ++d) {
+      const int64_t all = conv.dilation[d] * (int64_t{node.shape(conv.weight)[d + 2]} - 1);
+      begins[d] = all / 2;
+      ends[d] = all - all / 2;
+    }
+    begins.insert(begins.end(), ends.begin(), ends.end());
+    return set_conv(node, std::move(conv), begins);
+  }
+  conv.padding = spread(node, "padding", conv.spatial);
+  if (node.op() == "convolution" || node.op() == "_convolution") {
+    conv.is_transposed = node.flag("transposed");
+    conv.output_padding = spread(node, "output_padding", conv.spatial);
+  }
+  const std::vector<int64_t> pads = twice(conv.padding);
+  set_conv(node, std::move(conv), pads);
+}
+
+void convert_conv_transpose(NodeContext& node) {
+  Conv conv = conv_of(node);
+  conv.is_transposed = true;
+  conv.padding = spread(node, "padding", conv.spatial);
+  conv.output_padding = spread(node, "output_padding", conv.spatial);
+  const std::vector<int64_t> pads = twice(conv.padding);
+  set_conv(node, std::move(conv), pads);
+}
+
+}  // namespace tensormill::frontend::pytorch

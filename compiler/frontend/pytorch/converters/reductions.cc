@@ -1,0 +1,260 @@
+// Sums, means, extrema and running ones along axes.
+#include <algorithm>
+
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+bool keeps(NodeContext& node) { return takes(node, "keepdim") && node.flag("keepdim"); }
+
+std::vector<int64_t> axes_of(NodeContext& node, V x) {
+  if (takes(node, "dim")) return reduced_axes(node, "dim", x);
+  return Compose(node).count_to(node.rank(x));
+}
+
+struct Moments {
+  V mean, variance;
+};
+
+/// Mean and variance, in float32 of narrower floats.
+Moments moments(NodeContext& node, V x, const std::vector<int64_t>& axes, double correction, bool keepdim) {
+  Compose c(node);
+  const V mean = c.reduce("reduce_mean", x, axes, true);
+  const V apart = c.sub(x, mean);
+  const V squares = c.reduce("reduce_sum", c.mul(apart, apart), axes, keepdim);
+  const V variance = c.div(squares, count_of(node, squares, x, axes, correction));
+  return {keepdim || axes.empty() ? mean : c.reduce("reduce_mean", x, axes, false), variance};
+}
+
+/// How much is taken from the number of elements: argument correction, or unbiased.
+double correction_of(NodeContext& node) {
+  if (node.row().overload.starts_with("correction")) return node.has("correction") ? node.real("correction") : 1;
+  return node.flag("unbiased") ? 1 : 0;
+}
+
+}  // namespace
+
+void convert_sum(NodeContext& node) {
+  Compose c(node);
+  static_cast<void>(node.optional_dtype("dtype"));
+  V x = c.cast(node.tensor("self"), node.output_dtype());
+  if (node.op() == "nansum") x = c.where(node.add("is_nan", {x}), c.number(x, 0), x);
+  node.set_output(0, c.reduce("reduce_sum", x, axes_of(node, x), keeps(node)));
+}
+
+void convert_mean(NodeContext& node) {
+  Compose c(node);
+  static_cast<void>(node.optional_dtype("dtype"));
+  const V x = c.cast(node.tensor("self"), node.output_dtype());
+  node.set_output(0, c.reduce("reduce_mean", x, axes_of(node, x), keeps(node)));
+}
+
+void convert_prod(NodeContext& node) {
+  Compose c(node);
+  static_cast<void>(node.optional_dtype("dtype"));
+  const V x = c.cast(node.tensor("self"), node.output_dtype());
+  node.set_output(0, c.reduce("reduce_prod", x, axes_of(node, x), keeps(node)));
+}
+
+void convert_extrema(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const bool is_max = node.op() == "amax" || node.op() == "max";
+  const V y = c.reduce(is_max ? "reduce_max" : "reduce_min", numeric(node, x), axes_of(node, x), keeps(node));
+  node.set_output(0, node.as_output(y));
+}
+
+void convert_aminmax(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const std::vector<int64_t> axes = axes_of(node, x);
+  const bool keepdim = keeps(node);
+  node.set_output(0, c.reduce("reduce_min", x, axes, keepdim));
+  node.set_output(1, c.reduce("reduce_max", x, axes, keepdim));
+}
+
+// Values along an axis, and where they stand first.
+void convert_extremum_along(NodeContext& node) {
+  Compose c(node);
+  const V given = node.tensor("self");
+  const int64_t axis = node.axis("dim", node.rank(given));
+  const bool keepdim = node.flag("keepdim"), is_max = node.op() == "max";
+  const bool was_scalar = node.rank(given) == 0;
+  const V x = numeric(node, with_axis(node, given));
+  V value = c.reduce(is_max ? "reduce_max" : "reduce_min", x, {axis}, keepdim && !was_scalar);
+  V place = node.add(is_max ? "arg_max" : "arg_min", {x},
+                     {{"axis", axis}, {"keepdims", int64_t{keepdim && !was_scalar}}, {"select_last", int64_t{0}}});
+  node.set_output(0, node.as_output(value, 0));
+  node.set_output(1, place);
+}
+
+void convert_arg_extremum(NodeContext& node) {
+  Compose c(node);
+  V x = numeric(node, node.tensor("self"));
+  const char* op = node.op() == "argmax" ? "arg_max" : "arg_min";
+  const bool keepdim = node.flag("keepdim");
+  const size_t rank = node.shape(x).size();
+  if (!node.has("dim") || rank == 0) {
+    const V flat = c.reshape(x, {num_elements(node.shape(x))});
+    const V place = node.add(op, {flat}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}, {"select_last", int64_t{0}}});
+    return node.set_output(0, keepdim ? c.reshape(place, ir::SymShape(rank, 1)) : place);
+  }
+  const int64_t axis = node.axis("dim", node.rank(x));
+  node.set_output(0, node.add(op, {x}, {{"axis", axis}, {"keepdims", int64_t{keepdim}}, {"select_last", int64_t{0}}}));
+}
+
+void convert_truths(NodeContext& node) {
+  Compose c(node);
+  const V x = c.cast(to_bool(node, node.tensor("self")), DType::kUInt8);
+  const V y = c.reduce(node.op() == "any" ? "reduce_max" : "reduce_min", x, axes_of(node, x), keeps(node));
+  node.set_output(0, node.as_output(c.cast(y, DType::kBool)));
+}
+
+void convert_count_nonzero(NodeContext& node) {
+  Compose c(node);
+  const V x = c.cast(to_bool(node, node.tensor("self")), DType::kInt64);
+  node.set_output(0, c.reduce("reduce_sum", x, axes_of(node, x), false));
+}
+
+void convert_variance(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const std::vector<int64_t> axes = axes_of(node, x);
+  const Moments found = moments(node, x, axes, correction_of(node), keeps(node));
+  const bool is_root = node.op() == "std" || node.op() == "std_mean";
+  node.set_output(0, is_root ? c.unary("sqrt", found.variance) : found.variance);
+  if (node.op().ends_with("_mean")) node.set_output(1, found.mean);
+}
+
+void convert_logsumexp(NodeContext& node) {
+  const V x = floated(node, node.tensor("self"));
+  node.set_output(0, Compose(node).reduce("reduce_log_sum_exp", x, axes_of(node, x), keeps(node)));
+}
+
+namespace {
+
+/// (sum |x|^p)^(1/p), with its limits.
+V norm_of(NodeContext& node, V x, double p, const std::vector<int64_t>& axes, bool keepdim) {
+  Compose c(node);
+  if (p == 2) return c.reduce("reduce_l2", x, axes, keepdim);
+  if (p == 1) return c.reduce("reduce_l1", x, axes, keepdim);
+  const V size = c.unary("abs", x);
+  if (std::isinf(p)) return c.reduce(p > 0 ? "reduce_max" : "reduce_min", size, axes, keepdim);
+  if (p == 0) return c.reduce("reduce_sum", c.cast(to_bool(node, x), node.dtype(x)), axes, keepdim);
+  const V sum = c.reduce("reduce_sum", c.binary("pow", size, c.number(x, p)), axes, keepdim);
+  return c.binary("pow", sum, c.number(sum, 1 / p));
+}
+
+}  // namespace
+
+void convert_norm(NodeContext& node) {
+  Compose c(node);
+  const char* order = node.op() == "norm" ? "p" : "ord";
+  const double p = node.has(order) ? node.real(order) : 2;
+  const bool has_dtype = node.op() == "linalg_vector_norm" || node.row().overload.find("dtype") != std::string::npos;
+  if (has_dtype) static_cast<void>(node.optional_dtype("dtype"));
+  V x = c.cast(node.tensor("self"), node.output_dtype());
+  if (node.rank(x) == 0) {
+    const V one = c.reshape(x, {1});
+    return node.set_output(0, c.reshape(norm_of(node, one, p, {0}, true), {}));
+  }
+  node.set_output(0, norm_of(node, x, p, axes_of(node, x), keeps(node)));
+}
+
+void convert_running(NodeContext& node) {
+  Compose c(node);
+  static_cast<void>(node.optional_dtype("dtype"));
+  const V given = c.cast(node.tensor("self"), node.output_dtype());
+  const int64_t axis = node.axis("dim", node.rank(given));
+  const V y = node.add(node.op(), {with_axis(node, given)}, {{"axis", axis}});
+  node.set_output(0, c.reshape(y, node.shape(given)));
+}
+
+void convert_softmax(NodeContext& node) {
+  const std::string& op = node.op();
+  const bool is_log = op.find("log_softmax") != std::string::npos;
+  const bool has_dtype = takes(node, "dtype");
+  if (has_dtype) static_cast<void>(node.optional_dtype("dtype"));
+  const V x = Compose(node).cast(node.tensor("self"), node.output_dtype());
+  node.set_output(0, softmax_along(node, is_log ? "log_softmax" : "softmax", x, node.axis("dim", node.rank(x))));
+}
+
+namespace {
+
+/// As many elements in order along an axis as `k`, with their places.
+void set_sorted(NodeContext& node, const ir::SymInt& k, int64_t axis, bool largest) {
+  Compose c(node);
+  const V given = node.tensor("self"), x = with_axis(node, given);
+  const V order = sorted_positions(node, x, axis, k, largest);
+  const bool was_scalar = node.rank(given) == 0;
+  const V values = c.gather_elements(x, order, axis);
+  if (node.op() == "argsort") return node.set_output(0, was_scalar ? c.reshape(order, {}) : order);
+  node.set_output(0, was_scalar ? c.reshape(values, {}) : values);
+  node.set_output(1, was_scalar ? c.reshape(order, {}) : order);
+}
+
+}  // namespace
+
+void convert_topk(NodeContext& node) {
+  const int64_t axis = node.axis("dim", node.rank(node.tensor("self")));
+  static_cast<void>(node.flag("sorted"));
+  set_sorted(node, node.sym("k"), axis, node.flag("largest"));
+}
+
+// Of equal elements the first comes first: a stable order is a right one of those that are not asked to be.
+void convert_sort(NodeContext& node) {
+  const V x = with_axis(node, node.tensor("self"));
+  const int64_t axis = node.axis("dim", node.rank(x));
+  set_sorted(node, node.shape(x)[static_cast<size_t>(axis)], axis, node.flag("descending"));
+}
+
+// The lower of both in the middle.
+void convert_median(NodeContext& node) {
+  Compose c(node);
+  V x = node.tensor("self");
+  const bool is_all = node.row().overload == "default";
+  const ir::SymShape own = node.shape(x);
+  int64_t axis = 0;
+  bool keepdim = false;
+  if (is_all) {
+    x = c.reshape(x, {num_elements(own)});
+  } else {
+    axis = node.axis("dim", node.rank(x));
+    keepdim = node.flag("keepdim");
+    x = with_axis(node, x);
+  }
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (!extent.is_constant()) node.unsupported("self", "the axis is a free dim");
+  const V order = sorted_positions(node, x, axis, extent, false);
+  const V place = c.slice(order, axis, (extent - 1) / 2, 1);
+  const V value = c.gather_elements(x, place, axis);
+  const auto set = [&](size_t index, V y) {
+    node.set_output(index, keepdim ? (own.empty() ? c.reshape(y, {}) : y) : c.squeeze(y, axis));
+  };
+  set(0, value);
+  if (!is_all) set(1, place);
+}
+
+// How many of the sorted places are below each value, or not above it.
+void convert_bucketize(NodeContext& node) {
+  Compose c(node);
+  const bool is_search = node.op() == "searchsorted";
+  const V edges = node.tensor(is_search ? "sorted_sequence" : "boundaries");
+  const Operand given = node.operand("self");
+  const V x = given.value == ir::kAbsent ? node.as(given, node.dtype(edges)) : given.value;
+  bool is_right = node.flag("right");
+  if (is_search && node.has("side")) is_right = node.text("side") == "right";
+  if (is_search && node.has("sorter")) node.unsupported("sorter", "it is not implemented");
+  static_cast<void>(node.flag("out_int32"));
+  const DType dtype = node.common_type({{edges, false, {node.dtype(edges), OperandKind::kTensor}},
+                                        {x, false, {node.dtype(x), OperandKind::kTensor}}});
+  const int64_t last = node.rank(x);
+  V wide = edges;
+  if (node.rank(edges) > 1) wide = c.unsqueeze(edges, node.rank(edges) - 1);
+  const V places = c.binary(is_right ? "less_equal" : "less", c.cast(wide, dtype), c.cast(c.unsqueeze(x, last), dtype));
+  node.set_output(0, node.as_output(c.reduce("reduce_sum", c.cast(places, DType::kInt64), {last}, false)));
+}
+
+}  // namespace tensormill::frontend::pytorch

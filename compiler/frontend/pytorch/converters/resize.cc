@@ -1,0 +1,210 @@
+// Maps resized by interpolation, or read at places that a tensor names.
+#include <algorithm>
+
+#include "compiler/build/resize_nodes.h"
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+struct Target {
+  ir::SymInt out;
+  double scale = 0;  ///< 0: it follows from the extents
+};
+
+/// Of each axis: the size that is given, or what the factor makes of the axis.
+std::vector<Target> targets_of(NodeContext& node, V x, size_t spatial) {
+  std::vector<Target> targets;
+  const bool has_size = node.has("output_size");
+  const bool has_factors = takes(node, "scale_factors") && node.has("scale_factors");
+  const std::vector<double> factors = has_factors ? node.reals("scale_factors") : std::vector<double>();
+  static constexpr const char* kScales[3][3] = {{"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
+  const ir::SymShape sizes = has_size ? node.syms("output_size") : ir::SymShape();
+  if ((has_size && sizes.size() != spatial) || (!has_size && factors.size() != spatial))
+    node.invalid("sizes or factors of another number than of axes");
+  for (size_t d = 0; d < spatial; ++d) {
+    Target target;
+    const ir::SymInt in = node.shape(x)[d + 2];
+    if (has_size) {
+      target.out = sizes[d];
+      const char* scale = kScales[spatial - 1][d];
+      if (!has_factors && takes(node, scale) && node.has(scale)) target.scale = node.real(scale);
+    } else {
+      target.scale = factors[d];
+      const double whole = std::floor(factors[d]);
+      target.out = whole == factors[d] ? in * static_cast<int64_t>(whole)
+                                       : ir::SymInt(static_cast<int64_t>(std::floor(static_cast<double>(int64_t{in}) * factors[d])));
+    }
+    if (target.out.hint() < 1 || target.out.hint() > build::kMaxListed) node.invalid("a size of " + to_string(target.out));
+    targets.push_back(target);
+  }
+  return targets;
+}
+
+build::ResizeOptions rule_of(NodeContext& node) {
+  const std::string& op = node.op();
+  build::ResizeOptions rule;
+  if (op.find("nearest_exact") != std::string::npos) {
+    rule.mode = "nearest";
+    rule.nearest = "floor";
+    rule.coordinates = "tf_half_pixel_for_nn";
+    return rule;
+  }
+  if (op.find("nearest") != std::string::npos) {
+    rule.mode = "nearest";
+    rule.nearest = "floor";
+    rule.coordinates = "asymmetric";
+    return rule;
+  }
+  rule.mode = op.find("bicubic") != std::string::npos ? "cubic" : "linear";
+  rule.coordinates = node.flag("align_corners") ? "align_corners" : "half_pixel";
+  rule.antialias = op.ends_with("_aa");
+  if (rule.antialias) {
+    if (rule.coordinates == "align_corners") node.unsupported("align_corners", "it is not implemented with antialias");
+    rule.exclude_outside = true;
+    rule.cubic = -0.5;
+  }
+  return rule;
+}
+
+}  // namespace
+
+void convert_upsample(NodeContext& node) {
+  Compose c(node);
+  V x = node.tensor(takes(node, "input") ? "input" : "self");
+  const size_t spatial = node.shape(x).size() - 2;
+  if (node.rank(x) < 3 || spatial > 3) node.invalid("the input has rank " + std::to_string(node.rank(x)));
+  const build::ResizeOptions rule = rule_of(node);
+  const std::vector<Target> targets = targets_of(node, x, spatial);
+  std::vector<size_t> order(spatial);
+  for (size_t d = 0; d < spatial; ++d) order[d] = d;
+  // Axes that become shorter first, so that there is less to do for the others.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return targets[a].out.hint() * node.shape(x)[b + 2].hint() < targets[b].out.hint() * node.shape(x)[a + 2].hint();
+  });
+  for (const size_t d : order) {
+    build::ResizeAxis axis;
+    axis.in = node.shape(x)[d + 2];
+    axis.out = targets[d].out;
+    axis.by_size = targets[d].scale <= 0 || rule.coordinates == "align_corners";
+    axis.scale = axis.by_size ? static_cast<double>(axis.out.hint()) / static_cast<double>(std::max<int64_t>(axis.in.hint(), 1))
+                              : targets[d].scale;
+    const bool is_open = node.is_one_form() || axis.is_symbolic();
+    if (!is_open && axis.in.hint() == axis.out.hint() && (axis.by_size || axis.scale == 1)) continue;
+    if (axis.in.hint() < 1) node.invalid("an axis without elements");
+    const auto dim = static_cast<int64_t>(d) + 2;
+    if (!is_open) {
+      x = build::resize_by_table(c, x, dim, axis, rule);
+    } else if (rule.mode == "nearest" && build::repeats(axis, rule)) {
+      x = build::resize_by_repeating(c, x, dim, axis, rule);
+    } else if (build::has_formula(axis, rule)) {
+      x = build::resize_by_nodes(c, x, dim, axis, rule);
+    } else {
+      x = build::resize_by_product(c, x, dim, axis, rule);
+    }
+  }
+  node.set_output(0, x);
+}
+
+namespace {
+
+/// Where grid coordinates in [-1, 1] lie on an axis of `extent` elements.
+V on_axis(Compose& c, V at, const ir::SymInt& extent, bool align_corners) {
+  const V size = c.extent(at, extent);
+  if (align_corners) return c.mul(c.times(c.plus(at, 1), 0.5), c.minus(size, 1));
+  return c.times(c.minus(c.mul(c.plus(at, 1), size), 1), 0.5);
+}
+
+/// Folded back at both borders.
+V reflected(NodeContext& node, V at, const ir::SymInt& extent, bool align_corners) {
+  Compose c(node);
+  const V low = c.number(at, align_corners ? 0 : -0.5);
+  const V span = align_corners ? c.minus(c.extent(at, extent), 1) : c.extent(at, extent);
+  const V whole = c.binary("max", span, c.number(at, 1e-30));
+  const V away = c.unary("abs", c.sub(at, low));
+  const V turns = c.unary("floor", c.div(away, whole));
+  const V rest = c.sub(away, c.mul(turns, whole));
+  const V half = c.times(turns, 0.5);
+  const V is_even = c.binary("equal", c.unary("floor", half), half);
+  return c.add(low, c.where(is_even, rest, c.sub(whole, rest)));
+}
+
+/// A sampler of x [N,C,H,W] at places [N,Ho,Wo].
+class Grid {
+public:
+  Grid(NodeContext& node, V x, int64_t padding) : node_(node), c_(node), x_(x), padding_(padding) {
+    const ir::SymShape s = node.shape(x);
+    rows_ = s[2];
+    columns_ = s[3];
+    flat_ = c_.reshape(x, {s[0], s[1], s[2] * s[3]});
+  }
+
+  V clamped(V at, const ir::SymInt& extent) {
+    const V most = c_.minus(c_.extent(at, extent), 1);
+    return c_.binary("max", c_.number(at, 0), c_.binary("min", at, most));
+  }
+
+  /// The elements at whole places, zeros outside of the map.
+  V taken(V y, V x) {
+    const V row = c_.cast(clamped(y, rows_), DType::kInt64), column = c_.cast(clamped(x, columns_), DType::kInt64);
+    const ir::SymShape s = node_.shape(y);
+    const ir::SymInt points = s[1] * s[2], channels = node_.shape(x_)[1];
+    const V place = c_.add(c_.mul(row, c_.dims({columns_}, {})), column);
+    const V index = c_.expand(c_.reshape(place, {s[0], 1, points}), {s[0], channels, points});
+    const V values = c_.reshape(c_.gather_elements(flat_, index, 2), {s[0], channels, s[1], s[2]});
+    if (padding_ != 0) return values;
+    const V is_in = both(node_, inside(y, rows_), inside(x, columns_));
+    return c_.where(c_.unsqueeze(is_in, 1), values, c_.number(values, 0));
+  }
+
+private:
+  V inside(V at, const ir::SymInt& extent) {
+    return both(node_, c_.binary("greater_equal", at, c_.number(at, 0)), c_.binary("less", at, c_.extent(at, extent)));
+  }
+
+  NodeContext& node_;
+  Compose c_;
+  V x_, flat_ = ir::kAbsent;
+  int64_t padding_;
+  ir::SymInt rows_, columns_;
+};
+
+}  // namespace
+
+// Modes: 0 bilinear, 1 nearest, 2 bicubic. Padding: 0 zeros, 1 border, 2 reflection.
+void convert_grid_sample(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("input"), grid = node.tensor("grid");
+  const int64_t mode = node.integer("interpolation_mode"), padding = node.integer("padding_mode");
+  const bool align = node.flag("align_corners");
+  if (node.rank(x) != 4 || node.rank(grid) != 4) node.unsupported("input", "volumes are not implemented");
+  if (mode == 2) node.unsupported("interpolation_mode", "bicubic is not implemented");
+  const ir::SymShape s = node.shape(x);
+  V at_x = on_axis(c, c.squeeze(c.slice(grid, 3, 0, 1), 3), s[3], align);
+  V at_y = on_axis(c, c.squeeze(c.slice(grid, 3, 1, 1), 3), s[2], align);
+  Grid map(node, x, padding);
+  if (padding == 2) {
+    at_x = reflected(node, at_x, s[3], align);
+    at_y = reflected(node, at_y, s[2], align);
+  }
+  if (padding != 0) {
+    at_x = map.clamped(at_x, s[3]);
+    at_y = map.clamped(at_y, s[2]);
+  }
+  if (mode == 1) return node.set_output(0, map.taken(c.unary("round", at_y), c.unary("round", at_x)));
+  const V left = c.unary("floor", at_x), top = c.unary("floor", at_y);
+  const V right = c.sub(at_x, left), low = c.sub(at_y, top);
+  V sum = ir::kAbsent;
+  for (const int down : {0, 1}) {
+    for (const int over : {0, 1}) {
+      const V wy = down == 1 ? low : c.sub(c.number(low, 1), low);
+      const V wx = over == 1 ? right : c.sub(c.number(right, 1), right);
+      const V part = c.mul(map.taken(c.plus(top, down), c.plus(left, over)), c.unsqueeze(c.mul(wy, wx), 1));
+      sum = sum == ir::kAbsent ? part : c.add(sum, part);
+    }
+  }
+  node.set_output(0, sum);
+}
+
+}  // namespace tensormill::frontend::pytorch

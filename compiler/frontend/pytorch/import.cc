@@ -1,0 +1,367 @@
+#include "compiler/frontend/pytorch/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/frontend/pytorch/node_context.h"
+#include "compiler/ir/patch.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+std::string label_of(const Node& node, size_t index) {
+  for (const Argument& output : node.outputs)
+    if (!output.names.empty() && !output.names.front().empty()) return output.names.front().substr(0, 500);
+  return node.name.empty() ? node.target.substr(0, 500) + "#" + std::to_string(index) : node.name.substr(0, 500);
+}
+
+std::string operands_of(const Graph& graph, const Node& node) {
+  std::string text;
+  for (const NamedArgument& input : node.inputs) {
+    for (const std::string& name : input.argument.names) {
+      const auto found = graph.tensors.find(name);
+      if (found == graph.tensors.end()) continue;
+      std::string sizes;
+      for (const SymDim& size : found->second.sizes) sizes += (sizes.empty() ? "" : ",") + to_string(size);
+      text += (text.empty() ? "" : ", ") + std::string(scalar_name(found->second.dtype)) + "[" + sizes + "]";
+      if (text.size() > 200) return text + " ...";
+    }
+  }
+  return text;
+}
+
+/// By operator, what is not there; where each stands first, and how often.
+class Missing {
+public:
+  void add(const Graph& graph, const Node& node, size_t index, const std::string& why) {
+    const std::string what =
+        std::string(short_target(node.target)).substr(0, 200) + (why.empty() ? "" : ": " + why);
+    auto& [count, first] = rows_[what];
+    if (count++ == 0) first = {label_of(node, index), "operands " + operands_of(graph, node)};
+    if (count == 1) order_.push_back(what);
+  }
+  bool empty() const { return order_.empty(); }
+  std::vector<ErrorDetail> details() const {
+    std::vector<ErrorDetail> all;
+    for (const std::string& what : order_) {
+      const auto& [count, first] = rows_.at(what);
+      all.push_back({first.pointer, "op " + what + ", " + std::to_string(count) +
+                                        (count == 1 ? " node" : " nodes") + ", " + first.detail});
+    }
+    return all;
+  }
+  [[noreturn]] void throw_all() const {
+    const std::vector<ErrorDetail> all = details();
+    std::string message = std::to_string(all.size()) + (all.size() == 1 ? " operator is not supported:"
+                                                                        : " operators are not supported:");
+    for (const ErrorDetail& detail : all) message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
+    message.pop_back();
+    throw Error(ErrorCode::kOperatorNotImplemented, message, all);
+  }
+
+private:
+  std::map<std::string, std::pair<int64_t, ErrorDetail>> rows_;
+  std::vector<std::string> order_;
+};
+
+/// Of the graph and of those within its nodes.
+void note_missing(const Graph& graph, Missing& missing) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (find_row(node.target) == nullptr) missing.add(graph, node, i, "");
+    for (const NamedArgument& input : node.inputs)
+      if (input.argument.graph) note_missing(*input.argument.graph, missing);
+  }
+}
+
+/// Names of numbers in an argument, or in a list of them.
+void add_numbers(const Json& value, std::set<std::string, std::less<>>& used) {
+  if (value.is_array())
+    for (const Json& each : value) add_numbers(each, used);
+  if (value.is_object() && value.contains("as_name") && value.at("as_name").is_string())
+    used.insert(value.at("as_name").get<std::string>());
+}
+
+std::set<std::string, std::less<>> used_in(const Graph& graph) {
+  std::set<std::string, std::less<>> used;
+  for (const Node& node : graph.nodes) {
+    const bool is_assertion = short_target(node.target).starts_with("aten._assert_scalar");
+    for (const NamedArgument& input : node.inputs) {
+      used.insert(input.argument.names.begin(), input.argument.names.end());
+      if (!is_assertion) add_numbers(input.argument.value, used);
+    }
+  }
+  for (const Argument& output : graph.outputs) used.insert(output.names.begin(), output.names.end());
+  return used;
+}
+
+/// Nodes that an import converts.
+constexpr size_t kMostNodes = size_t{1} << 20;
+
+class GraphImport {
+public:
+  GraphImport(const LoadedProgram& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
+      : loaded_(loaded),
+        request_(request),
+        graph_(ops),
+        reserved_(names_of(request.ports)),
+        state_{loaded, graph_, reserved_, request.is_one_form, {}} {
+    state_.call = [this](const Graph& graph, const std::vector<View>& inputs) { return call(graph, inputs); };
+  }
+
+  ir::Graph run() {
+    const Graph& graph = loaded_.program().graph;
+    graph_.set_name("program");
+    graph_.set_symbols(request_.symbols);
+    note_missing(graph, missing_);
+    if (!missing_.empty()) missing_.throw_all();
+    GraphState state{state_, graph, {}, {}, used_in(graph)};
+    add_weights(state);
+    add_inputs(state);
+    check_ranges();
+    convert_all(state);
+    if (!missing_.empty()) missing_.throw_all();
+    set_outputs(state);
+    return ir::remove_dead(graph_);
+  }
+
+private:
+  static std::set<std::string> names_of(const Ports& ports) {
+    std::set<std::string> names;
+    for (const Port& port : ports.inputs) names.insert(port.name);
+    for (const Port& port : ports.outputs) names.insert(port.name);
+    return names;
+  }
+
+  void add_weights(GraphState& state) {
+    for (const InputSpec& input : loaded_.program().inputs) {
+      const StoredTensor* stored = loaded_.program().stored(input);
+      if (input.kind == "user_input" || stored == nullptr) continue;
+      auto storage = std::make_shared<Storage>();
+      storage->stored = stored;
+      storage->name = input.target;
+      storage->is_weight = true;
+      state.tensors.insert_or_assign(input.name, View{std::move(storage)});
+    }
+  }
+
+  void add_inputs(GraphState& state) {
+    for (size_t i = 0; i < request_.ports.inputs.size(); ++i) {
+      const Port& port = request_.ports.inputs[i];
+      const TensorMeta& meta = state.graph.tensors.at(port.value);
+      const std::optional<DType> dtype = dtype_of(meta.dtype);
+      if (!dtype)
+        throw Error(ErrorCode::kNotSupported, "input \"" + port.name + "\" has elements of type " +
+                                                  std::string(scalar_name(meta.dtype)));
+      const ir::ValueType type{*dtype, request_.input_shapes[i]};
+      num_bytes(type.shape.hints(), type.dtype);
+      auto storage = std::make_shared<Storage>();
+      storage->name = port.name;
+      if (const auto fixed = request_.fixed_inputs.find(port.name); fixed != request_.fixed_inputs.end()) {
+        storage->value = graph_.add_constant(port.name, checked(port.name, type, fixed->second));
+      } else {
+        storage->value = graph_.add_input(port.name, type);
+        if (const auto run = request_.run_inputs.find(port.name); run != request_.run_inputs.end())
+          storage->value =
+              graph_.add_constant(graph_.unique_name(port.name), checked(port.name, type, run->second));
+      }
+      const V value = storage->value;
+      state.tensors.insert_or_assign(port.value, View{std::move(storage), {}, value, 0});
+      note_extents(port, meta, type.shape);
+    }
+  }
+
+  static Tensor checked(const std::string& name, const ir::ValueType& type, const Tensor& given) {
+    if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
+      throw Error(ErrorCode::kInvalidArgument,
+                  "the value of input \"" + name + "\" is " +
+                      ir::to_string(ir::ValueType{given.dtype(), given.shape()}) + ", expected " +
+                      ir::to_string(type));
+    return given;
+  }
+
+  /// A symbol is one number in all inputs.
+  void note_extents(const Port& port, const TensorMeta& meta, const ir::SymShape& shape) {
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const std::optional<SymExpr>& expr = meta.sizes[i].expr;
+      if (!expr || expr->kind != SymExpr::Kind::kSymbol) continue;
+      const auto [known, is_new] = symbols_.emplace(expr->name, shape[i]);
+      if (!is_new && !ir::demand(ir::Relation::kEqual, known->second, shape[i]))
+        throw Error(ErrorCode::kInvalidModel, "input \"" + port.name + "\" has extent " + to_string(shape[i]) +
+                                                  " in dim " + std::to_string(i) + ", an input before it " +
+                                                  to_string(known->second) + " for the same dim " + expr->name);
+    }
+  }
+
+  /// The export took extents from 2 on where it did not know better: of 0 and 1 it makes other programs. Here
+  /// they are extents like others.
+  void check_ranges() const {
+    for (const auto& [name, extent] : symbols_) {
+      const auto found = loaded_.program().ranges.find(name);
+      if (found == loaded_.program().ranges.end()) continue;
+      const SymbolRange& range = found->second;
+      const bool is_above = !range.min || *range.min <= 2 || ir::demand(ir::Relation::kLessEqual, *range.min, extent);
+      const bool is_bounded = range.max && *range.max < build::kMaxListed * 256;
+      const bool is_below = !is_bounded || ir::demand(ir::Relation::kLessEqual, extent, *range.max);
+      if (is_above && is_below) continue;
+      throw Error(ErrorCode::kInvalidModel,
+                  "dim " + name + " is " + to_string(extent) + ", the module was exported for " +
+                      (range.min ? std::to_string(*range.min) : "any") + " to " +
+                      (range.max ? std::to_string(*range.max) : "any"));
+    }
+  }
+
+  /// Whether all nodes could be converted.
+  bool convert_all(GraphState& state) {
+    std::set<std::string> lost;
+    bool is_whole = true;
+    for (size_t i = 0; i < state.graph.nodes.size(); ++i) {
+      const Node& node = state.graph.nodes[i];
+      // What stands behind a node that could not be converted has no operands.
+      bool has_operands = true;
+      for (const NamedArgument& input : node.inputs)
+        for (const std::string& name : input.argument.names) has_operands = has_operands && lost.count(name) == 0;
+      if (has_operands && convert(state, i)) continue;
+      is_whole = false;
+      for (const Argument& output : node.outputs) lost.insert(output.names.begin(), output.names.end());
+      lost.erase("");
+    }
+    return is_whole;
+  }
+
+  bool convert(GraphState& state, size_t index) {
+    const Node& node = state.graph.nodes[index];
+    const std::string label = label_of(node, index);
+    if (++converted_ > kMostNodes)
+      throw Error(ErrorCode::kTooLarge,
+                  "node \"" + label + "\": more than " + std::to_string(kMostNodes) + " nodes");
+    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
+    const OpRow& row = *find_row(node.target);
+    NodeContext context(state, node, row, label);
+    try {
+      row.convert(context);
+      context.check_read();
+      return true;
+    } catch (const UnsupportedForm& form) {
+      missing_.add(state.graph, node, index, form.attribute + ": " + form.reason);
+      return false;
+    } catch (const CallFails&) {
+      return false;
+    } catch (Error& error) {
+      if (error.message().find("node ") != 0)
+        error.add_context("node " + std::to_string(index) + ", " +
+                          std::string(short_target(node.target)).substr(0, 200) + " \"" + label + "\"");
+      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+      throw;
+    }
+  }
+
+  std::optional<std::vector<V>> call(const Graph& graph, const std::vector<View>& inputs) {
+    if (inputs.size() != graph.inputs.size())
+      throw Error(ErrorCode::kInvalidModel, "a graph of " + std::to_string(graph.inputs.size()) +
+                                                " inputs is called with " + std::to_string(inputs.size()));
+    GraphState state{state_, graph, {}, {}, used_in(graph)};
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (graph.inputs[i].names.size() == 1) state.tensors.insert_or_assign(graph.inputs[i].names[0], inputs[i]);
+    if (!convert_all(state)) return std::nullopt;
+    std::vector<V> outputs;
+    for (const Argument& output : graph.outputs)
+      for (const std::string& name : output.names) outputs.push_back(value_of(state, name, "output of a graph"));
+    return outputs;
+  }
+
+  V value_of(GraphState& state, const std::string& name, const std::string& what) {
+    const auto found = state.tensors.find(name);
+    if (found == state.tensors.end())
+      throw Error(ErrorCode::kInvalidModel, what + ": nothing makes \"" + name + "\"");
+    Storage& storage = *found->second.storage;
+    if (storage.value == ir::kAbsent)
+      storage.value = graph_.add_constant(graph_.unique_name(storage.name), loaded_.constant(*storage.stored));
+    build::OpBuilder builder(graph_, name, name, reserved_);
+    return read_view(builder, found->second);
+  }
+
+  void set_outputs(GraphState& state) {
+    std::vector<std::string> wanted = request_.outputs;
+    if (wanted.empty())
+      for (const Port& port : request_.ports.outputs) wanted.push_back(port.name);
+    std::vector<V> outputs;
+    for (const std::string& name : wanted) {
+      const auto port = std::find_if(request_.ports.outputs.begin(), request_.ports.outputs.end(),
+                                     [&](const Port& each) { return each.name == name; });
+      if (port == request_.ports.outputs.end())
+        throw Error(ErrorCode::kInvalidArgument,
+                    "outputs name \"" + name + "\", which is no output of the model");
+      V value = value_of(state, port->value, "output \"" + name + "\"");
+      const bool is_own = graph_.value(value).producer != ir::kAbsent &&
+                          std::find(outputs.begin(), outputs.end(), value) == outputs.end();
+      if (!is_own)
+        value = graph_.add_node("identity", {value}, {}, {name}, {graph_.unique_name(name + "#output")})[0];
+      // An output of an input's name is told apart.
+      if (graph_.value(value).name != name)
+        graph_.rename_value(value, graph_.find_value(name) ? graph_.unique_name(name + ":0") : name);
+      outputs.push_back(value);
+    }
+    graph_.set_outputs(std::move(outputs));
+  }
+
+  const LoadedProgram& loaded_;
+  const ImportRequest& request_;
+  ir::Graph graph_;
+  const std::set<std::string> reserved_;
+  Missing missing_;
+  ImportState state_;
+  std::map<std::string, ir::SymInt> symbols_;
+  size_t converted_ = 0;
+};
+
+std::string unique_among(std::set<std::string>& taken, const std::string& base) {
+  std::string name = base;
+  for (size_t i = 1; !taken.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+  return name;
+}
+
+}  // namespace
+
+Ports ports_of(const Program& program) {
+  Ports ports;
+  std::set<std::string> inputs, outputs;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const InputSpec& input = program.inputs[i];
+    if (input.kind == "constant_input" || program.stored(input) != nullptr) continue;
+    const bool is_tensor = input.kind == "user_input" && program.graph.tensors.count(input.name) != 0;
+    if (!is_tensor)
+      throw Error(ErrorCode::kNotSupported,
+                  "input " + std::to_string(i) + (input.name.empty() ? "" : " (\"" + input.name + "\")") + " is " +
+                      (input.kind == "user_input" ? "no tensor" : "of kind " + input.kind) +
+                      "; inputs other than tensors are constants when they are given to torch.export as numbers");
+    ports.inputs.push_back({unique_among(inputs, input.name), input.name});
+  }
+  for (const OutputSpec& output : program.outputs) {
+    if (output.kind == "user_input_mutation" || output.kind == "token") continue;
+    if (output.kind == "buffer_mutation" || output.kind == "parameter_mutation")
+      throw Error(ErrorCode::kNotSupported,
+                  "the module writes to \"" + output.target +
+                      "\", and a package keeps nothing between runs: export it in eval mode, or without the state");
+    if (program.graph.tensors.count(output.name) == 0) {
+      if (output.name.empty()) continue;  // None, or a number that is the same in each run
+      throw Error(ErrorCode::kNotSupported, "output \"" + output.name + "\" is no tensor");
+    }
+    ports.outputs.push_back({unique_among(outputs, output.name), output.name});
+  }
+  if (ports.outputs.empty()) throw Error(ErrorCode::kNotSupported, "the module returns no tensor");
+  return ports;
+}
+
+std::vector<ErrorDetail> unsupported_operators(const Program& program) {
+  Missing missing;
+  note_missing(program.graph, missing);
+  return missing.details();
+}
+
+ir::Graph import_graph(const LoadedProgram& program, const ImportRequest& request, const ir::OpRegistry& ops) {
+  return GraphImport(program, request, ops).run();
+}
+
+}  // namespace tensormill::frontend::pytorch

@@ -1,0 +1,59 @@
+#include "compiler/frontend/pytorch/loaded_program.h"
+
+#include <cstring>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+/// Weights that are turned or read several times may be larger than what the file holds of them: as much of
+/// one as a tensor may have.
+constexpr uint64_t kMaxConstantBytes = uint64_t{1} << 34;
+
+bool is_row_major(const StoredTensor& tensor) {
+  int64_t stride = 1;
+  for (size_t i = tensor.sizes.size(); i-- > 0;) {
+    if (tensor.sizes[i] == 0) return true;
+    if (tensor.sizes[i] != 1 && tensor.strides[i] != stride) return false;
+    stride *= tensor.sizes[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of(ScalarType type) {
+  return dtype_from_long_name(scalar_name(type));
+}
+
+LoadedProgram::LoadedProgram(std::shared_ptr<const MappedFile> file)
+    : file_(std::move(file)), program_(read_program(file_->text())) {}
+
+Tensor LoadedProgram::constant(const StoredTensor& stored) const {
+  const std::optional<DType> dtype = dtype_of(stored.dtype);
+  if (!dtype)
+    throw Error(ErrorCode::kNotSupported,
+                "elements of type " + std::string(scalar_name(stored.dtype)) + " are not implemented");
+  const Shape shape(stored.sizes.begin(), stored.sizes.end());
+  const size_t bytes = num_bytes(shape, *dtype);
+  const size_t begin = static_cast<size_t>(stored.offset) * dtype_bytes(*dtype);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(stored.storage.data() + begin) % dtype_bytes(*dtype) == 0;
+  const bool is_mapped = stored.storage.data() >= file_->text().data() &&
+                         stored.storage.data() < file_->text().data() + file_->text().size();
+  if (bytes > 0 && is_row_major(stored) && is_aligned && is_mapped) {
+    // Tensors have no const data pointer; what is mapped is only read.
+    return {*dtype, shape, std::const_pointer_cast<MappedFile>(file_),
+            const_cast<char*>(stored.storage.data() + begin)};
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = made_.find(&stored);
+  if (known != made_.end()) return known->second;
+  const std::string elements = contiguous_bytes(stored, kMaxConstantBytes);
+  Tensor made(*dtype, shape);
+  if (!elements.empty()) std::memcpy(made.data(), elements.data(), elements.size());
+  return made_.emplace(&stored, std::move(made)).first->second;
+}
+
+}  // namespace tensormill::frontend::pytorch

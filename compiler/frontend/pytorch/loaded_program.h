@@ -1,0 +1,36 @@
+/// A .pt2 file that is read once and imported at many shapes. Thread-safety: all functions may be called at
+/// once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "compiler/frontend/pytorch/model.h"
+#include "runtime/base/file.h"
+#include "runtime/base/tensor.h"
+
+namespace tensormill::frontend::pytorch {
+
+/// The type in which tensors have such elements here; nothing for complex numbers and float8.
+std::optional<DType> dtype_of(ScalarType type);
+
+class LoadedProgram {
+public:
+  /// Throws as read_program.
+  explicit LoadedProgram(std::shared_ptr<const MappedFile> file);
+  const Program& program() const { return program_; }
+
+  /// A parameter, buffer or constant in row-major order: mapped where it lies so and aligned. Throws
+  /// Error(kNotSupported) for elements of a type that no tensor has, Error(kTooLarge).
+  Tensor constant(const StoredTensor& stored) const;
+
+private:
+  std::shared_ptr<const MappedFile> file_;
+  Program program_;
+  mutable std::mutex mutex_;
+  mutable std::map<const StoredTensor*, Tensor> made_;
+};
+
+}  // namespace tensormill::frontend::pytorch

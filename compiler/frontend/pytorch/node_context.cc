@@ -1,0 +1,416 @@
+#include "compiler/frontend/pytorch/node_context.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+std::vector<std::string> outputs_of(const Node& node) {
+  std::vector<std::string> names;
+  for (const Argument& output : node.outputs) {
+    if (output.kind == ArgumentKind::kNone && node.outputs.size() > 1) names.emplace_back();
+    names.insert(names.end(), output.names.begin(), output.names.end());
+  }
+  return names;
+}
+
+std::string base_of(const Node& node, const std::string& label) {
+  const std::vector<std::string> names = outputs_of(node);
+  return names.empty() || names.front().empty() ? label : names.front();
+}
+
+/// Numbers that JSON lacks are texts.
+std::optional<double> named_number(const std::string& text) {
+  if (text == "Infinity" || text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-Infinity" || text == "-inf") return -std::numeric_limits<double>::infinity();
+  if (text == "NaN" || text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+}  // namespace
+
+NodeContext::NodeContext(GraphState& state, const Node& node, const OpRow& row, std::string label)
+    : OpBuilder(state.import.graph, label, base_of(node, label), state.import.reserved),
+      state_(state),
+      node_(node),
+      row_(row),
+      outputs_(outputs_of(node)),
+      first_own_(static_cast<V>(state.import.graph.values().size())) {}
+
+void NodeContext::bad(const char* name, const std::string& expected) const {
+  invalid("argument " + std::string(name) + " is no " + expected);
+}
+
+std::string_view NodeContext::name_of(size_t input) const {
+  const std::string& own = node_.inputs[input].name;
+  if (!own.empty() || row_.arguments.empty()) return own;
+  return row_.arguments[std::min(input, row_.arguments.size() - 1)].name;
+}
+
+const SchemaArgument& NodeContext::declared(const char* name) const {
+  for (const SchemaArgument& argument : row_.arguments)
+    if (argument.name == name) return argument;
+  throw Error(ErrorCode::kInternal, "operator " + row_.target + " has no argument " + name);
+}
+
+const Argument* NodeContext::given(const char* name) {
+  read_.insert(name);
+  for (size_t i = 0; i < node_.inputs.size(); ++i)
+    if (name_of(i) == name) return &node_.inputs[i].argument;
+  if (!declared(name).otherwise) invalid("argument " + std::string(name) + " is missing");
+  return nullptr;
+}
+
+bool NodeContext::has(const char* name) {
+  const Argument* argument = given(name);
+  if (argument == nullptr) return !declared(name).otherwise->is_null();
+  if (argument->kind == ArgumentKind::kOptionalTensor) return !argument->names.front().empty();
+  return argument->kind != ArgumentKind::kNone;
+}
+
+bool NodeContext::is_tensor(const char* name) {
+  const Argument* argument = given(name);
+  return argument != nullptr && (argument->kind == ArgumentKind::kTensor ||
+                                 (argument->kind == ArgumentKind::kOptionalTensor && has(name)));
+}
+
+View& NodeContext::view(const std::string& name) {
+  const auto found = state_.tensors.find(name);
+  if (found == state_.tensors.end()) invalid("tensor \"" + name + "\" is read before anything makes it");
+  Storage& storage = *found->second.storage;
+  if (storage.value == ir::kAbsent) {
+    if (storage.stored == nullptr) invalid("tensor \"" + name + "\" has no value");
+    std::string own = graph().unique_name(storage.name);
+    while (state_.import.reserved.count(own) != 0) own = graph().unique_name(own + "_");
+    try {
+      storage.value = graph().add_constant(own, state_.import.loaded.constant(*storage.stored));
+    } catch (Error& error) {
+      error.add_context("weight \"" + storage.name + "\"");
+      throw;
+    }
+  }
+  return found->second;
+}
+
+V NodeContext::tensor(const char* name) {
+  if (!is_tensor(name)) bad(name, "tensor");
+  return read_view(*this, view(given(name)->names.front()));
+}
+
+std::vector<V> NodeContext::tensors(const char* name) {
+  const Argument* argument = given(name);
+  if (argument == nullptr) return {};
+  if (argument->kind != ArgumentKind::kTensors && argument->kind != ArgumentKind::kOptionalTensors &&
+      argument->kind != ArgumentKind::kTensor)
+    bad(name, "list of tensors");
+  std::vector<V> values;
+  for (const std::string& each : argument->names)
+    values.push_back(each.empty() ? ir::kAbsent : read_view(*this, view(each)));
+  return values;
+}
+
+ir::SymInt NodeContext::sym_of(const Json& json, const char* name) {
+  const Number value = number_of(json, ArgumentKind::kSymInt, name);
+  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer;
+  bad(name, "integer");
+}
+
+Number NodeContext::number_of(const Json& json, ArgumentKind kind, const char* name) {
+  if (json.is_object() && json.size() == 1) {
+    const Json& value = json.begin().value();
+    if (json.begin().key() == "as_name" && value.is_string()) {
+      const auto found = state_.numbers.find(value.get<std::string>());
+      if (found == state_.numbers.end())
+        unsupported(name, "a number that a run works out is not implemented");
+      return found->second;
+    }
+    return number_of(value, kind, name);
+  }
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) {
+    if (kind == ArgumentKind::kFloat || kind == ArgumentKind::kSymFloat) return json.get<double>();
+    return ir::SymInt(json.get<int64_t>());
+  }
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_string())
+    if (const std::optional<double> named = named_number(json.get<std::string>())) return *named;
+  bad(name, "number");
+}
+
+Number NodeContext::number(const char* name) {
+  const Argument* argument = given(name);
+  if (argument == nullptr) return number_of(*declared(name).otherwise, ArgumentKind::kNone, name);
+  if (argument->kind == ArgumentKind::kComplex) unsupported(name, "complex numbers are not implemented");
+  return number_of(argument->value, argument->kind, name);
+}
+
+ir::SymInt NodeContext::sym(const char* name) {
+  const Number value = number(name);
+  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer;
+  if (const auto* is_set = std::get_if<bool>(&value)) return int64_t{*is_set};
+  bad(name, "integer");
+}
+
+ir::SymShape NodeContext::syms(const char* name) {
+  const Argument* argument = given(name);
+  const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
+  if (!json.is_array()) return {sym_of(json, name)};
+  ir::SymShape values;
+  for (const Json& each : json) values.push_back(sym_of(each, name));
+  return values;
+}
+
+double NodeContext::real(const char* name) {
+  const Number value = number(name);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* is_set = std::get_if<bool>(&value)) return *is_set ? 1 : 0;
+  return static_cast<double>(int64_t{std::get<ir::SymInt>(value)});
+}
+
+std::vector<double> NodeContext::reals(const char* name) {
+  const Argument* argument = given(name);
+  const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
+  if (!json.is_array()) bad(name, "list of numbers");
+  std::vector<double> values;
+  for (const Json& each : json) {
+    const Number value = number_of(each, ArgumentKind::kFloat, name);
+    if (const auto* number = std::get_if<double>(&value)) {
+      values.push_back(*number);
+    } else {
+      bad(name, "list of numbers");
+    }
+  }
+  return values;
+}
+
+bool NodeContext::flag(const char* name) {
+  const Number value = number(name);
+  if (const auto* is_set = std::get_if<bool>(&value)) return *is_set;
+  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer != 0;
+  bad(name, "truth value");
+}
+
+std::string NodeContext::text(const char* name) {
+  const Argument* argument = given(name);
+  const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
+  if (!json.is_string()) bad(name, "text");
+  return json.get<std::string>();
+}
+
+std::optional<DType> NodeContext::optional_dtype(const char* name) {
+  if (!has(name)) return std::nullopt;
+  const Argument* argument = given(name);
+  if (argument == nullptr) return std::nullopt;  // the schema's own, as the output has it
+  if (argument->kind != ArgumentKind::kScalarType || !argument->value.is_number_integer())
+    bad(name, "type of elements");
+  const auto type = static_cast<ScalarType>(argument->value.get<int64_t>());
+  const std::optional<DType> dtype = dtype_of(type);
+  if (!dtype) unsupported(name, "elements of type " + std::string(scalar_name(type)) + " are not implemented");
+  return dtype;
+}
+
+Operand NodeContext::operand(const char* name) {
+  Operand operand;
+  if (is_tensor(name)) {
+    operand.value = tensor(name);
+    const ir::ValueType& own = type(operand.value);
+    operand.type = {own.dtype, own.shape.empty() ? OperandKind::kScalar : OperandKind::kTensor};
+    return operand;
+  }
+  operand.number = number(name);
+  operand.type = {std::holds_alternative<bool>(operand.number)         ? DType::kBool
+                  : std::holds_alternative<ir::SymInt>(operand.number) ? DType::kInt64
+                                                                       : DType::kFloat64,
+                  OperandKind::kNumber};
+  return operand;
+}
+
+std::vector<int64_t> NodeContext::axes(const char* name, int64_t rank) {
+  std::vector<int64_t> given_axes;
+  if (has(name)) given_axes = ints(name);
+  for (int64_t& each : given_axes) each = axis_of(each, rank);
+  std::vector<int64_t> sorted = given_axes;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    invalid("argument " + std::string(name) + " names an axis twice");
+  return given_axes;
+}
+
+const Graph& NodeContext::graph_of(const char* name) {
+  const Argument* argument = given(name);
+  if (argument == nullptr || argument->kind != ArgumentKind::kGraph || argument->graph == nullptr)
+    bad(name, "graph");
+  return *argument->graph;
+}
+
+std::vector<V> NodeContext::call(const Graph& graph, const char* operands) {
+  static_cast<void>(given(operands));
+  std::vector<View> inputs;
+  for (size_t i = 0; i < node_.inputs.size(); ++i) {
+    if (name_of(i) != operands) continue;
+    const Argument& argument = node_.inputs[i].argument;
+    if (argument.kind != ArgumentKind::kTensor && argument.kind != ArgumentKind::kTensors)
+      unsupported(operands, "operands that are no tensors are not implemented");
+    for (const std::string& name : argument.names) inputs.push_back(view(name));
+  }
+  std::optional<std::vector<V>> outputs = state_.import.call(graph, inputs);
+  if (!outputs) throw CallFails();
+  return *std::move(outputs);
+}
+
+DType NodeContext::common_type(const std::vector<Operand>& operands) const {
+  std::vector<OperandType> types;
+  for (const Operand& each : operands) types.push_back(each.type);
+  const std::optional<DType> common = result_type(types);
+  if (!common) invalid("the operands have no common type");
+  return *common;
+}
+
+V NodeContext::as(const Operand& operand, DType dtype) {
+  Compose c(*this);
+  if (operand.value != ir::kAbsent) return c.cast(operand.value, dtype);
+  if (const auto* integer = std::get_if<ir::SymInt>(&operand.number)) {
+    if (!integer->is_constant()) return c.cast(c.reshape(extents({*integer}), {}), dtype);
+    Tensor tensor(dtype, {});
+    is_float(dtype) ? tensor.set_element(0, static_cast<double>(integer->hint()))
+                    : tensor.set_element_int(0, integer->hint());
+    return constant(std::move(tensor));
+  }
+  const auto* is_set = std::get_if<bool>(&operand.number);
+  Tensor tensor(dtype, {});
+  tensor.set_element(0, is_set != nullptr ? static_cast<double>(*is_set) : std::get<double>(operand.number));
+  return constant(std::move(tensor));
+}
+
+V NodeContext::as_output(V value, size_t index) { return Compose(*this).cast(value, output_dtype(index)); }
+
+bool NodeContext::is_used(size_t index) const {
+  return index < outputs_.size() && state_.used.count(outputs_[index]) != 0;
+}
+
+bool NodeContext::is_number_used() const {
+  for (const Argument& output : node_.outputs) {
+    if (!output.value.is_object() || output.value.size() != 1) continue;
+    const Json& name = output.value.begin().value();
+    if (name.is_string() && state_.used.count(name.get<std::string>()) != 0) return true;
+  }
+  return false;
+}
+
+const TensorMeta& NodeContext::output_meta(size_t index) const {
+  if (index >= outputs_.size() || outputs_[index].empty())
+    invalid("output " + std::to_string(index) + " is missing");
+  return state_.graph.tensors.at(outputs_[index]);
+}
+
+const TensorMeta& NodeContext::input_meta(const char* name) {
+  if (!is_tensor(name)) bad(name, "tensor");
+  return state_.graph.tensors.at(given(name)->names.front());
+}
+
+DType NodeContext::output_dtype(size_t index) const {
+  const ScalarType type = output_meta(index).dtype;
+  const std::optional<DType> dtype = dtype_of(type);
+  if (!dtype)
+    unsupported("output " + std::to_string(index),
+                "elements of type " + std::string(scalar_name(type)) + " are not implemented");
+  return *dtype;
+}
+
+void NodeContext::take(const std::string& name, View made) {
+  const ir::ValueType& own = type(made.value);
+  const TensorMeta& meta = state_.graph.tensors.at(name);
+  bool is_as_said = dtype_of(meta.dtype) == own.dtype && meta.sizes.size() == own.shape.size();
+  for (size_t i = 0; is_as_said && i < own.shape.size(); ++i)
+    is_as_said = !meta.sizes[i].value || !own.shape[i].is_constant() || *meta.sizes[i].value == own.shape[i].hint();
+  if (!is_as_said) {
+    std::string said;
+    for (const SymDim& size : meta.sizes) said += (said.empty() ? "" : ",") + to_string(size);
+    invalid("output \"" + name + "\" is " + ir::to_string(own) + ", the file says " +
+            std::string(scalar_name(meta.dtype)) + "[" + said + "]");
+  }
+  const V value = made.value;
+  state_.tensors.insert_or_assign(name, std::move(made));
+  if (value < first_own_ || state_.import.reserved.count(name) != 0 || graph().find_value(name)) return;
+  graph().rename_value(value, name);
+  first_own_ = std::max(first_own_, value + 1);
+}
+
+void NodeContext::set_output(size_t index, V value) {
+  if (row_.is_in_place) {
+    const char* target = row_.arguments.front().name.c_str();
+    if (index != 0 || !is_tensor(target)) invalid("it writes to no tensor");
+    const std::string& name = given(target)->names.front();
+    View& written = view(name);
+    if (written.storage->is_weight)
+      unsupported(target, "it writes to buffer \"" + written.storage->name +
+                              "\", and a package keeps nothing between runs: export the module in eval mode, or "
+                              "without the state");
+    Compose c(*this);
+    const ir::ValueType own = type(read_view(*this, written));
+    write_view(*this, written, c.expand(c.cast(value, own.dtype), own.shape));
+    if (!outputs_.empty()) take(outputs_[0], View(written));
+    return;
+  }
+  if (index >= outputs_.size() || outputs_[index].empty()) return;
+  auto storage = std::make_shared<Storage>();
+  storage->value = value;
+  take(outputs_[index], {std::move(storage), {}, value, 0});
+}
+
+void NodeContext::set_outputs(const std::vector<V>& values) {
+  if (values.size() != outputs_.size())
+    invalid("it has " + std::to_string(values.size()) + " results, the file says " +
+            std::to_string(outputs_.size()));
+  for (size_t i = 0; i < values.size(); ++i) set_output(i, values[i]);
+}
+
+void NodeContext::set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step) {
+  if (index >= outputs_.size() || outputs_[index].empty()) return;
+  if (!is_tensor(of)) bad(of, "tensor");
+  View& from = view(given(of)->names.front());
+  if (row_.name.ends_with("_copy")) {
+    const V copy = step->read(*this, read_view(*this, from));
+    return set_output(index, copy < first_own_ ? add("identity", {copy}) : copy);
+  }
+  View made = from;
+  made.value = step->read(*this, read_view(*this, from));
+  made.version = from.version;
+  made.steps.push_back(std::move(step));
+  take(outputs_[index], std::move(made));
+}
+
+void NodeContext::set_alias(const char* of, size_t index) {
+  if (index >= outputs_.size() || outputs_[index].empty()) return;
+  const V value = tensor(of);
+  if (row_.name.ends_with("_copy")) return set_output(index, add("identity", {value}));
+  View made = view(given(of)->names.front());
+  made.value = value;
+  take(outputs_[index], std::move(made));
+}
+
+void NodeContext::set_number(Number value) {
+  for (const Argument& output : node_.outputs) {
+    if (!output.value.is_object() || output.value.size() != 1) continue;
+    const Json& name = output.value.begin().value();
+    if (name.is_string()) state_.numbers.insert_or_assign(name.get<std::string>(), std::move(value));
+    return;
+  }
+}
+
+void NodeContext::check_read() const {
+  for (size_t i = 0; i < node_.inputs.size(); ++i) {
+    const std::string name(name_of(i));
+    if (read_.count(name) != 0 || node_.inputs[i].argument.kind == ArgumentKind::kNone) continue;
+    const auto row = std::find_if(row_.arguments.begin(), row_.arguments.end(),
+                                  [&](const SchemaArgument& each) { return each.name == name; });
+    if (row != row_.arguments.end() && row->is_unread) continue;
+    unsupported(name, "this argument is not implemented");
+  }
+}
+
+}  // namespace tensormill::frontend::pytorch

@@ -1,0 +1,142 @@
+/// What a converter sees of its node. Thread-safety: as the graph.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/build/compose.h"
+#include "compiler/build/op_builder.h"
+#include "compiler/frontend/pytorch/loaded_program.h"
+#include "compiler/frontend/pytorch/promotion.h"
+#include "compiler/frontend/pytorch/schema.h"
+#include "compiler/frontend/pytorch/views.h"
+
+namespace tensormill::frontend::pytorch {
+
+using build::Compose;
+using build::UnsupportedForm;
+using V = ir::ValueId;
+
+/// A number that is no tensor: an extent, or what follows from extents.
+using Number = std::variant<bool, ir::SymInt, double>;
+
+struct GraphState;
+/// What the graphs of one import share.
+struct ImportState {
+  const LoadedProgram& loaded;
+  ir::Graph& graph;
+  const std::set<std::string>& reserved;  ///< names of inputs and outputs
+  bool is_one_form = false;
+  /// The outputs of a graph within a node; nothing where an operator in it is not supported, which is noted.
+  std::function<std::optional<std::vector<V>>(const Graph& graph, const std::vector<View>& inputs)> call = {};
+};
+/// A graph while it is converted.
+struct GraphState {
+  ImportState& import;
+  const Graph& graph;
+  std::map<std::string, View, std::less<>> tensors = {};
+  std::map<std::string, Number, std::less<>> numbers = {};
+  std::set<std::string, std::less<>> used = {};  ///< names that a node or an output reads
+};
+
+/// Thrown where an operator of a graph within a node is not supported, which is noted.
+struct CallFails {};
+
+/// A tensor or a number, as which both an operator may take.
+struct Operand {
+  V value = ir::kAbsent;  ///< kAbsent: it is a number
+  Number number = false;
+  OperandType type;
+};
+
+class NodeContext : public build::OpBuilder {
+public:
+  NodeContext(GraphState& state, const Node& node, const OpRow& row, std::string label);
+
+  const Node& node() const { return node_; }
+  const OpRow& row() const { return row_; }
+  const std::string& op() const { return row_.name; }
+  bool is_one_form() const { return state_.import.is_one_form; }
+  ir::SymShape shape(V value) const { return type(value).shape; }
+  DType dtype(V value) const { return type(value).dtype; }
+
+  /// Whether the argument is there, and not None. An argument that is asked for in whatever way counts as read.
+  bool has(const char* name);
+  bool is_tensor(const char* name);
+  V tensor(const char* name);
+  V optional_tensor(const char* name) { return has(name) ? tensor(name) : ir::kAbsent; }
+  /// kAbsent for those that are None.
+  std::vector<V> tensors(const char* name);
+  ir::SymInt sym(const char* name);
+  ir::SymShape syms(const char* name);
+  int64_t integer(const char* name) { return sym(name); }
+  std::vector<int64_t> ints(const char* name) { return syms(name); }
+  double real(const char* name);
+  std::vector<double> reals(const char* name);
+  bool flag(const char* name);
+  std::string text(const char* name);
+  Number number(const char* name);
+  std::optional<DType> optional_dtype(const char* name);
+  Operand operand(const char* name);
+  /// The argument's axis or axes within [0, rank); of a rank of 0 as if it were 1.
+  int64_t axis(const char* name, int64_t rank) { return axis_of(integer(name), rank); }
+  std::vector<int64_t> axes(const char* name, int64_t rank);
+  int64_t axis_of(int64_t axis, int64_t rank) const { return normalize_axis(axis, std::max<int64_t>(rank, 1)); }
+  /// The graph and the operands of an argument of an operator that calls graphs.
+  const Graph& graph_of(const char* name);
+  std::vector<V> call(const Graph& graph, const char* operands);
+
+  /// What the operands are computed in together.
+  DType common_type(const std::vector<Operand>& operands) const;
+  /// The operand in that type: a number as a constant.
+  V as(const Operand& operand, DType dtype);
+  /// In the type that the file says of the output.
+  V as_output(V value, size_t index = 0);
+
+  size_t num_outputs() const { return outputs_.size(); }
+  bool is_used(size_t index) const;
+  /// Whether anything but an assertion reads the number that the node makes.
+  bool is_number_used() const;
+  DType output_dtype(size_t index = 0) const;
+  const TensorMeta& output_meta(size_t index = 0) const;
+  const TensorMeta& input_meta(const char* name);
+  void set_output(size_t index, V value);
+  void set_outputs(const std::vector<V>& values);
+  /// The output is a view of argument `of`.
+  void set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step);
+  /// The output is the argument itself.
+  void set_alias(const char* of, size_t index = 0);
+  void set_number(Number value);
+  /// Throws UnsupportedForm for an argument that the file gives and no converter has asked for.
+  void check_read() const;
+
+private:
+  const Argument* given(const char* name);
+  /// Of an argument; of one that the file has by its place alone, that of the schema, whose last one stands for
+  /// all behind it.
+  std::string_view name_of(size_t input) const;
+  const SchemaArgument& declared(const char* name) const;
+  Number number_of(const Json& json, ArgumentKind kind, const char* name);
+  ir::SymInt sym_of(const Json& json, const char* name);
+  View& view(const std::string& name);
+  void take(const std::string& name, View view);
+  [[noreturn]] void bad(const char* name, const std::string& expected) const;
+
+  GraphState& state_;
+  const Node& node_;
+  const OpRow& row_;
+  std::vector<std::string> outputs_;  ///< of tensors
+  std::set<std::string, std::less<>> read_;
+  V first_own_;
+};
+
+#define PT_CONVERTER(name) void name(NodeContext& node);
+#include "compiler/frontend/pytorch/converters/converters.def"
+#undef PT_CONVERTER
+
+}  // namespace tensormill::frontend::pytorch

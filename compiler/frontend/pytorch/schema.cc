@@ -1,0 +1,89 @@
+#include "compiler/frontend/pytorch/schema.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compiler/frontend/pytorch/node_context.h"
+#include "runtime/base/text.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+struct RawRow {
+  const char* target;
+  const char* arguments;
+  Converter convert;
+};
+constexpr RawRow kRows[] = {
+#define PT_OP(target, arguments, convert) {target, arguments, &convert},
+#include "compiler/frontend/pytorch/aten_ops.def"
+#undef PT_OP
+};
+
+/// "None", "True", "False", numbers and lists as JSON has them; anything else is a text.
+Json value_of(const std::string& text) {
+  if (text == "None") return nullptr;
+  if (text == "True" || text == "False") return text == "True";
+  const bool is_json = text.find_first_not_of("-0123456789.,[]e") == std::string::npos;
+  return is_json ? parse_json(text) : Json(text);
+}
+
+/// "self other ~device=None alpha=1"
+std::vector<SchemaArgument> arguments_of(std::string_view text) {
+  std::vector<SchemaArgument> arguments;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    SchemaArgument argument;
+    argument.is_unread = word.starts_with('~');
+    if (argument.is_unread) word.remove_prefix(1);
+    const size_t equals = word.find('=');
+    argument.name = word.substr(0, equals);
+    if (equals != std::string_view::npos) argument.otherwise = value_of(std::string(word.substr(equals + 1)));
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+OpRow row_of(const RawRow& raw) {
+  OpRow row;
+  row.target = raw.target;
+  row.convert = raw.convert;
+  row.arguments = arguments_of(raw.arguments);
+  const size_t first = row.target.find('.'), last = row.target.rfind('.');
+  row.name = row.target.substr(first + 1, last > first ? last - first - 1 : std::string::npos);
+  if (last > first) row.overload = row.target.substr(last + 1);
+  row.is_in_place = row.name.size() > 1 && row.name.ends_with('_') && !row.name.ends_with("__");
+  if (row.is_in_place) row.name.pop_back();
+  return row;
+}
+
+}  // namespace
+
+std::string_view short_target(std::string_view target) {
+  constexpr std::string_view kPrefix = "torch.ops.";
+  return target.starts_with(kPrefix) ? target.substr(kPrefix.size()) : target;
+}
+
+const std::vector<OpRow>& all_rows() {
+  static const std::vector<OpRow> rows = [] {
+    std::vector<OpRow> made;
+    for (const RawRow& raw : kRows) made.push_back(row_of(raw));
+    return made;
+  }();
+  return rows;
+}
+
+const OpRow* find_row(std::string_view target) {
+  static const std::map<std::string_view, const OpRow*> by_target = [] {
+    std::map<std::string_view, const OpRow*> made;
+    for (const OpRow& row : all_rows()) made.emplace(row.target, &row);
+    return made;
+  }();
+  const auto found = by_target.find(short_target(target));
+  return found == by_target.end() ? nullptr : found->second;
+}
+
+}  // namespace tensormill::frontend::pytorch

@@ -1,0 +1,128 @@
+#include "compiler/frontend/pytorch/views.h"
+
+#include "compiler/build/compose.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+using build::Compose;
+using build::OpBuilder;
+using V = ir::ValueId;
+
+/// `whole` with `part` in place of elements start, start + step ... of the axis.
+V with_part(OpBuilder& builder, V whole, V part, int64_t axis, const ir::SymInt& start, int64_t step) {
+  Compose c(builder);
+  const auto at = static_cast<size_t>(axis);
+  const ir::SymInt extent = c.shape(whole)[at], count = c.shape(part)[at];
+  if (step == 1) {
+    std::vector<V> parts;
+    if (!is_proven(ir::Relation::kEqual, start, 0)) parts.push_back(c.slice(whole, axis, 0, start));
+    parts.push_back(part);
+    const ir::SymInt end = start + count;
+    if (!is_proven(ir::Relation::kEqual, end, extent))
+      parts.push_back(c.slice(whole, axis, end, extent - end));
+    return c.concat(parts, axis);
+  }
+  // Each element is the whole's, or that of the part which belongs to its place.
+  const size_t rank = c.shape(whole).size();
+  const V from = c.sub(c.iota(extent), c.dims({start}, {}));
+  const V place = c.div(from, c.ints({step}, {}));
+  const V is_there = builder.add(
+      "and", {c.binary("equal", c.mul(place, c.ints({step}, {})), from),
+              builder.add("and", {c.binary("greater_equal", from, c.ints({0}, {})),
+                                  c.binary("less", place, c.dims({count}, {}))})});
+  const V inside = builder.add("max", {c.ints({0}, {}), builder.add("min", {place, c.dims({count - 1}, {})})});
+  ir::SymShape along(rank, 1);
+  along[at] = extent;
+  return c.where(c.reshape(is_there, along), c.gather(part, inside, axis), whole);
+}
+
+std::shared_ptr<const ViewStep> made(ViewStep step) { return std::make_shared<const ViewStep>(std::move(step)); }
+
+}  // namespace
+
+V read_view(OpBuilder& builder, View& view) {
+  if (view.value != ir::kAbsent && view.version == view.storage->version) return view.value;
+  V value = view.storage->value;
+  for (const auto& step : view.steps) value = step->read(builder, value);
+  view.value = value;
+  view.version = view.storage->version;
+  return value;
+}
+
+void write_view(OpBuilder& builder, View& view, V value) {
+  std::vector<V> wholes{view.storage->value};
+  for (size_t i = 0; i + 1 < view.steps.size(); ++i)
+    wholes.push_back(view.steps[i]->read(builder, wholes.back()));
+  V part = value;
+  for (size_t i = view.steps.size(); i-- > 0;) {
+    if (!view.steps[i]->write)
+      builder.unsupported("self", "writing to a view of this kind is not implemented");
+    part = view.steps[i]->write(builder, wholes[i], part);
+  }
+  view.storage->value = part;
+  view.value = value;
+  view.version = ++view.storage->version;
+}
+
+// at::detail::computeStride: whether each run of axes that lie densely divides into the wanted ones.
+bool has_view(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+              const std::vector<int64_t>& wanted) {
+  if (strides.size() != sizes.size()) return false;
+  for (const int64_t size : sizes)
+    if (size == 0) return true;
+  int64_t view_d = static_cast<int64_t>(wanted.size()) - 1;
+  int64_t elements = 1, view_elements = 1;
+  int64_t base = strides.empty() ? 1 : strides.back();
+  for (size_t d = sizes.size(); d-- > 0;) {
+    elements *= sizes[d];
+    const bool ends_run = d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != elements * base);
+    if (!ends_run) continue;
+    while (view_d >= 0 && (view_elements < elements || wanted[static_cast<size_t>(view_d)] == 1))
+      view_elements *= wanted[static_cast<size_t>(view_d--)];
+    if (view_elements != elements) return false;
+    if (d > 0) base = strides[d - 1];
+    elements = view_elements = 1;
+  }
+  return view_d == -1;
+}
+
+std::shared_ptr<const ViewStep> slice_step(int64_t axis, const ir::SymInt& start, const ir::SymInt& extent,
+                                           int64_t step) {
+  return made({[=](OpBuilder& builder, V x) { return Compose(builder).slice(x, axis, start, extent, step); },
+               [=](OpBuilder& builder, V whole, V part) {
+                 return with_part(builder, whole, part, axis, start, step);
+               }});
+}
+
+std::shared_ptr<const ViewStep> select_step(int64_t axis, const ir::SymInt& at) {
+  return made({[=](OpBuilder& builder, V x) {
+                 Compose c(builder);
+                 return c.squeeze(c.slice(x, axis, at, 1), axis);
+               },
+               [=](OpBuilder& builder, V whole, V part) {
+                 return with_part(builder, whole, Compose(builder).unsqueeze(part, axis), axis, at, 1);
+               }});
+}
+
+std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm) {
+  std::vector<int64_t> inverse(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i) inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  return made({[=](OpBuilder& builder, V x) { return Compose(builder).transpose(x, perm); },
+               [=](OpBuilder& builder, V, V part) { return Compose(builder).transpose(part, inverse); }});
+}
+
+std::shared_ptr<const ViewStep> reshape_step(ir::SymShape shape) {
+  return made({[=](OpBuilder& builder, V x) { return Compose(builder).reshape(x, shape); },
+               [](OpBuilder& builder, V whole, V part) {
+                 Compose c(builder);
+                 return c.reshape(part, c.shape(whole));
+               }});
+}
+
+std::shared_ptr<const ViewStep> expand_step(ir::SymShape shape) {
+  return made({[=](OpBuilder& builder, V x) { return Compose(builder).expand(x, shape); }, {}});
+}
+
+}  // namespace tensormill::frontend::pytorch

@@ -1,0 +1,62 @@
+/// Tensors of a program, of which several may be views of one storage: what is written through a view is a
+/// new version of the storage, and every view of it is read from the newest. Thread-safety: as the graph.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/build/op_builder.h"
+#include "compiler/frontend/pytorch/model.h"
+
+namespace tensormill::frontend::pytorch {
+
+/// One step from a tensor to a part or another form of it.
+struct ViewStep {
+  using V = ir::ValueId;
+  std::function<V(build::OpBuilder&, V)> read;
+  /// The tensor that the view was made of, with `part` in place of the view. Null: such views are not written.
+  std::function<V(build::OpBuilder&, V whole, V part)> write;
+};
+
+/// What views share.
+struct Storage {
+  ir::ValueId value = ir::kAbsent;
+  size_t version = 0;
+  const StoredTensor* stored = nullptr;  ///< a weight, which becomes a constant where it is first read
+  std::string name;                      ///< of the weight or the user's input
+  bool is_weight = false;
+  bool is_stale = false;  ///< it was written by what has no other form: nothing may read it
+};
+
+struct View {
+  std::shared_ptr<Storage> storage;
+  std::vector<std::shared_ptr<const ViewStep>> steps = {};
+  ir::ValueId value = ir::kAbsent;  ///< of `version`
+  size_t version = 0;
+};
+
+/// The view's value: where the storage has changed since, read from it again.
+ir::ValueId read_view(build::OpBuilder& builder, View& view);
+/// Puts `value` in place of what the view shows. Throws UnsupportedForm for views that are not written.
+void write_view(build::OpBuilder& builder, View& view, ir::ValueId value);
+
+/// Whether a tensor of such sizes and strides can be looked at in other sizes without a copy, as torch decides
+/// it.
+bool has_view(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+              const std::vector<int64_t>& wanted);
+
+/// The step to elements start, start + step ... of an axis.
+std::shared_ptr<const ViewStep> slice_step(int64_t axis, const ir::SymInt& start, const ir::SymInt& extent,
+                                           int64_t step);
+/// To element `at` of an axis, which is no axis of the view.
+std::shared_ptr<const ViewStep> select_step(int64_t axis, const ir::SymInt& at);
+std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm);
+/// To another shape of as many elements.
+std::shared_ptr<const ViewStep> reshape_step(ir::SymShape shape);
+/// To more of the same elements.
+std::shared_ptr<const ViewStep> expand_step(ir::SymShape shape);
+
+}  // namespace tensormill::frontend::pytorch

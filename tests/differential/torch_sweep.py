@@ -1,0 +1,150 @@
+"""Random calls of PyTorch's operators, or networks of torchvision, as exported programs beside eager torch:
+python torch_sweep.py --models 100 --outputs 20 --seed 1; python torch_sweep.py --networks all.
+
+Needs torch (tests/fixtures/requirements-pytorch.txt), for networks torchvision, and the built program. Prints each output that
+differs, with what made it, and ends with their number.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from torch_cases_random import random_model
+
+PROGRAM = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
+# Of the largest number of an output: sums in another order, and functions of a few units of the last place.
+TOLERANCE = 1e-4
+warnings.simplefilter("ignore")
+
+
+class Calls(torch.nn.Module):
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = [call for _, call in calls]
+
+    def forward(self, inputs):
+        # What is an input is told apart.
+        return [call(inputs).clone() for call in self.calls]
+
+
+def ours(program, inputs, level):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        torch.export.save(program, folder / "model.pt2")
+        np.savez(folder / "in.npz", **inputs)
+        for arguments in (["compile", "model.pt2", "-O", str(level), "-o", "model.tar"],
+                          ["run", "model.tar", "-i", "in.npz", "-o", "out.npz"]):
+            done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                return done.stderr.strip()
+        with np.load(folder / "out.npz") as archive:
+            return {key: archive[key] for key in archive.files}
+
+
+def difference(got, want):
+    """Why both are not the same; nothing where they are."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+    if want.size == 0:
+        return None
+    if not np.issubdtype(want.dtype, np.floating):
+        return None if np.array_equal(got, want) else f"other integers: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
+    finite = np.isfinite(want)
+    if not np.array_equal(got[~finite], want[~finite], equal_nan=True):
+        return "other infinities"
+    if not finite.any():
+        return None
+    apart, most = np.abs(got[finite] - want[finite]).max(), np.abs(want[finite]).max()
+    return None if apart <= TOLERANCE * max(most, 1e-3) else f"{apart} apart, of {most}"
+
+
+def compared(name, program, inputs, results, labels, level):
+    """How many outputs there are, and how many are wrong."""
+    signature = program.graph_signature
+    got = ours(program, {key: value.numpy() for key, value in zip(signature.user_inputs, inputs)}, level)
+    if isinstance(got, str):
+        print(f"{name}: {got[:1000]}", flush=True)
+        return len(results), len(results)
+    wrong = 0
+    for key, want, label in zip(signature.user_outputs, results, labels):
+        why = difference(got[key], want.detach().numpy()) if key in got else "it is not there"
+        if why:
+            wrong += 1
+            print(f"{name}, {key} ({label}): {why}", flush=True)
+    return len(results), wrong
+
+
+def random_models(arguments):
+    for index in range(arguments.models):
+        seed = arguments.seed * 100_000 + index
+        free = index % 3 == 2
+        draw, calls = random_model(seed, arguments.outputs, free)
+        module = Calls(calls).eval()
+        dynamic = None
+        if free:
+            extent = torch.export.Dim("extent", min=2, max=16)
+            dynamic = ([{0: extent} if each.dim() and each.shape[0] == draw.extent else None for each in draw.inputs],)
+        try:
+            with torch.no_grad():
+                program = torch.export.export(module, (draw.inputs,), dynamic_shapes=dynamic, strict=False)
+                results = module([each.clone() for each in draw.inputs])
+        except Exception as error:  # what torch itself does not export
+            print(f"seed {seed}: not exported: {str(error).splitlines()[0][:120]}", flush=True)
+            yield 0, 0
+            continue
+        yield compared(f"seed {seed}", program, draw.inputs, results, [label for label, _ in calls], arguments.level)
+
+
+NETWORKS = ("resnet18 resnet50 resnext50_32x4d wide_resnet50_2 mobilenet_v2 mobilenet_v3_small mobilenet_v3_large efficientnet_b0 efficientnet_b1 "
+            "efficientnet_v2_s vit_b_16 swin_t swin_v2_t convnext_tiny regnet_y_400mf regnet_x_400mf densenet121 squeezenet1_0 squeezenet1_1 "
+            "shufflenet_v2_x0_5 shufflenet_v2_x1_0 mnasnet0_5 mnasnet1_0 googlenet inception_v3 alexnet vgg11 vgg11_bn maxvit_t").split()
+SEGMENTERS = "segmentation.fcn_resnet50 segmentation.deeplabv3_mobilenet_v3_large segmentation.lraspp_mobilenet_v3_large".split()
+
+
+def networks(arguments):
+    import torchvision
+    names = NETWORKS + SEGMENTERS if arguments.networks == "all" else arguments.networks.split(",")
+    for name in names:
+        torch.manual_seed(arguments.seed)
+        home = torchvision.models.segmentation if name.startswith("segmentation.") else torchvision.models
+        options = {"weights": None}
+        if name.startswith("segmentation."):
+            options["weights_backbone"] = None
+        if name in ("googlenet", "inception_v3"):
+            options |= {"init_weights": False, "aux_logits": False}
+        module = getattr(home, name.split(".")[-1])(**options).eval()
+        size = 299 if name == "inception_v3" else 224 if name.startswith(("vit", "maxvit", "swin")) else arguments.size
+        batch = torch.export.Dim("batch", min=2, max=64)
+        image = torch.rand(2, 3, size, size)
+        with torch.no_grad():
+            program = torch.export.export(module, (image,), dynamic_shapes=({0: batch},))
+            results, _ = torch.utils._pytree.tree_flatten(module(image))
+        counts = compared(name, program, (image,), results, [name] * len(results), arguments.level)
+        print(f"{name}: {'equal' if counts[1] == 0 else 'wrong'}", flush=True)
+        yield counts
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", type=int, default=100)
+    parser.add_argument("--outputs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--level", type=int, default=1)
+    parser.add_argument("--networks", help="names behind commas, or all")
+    parser.add_argument("--size", type=int, default=96)
+    arguments = parser.parse_args()
+    outputs = wrong = models = 0
+    for made, bad in networks(arguments) if arguments.networks else random_models(arguments):
+        models, outputs, wrong = models + 1, outputs + made, wrong + bad
+    print(f"{models} models, {outputs} outputs, {wrong} wrong")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""PyTorch's exported programs: operators in their forms and small networks, against what eager torch makes of them; by the
+command line, with a free batch, over HTTP, and by way of the project's own graph files.
+
+The programs and their answers are made by tests/fixtures/pytorch_ops and tests/fixtures/pytorch_nets (`./dev fixtures`).
+"""
+
+import json
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import mill
+import numpy as np
+import serving
+
+FIXTURES = mill.ROOT / "tests/fixtures"
+NETS = FIXTURES / "pytorch_nets"
+TOLERANCE = 1e-4
+
+
+def values_of(path):
+    """Inputs and outputs by their names."""
+    arrays = mill.load_npz(path.with_suffix(".npz"))
+    return ({name[3:]: array for name, array in arrays.items() if name.startswith("in.")},
+            {name[4:]: array for name, array in arrays.items() if name.startswith("out.")})
+
+
+def rewritten(source, target, change):
+    """The archive with its program as `change` makes it."""
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as copy:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name.endswith("models/model.json"):
+                data = change(data.decode()).encode()
+            copy.writestr(name, data)
+
+
+class Pytorch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.package = self.folder / "module.tar"
+
+    def compile(self, model, *options):
+        mill.check_program(self, "compile", model, *options, "-o", self.package)
+
+    def run_on(self, inputs):
+        feed = self.folder / "in.npz"
+        np.savez(feed, **inputs)
+        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
+
+    def check(self, got, wanted):
+        self.assertEqual(set(got), set(wanted))
+        for name, want in wanted.items():
+            self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape), name)
+            bound = TOLERANCE * max(float(np.abs(want.astype(float)).max(initial=0)), 1e-3)
+            np.testing.assert_allclose(got[name].astype(float), want.astype(float), rtol=0, atol=bound, err_msg=name)
+
+    def test_networks(self):
+        for name in ("residual", "windows", "pieces", "mixed"):
+            with self.subTest(network=name):
+                inputs, outputs = values_of(NETS / name)
+                self.compile(NETS / f"{name}.pt2", "-O", 1)
+                self.check(self.run_on(inputs), outputs)
+
+    def test_families(self):
+        for name in ("unary1", "moves", "quantized"):
+            with self.subTest(family=name):
+                inputs, outputs = values_of(FIXTURES / "pytorch_ops" / name)
+                self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)
+                self.check(self.run_on(inputs), outputs)
+
+    def test_free_batch(self):
+        inputs, outputs = values_of(NETS / "mobile")
+        self.compile(NETS / "mobile.pt2")
+        (name, image), (result, want) = *inputs.items(), *outputs.items()
+        for rows in ([0], [2, 1], [0, 1, 2, 0, 1]):
+            self.check(self.run_on({name: image[rows]}), {result: want[rows]})
+        # The export has a largest batch, which its own module refuses to exceed.
+        feed = self.folder / "in.npz"
+        np.savez(feed, **{name: np.repeat(image, 40, 0)})
+        done = mill.run_program("run", self.package, "-i", feed, "-o", self.folder / "out.npz")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("64", done.stderr)
+
+    def test_older_archives(self):
+        image = np.linspace(-1, 1, 2 * 3 * 8 * 8, dtype=np.float32).reshape(2, 3, 8, 8)
+        made = []
+        for name in ("net", "net_torch2_7", "net_torch2_8"):
+            self.compile(FIXTURES / f"pytorch/{name}.pt2", "-O", 1, "--input-shapes", "image:[2,3,8,8]")
+            made.append(self.run_on({"image": image}))
+        for other in made[1:]:
+            self.check(other, made[0])
+
+    def test_show(self):
+        said = mill.check_program(self, "show", NETS / "residual.pt2")
+        for words in ("format pt2 (schema 8.", "operator aten.conv2d.default: 4", "2 to 64"):
+            self.assertIn(words, said)
+        said = json.loads(mill.check_program(self, "--json", "show", NETS / "residual.pt2"))
+        self.assertEqual((said["format"], said["inputs"][0]["shape"][1:]), ("pt2", [3, 16, 16]))
+        self.assertIn("f32[", mill.check_program(self, "show", "--graph", NETS / "residual.pt2"))
+
+    def test_all_that_is_missing_is_told_at_once(self):
+        model = self.folder / "missing.pt2"
+        rewritten(NETS / "residual.pt2", model, lambda text: text.replace("aten.relu_.default", "aten.fancy.default")
+                  .replace("aten.linear.default", "my.own_linear.default"))
+        done = mill.run_program("compile", model, "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        for words in ("2 operators are not supported", "op aten.fancy.default, 3 nodes, operands float32[", "op my.own_linear.default, 1 node"):
+            self.assertIn(words, done.stderr)
+        self.assertIn("not supported: op aten.fancy.default", mill.check_program(self, "show", model))
+
+    def test_what_no_converter_reads_is_refused(self):
+        model = self.folder / "unread.pt2"
+        added = '"inputs": [{"name": "turned", "arg": {"as_int": 1}, "kind": 1}, {"name": "self"'
+        rewritten(NETS / "branches.pt2", model, lambda text: text.replace('"inputs": [{"name": "self"', added, 1))
+        done = mill.run_program("compile", model, "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("turned: this argument is not implemented", done.stderr)
+
+    def test_shapes_that_do_not_fit(self):
+        name = next(iter(values_of(NETS / "residual")[0]))
+        done = mill.run_program("compile", NETS / "residual.pt2", "--input-shapes", f"{name}:[1,3,16,17]", "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("the extent 17 in dim 3, the model has 16", done.stderr)
+        done = mill.run_program("compile", NETS / "residual.pt2", "--input-shapes", f"{name}:[65,3,16,16]", "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("the module was exported for 2 to 64", done.stderr)
+
+    def test_graph_file(self):
+        inputs, outputs = values_of(NETS / "unet")
+        graph = self.folder / "net.tmg"
+        mill.check_program(self, "import", NETS / "unet.pt2", "-o", graph)
+        name, shape = next((name, list(array.shape)) for name, array in inputs.items())
+        self.compile(graph, "--input-shapes", f"{name}:{json.dumps(shape, separators=(',', ':'))}")
+        self.check(self.run_on(inputs), outputs)
+
+    def test_server(self):
+        inputs, outputs = values_of(NETS / "vision")
+        server = serving.make_server(self)
+        answer = server.upload("net", (NETS / "vision.pt2").read_bytes())
+        self.assertEqual((answer.status, answer.json()["format"]), (201, "pt2"), answer.body)
+        package = server.compile("net", {name: list(array.shape) for name, array in inputs.items()})
+        self.check(serving.from_npz(server.run(package, inputs).body), outputs)
+        model = self.folder / "missing.pt2"
+        rewritten(NETS / "residual.pt2", model, lambda text: text.replace("aten.relu_.default", "aten.fancy.default"))
+        answer = server.upload("missing", model.read_bytes())
+        self.assertEqual((answer.status, answer.json()["code"]), (422, "operator_not_implemented"), answer.body)
+        self.assertEqual(answer.json()["model"]["operators"]["aten.fancy.default"], 3)
+        self.assertEqual(server.upload("cut", (NETS / "vision.pt2").read_bytes()[:4000]).status, 422)
+
+
+if __name__ == "__main__":
+    unittest.main()
