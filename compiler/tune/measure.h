@@ -2,6 +2,8 @@
 /// (server/measure). Thread-safety: a measurer belongs to one thread.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,12 @@ struct Measurement {
   std::vector<double> seconds;  ///< of one run, one a sample
 };
 
+/// A candidate that is to be run; all borrowed.
+struct Run {
+  const codegen::Object& object;
+  const plan::KernelWorkspace& workspace;
+};
+
 class Measurer {
 public:
   virtual ~Measurer() = default;
@@ -35,6 +43,12 @@ public:
   /// Runs the candidate once, compares its outputs with the reference, and measures it.
   virtual Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
                               const MeasureOptions& options) = 0;
+  /// The same of candidates of one task, in their order: `take` is told of each, by its place, as soon as it
+  /// is known. A measurer to which each way is long takes all of them along at once.
+  virtual void measure_all(std::span<const Run> runs, const MeasureOptions& options,
+                           const std::function<void(size_t, Measurement)>& take) {
+    for (size_t i = 0; i < runs.size(); ++i) take(i, measure(runs[i].object, runs[i].workspace, options));
+  }
 };
 
 }  // namespace tensormill::tune

@@ -187,11 +187,34 @@ void TuneSession::build(Candidate& candidate, const plan::Kernel& kernel) const 
   }
 }
 
-Measurement TuneSession::measure(Candidate& candidate, const MeasureOptions& options) {
-  const double start = hooks_.clock();
-  Measurement result = measurer_.measure(candidate.built.object, candidate.built.workspace, options);
-  candidate.run_seconds += hooks_.clock() - start;
-  return result;
+void TuneSession::measure(const std::vector<Candidate*>& candidates, const MeasureOptions& options,
+                          const std::function<void(Candidate&, Measurement)>& told) {
+  std::vector<Run> runs;
+  for (const Candidate* candidate : candidates)
+    runs.push_back({candidate->built.object, candidate->built.workspace});
+  double start = hooks_.clock();
+  measurer_.measure_all(runs, options, [&](size_t place, Measurement outcome) {
+    const double end = hooks_.clock();
+    candidates[place]->run_seconds += end - start;
+    start = end;
+    told(*candidates[place], std::move(outcome));
+  });
+}
+
+void TuneSession::note(TaskState& state, Candidate& candidate, std::vector<Trial>& trials) {
+  build_seconds_ += candidate.build_seconds;
+  run_seconds_ += candidate.run_seconds;
+  ++trials_;
+  const Record record = record_of(state, candidate);
+  hooks_.record(record);
+  if (candidate.outcome.error != TrialError::kNone) {
+    const std::string cause(to_text(candidate.outcome.error));
+    if (++state.failures[cause] == 1) state.first[cause] = candidate.outcome.message;
+  }
+  trials.push_back({candidate.point, record.median_seconds()});
+  state.add(trials.back());
+  if (candidate.point.schedule == state.space->analytic().schedule)
+    state.default_seconds = record.median_seconds();
 }
 
 void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
@@ -212,23 +235,20 @@ void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
   }
   // No builder runs from here on: it would disturb what is measured.
   std::vector<Trial> trials;
+  std::vector<Candidate*> built;
   for (Candidate& candidate : candidates) {
-    if (candidate.outcome.error == TrialError::kNone)
-      candidate.outcome = measure(candidate, options_.measure);
-    build_seconds_ += candidate.build_seconds;
-    run_seconds_ += candidate.run_seconds;
-    ++trials_;
-    const Record record = record_of(state, candidate);
-    hooks_.record(record);
-    if (candidate.outcome.error != TrialError::kNone) {
-      const std::string cause(to_text(candidate.outcome.error));
-      if (++state.failures[cause] == 1) state.first[cause] = candidate.outcome.message;
-    }
-    trials.push_back({candidate.point, record.median_seconds()});
-    state.add(trials.back());
-    if (candidate.point.schedule == state.space->analytic().schedule)
-      state.default_seconds = record.median_seconds();
+    if (candidate.outcome.error == TrialError::kNone) built.push_back(&candidate);
   }
+  const Candidate* next_candidate = candidates.data();
+  const auto note_before = [&](const Candidate* end) {
+    for (; next_candidate != end; ++next_candidate)
+      note(state, candidates[static_cast<size_t>(next_candidate - candidates.data())], trials);
+  };
+  measure(built, options_.measure, [&](Candidate& candidate, Measurement outcome) {
+    candidate.outcome = std::move(outcome);
+    note_before(&candidate + 1);
+  });
+  note_before(candidates.data() + candidates.size());
   state.tuner->observe(trials);
   if (hooks_.progress) hooks_.progress(*this);
 }
@@ -297,12 +317,19 @@ void TuneSession::measure_in_turns(std::vector<Candidate>& candidates, bool cold
   once.repeat = 1;
   once.flush_cache = cold || once.flush_cache;
   for (int round = 0; round < options_.final_rounds; ++round) {
-    for (Candidate& candidate : candidates) {
-      if (candidate.outcome.error != TrialError::kNone) continue;
-      select(*candidate.state);
-      const Measurement sample = measure(candidate, once);
-      candidate.outcome.error = sample.error;
-      for (double seconds : sample.seconds) candidate.outcome.seconds.push_back(seconds);
+    for (size_t i = 0; i < candidates.size();) {
+      // Those of one task that follow each other.
+      TaskState* const state = candidates[i].state;
+      std::vector<Candidate*> some;
+      for (; i < candidates.size() && candidates[i].state == state; ++i) {
+        if (candidates[i].outcome.error == TrialError::kNone) some.push_back(&candidates[i]);
+      }
+      if (some.empty()) continue;
+      select(*state);
+      measure(some, once, [](Candidate& candidate, Measurement sample) {
+        candidate.outcome.error = sample.error;
+        for (double seconds : sample.seconds) candidate.outcome.seconds.push_back(seconds);
+      });
     }
   }
 }

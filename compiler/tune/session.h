@@ -73,7 +73,11 @@ private:
   void select(const TaskState& state);
   void try_batch(TaskState& state, std::vector<Point> points);
   void build(Candidate& candidate, const plan::Kernel& kernel) const;
-  Measurement measure(Candidate& candidate, const MeasureOptions& options);
+  /// Of one task; `told` hears of each when its outcome is there.
+  void measure(const std::vector<Candidate*>& candidates, const MeasureOptions& options,
+               const std::function<void(Candidate&, Measurement)>& told);
+  /// A record of the trial, and what is known of the task from now on.
+  void note(TaskState& state, Candidate& candidate, std::vector<Trial>& trials);
   void learn(const std::vector<Record>& records);
   static void add_finalists(TaskState& state, double bar, std::vector<Candidate>& candidates);
   void finish_group(size_t group);

@@ -53,7 +53,7 @@ std::vector<std::string> verbs_of(const std::string& text) {
   for (const std::string& verb : verbs) {
     const auto& known = worker::known_verbs();
     if (std::find(known.begin(), known.end(), verb) == known.end())
-      throw Error(ErrorCode::kUsage, "--verbs " + verb + ": expected compile, benchmark or run");
+      throw Error(ErrorCode::kUsage, "--verbs " + verb + ": expected compile, benchmark, run or measure");
   }
   if (verbs.empty()) throw Error(ErrorCode::kUsage, "--verbs names none");
   return verbs;
@@ -158,7 +158,8 @@ Action worker_command(CLI::App& app) {
   app.add_option("--name", arguments->name, "what the worker is called; default: the machine's name");
   app.add_option("--labels", arguments->labels,
                  "board=rpi4,...: of those that the key grants; default: all of them");
-  app.add_option("--verbs", arguments->verbs, "compile,benchmark,run: what it does; default: compile");
+  app.add_option("--verbs", arguments->verbs,
+                 "compile,benchmark,run,measure: what it does; default: compile");
   app.add_option("--signing-key", arguments->signing_key, "PEM file of the Ed25519 key that signs packages");
   app.add_option("--data", arguments->data, "folder of the cache and of what runs");
   app.add_option("--cache-bytes", arguments->cache_bytes, "disk that models and packages may take")

@@ -60,41 +60,54 @@ void Exchange::set_task(const tune::Task& task, const driver::KernelReference& r
     end += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   };
   for (const Tensor& input : reference.inputs) add(static_cast<int64_t>(input.num_bytes()), false);
+  inputs_end_ = end;
   const ir::Graph& region = *task.kernel.region;
   for (ir::ValueId output : region.outputs()) {
     const ir::ValueType& type = region.value(output).type;
     add(num_elements(type.shape) * static_cast<int64_t>(dtype_bytes(type.dtype)), true);
   }
+  outputs_bytes_ = end - inputs_end_;
   resize(tensor_fd_, end);
   for (size_t i = 0; i < reference.inputs.size(); ++i)
     write_at(tensor_fd_, reference.inputs[i].data(), reference.inputs[i].num_bytes(), regions_[i].offset);
 }
 
-Json Exchange::request(const codegen::Object& object, const plan::KernelWorkspace& workspace,
-                       const tune::MeasureOptions& options) {
+std::vector<Json> Exchange::requests(std::span<const tune::Run> runs, const tune::MeasureOptions& options) {
   TM_CHECK(task_ != nullptr, "a measurement without a task");
-  resize(code_fd_, static_cast<int64_t>(object.bytes.size()));
-  write_at(code_fd_, object.bytes.data(), object.bytes.size(), 0);
-  Json buffers = Json::array();
-  for (const Region& region : regions_) buffers.push_back({region.offset, region.bytes, region.is_output});
-  return {{"symbol", object.symbol},
-          {"code_bytes", object.bytes.size()},
-          {"buffers", buffers},
-          {"shared_bytes", workspace.shared_bytes},
-          {"worker_bytes", workspace.worker_bytes},
-          {"threads", options.threads},
-          {"number", options.number},
-          {"repeat", options.repeat},
-          {"min_seconds", options.min_repeat_ms / 1000},
-          {"flush_cache", options.flush_cache}};
+  int64_t code_end = 0;
+  for (const tune::Run& run : runs) code_end += static_cast<int64_t>(run.object.bytes.size());
+  resize(code_fd_, code_end);
+  resize(tensor_fd_, inputs_end_ + outputs_bytes_ * static_cast<int64_t>(runs.size()));
+  std::vector<Json> requests;
+  int64_t code_at = 0;
+  for (const tune::Run& run : runs) {
+    write_at(code_fd_, run.object.bytes.data(), run.object.bytes.size(), code_at);
+    const int64_t moved = outputs_bytes_ * static_cast<int64_t>(requests.size());
+    Json buffers = Json::array();
+    for (const Region& region : regions_)
+      buffers.push_back({region.offset + (region.is_output ? moved : 0), region.bytes, region.is_output});
+    requests.push_back({{"symbol", run.object.symbol},
+                        {"code_offset", code_at},
+                        {"code_bytes", run.object.bytes.size()},
+                        {"buffers", std::move(buffers)},
+                        {"shared_bytes", run.workspace.shared_bytes},
+                        {"worker_bytes", run.workspace.worker_bytes},
+                        {"threads", options.threads},
+                        {"number", options.number},
+                        {"repeat", options.repeat},
+                        {"min_seconds", options.min_repeat_ms / 1000},
+                        {"flush_cache", options.flush_cache}});
+    code_at += static_cast<int64_t>(run.object.bytes.size());
+  }
+  return requests;
 }
 
-Measurement Exchange::read(const Json& answer) const {
+Measurement Exchange::read(size_t place, const Json& answer) const {
   if (answer.contains("error")) {
     return {
         static_cast<TrialError>(answer.at("error").get<int>()), answer.at("message").get<std::string>(), {}};
   }
-  Measurement result = check(answer.at("code").get<int32_t>());
+  Measurement result = check(place, answer.at("code").get<int32_t>());
   if (result.error == TrialError::kNone && answer.at("overrun").get<bool>())
     result = {TrialError::kWrongAnswer, "wrote past the end of a buffer", {}};
   if (result.error == TrialError::kNone) answer.at("seconds").get_to(result.seconds);
@@ -105,14 +118,15 @@ Measurement Exchange::read(const Json& answer) const {
   return result;
 }
 
-Measurement Exchange::check(int32_t code) const {
+Measurement Exchange::check(size_t place, int32_t code) const {
   std::vector<Tensor> outputs;
   const ir::Graph& region = *task_->kernel.region;
   for (size_t i = 0; i < region.outputs().size(); ++i) {
     const ir::ValueType& type = region.value(region.outputs()[i]).type;
     outputs.emplace_back(type.dtype, type.shape);
-    const Region& place = regions_[region.inputs().size() + i];
-    read_at(tensor_fd_, outputs.back().data(), static_cast<size_t>(place.bytes), place.offset);
+    const Region& at = regions_[region.inputs().size() + i];
+    read_at(tensor_fd_, outputs.back().data(), static_cast<size_t>(at.bytes),
+            at.offset + outputs_bytes_ * static_cast<int64_t>(place));
   }
   try {
     driver::check_outputs(task_->kernel, *reference_, code, outputs);

@@ -3,6 +3,7 @@
 /// Thread-safety: belongs to one thread.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "compiler/tune/measure.h"
@@ -17,12 +18,12 @@ public:
   Exchange(int code_fd, int tensor_fd) : code_fd_(code_fd), tensor_fd_(tensor_fd) {}
   /// Writes the task's inputs; both are borrowed until the next call.
   void set_task(const tune::Task& task, const driver::KernelReference& reference);
-  /// Writes the code; the request that asks for its run.
-  Json request(const codegen::Object& object, const plan::KernelWorkspace& workspace,
-               const tune::MeasureOptions& options);
-  /// What an answer means: {"code","overrun","seconds"}, whose outputs are compared with the reference, or
+  /// Writes the code of all, and has a place for the outputs of each: the requests that ask for their runs.
+  std::vector<Json> requests(std::span<const tune::Run> runs, const tune::MeasureOptions& options);
+  /// What the answer to the request at `place` means: {"code","overrun","seconds"}, whose outputs are
+  /// compared with the reference, or
   /// {"error","message"} of a child that gave none.
-  tune::Measurement read(const Json& answer) const;
+  tune::Measurement read(size_t place, const Json& answer) const;
 
 private:
   struct Region {
@@ -30,13 +31,15 @@ private:
     int64_t bytes = 0;
     bool is_output = false;
   };
-  tune::Measurement check(int32_t code) const;
+  tune::Measurement check(size_t place, int32_t code) const;
 
   int code_fd_;
   int tensor_fd_;
   const tune::Task* task_ = nullptr;
   const driver::KernelReference* reference_ = nullptr;
-  std::vector<Region> regions_;
+  std::vector<Region> regions_;  ///< with the outputs of the request at place 0
+  int64_t inputs_end_ = 0;
+  int64_t outputs_bytes_ = 0;  ///< from one request's outputs to the next one's
 };
 
 /// {"error","message"}

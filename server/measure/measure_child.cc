@@ -127,8 +127,12 @@ private:
   void load(const Json& request) {
     codegen::Object object;
     object.symbol = request.at("symbol").get<std::string>();
-    object.bytes = std::string(MappedFile::map(kCodeFd, "code")->text());
-    TM_CHECK(object.bytes.size() == request.at("code_bytes").get<size_t>(), "the code has another size");
+    const auto code = MappedFile::map(kCodeFd, "code");
+    const auto offset = request.at("code_offset").get<size_t>();
+    const auto bytes = request.at("code_bytes").get<size_t>();
+    TM_CHECK(offset <= code->text().size() && bytes <= code->text().size() - offset,
+             "the code has another size");
+    object.bytes = std::string(code->text().substr(offset, bytes));
     library_ = codegen::JitLibrary::load(object);
     entry_ = library_->kernel(object.symbol);
   }

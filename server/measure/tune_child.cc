@@ -55,21 +55,34 @@ private:
 
 class ParentMeasurer final : public tune::Measurer {
 public:
-  ParentMeasurer(jobs::ChildChannel& channel, Answers& answers)
-      : channel_(channel), answers_(answers), exchange_(kCodeFd, kTensorFd) {}
+  ParentMeasurer(jobs::ChildChannel& channel, Answers& answers, bool batches)
+      : channel_(channel), answers_(answers), batches_(batches), exchange_(kCodeFd, kTensorFd) {}
   void set_task(const tune::Task& task, const driver::KernelReference& reference) override {
     exchange_.set_task(task, reference);
   }
   tune::Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
                             const tune::MeasureOptions& options) override {
-    const Json request = exchange_.request(object, workspace, options);
-    channel_.event("measure", Json{{"request", request}, {"timeout_s", options.timeout_seconds}}.dump());
-    return exchange_.read(answers_.next());
+    const tune::Run run{object, workspace};
+    return exchange_.read(0, ask(std::span(&run, 1), options).at(0));
+  }
+  void measure_all(std::span<const tune::Run> runs, const tune::MeasureOptions& options,
+                   const std::function<void(size_t, tune::Measurement)>& take) override {
+    if (!batches_) return Measurer::measure_all(runs, options, take);
+    if (runs.empty()) return;
+    const Json answers = ask(runs, options);
+    for (size_t i = 0; i < runs.size(); ++i) take(i, exchange_.read(i, answers.at(i)));
   }
 
 private:
+  Json ask(std::span<const tune::Run> runs, const tune::MeasureOptions& options) {
+    const std::vector<Json> requests = exchange_.requests(runs, options);
+    channel_.event("measure", Json{{"requests", requests}, {"timeout_s", options.timeout_seconds}}.dump());
+    return answers_.next().at("answers");
+  }
+
   jobs::ChildChannel& channel_;
   Answers& answers_;
+  const bool batches_;
   Exchange exchange_;
 };
 
@@ -186,7 +199,7 @@ std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string>
     }
   }
   adjust_budgets(options, known, selected, target);
-  ParentMeasurer measurer(channel, answers);
+  ParentMeasurer measurer(channel, answers, request.at("batches").get<bool>());
   TuneReport report(channel, std::move(reused), now);
   tune::TuneHooks hooks;
   hooks.clock = &now;

@@ -10,12 +10,13 @@
 namespace tensormill::measure {
 
 /// {"target","opt_level","tasks","trials","time_budget_s","tuner","autoscheduler","early_stopping","seed","threads",
-/// "build_threads","number","repeat","min_repeat_ms","cpu"} -> the report. Descriptors: the bundle's text and
-/// constants, the known records, the code, the tensors, the pipe of answers.
-/// Events, each answered by a line of the pipe where that is said:
+/// "build_threads","number","repeat","min_repeat_ms","cpu","batches"} -> the report. Descriptors: the
+/// bundle's text and constants, the known records, the code, the tensors, the pipe of answers. Events, each
+/// answered by a line of the pipe where that is said:
 ///   "tasks" [KEY…] -> {"own":N,"done":[KEY…]}: the known records are written, the job's own first N of them;
 ///     the tasks that need no more trials;
-///   "measure" {"request","timeout_s"} -> MeasureHost's answer;
+///   "measure" {"requests","timeout_s"} -> {"answers"}: MeasureHost's, in the same order; one at a time, or,
+///     with "batches", some that were built together;
 ///   "record" {"line","task","name","ms","gflops","error","trial"}; "progress".
 std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 

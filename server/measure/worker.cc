@@ -17,8 +17,9 @@ void WorkerMeasurer::set_task(const tune::Task& task, const driver::KernelRefere
 tune::Measurement WorkerMeasurer::measure(const codegen::Object& object,
                                           const plan::KernelWorkspace& workspace,
                                           const tune::MeasureOptions& options) {
-  const Json request = exchange_.request(object, workspace, options);
-  return exchange_.read(host_.measure(request, options.timeout_seconds));
+  const tune::Run run{object, workspace};
+  const std::vector<Json> requests = exchange_.requests(std::span(&run, 1), options);
+  return exchange_.read(0, host_.measure(requests.at(0), options.timeout_seconds));
 }
 
 }  // namespace tensormill::measure

@@ -53,10 +53,12 @@ void resolve_records(TuningRecords& records, storage::Catalog& catalog,
 
 bool has_pending_records(const Json& resolved) { return resolved.at("tuning_records").contains("pending"); }
 
-void settle_records(TuningRecords& records, Json& resolved, const std::vector<std::string>& kernels) {
+void settle_records(TuningRecords& records, Json& resolved, const std::vector<std::string>& kernels,
+                    const TuningPlace* place) {
   const auto from = resolved.at("tuning_records").at("pending").at("from").get<std::string>();
-  resolved["tuning_records"] =
-      kernels.empty() ? Json::array() : chosen_json(records.choose(from, target_of(resolved), kernels));
+  resolved["tuning_records"] = kernels.empty()
+                                   ? Json::array()
+                                   : chosen_json(records.choose(from, target_of(resolved), kernels, place));
 }
 
 Tuned tuned_of(TuningRecords& records, Json& resolved) {

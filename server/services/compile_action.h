@@ -24,8 +24,10 @@ void resolve_records(TuningRecords& records, storage::Catalog& catalog,
                      const std::optional<std::string>& from, Json& resolved);
 
 bool has_pending_records(const Json& resolved);
-/// Replaces what is pending, now that the kernels are known.
-void settle_records(TuningRecords& records, Json& resolved, const std::vector<std::string>& kernels);
+/// Replaces what is pending, now that the kernels are known; of records that were measured at `place`, where
+/// that is not this machine.
+void settle_records(TuningRecords& records, Json& resolved, const std::vector<std::string>& kernels,
+                    const TuningPlace* place = nullptr);
 /// The schedules and algorithms that a settled form names. A record that is gone is replaced in the form by
 /// the reason.
 Tuned tuned_of(TuningRecords& records, Json& resolved);

@@ -223,12 +223,13 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
   services::CompileRequest compile = request.compile;
   compile.tuning_records.reset();
   refuse_unsupported(compile);
-  if (!compile.on.empty()) refuse_job(ErrorCode::kNotSupported, "/on", "is not implemented for tune jobs");
   if (!compile.disabled_pass.empty())
     refuse_job(ErrorCode::kNotSupported, "/disabled_pass", "is not implemented for tune jobs");
   const storage::ModelRow model = model_of(compile);
+  // Where it is measured is the job's; the compilation is anybody's.
+  const std::string on = std::exchange(compile.on, "");
   const Json form = resolve(compile, model);
-  if (!form.at("host_runs_target").get<bool>())
+  if (on.empty() && !form.at("host_runs_target").get<bool>())
     refuse_job(ErrorCode::kNotSupported, "/target", "this machine cannot run code for it");
   if (request.prior_records && !catalog_.find_tuning_set(*Digest::parse(*request.prior_records)))
     refuse_job(ErrorCode::kInvalidArgument, "/prior_records",
@@ -243,24 +244,25 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
   submission.force = compile.force;
   submission.reuse_result = false;
   if (request.prior_records) submission.needs_set = Digest::parse(*request.prior_records);
-  return submit(std::move(submission),
-                {{"kind", "tune"},
-                 {"compile", form},
-                 {"trials", request.trials},
-                 {"time_budget_s", request.time_budget_s},
-                 {"tuner", request.tuner},
-                 {"autoscheduler", request.autoscheduler},
-                 {"tasks", request.tasks},
-                 {"early_stopping", request.early_stopping},
-                 {"prior_records", request.prior_records ? Json(*request.prior_records) : Json()},
-                 {"exclusive", request.exclusive},
-                 {"threads", request.threads > 0 ? request.threads : records_.default_threads(target)},
-                 {"number", request.number},
-                 {"repeat", request.repeat},
-                 {"min_repeat_ms", request.min_repeat_ms},
-                 {"seed", request.seed},
-                 {"again", compile.force}},
-                options, context);
+  const int threads = on.empty() ? records_.default_threads(target) : std::max(1, target.facts.num_cores);
+  Json tune = {{"kind", "tune"},
+               {"compile", form},
+               {"trials", request.trials},
+               {"time_budget_s", request.time_budget_s},
+               {"tuner", request.tuner},
+               {"autoscheduler", request.autoscheduler},
+               {"tasks", request.tasks},
+               {"early_stopping", request.early_stopping},
+               {"prior_records", request.prior_records ? Json(*request.prior_records) : Json()},
+               {"exclusive", request.exclusive},
+               {"threads", request.threads > 0 ? request.threads : threads},
+               {"number", request.number},
+               {"repeat", request.repeat},
+               {"min_repeat_ms", request.min_repeat_ms},
+               {"seed", request.seed},
+               {"again", compile.force}};
+  if (!on.empty()) tune["on"] = on;
+  return submit(std::move(submission), tune, options, context);
 }
 
 services::Submission JobServiceImpl::submit_benchmark(const services::BenchmarkRequest& request,

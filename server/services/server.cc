@@ -265,7 +265,7 @@ struct Server::Parts {
         compile({blobs, desk, signer, compile_options(settings, host, policy)}),
         metered_compile(compile, registry),
         tune({{blobs, desk, signer, compile_options(settings, host, policy)}, catalog, records}, pool,
-             benchmark_options(settings)),
+             benchmark_options(settings), queue),
         metered_tune(tune, registry),
         benchmark(desk, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),

@@ -7,13 +7,11 @@
 
 namespace tensormill::server {
 
-TuneNetwork::TuneNetwork(const CompileTools& tools, parallel::ThreadPool& pool, jobs::JobContext& context,
-                         const BenchmarkOptions& options, const TuneSearch& search, const GraphFiles& graph,
-                         Json form, int threads)
+TuneNetwork::TuneNetwork(const CompileTools& tools, jobs::JobContext& context, TuneBench& bench,
+                         const TuneSearch& search, const GraphFiles& graph, Json form, int threads)
     : tools_(tools),
-      pool_(pool),
       context_(context),
-      options_(options),
+      bench_(bench),
       search_(search),
       graph_(graph),
       form_(std::move(form)),
@@ -43,15 +41,13 @@ void TuneNetwork::compile() {
   context_.progress(R"({"stage":"compile","done":0,"total":2})");
   if (!untuned_) untuned_ = compiled({});
   form_["tuning_records"] = {{"pending", {{"from", "auto"}}}};
-  settle_records(tools_.records, form_, search_.kernels());
+  const TuningPlace place = search_.place();
+  settle_records(tools_.records, form_, search_.kernels(), &place);
   tuned_ = compiled(tuned_of(tools_.records, form_));
 }
 
 PackageTiming TuneNetwork::measure(const Compiled& package, const BenchmarkRequest& request) const {
-  const PackageFiles& files = package.files;
-  return benchmark_package(context_, pool_,
-                           {files.metadata.get(), files.plan.get(), files.code.get(), files.params.get()},
-                           request, options_);
+  return bench_.benchmark(package.files, request);
 }
 
 tune::NetworkRun TuneNetwork::round(const Compiled& package, int number) const {

@@ -17,9 +17,8 @@ namespace tensormill::server {
 class TuneNetwork final : public tune::NetworkBench {
 public:
   /// `form` is the compilation's resolved form, of which only the records are not settled.
-  TuneNetwork(const CompileTools& tools, parallel::ThreadPool& pool, jobs::JobContext& context,
-              const BenchmarkOptions& options, const TuneSearch& search, const GraphFiles& graph, Json form,
-              int threads);
+  TuneNetwork(const CompileTools& tools, jobs::JobContext& context, TuneBench& bench,
+              const TuneSearch& search, const GraphFiles& graph, Json form, int threads);
 
   std::vector<tune::Record> records() override;
   void keep(const tune::Record& record) override;
@@ -42,9 +41,8 @@ private:
   tune::NetworkRun round(const Compiled& package, int number) const;
 
   const CompileTools& tools_;
-  parallel::ThreadPool& pool_;
   jobs::JobContext& context_;
-  const BenchmarkOptions& options_;
+  TuneBench& bench_;
   const TuneSearch& search_;
   const GraphFiles& graph_;
   Json form_;

@@ -5,7 +5,9 @@
 
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
+#include "runtime/base/memory_file.h"
 #include "server/services/compile_action.h"
+#include "server/services/remote_bench.h"
 #include "server/services/tune_network.h"
 
 namespace tensormill::server {
@@ -45,18 +47,31 @@ Json rounds_summary(const std::vector<tune::NetworkRun>& rounds) {
 
 }  // namespace
 
+std::unique_ptr<TuneBench> TuneRunner::bench_of(jobs::JobContext& context, const Json& resolved,
+                                                TuneFiles files) {
+  const int threads = resolved.at("threads").get<int>();
+  const auto on = resolved.value("on", std::string());
+  if (on.empty()) return std::make_unique<LocalBench>(tools_, pool_, context, benchmark_, files, threads);
+  return std::make_unique<RemoteBench>(
+      queue_, tools_.blobs, context, files,
+      RemoteBenchOptions{on, resolved.at("compile").at("target").get<std::string>(), threads});
+}
+
 storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
   const Json resolved = parse_json(context.job().resolved);
   const Json& form = resolved.at("compile");
   // Nothing of other jobs computes from here on, or only while nothing is measured.
-  const auto quiet = resolved.at("exclusive").get<bool>() ? context.quiet() : nullptr;
+  const bool alone = resolved.at("exclusive").get<bool>() && !resolved.contains("on");
+  const auto quiet = alone ? context.quiet() : nullptr;
   GraphFiles graph(context.folder());
   import_graph(tools_, context, form, graph);
-  TuneSearch search(tools_, pool_, context, resolved);
+  const FileDescriptor code = memory_file("code"), tensors = memory_file("tensors");
+  const TuneFiles files{code.get(), tensors.get()};
+  const std::unique_ptr<TuneBench> bench = bench_of(context, resolved, files);
+  TuneSearch search(tools_, context, resolved, *bench, files);
   Json result = search.run(graph);
   remember_kernels(tools_.catalog, form, search.kernels());
-  TuneNetwork network(tools_, pool_, context, benchmark_, search, graph, form,
-                      resolved.at("threads").get<int>());
+  TuneNetwork network(tools_, context, *bench, search, graph, form, resolved.at("threads").get<int>());
   const target::Target target = target::parse_target(form.at("target").get<std::string>(), {});
   const tune::NetworkOutcome outcome =
       tune::settle_in_network(network, target, driver::code_generator(), kRounds, now);

@@ -4,26 +4,35 @@
 /// Thread-safety: as jobs::JobRunner.
 #pragma once
 
+#include <memory>
+
 #include "runtime/parallel/thread_pool.h"
+#include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
 #include "server/services/benchmark.h"
 #include "server/services/compile_steps.h"
+#include "server/services/tune_bench.h"
 
 namespace tensormill::server {
 
 class TuneRunner final : public jobs::JobRunner {
 public:
-  TuneRunner(CompileTools tools, parallel::ThreadPool& pool, BenchmarkOptions benchmark)
-      : tools_(tools), pool_(pool), benchmark_(benchmark) {}
+  /// `queue`: where workers elsewhere find what they are to measure.
+  TuneRunner(CompileTools tools, parallel::ThreadPool& pool, BenchmarkOptions benchmark,
+             jobs::JobQueue& queue)
+      : tools_(tools), pool_(pool), benchmark_(benchmark), queue_(queue) {}
 
   std::string kind() const override { return "tune"; }
   bool measures() const override { return true; }
   storage::JobFinish run(jobs::JobContext& context) override;
 
 private:
+  std::unique_ptr<TuneBench> bench_of(jobs::JobContext& context, const Json& resolved, TuneFiles files);
+
   CompileTools tools_;
   parallel::ThreadPool& pool_;
   BenchmarkOptions benchmark_;
+  jobs::JobQueue& queue_;
 };
 
 }  // namespace tensormill::server

@@ -25,22 +25,22 @@ constexpr int kModelRows = 4000;
 
 }  // namespace
 
-TuneSearch::TuneSearch(const CompileTools& tools, parallel::ThreadPool& pool, jobs::JobContext& context,
-                       const Json& resolved)
+TuneSearch::TuneSearch(const CompileTools& tools, jobs::JobContext& context, const Json& resolved,
+                       TuneBench& bench, TuneFiles files)
     : tools_(tools),
-      pool_(pool),
       context_(context),
       resolved_(resolved),
-      known_(memory_file("known records")),
-      code_(memory_file("code")),
-      tensors_(memory_file("tensors")),
-      host_({.policy = tools.options.policy}, code_.get(), tensors_.get()) {}
+      bench_(bench),
+      files_(files),
+      known_(memory_file("known records")) {}
+
+TuningPlace TuneSearch::place() const { return {bench_.cpu(), resolved_.at("threads").get<int>()}; }
 
 storage::TuningFilter TuneSearch::filter() const {
   storage::TuningFilter filter;
   filter.tasks = kernels_;
   filter.target = resolved_.at("compile").at("target").get<std::string>();
-  filter.cpu = tools_.records.cpu();
+  filter.cpu = bench_.cpu();
   filter.threads = resolved_.at("threads").get<int>();
   filter.generator = driver::code_generator();
   return filter;
@@ -62,13 +62,14 @@ jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
   request["opt_level"] = compile.at("opt_level");
   request["variants"] = graph.variants;
   request["build_threads"] = tools_.options.threads;
-  request["cpu"] = tools_.records.cpu();
+  request["cpu"] = bench_.cpu();
+  request["batches"] = bench_.takes_batches();
   jobs::ChildSpec spec;
   spec.command = "child-tune";
   spec.limits.kind = jobs::ChildKind::kTune;
   spec.arguments = {request.dump()};
   spec.descriptors = {graph.text.get(), graph.constants.get(), known_.get(),
-                      code_.get(),      tensors_.get(),        answers};
+                      files_.code,      files_.tensors,        answers};
   spec.limits.data_bytes = tools_.options.memory;
   spec.limits.nice = jobs::kJobNice;
   spec.max_output_bytes = kMaxOutput;
@@ -93,18 +94,9 @@ Json TuneSearch::run(const GraphFiles& graph) {
     return true;
   };
   Json report = parse_json(context_.run_child(spec(graph, read_end.get()), on_event));
-  report["roof"] = measured_roof();
+  report["roof"] =
+      bench_.roof(target::parse_target(resolved_.at("compile").at("target").get<std::string>(), {}));
   return report;
-}
-
-Json TuneSearch::measured_roof() {
-  const int threads = resolved_.at("threads").get<int>();
-  const target::Target target =
-      target::parse_target(resolved_.at("compile").at("target").get<std::string>(), {});
-  const parallel::Lease lease = lease_cores(pool_, threads, context_);
-  const auto quiet = context_.quiet();
-  return host_.measure_roof(threads, target.facts.vector_bits, target.facts.l2_bytes,
-                            [this] { context_.keep_alive(); });
 }
 
 void TuneSearch::on_tasks(const Json& keys) {
@@ -141,10 +133,7 @@ void TuneSearch::on_tasks(const Json& keys) {
 }
 
 void TuneSearch::on_measure(const Json& request) {
-  const parallel::Lease lease = lease_cores(pool_, resolved_.at("threads").get<int>(), context_);
-  const auto quiet = context_.quiet();
-  answer(host_.measure(request.at("request"), request.at("timeout_s").get<double>(),
-                       [this] { context_.keep_alive(); }));
+  answer({{"answers", bench_.measure(request.at("requests"), request.at("timeout_s").get<double>())}});
 }
 
 void TuneSearch::on_record(Json record) {

@@ -143,16 +143,16 @@ std::shared_ptr<http::ResponseStream> TuningRecords::get(const std::string& id) 
 void TuningRecords::remove(const std::string& id) { catalog_.remove_tuning_set(require_set(catalog_, id)); }
 
 Tuned TuningRecords::choose(const std::string& from, const target::Target& target,
-                            const std::vector<std::string>& kernels) {
+                            const std::vector<std::string>& kernels, const TuningPlace* place) {
   const std::string compiler = driver::code_generator();
   storage::TuningFilter filter;
   filter.tasks = kernels;
   filter.target = target.canonical();
   filter.generator = compiler;
-  const int threads = default_threads(target);
+  const int threads = place != nullptr ? place->threads : default_threads(target);
   Tuned tuned;
   if (from == "auto") {
-    filter.cpu = cpu_;
+    filter.cpu = place != nullptr ? place->cpu : cpu_;
     filter.with_imported = false;
   } else {
     // What cannot be used has its reason from one of its records.

@@ -21,6 +21,12 @@ struct Tuned {
   driver::LayerAlgorithms algorithms;
 };
 
+/// What records were measured on.
+struct TuningPlace {
+  std::string cpu;  ///< tune::Record::cpu
+  int threads = 1;
+};
+
 class TuningRecords final : public services::TuningService {
 public:
   TuningRecords(storage::Catalog& catalog, const target::Target& host);
@@ -35,10 +41,10 @@ public:
   /// The threads that kernels for `target` are measured with unless a request says otherwise.
   int default_threads(const target::Target& target) const;
 
-  /// What the best records measured here ("auto"), or those of a set (its id), say of `kernels`; of all
-  /// kernels when that is empty. Throws Error(kNotFound) for a set that is not there.
-  Tuned choose(const std::string& from, const target::Target& target,
-               const std::vector<std::string>& kernels);
+  /// What the best records measured here, or at `place` ("auto"), or those of a set (its id), say of
+  /// `kernels`; of all kernels when that is empty. Throws Error(kNotFound) for a set that is not there.
+  Tuned choose(const std::string& from, const target::Target& target, const std::vector<std::string>& kernels,
+               const TuningPlace* place = nullptr);
   /// The schedule behind a record's id (tune::Record::id); with a reason and no steps where it is gone.
   driver::TunedSchedule find(const std::string& kernel, const std::string& record,
                              const target::Target& target);

@@ -32,6 +32,11 @@ std::shared_ptr<const storage::Blob> StoreDesk::open_inputs(jobs::JobContext&, c
   return blobs_.open(Digest::parse(resolved.at("inputs").get<std::string>()).value());
 }
 
+std::shared_ptr<const storage::Blob> StoreDesk::open_blob(jobs::JobContext&, const Json& resolved,
+                                                          const std::string& name) {
+  return blobs_.open(Digest::parse(resolved.at("blobs").at(name).get<std::string>()).value());
+}
+
 MemberBlobs StoreDesk::open_members(jobs::JobContext&, const Json& resolved) {
   const storage::PackageRow row = require_package(catalog_, resolved.at("package").get<std::string>());
   catalog_.touch_package(row.id);

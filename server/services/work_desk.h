@@ -28,6 +28,9 @@ public:
   /// The NPZ of a run's inputs. Throws Error(kNotFound).
   virtual std::shared_ptr<const storage::Blob> open_inputs(jobs::JobContext& context,
                                                            const Json& resolved) = 0;
+  /// One of the blobs that `resolved`, a resolved measurement, names. Throws Error(kNotFound).
+  virtual std::shared_ptr<const storage::Blob> open_blob(jobs::JobContext& context, const Json& resolved,
+                                                         const std::string& name) = 0;
   /// The members of the package that `resolved` names, but for texts. Throws Error(kNotFound).
   virtual MemberBlobs open_members(jobs::JobContext& context, const Json& resolved) = 0;
 };
@@ -40,6 +43,8 @@ public:
   std::shared_ptr<const storage::Blob> open_model(jobs::JobContext& context, const Json& resolved) override;
   Tuned tuned(jobs::JobContext& context, Json& resolved, const std::vector<std::string>& kernels) override;
   std::shared_ptr<const storage::Blob> open_inputs(jobs::JobContext& context, const Json& resolved) override;
+  std::shared_ptr<const storage::Blob> open_blob(jobs::JobContext& context, const Json& resolved,
+                                                 const std::string& name) override;
   /// The same as tuned() for who asks from elsewhere.
   Tuned settled(Json& resolved, const std::vector<std::string>& kernels);
   TuningRecords& records() { return records_; }

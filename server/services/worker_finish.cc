@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "compiler/tune/records/record.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_json.h"
 #include "runtime/package/metadata.h"
@@ -20,6 +21,10 @@ constexpr size_t kMaxLine = size_t{16} << 20;
 constexpr uint64_t kMaxCode = uint64_t{256} << 20;
 constexpr size_t kMaxRuns = 1'000'000;
 constexpr int64_t kMaxBackoff = 60'000;
+/// Of the text that says what measured.
+constexpr size_t kMaxCpu = 2000;
+/// The last of tune::TrialError.
+constexpr int kMostTrialError = static_cast<int>(tune::TrialError::kUnknown);
 
 Error refuse(const std::string& why) {
   return Error(ErrorCode::kInvalidRequest, "the end of a lease " + why);
@@ -142,6 +147,69 @@ storage::JobFinish benchmark_end(const storage::JobRow& job, const WorkerEnd& en
   return finish;
 }
 
+/// Numbers of each run, and where its outputs are; of what else a worker says nothing is kept.
+Json measured(const Json& said) {
+  if (!said.is_object()) throw refuse("has a measurement that is none");
+  if (said.contains("error")) {
+    const Json code = said["error"], message = said.value("message", Json(""));
+    const bool known = code.is_number_integer() && code >= 1 && code <= kMostTrialError;
+    if (!known || !message.is_string()) throw refuse("has an error that is none");
+    return {{"error", code}, {"message", message.get<std::string>().substr(0, 2000)}};
+  }
+  Json one = Json::object();
+  if (said.contains("gflops")) {
+    for (const char* limit : {"gflops", "memory_gbytes_per_s", "l2_gbytes_per_s"})
+      one[limit] = time_of(said.value(limit, Json()));
+    return one;
+  }
+  const Json code = said.value("code", Json()), overrun = said.value("overrun", Json()),
+             place = said.value("outputs", Json()), seconds = said.value("seconds", Json());
+  const bool whole = code.is_number_integer() && code >= INT32_MIN && code <= INT32_MAX &&
+                     overrun.is_boolean() && place.is_number_unsigned() && place <= kMaxRuns &&
+                     seconds.is_array() && seconds.size() <= kMaxRuns;
+  if (!whole) throw refuse("has a measurement that is none");
+  one = {{"code", code}, {"overrun", overrun}, {"outputs", place}, {"seconds", Json::array()}};
+  for (const Json& each : seconds) one["seconds"].push_back(time_of(each));
+  return one;
+}
+
+Digest store_outputs(const WorkerEnd& end, http::BodySource& body, const WorkerEndPlace& place) {
+  PartBody part(body, end.archive_bytes);
+  const auto writer = place.blobs.writer({.max_bytes = place.max_output_bytes});
+  std::string bytes(size_t{1} << 20, '\0');
+  while (const size_t count = part.read(std::as_writable_bytes(std::span(bytes))))
+    writer->write(std::string_view(bytes).substr(0, count));
+  return writer->commit();
+}
+
+storage::JobFinish measure_end(const storage::JobRow& job, const WorkerEnd& end, http::BodySource& body,
+                               const WorkerEndPlace& place) {
+  const Json said = end.result.is_object() ? end.result : Json::object();
+  const Json cpu = said.value("cpu", Json()), cores = said.value("cores", Json());
+  if (!cpu.is_string() || cpu.get<std::string>().size() > kMaxCpu || !cores.is_number_unsigned())
+    throw refuse("says not what measured");
+  Json result = {{"cpu", cpu}, {"cores", cores}};
+  const Json resolved = parse_json(job.resolved);
+  if (resolved.contains("requests")) {
+    const Json answers = said.value("answers", Json());
+    if (!answers.is_array() || answers.size() != resolved["requests"].size())
+      throw refuse("has other measurements than were asked for");
+    result["answers"] = Json::array();
+    for (const Json& one : answers) result["answers"].push_back(measured(one));
+    result["outputs"] = end.archive_bytes > 0 ? Json(store_outputs(end, body, place).text()) : Json();
+  } else {
+    const Json timing = said.value("timing", Json::object());
+    const Json runs = timing.is_object() ? timing.value("runs_ms", Json()) : Json();
+    if (!runs.is_array() || runs.empty() || runs.size() > kMaxRuns) throw refuse("has no measured runs");
+    result["timing"] = {{"runs_ms", Json::array()}};
+    for (const Json& run : runs) result["timing"]["runs_ms"].push_back(time_of(run));
+    if (timing.value("profile", Json()).is_array()) result["timing"]["profile"] = timing["profile"];
+  }
+  storage::JobFinish finish;
+  finish.result = result.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return finish;
+}
+
 storage::JobFinish run_end(const storage::JobRow& job, const WorkerEnd& end, http::BodySource& body,
                            const WorkerEndPlace& place) {
   const Json said = end.result.is_object() ? end.result.value("timing", Json()) : Json();
@@ -151,14 +219,9 @@ storage::JobFinish run_end(const storage::JobRow& job, const WorkerEnd& end, htt
   if (!runs.is_array() || runs.size() > kMaxRuns) throw refuse("has no measured runs");
   for (const Json& run : runs) timing["runs_ms"].push_back(time_of(run));
   if (said.contains("profile") && said["profile"].is_array()) timing["profile"] = said["profile"];
-  PartBody part(body, end.archive_bytes);
-  const auto writer = place.blobs.writer({.max_bytes = place.max_output_bytes});
-  std::string bytes(size_t{1} << 20, '\0');
-  while (const size_t count = part.read(std::as_writable_bytes(std::span(bytes))))
-    writer->write(std::string_view(bytes).substr(0, count));
   storage::JobFinish finish;
   finish.result = Json{{"package", parse_json(job.resolved).at("package")},
-                       {"outputs", writer->commit().text()},
+                       {"outputs", store_outputs(end, body, place).text()},
                        {"timing", std::move(timing)}}
                       .dump(-1, ' ', false, Json::error_handler_t::replace);
   return finish;
@@ -224,6 +287,7 @@ storage::JobFinish read_result(const storage::JobRow& job, const WorkerEnd& end,
   if (job.kind == "compile") return compile_end(job, end, body, place);
   if (job.kind == "benchmark") return benchmark_end(job, end);
   if (job.kind == "run") return run_end(job, end, body, place);
+  if (job.kind == "measure") return measure_end(job, end, body, place);
   throw refuse("is about a " + job.kind + " job, which no worker elsewhere does");
 }
 

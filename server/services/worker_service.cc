@@ -82,7 +82,7 @@ std::vector<WorkerWants> worker_wants(const services::WorkerOffer& offer,
   const std::vector<std::string> sets = http::label_sets(labels_of(offer, scopes));
   std::vector<WorkerWants> wants;
   bool may_any = false, knows_any = false;
-  for (const std::string verb : {"compile", "benchmark", "run"}) {
+  for (const std::string verb : {"compile", "benchmark", "run", "measure"}) {
     if (std::find(offer.verbs.begin(), offer.verbs.end(), verb) == offer.verbs.end()) continue;
     knows_any = true;
     if (!may_do(scopes, verb)) continue;
@@ -149,6 +149,10 @@ Json WorkerServiceImpl::inputs_of(const storage::JobRow& job) {
     inputs["model"] = {{"digest", model_blob(catalog_, resolved).text()}};
     return inputs;
   }
+  if (job.kind == "measure") {
+    for (const auto& [name, digest] : resolved.at("blobs").items()) inputs[name] = {{"digest", digest}};
+    return inputs;
+  }
   const storage::PackageRow row = require_package(catalog_, resolved.at("package").get<std::string>());
   for (const storage::MemberRow& member : row.members) {
     if (is_archived(member.name)) inputs[member.name] = {{"digest", member.digest.text()}};
@@ -166,7 +170,7 @@ std::optional<services::WorkerLease> WorkerServiceImpl::make_lease(const storage
     Json resolved = parse_json(job.resolved);
     if (job.kind == "compile" && !has_pending_records(resolved))
       lease.tuned_json = tuned_json(tuned_of(desk_.records(), resolved)).dump();
-    if (job.kind != "compile")
+    if (resolved.contains("package"))
       catalog_.touch_package(Digest::parse(resolved.at("package").get<std::string>()).value());
     lease.resolved_json = resolved.dump();
     lease.lease_ms = options_.lease.count();

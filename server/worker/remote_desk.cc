@@ -69,6 +69,12 @@ std::shared_ptr<const storage::Blob> RemoteDesk::open_inputs(jobs::JobContext& c
   return fetch(context, item.lease, input_of(item, "inputs"));
 }
 
+std::shared_ptr<const storage::Blob> RemoteDesk::open_blob(jobs::JobContext& context, const Json&,
+                                                           const std::string& name) {
+  const LeasedItem item = source_.item(context.job().id);
+  return fetch(context, item.lease, input_of(item, name));
+}
+
 server::MemberBlobs RemoteDesk::open_members(jobs::JobContext& context, const Json&) {
   const LeasedItem item = source_.item(context.job().id);
   constexpr std::array<std::string_view, 4> kMembers = {package::kMetadataMember, package::kPlanMember,

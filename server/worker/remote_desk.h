@@ -24,6 +24,8 @@ public:
   server::Tuned tuned(jobs::JobContext& context, Json& resolved,
                       const std::vector<std::string>& kernels) override;
   std::shared_ptr<const storage::Blob> open_inputs(jobs::JobContext& context, const Json& resolved) override;
+  std::shared_ptr<const storage::Blob> open_blob(jobs::JobContext& context, const Json& resolved,
+                                                 const std::string& name) override;
   server::MemberBlobs open_members(jobs::JobContext& context, const Json& resolved) override;
 
 private:

@@ -400,7 +400,8 @@ bool RemoteSource::end(const storage::JobClaim& claim, server::WorkerEnd end,
     end.archive_bytes = archive->size() + signature.size();
   }
   std::shared_ptr<const storage::Blob> outputs;
-  if (leased.verb == "run" && end.state == "succeeded") {
+  const bool computes = leased.verb == "run" || leased.verb == "measure";
+  if (computes && end.state == "succeeded" && end.result.value("outputs", Json()).is_string()) {
     outputs = blobs_.open(Digest::parse(end.result.at("outputs").get<std::string>()).value());
     end.archive_bytes = outputs->size();
   }

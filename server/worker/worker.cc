@@ -21,6 +21,7 @@
 #include "server/services/benchmark.h"
 #include "server/services/child_policy.h"
 #include "server/services/compile_runner.h"
+#include "server/services/measure_runner.h"
 #include "server/services/run_runner.h"
 #include "server/worker/remote_desk.h"
 #include "server/worker/remote_source.h"
@@ -69,7 +70,7 @@ server::CompileRunnerOptions compile_options(const config::Settings& settings, c
 }  // namespace
 
 const std::vector<std::string>& known_verbs() {
-  static const std::vector<std::string> verbs = {"compile", "benchmark", "run"};
+  static const std::vector<std::string> verbs = {"compile", "benchmark", "run", "measure"};
   return verbs;
 }
 
@@ -93,13 +94,19 @@ struct Worker::Parts {
         benchmark(desk, pool, {settings.job_timeout, static_cast<uint64_t>(settings.run_memory)}),
         run(made, desk,
             {settings.run_timeout, static_cast<uint64_t>(settings.run_memory),
-             static_cast<uint64_t>(settings.max_tensor_bytes), std::max(1, host.facts.num_cores)}) {
+             static_cast<uint64_t>(settings.max_tensor_bytes), std::max(1, host.facts.num_cores)}),
+        measure(made, desk, pool,
+                {{settings.job_timeout, static_cast<uint64_t>(settings.run_memory)},
+                 static_cast<uint64_t>(settings.max_tensor_bytes),
+                 policy,
+                 host}) {
     // Nothing that is made here stays: what was told is the server's.
     made.keep_roots([] { return std::vector<Digest>(); });
     made.collect();
     source.on_refusal(std::move(refused));
     std::vector<jobs::JobRunner*> runners;
-    for (jobs::JobRunner* one : std::initializer_list<jobs::JobRunner*>{&compile, &benchmark, &run}) {
+    for (jobs::JobRunner* one :
+         std::initializer_list<jobs::JobRunner*>{&compile, &benchmark, &run, &measure}) {
       if (std::find(options.verbs.begin(), options.verbs.end(), one->kind()) != options.verbs.end())
         runners.push_back(one);
     }
@@ -150,6 +157,7 @@ struct Worker::Parts {
   server::CompileRunner compile;
   server::BenchmarkRunner benchmark;
   server::RunRunner run;
+  server::MeasureRunner measure;
   std::optional<jobs::WorkerPool> workers;
 };
 

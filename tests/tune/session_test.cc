@@ -31,6 +31,19 @@ private:
   std::string first_;  ///< the default, which never fails
 };
 
+/// As FakeMeasurer, but of all that were built together it tells when it has all.
+class AllAtOnce final : public FakeMeasurer {
+public:
+  void measure_all(std::span<const Run> runs, const MeasureOptions& options,
+                   const std::function<void(size_t, Measurement)>& take) override {
+    sizes.push_back(runs.size());
+    std::vector<Measurement> all;
+    for (const Run& run : runs) all.push_back(measure(run.object, run.workspace, options));
+    for (size_t i = 0; i < all.size(); ++i) take(i, std::move(all[i]));
+  }
+  std::vector<size_t> sizes;
+};
+
 class SessionTest : public testing::Test {
 protected:
   TuneSession make(Measurer& measurer, int64_t trials, const std::string& tuner = "random") {
@@ -50,6 +63,19 @@ protected:
   std::unique_ptr<codegen::Backend> backend_ = codegen::make_llvm_backend();
   std::vector<Record> records_;
 };
+
+TEST_F(SessionTest, BatchesAreMeasuredAtOnceWhereThatIsBetter) {
+  FakeMeasurer one_by_one;
+  make(one_by_one, 30).run();
+  const std::vector<Record> expected = std::exchange(records_, {});
+  clock_ = 1000;
+  AllAtOnce at_once;
+  make(at_once, 30).run();
+  EXPECT_EQ(at_once.calls, one_by_one.calls);
+  EXPECT_GT(*std::max_element(at_once.sizes.begin(), at_once.sizes.end()), 1U);
+  ASSERT_EQ(records_.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(to_line(records_[i]), to_line(expected[i]));
+}
 
 TEST_F(SessionTest, EveryTrialIsARecordAndTheBestIsChosen) {
   FakeMeasurer measurer;
