@@ -11,9 +11,9 @@ import serving
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 SAYS = {
-    "pytorch/traced.pt": ("a TorchScript module", "torch.onnx.export"),
-    "pytorch/state_dict.pt": ("a PyTorch state dict", "load_state_dict"),
-    "pytorch/module.pt": ("a pickled PyTorch module", "torch.onnx.export"),
+    "pytorch/traced.pt": ("a TorchScript module", "torch.export.save"),
+    "pytorch/state_dict.pt": ("a PyTorch state dict", "load_state_dict", "torch.export.save"),
+    "pytorch/module.pt": ("a pickled PyTorch module", "torch.export.save"),
     "tensorflow/frozen.pb": ("a frozen TensorFlow graph (producer ", "tf2onnx"),
 }
 

@@ -7,8 +7,8 @@ from generate.tables import cell, code, rows, table
 OPERATORS = """# Operators
 
 Operators of models that compile: those of ONNX, with the opsets in which their meaning is the standard's: made of the importer's
-tables. Those of TFLite are at the end, with the highest
-version that is implemented. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
+tables. Those of TFLite are behind them, with the highest
+version that is implemented, and those of PyTorch's exported programs. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
 with all of their names.
 """
 TABLES = "compiler/frontend/onnx"
@@ -39,6 +39,16 @@ def tflite_operators():
     return sorted((row[0], row[1]) for row in rows("compiler/frontend/tflite/import_ops.def", "TFL_OP"))
 
 
+def pytorch_operators():
+    """Operator and its overloads, which are written with dots; those in place beside the others."""
+    found = {}
+    for target, *_ in rows("compiler/frontend/pytorch/aten_ops.def", "PT_OP"):
+        # Functions on numbers have no overloads.
+        name, overload = target.rsplit(".", 1) if target.count(".") > 1 else (target, "")
+        found.setdefault(name, []).append(overload)
+    return sorted((name, ", ".join(code(each) for each in overloads if each)) for name, overloads in found.items())
+
+
 def operators_page():
     lines, strings = [OPERATORS], texts()
     for domain, of_domain in groupby(operators(), key=lambda row: row[0]):
@@ -49,6 +59,7 @@ def operators_page():
                           "yes" if (domain, name) in strings else ""])
         lines += table(["operator", "opsets", "also on strings"], spans)
     lines += ["## TFLite\n", *table(["operator", "versions to"], ([code(name), version] for name, version in tflite_operators()))]
+    lines += ["## PyTorch\n", *table(["operator", "overloads"], ([code(name), overloads] for name, overloads in pytorch_operators()))]
     return "\n".join(lines)
 
 

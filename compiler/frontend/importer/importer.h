@@ -27,7 +27,7 @@ using onnx::with_symbols;
 class Importer {
 public:
   virtual ~Importer() = default;
-  /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5".
+  /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5", "pt2".
   virtual std::string format() const = 0;
   /// The model's files and their digest.
   const ModelSource& source() const { return source_; }
