@@ -46,7 +46,8 @@ std::string stored_zip(const std::vector<std::pair<std::string, std::string>>& m
   }
   const size_t start = zip.size();
   zip += directory + std::string("PK\x05\x06", 4);
-  for (const uint64_t field : {uint64_t{0}, uint64_t{0}, uint64_t{members.size()}, uint64_t{members.size()}}) put(zip, field, 2);
+  for (const uint64_t field : {uint64_t{0}, uint64_t{0}, uint64_t{members.size()}, uint64_t{members.size()}})
+    put(zip, field, 2);
   put(zip, directory.size(), 4);
   put(zip, start, 4);
   put(zip, 0, 2);
@@ -73,7 +74,8 @@ std::vector<std::pair<size_t, size_t>> words_of(const std::string& text) {
 }
 
 /// A few words in place of others of the same text, or numbers that are none of it.
-std::string changed(const std::string& text, const std::vector<std::pair<size_t, size_t>>& words, std::mt19937& random) {
+std::string changed(const std::string& text, const std::vector<std::pair<size_t, size_t>>& words,
+                    std::mt19937& random) {
   static const std::vector<std::string> kNumbers = {"0", "1", "-1", "7", "1000000007", "9223372036854775807"};
   std::string copy = text;
   const size_t changes = 1 + random() % 3;
@@ -141,8 +143,9 @@ TEST_P(BrokenPytorch, IsImportedOrRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, BrokenPytorch,
-                         testing::Values("pytorch_ops/unary1.pt2", "pytorch_ops/binary1.pt2", "pytorch_ops/moves.pt2",
-                                         "pytorch_ops/joins.pt2", "pytorch_ops/places.pt2", "pytorch_ops/pools.pt2",
+                         testing::Values("pytorch_ops/unary1.pt2", "pytorch_ops/binary1.pt2",
+                                         "pytorch_ops/moves.pt2", "pytorch_ops/joins.pt2",
+                                         "pytorch_ops/places.pt2", "pytorch_ops/pools.pt2",
                                          "pytorch_ops/resizes1.pt2", "pytorch_ops/products1.pt2",
                                          "pytorch_ops/attention.pt2", "pytorch_ops/creation.pt2",
                                          "pytorch_nets/pieces.pt2", "pytorch_nets/decoder.pt2"));

@@ -17,7 +17,8 @@ Dim dim_of(const pytorch::SymDim& size) {
   return is_symbol ? Dim(size.expr->name) : Dim(std::string());
 }
 
-std::vector<SignatureValue> signature_of(const pytorch::Program& program, const std::vector<pytorch::Port>& ports) {
+std::vector<SignatureValue> signature_of(const pytorch::Program& program,
+                                         const std::vector<pytorch::Port>& ports) {
   std::vector<SignatureValue> values;
   for (const pytorch::Port& port : ports) {
     const pytorch::TensorMeta& meta = program.graph.tensors.at(port.value);

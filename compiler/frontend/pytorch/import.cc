@@ -13,7 +13,8 @@ namespace {
 std::string label_of(const Node& node, size_t index) {
   for (const Argument& output : node.outputs)
     if (!output.names.empty() && !output.names.front().empty()) return output.names.front().substr(0, 500);
-  return node.name.empty() ? node.target.substr(0, 500) + "#" + std::to_string(index) : node.name.substr(0, 500);
+  return node.name.empty() ? node.target.substr(0, 500) + "#" + std::to_string(index)
+                           : node.name.substr(0, 500);
 }
 
 std::string operands_of(const Graph& graph, const Node& node) {
@@ -53,9 +54,10 @@ public:
   }
   [[noreturn]] void throw_all() const {
     const std::vector<ErrorDetail> all = details();
-    std::string message = std::to_string(all.size()) + (all.size() == 1 ? " operator is not supported:"
-                                                                        : " operators are not supported:");
-    for (const ErrorDetail& detail : all) message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
+    std::string message = std::to_string(all.size()) +
+                          (all.size() == 1 ? " operator is not supported:" : " operators are not supported:");
+    for (const ErrorDetail& detail : all)
+      message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
     message.pop_back();
     throw Error(ErrorCode::kOperatorNotImplemented, message, all);
   }
@@ -188,9 +190,10 @@ private:
       if (!expr || expr->kind != SymExpr::Kind::kSymbol) continue;
       const auto [known, is_new] = symbols_.emplace(expr->name, shape[i]);
       if (!is_new && !ir::demand(ir::Relation::kEqual, known->second, shape[i]))
-        throw Error(ErrorCode::kInvalidModel, "input \"" + port.name + "\" has extent " + to_string(shape[i]) +
-                                                  " in dim " + std::to_string(i) + ", an input before it " +
-                                                  to_string(known->second) + " for the same dim " + expr->name);
+        throw Error(ErrorCode::kInvalidModel, "input \"" + port.name + "\" has extent " +
+                                                  to_string(shape[i]) + " in dim " + std::to_string(i) +
+                                                  ", an input before it " + to_string(known->second) +
+                                                  " for the same dim " + expr->name);
     }
   }
 
@@ -201,14 +204,15 @@ private:
       const auto found = loaded_.program().ranges.find(name);
       if (found == loaded_.program().ranges.end()) continue;
       const SymbolRange& range = found->second;
-      const bool is_above = !range.min || *range.min <= 2 || ir::demand(ir::Relation::kLessEqual, *range.min, extent);
+      const bool is_above =
+          !range.min || *range.min <= 2 || ir::demand(ir::Relation::kLessEqual, *range.min, extent);
       const bool is_bounded = range.max && *range.max < build::kMaxListed * 256;
       const bool is_below = !is_bounded || ir::demand(ir::Relation::kLessEqual, extent, *range.max);
       if (is_above && is_below) continue;
-      throw Error(ErrorCode::kInvalidModel,
-                  "dim " + name + " is " + to_string(extent) + ", the module was exported for " +
-                      (range.min ? std::to_string(*range.min) : "any") + " to " +
-                      (range.max ? std::to_string(*range.max) : "any"));
+      throw Error(ErrorCode::kInvalidModel, "dim " + name + " is " + to_string(extent) +
+                                                ", the module was exported for " +
+                                                (range.min ? std::to_string(*range.min) : "any") + " to " +
+                                                (range.max ? std::to_string(*range.max) : "any"));
     }
   }
 
@@ -221,7 +225,8 @@ private:
       // What stands behind a node that could not be converted has no operands.
       bool has_operands = true;
       for (const NamedArgument& input : node.inputs)
-        for (const std::string& name : input.argument.names) has_operands = has_operands && lost.count(name) == 0;
+        for (const std::string& name : input.argument.names)
+          has_operands = has_operands && lost.count(name) == 0;
       if (has_operands && convert(state, i)) continue;
       is_whole = false;
       for (const Argument& output : node.outputs) lost.insert(output.names.begin(), output.names.end());
@@ -263,11 +268,13 @@ private:
                                                 " inputs is called with " + std::to_string(inputs.size()));
     GraphState state{state_, graph, {}, {}, used_in(graph)};
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (graph.inputs[i].names.size() == 1) state.tensors.insert_or_assign(graph.inputs[i].names[0], inputs[i]);
+      if (graph.inputs[i].names.size() == 1)
+        state.tensors.insert_or_assign(graph.inputs[i].names[0], inputs[i]);
     if (!convert_all(state)) return std::nullopt;
     std::vector<V> outputs;
     for (const Argument& output : graph.outputs)
-      for (const std::string& name : output.names) outputs.push_back(value_of(state, name, "output of a graph"));
+      for (const std::string& name : output.names)
+        outputs.push_back(value_of(state, name, "output of a graph"));
     return outputs;
   }
 
@@ -277,7 +284,8 @@ private:
       throw Error(ErrorCode::kInvalidModel, what + ": nothing makes \"" + name + "\"");
     Storage& storage = *found->second.storage;
     if (storage.value == ir::kAbsent)
-      storage.value = graph_.add_constant(graph_.unique_name(storage.name), loaded_.constant(*storage.stored));
+      storage.value =
+          graph_.add_constant(graph_.unique_name(storage.name), loaded_.constant(*storage.stored));
     build::OpBuilder builder(graph_, name, name, reserved_);
     return read_view(builder, found->second);
   }
@@ -332,18 +340,20 @@ Ports ports_of(const Program& program) {
     if (input.kind == "constant_input" || program.stored(input) != nullptr) continue;
     const bool is_tensor = input.kind == "user_input" && program.graph.tensors.count(input.name) != 0;
     if (!is_tensor)
-      throw Error(ErrorCode::kNotSupported,
-                  "input " + std::to_string(i) + (input.name.empty() ? "" : " (\"" + input.name + "\")") + " is " +
-                      (input.kind == "user_input" ? "no tensor" : "of kind " + input.kind) +
-                      "; inputs other than tensors are constants when they are given to torch.export as numbers");
+      throw Error(
+          ErrorCode::kNotSupported,
+          "input " + std::to_string(i) + (input.name.empty() ? "" : " (\"" + input.name + "\")") + " is " +
+              (input.kind == "user_input" ? "no tensor" : "of kind " + input.kind) +
+              "; inputs other than tensors are constants when they are given to torch.export as numbers");
     ports.inputs.push_back({unique_among(inputs, input.name), input.name});
   }
   for (const OutputSpec& output : program.outputs) {
     if (output.kind == "user_input_mutation" || output.kind == "token") continue;
     if (output.kind == "buffer_mutation" || output.kind == "parameter_mutation")
-      throw Error(ErrorCode::kNotSupported,
-                  "the module writes to \"" + output.target +
-                      "\", and a package keeps nothing between runs: export it in eval mode, or without the state");
+      throw Error(
+          ErrorCode::kNotSupported,
+          "the module writes to \"" + output.target +
+              "\", and a package keeps nothing between runs: export it in eval mode, or without the state");
     if (program.graph.tensors.count(output.name) == 0) {
       if (output.name.empty()) continue;  // None, or a number that is the same in each run
       throw Error(ErrorCode::kNotSupported, "output \"" + output.name + "\" is no tensor");
@@ -360,7 +370,8 @@ std::vector<ErrorDetail> unsupported_operators(const Program& program) {
   return missing.details();
 }
 
-ir::Graph import_graph(const LoadedProgram& program, const ImportRequest& request, const ir::OpRegistry& ops) {
+ir::Graph import_graph(const LoadedProgram& program, const ImportRequest& request,
+                       const ir::OpRegistry& ops) {
   return GraphImport(program, request, ops).run();
 }
 

@@ -1,7 +1,7 @@
 /// From an exported program to the graph IR, node by node (aten_ops.def). Writes through views are followed
 /// to what they are views of (views.h). Errors: kInvalidModel for a node that does not fit its operands,
-/// naming it; kOperatorNotImplemented with all operators that are not supported in its details. Thread-safety:
-/// pure functions.
+/// naming it; kOperatorNotImplemented with all operators that are not supported in its details.
+/// Thread-safety: pure functions.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ std::vector<ErrorDetail> unsupported_operators(const Program& program);
 
 struct ImportRequest {
   Ports ports;
-  std::vector<ir::SymShape> input_shapes;  ///< one an input
+  std::vector<ir::SymShape> input_shapes;           ///< one an input
   std::map<std::string, Tensor> fixed_inputs = {};  ///< by name: constants, no inputs of the graph
   /// Values that inputs have in the one run that the graph is made for; the inputs stay.
   std::map<std::string, Tensor> run_inputs = {};

@@ -24,9 +24,7 @@ bool is_row_major(const StoredTensor& tensor) {
 
 }  // namespace
 
-std::optional<DType> dtype_of(ScalarType type) {
-  return dtype_from_long_name(scalar_name(type));
-}
+std::optional<DType> dtype_of(ScalarType type) { return dtype_from_long_name(scalar_name(type)); }
 
 LoadedProgram::LoadedProgram(std::shared_ptr<const MappedFile> file)
     : file_(std::move(file)), program_(read_program(file_->text())) {}
@@ -39,7 +37,8 @@ Tensor LoadedProgram::constant(const StoredTensor& stored) const {
   const Shape shape(stored.sizes.begin(), stored.sizes.end());
   const size_t bytes = num_bytes(shape, *dtype);
   const size_t begin = static_cast<size_t>(stored.offset) * dtype_bytes(*dtype);
-  const bool is_aligned = reinterpret_cast<uintptr_t>(stored.storage.data() + begin) % dtype_bytes(*dtype) == 0;
+  const bool is_aligned =
+      reinterpret_cast<uintptr_t>(stored.storage.data() + begin) % dtype_bytes(*dtype) == 0;
   const bool is_mapped = stored.storage.data() >= file_->text().data() &&
                          stored.storage.data() < file_->text().data() + file_->text().size();
   if (bytes > 0 && is_row_major(stored) && is_aligned && is_mapped) {

@@ -209,7 +209,8 @@ std::optional<DType> NodeContext::optional_dtype(const char* name) {
     bad(name, "type of elements");
   const auto type = static_cast<ScalarType>(argument->value.get<int64_t>());
   const std::optional<DType> dtype = dtype_of(type);
-  if (!dtype) unsupported(name, "elements of type " + std::string(scalar_name(type)) + " are not implemented");
+  if (!dtype)
+    unsupported(name, "elements of type " + std::string(scalar_name(type)) + " are not implemented");
   return dtype;
 }
 
@@ -326,7 +327,8 @@ void NodeContext::take(const std::string& name, View made) {
   const TensorMeta& meta = state_.graph.tensors.at(name);
   bool is_as_said = dtype_of(meta.dtype) == own.dtype && meta.sizes.size() == own.shape.size();
   for (size_t i = 0; is_as_said && i < own.shape.size(); ++i)
-    is_as_said = !meta.sizes[i].value || !own.shape[i].is_constant() || *meta.sizes[i].value == own.shape[i].hint();
+    is_as_said =
+        !meta.sizes[i].value || !own.shape[i].is_constant() || *meta.sizes[i].value == own.shape[i].hint();
   if (!is_as_said) {
     std::string said;
     for (const SymDim& size : meta.sizes) said += (said.empty() ? "" : ",") + to_string(size);
@@ -347,9 +349,10 @@ void NodeContext::set_output(size_t index, V value) {
     const std::string& name = given(target)->names.front();
     View& written = view(name);
     if (written.storage->is_weight)
-      unsupported(target, "it writes to buffer \"" + written.storage->name +
-                              "\", and a package keeps nothing between runs: export the module in eval mode, or "
-                              "without the state");
+      unsupported(target,
+                  "it writes to buffer \"" + written.storage->name +
+                      "\", and a package keeps nothing between runs: export the module in eval mode, or "
+                      "without the state");
     Compose c(*this);
     const ir::ValueType own = type(read_view(*this, written));
     write_view(*this, written, c.expand(c.cast(value, own.dtype), own.shape));

@@ -65,7 +65,8 @@ public:
   ir::SymShape shape(V value) const { return type(value).shape; }
   DType dtype(V value) const { return type(value).dtype; }
 
-  /// Whether the argument is there, and not None. An argument that is asked for in whatever way counts as read.
+  /// Whether the argument is there, and not None. An argument that is asked for in whatever way counts as
+  /// read.
   bool has(const char* name);
   bool is_tensor(const char* name);
   V tensor(const char* name);
@@ -86,7 +87,9 @@ public:
   /// The argument's axis or axes within [0, rank); of a rank of 0 as if it were 1.
   int64_t axis(const char* name, int64_t rank) { return axis_of(integer(name), rank); }
   std::vector<int64_t> axes(const char* name, int64_t rank);
-  int64_t axis_of(int64_t axis, int64_t rank) const { return normalize_axis(axis, std::max<int64_t>(rank, 1)); }
+  int64_t axis_of(int64_t axis, int64_t rank) const {
+    return normalize_axis(axis, std::max<int64_t>(rank, 1));
+  }
   /// The graph and the operands of an argument of an operator that calls graphs.
   const Graph& graph_of(const char* name);
   std::vector<V> call(const Graph& graph, const char* operands);
@@ -117,8 +120,8 @@ public:
 
 private:
   const Argument* given(const char* name);
-  /// Of an argument; of one that the file has by its place alone, that of the schema, whose last one stands for
-  /// all behind it.
+  /// Of an argument; of one that the file has by its place alone, that of the schema, whose last one stands
+  /// for all behind it.
   std::string_view name_of(size_t input) const;
   const SchemaArgument& declared(const char* name) const;
   Number number_of(const Json& json, ArgumentKind kind, const char* name);

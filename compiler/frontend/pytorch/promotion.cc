@@ -39,9 +39,12 @@ std::optional<DType> combined(std::optional<DType> higher, std::optional<DType> 
 std::optional<DType> promote_types(DType a, DType b) {
   if (a == b) return a;
   // torch promotes no two of bools and the wider unsigned types.
-  const auto is_wide = [](DType each) { return !is_float(each) && !dtype_info(each).is_signed && dtype_info(each).bits > 8; };
+  const auto is_wide = [](DType each) {
+    return !is_float(each) && !dtype_info(each).is_signed && dtype_info(each).bits > 8;
+  };
   const Category first = category_of(a), second = category_of(b);
-  if ((first == Category::kBool && is_wide(b)) || (second == Category::kBool && is_wide(a))) return std::nullopt;
+  if ((first == Category::kBool && is_wide(b)) || (second == Category::kBool && is_wide(a)))
+    return std::nullopt;
   if (first != second) return first > second ? a : b;
   const DTypeInfo &x = dtype_info(a), &y = dtype_info(b);
   // float16 and bfloat16

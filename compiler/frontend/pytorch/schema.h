@@ -19,9 +19,9 @@ struct SchemaArgument {
   bool is_unread = false;         ///< it means nothing to a compiled model
 };
 struct OpRow {
-  std::string target;     ///< "aten.add_.Tensor"
-  std::string name;       ///< "add": without namespace, overload and the mark of operators in place
-  std::string overload;   ///< "Tensor"; "" for what has none
+  std::string target;        ///< "aten.add_.Tensor"
+  std::string name;          ///< "add": without namespace, overload and the mark of operators in place
+  std::string overload;      ///< "Tensor"; "" for what has none
   bool is_in_place = false;  ///< the result is written to the first argument
   std::vector<SchemaArgument> arguments;
   Converter convert = nullptr;

@@ -28,17 +28,19 @@ V with_part(OpBuilder& builder, V whole, V part, int64_t axis, const ir::SymInt&
   const size_t rank = c.shape(whole).size();
   const V from = c.sub(c.iota(extent), c.dims({start}, {}));
   const V place = c.div(from, c.ints({step}, {}));
-  const V is_there = builder.add(
-      "and", {c.binary("equal", c.mul(place, c.ints({step}, {})), from),
-              builder.add("and", {c.binary("greater_equal", from, c.ints({0}, {})),
-                                  c.binary("less", place, c.dims({count}, {}))})});
-  const V inside = builder.add("max", {c.ints({0}, {}), builder.add("min", {place, c.dims({count - 1}, {})})});
+  const V is_there = builder.add("and", {c.binary("equal", c.mul(place, c.ints({step}, {})), from),
+                                         builder.add("and", {c.binary("greater_equal", from, c.ints({0}, {})),
+                                                             c.binary("less", place, c.dims({count}, {}))})});
+  const V inside =
+      builder.add("max", {c.ints({0}, {}), builder.add("min", {place, c.dims({count - 1}, {})})});
   ir::SymShape along(rank, 1);
   along[at] = extent;
   return c.where(c.reshape(is_there, along), c.gather(part, inside, axis), whole);
 }
 
-std::shared_ptr<const ViewStep> made(ViewStep step) { return std::make_shared<const ViewStep>(std::move(step)); }
+std::shared_ptr<const ViewStep> made(ViewStep step) {
+  return std::make_shared<const ViewStep>(std::move(step));
+}
 
 }  // namespace
 

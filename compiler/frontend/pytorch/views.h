@@ -17,7 +17,8 @@ namespace tensormill::frontend::pytorch {
 struct ViewStep {
   using V = ir::ValueId;
   std::function<V(build::OpBuilder&, V)> read;
-  /// The tensor that the view was made of, with `part` in place of the view. Null: such views are not written.
+  /// The tensor that the view was made of, with `part` in place of the view. Null: such views are not
+  /// written.
   std::function<V(build::OpBuilder&, V whole, V part)> write;
 };
 
@@ -43,8 +44,8 @@ ir::ValueId read_view(build::OpBuilder& builder, View& view);
 /// Puts `value` in place of what the view shows. Throws UnsupportedForm for views that are not written.
 void write_view(build::OpBuilder& builder, View& view, ir::ValueId value);
 
-/// Whether a tensor of such sizes and strides can be looked at in other sizes without a copy, as torch decides
-/// it.
+/// Whether a tensor of such sizes and strides can be looked at in other sizes without a copy, as torch
+/// decides it.
 bool has_view(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
               const std::vector<int64_t>& wanted);
 

@@ -94,8 +94,10 @@ Labelled without_repeats(NodeContext& node, Labelled x) {
     const size_t j = x.axes.find(x.axes[i], i + 1);
     if (j == std::string::npos) continue;
     const ir::SymInt extent = node.shape(x.value)[i];
-    const V on = c.binary("equal", c.positions(extent, i, x.axes.size()), c.positions(extent, j, x.axes.size()));
-    x.value = c.reduce("reduce_sum", c.where(on, x.value, c.number(x.value, 0)), {static_cast<int64_t>(j)}, false);
+    const V on =
+        c.binary("equal", c.positions(extent, i, x.axes.size()), c.positions(extent, j, x.axes.size()));
+    x.value =
+        c.reduce("reduce_sum", c.where(on, x.value, c.number(x.value, 0)), {static_cast<int64_t>(j)}, false);
     x.axes.erase(j, 1);
     --i;
   }
@@ -136,7 +138,8 @@ ir::SymInt extent_of(NodeContext& node, const Labelled& x, char letter) {
 std::string common(const std::string& a, const std::string& b, const std::string& c, bool in_c) {
   std::string letters;
   for (const char letter : a)
-    if (b.find(letter) != std::string::npos && (c.find(letter) != std::string::npos) == in_c) letters += letter;
+    if (b.find(letter) != std::string::npos && (c.find(letter) != std::string::npos) == in_c)
+      letters += letter;
   return letters;
 }
 
@@ -160,12 +163,14 @@ Labelled multiplied(NodeContext& node, Labelled a, Labelled b, const std::string
   }
   ir::SymShape whole;
   ir::SymInt m = 1, k = 1, n = 1;
-  for (const char letter : batch) whole.push_back(broadcast_shapes({extent_of(node, a, letter)}, {extent_of(node, b, letter)})[0]);
+  for (const char letter : batch)
+    whole.push_back(broadcast_shapes({extent_of(node, a, letter)}, {extent_of(node, b, letter)})[0]);
   const auto count = static_cast<std::ptrdiff_t>(whole.size());
   for (const char letter : rows) m = m * extent_of(node, a, letter);
   for (const char letter : inner) k = k * extent_of(node, a, letter);
   for (const char letter : columns) n = n * extent_of(node, b, letter);
-  const auto form = [&](const Labelled& x, const std::string& axes, const ir::SymInt& first, const ir::SymInt& second) {
+  const auto form = [&](const Labelled& x, const std::string& axes, const ir::SymInt& first,
+                        const ir::SymInt& second) {
     const V value = arranged(node, x, axes);
     const ir::SymShape own = node.shape(value);
     ir::SymShape shape(own.begin(), own.begin() + count);
@@ -206,17 +211,20 @@ void convert_einsum(NodeContext& node) {
       terms.back().push_back(each);
     }
   }
-  if (terms.size() != operands.size() || operands.empty()) node.invalid("equation \"" + equation + "\" has other operands");
+  if (terms.size() != operands.size() || operands.empty())
+    node.invalid("equation \"" + equation + "\" has other operands");
   size_t most = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
     const size_t rank = node.shape(operands[i]).size();
-    if (terms[i].find("...") != std::string::npos && rank + 3 >= terms[i].size()) most = std::max(most, rank + 3 - terms[i].size());
+    if (terms[i].find("...") != std::string::npos && rank + 3 >= terms[i].size())
+      most = std::max(most, rank + 3 - terms[i].size());
   }
   std::map<char, int> counts;
   std::vector<Labelled> values;
   for (size_t i = 0; i < terms.size(); ++i) {
     const std::string axes = spelled(node, terms[i], node.shape(operands[i]).size(), most);
-    if (axes.size() != node.shape(operands[i]).size()) node.invalid("equation \"" + equation + "\": operand " + std::to_string(i) + " has another rank");
+    if (axes.size() != node.shape(operands[i]).size())
+      node.invalid("equation \"" + equation + "\": operand " + std::to_string(i) + " has another rank");
     for (const char letter : axes) ++counts[letter];
     values.push_back(without_repeats(node, {operands[i], axes}));
   }
@@ -234,7 +242,8 @@ void convert_einsum(NodeContext& node) {
     made = multiplied(node, made, values[i], kept);
   }
   made = summed_to(node, made, result);
-  if (made.axes.size() != result.size()) node.invalid("equation \"" + equation + "\": the result has axes that no operand has");
+  if (made.axes.size() != result.size())
+    node.invalid("equation \"" + equation + "\": the result has axes that no operand has");
   node.set_output(0, arranged(node, made, result));
 }
 

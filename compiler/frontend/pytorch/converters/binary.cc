@@ -60,7 +60,8 @@ void convert_div(NodeContext& node) {
   Compose c(node);
   std::string mode = "true";
   if (node.op() == "floor_divide") mode = "floor";
-  if (node.row().overload.ends_with("_mode")) mode = node.has("rounding_mode") ? node.text("rounding_mode") : "true";
+  if (node.row().overload.ends_with("_mode"))
+    mode = node.has("rounding_mode") ? node.text("rounding_mode") : "true";
   if (mode == "true") {
     const Pair pair = real_pair(node);
     return node.set_output(0, c.div(pair.a, pair.b));
@@ -107,7 +108,8 @@ void convert_comparison(NodeContext& node) {
                                                   {"le", "less_equal"},
                                                   {"gt", "greater"},
                                                   {"ge", "greater_equal"}}};
-  const auto* name = std::find_if(kNames.begin(), kNames.end(), [&](const Name& each) { return each.torch == node.op(); });
+  const auto* name =
+      std::find_if(kNames.begin(), kNames.end(), [&](const Name& each) { return each.torch == node.op(); });
   if (name == kNames.end()) node.invalid("it has a converter of other operators");
   Pair pair = promoted(node);
   if (std::string_view(name->graph) != "equal") pair = {numeric(node, pair.a), numeric(node, pair.b)};
@@ -174,7 +176,8 @@ V log_of_sum(NodeContext& node, V a, V b) {
 
 V signed_as(NodeContext& node, V a, V b) {
   Compose c(node);
-  const V is_below = c.where(is_zero(node, b), is_negative(node, c.unary("reciprocal", b)), is_negative(node, b));
+  const V is_below =
+      c.where(is_zero(node, b), is_negative(node, c.unary("reciprocal", b)), is_negative(node, b));
   const V size = c.unary("abs", a);
   return c.where(is_below, c.unary("neg", size), size);
 }

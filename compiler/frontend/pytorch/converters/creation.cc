@@ -76,7 +76,8 @@ void convert_arange(NodeContext& node) {
   const double from = takes(node, "start") ? node.real("start") : 0, to = node.real("end"),
                width = takes(node, "step") ? node.real("step") : 1;
   const double count = std::ceil((to - from) / width);
-  if (!std::isfinite(count) || count > static_cast<double>(build::kMaxListed)) node.invalid("a range without an end");
+  if (!std::isfinite(count) || count > static_cast<double>(build::kMaxListed))
+    node.invalid("a range without an end");
   std::vector<double> values;
   for (int64_t i = 0; i < static_cast<int64_t>(std::max(count, 0.0)); ++i)
     values.push_back(from + static_cast<double>(i) * width);
@@ -110,8 +111,10 @@ void convert_one_hot(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
   const int64_t classes = node.integer("num_classes");
-  if (classes < 1) node.unsupported("num_classes", "a number that follows from the elements is not implemented");
-  node.set_output(0, node.add("one_hot", {x, c.ints({0, 1}, {2})}, {{"axis", node.rank(x)}, {"depth", classes}}));
+  if (classes < 1)
+    node.unsupported("num_classes", "a number that follows from the elements is not implemented");
+  node.set_output(
+      0, node.add("one_hot", {x, c.ints({0, 1}, {2})}, {{"axis", node.rank(x)}, {"depth", classes}}));
 }
 
 // Rows and columns of what stands below or above a diagonal.

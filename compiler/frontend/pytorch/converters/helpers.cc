@@ -45,8 +45,10 @@ V expm1_of(NodeContext& node, V x) {
   Compose c(node);
   // elu is x above 0 and e^x - 1 below; e^x - 1 is -(e^-x - 1) * e^x.
   const V low = node.add("elu", {x}, {{"alpha", 1.0}});
-  const V high = c.mul(c.unary("neg", node.add("elu", {c.unary("neg", x)}, {{"alpha", 1.0}})), c.unary("exp", x));
-  return c.where(is_negative(node, x), low, c.where(node.add("is_inf", {c.unary("exp", x)}), c.unary("exp", x), high));
+  const V high =
+      c.mul(c.unary("neg", node.add("elu", {c.unary("neg", x)}, {{"alpha", 1.0}})), c.unary("exp", x));
+  return c.where(is_negative(node, x), low,
+                 c.where(node.add("is_inf", {c.unary("exp", x)}), c.unary("exp", x), high));
 }
 
 std::vector<int64_t> reduced_axes(NodeContext& node, const char* name, V x) {
@@ -111,8 +113,8 @@ std::vector<int64_t> spread(NodeContext& node, const char* name, size_t count) {
   std::vector<int64_t> values = node.ints(name);
   if (values.size() == 1) values.assign(count, values[0]);
   if (values.size() != count)
-    node.invalid("argument " + std::string(name) + " has " + std::to_string(values.size()) + " numbers, expected " +
-                 std::to_string(count));
+    node.invalid("argument " + std::string(name) + " has " + std::to_string(values.size()) +
+                 " numbers, expected " + std::to_string(count));
   return values;
 }
 

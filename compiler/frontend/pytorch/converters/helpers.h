@@ -22,7 +22,9 @@ inline V numeric(NodeContext& node, V x) {
 inline V to_bool(NodeContext& node, V x) { return Compose(node).cast(x, DType::kBool); }
 inline V both(NodeContext& node, V a, V b) { return node.add("and", {a, b}); }
 inline V negated(NodeContext& node, V x) { return node.add("not", {x}); }
-inline V is_negative(NodeContext& node, V x) { return Compose(node).binary("less", x, node.scalar_like(x, 0)); }
+inline V is_negative(NodeContext& node, V x) {
+  return Compose(node).binary("less", x, node.scalar_like(x, 0));
+}
 inline V is_zero(NodeContext& node, V x) { return Compose(node).binary("equal", x, node.scalar_like(x, 0)); }
 
 /// Whether the operator has an argument of that name.

@@ -69,7 +69,8 @@ void convert_repeat(NodeContext& node) {
   while (repeats.size() < shape.size()) repeats.insert(repeats.begin(), 1);
   while (shape.size() < repeats.size()) shape.insert(shape.begin(), 1);
   x = c.reshape(x, shape);
-  node.set_output(0, repeats.empty() ? node.add("identity", {x}) : node.add("tile", {x}, {{"repeats", repeats}}));
+  node.set_output(
+      0, repeats.empty() ? node.add("identity", {x}) : node.add("tile", {x}, {{"repeats", repeats}}));
 }
 
 void convert_repeat_interleave(NodeContext& node) {
@@ -137,7 +138,8 @@ void convert_pixel_shuffle(NodeContext& node) {
   const bool is_up = node.op() == "pixel_shuffle";
   const int64_t factor = node.integer(is_up ? "upscale_factor" : "downscale_factor");
   const ir::SymShape shape = node.shape(x);
-  if (shape.size() < 3 || factor < 1) node.invalid("blocks of " + std::to_string(factor) + " in " + to_string(shape));
+  if (shape.size() < 3 || factor < 1)
+    node.invalid("blocks of " + std::to_string(factor) + " in " + to_string(shape));
   const size_t rank = shape.size();
   const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 3));
   const ir::SymInt channels = shape[rank - 3], h = shape[rank - 2], w = shape[rank - 1];
@@ -149,9 +151,11 @@ void convert_pixel_shuffle(NodeContext& node) {
     to.insert(to.end(), {depth, h * factor, w * factor});
     return node.set_output(0, c.reshape(parts, to));
   }
-  if (!ir::demand_divisible(h, factor) || !ir::demand_divisible(w, factor)) node.invalid("the map does not divide into blocks");
+  if (!ir::demand_divisible(h, factor) || !ir::demand_divisible(w, factor))
+    node.invalid("the map does not divide into blocks");
   const ir::SymInt rows = floordiv(h, factor), columns = floordiv(w, factor);
-  const V parts = c.transpose(c.reshape(x, {batch, channels, rows, factor, columns, factor}), {0, 1, 3, 5, 2, 4});
+  const V parts =
+      c.transpose(c.reshape(x, {batch, channels, rows, factor, columns, factor}), {0, 1, 3, 5, 2, 4});
   to.insert(to.end(), {channels * (factor * factor), rows, columns});
   node.set_output(0, c.reshape(parts, to));
 }
@@ -172,7 +176,8 @@ void convert_tri(NodeContext& node) {
   V x = node.tensor("self");
   const DType dtype = node.dtype(x);
   if (dtype == DType::kBool) x = numeric(node, x);
-  const V y = node.add("trilu", {x}, {{"upper", int64_t{node.op() == "triu"}}, {"k", node.integer("diagonal")}});
+  const V y =
+      node.add("trilu", {x}, {{"upper", int64_t{node.op() == "triu"}}, {"k", node.integer("diagonal")}});
   node.set_output(0, node.as_output(y));
 }
 
@@ -207,7 +212,8 @@ namespace {
 
 /// Numbers for the last axis first, as begin and end of each; the pad's own order is begins, then ends.
 ir::SymShape pads_of(NodeContext& node, V x) {
-  const ir::SymShape given = node.syms(node.op() == "pad" || node.op() == "constant_pad_nd" ? "pad" : "padding");
+  const ir::SymShape given =
+      node.syms(node.op() == "pad" || node.op() == "constant_pad_nd" ? "pad" : "padding");
   const size_t rank = node.shape(x).size();
   if (given.size() % 2 != 0 || given.size() / 2 > rank)
     node.invalid(std::to_string(given.size()) + " pads for rank " + std::to_string(rank));

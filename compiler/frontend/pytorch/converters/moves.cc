@@ -65,7 +65,8 @@ void convert_flatten(NodeContext& node) {
   if (rank == 0) return set_reshaped(node, {1});
   ir::SymShape wanted(own.begin(), own.begin() + first);
   ir::SymInt product = 1;
-  for (int64_t axis = first; axis <= last; ++axis) product = node.product(product, own[static_cast<size_t>(axis)]);
+  for (int64_t axis = first; axis <= last; ++axis)
+    product = node.product(product, own[static_cast<size_t>(axis)]);
   wanted.push_back(product);
   wanted.insert(wanted.end(), own.begin() + last + 1, own.end());
   if (first == last) return node.set_alias("self");
@@ -150,9 +151,9 @@ void convert_unsqueeze(NodeContext& node) {
 // -1 keeps an extent.
 void convert_expand(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
-  ir::SymShape wanted =
-      node.op() == "expand_as" ? node.shape(node.tensor("other")) : node.syms("size");
-  if (wanted.size() < own.size()) node.invalid("shape " + to_string(own) + " expanded to " + to_string(wanted));
+  ir::SymShape wanted = node.op() == "expand_as" ? node.shape(node.tensor("other")) : node.syms("size");
+  if (wanted.size() < own.size())
+    node.invalid("shape " + to_string(own) + " expanded to " + to_string(wanted));
   for (size_t i = 0; i < own.size(); ++i) {
     ir::SymInt& to = wanted[wanted.size() - own.size() + i];
     if (to.is_constant() && to.hint() == -1) to = own[i];
@@ -271,7 +272,8 @@ void convert_tensor_split(NodeContext& node) {
 
 void convert_unbind(NodeContext& node) {
   const int64_t axis = node.axis("dim", node.rank(node.tensor("self")));
-  for (size_t i = 0; i < node.num_outputs(); ++i) node.set_view(i, "self", select_step(axis, static_cast<int64_t>(i)));
+  for (size_t i = 0; i < node.num_outputs(); ++i)
+    node.set_view(i, "self", select_step(axis, static_cast<int64_t>(i)));
 }
 
 // Elements of the diagonal, whose axis is the last: a gather, which is not written to.
@@ -292,17 +294,18 @@ void convert_diagonal(NodeContext& node) {
   const ir::SymInt right = offset > 0 ? ir::SymInt(offset) : ir::SymInt(0);
   const ir::SymInt count = max(min(rows - below, columns - right), 0);
   ir::SymShape merged;
-  for (int64_t axis = 0; axis + 2 < rank; ++axis) merged.push_back(own[static_cast<size_t>(perm[static_cast<size_t>(axis)])]);
+  for (int64_t axis = 0; axis + 2 < rank; ++axis)
+    merged.push_back(own[static_cast<size_t>(perm[static_cast<size_t>(axis)])]);
   merged.push_back(rows * columns);
-  const auto step = std::make_shared<const ViewStep>(ViewStep{
-      [=](build::OpBuilder& builder, V value) {
-        Compose made(builder);
-        const V flat = made.reshape(made.transpose(value, perm), merged);
-        const V places = made.add(made.mul(made.iota(count), made.dims({columns + 1}, {})),
-                                  made.dims({below * columns + right}, {}));
-        return made.gather(flat, places, rank - 2);
-      },
-      {}});
+  const auto step = std::make_shared<const ViewStep>(
+      ViewStep{[=](build::OpBuilder& builder, V value) {
+                 Compose made(builder);
+                 const V flat = made.reshape(made.transpose(value, perm), merged);
+                 const V places = made.add(made.mul(made.iota(count), made.dims({columns + 1}, {})),
+                                           made.dims({below * columns + right}, {}));
+                 return made.gather(flat, places, rank - 2);
+               },
+               {}});
   node.set_view(0, "self", step);
 }
 
@@ -312,9 +315,11 @@ void convert_alias(NodeContext& node) { node.set_alias("self"); }
 void convert_alias_of_input(NodeContext& node) { node.set_alias("input"); }
 
 void convert_dropout(NodeContext& node) {
-  const bool is_on = node.op() == "native_dropout" ? node.has("train") && node.flag("train") : node.flag("train");
+  const bool is_on =
+      node.op() == "native_dropout" ? node.has("train") && node.flag("train") : node.flag("train");
   const char* input = takes(node, "input") ? "input" : "self";
-  if (is_on && node.real("p") != 0) node.unsupported("train", "dropout of training is not implemented: call eval() first");
+  if (is_on && node.real("p") != 0)
+    node.unsupported("train", "dropout of training is not implemented: call eval() first");
   static_cast<void>(node.real("p"));
   if (node.op() == "native_dropout") {
     const V x = node.tensor(input);

@@ -27,8 +27,10 @@ V batch_normed(NodeContext& node, V x, V mean, V variance) {
   const double eps = node.real("eps");
   const V weight = channel_row(node, node.optional_tensor("weight"), x, 1);
   const V bias = channel_row(node, node.optional_tensor("bias"), x, 0);
-  return node.add("batch_norm", {x, weight, bias, Compose(node).cast(mean, node.dtype(x)), Compose(node).cast(variance, node.dtype(x))},
-                  {{"epsilon", eps}});
+  return node.add(
+      "batch_norm",
+      {x, weight, bias, Compose(node).cast(mean, node.dtype(x)), Compose(node).cast(variance, node.dtype(x))},
+      {{"epsilon", eps}});
 }
 
 /// Each group of channels of each image less its mean, by its deviation.
@@ -49,13 +51,15 @@ void convert_batch_norm(NodeContext& node) {
   const V x = node.tensor("input");
   const bool is_legit = op == "_native_batch_norm_legit_no_training";
   if (!is_legit && node.flag("training"))
-    node.unsupported("training", "statistics of the batch are not implemented: call eval() before the export");
+    node.unsupported("training",
+                     "statistics of the batch are not implemented: call eval() before the export");
   const char *mean = "running_mean", *variance = "running_var";
   if (!node.has(mean) || !node.has(variance)) node.invalid("it has no running mean or variance");
   if (node.rank(x) < 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
   node.set_output(0, batch_normed(node, x, node.tensor(mean), node.tensor(variance)));
   for (size_t i = 1; i < node.num_outputs(); ++i)
-    if (node.is_used(i)) node.unsupported("output " + std::to_string(i), "statistics of training are not implemented");
+    if (node.is_used(i))
+      node.unsupported("output " + std::to_string(i), "statistics of training are not implemented");
 }
 
 void convert_layer_norm(NodeContext& node) {
@@ -114,7 +118,9 @@ void convert_rms_norm(NodeContext& node) {
   for (int64_t axis = rank - count; axis < rank; ++axis) axes.push_back(axis);
   const bool is_narrow = dtype_bytes(node.dtype(x)) < 4;
   // Without one it is the type's own: the smallest step from 1.
-  const double eps = node.has("eps") ? node.real("eps") : node.dtype(x) == DType::kFloat64 ? 0x1p-52 : 0x1p-23;
+  const double eps = node.has("eps")                    ? node.real("eps")
+                     : node.dtype(x) == DType::kFloat64 ? 0x1p-52
+                                                        : 0x1p-23;
   const V wide = is_narrow ? c.cast(x, DType::kFloat32) : x;
   const V mean = c.reduce("reduce_mean", c.mul(wide, wide), axes, true);
   V y = c.cast(c.mul(wide, c.unary("rsqrt", c.plus(mean, eps))), node.dtype(x));

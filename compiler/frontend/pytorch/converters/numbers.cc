@@ -41,7 +41,8 @@ Number of_integers(NodeContext& node, const std::string& op, const ir::SymInt& a
   }
   if (op == "pow") {
     const int64_t power = b;
-    if (power < 0 || power > 16) node.unsupported("b", "a power of " + std::to_string(power) + " is not implemented");
+    if (power < 0 || power > 16)
+      node.unsupported("b", "a power of " + std::to_string(power) + " is not implemented");
     ir::SymInt result = 1;
     for (int64_t i = 0; i < power; ++i) result = node.product(result, a);
     return result;
@@ -89,7 +90,8 @@ void convert_number_binary(NodeContext& node) {
   if (!is_there || (is_comparison(node.op()) && !node.is_number_used())) return;
   const Number a = node.number("a"), b = node.number("b");
   const std::optional<ir::SymInt> x = whole_of(a), y = whole_of(b);
-  node.set_number(x && y ? of_integers(node, node.op(), *x, *y) : of_reals(node, node.op(), real_of(a), real_of(b)));
+  node.set_number(x && y ? of_integers(node, node.op(), *x, *y)
+                         : of_reals(node, node.op(), real_of(a), real_of(b)));
 }
 
 void convert_number_unary(NodeContext& node) {
@@ -101,7 +103,10 @@ void convert_number_unary(NodeContext& node) {
   if (op == "neg") return whole ? node.set_number(ir::SymInt(-*whole)) : node.set_number(-real_of(a));
   if (whole) return node.set_number(*whole);
   const double x = real_of(a);
-  const double y = op == "ceil" ? std::ceil(x) : op == "floor" ? std::floor(x) : op == "round" ? std::nearbyint(x) : std::trunc(x);
+  const double y = op == "ceil"    ? std::ceil(x)
+                   : op == "floor" ? std::floor(x)
+                   : op == "round" ? std::nearbyint(x)
+                                   : std::trunc(x);
   if (!(std::fabs(y) < 0x1p53)) node.invalid("a number that is no integer");
   node.set_number(ir::SymInt(static_cast<int64_t>(y)));
 }
@@ -110,7 +115,8 @@ void convert_number_unary(NodeContext& node) {
 void convert_item(NodeContext& node) {
   const V x = node.tensor("self");
   const ir::Value& value = node.graph().value(x);
-  if (value.known && value.known.elements().size() == 1 && !is_float(node.dtype(x)) && node.dtype(x) != DType::kBool)
+  if (value.known && value.known.elements().size() == 1 && !is_float(node.dtype(x)) &&
+      node.dtype(x) != DType::kBool)
     return node.set_number(value.known.elements()[0]);
   const Tensor* known = value.tensor();
   if (known == nullptr || known->num_elements() != 1)
@@ -163,7 +169,8 @@ Steps steps_of(NodeContext& node, V x, DType dtype) {
   const bool is_channel = node.op().ends_with("per_channel");
   if (is_channel) {
     const int64_t axis = node.axis("axis", node.rank(x));
-    return {beside(node, c.cast(node.tensor("scales"), dtype), x, axis), beside(node, c.cast(node.tensor("zero_points"), dtype), x, axis)};
+    return {beside(node, c.cast(node.tensor("scales"), dtype), x, axis),
+            beside(node, c.cast(node.tensor("zero_points"), dtype), x, axis)};
   }
   return {node.as(node.operand("scale"), dtype), node.as(node.operand("zero_point"), dtype)};
 }

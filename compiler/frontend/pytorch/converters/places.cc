@@ -60,11 +60,11 @@ namespace {
 
 /// Tensors of indices among the axes of x: as one index over those axes, brought next to each other.
 struct Places {
-  V x = ir::kAbsent;         ///< with the indexed axes first, as one
-  V index = ir::kAbsent;     ///< over that one
-  ir::SymShape rest;         ///< the axes that are not indexed
+  V x = ir::kAbsent;          ///< with the indexed axes first, as one
+  V index = ir::kAbsent;      ///< over that one
+  ir::SymShape rest;          ///< the axes that are not indexed
   std::vector<int64_t> perm;  ///< of x, indexed axes first
-  int64_t at = 0;            ///< where the index' axes stand in the result
+  int64_t at = 0;             ///< where the index' axes stand in the result
 };
 
 /// A mask that is known while the graph is built, as places along each of its axes.
@@ -83,14 +83,16 @@ std::vector<V> places_of_mask(NodeContext& node, V mask) {
     }
   }
   std::vector<V> values;
-  for (const std::vector<int64_t>& each : places) values.push_back(c.ints(each, {static_cast<int64_t>(each.size())}));
+  for (const std::vector<int64_t>& each : places)
+    values.push_back(c.ints(each, {static_cast<int64_t>(each.size())}));
   return values;
 }
 
 std::vector<V> index_tensors(NodeContext& node, const char* name) {
   std::vector<V> all;
   for (const V each : node.tensors(name)) {
-    const bool is_mask = each != ir::kAbsent && (node.dtype(each) == DType::kBool || node.dtype(each) == DType::kUInt8);
+    const bool is_mask =
+        each != ir::kAbsent && (node.dtype(each) == DType::kBool || node.dtype(each) == DType::kUInt8);
     if (!is_mask) {
       all.push_back(each);
       continue;
@@ -117,7 +119,8 @@ Places places_among(NodeContext& node, V x, const std::vector<V>& indices) {
   places.at = is_dense ? indexed.front() : 0;
   ir::SymInt merged = 1;
   ir::SymShape common;
-  for (const int64_t axis : indexed) common = broadcast_shapes(common, node.shape(indices[static_cast<size_t>(axis)]));
+  for (const int64_t axis : indexed)
+    common = broadcast_shapes(common, node.shape(indices[static_cast<size_t>(axis)]));
   for (const int64_t axis : indexed) {
     const auto at = static_cast<size_t>(axis);
     const V own_index = wrapped(node, indices[at], own[at]);
@@ -151,7 +154,8 @@ void convert_index(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
   const std::vector<V> indices = index_tensors(node, "indices");
-  const auto given = std::count_if(indices.begin(), indices.end(), [](V each) { return each != ir::kAbsent; });
+  const auto given =
+      std::count_if(indices.begin(), indices.end(), [](V each) { return each != ir::kAbsent; });
   if (given == 1) {
     const auto at = std::find_if(indices.begin(), indices.end(), [](V each) { return each != ir::kAbsent; });
     return node.set_output(0, gathered(node, x, *at, at - indices.begin()));
@@ -221,7 +225,8 @@ void convert_scatter(NodeContext& node) {
   const ir::SymShape places = node.shape(index);
   std::string reduction = "none";
   if (node.op() == "scatter_add") reduction = "add";
-  const bool is_reduce = node.op() == "scatter_reduce" || node.row().overload.find("reduce") != std::string::npos;
+  const bool is_reduce =
+      node.op() == "scatter_reduce" || node.row().overload.find("reduce") != std::string::npos;
   if (is_reduce) reduction = reduction_of(node, node.text("reduce"));
   if (node.op() == "scatter_reduce" && !node.flag("include_self"))
     node.unsupported("include_self", "to leave out what stands there is not implemented");
@@ -229,7 +234,8 @@ void convert_scatter(NodeContext& node) {
   V updates = is_value ? c.expand(node.as(node.operand("value"), node.dtype(x)), places)
                        : c.cast(with_axis(node, node.tensor("src")), node.dtype(x));
   if (!is_value)
-    for (size_t i = 0; i < places.size(); ++i) updates = c.slice(updates, static_cast<int64_t>(i), 0, places[i]);
+    for (size_t i = 0; i < places.size(); ++i)
+      updates = c.slice(updates, static_cast<int64_t>(i), 0, places[i]);
   const V y = scattered(node, numeric(node, x), index, numeric(node, updates), axis, reduction);
   node.set_output(0, c.reshape(node.as_output(y), node.shape(given)));
 }
@@ -252,7 +258,8 @@ void convert_index_rows(NodeContext& node) {
   ir::SymShape along(rows.size(), 1);
   along[static_cast<size_t>(axis)] = node.shape(index)[0];
   const V places = c.expand(c.reshape(index, along), rows);
-  const V y = scattered(node, with_axis(node, x), places, updates, axis, node.op() == "index_add" ? "add" : "none");
+  const V y =
+      scattered(node, with_axis(node, x), places, updates, axis, node.op() == "index_add" ? "add" : "none");
   node.set_output(0, c.reshape(y, node.shape(x)));
 }
 
@@ -305,7 +312,8 @@ void convert_embedding_bag(NodeContext& node) {
   std::vector<V> parts;
   for (int64_t i = 0; i < bags; ++i) {
     const ir::SymInt start = offsets->element_as_int(i);
-    const ir::SymInt end = i + 1 < offsets->num_elements() ? ir::SymInt(offsets->element_as_int(i + 1)) : count;
+    const ir::SymInt end =
+        i + 1 < offsets->num_elements() ? ir::SymInt(offsets->element_as_int(i + 1)) : count;
     if (same(start, end)) {
       parts.push_back(c.filled(node.dtype(weight), {1, node.shape(weight)[1]}, 0));
     } else {

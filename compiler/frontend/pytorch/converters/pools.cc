@@ -11,7 +11,8 @@ namespace {
 /// "max_pool2d_with_indices" has 2 spatial dims.
 size_t spatial_of(const NodeContext& node) {
   for (const char digit : {'1', '2', '3'})
-    if (node.op().find(std::string(1, digit) + "d") != std::string::npos) return static_cast<size_t>(digit - '0');
+    if (node.op().find(std::string(1, digit) + "d") != std::string::npos)
+      return static_cast<size_t>(digit - '0');
   node.invalid("it has a converter of other operators");
 }
 
@@ -38,17 +39,20 @@ Pool pool_of(NodeContext& node, size_t spatial) {
 void check(NodeContext& node, const Pool& pool) {
   for (const std::vector<int64_t>* numbers : {&pool.kernel, &pool.stride, &pool.dilation})
     for (const int64_t number : *numbers)
-      if (number < 1 || number > build::kMaxWindowNumber) node.invalid("a window, stride or dilation of " + std::to_string(number));
+      if (number < 1 || number > build::kMaxWindowNumber)
+        node.invalid("a window, stride or dilation of " + std::to_string(number));
   for (size_t d = 0; d < pool.kernel.size(); ++d)
     if (pool.padding[d] < 0 || 2 * pool.padding[d] > pool.kernel[d])
-      node.invalid("a padding of " + std::to_string(pool.padding[d]) + " for windows of " + std::to_string(pool.kernel[d]));
+      node.invalid("a padding of " + std::to_string(pool.padding[d]) + " for windows of " +
+                   std::to_string(pool.kernel[d]));
 }
 
 /// How far the last window reaches behind the padded end: with ceil_mode, which drops windows that begin
 /// behind it, more than nothing.
 ir::SymInt overhang(const Pool& pool, const ir::SymInt& extent, size_t d) {
   if (!pool.ceil_mode) return 0;
-  const int64_t reach = pool.dilation[d] * (pool.kernel[d] - 1) + 1, stride = pool.stride[d], pad = pool.padding[d];
+  const int64_t reach = pool.dilation[d] * (pool.kernel[d] - 1) + 1, stride = pool.stride[d],
+                pad = pool.padding[d];
   const ir::SymInt moved = extent + 2 * pad - reach;
   ir::SymInt windows = floordiv(moved + (stride - 1), stride) + 1;
   const bool drops = (windows - 1) * stride >= extent + pad;
@@ -106,7 +110,8 @@ V divided(NodeContext& node, const Pool& pool, const Pads& behind, bool has_divi
   const size_t rank = pool.kernel.size();
   ir::SymShape pads(2 * (rank + 2), 0);
   for (size_t d = 0; d < rank; ++d)
-    pads[d + 4 + rank] = behind.symbols.empty() ? ir::SymInt(behind.numbers[rank + d]) : behind.symbols[rank + d];
+    pads[d + 4 + rank] =
+        behind.symbols.empty() ? ir::SymInt(behind.numbers[rank + d]) : behind.symbols[rank + d];
   const V x = padded(node, pool.x, pads, "constant", 0);
   const V mean = build::avg_pool(node, x, spec_of(pool, {std::vector<int64_t>(2 * rank, 0), {}}));
   double elements = 1;
@@ -124,7 +129,8 @@ void convert_avg_pool(NodeContext& node) {
   check(node, pool);
   const bool counts = node.flag("count_include_pad");
   const bool has_divisor = spatial > 1 && node.has("divisor_override");
-  const bool is_padded = std::any_of(pool.padding.begin(), pool.padding.end(), [](int64_t pad) { return pad != 0; });
+  const bool is_padded =
+      std::any_of(pool.padding.begin(), pool.padding.end(), [](int64_t pad) { return pad != 0; });
   const Pads all = pads_of(node, pool, true);
   if ((counts || has_divisor) && is_padded) {
     ir::SymShape pads(2 * (spatial + 2), 0);
@@ -155,8 +161,10 @@ V mean_along(NodeContext& node, V x, int64_t axis, const ir::SymInt& out) {
   if (same(in, out)) return x;
   if (out.is_constant() && out.hint() == 1) return c.reduce("reduce_mean", x, {axis}, true);
   const int64_t from = in, to = out;
-  if (from < 1 || to < 1) node.invalid("an axis of " + std::to_string(from) + " pooled to " + std::to_string(to));
-  if (from > (int64_t{1} << 24) / std::max<int64_t>(to, 1)) node.unsupported("output_size", "the axis is too long");
+  if (from < 1 || to < 1)
+    node.invalid("an axis of " + std::to_string(from) + " pooled to " + std::to_string(to));
+  if (from > (int64_t{1} << 24) / std::max<int64_t>(to, 1))
+    node.unsupported("output_size", "the axis is too long");
   std::vector<double> weights(static_cast<size_t>(from * to), 0);
   for (int64_t i = 0; i < to; ++i) {
     const Span span = span_of(i, from, to);
@@ -175,7 +183,8 @@ V max_along(NodeContext& node, V x, int64_t axis, const ir::SymInt& out) {
   if (same(in, out)) return x;
   if (out.is_constant() && out.hint() == 1) return c.reduce("reduce_max", x, {axis}, true);
   const int64_t from = in, to = out;
-  if (from < 1 || to < 1 || to > 4096) node.invalid("an axis of " + std::to_string(from) + " pooled to " + std::to_string(to));
+  if (from < 1 || to < 1 || to > 4096)
+    node.invalid("an axis of " + std::to_string(from) + " pooled to " + std::to_string(to));
   std::vector<V> parts;
   for (int64_t i = 0; i < to; ++i) {
     const Span span = span_of(i, from, to);
@@ -195,7 +204,8 @@ void convert_adaptive_pool(NodeContext& node) {
   ir::SymShape sizes = node.syms("output_size");
   if (sizes.size() == 1) sizes = ir::SymShape(std::vector<ir::SymInt>(spatial, sizes[0]));
   if (sizes.size() != spatial) node.invalid("output_size has " + std::to_string(sizes.size()) + " numbers");
-  if (is_max && node.is_used(1)) node.unsupported("output 1", "the places of the largest elements are not implemented");
+  if (is_max && node.is_used(1))
+    node.unsupported("output 1", "the places of the largest elements are not implemented");
   std::vector<int64_t> kernel;
   for (size_t d = 0; d < spatial; ++d) {
     const ir::SymInt in = node.shape(x)[d + 2];
@@ -203,7 +213,8 @@ void convert_adaptive_pool(NodeContext& node) {
                          in.hint() % sizes[d].hint() == 0;
     if (divides) kernel.push_back(in.hint() / sizes[d].hint());
   }
-  const bool is_all = std::all_of(sizes.begin(), sizes.end(), [](const ir::SymInt& each) { return same(each, 1); });
+  const bool is_all =
+      std::all_of(sizes.begin(), sizes.end(), [](const ir::SymInt& each) { return same(each, 1); });
   if (kernel.size() == spatial && !is_all) {
     build::PoolSpec spec;
     spec.windows = {kernel, kernel, std::vector<int64_t>(spatial, 1), std::vector<int64_t>(2 * spatial, 0)};

@@ -49,7 +49,10 @@ void convert_linear(NodeContext& node) {
 // mm, bmm, matmul, mv, dot, with the second operand's own name.
 void convert_matmul(NodeContext& node) {
   const std::string& op = node.op();
-  const char* second = op == "mv" ? "vec" : op == "dot" ? "tensor" : op == "matmul" || op == "vdot" || op == "inner" ? "other" : "mat2";
+  const char* second = op == "mv"                                        ? "vec"
+                       : op == "dot"                                     ? "tensor"
+                       : op == "matmul" || op == "vdot" || op == "inner" ? "other"
+                                                                         : "mat2";
   const V a = node.tensor("self");
   V b = node.tensor(second);
   if (op == "inner") {
@@ -106,9 +109,11 @@ struct Conv {
 void check_windows(NodeContext& node, const Conv& conv) {
   for (const std::vector<int64_t>* numbers : {&conv.stride, &conv.dilation})
     for (const int64_t number : *numbers)
-      if (number < 1 || number > build::kMaxWindowNumber) node.invalid("a stride or dilation of " + std::to_string(number));
+      if (number < 1 || number > build::kMaxWindowNumber)
+        node.invalid("a stride or dilation of " + std::to_string(number));
   for (const int64_t number : conv.padding)
-    if (number < 0 || number > build::kMaxWindowNumber) node.invalid("a padding of " + std::to_string(number));
+    if (number < 0 || number > build::kMaxWindowNumber)
+      node.invalid("a padding of " + std::to_string(number));
   if (conv.groups < 1) node.invalid(std::to_string(conv.groups) + " groups");
 }
 
@@ -141,7 +146,8 @@ void set_conv(NodeContext& node, Conv conv, const std::vector<int64_t>& pads) {
 Conv conv_of(NodeContext& node) {
   Conv conv;
   const V weight = node.tensor("weight");
-  if (node.rank(weight) < 3 || node.rank(weight) > 5) node.invalid("weights of rank " + std::to_string(node.rank(weight)));
+  if (node.rank(weight) < 3 || node.rank(weight) > 5)
+    node.invalid("weights of rank " + std::to_string(node.rank(weight)));
   conv.weight = weight;
   conv.spatial = static_cast<size_t>(node.rank(weight)) - 2;
   const V x = node.tensor("input");

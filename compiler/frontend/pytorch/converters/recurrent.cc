@@ -1,5 +1,5 @@
-// LSTM, GRU and RNN, and their cells. A short sequence of known length is unrolled into kernels, any other is a
-// host step for each direction. Gates stand in torch's order: i, f, g, o and r, z, n.
+// LSTM, GRU and RNN, and their cells. A short sequence of known length is unrolled into kernels, any other is
+// a host step for each direction. Gates stand in torch's order: i, f, g, o and r, z, n.
 #include <algorithm>
 
 #include "compiler/frontend/pytorch/converters/helpers.h"
@@ -16,7 +16,7 @@ enum class Kind : uint8_t { kRnn, kGru, kLstm };
 
 /// One direction of a layer.
 struct Direction {
-  V w, r;                                        ///< [gates*hidden, input], [gates*hidden, hidden or projected]
+  V w, r;  ///< [gates*hidden, input], [gates*hidden, hidden or projected]
   V w_bias = ir::kAbsent, r_bias = ir::kAbsent;  ///< [gates*hidden]
   V projection = ir::kAbsent;                    ///< [projected, hidden]
   bool is_reverse = false;
@@ -27,7 +27,8 @@ struct State {
 
 class Recurrence {
 public:
-  Recurrence(NodeContext& node, Kind kind, bool is_relu) : node_(node), c_(node), kind_(kind), is_relu_(is_relu) {}
+  Recurrence(NodeContext& node, Kind kind, bool is_relu)
+      : node_(node), c_(node), kind_(kind), is_relu_(is_relu) {}
 
   int64_t gates() const { return kind_ == Kind::kLstm ? 4 : kind_ == Kind::kGru ? 3 : 1; }
 
@@ -56,7 +57,8 @@ public:
     const bool is_short = s[0].is_constant() && s[0].hint() <= kMostUnrolled && s[0].hint() > 0;
     if (is_short && !node_.is_one_form()) return unrolled(d, x, first, y);
     if (d.projection != ir::kAbsent) {
-      if (!s[0].is_constant()) node_.unsupported("params", "projections over a free number of steps are not implemented");
+      if (!s[0].is_constant())
+        node_.unsupported("params", "projections over a free number of steps are not implemented");
       return unrolled(d, x, first, y);
     }
     return on_host(d, x, first, y);
@@ -89,7 +91,8 @@ private:
   /// Gates as the host step has them: z, r, h and i, o, f, c.
   V ordered(V rows) {
     if (kind_ == Kind::kRnn || rows == ir::kAbsent) return rows;
-    const std::vector<int64_t> order = kind_ == Kind::kGru ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0, 3, 1, 2};
+    const std::vector<int64_t> order =
+        kind_ == Kind::kGru ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0, 3, 1, 2};
     std::vector<V> parts;
     for (const int64_t gate : order) parts.push_back(c_.slice(rows, 0, hidden_ * gate, hidden_));
     return c_.concat(parts, 0);
@@ -98,7 +101,8 @@ private:
   /// [gates, panels, hidden, columns of a panel]
   V in_panels(V weights) {
     constexpr auto kColumns = static_cast<int64_t>(host_ops::kPanelColumns);
-    const int64_t hidden = hidden_, panels = (hidden + kColumns - 1) / kColumns, rest = panels * kColumns - hidden;
+    const int64_t hidden = hidden_, panels = (hidden + kColumns - 1) / kColumns,
+                  rest = panels * kColumns - hidden;
     V x = c_.reshape(weights, {gates(), hidden, hidden});
     if (rest != 0) x = c_.concat({x, c_.filled(node_.dtype(x), {gates(), rest, hidden}, 0)}, 1);
     return c_.transpose(c_.reshape(x, {gates(), panels, kColumns, hidden}), {0, 1, 3, 2});
@@ -117,7 +121,9 @@ private:
                                                    : is_relu_            ? "Relu"
                                                                          : "Tanh")}};
     for (const char* name : {"alpha0", "beta0", "alpha1", "beta1", "alpha2", "beta2"}) {
-      const bool is_there = name[std::string_view(name).size() - 1] - '0' < (kind_ == Kind::kLstm ? 3 : kind_ == Kind::kGru ? 2 : 1);
+      const bool is_there = name[std::string_view(name).size() - 1] - '0' < (kind_ == Kind::kLstm  ? 3
+                                                                             : kind_ == Kind::kGru ? 2
+                                                                                                   : 1);
       if (is_there) attrs.set(name, 1.0);
     }
     return attrs;
@@ -141,8 +147,9 @@ private:
                             c_.cast(c_.unsqueeze(first.h, 0), wide)};
     if (kind_ == Kind::kLstm) operands.push_back(c_.cast(c_.unsqueeze(first.c, 0), wide));
     if (is_gru)
-      operands.push_back(c_.cast(late == ir::kAbsent ? c_.filled(dtype, {hidden_}, 0)
-                                                     : c_.slice(late, 0, hidden_ * 2, hidden_), wide));
+      operands.push_back(c_.cast(
+          late == ir::kAbsent ? c_.filled(dtype, {hidden_}, 0) : c_.slice(late, 0, hidden_ * 2, hidden_),
+          wide));
     std::vector<V> results = node_.add_many("recurrent", std::move(operands), host_attributes(d.is_reverse));
     for (V& result : results) result = c_.cast(result, dtype);
     y = results[0];
@@ -167,7 +174,8 @@ void convert_recurrent(NodeContext& node) {
   Compose c(node);
   const Kind kind = kind_of(node);
   Recurrence recurrence(node, kind, node.op() == "rnn_relu");
-  if (node.flag("train") && node.real("dropout") != 0) node.unsupported("train", "dropout of training is not implemented");
+  if (node.flag("train") && node.real("dropout") != 0)
+    node.unsupported("train", "dropout of training is not implemented");
   static_cast<void>(node.real("dropout"));
   const bool has_biases = node.flag("has_biases"), is_batch_first = node.flag("batch_first");
   const int64_t layers = node.integer("num_layers"), directions = node.flag("bidirectional") ? 2 : 1;
@@ -177,7 +185,8 @@ void convert_recurrent(NodeContext& node) {
   if (layers < 1 || layers > 1024) node.invalid(std::to_string(layers) + " layers");
   const auto count = static_cast<size_t>(layers * directions);
   const size_t each = params.size() / count;
-  if (params.size() != each * count || (each != rows && each != rows + 1) || states.size() != (kind == Kind::kLstm ? 2U : 1U))
+  if (params.size() != each * count || (each != rows && each != rows + 1) ||
+      states.size() != (kind == Kind::kLstm ? 2U : 1U))
     node.invalid(std::to_string(params.size()) + " weights for " + std::to_string(count) + " directions");
   V x = node.tensor("input");
   if (node.rank(x) != 3) node.invalid("the input has rank " + std::to_string(node.rank(x)));
@@ -193,7 +202,9 @@ void convert_recurrent(NodeContext& node) {
       if (has_biases) d.r_bias = own[3];
       if (each > rows) d.projection = own[rows];
       d.is_reverse = side == 1;
-      const auto initial = [&](V all) { return c.squeeze(c.slice(all, 0, static_cast<int64_t>(index), 1), 0); };
+      const auto initial = [&](V all) {
+        return c.squeeze(c.slice(all, 0, static_cast<int64_t>(index), 1), 0);
+      };
       State state{initial(states[0]), kind == Kind::kLstm ? initial(states[1]) : ir::kAbsent};
       V y = ir::kAbsent;
       state = recurrence.run(d, x, state, y);

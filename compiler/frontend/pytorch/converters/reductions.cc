@@ -30,7 +30,8 @@ Moments moments(NodeContext& node, V x, const std::vector<int64_t>& axes, double
 
 /// How much is taken from the number of elements: argument correction, or unbiased.
 double correction_of(NodeContext& node) {
-  if (node.row().overload.starts_with("correction")) return node.has("correction") ? node.real("correction") : 1;
+  if (node.row().overload.starts_with("correction"))
+    return node.has("correction") ? node.real("correction") : 1;
   return node.flag("unbiased") ? 1 : 0;
 }
 
@@ -84,8 +85,9 @@ void convert_extremum_along(NodeContext& node) {
   const bool was_scalar = node.rank(given) == 0;
   const V x = numeric(node, with_axis(node, given));
   V value = c.reduce(is_max ? "reduce_max" : "reduce_min", x, {axis}, keepdim && !was_scalar);
-  V place = node.add(is_max ? "arg_max" : "arg_min", {x},
-                     {{"axis", axis}, {"keepdims", int64_t{keepdim && !was_scalar}}, {"select_last", int64_t{0}}});
+  V place =
+      node.add(is_max ? "arg_max" : "arg_min", {x},
+               {{"axis", axis}, {"keepdims", int64_t{keepdim && !was_scalar}}, {"select_last", int64_t{0}}});
   node.set_output(0, node.as_output(value, 0));
   node.set_output(1, place);
 }
@@ -98,11 +100,13 @@ void convert_arg_extremum(NodeContext& node) {
   const size_t rank = node.shape(x).size();
   if (!node.has("dim") || rank == 0) {
     const V flat = c.reshape(x, {num_elements(node.shape(x))});
-    const V place = node.add(op, {flat}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}, {"select_last", int64_t{0}}});
+    const V place =
+        node.add(op, {flat}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}, {"select_last", int64_t{0}}});
     return node.set_output(0, keepdim ? c.reshape(place, ir::SymShape(rank, 1)) : place);
   }
   const int64_t axis = node.axis("dim", node.rank(x));
-  node.set_output(0, node.add(op, {x}, {{"axis", axis}, {"keepdims", int64_t{keepdim}}, {"select_last", int64_t{0}}}));
+  node.set_output(
+      0, node.add(op, {x}, {{"axis", axis}, {"keepdims", int64_t{keepdim}}, {"select_last", int64_t{0}}}));
 }
 
 void convert_truths(NodeContext& node) {
@@ -153,10 +157,13 @@ void convert_norm(NodeContext& node) {
   Compose c(node);
   const char* order = node.op() == "norm" ? "p" : "ord";
   const double p = node.has(order) ? node.real(order) : 2;
-  const bool has_dtype = node.op() == "linalg_vector_norm" || node.row().overload.find("dtype") != std::string::npos;
+  const bool has_dtype =
+      node.op() == "linalg_vector_norm" || node.row().overload.find("dtype") != std::string::npos;
   if (has_dtype) static_cast<void>(node.optional_dtype("dtype"));
   V x = c.cast(node.tensor("self"), node.output_dtype());
   if (node.rank(x) == 0) {
+    static_cast<void>(axes_of(node, x));
+    static_cast<void>(keeps(node));
     const V one = c.reshape(x, {1});
     return node.set_output(0, c.reshape(norm_of(node, one, p, {0}, true), {}));
   }
@@ -178,7 +185,8 @@ void convert_softmax(NodeContext& node) {
   const bool has_dtype = takes(node, "dtype");
   if (has_dtype) static_cast<void>(node.optional_dtype("dtype"));
   const V x = Compose(node).cast(node.tensor("self"), node.output_dtype());
-  node.set_output(0, softmax_along(node, is_log ? "log_softmax" : "softmax", x, node.axis("dim", node.rank(x))));
+  node.set_output(0,
+                  softmax_along(node, is_log ? "log_softmax" : "softmax", x, node.axis("dim", node.rank(x))));
 }
 
 namespace {
@@ -253,7 +261,8 @@ void convert_bucketize(NodeContext& node) {
   const int64_t last = node.rank(x);
   V wide = edges;
   if (node.rank(edges) > 1) wide = c.unsqueeze(edges, node.rank(edges) - 1);
-  const V places = c.binary(is_right ? "less_equal" : "less", c.cast(wide, dtype), c.cast(c.unsqueeze(x, last), dtype));
+  const V places =
+      c.binary(is_right ? "less_equal" : "less", c.cast(wide, dtype), c.cast(c.unsqueeze(x, last), dtype));
   node.set_output(0, node.as_output(c.reduce("reduce_sum", c.cast(places, DType::kInt64), {last}, false)));
 }
 

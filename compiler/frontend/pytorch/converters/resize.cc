@@ -19,7 +19,8 @@ std::vector<Target> targets_of(NodeContext& node, V x, size_t spatial) {
   const bool has_size = node.has("output_size");
   const bool has_factors = takes(node, "scale_factors") && node.has("scale_factors");
   const std::vector<double> factors = has_factors ? node.reals("scale_factors") : std::vector<double>();
-  static constexpr const char* kScales[3][3] = {{"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
+  static constexpr const char* kScales[3][3] = {
+      {"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
   const ir::SymShape sizes = has_size ? node.syms("output_size") : ir::SymShape();
   if ((has_size && sizes.size() != spatial) || (!has_size && factors.size() != spatial))
     node.invalid("sizes or factors of another number than of axes");
@@ -33,10 +34,13 @@ std::vector<Target> targets_of(NodeContext& node, V x, size_t spatial) {
     } else {
       target.scale = factors[d];
       const double whole = std::floor(factors[d]);
-      target.out = whole == factors[d] ? in * static_cast<int64_t>(whole)
-                                       : ir::SymInt(static_cast<int64_t>(std::floor(static_cast<double>(int64_t{in}) * factors[d])));
+      target.out =
+          whole == factors[d]
+              ? in * static_cast<int64_t>(whole)
+              : ir::SymInt(static_cast<int64_t>(std::floor(static_cast<double>(int64_t{in}) * factors[d])));
     }
-    if (target.out.hint() < 1 || target.out.hint() > build::kMaxListed) node.invalid("a size of " + to_string(target.out));
+    if (target.out.hint() < 1 || target.out.hint() > build::kMaxListed)
+      node.invalid("a size of " + to_string(target.out));
     targets.push_back(target);
   }
   return targets;
@@ -61,7 +65,8 @@ build::ResizeOptions rule_of(NodeContext& node) {
   rule.coordinates = node.flag("align_corners") ? "align_corners" : "half_pixel";
   rule.antialias = op.ends_with("_aa");
   if (rule.antialias) {
-    if (rule.coordinates == "align_corners") node.unsupported("align_corners", "it is not implemented with antialias");
+    if (rule.coordinates == "align_corners")
+      node.unsupported("align_corners", "it is not implemented with antialias");
     rule.exclude_outside = true;
     rule.cubic = -0.5;
   }
@@ -81,14 +86,16 @@ void convert_upsample(NodeContext& node) {
   for (size_t d = 0; d < spatial; ++d) order[d] = d;
   // Axes that become shorter first, so that there is less to do for the others.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return targets[a].out.hint() * node.shape(x)[b + 2].hint() < targets[b].out.hint() * node.shape(x)[a + 2].hint();
+    return targets[a].out.hint() * node.shape(x)[b + 2].hint() <
+           targets[b].out.hint() * node.shape(x)[a + 2].hint();
   });
   for (const size_t d : order) {
     build::ResizeAxis axis;
     axis.in = node.shape(x)[d + 2];
     axis.out = targets[d].out;
     axis.by_size = targets[d].scale <= 0 || rule.coordinates == "align_corners";
-    axis.scale = axis.by_size ? static_cast<double>(axis.out.hint()) / static_cast<double>(std::max<int64_t>(axis.in.hint(), 1))
+    axis.scale = axis.by_size ? static_cast<double>(axis.out.hint()) /
+                                    static_cast<double>(std::max<int64_t>(axis.in.hint(), 1))
                               : targets[d].scale;
     const bool is_open = node.is_one_form() || axis.is_symbolic();
     if (!is_open && axis.in.hint() == axis.out.hint() && (axis.by_size || axis.scale == 1)) continue;
@@ -147,7 +154,8 @@ public:
 
   /// The elements at whole places, zeros outside of the map.
   V taken(V y, V x) {
-    const V row = c_.cast(clamped(y, rows_), DType::kInt64), column = c_.cast(clamped(x, columns_), DType::kInt64);
+    const V row = c_.cast(clamped(y, rows_), DType::kInt64),
+            column = c_.cast(clamped(x, columns_), DType::kInt64);
     const ir::SymShape s = node_.shape(y);
     const ir::SymInt points = s[1] * s[2], channels = node_.shape(x_)[1];
     const V place = c_.add(c_.mul(row, c_.dims({columns_}, {})), column);
@@ -160,7 +168,8 @@ public:
 
 private:
   V inside(V at, const ir::SymInt& extent) {
-    return both(node_, c_.binary("greater_equal", at, c_.number(at, 0)), c_.binary("less", at, c_.extent(at, extent)));
+    return both(node_, c_.binary("greater_equal", at, c_.number(at, 0)),
+                c_.binary("less", at, c_.extent(at, extent)));
   }
 
   NodeContext& node_;

@@ -16,18 +16,32 @@ struct Same {
   const char* graph;
 };
 /// Functions of real numbers that the graph has, too.
-constexpr std::array kReal = {
-    Same{"sqrt", "sqrt"},       Same{"rsqrt", "rsqrt"},     Same{"reciprocal", "reciprocal"},
-    Same{"exp", "exp"},         Same{"log", "log"},         Same{"tanh", "tanh"},
-    Same{"sigmoid", "sigmoid"}, Same{"erf", "erf"},         Same{"sin", "sin"},
-    Same{"cos", "cos"},         Same{"tan", "tan"},         Same{"asin", "asin"},
-    Same{"acos", "acos"},       Same{"atan", "atan"},       Same{"sinh", "sinh"},
-    Same{"cosh", "cosh"},       Same{"asinh", "asinh"},     Same{"acosh", "acosh"},
-    Same{"atanh", "atanh"},     Same{"mish", "mish"},       Same{"hardswish", "hard_swish"},
-    Same{"special_expit", "sigmoid"}, Same{"special_erf", "erf"}};
+constexpr std::array kReal = {Same{"sqrt", "sqrt"},
+                              Same{"rsqrt", "rsqrt"},
+                              Same{"reciprocal", "reciprocal"},
+                              Same{"exp", "exp"},
+                              Same{"log", "log"},
+                              Same{"tanh", "tanh"},
+                              Same{"sigmoid", "sigmoid"},
+                              Same{"erf", "erf"},
+                              Same{"sin", "sin"},
+                              Same{"cos", "cos"},
+                              Same{"tan", "tan"},
+                              Same{"asin", "asin"},
+                              Same{"acos", "acos"},
+                              Same{"atan", "atan"},
+                              Same{"sinh", "sinh"},
+                              Same{"cosh", "cosh"},
+                              Same{"asinh", "asinh"},
+                              Same{"acosh", "acosh"},
+                              Same{"atanh", "atanh"},
+                              Same{"mish", "mish"},
+                              Same{"hardswish", "hard_swish"},
+                              Same{"special_expit", "sigmoid"},
+                              Same{"special_erf", "erf"}};
 /// Those of any number, whose result has the operand's type.
-constexpr std::array kAny = {Same{"abs", "abs"}, Same{"neg", "neg"}, Same{"sign", "sign"}, Same{"sgn", "sign"},
-                             Same{"relu", "relu"}};
+constexpr std::array kAny = {Same{"abs", "abs"}, Same{"neg", "neg"}, Same{"sign", "sign"},
+                             Same{"sgn", "sign"}, Same{"relu", "relu"}};
 constexpr std::array kRounding = {Same{"floor", "floor"}, Same{"ceil", "ceil"}};
 
 template <size_t kCount>
@@ -49,7 +63,8 @@ V composed(NodeContext& node, std::string_view op, V x) {
   if (op == "log10") return c.times(c.unary("log", x), 1 / std::numbers::ln10);
   if (op == "exp2" || op == "special_exp2") return c.binary("pow", c.number(x, 2), x);
   if (op == "erfc" || op == "special_erfc") return c.sub(c.number(x, 1), c.unary("erf", x));
-  if (op == "special_ndtr") return c.times(c.plus(c.unary("erf", c.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
+  if (op == "special_ndtr")
+    return c.times(c.plus(c.unary("erf", c.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
   if (op == "deg2rad") return c.times(x, kPi / 180);
   if (op == "rad2deg") return c.times(x, 180 / kPi);
   if (op == "silu") return c.mul(x, c.unary("sigmoid", x));
