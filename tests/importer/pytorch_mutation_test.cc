@@ -11,7 +11,7 @@
 namespace tensormill::frontend {
 namespace {
 
-constexpr size_t kCopies = 60;
+constexpr size_t kChangedPrograms = 60;
 
 uint32_t crc_of(std::string_view bytes) {
   uint32_t crc = 0xffffffffu;
@@ -127,7 +127,7 @@ TEST_P(BrokenPytorch, IsImportedOrRefused) {
                                         ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
                                         ErrorCode::kMemoryBudget};
   size_t imported = 0, refused = 0;
-  for (size_t i = 0; i < kCopies; ++i) {
+  for (size_t i = 0; i < kChangedPrograms; ++i) {
     SCOPED_TRACE("copy " + std::to_string(i));
     members[program].second = i == 0 ? text : changed(text, words, random);
     try {
