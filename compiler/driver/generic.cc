@@ -267,15 +267,18 @@ public:
                             options_.target.facts.lanes(32));
     compile_steps(model);
     const bool is_full = options_.verify == VerifyMode::kFull;
-    for (const std::vector<int64_t>& dims :
-         points_of(symbolic.symbols, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2)) {
+    bool serves_all = is_open(table);
+    std::vector<std::vector<int64_t>> points = take_zeros(symbolic, model.plan, serves_all);
+    for (std::vector<int64_t>& dims :
+         points_of(symbolic.symbols, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
+      points.push_back(std::move(dims));
+    for (const std::vector<int64_t>& dims : points) {
       if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) break;
       std::map<std::string, int64_t> values;
       for (size_t i = 0; i < dims.size(); ++i) values[symbolic.symbols[i]] = dims[i];
       verifier_.run(model, ir::bind_symbols(graph, values), {}, 0, dims,
                     is_full ? std::numeric_limits<int64_t>::max() : kFewFlops);
     }
-    const bool serves_all = take_zeros(symbolic, model.plan) && is_open(table);
     compiled_.models.push_back(std::move(model));
     return serves_all;
   }

@@ -1,6 +1,7 @@
 #include "compiler/driver/symbolic.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "compiler/ir/bind_symbols.h"
@@ -65,9 +66,14 @@ void check_bounds(const plan::GenericKernel& kernel) {
 }
 
 bool is_open(const ir::SymbolTable& table) {
-  return std::all_of(table.guards().begin(), table.guards().end(), [&](const ir::Guard& guard) {
-    return guard.demanded || is_spread(guard, table.facts());
-  });
+  // What a guard leaves out is told without the guard: by those before it.
+  const auto before = std::make_shared<ir::SymbolTable>();
+  for (const auto& [symbol, hint] : table.hints()) static_cast<void>(before->add(symbol, hint));
+  for (const ir::Guard& guard : table.guards()) {
+    if (!guard.demanded && !is_spread(guard, before->facts())) return false;
+    before->add_guard(guard);
+  }
+  return true;
 }
 
 bool takes_symbolic(const ir::SymbolicModel& model) {
@@ -124,37 +130,67 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
   return points;
 }
 
-bool take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan) {
-  bool takes_all = true;
+namespace {
+
+/// What forbids the extents: the first guard in the order of what was asked, so that those before it hold.
+const ir::Guard* first_broken(const ir::SymbolTable& table, const std::map<std::string, int64_t>& values) {
+  const auto found = std::find_if(table.guards().begin(), table.guards().end(),
+                                  [&](const ir::Guard& guard) { return !ir::holds_at(guard, values); });
+  return found == table.guards().end() ? nullptr : &*found;
+}
+
+/// Whether the plan's outputs have the extents that the model's have.
+bool has_shapes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan& plan,
+                   const std::vector<int64_t>& dims) {
+  try {
+    const ir::Graph graph = ir::bind_symbols(symbolic.graph, values_of(symbolic.symbols, dims));
+    const package::ExecPlan at = package::instantiate(plan, dims);
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      const ir::SymShape& expected = graph.value(graph.outputs()[i]).type.shape;
+      if (at.buffers[static_cast<size_t>(at.outputs[i].buffer)].shape != expected.hints()) return false;
+    }
+    return true;
+  } catch (const Error& error) {
+    // The model is not known to take it, or the plan does not.
+    static_cast<void>(error);
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan,
+                                             bool& takes_all) {
+  const ir::SymbolTable& table = *symbolic.graph.symbols();
+  std::vector<std::vector<int64_t>> taken;
   for (size_t d = 0; d < symbolic.symbols.size(); ++d) {
-    if (symbolic.graph.symbols()->hints().count(symbolic.symbols[d]) == 0) continue;
-    std::vector<int64_t> dims = plan.dims;
-    dims[d] = 0;
-    std::vector<Shape> expected;
-    try {
-      const ir::Graph graph = ir::bind_symbols(symbolic.graph, values_of(symbolic.symbols, dims));
-      for (const ir::ValueId output : graph.outputs()) expected.push_back(graph.value(output).type.shape);
-    } catch (const Error& error) {
-      // The model does not take it either.
-      if (error.code() != ErrorCode::kInvalidModel) throw;
+    if (table.hints().count(symbolic.symbols[d]) == 0) continue;
+    std::map<std::string, int64_t> values = values_of(symbolic.symbols, plan.dims);
+    values[symbolic.symbols[d]] = 0;
+    std::vector<int64_t> dims;
+    for (const std::string& symbol : symbolic.symbols) {
+      const te::Dim solved = table.facts_with_zeros().solved(te::Dim::symbol(symbol));
+      dims.push_back(solved.evaluate(values).value_or(0));
+    }
+    // What follows from others is compared with what they make it.
+    if (table.facts_with_zeros().solved(te::Dim::symbol(symbolic.symbols[d])).as_symbol() == nullptr) {
+      plan.minimums[d] = 0;
+      continue;
+    }
+    if (dims[d] != 0) continue;
+    if (const ir::Guard* broken = first_broken(table, values_of(symbolic.symbols, dims))) {
+      takes_all = takes_all && broken->demanded;
       continue;
     }
     const int64_t before = std::exchange(plan.minimums[d], 0);
-    bool is_right = true;
-    try {
-      const package::ExecPlan at = package::instantiate(plan, dims);
-      for (size_t i = 0; i < expected.size(); ++i) {
-        const Shape& shape = at.buffers[static_cast<size_t>(at.outputs[i].buffer)].shape;
-        is_right = is_right && shape == expected[i];
-      }
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kInvalidTensor && error.code() != ErrorCode::kInvalidPackage) throw;
-      is_right = false;
+    if (has_shapes_of(symbolic, plan, dims)) {
+      taken.push_back(std::move(dims));
+    } else {
+      plan.minimums[d] = before;
+      takes_all = false;
     }
-    if (!is_right) plan.minimums[d] = before;
-    takes_all = takes_all && is_right;
   }
-  return takes_all;
+  return taken;
 }
 
 }  // namespace tensormill::driver

@@ -34,8 +34,10 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
                                             const ir::SymbolTable& table,
                                             const std::vector<int64_t>& candidates, size_t most);
 
-/// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well; values
-/// are the probes' to compare (probe.h). False where the model takes 0 and the plan does not.
-bool take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan);
+/// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well. Returns
+/// such extents, at which kernels are to be compared. `takes_all` becomes false where the model may take 0
+/// and the plan does not.
+std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan,
+                                             bool& takes_all);
 
 }  // namespace tensormill::driver

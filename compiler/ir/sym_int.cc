@@ -28,6 +28,18 @@ bool holds_of(Relation relation, int64_t a, int64_t b) {
   return false;
 }
 
+/// What has to be 0, or 0 or less, for the relation to hold.
+te::Dim difference_of(Relation relation, const SymInt& a, const SymInt& b) {
+  const te::Dim difference = a.expr() - b.expr();
+  return relation == Relation::kLess ? difference + te::Dim(1) : difference;
+}
+
+te::Truth truth_of(const te::DimFacts& facts, Relation relation, const te::Dim& difference) {
+  const te::Dim zero(0);
+  return relation == Relation::kEqual ? facts.prove_equal(difference, zero)
+                                      : facts.prove_le(difference, zero);
+}
+
 int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
 }  // namespace
@@ -105,17 +117,25 @@ SymInt floormod(const SymInt& a, const SymInt& b) {
 
 SymInt ceildiv(const SymInt& a, const SymInt& b) { return floordiv(a + b - 1, b); }
 
+namespace {
+
+bool is_never_above(const SymInt& a, const SymInt& b) {
+  return table_of(a, b)->proves_with_zeros(Relation::kLessEqual, a, b).value_or(false);
+}
+
+}  // namespace
+
 SymInt min(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return std::min(a.hint(), b.hint());
-  if (is_proven(Relation::kLessEqual, a, b)) return a;
-  if (is_proven(Relation::kLessEqual, b, a)) return b;
+  if (is_never_above(a, b)) return a;
+  if (is_never_above(b, a)) return b;
   return {te::min(a.expr(), b.expr()), table_of(a, b)};
 }
 
 SymInt max(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return std::max(a.hint(), b.hint());
-  if (is_proven(Relation::kLessEqual, a, b)) return b;
-  if (is_proven(Relation::kLessEqual, b, a)) return a;
+  if (is_never_above(a, b)) return b;
+  if (is_never_above(b, a)) return a;
   return {te::max(a.expr(), b.expr()), table_of(a, b)};
 }
 
@@ -155,7 +175,11 @@ bool demand_equal(const SymShape& a, const SymShape& b) {
 
 bool is_proven(Relation relation, const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return holds_of(relation, a.hint(), b.hint());
-  return table_of(a, b)->proves(relation, a, b).value_or(false);
+  const std::shared_ptr<SymbolTable> table = table_of(a, b);
+  if (const std::optional<bool> proven = table->proves_with_zeros(relation, a, b)) return *proven;
+  // That it is false of extents of 1 or more decides nothing: there is no need to leave others out.
+  return table->truth(relation, a, b) == te::Truth::kProven &&
+         table->proves(relation, a, b).value_or(false);
 }
 
 bool same(const SymInt& a, const SymInt& b) {
@@ -229,6 +253,10 @@ SymShape broadcast_shapes(const SymShape& a, const SymShape& b) {
   for (size_t i = 0; i < rank; ++i) {
     const SymInt left = i < a.size() ? a[a.size() - 1 - i] : SymInt(1);
     const SymInt right = i < b.size() ? b[b.size() - 1 - i] : SymInt(1);
+    if (same(left, right)) {
+      result[rank - 1 - i] = left;
+      continue;
+    }
     const bool left_is_one = is_proven(Relation::kEqual, left, 1);
     const bool right_is_one = is_proven(Relation::kEqual, right, 1);
     if (!left_is_one && !right_is_one && !spread_alike(left, right)) {
@@ -272,6 +300,8 @@ std::optional<Guard> parse_guard(std::string_view text) {
 SymInt SymbolTable::add(const std::string& name, int64_t hint, int64_t low) {
   TM_CHECK(hints_.emplace(name, hint).second, "symbol " + name + " exists already");
   facts_.declare(name, te::Dim(low));
+  facts_with_zeros_.declare(name, te::Dim(std::min<int64_t>(low, 0)));
+  answers_ = answers_with_zeros_ = {};
   return {te::Dim::symbol(name), shared_from_this()};
 }
 
@@ -287,16 +317,40 @@ te::Expr SymbolTable::expr_of(const te::Dim& dim) {
   return te::to_expr(dim, variables_);
 }
 
-std::optional<bool> SymbolTable::proves(Relation relation, const SymInt& a, const SymInt& b) const {
-  const te::Dim left = relation == Relation::kLess ? a.expr() + te::Dim(1) : a.expr();
-  const te::Truth truth =
-      relation == Relation::kEqual ? facts_.prove_equal(left, b.expr()) : facts_.prove_le(left, b.expr());
+std::optional<bool> SymbolTable::proves_with_zeros(Relation relation, const SymInt& a, const SymInt& b) {
+  te::Dim difference = difference_of(relation, a, b);
+  auto& known = relation == Relation::kEqual ? answers_with_zeros_.equal : answers_with_zeros_.less_equal;
+  const auto [answer, is_new] = known.try_emplace(std::move(difference), te::Truth::kUnknown);
+  if (is_new) answer->second = truth_of(facts_with_zeros_, relation, answer->first);
+  const te::Truth truth = answer->second;
   if (truth != te::Truth::kUnknown) return truth == te::Truth::kProven;
   const auto said = [&](const Guard& guard) {
     return guard.relation == relation && guard.left == a.expr() && guard.right == b.expr();
   };
   const auto found = std::find_if(guards_.begin(), guards_.end(), said);
   return found == guards_.end() ? std::nullopt : std::optional(found->holds);
+}
+
+te::Truth SymbolTable::truth(Relation relation, const SymInt& a, const SymInt& b) {
+  te::Dim difference = difference_of(relation, a, b);
+  auto& known = relation == Relation::kEqual ? answers_.equal : answers_.less_equal;
+  const auto [answer, is_new] = known.try_emplace(std::move(difference), te::Truth::kUnknown);
+  if (!is_new) return answer->second;
+  answer->second = truth_of(facts_, relation, answer->first);
+  // Of extents of 1 or more there are fewer minima and maxima than stand in what holds of 0 as well.
+  if (answer->second == te::Truth::kUnknown)
+    answer->second = truth_of(facts_, relation, facts_.simplify(answer->first));
+  return answer->second;
+}
+
+std::optional<bool> SymbolTable::proves(Relation relation, const SymInt& a, const SymInt& b, bool demanded) {
+  if (const std::optional<bool> proven = proves_with_zeros(relation, a, b)) return proven;
+  const te::Truth known = truth(relation, a, b);
+  if (known == te::Truth::kUnknown) return std::nullopt;
+  const bool holds = known == te::Truth::kProven;
+  if (proofs_only_ && relation == Relation::kEqual) return std::nullopt;
+  add_guard({relation, holds, a.expr(), b.expr(), origin_, demanded && holds});
+  return holds;
 }
 
 bool SymbolTable::decide(Relation relation, const SymInt& a, const SymInt& b) {
@@ -323,6 +377,28 @@ bool SymbolTable::guards_hold_at(const std::map<std::string, int64_t>& hints) co
     return holds_at(hints, guard.relation, guard.left, guard.right) == guard.holds;
   });
 }
+
+namespace {
+
+void assume(const Guard& guard, te::DimFacts& facts) {
+  const te::Dim one(1);
+  const te::Dim &a = guard.left, &b = guard.right;
+  if (guard.relation != Relation::kEqual) {
+    if (guard.holds) {
+      facts.assume_le(guard.relation == Relation::kLess ? a + one : a, b);
+    } else {
+      facts.assume_le(guard.relation == Relation::kLess ? b : b + one, a);
+    }
+  } else if (guard.holds) {
+    facts.assume_equal(a, b);
+  } else if (facts.prove_le(b, a) == te::Truth::kProven) {
+    facts.assume_le(b + one, a);
+  } else if (facts.prove_le(a, b) == te::Truth::kProven) {
+    facts.assume_le(a + one, b);
+  }
+}
+
+}  // namespace
 
 bool SymbolTable::has_strayed() const { return hints_version_ > 1 && !guards_hold_at(hints_); }
 
@@ -369,7 +445,7 @@ bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim&
 }
 
 bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b, bool for_all) {
-  if (const std::optional<bool> proven = proves(relation, a, b)) return *proven;
+  if (const std::optional<bool> proven = proves(relation, a, b, for_all)) return *proven;
   if (!holds_of(relation, a.hint(), b.hint()) && !move_hints(relation, a.expr(), b.expr())) return false;
   add_guard({relation, true, a.expr(), b.expr(), origin_, for_all});
   return true;
@@ -377,15 +453,8 @@ bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b, bo
 
 void SymbolTable::add_guard(const Guard& guard) {
   guards_.push_back(guard);
-  const te::Dim one(1);
-  const te::Dim &a = guard.left, &b = guard.right;
-  if (guard.relation == Relation::kEqual) {
-    if (guard.holds) facts_.assume_equal(a, b);
-  } else if (guard.holds) {
-    facts_.assume_le(guard.relation == Relation::kLess ? a + one : a, b);
-  } else {
-    facts_.assume_le(guard.relation == Relation::kLess ? b : b + one, a);
-  }
+  answers_ = answers_with_zeros_ = {};
+  for (te::DimFacts* facts : {&facts_, &facts_with_zeros_}) assume(guard, *facts);
 }
 
 SymbolTable::ProofsOnly::ProofsOnly(SymbolTable* table) : table_(table) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/te/dim_facts.h"
@@ -104,7 +105,7 @@ bool demand(Relation relation, const SymInt& a, const SymInt& b);
 /// That a is a multiple of b.
 bool demand_divisible(const SymInt& a, const SymInt& b);
 bool demand_equal(const SymShape& a, const SymShape& b);
-/// Whether it is known of all runs, without a guard.
+/// Whether it is known of all runs: of those with extents of 1 or more by proof, of the others by a guard.
 bool is_proven(Relation relation, const SymInt& a, const SymInt& b);
 /// Whether both are one expression: no guard, and no proof but the normal form's.
 bool same(const SymInt& a, const SymInt& b);
@@ -198,15 +199,23 @@ public:
   /// for other extents.
   bool has_strayed() const;
   const te::DimFacts& facts() const { return facts_; }
+  /// What of them holds where extents are 0 as well, as far as the guards allow that.
+  const te::DimFacts& facts_with_zeros() const { return facts_with_zeros_; }
   /// The dim as an expression over variables that stand for the symbols, and for each call of a function.
   te::Expr expr_of(const te::Dim& dim);
   /// Those variables, by the text of what they stand for: "H", "scaled(H, 2.5f)".
   const std::map<std::string, te::Var>& variables() const { return variables_; }
-  /// In the order in which they were met; none follows from those before it.
+  /// In the order in which they were met; none follows from those before it. Some follow from extents being 1
+  /// or more: what was built does not hold of all extents of 0.
   const std::vector<Guard>& guards() const { return guards_; }
 
-  /// Nothing where neither follows.
-  std::optional<bool> proves(Relation relation, const SymInt& a, const SymInt& b) const;
+  /// Nothing where neither follows. What follows of extents of 1 or more alone is a guard from then on, which
+  /// `demanded` is of.
+  std::optional<bool> proves(Relation relation, const SymInt& a, const SymInt& b, bool demanded = false);
+  /// The same of all extents, 0 among them, without a guard.
+  std::optional<bool> proves_with_zeros(Relation relation, const SymInt& a, const SymInt& b);
+  /// What follows of extents of 1 or more.
+  te::Truth truth(Relation relation, const SymInt& a, const SymInt& b);
   bool decide(Relation relation, const SymInt& a, const SymInt& b);
   /// The guard that the value is the hint.
   void specialize(const SymInt& value, int64_t hint);
@@ -254,7 +263,12 @@ private:
 
   std::map<std::string, int64_t> hints_;
   size_t hints_version_ = 1;
-  te::DimFacts facts_;
+  te::DimFacts facts_, facts_with_zeros_;
+  /// Whether a difference is 0, or 0 or less, as far as it was asked for: as long as no fact is added.
+  struct Answers {
+    std::unordered_map<te::Dim, te::Truth> equal, less_equal;
+  };
+  Answers answers_, answers_with_zeros_;
   std::vector<Guard> guards_;
   std::map<std::string, te::Var> variables_;
   std::string origin_;

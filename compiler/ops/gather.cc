@@ -14,8 +14,7 @@ namespace {
 
 /// Where something is gathered from an axis, that axis needs an element: no index could be in range.
 void require_elements(const ir::ValueType& x, size_t axis, const ir::SymShape& out) {
-  if (is_proven(ir::Relation::kLess, 0, x.shape[axis])) return;
-  if (x.shape[axis] == 0 && num_elements(out) != 0) {
+  if (!demand(ir::Relation::kLessEqual, min(num_elements(out), 1), x.shape[axis])) {
     fail("axis " + std::to_string(axis) + " has extent 0, and " + to_string(num_elements(out)) +
          " elements are gathered from it");
   }

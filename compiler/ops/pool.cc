@@ -204,7 +204,7 @@ TeOutputs compute_max(const ir::ComputeContext& context) {
 Expr count_expr(const Window& window, size_t d, const ir::SymInt& in, const Expr& at, bool include_pad,
                 bool ceil_mode) {
   const int64_t low = include_pad ? -window.pads_begin[d] : 0;
-  const int64_t high = include_pad ? in + window.pads_end[d] : in;
+  const ir::SymInt high = include_pad ? in + window.pads_end[d] : in;
   const bool never_before = -window.pads_begin[d] >= low;
   const bool never_after = !ceil_mode && (include_pad || window.pads_end[d] == 0);
   if (never_before && never_after) return Expr(window.kernel[d]);

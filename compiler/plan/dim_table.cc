@@ -13,6 +13,16 @@ DimTable::DimTable(std::vector<std::string> symbols, std::vector<std::string> fr
   for (size_t i = 0; i < symbols_.size(); ++i) names_[symbols_[i]] = te::Dim::symbol(free_dims_[i]);
 }
 
+std::optional<int64_t> DimTable::least(const te::Dim& dim) const {
+  if (const std::optional<int64_t> low = facts_.bounds(dim).low) return low;
+  // Of minima and maxima each alone there may be no bound where there is one of all.
+  constexpr int64_t kMost = 64;
+  for (int64_t below = 1; below <= kMost; below *= 2) {
+    if (facts_.prove_le(te::Dim(-below), dim) == te::Truth::kProven) return -below;
+  }
+  return std::nullopt;
+}
+
 Extent DimTable::extent(const te::Dim& dim) const {
   return dim.substitute(names_).extent().bound_to(free_dims_);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ public:
   /// The dim, simplified, as sums and products of free dims and of derived extents: one for each quotient,
   /// minimum, maximum and call in it, each once.
   DimFormula formula(const te::Dim& dim);
+  /// The least that the dim is known to be for all shapes that the plan takes.
+  std::optional<int64_t> least(const te::Dim& dim) const;
+  bool is_never_negative(const te::Dim& dim) const {
+    return facts_.prove_le(te::Dim(0), dim) == te::Truth::kProven;
+  }
+  te::Dim simplified(const te::Dim& dim) const { return facts_.simplify(dim); }
   /// The dim as it is, over the free dims.
   Extent extent(const te::Dim& dim) const;
   const std::vector<DerivedExtent>& derived() const { return derived_; }

@@ -55,6 +55,8 @@ public:
 
   /// The formula's value, with a var for each quotient in it; equal terms are one var.
   te::Expr expr(const DimFormula& formula);
+  /// The formula's value as one var, unless it is a number.
+  te::Expr whole(const DimFormula& formula);
   /// Of what `expr` gave for two formulas; nothing where packages cannot say it.
   std::optional<te::Expr> product(const te::Expr& a, const te::Expr& b);
   const std::vector<DimFormula>& formulas() const { return formulas_; }

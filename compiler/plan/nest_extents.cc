@@ -27,6 +27,10 @@ bool TermVars::is_positive(size_t var) const {
          static_cast<size_t>(term.dim) < free_dims_;
 }
 
+te::Expr TermVars::whole(const DimFormula& formula) {
+  return formula.products.empty() ? te::Expr(formula.offset) : argument(formula);
+}
+
 te::Expr TermVars::expr(const DimFormula& formula) {
   if (formula.products.empty()) return te::Expr(formula.offset);
   if (formula.products.size() > 1 || formula.products[0].factors.size() > 1) return argument(formula);

@@ -24,15 +24,15 @@ public:
     Nest result;
     result.sources = nest_.sources;
     for (const te::Tensor& input : nest_.inputs)
-      result.inputs.push_back(te::placeholder(input->name, input->dtypes[0], all(input->shape)));
+      result.inputs.push_back(te::placeholder(input->name, input->dtypes[0], extents(input->shape)));
     inputs_ = &result.inputs;
     auto tensor = std::make_shared<te::TensorNode>(*nest_.tensor);
-    tensor->shape = all(tensor->shape);
-    for (te::Axis& axis : tensor->axes) axis.extent = rewritten(axis.extent);
+    tensor->shape = extents(tensor->shape);
+    for (te::Axis& axis : tensor->axes) axis.extent = extent(axis.extent);
     tensor->body = all(tensor->body);
     if (tensor->reduction) {
       auto reduction = std::make_shared<te::Reduction>(*tensor->reduction);
-      for (te::Axis& axis : reduction->axes) axis.extent = rewritten(axis.extent);
+      for (te::Axis& axis : reduction->axes) axis.extent = extent(axis.extent);
       reduction->source = all(reduction->source);
       tensor->reduction = std::move(reduction);
     }
@@ -45,6 +45,21 @@ private:
     std::vector<Expr> result;
     for (const Expr& expr : exprs) result.push_back(rewritten(expr));
     return result;
+  }
+
+  std::vector<Expr> extents(const std::vector<Expr>& shape) {
+    std::vector<Expr> result;
+    for (const Expr& each : shape) result.push_back(extent(each));
+    return result;
+  }
+
+  /// What has no elements below 0: the executor refuses such extents.
+  Expr extent(const Expr& expr) {
+    const std::optional<te::Dim> dim =
+        kind_of(expr) == Kind::kDims ? te::to_dim(expr, symbols_) : std::nullopt;
+    if (!dim) return rewritten(expr);
+    const te::Dim simple = table_.simplified(*dim);
+    return is_scaled(simple) ? vars_.expr(table_.formula(simple)) : vars_.whole(table_.formula(simple));
   }
 
   Kind kind_of(const Expr& expr) {
@@ -87,7 +102,7 @@ private:
     std::optional<te::Dim> dim;
     if (kind_of(expr) == Kind::kDims) dim = te::to_dim(expr, symbols_);
     if (dim) {
-      result = vars_.expr(table_.formula(*dim));
+      result = argument(*dim);
     } else if (expr->op == ExprOp::kRead) {
       const auto input = std::find(nest_.inputs.begin(), nest_.inputs.end(), expr->tensor);
       result = te::read((*inputs_)[static_cast<size_t>(input - nest_.inputs.begin())], all(expr->args));
@@ -96,6 +111,25 @@ private:
     }
     done_.emplace(expr.get(), result);
     return result;
+  }
+
+  /// Whether it is a number, or something that is never below 0, times and plus numbers.
+  bool is_scaled(const te::Dim& dim) const {
+    const std::vector<te::DimTerm>& terms = dim.terms();
+    if (terms.empty()) return true;
+    return terms.size() == 1 && terms[0].factors.size() == 1 &&
+           table_.is_never_negative(te::of_atom(terms[0].factors[0]));
+  }
+
+  /// Kernels take no negative arguments, and rely on that.
+  Expr argument(const te::Dim& dim) {
+    const te::Dim simple = table_.simplified(dim);
+    if (is_scaled(simple)) return vars_.expr(table_.formula(simple));
+    if (table_.is_never_negative(simple)) return vars_.whole(table_.formula(simple));
+    const std::optional<int64_t> least = table_.least(simple);
+    if (!least)
+      throw Error(ErrorCode::kNotSupported, "nothing shows how little " + simple.to_string() + " can be");
+    return vars_.whole(table_.formula(simple - te::Dim(*least))) + Expr(*least);
   }
 
   const Nest& nest_;

@@ -16,8 +16,8 @@ namespace tensormill::plan {
 namespace {
 
 constexpr int64_t kConstantAlign = 64;
-/// Larger ones are guards alone.
-constexpr int64_t kMostMultiple = 64;
+/// Remainders that are looked at.
+constexpr int64_t kMostPeriod = 4096;
 
 SymbolVars variables_of(const ir::SymbolTable& table) {
   SymbolVars vars;
@@ -43,6 +43,38 @@ std::string relation_of(const ir::Guard& guard) {
   return "==";
 }
 
+/// By how much the symbol has to grow for each quotient to grow by an integer, whatever it is; 0 where there is
+/// no such number, or a large one.
+int64_t period_of(const te::Dim& dim) {
+  int64_t period = 1;
+  for (const te::DimTerm& term : dim.terms()) {
+    if (term.factors.size() != 1) return 0;
+    const te::DimAtom& atom = *term.factors[0];
+    if (atom.kind == te::DimAtom::Kind::kSymbol) continue;
+    if (atom.kind != te::DimAtom::Kind::kFloorDiv || !atom.args[1].is_constant()) return 0;
+    const int64_t divisor = std::abs(atom.args[1].constant());
+    if (divisor > kMostPeriod) return 0;
+    period = std::lcm(period, divisor * period_of(atom.args[0]));
+    if (period > kMostPeriod) return 0;
+  }
+  return period;
+}
+
+/// The number that the symbol is a multiple of where, and only where, the dim is 0: what it is repeats itself
+/// then, so that one period tells.
+std::optional<int64_t> multiple_where_zero(const te::Dim& dim, const std::string& symbol) {
+  const int64_t period = period_of(dim);
+  if (period < 2) return std::nullopt;
+  const auto value = [&](int64_t at) { return dim.evaluate({{symbol, at}}).value_or(1); };
+  int64_t by = 0;
+  for (int64_t at = 1; at <= period; ++at) {
+    if (value(at) != value(at + period)) return std::nullopt;
+    if (by == 0 && value(at) == 0) by = at;
+    if ((value(at) == 0) != (by != 0 && at % by == 0)) return std::nullopt;
+  }
+  return by > 1 ? std::optional(by) : std::nullopt;
+}
+
 class SymbolicBuilder {
 public:
   SymbolicBuilder(const ir::Graph& graph, const FreeSymbols& free, int lanes)
@@ -50,7 +82,7 @@ public:
         free_(free),
         table_(*graph.symbols()),
         lanes_(lanes),
-        dims_(free.symbols, free.free_dims, table_.facts()),
+        dims_(free.symbols, free.free_dims, table_.facts_with_zeros()),
         buffer_of_(graph.values().size(), -1) {
     result_.plan.dims = free.dims;
     result_.plan.multiples.assign(free.symbols.size(), 1);
@@ -85,8 +117,12 @@ public:
     plan().params_bytes = params_end_ + kConstantAlign;
     result_.plan.derived = dims_.derived();
     for (const ir::Guard& guard : table_.guards()) {
-      result_.plan.guards.push_back(
-          {dims_.extent(guard.left), dims_.extent(guard.right), relation_of(guard), guard.origin});
+      // What was solved for a symbol is the extent of an input, which is compared with those that are given.
+      const bool is_solved = guard.relation == ir::Relation::kEqual && guard.holds &&
+                             table_.facts_with_zeros().solved(guard.left - guard.right) == te::Dim(0);
+      if (!is_solved)
+        result_.plan.guards.push_back(
+            {dims_.extent(guard.left), dims_.extent(guard.right), relation_of(guard), guard.origin});
       raise_minimum(guard);
       note_multiple(guard);
     }
@@ -99,15 +135,14 @@ private:
   /// Where the guard is that one symbol is the multiple of a number.
   void note_multiple(const ir::Guard& guard) {
     if (guard.relation != ir::Relation::kEqual || !guard.holds) return;
-    for (size_t i = 0; i < free_.symbols.size(); ++i) {
-      const te::Dim symbol = te::Dim::symbol(free_.symbols[i]), rest = guard.left - guard.right;
-      if (rest.symbols() != std::vector<std::string>{free_.symbols[i]}) continue;
-      for (int64_t by = 2; by <= kMostMultiple; ++by) {
-        const te::Dim left = symbol - te::Dim(by) * te::floordiv(symbol, te::Dim(by));
-        if (rest == left || rest == te::Dim(0) - left)
-          result_.plan.multiples[i] = std::lcm(result_.plan.multiples[i], by);
-      }
-    }
+    const te::Dim rest = guard.left - guard.right;
+    const std::vector<std::string> symbols = rest.symbols();
+    if (symbols.size() != 1) return;
+    const auto found = std::find(free_.symbols.begin(), free_.symbols.end(), symbols[0]);
+    if (found == free_.symbols.end()) return;
+    const std::optional<int64_t> by = multiple_where_zero(rest, symbols[0]);
+    int64_t& multiple = result_.plan.multiples[static_cast<size_t>(found - free_.symbols.begin())];
+    if (by) multiple = std::lcm(multiple, *by);
   }
 
   /// Where the guard is that one symbol is so much at least.

@@ -21,11 +21,10 @@ bool is_part(const std::string& name) { return name[0] == '\0'; }
 /// The symbol for which zero == 0 is solved, by the order of Unified; empty when there is none.
 std::string solvable_symbol(const Dim& zero, const DimFacts& facts) {
   std::string best;
-  size_t latest = 0;
+  SolvingOrder latest;
   for (const std::string& name : zero.symbols()) {
     if (std::abs(linear_coefficient(zero, name)) != 1) continue;
-    const DimFacts::Symbol* symbol = facts.find(name);
-    const size_t order = symbol != nullptr ? symbol->order : std::numeric_limits<size_t>::max();
+    const SolvingOrder order = solving_order(zero, name, facts);
     if (!best.empty() && order <= latest) continue;
     best = name;
     latest = order;

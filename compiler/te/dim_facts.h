@@ -37,6 +37,8 @@ public:
   Truth prove_divisible(const Dim& a, const Dim& by) const;
   /// Numbers that a never leaves; a missing end is not known.
   Interval bounds(const Dim& a) const;
+  /// An equal dim with those symbols replaced that equations were solved for, and nothing else.
+  Dim solved(const Dim& a) const { return restored(normalized(a)); }
   /// An equal dim with solved symbols replaced, minima, maxima and quotients decided where facts allow.
   Dim simplify(const Dim& a) const;
 
@@ -90,7 +92,8 @@ struct Unified {
   std::vector<std::pair<Dim, Dim>> conditions;
 };
 /// Solves a == b for one symbol that occurs once, linearly, with the coefficient ±1 or one that divides the
-/// rest by the facts. Of several the one that was declared last, and one that was not declared before all.
+/// rest by the facts. Of several one that is the sum of the others, then the one that was
+/// declared last, and one that was not declared before all.
 Unified unify(const Dim& a, const Dim& b, const DimFacts& facts);
 
 }  // namespace tensormill::te

@@ -36,4 +36,14 @@ private:
   BoundsContext context_;
 };
 
+/// By which of its symbols an equation zero == 0 is solved, the greatest first: one that is the sum of the
+/// others rather than a difference, then by declaration, the last one first, and before all one that was not
+/// declared.
+struct SolvingOrder {
+  bool is_sum = false;
+  size_t declared = 0;
+  auto operator<=>(const SolvingOrder&) const = default;
+};
+SolvingOrder solving_order(const Dim& zero, const std::string& symbol, const DimFacts& facts);
+
 }  // namespace tensormill::te

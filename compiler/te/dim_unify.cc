@@ -4,6 +4,7 @@
 
 #include "compiler/te/dim_builder.h"
 #include "compiler/te/dim_facts.h"
+#include "compiler/te/dim_proof.h"
 
 namespace tensormill::te {
 namespace {
@@ -20,16 +21,15 @@ Dim without_positive_factors(const Dim& zero, const DimFacts& facts) {
 struct Candidate {
   std::string symbol;
   Dim value;
-  size_t order = 0;
+  SolvingOrder order;
 };
 
-/// zero == 0 solved for the last of its symbols for which that is possible.
+/// zero == 0 solved for the one of its symbols, of those for which that is possible, that comes last.
 std::optional<Candidate> solve(const Dim& zero, const DimFacts& facts) {
   std::optional<Candidate> best;
   for (const std::string& name : zero.symbols()) {
     const int64_t coefficient = linear_coefficient(zero, name);
-    const DimFacts::Symbol* declared = facts.find(name);
-    const size_t order = declared != nullptr ? declared->order : std::numeric_limits<size_t>::max();
+    const SolvingOrder order = solving_order(zero, name, facts);
     if (coefficient == 0 || (best && order <= best->order)) continue;
     Dim rest = zero - Dim::symbol(name) * Dim(coefficient);
     if (coefficient > 0) rest = -rest;
@@ -41,6 +41,19 @@ std::optional<Candidate> solve(const Dim& zero, const DimFacts& facts) {
 }
 
 }  // namespace
+
+SolvingOrder solving_order(const Dim& zero, const std::string& symbol, const DimFacts& facts) {
+  const bool is_positive = linear_coefficient(zero, symbol) > 0;
+  const DimFacts::Symbol* declared = facts.find(symbol);
+  SolvingOrder order{true,
+                     declared != nullptr ? declared->order : std::numeric_limits<size_t>::max()};
+  for (const DimTerm& term : zero.terms()) {
+    const bool is_own = term.factors.size() == 1 && term.factors[0]->name == symbol &&
+                        term.factors[0]->kind == DimAtom::Kind::kSymbol;
+    if (!is_own && (term.coefficient > 0) == is_positive) order.is_sum = false;
+  }
+  return order;
+}
 
 Unified unify(const Dim& a, const Dim& b, const DimFacts& facts) {
   const Truth truth = facts.prove_equal(a, b);

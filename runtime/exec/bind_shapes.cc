@@ -209,8 +209,21 @@ std::vector<int64_t> GraphExecutor::wanted_dims() const {
 }
 
 void GraphExecutor::settle_shapes() {
-  if (!package_->interprets() || (!refused_ && waiting_.empty())) return;
-  change_plan(package_->interpret(wanted_dims()));
+  if (!refused_ && waiting_.empty()) return;
+  if (!package_->interprets()) return check_agreed();
+  try {
+    change_plan(package_->interpret(wanted_dims()));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidTensor) throw;
+    // What the plans say of it names the inputs.
+    try {
+      check_agreed();
+    } catch (const Error& of_plans) {
+      if (of_plans.message() == error.message()) throw;
+      throw Error(error.code(), error.message() + "; " + of_plans.message());
+    }
+    throw;
+  }
   set_waiting();
 }
 
@@ -234,19 +247,24 @@ void GraphExecutor::set_waiting() {
   }
 }
 
-void GraphExecutor::check_set() const {
+void GraphExecutor::check_agreed() const {
   if (refused_) throw Error(*refused_);
+  if (waiting_.empty()) return;
+  const auto& [index, tensor] = *waiting_.begin();
+  const package::Port& port = inputs()[index];
+  const Shape &given = tensor.shape(), taken = concrete_shape(port.shape);
+  throw Error(ErrorCode::kInvalidTensor,
+              "input \"" + port.name + "\" is " + type_text(port.dtype, given) +
+                  ", beside the other inputs the model takes " + type_text(port.dtype, taken) +
+                  differing_dims(package_->package().plans().input_shapes[index], given, taken,
+                                 " and follows from them as "));
+}
+
+void GraphExecutor::check_set() const {
+  check_agreed();
   for (size_t i = 0; i < input_set_.size(); ++i) {
-    const package::Port& port = inputs()[i];
-    if (const auto waiting = waiting_.find(i); waiting != waiting_.end()) {
-      const Shape &given = waiting->second.shape(), taken = concrete_shape(port.shape);
-      throw Error(ErrorCode::kInvalidTensor,
-                  "input \"" + port.name + "\" is " + type_text(port.dtype, given) +
-                      ", beside the other inputs the model takes " + type_text(port.dtype, taken) +
-                      differing_dims(package_->package().plans().input_shapes[i], given, taken,
-                                     " and follows from them as "));
-    }
-    if (!input_set_[i]) throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is not set");
+    if (!input_set_[i])
+      throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[i].name + "\" is not set");
   }
 }
 

@@ -99,7 +99,7 @@ public:
   void check_declared(size_t index, const TensorView& tensor) const;
   /// Where inputs wait: takes the interpreter's plan for their shapes, if there is one, with the free dims
   /// that no input has named so far as they are. Throws Error(kInvalidTensor) for what the model does not
-  /// take.
+  /// take, or no plan where there is no interpreter.
   void settle_shapes();
   /// The input's own storage, to decode into; counts as set.
   std::span<std::byte> input_bytes(size_t index);
@@ -214,6 +214,8 @@ private:
   /// Where each run has a plan of its own: takes the one for the inputs' values.
   void bind_values();
   void check_set() const;
+  /// Throws what check_set throws of inputs whose shapes no plan takes together.
+  void check_agreed() const;
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,
                        std::chrono::steady_clock::time_point start, const std::optional<LoopState>& state);

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "compiler/driver/layers.h"
+#include "compiler/driver/symbolic.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/importer.h"
 #include "compiler/ir/printer.h"
@@ -132,7 +133,8 @@ std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& r
 std::string write_bundle(const Importer& model, const Json& request) {
   const auto buckets = request.at("shape_buckets").get<ShapeBuckets>();
   const ir::Variants variants =
-      model.import_for_package(import_options(model, request), buckets, ops::standard_ops(), {});
+      model.import_for_package(import_options(model, request), buckets, ops::standard_ops(),
+                               &driver::takes_symbolic);
   const std::string description =
       ir::write_variants(variants, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
   Json done = {{"digest", model.digest().text()}, {"variants", parse_json(description)}};

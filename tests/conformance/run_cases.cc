@@ -35,7 +35,7 @@ struct Case {
   ShapeBuckets buckets;                               ///< none: all shapes are fixed
   bool is_free = false;                               ///< named dims are free without buckets
   bool binds = true;                                  ///< values that the importer asks for
-  frontend::onnx::TakesSymbolic takes_symbolic = {};  ///< as import_for_package has it
+  frontend::onnx::TakesSymbolic takes_symbolic = &driver::takes_symbolic;
 };
 
 std::map<std::string, Tensor> read_inputs(const std::string& path) {
@@ -124,7 +124,8 @@ std::shared_ptr<const package::LoadedPackage> compile(const ir::Variants& varian
   return package::LoadedPackage::load(package::Package::open(path), interpret::make_interpreter);
 }
 
-/// The number of inputs and how many of them were bound. `refused`: why there is no generic plan.
+/// How many inputs were bound, of how many, how many imports there were, and "symbolic" where one with symbols
+/// makes the plans. `refused`: why there is no generic plan.
 std::string run_case(const Case& given, std::string& refused) {
   const std::map<std::string, Tensor> inputs = read_inputs(given.inputs);
   size_t num_bound = 0;
@@ -148,7 +149,8 @@ std::string run_case(const Case& given, std::string& refused) {
   for (size_t i = 0; i < executor.outputs().size(); ++i)
     outputs.push_back({std::to_string(i), executor.copy_output(i)});
   write_file(given.outputs, npz::write_npz(outputs));
-  return std::to_string(num_bound) + " " + std::to_string(inputs.size());
+  return std::to_string(num_bound) + " " + std::to_string(inputs.size()) + " " +
+         std::to_string(variants.imports) + (variants.symbolic ? " symbolic" : "");
 }
 
 std::string one_line(std::string text) {
@@ -168,8 +170,8 @@ std::string answer(const std::string& line) {
       given.binds = text != "?";
       if (!given.is_free && given.binds) given.buckets = parse_shape_buckets(text);
     }
-    // Free dims as symbols of one import, where that makes a plan.
-    if (std::string text; words >> text && text == "symbolic") given.takes_symbolic = &driver::takes_symbolic;
+    // Samples alone, to compare the plans of one import with.
+    if (std::string text; words >> text && text == "sampled") given.takes_symbolic = {};
     result = "ok " + run_case(given, refused);
   } catch (const std::exception& error) {
     result = "error " + one_line(error.what());

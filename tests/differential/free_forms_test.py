@@ -19,6 +19,7 @@ from free_forms import MODELS, FreeBuilder
 
 class FreeForms(unittest.TestCase):
     def test_shapes_without_a_variant_are_served(self):
+        one_import = 0
         with tempfile.TemporaryDirectory() as folder:
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)
@@ -31,29 +32,11 @@ class FreeForms(unittest.TestCase):
                     model.write_bytes(builder.free_model().SerializeToString())
                     sweep.cases.save(feed, builder.feed)
                     answers = run.own.ask(f"{model} {feed} {ours} 3 {buckets}"), run.peer.ask(f"{model} {feed} {peer}")
+                    one_import += answers[0].endswith(" 1 symbolic")
                     with self.subTest(name, shape=shape):
                         self.assertEqual(run.compare(builder, *answers), ("equal", ""))
-
-    def test_plans_of_one_import_compute_the_same(self):
-        """From one graph with symbols, where a plan can be made of it; else from samples, as elsewhere. Such plans, which
-        packages do not have yet, may refuse a shape that the model takes; none may compute anything else."""
-        kinds = []
-        with tempfile.TemporaryDirectory() as folder:
-            run = sweep.Sweep(folder)
-            self.addCleanup(run.close)
-            for name, (make, dims, shapes, opset, values) in scope.sampled(MODELS.items(), 8):
-                for shape in scope.sampled(shapes, 1):
-                    builder = FreeBuilder(opset, dict(zip(dims, shape, strict=True)), values)
-                    make(builder)
-                    model, feed, ours, peer = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz", "peer.npz"))
-                    model.write_bytes(builder.free_model().SerializeToString())
-                    sweep.cases.save(feed, builder.feed)
-                    answers = run.own.ask(f"{model} {feed} {ours} 3 * symbolic"), run.peer.ask(f"{model} {feed} {peer}")
-                    kind, why = run.compare(builder, *answers)
-                    kinds.append(kind)
-                    with self.subTest(name, shape=shape):
-                        self.assertIn(kind, ("equal", "refused"), why)
-        self.assertGreater(kinds.count("equal"), len(kinds) // 2, kinds)
+        # The others' broadcasting has plans of its own, or something of them is sampled.
+        self.assertGreater(one_import, 20)
 
     def test_sequences_over_a_free_axis_are_one_tensor(self):
         """With the extents of each part where they differ; the peer gives no sequences."""

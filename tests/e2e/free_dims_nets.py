@@ -264,5 +264,3 @@ NETS = {
     "read_lines": (read_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320), (1, 1)]),
     "text_lines": (text_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320)]),
 }
-# For which extents there are kernels, where a net takes others too.
-KERNELS = {"detector": "H in multiples of 8, W in multiples of 8"}

@@ -102,22 +102,13 @@ std::optional<DimFormula> formula_of(const te::Dim& dim, const std::vector<std::
 }  // namespace
 
 std::vector<ir::DependentDim> dependent_symbols(const ir::SymbolicModel& model) {
+  const te::DimFacts& facts = model.graph.symbols()->facts_with_zeros();
   std::vector<ir::DependentDim> dependents;
-  std::map<std::string, te::Dim> known;
-  for (const ir::Guard& guard : model.graph.symbols()->guards()) {
-    if (guard.relation != ir::Relation::kEqual || !guard.holds) continue;
-    const te::Dim left = guard.left.substitute(known), right = guard.right.substitute(known);
-    for (const auto& [side, other] : {std::pair(&right, &left), std::pair(&left, &right)}) {
-      const std::string* symbol = side->as_symbol();
-      const std::optional<DimFormula> formula =
-          symbol == nullptr || other->mentions(*symbol) ? std::nullopt : formula_of(*other, model.symbols);
-      if (!formula) continue;
-      const auto found = std::find(model.symbols.begin(), model.symbols.end(), *symbol);
-      dependents.push_back({static_cast<size_t>(found - model.symbols.begin()), *formula});
-      for (auto& each : known) each.second = each.second.substitute({{*symbol, *other}});
-      known.emplace(*symbol, *other);
-      break;
-    }
+  for (size_t i = 0; i < model.symbols.size(); ++i) {
+    const te::Dim symbol = te::Dim::symbol(model.symbols[i]), solved = facts.solved(symbol);
+    const std::optional<DimFormula> formula =
+        solved == symbol ? std::nullopt : formula_of(solved, model.symbols);
+    if (formula) dependents.push_back({i, *formula});
   }
   return dependents;
 }

@@ -167,7 +167,21 @@ private:
       }
     }
     variants.symbolic = std::move(symbolic.model);
+    check_asked(variants.dependents);
     return true;
+  }
+
+  /// Throws Error(kInvalidModel) where a bucket is of a dim of which the model takes another extent alone.
+  void check_asked(const std::vector<ir::DependentDim>& dependents) const {
+    for (const ir::DependentDim& each : dependents) {
+      if (!each.value.products.empty()) continue;
+      for (const int64_t extent : extents_[each.dim]) {
+        if (extent == each.value.offset) continue;
+        throw Error(ErrorCode::kInvalidModel, "the model takes " + std::to_string(each.value.offset) +
+                                                  " alone for " + signature_.free_dims[each.dim] +
+                                                  ", of which shape_buckets have " + std::to_string(extent));
+      }
+    }
   }
 
   static constexpr size_t kFewSpread = 3;

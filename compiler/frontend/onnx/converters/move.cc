@@ -223,8 +223,14 @@ void convert_split(NodeContext& context) {
   const int64_t parts = static_cast<int64_t>(context.num_outputs());
   const bool is_even = sizes.empty();
   if (is_even) {
+    // Ends rather than sizes, whose sum nobody has to prove.
     const ir::SymInt size = ceildiv(extent, parts);
-    for (int64_t i = 0; i < parts; ++i) sizes.push_back(max(min(extent - i * size, size), 0));
+    ir::SymInt before = 0;
+    for (int64_t i = 1; i <= parts; ++i) {
+      const ir::SymInt end = i == parts ? extent : min(i * size, extent);
+      sizes.push_back(end - before);
+      before = end;
+    }
   }
   if (static_cast<int64_t>(sizes.size()) != parts) {
     context.invalid("split has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(parts) +

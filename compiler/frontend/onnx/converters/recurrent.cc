@@ -28,7 +28,7 @@ struct Activation {
 
 /// An extent that an operand is to have, and what says so.
 struct Extent {
-  int64_t value;
+  ir::SymInt value;
   const char* by;
 };
 
@@ -43,14 +43,16 @@ void check_operand(NodeContext& context, size_t operand, const char* name,
       std::string(name) + " has shape " + to_string(shape) + ", expected " + to_string(expected);
   if (shape.size() != extents.size()) context.invalid(found);
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] != expected[i]) context.invalid(found + " by " + extents[i].by);
+    if (!demand(ir::Relation::kEqual, shape[i], expected[i]))
+      context.invalid(found + " by " + extents[i].by);
   }
 }
 
 /// The node's sizes and operands; X is [steps, batch, input].
 struct Layer {
   std::string kind;  ///< attribute of the host step
-  int64_t steps, batch, hidden, directions, gates;
+  ir::SymInt steps, batch;
+  int64_t hidden, directions, gates;
   bool batchwise;
   V x, lengths = ir::kAbsent;
 };
@@ -199,10 +201,11 @@ State unroll(NodeContext& context, const Layer& layer, const Direction& d, Step 
              std::vector<V>& outputs) {
   Compose c(context);
   State state{d.h, d.c};
-  outputs.assign(static_cast<size_t>(layer.steps), ir::kAbsent);
+  const int64_t steps = layer.steps;
+  outputs.assign(static_cast<size_t>(steps), ir::kAbsent);
   const V all = input_sums(context, layer, d, d.w_bias);
-  for (int64_t count = 0; count < layer.steps; ++count) {
-    const int64_t t = d.reverse ? layer.steps - 1 - count : count;
+  for (int64_t count = 0; count < steps; ++count) {
+    const int64_t t = d.reverse ? steps - 1 - count : count;
     const State next = step(context, layer, d, c.squeeze(c.slice(all, 0, t, 1), 0), state);
     V output = next.h;
     if (layer.lengths == ir::kAbsent) {
@@ -372,7 +375,7 @@ std::optional<V> shorten(NodeContext& context, Layer& layer) {
   const V count = steps->count;
   layer.x = filled_along(context, layer.x, 0, "zero");
   const V most =
-      layer.lengths == ir::kAbsent ? c.filled(DType::kInt64, {layer.batch, 1}, layer.steps) : layer.lengths;
+      layer.lengths == ir::kAbsent ? c.expand(c.dims({layer.steps}, {1, 1}), {layer.batch, 1}) : layer.lengths;
   layer.lengths = c.binary("min", most, c.reshape(count, {1, 1}));
   return count;
 }
@@ -383,7 +386,8 @@ void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<st
   Layer layer = read_layer(context, gates);
   const std::optional<V> steps = shorten(context, layer);
   const std::vector<Activation> activations = activations_of(context, usual, layer.directions);
-  const bool is_unrolled = !context.is_sample() && layer.steps > 0 && layer.steps <= kMostUnrolled;
+  const bool is_unrolled = !context.is_sample() && layer.steps.is_constant() && layer.steps.hint() > 0 &&
+                           layer.steps.hint() <= kMostUnrolled;
   std::vector<V> all, last_h, last_c;
   for (int64_t index = 0; index < layer.directions; ++index) {
     const Direction d = read_direction(context, layer, index, activations, usual.size());
