@@ -39,10 +39,18 @@ TEST_F(SymInts, ArithmeticIsOnExpressionsAndHints) {
 
 TEST_F(SymInts, WhatIsProvenIsNoGuard) {
   EXPECT_TRUE(h_ + 1 > h_);
-  EXPECT_TRUE(n_ >= 1);
-  EXPECT_FALSE(n_ == 0);
+  EXPECT_TRUE(n_ >= 0);
   EXPECT_EQ(min(n_, n_ + 2).hint(), 3);
+  EXPECT_FALSE(is_proven(Relation::kEqual, n_, 0)) << "nor that it is none";
   EXPECT_EQ(guards(), Texts{});
+}
+
+TEST_F(SymInts, WhatFollowsFromThereBeingElementsIsAGuard) {
+  EXPECT_EQ(to_string(max(n_ - 1, 0)), "max(N, 1) - 1") << "nothing is concluded from N >= 1";
+  EXPECT_FALSE(n_ == 0);
+  EXPECT_TRUE(n_ >= 1) << "follows from the guard";
+  EXPECT_TRUE(is_proven(Relation::kLessEqual, 1, n_ * h_)) << "is one more, of H";
+  EXPECT_EQ(guards(), (Texts{"N != 0", "1 <= H*N"}));
 }
 
 TEST_F(SymInts, WhatIsDecidedAtTheHintIsAGuardOnce) {
