@@ -132,9 +132,8 @@ std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& r
 
 std::string write_bundle(const Importer& model, const Json& request) {
   const auto buckets = request.at("shape_buckets").get<ShapeBuckets>();
-  const ir::Variants variants =
-      model.import_for_package(import_options(model, request), buckets, ops::standard_ops(),
-                               &driver::takes_symbolic);
+  const ir::Variants variants = model.import_for_package(import_options(model, request), buckets,
+                                                         ops::standard_ops(), &driver::takes_symbolic);
   const std::string description =
       ir::write_variants(variants, jobs::kFirstInheritedFd + 1, jobs::kFirstInheritedFd + 2);
   Json done = {{"digest", model.digest().text()}, {"variants", parse_json(description)}};

@@ -72,7 +72,8 @@ TEST(Symbolic, OnePlanServesEveryShape) {
   const auto result = driver::compile(model, host_options(3));
   EXPECT_EQ(result.generic_refused, "");
   exec::GraphExecutor executor(load(result), {.max_threads = 2});
-  for (const auto& [n, h] : {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {2, 2}, {9, 40}, {4, 17}, {1, 255}})
+  for (const auto& [n, h] :
+       {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {2, 2}, {9, 40}, {4, 17}, {1, 255}, {0, 8}})
     expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"N", n}, {"H", h}}));
 }
 
@@ -127,6 +128,35 @@ TEST(Symbolic, ADimThatFollowsFromOthersIsNoFreeOne) {
   const auto result = driver::compile(model, host_options(3));
   exec::GraphExecutor executor(load(result), {.max_threads = 1});
   expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"L", 3}, {"M", 6}}));
+}
+
+/// The quotient in the extent of the slice is below 0 for most extents, the sum never.
+TEST(Symbolic, PartsOfAKernelsExtentMayBeNegative) {
+  const ir::Variants model = variants(R"(graph "net" dims(T: 224) (%x: f32[T]) {
+  %part: f32[(max(T, 8) - max(T, 12) + 1)//2 + 2] = slice(%x) {extents: dims[(max(T, 8) - max(T, 12) + 1)//2 + 2], starts: dims[max(T, 12) - 12], steps: ints[2]} from ["part"]
+  %y: f32[T + (max(T, 8) - max(T, 12) + 1)//2 + 2] = concat(%x, %part) {axis: 0} from ["both"]
+  return %y
+}
+)",
+                                      {"T"}, {"T"});
+  ASSERT_TRUE(driver::takes_symbolic(*model.symbolic));
+  exec::GraphExecutor executor(load(driver::compile(model, host_options(3))), {.max_threads = 1});
+  for (const int64_t extent : {9, 10, 11, 12, 13, 40})
+    expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"T", extent}}));
+}
+
+/// Where one of two extents that broadcast may be 1 and the other is more, the model takes it; only a guard
+/// that has been assumed says that there is no such place.
+TEST(Symbolic, AGuardIsNoProofOfBeingHarmless) {
+  const auto table = std::make_shared<ir::SymbolTable>();
+  static_cast<void>(table->add("H", 32));
+  table->add_guard({ir::Relation::kEqual, true, te::parse_dim("(H + 15)//16"),
+                    te::parse_dim("2*((H + 31)//32)"), "add", false});
+  EXPECT_FALSE(driver::is_open(*table));
+  const auto other = std::make_shared<ir::SymbolTable>();
+  for (const char* name : {"N", "M"}) static_cast<void>(other->add(name, 4));
+  other->add_guard({ir::Relation::kEqual, true, te::parse_dim("N"), te::parse_dim("M"), "add", false});
+  EXPECT_TRUE(driver::is_open(*other)) << "there are plans of extents of 1";
 }
 
 /// A squeeze by a decision that holds at some extents alone leaves others out: it is no plan for all.

@@ -112,6 +112,13 @@ TEST(Unify, SolvesForOneSymbol) {
   EXPECT_EQ(solved.symbol, "T");
   EXPECT_EQ(solved.value.to_string(), "P + S");
   EXPECT_TRUE(solved.conditions.empty());
+  // The sum of the others rather than a difference of them, wherever it was declared.
+  DimFacts of_sums;
+  for (const char* name : {"M", "P", "K"}) of_sums.declare(name, 1);
+  solved = unify(dim("M"), dim("P + K"), of_sums);
+  EXPECT_EQ(solved.symbol + " = " + solved.value.to_string(), "M = K + P");
+  of_sums.assume_equal(dim("P + K"), dim("M"));
+  EXPECT_EQ(of_sums.solved(dim("2*M")).to_string(), "2*K + 2*P");
   solved = unify(dim("N*T"), dim("N*S"), facts);
   EXPECT_EQ(solved.symbol + " = " + solved.value.to_string(), "T = S");
   solved = unify(dim("2*T"), dim("H"), facts);

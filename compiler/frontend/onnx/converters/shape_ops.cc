@@ -322,7 +322,9 @@ void convert_reshape(NodeContext& context) {
   int64_t large = 1;
   ir::SymInt known = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 0 && !allow_zero) {
+    // An extent of the input's own stays what it is, 0 or not.
+    const bool is_own = i < input.size() && same(shape[i], input[i]);
+    if (!is_own && shape[i] == 0 && !allow_zero) {
       if (i >= input.size())
         context.invalid("shape has 0 at " + std::to_string(i) + ", the input has rank " +
                         std::to_string(input.size()));
@@ -339,7 +341,7 @@ void convert_reshape(NodeContext& context) {
     }
   }
   if (inferred >= 0) {
-    if (known == 0 || elements % known != 0) {
+    if (!demand(ir::Relation::kLess, 0, known) || !demand_divisible(elements, known)) {
       context.invalid("an input of " + to_string(elements) + " elements does not reshape to " +
                       to_string(shape));
     }
