@@ -83,6 +83,27 @@ class Tflite(unittest.TestCase):
     def test_updates(self):
         self.check_family("updates", 3)
 
+    def test_boxes(self):
+        self.check_family("boxes", 3)
+
+    def test_bits(self):
+        self.check_family("bits", 3)
+
+    def test_gathers(self):
+        self.check_family("gathers", 3)
+
+    def test_rows(self):
+        self.check_family("rows", 3)
+
+    def test_cells(self):
+        self.check_family("cells", 3)
+
+    def test_state(self):
+        self.check_family("state", 3)
+
+    def test_spectra(self):
+        self.check_family("spectra", 3)
+
     def test_quantized(self):
         self.check_family("quantized", 3, quanta=1)
         # Convolutions and products of int8 are computed on the integers.
@@ -140,7 +161,7 @@ class Tflite(unittest.TestCase):
     def test_all_that_is_missing_is_told_at_once(self):
         done = mill.run_program("compile", OPS / "missing.tflite", "-o", self.package)
         self.assertEqual(done.returncode, 4, done.stderr)
-        for words in ("3 operators are not supported", "op UNIQUE version 1, 2 nodes", "op SKIP_GRAM version 1, 1 node"):
+        for words in ("5 operators are not supported", "op OwnOperator version 1, 1 node", "op OtherOperator version 1, 1 node", "op UNIQUE version 1, 2 nodes", "op SKIP_GRAM version 1, 1 node"):
             self.assertIn(words, done.stderr)
         self.assertIn("not supported: op UNIQUE", mill.check_program(self, "show", OPS / "missing.tflite"))
 
@@ -181,7 +202,7 @@ class Tflite(unittest.TestCase):
         self.check("classes", got["output_0"], classes)
         answer = server.upload("missing", (OPS / "missing.tflite").read_bytes())
         self.assertEqual((answer.status, answer.json()["code"]), (422, "operator_not_implemented"), answer.body)
-        self.assertEqual(len(answer.json()["errors"]), 3)
+        self.assertEqual(len(answer.json()["errors"]), 5)
         self.assertEqual(answer.json()["model"]["operators"]["UNIQUE"], 2)
         cut = (NETS / "net_float32.tflite").read_bytes()[:2000]
         self.assertEqual(server.upload("cut", cut).status, 422)
