@@ -127,6 +127,7 @@ services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
     read_buckets(dim, value, at, problems, request.shape_buckets);
   });
   body.nullable("outputs", request.outputs);
+  body.optional("signature", request.signature);
   if (request.outputs && request.outputs->empty()) problems.add("/outputs", "is empty");
   body.nullable("tuning_records", request.tuning_records);
   if (request.tuning_records && *request.tuning_records != "auto" &&

@@ -73,6 +73,20 @@ std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
   return {made_type(DType::kInt64, {scores[0] * scores[1] * kept, 3}), count_type()};
 }
 
+std::vector<ir::ValueType> infer_suppressed(const ir::InferContext& context) {
+  const ir::SymShape& boxes = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  const ir::SymShape& scores = input_of(context, 1, set_of(DType::kFloat32)).shape;
+  const int64_t most = attr_int(context.attrs, "most");
+  if (boxes.size() != 2 || scores.size() != 2 || boxes[1] != 4 || boxes[0] != scores[1])
+    fail("boxes are " + to_string(boxes) + ", scores " + to_string(scores) +
+         "; expected [n,4] and [classes,n]");
+  if (input_of(context, 2, set_of(DType::kFloat64)).shape != ir::SymShape{4})
+    fail("the limits have shape " + to_string(input(context, 2).shape));
+  if (most < 0) fail("attribute most is " + std::to_string(most));
+  return {made_type(DType::kInt32, {scores[0], most}), made_type(DType::kFloat32, {scores[0], most}),
+          made_type(DType::kInt32, {scores[0]})};
+}
+
 std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
@@ -334,6 +348,13 @@ std::vector<ir::OpDef> family() {
           "iou_threshold, score_threshold (floats; the latter optional), or, where a run has them, limits "
           "(input 2, f64 [2] or [3], optional): as many of each class at most, and the thresholds",
           1),
+      host_op(
+          "suppress_boxes", 3, &infer_suppressed,
+          [](const ir::ReferenceContext& context) { run_host("suppress_boxes", context); },
+          "of boxes [n,4] with scores [classes,n] those of each class that stay (i32 [classes,most]), their "
+          "scores, how many they are (i32 [classes]), zeros behind them; limits (f64 [4]): their number, the "
+          "overlap from which on a worse box is dropped, the score to be above, and the sigma of what a box "
+          "loses of its score by an overlap below that (0: nothing); attribute most (int)"),
       host_op(
           "distinct", 2, &infer_distinct,
           [](const ir::ReferenceContext& context) { run_host("distinct", context); },

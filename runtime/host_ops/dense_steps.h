@@ -23,6 +23,13 @@ void running_totals(const HostCall& call);
 /// x of one element, bool holds [1], numbers ... -> x. Where it does not hold, Error(kTensorData) with the
 /// text of attribute "what", in which the numbers, or else x, stand for each "{}".
 void require(const HostCall& call);
+/// boxes f32 [n,4] of two opposite corners, scores f32 [classes,n], limits f64 [4] -> i32 [classes,most]: the
+/// boxes of each class that stay, best first, of equal scores the first one first; f32 [classes,most]: their
+/// scores; i32 [classes]: how many; zeros behind them. Limits: the number of boxes, no more than attribute
+/// "most"; the overlap from which on a worse box is dropped; the score that boxes must be above; and sigma: a
+/// box that stays below that overlap loses of its score by a Gaussian of it, unless sigma is 0 (Bodla et al.
+/// 2017, "Soft-NMS").
+void suppress_boxes(const HostCall& call);
 /// f32 [n, pairs] probabilities of the first of each two classes (0,1), (0,2) .. (1,2) .. -> f32 [n,
 /// classes].
 void couple_pairs(const HostCall& call);

@@ -53,7 +53,8 @@ OpenModel open_model(const Json& request) {
   ModelSource source;
   source.model = file;
   source.digest = Digest::of(source.model->bytes());
-  std::unique_ptr<Importer> model = frontend::make_importer(std::move(source));
+  std::unique_ptr<Importer> model =
+      frontend::make_importer(std::move(source), request.value("signature", std::string()));
   const std::string format = model->format();
   if (!wanted.empty() && format != wanted)
     throw Error(ErrorCode::kInvalidModel,
@@ -91,16 +92,19 @@ std::string facts_of(const Importer& model, const std::string& format) {
         static_cast<void>(model.import_for_package({}, ShapeBuckets(), ops::standard_ops(), {}));
     }
   }
-  const Json json = {{"digest", model.digest().text()},
-                     {"format", format},
-                     {"producer", facts.producer},
-                     {"ir_version", facts.ir_version},
-                     {"opsets", facts.opsets},
-                     {"inputs", values_json(facts.inputs)},
-                     {"outputs", values_json(facts.outputs)},
-                     {"ops", facts.ops},
-                     {"parameters", facts.parameters},
-                     {"weight_bytes", facts.weight_bytes}};
+  Json json = {{"digest", model.digest().text()},
+               {"format", format},
+               {"producer", facts.producer},
+               {"ir_version", facts.ir_version},
+               {"opsets", facts.opsets},
+               {"inputs", values_json(facts.inputs)},
+               {"outputs", values_json(facts.outputs)},
+               {"ops", facts.ops},
+               {"parameters", facts.parameters},
+               {"weight_bytes", facts.weight_bytes}};
+  for (const frontend::NamedSignature& each : model.signatures())
+    json["signatures"][each.name] = {{"inputs", values_json(each.inputs)},
+                                     {"outputs", values_json(each.outputs)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -26,6 +26,7 @@ namespace {
 struct CompileArguments {
   std::string model;
   std::string format;
+  std::string signature;
   std::string target;
   std::string mcpu, mattr, mtriple;
   int num_cores = 0;
@@ -181,7 +182,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
   const size_t records =
       arguments.tuning_records.empty() ? 0 : use_records(arguments.tuning_records, options);
-  const std::unique_ptr<frontend::Importer> model = open_model_file(arguments.model, arguments.format);
+  const std::unique_ptr<frontend::Importer> model =
+      open_model_file(arguments.model, arguments.format, arguments.signature);
   options.model_digest = model->digest().text();
   options.model_format = model->format();
   frontend::ImportOptions import;
@@ -193,6 +195,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   for (const auto& [name, shape] : import.input_shapes)
     options.recorded_options["input_shapes." + name] = to_string(shape);
   if (!arguments.outputs.empty()) options.recorded_options["outputs"] = arguments.outputs;
+  if (!arguments.signature.empty()) options.recorded_options["signature"] = arguments.signature;
   driver::CompileHooks hooks;
   ProgressLine line;
   if (globals.verbosity > 0) {
@@ -226,6 +229,8 @@ Action compile_command(CLI::App& app) {
   const auto arguments = std::make_shared<CompileArguments>();
   app.add_option("MODEL", arguments->model, "model file")->required();
   app.add_option("--model-format", arguments->format, model_format_help());
+  app.add_option("--signature", arguments->signature,
+                 "which of the model's signatures; its first when absent");
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--target-llvm-mcpu", arguments->mcpu, "as -mcpu in the target string");

@@ -15,6 +15,7 @@ namespace {
 struct ImportArguments {
   std::string model;
   std::string format;
+  std::string signature;
   std::string output;
   std::string input_shapes;
   std::string input_values;
@@ -23,7 +24,8 @@ struct ImportArguments {
 
 int import_to_file(const ImportArguments& arguments, bool json) {
   check_output("-o", arguments.output);
-  const std::unique_ptr<frontend::Importer> model = open_model_file(arguments.model, arguments.format);
+  const std::unique_ptr<frontend::Importer> model =
+      open_model_file(arguments.model, arguments.format, arguments.signature);
   frontend::ImportOptions options;
   options.input_shapes = parse_input_shapes(arguments.input_shapes);
   bind_input_values(arguments.input_values, *model, options);
@@ -45,6 +47,8 @@ Action import_command(CLI::App& app) {
   const auto arguments = std::make_shared<ImportArguments>();
   app.add_option("MODEL", arguments->model, "model file")->required();
   app.add_option("--model-format", arguments->format, model_format_help());
+  app.add_option("--signature", arguments->signature,
+                 "which of the model's signatures; its first when absent");
   app.add_option("-o,--output", arguments->output, "graph file to write")->required();
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224]\"; other dims stay free");
   app.add_option("--input-values", arguments->input_values, "inputs that are fixed for good, as JSON");

@@ -141,7 +141,8 @@ std::string model_format_help() {
   return "one of " + names + "; found out when absent";
 }
 
-std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format) {
+std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format,
+                                                    const std::string& signature) {
   return in_context(path, [&] {
     const frontend::FileFormat found = frontend::detect_path(path);
     const frontend::FormatRow& row = frontend::format_row(found);
@@ -150,7 +151,13 @@ std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, con
                   "this is an archive of an ONNX model: unpack it, and take the .onnx file in it");
     if (found != frontend::FileFormat::kUnknown && !row.is_importable)
       throw frontend::not_importable_path(path, found);
-    std::unique_ptr<frontend::Importer> model = frontend::open_importer(path, frontend::Links::kFollowed);
+    std::unique_ptr<frontend::Importer> model;
+    try {
+      model = frontend::open_importer(path, frontend::Links::kFollowed, signature);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidArgument) throw;
+      throw Error(ErrorCode::kUsage, error.message());
+    }
     if (!format.empty() && model->format() != format)
       throw Error(ErrorCode::kNotSupported, "model format \"" + format +
                                                 "\" was asked for; this is a file of format \"" +

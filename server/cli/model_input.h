@@ -33,8 +33,10 @@ target::Target resolve_target(const std::string& text, const std::vector<std::st
 /// What --model-format takes.
 std::string model_format_help();
 /// The model at `path`. `format`: of which it must be, a name of formats.def; "": any that can be imported.
-/// Throws Error(kNotSupported) for another one.
-std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format);
+/// Throws Error(kNotSupported) for another one. `signature`: as frontend::make_importer; Error(kUsage) for
+/// one that the model does not have.
+std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format,
+                                                    const std::string& signature);
 
 /// Throws Error(kUsage) when no file can be written at `path`: found before the work, not after it.
 void check_output(const std::string& option, const std::string& path);

@@ -23,6 +23,7 @@ namespace {
 struct ShowArguments {
   std::string path;
   std::string format;
+  std::string signature;
   std::string input_shapes;
   std::string input_values;
   bool graph = false;
@@ -155,7 +156,7 @@ int show_model(const ShowArguments& arguments, bool json) {
   const bool is_importable =
       !foreign || frontend::format_row(frontend::detect_path(arguments.path)).is_importable;
   const std::unique_ptr<frontend::Importer> model =
-      is_importable ? open_model_file(arguments.path, arguments.format) : nullptr;
+      is_importable ? open_model_file(arguments.path, arguments.format, arguments.signature) : nullptr;
   if (foreign) return show_foreign(*foreign, model.get(), arguments, json);
   const frontend::ModelFacts& facts = model->facts();
   if (arguments.graph || arguments.tasks) {
@@ -204,6 +205,8 @@ Action show_command(CLI::App& app) {
   const auto arguments = std::make_shared<ShowArguments>();
   app.add_option("MODEL|PACKAGE.tar", arguments->path, "model or package file")->required();
   app.add_option("--model-format", arguments->format, model_format_help());
+  app.add_option("--signature", arguments->signature,
+                 "which of the model's signatures; its first when absent");
   app.add_option("--input-shapes", arguments->input_shapes,
                  "for --graph and --tasks of a model with free dims");
   app.add_option("--input-values", arguments->input_values,

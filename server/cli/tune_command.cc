@@ -31,6 +31,7 @@ namespace {
 struct TuneArguments {
   std::string model;
   std::string format;
+  std::string signature;
   std::string target = "llvm -mcpu=native";
   std::string input_shapes;
   std::string input_values;
@@ -52,7 +53,8 @@ double now() {
 ir::Graph graph_of(const TuneArguments& arguments) {
   frontend::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
-  const std::unique_ptr<frontend::Importer> model = open_model_file(arguments.model, arguments.format);
+  const std::unique_ptr<frontend::Importer> model =
+      open_model_file(arguments.model, arguments.format, arguments.signature);
   bind_input_values(arguments.input_values, *model, import);
   return model->import(import, ops::standard_ops());
 }
@@ -320,6 +322,8 @@ Action tune_command(CLI::App& app) {
   app.add_option("-o,--output", arguments->output,
                  "records file; one that exists is continued: its trials count");
   app.add_option("--model-format", arguments->format, model_format_help());
+  app.add_option("--signature", arguments->signature,
+                 "which of the model's signatures; its first when absent");
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");

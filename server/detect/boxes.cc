@@ -13,13 +13,14 @@ namespace tensormill::detect {
 
 namespace {
 
-constexpr std::array<std::pair<const char*, Form>, 7> kForms = {{{"auto", Form::kAuto},
+constexpr std::array<std::pair<const char*, Form>, 8> kForms = {{{"auto", Form::kAuto},
                                                                  {"yolo", Form::kYolo},
                                                                  {"objectness", Form::kObjectness},
                                                                  {"rows", Form::kRows},
                                                                  {"class-first", Form::kClassFirst},
                                                                  {"batch-first", Form::kBatchFirst},
-                                                                 {"tensors", Form::kTensors}}};
+                                                                 {"tensors", Form::kTensors},
+                                                                 {"counted", Form::kCounted}}};
 /// Candidates that are looked at for overlaps: the rest is worse than all of them.
 constexpr size_t kMaxCandidates = 30'000;
 
@@ -161,6 +162,47 @@ std::optional<std::vector<Box>> from_tensors(const std::vector<NamedOutput>& out
   return boxes;
 }
 
+bool is_whole_throughout(const Matrix& matrix) {
+  for (int64_t row = 0; row < matrix.rows; ++row)
+    if (!is_class(matrix.at(row, 0))) return false;
+  return true;
+}
+
+/// What TensorFlow's detectors end with: of two rows of numbers the classes are named so, or are whole, or
+/// come first.
+std::optional<std::vector<Box>> from_counted(const std::vector<NamedOutput>& outputs,
+                                             const BoxOptions& options) {
+  std::optional<Matrix> places, count;
+  std::vector<std::pair<std::string, Matrix>> rows;
+  for (const NamedOutput& output : outputs) {
+    if (output.tensor.dtype != DType::kFloat32 || output.tensor.shape.size() > 3) return std::nullopt;
+    const std::optional<Matrix> each = matrix_of(output.tensor, output.tensor.shape.size() == 3 ? 2 : 1);
+    if (!each) return std::nullopt;
+    if (output.tensor.shape.size() == 3 && each->columns == 4) {
+      places = each;
+    } else if (output.tensor.shape.size() == 2) {
+      rows.emplace_back(output.name, *each);
+    } else if (output.tensor.shape == Shape{1}) {
+      count = each;
+    }
+  }
+  const bool fits = outputs.size() == 4 && places && count && rows.size() == 2 &&
+                    rows[0].second.rows == places->rows && rows[1].second.rows == places->rows &&
+                    is_class(count->at(0, 0));
+  if (!fits) return std::nullopt;
+  const auto is_named = [](const std::string& name, const char* what) {
+    return name.find(what) != std::string::npos;
+  };
+  const bool is_second = is_named(rows[1].first, "class") || is_named(rows[0].first, "score") ||
+                         (!is_whole_throughout(rows[0].second) && is_whole_throughout(rows[1].second));
+  const Matrix &kinds = rows[is_second ? 1 : 0].second, &scores = rows[is_second ? 0 : 1].second;
+  std::vector<Box> boxes;
+  for (int64_t row = 0; row < places->rows && static_cast<double>(row) < count->at(0, 0); ++row)
+    add(box_from(numbers(*places, row, 0), Corners::kYxyx), scores.at(row, 0), kinds.at(row, 0), options,
+        boxes);
+  return boxes;
+}
+
 /// What an output's shape and values say.
 Form form_of(const Matrix& matrix) {
   if (matrix.columns == 7 && has_columns(matrix, 6, 5)) return Form::kBatchFirst;
@@ -184,6 +226,7 @@ bool fits(const Matrix& matrix, Form form) {
       return matrix.columns == 7;
     case Form::kAuto:
     case Form::kTensors:
+    case Form::kCounted:
       return false;
   }
   return false;
@@ -258,8 +301,10 @@ std::vector<Box> suppress(const std::vector<Box>& boxes, double overlap, int64_t
 std::vector<Box> find_boxes(const std::vector<NamedOutput>& outputs, const BoxOptions& options) {
   std::optional<std::vector<Box>> boxes;
   bool may_overlap = false;
-  if (options.form == Form::kAuto || options.form == Form::kTensors) boxes = from_tensors(outputs, options);
-  if (!boxes && options.form != Form::kTensors) {
+  const bool is_auto = options.form == Form::kAuto;
+  if (is_auto || options.form == Form::kCounted) boxes = from_counted(outputs, options);
+  if (!boxes && (is_auto || options.form == Form::kTensors)) boxes = from_tensors(outputs, options);
+  if (!boxes && options.form != Form::kTensors && options.form != Form::kCounted) {
     for (const NamedOutput& output : outputs) {
       const std::optional<Matrix> matrix = matrix_of(output.tensor, 2);
       if (!matrix) continue;

@@ -26,8 +26,10 @@ enum class Form {
   kClassFirst,  ///< the same rows as class, score, left, top, right, bottom
   kBatchFirst,  ///< [N,7]: picture, left, top, right, bottom, class, score
   kTensors,     ///< boxes [N,4], scores [N] and classes [N], each with or without a 1 in front
+  kCounted,  ///< boxes [1,N,4] as kYxyx, classes [1,N], scores [1,N] and how many there are [1], all floats
 };
-/// "auto", "yolo", "objectness", "rows", "class-first", "batch-first", "tensors"; throws Error(kUsage).
+/// "auto", "yolo", "objectness", "rows", "class-first", "batch-first", "tensors", "counted"; throws
+/// Error(kUsage).
 Form parse_form(const std::string& name);
 std::vector<std::string> form_names();
 

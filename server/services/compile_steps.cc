@@ -45,6 +45,7 @@ Json recorded_options(const Json& resolved) {
     options["shape_buckets." + name] = to_string(extents.get<Shape>());
   const auto outputs = resolved.at("outputs").get<std::vector<std::string>>();
   if (!outputs.empty()) options["outputs"] = joined(outputs);
+  if (resolved.contains("signature")) options["signature"] = resolved.at("signature");
   return options;
 }
 
@@ -60,6 +61,7 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
                          {"input_values", resolved.value("input_values", Json::object())},
                          {"shape_buckets", resolved.value("shape_buckets", Json::object())},
                          {"outputs", resolved.at("outputs")},
+                         {"signature", resolved.value("signature", std::string())},
                          {"kernels", kernels},
                          {"target", resolved.at("target")},
                          {"opt_level", resolved.at("opt_level")},

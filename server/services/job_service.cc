@@ -62,6 +62,17 @@ void check_shapes(const services::CompileRequest& request, const KnownInputs& kn
   }
 }
 
+/// What the model's facts say of the signature; of none the facts themselves.
+Json signature_of(const Json& facts, const std::string& name) {
+  if (name.empty()) return facts;
+  const Json known = facts.value("signatures", Json::object());
+  if (known.contains(name)) return known.at(name);
+  std::string names;
+  for (const auto& [each, values] : known.items()) names += (names.empty() ? "" : ", ") + each;
+  refuse_job(ErrorCode::kInvalidArgument, "/signature",
+             "the model has no signature \"" + name + "\"" + (names.empty() ? "" : "; it has " + names));
+}
+
 /// The values that the request gives inputs, which the model takes.
 Json checked_values(const services::CompileRequest& request, const KnownInputs& known_inputs) {
   if (request.input_values.empty()) return Json::object();
@@ -130,7 +141,8 @@ target::Target target_of(const std::string& text, const target::Target& host) {
 
 Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) {
   const Json facts = parse_json(model.facts, 128);
-  const KnownInputs inputs{specs_from_json(facts.at("inputs")), has_kinds(facts)};
+  const KnownInputs inputs{specs_from_json(signature_of(facts, request.signature).at("inputs")),
+                           has_kinds(facts)};
   check_shapes(request, inputs);
   const target::Target target = target_of(request.target, host_);
   Json shapes = Json::object();
@@ -148,6 +160,7 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
                    {"verify", "sample"},
                    {"host_runs_target", host_runs(target, host_)},
                    {"compiler", driver::compiler_build()}};
+  if (!request.signature.empty()) resolved["signature"] = request.signature;
   Json values = checked_values(request, inputs);
   if (!values.empty()) resolved["input_values"] = std::move(values);
   if (!request.on.empty()) resolved["on"] = request.on;

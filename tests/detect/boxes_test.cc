@@ -111,6 +111,37 @@ TEST(Boxes, ThreeTensors) {
   expect_box(tf[0], {10, 20, 30, 40}, 0.5, 7);
 }
 
+TEST(Boxes, FourOutputsOfTensorFlowsDetectors) {
+  const std::vector<float> places = {0.2F, 0.1F, 0.8F, 0.3F, 0, 0, 1, 1, 0, 0, 1, 1};
+  const std::vector<float> kinds = {3, 1, 0}, scores = {0.75F, 0.5F, 0.9F};
+  // The third row stands behind the count.
+  const auto ordered = Outputs()
+                           .add<float>("d", {1, 3, 4}, places)
+                           .add<float>("d:1", {1, 3}, kinds)
+                           .add<float>("d:2", {1, 3}, scores)
+                           .add<float>("d:3", {1}, {2});
+  const auto shuffled = Outputs()
+                            .add<float>("call:1", {1, 3}, scores)
+                            .add<float>("call:3", {1, 3, 4}, places)
+                            .add<float>("call:0", {1}, {2})
+                            .add<float>("call:2", {1, 3}, kinds);
+  for (const Outputs& outputs : {ordered, shuffled}) {
+    for (const Form form : {Form::kAuto, Form::kCounted}) {
+      const auto boxes = outputs.find({.form = form});
+      ASSERT_EQ(boxes.size(), 2U);
+      expect_box(boxes[0], {10, 10, 30, 40}, 0.75, 3);
+      expect_box(boxes[1], {0, 0, 100, 50}, 0.5, 1);
+    }
+  }
+  EXPECT_TRUE(Outputs()
+                  .add<float>("d", {1, 3, 4}, places)
+                  .add<float>("d:1", {1, 3}, kinds)
+                  .add<float>("d:2", {1, 3}, scores)
+                  .add<float>("d:3", {1}, {0})
+                  .find()
+                  .empty());
+}
+
 TEST(Boxes, NumbersThatAreNoBoxes) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), large = std::numeric_limits<float>::infinity();
   const BoxOptions rows{.form = Form::kRows};

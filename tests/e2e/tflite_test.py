@@ -83,6 +83,27 @@ class Tflite(unittest.TestCase):
     def test_updates(self):
         self.check_family("updates", 3)
 
+    def test_boxes(self):
+        self.check_family("boxes", 3)
+
+    def test_bits(self):
+        self.check_family("bits", 3)
+
+    def test_gathers(self):
+        self.check_family("gathers", 3)
+
+    def test_rows(self):
+        self.check_family("rows", 3)
+
+    def test_cells(self):
+        self.check_family("cells", 3)
+
+    def test_state(self):
+        self.check_family("state", 3)
+
+    def test_spectra(self):
+        self.check_family("spectra", 3)
+
     def test_quantized(self):
         self.check_family("quantized", 3, quanta=1)
         # Convolutions and products of int8 are computed on the integers.
@@ -140,9 +161,40 @@ class Tflite(unittest.TestCase):
     def test_all_that_is_missing_is_told_at_once(self):
         done = mill.run_program("compile", OPS / "missing.tflite", "-o", self.package)
         self.assertEqual(done.returncode, 4, done.stderr)
-        for words in ("3 operators are not supported", "op UNIQUE version 1, 2 nodes", "op SKIP_GRAM version 1, 1 node"):
+        for words in ("5 operators are not supported", "op OwnOperator version 1, 1 node", "op OtherOperator version 1, 1 node", "op UNIQUE version 1, 2 nodes", "op SKIP_GRAM version 1, 1 node"):
             self.assertIn(words, done.stderr)
         self.assertIn("not supported: op UNIQUE", mill.check_program(self, "show", OPS / "missing.tflite"))
+
+    def test_signatures(self):
+        model = OPS / "signatures.tflite"
+        x, one, other = np.ones((2, 3), np.float32), np.arange(4, dtype=np.float32), np.full(4, 3, np.float32)
+        self.compile(model)
+        self.check("y", self.run_on({"x": x})["y"], 2 * x)
+        self.compile(model, "--signature", "product")
+        self.check("both", self.run_on({"one": one, "other": other})["both"], one * other)
+        said = mill.check_program(self, "show", "--signature", "product", "--graph", model)
+        self.assertIn("%one: f32[4], %other: f32[4]", said)
+        graph = self.folder / "net.tmg"
+        mill.check_program(self, "import", model, "--signature", "product", "-o", graph)
+        self.assertIn("input other: float32[4]", mill.check_program(self, "show", graph))
+        for command in (("compile", "-o", self.package), ("import", "-o", graph), ("show", "--graph"), ("tune", "--tasks", "list")):
+            done = mill.run_program(command[0], model, *command[1:], "--signature", "sum")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn('no signature "sum"; it has twice, product', done.stderr)
+        done = mill.run_program("compile", graph, "--signature", "product", "-o", self.package)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("models of this format have none", done.stderr)
+
+    def test_signatures_over_http(self):
+        one, other = np.arange(4, dtype=np.float32), np.full(4, 3, np.float32)
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("two", (OPS / "signatures.tflite").read_bytes()).status, 201)
+        package = server.compile("two", {"one": [4]}, signature="product")
+        got = serving.from_npz(server.run(package, {"one": one, "other": other}).body)
+        self.check("both", got["both"], one * other)
+        answer = server.submit("two", signature="sum")
+        self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, "/signature"), answer.body)
+        self.assertIn("twice", answer.json()["errors"][0]["detail"])
 
     def test_shapes_that_do_not_fit(self):
         done = mill.run_program("compile", NETS / "net_float32.tflite", "--input-shapes", "image:[1,8,9,3]", "-o", self.package)
@@ -181,7 +233,7 @@ class Tflite(unittest.TestCase):
         self.check("classes", got["output_0"], classes)
         answer = server.upload("missing", (OPS / "missing.tflite").read_bytes())
         self.assertEqual((answer.status, answer.json()["code"]), (422, "operator_not_implemented"), answer.body)
-        self.assertEqual(len(answer.json()["errors"]), 3)
+        self.assertEqual(len(answer.json()["errors"]), 5)
         self.assertEqual(answer.json()["model"]["operators"]["UNIQUE"], 2)
         cut = (NETS / "net_float32.tflite").read_bytes()[:2000]
         self.assertEqual(server.upload("cut", cut).status, 422)

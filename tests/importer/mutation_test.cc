@@ -71,7 +71,11 @@ INSTANTIATE_TEST_SUITE_P(Files, BrokenTflite,
                          testing::Values("tflite_ops/elementwise.tflite", "tflite_ops/integers.tflite",
                                          "tflite_ops/windows.tflite", "tflite_ops/products.tflite",
                                          "tflite_ops/moves.tflite", "tflite_ops/places.tflite",
-                                         "tflite_ops/steps.tflite", "tflite_ops/quantized.tflite"));
+                                         "tflite_ops/steps.tflite", "tflite_ops/quantized.tflite",
+                                         "tflite_ops/updates.tflite", "tflite_ops/boxes.tflite",
+                                         "tflite_ops/bits.tflite", "tflite_ops/gathers.tflite",
+                                         "tflite_ops/rows.tflite", "tflite_ops/cells.tflite",
+                                         "tflite_ops/state.tflite", "tflite_ops/spectra.tflite"));
 
 }  // namespace
 }  // namespace tensormill::frontend

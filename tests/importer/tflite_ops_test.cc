@@ -26,7 +26,8 @@ TEST_P(TfliteOps, GiveTheNumbersOfTheirOwnRuntime) {
 
 INSTANTIATE_TEST_SUITE_P(Families, TfliteOps,
                          testing::Values("elementwise", "integers", "windows", "products", "moves", "places",
-                                         "steps", "quantized", "updates"));
+                                         "steps", "quantized", "updates", "boxes", "bits", "gathers", "rows",
+                                         "cells", "state", "spectra"));
 
 }  // namespace
 }  // namespace tensormill::frontend

@@ -6,6 +6,7 @@
 #include "compiler/frontend/importer/pytorch_importer.h"
 #include "compiler/frontend/importer/tflite_importer.h"
 #include "compiler/frontend/onnx/shape_variants.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::frontend {
 
@@ -34,24 +35,27 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Importer> make_importer(ModelSource source) {
+std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& signature) {
   const std::string_view bytes = source.model->text();
-  if (is_tflite(bytes)) return make_tflite_importer(std::move(source));
+  if (is_tflite(bytes)) return make_tflite_importer(std::move(source), signature);
+  if (!signature.empty())
+    throw Error(ErrorCode::kInvalidArgument,
+                "signature \"" + signature + "\" was asked for; models of this format have none");
   if (is_keras(bytes)) return make_keras_importer(std::move(source));
   if (is_pt2(bytes)) return make_pytorch_importer(std::move(source));
   if (graph_file::is_graph_file(bytes)) return make_graph_importer(std::move(source));
   return std::make_unique<OnnxImporter>(std::move(source));
 }
 
-std::unique_ptr<Importer> open_importer(const std::string& path, Links links) {
+std::unique_ptr<Importer> open_importer(const std::string& path, Links links, const std::string& signature) {
   ModelSource source;
   source.model = MappedFile::open(path);
   const std::string_view bytes = source.model->text();
   const bool is_onnx =
       !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !graph_file::is_graph_file(bytes);
-  if (is_onnx) return make_importer(onnx::open_model(path, links));
+  if (is_onnx) return make_importer(onnx::open_model(path, links), signature);
   source.digest = Digest::of(source.model->bytes());
-  return make_importer(std::move(source));
+  return make_importer(std::move(source), signature);
 }
 
 std::unique_ptr<Importer> open_archive_importer(int fd, const std::string& folder, int64_t max_bytes) {

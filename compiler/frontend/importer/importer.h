@@ -24,6 +24,12 @@ using onnx::TakesSymbolic;
 using onnx::ValueKind;
 using onnx::with_symbols;
 
+/// What can be called in a model, by its name.
+struct NamedSignature {
+  std::string name;
+  std::vector<SignatureValue> inputs, outputs;
+};
+
 class Importer {
 public:
   virtual ~Importer() = default;
@@ -36,6 +42,8 @@ public:
   const Digest& digest() const { return source_.digest; }
   /// What can be said without importing.
   virtual const ModelFacts& facts() const = 0;
+  /// The model's named signatures, in its order; empty where its format has none, or the model.
+  virtual std::vector<NamedSignature> signatures() const { return {}; }
   /// The operators that cannot be imported, all of them; empty when none.
   virtual std::vector<ErrorDetail> unsupported() const = 0;
   /// The graph for the options' shapes. Throws kInvalidModel; kOperatorNotImplemented with all of them;
@@ -55,10 +63,12 @@ private:
 };
 
 /// The importer of files by the content of the model itself: what is of no other format is an ONNX
-/// model. Throws Error(kInvalidModel) for one that is broken.
-std::unique_ptr<Importer> make_importer(ModelSource source);
+/// model. `signature`: what of the model is imported; "": its first signature, or all that it is. Throws
+/// Error(kInvalidModel) for one that is broken, Error(kInvalidArgument) naming the signatures that there are.
+std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& signature = "");
 /// A model's file and what it names beside it. Throws kInvalidModel, kNotFound.
-std::unique_ptr<Importer> open_importer(const std::string& path, Links links);
+std::unique_ptr<Importer> open_importer(const std::string& path, Links links,
+                                        const std::string& signature = "");
 /// A tar or zip of an ONNX model and the files that it names, as onnx::open_archive.
 std::unique_ptr<Importer> open_archive_importer(int fd, const std::string& folder, int64_t max_bytes);
 

@@ -42,14 +42,24 @@ ModelFacts facts_of(const tflite::Model& model, const tflite::EntryPoint& entry,
 
 class TfliteImporter final : public Importer {
 public:
-  explicit TfliteImporter(ModelSource source)
+  TfliteImporter(ModelSource source, const std::string& signature)
       : Importer(std::move(source)),
         loaded_(this->source().model),
-        entry_(tflite::entry_point(loaded_.model(), "")),
+        entry_(tflite::entry_point(loaded_.model(), signature)),
         facts_(facts_of(loaded_.model(), entry_, this->source().model->text())) {}
 
   std::string format() const override { return "tflite"; }
   const ModelFacts& facts() const override { return facts_; }
+  std::vector<NamedSignature> signatures() const override {
+    std::vector<NamedSignature> all;
+    for (const tflite::Signature& each : loaded_.model().signatures) {
+      const tflite::EntryPoint entry = tflite::entry_point(loaded_.model(), each.key);
+      if (entry.key.empty()) continue;
+      all.push_back({entry.key, signature_of(loaded_.model(), entry, entry.inputs),
+                     signature_of(loaded_.model(), entry, entry.outputs)});
+    }
+    return all;
+  }
   std::vector<ErrorDetail> unsupported() const override {
     return tflite::unsupported_operators(loaded_.model(), entry_);
   }
@@ -93,9 +103,9 @@ private:
 
 bool is_tflite(std::string_view bytes) { return bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3"; }
 
-std::unique_ptr<Importer> make_tflite_importer(ModelSource source) {
+std::unique_ptr<Importer> make_tflite_importer(ModelSource source, const std::string& signature) {
   try {
-    return std::make_unique<TfliteImporter>(std::move(source));
+    return std::make_unique<TfliteImporter>(std::move(source), signature);
   } catch (Error& error) {
     error.add_context("TFLite model");
     throw;

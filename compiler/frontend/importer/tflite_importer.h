@@ -7,6 +7,6 @@ namespace tensormill::frontend {
 
 /// Whether the bytes carry the mark of a TFLite file.
 bool is_tflite(std::string_view bytes);
-std::unique_ptr<Importer> make_tflite_importer(ModelSource source);
+std::unique_ptr<Importer> make_tflite_importer(ModelSource source, const std::string& signature);
 
 }  // namespace tensormill::frontend

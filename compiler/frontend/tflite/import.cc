@@ -98,7 +98,7 @@ void note_missing(const Model& model, uint32_t index, std::set<uint32_t>& seen, 
   const Subgraph& graph = model.subgraphs[index];
   for (size_t i = 0; i < graph.operators.size(); ++i) {
     const OperatorCode& code = model.codes[graph.operators[i].code];
-    const OpRow* row = find_row(code.builtin);
+    const OpRow* row = find_row(code);
     if (row == nullptr) {
       missing.add(graph, i, "");
     } else if (code.version > row->max_version) {
@@ -122,7 +122,7 @@ public:
         graph_(ops),
         reserved_(names_of(request.entry)),
         missing_(loaded.model()),
-        state_{loaded, graph_, reserved_, request.is_one_form, {}, {}} {
+        state_{loaded, graph_, reserved_, request.is_one_form} {
     state_.call = [this](uint32_t subgraph, const std::vector<V>& inputs) { return call(subgraph, inputs); };
   }
 
@@ -205,7 +205,7 @@ private:
     const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
     NodeContext context(state, node, label);
     try {
-      find_row(loaded_.model().codes[node.code].builtin)->convert(context);
+      find_row(loaded_.model().codes[node.code])->convert(context);
       return true;
     } catch (const UnsupportedForm& form) {
       missing_.add(state.subgraph, index, form.attribute + ": " + form.reason);
@@ -263,6 +263,10 @@ private:
       if (port == request_.entry.outputs.end())
         throw Error(ErrorCode::kInvalidArgument,
                     "outputs name \"" + name + "\", which is no output of the model");
+      const TensorType type = state.subgraph.tensors[static_cast<size_t>(port->tensor)].type;
+      if (!dtype_of(type))
+        throw Error(ErrorCode::kNotSupported,
+                    "output \"" + name + "\" has elements of type " + std::string(type_name(type)));
       V value = value_of(state, port->tensor, "output \"" + name + "\"");
       const bool is_own = graph_.value(value).producer != ir::kAbsent &&
                           std::find(outputs.begin(), outputs.end(), value) == outputs.end();
@@ -299,14 +303,28 @@ constexpr OpRow kRows[] = {
 #include "compiler/frontend/tflite/import_ops.def"
 #undef TFL_OP
 };
+struct CustomRow {
+  std::string_view name;
+  OpRow row;
+};
+constexpr CustomRow kCustomRows[] = {
+#define TFL_CUSTOM(name, version, convert) {name, {code_of("CUSTOM"), version, &convert}},
+#include "compiler/frontend/tflite/custom_ops.def"
+#undef TFL_CUSTOM
+};
 static_assert(std::all_of(std::begin(kRows), std::end(kRows),
                           [](const OpRow& row) { return row.code >= 0; }));
 
 }  // namespace
 
-const OpRow* find_row(int32_t code) {
-  const auto* row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const OpRow& each) { return each.code == code; });
+const OpRow* find_row(const OperatorCode& code) {
+  if (code.builtin == code_of("CUSTOM")) {
+    for (const CustomRow& each : kCustomRows)
+      if (each.name == code.custom) return &each.row;
+    return nullptr;
+  }
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                 [&](const OpRow& each) { return each.code == code.builtin; });
   return row == std::end(kRows) ? nullptr : row;
 }
 

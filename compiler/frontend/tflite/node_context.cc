@@ -25,6 +25,12 @@ bool has_same_scale(const Tensor& a, const Tensor& b) {
          zero(x) == zero(y);
 }
 
+/// Complex numbers are pairs, resources numbers of variables: both between converters alone.
+std::optional<DType> held_as(TensorType type) {
+  if (type == TensorType::kComplex64) return DType::kFloat32;
+  return type == TensorType::kResource ? DType::kInt64 : dtype_of(type);
+}
+
 }  // namespace
 
 bool is_quantized(const Tensor& tensor) {
@@ -69,8 +75,26 @@ V NodeContext::value_of(int32_t tensor) {
 }
 
 V NodeContext::stored(size_t index) {
-  static_cast<void>(input_tensor(index));
+  if (input_tensor(index).type == TensorType::kComplex64)
+    unsupported("operand " + std::to_string(index), "complex numbers are not implemented here");
   return value_of(node_.inputs[index]);
+}
+
+V NodeContext::pair(size_t index) {
+  if (input_tensor(index).type != TensorType::kComplex64)
+    invalid("operand " + std::to_string(index) + " is not complex");
+  const V value = value_of(node_.inputs[index]);
+  if (shape(value).empty() || !same(shape(value).back(), 2))
+    invalid("operand " + std::to_string(index) + " is no pairs of numbers");
+  return value;
+}
+
+int64_t NodeContext::handle(size_t index) {
+  const bool is_resource = input_tensor(index).type == TensorType::kResource;
+  const ::tensormill::Tensor* known = is_resource ? graph().value(stored(index)).tensor() : nullptr;
+  if (known == nullptr || known->num_elements() != 1)
+    invalid("operand " + std::to_string(index) + " is no variable or table of the file");
+  return known->element_as_int(0);
 }
 
 V NodeContext::dequantized(const Tensor& tensor, V value, size_t axis) {
@@ -183,7 +207,7 @@ bool NodeContext::has_output_scale(size_t input, size_t output) const {
 void NodeContext::set_stored(size_t index, V value) {
   if (index >= node_.outputs.size() || node_.outputs[index] < 0) return;
   const Tensor& tensor = output_tensor(index);
-  const std::optional<DType> dtype = dtype_of(tensor.type);
+  const std::optional<DType> dtype = held_as(tensor.type);
   if (!dtype || type(value).dtype != *dtype)
     invalid("output " + std::to_string(index) + " is " + std::string(dtype_long_name(type(value).dtype)) +
             ", the file says " + std::string(type_name(tensor.type)));

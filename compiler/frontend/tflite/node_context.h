@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +27,10 @@ struct ImportState {
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
   bool is_one_form = false;
   build::ChannelsLast maps = {};
+  /// Variables: their numbers by name, and what each holds where the import stands.
+  std::map<std::string, int64_t> handles = {};
+  std::map<int64_t, V> variables = {};
+  std::set<int32_t> initialized = {};  ///< subgraphs that run once
   /// The outputs of a subgraph for these inputs; nothing where an operator in it is not supported, which is
   /// noted.
   std::function<std::optional<std::vector<V>>(uint32_t subgraph, const std::vector<V>& inputs)> call = {};
@@ -68,6 +73,19 @@ public:
 
   /// The operand as it is stored: of a quantized tensor its integers.
   V stored(size_t index);
+  /// A complex operand, its real and its imaginary part along a last axis of 2.
+  V pair(size_t index);
+  void set_pair(size_t index, V value) { set_stored(index, value); }
+  /// The number of the variable that a resource operand stands for.
+  int64_t handle(size_t index);
+  ImportState& import_state() { return state_.import; }
+  /// The operators of a subgraph.
+  const Subgraph& subgraph(int32_t index) const {
+    return state_.import.loaded.model().subgraphs[static_cast<size_t>(index)];
+  }
+  std::string_view op_of(const Operator& other) const {
+    return builtin_name(state_.import.loaded.model().codes[other.code].builtin);
+  }
   /// The operand's real numbers: dequantized where it is quantized.
   V real(size_t index);
   /// The same of one that may be absent: kAbsent.
@@ -127,8 +145,8 @@ struct OpRow {
   int32_t max_version;
   Converter convert;
 };
-/// Null where there is none.
-const OpRow* find_row(int32_t code);
+/// Of a custom operator by its name. Null where there is none.
+const OpRow* find_row(const OperatorCode& code);
 
 #define TFL_CONVERTER(name) void name(NodeContext& node);
 #include "compiler/frontend/tflite/converters/converters.def"

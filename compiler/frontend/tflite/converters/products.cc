@@ -117,36 +117,61 @@ void convert_conv_3d(NodeContext& node) {
   node.set_real(0, node.last(y), options.fused_activation_function);
 }
 
-// The operands are the output's shape, filters [O,H,W,I], x and, maybe, a bias. The pads are those of the
-// convolution that goes from the output to x.
-void convert_transpose_conv(NodeContext& node) {
-  const auto options = node.options<TransposeConvOptions>();
-  check_rank(node, node.stored(2), 4, "the input");
+namespace {
+
+/// The operands are the output's shape, filters, whose extents along the map's axes are `kernel`, x and,
+/// maybe, a bias. The pads are those of the convolution that goes from the output to x.
+V transposed_conv(NodeContext& node, Padding padding, const std::vector<int64_t>& kernel,
+                  const std::vector<int64_t>& strides, V weights) {
+  const size_t rank = kernel.size();
   const V map = node.real_first(2);
-  const Shape w = weight_shape(node, 1, 4);
   const ir::SymShape out = node.known_ints(0, "the output's shape");
-  if (out.size() != 4) node.invalid("an output's shape of " + std::to_string(out.size()) + " extents");
-  const std::vector<int64_t> strides{options.stride_h, options.stride_w};
-  std::vector<int64_t> pads(4, 0), more(2, 0);
-  for (size_t d = 0; d < 2; ++d) {
+  if (out.size() != rank + 2) node.invalid("an output's shape of " + std::to_string(out.size()) + " extents");
+  std::vector<int64_t> pads(2 * rank, 0), more(rank, 0);
+  for (size_t d = 0; d < rank; ++d) {
     if (strides[d] < 1) node.invalid("a stride of " + std::to_string(strides[d]));
-    const ir::SymInt whole = (node.shape(map)[d + 2] - 1) * strides[d] + w[d + 1];
+    const ir::SymInt whole = (node.shape(map)[d + 2] - 1) * strides[d] + kernel[d];
     // What both depend on is the same in all runs from here on.
     const int64_t excess = whole - out[d + 1];
     more[d] = std::max<int64_t>(-excess, 0);
-    if (options.padding == Padding::kValid && excess > 0)
+    if (padding == Padding::kValid && excess > 0)
       node.invalid("an output of " + to_string(out[d + 1]) + " for windows over " + to_string(whole));
     pads[d] = std::max<int64_t>(excess, 0) / 2;
-    pads[d + 2] = std::max<int64_t>(excess, 0) - pads[d];
+    pads[d + rank] = std::max<int64_t>(excess, 0) - pads[d];
   }
-  std::vector<V> inputs{map, node.weights(1, {3, 0, 1, 2}, {w[3], w[0], w[1], w[2]})};
+  std::vector<V> inputs{map, weights};
   if (const V bias = bias_of(node, 3); bias != ir::kAbsent) inputs.push_back(bias);
-  const V y = node.add("conv_transpose", inputs,
-                       {{"strides", strides},
-                        {"dilations", std::vector<int64_t>{1, 1}},
-                        {"pads", pads},
-                        {"output_padding", more},
-                        {"group", int64_t{1}}});
+  return node.add("conv_transpose", inputs,
+                  {{"strides", strides},
+                   {"dilations", std::vector<int64_t>(rank, 1)},
+                   {"pads", pads},
+                   {"output_padding", more},
+                   {"group", int64_t{1}}});
+}
+
+}  // namespace
+
+// Filters [O,H,W,I].
+void convert_transpose_conv(NodeContext& node) {
+  const auto options = node.options<TransposeConvOptions>();
+  check_rank(node, node.stored(2), 4, "the input");
+  const Shape w = weight_shape(node, 1, 4);
+  const V weights = node.weights(1, {3, 0, 1, 2}, {w[3], w[0], w[1], w[2]});
+  const V y =
+      transposed_conv(node, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w}, weights);
+  node.set_real(0, node.last(y), options.fused_activation_function);
+}
+
+// Filters [D,H,W,O,I].
+void convert_conv_3d_transpose(NodeContext& node) {
+  const auto options = node.options<Conv3DOptions>();
+  check_rank(node, node.stored(2), 5, "the input");
+  if (options.dilation_d_factor != 1 || options.dilation_h_factor != 1 || options.dilation_w_factor != 1)
+    node.unsupported("dilation_factor", "dilations of a transposed convolution are not implemented");
+  const Shape w = weight_shape(node, 1, 5);
+  const V weights = node.weights(1, {4, 3, 0, 1, 2}, {w[4], w[3], w[0], w[1], w[2]});
+  const V y = transposed_conv(node, options.padding, {w[0], w[1], w[2]},
+                              {options.stride_d, options.stride_h, options.stride_w}, weights);
   node.set_real(0, node.last(y), options.fused_activation_function);
 }
 
