@@ -53,6 +53,7 @@ inline void expect_close(const Tensor& got, const Tensor& want, double tolerance
   ASSERT_EQ(got.shape(), want.shape());
   double most = 0, apart = 0;
   for (int64_t i = 0; i < want.num_elements(); ++i) {
+    ASSERT_EQ(std::isnan(got.element_as_double(i)), std::isnan(want.element_as_double(i))) << "element " << i;
     most = std::max(most, std::fabs(want.element_as_double(i)));
     apart = std::max(apart, std::fabs(want.element_as_double(i) - got.element_as_double(i)));
   }
