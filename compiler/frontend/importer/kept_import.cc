@@ -2,6 +2,7 @@
 
 #include "compiler/frontend/onnx/kept_model.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend {
 
@@ -9,6 +10,15 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) {
   throw Error(ErrorCode::kInvalidPackage, "mod.json: /model: " + what);
+}
+
+/// Of options that parse_kept_options has taken; "" where they name no signature.
+std::string signature_name(const std::string& options) {
+  const Json json = parse_json(options);
+  const auto found = json.find("signature");
+  if (found == json.end()) return "";
+  if (!found->is_string()) fail("its signature is no name");
+  return found->get<std::string>();
 }
 
 }  // namespace
@@ -22,7 +32,7 @@ KeptImport::KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops) : outpu
   source.digest = parsed.digest;
   options_ = std::move(parsed.options);
   stacks_elements_ = parsed.stacks_elements;
-  importer_ = make_importer(std::move(source));
+  importer_ = make_importer(std::move(source), signature_name(kept.options));
   const size_t own = onnx::Signature(importer_->facts(), options_, {}, 0).free_dims.size();
   const size_t rooms = kept.free_dims.size() > own ? kept.free_dims.size() - own : 0;
   signature_.emplace(importer_->facts(), options_, ShapeBuckets(), rooms);

@@ -6,6 +6,7 @@
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/import.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend {
 
@@ -44,6 +45,7 @@ class TfliteImporter final : public Importer {
 public:
   TfliteImporter(ModelSource source, const std::string& signature)
       : Importer(std::move(source)),
+        signature_(signature),
         loaded_(this->source().model),
         entry_(tflite::entry_point(loaded_.model(), signature)),
         facts_(facts_of(loaded_.model(), entry_, this->source().model->text())) {}
@@ -90,10 +92,18 @@ public:
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
                                   const ir::OpRegistry& ops,
                                   const TakesSymbolic& takes_symbolic) const override {
-    return import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+    ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+    // A package that keeps the model opens it by the same signature (kept_import.h).
+    if (!signature_.empty() && variants.model) {
+      Json kept = parse_json(variants.model->options);
+      kept["signature"] = signature_;
+      variants.model->options = canonical_json(kept);
+    }
+    return variants;
   }
 
 private:
+  const std::string signature_;  ///< as it was asked for
   const tflite::LoadedModel loaded_;
   const tflite::EntryPoint entry_;
   const ModelFacts facts_;
