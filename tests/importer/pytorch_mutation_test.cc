@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kChangedPrograms = 60;
 
-uint32_t crc_of(std::string_view bytes) {
+uint32_t zip_crc(std::string_view bytes) {
   uint32_t crc = 0xffffffffu;
   for (const char byte : bytes) {
     crc ^= static_cast<uint8_t>(byte);
@@ -22,7 +22,7 @@ uint32_t crc_of(std::string_view bytes) {
   return ~crc;
 }
 
-void put(std::string& to, uint64_t value, size_t bytes) {
+void put_bytes(std::string& to, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i));
 }
 
@@ -31,26 +31,26 @@ std::string stored_zip(const std::vector<std::pair<std::string, std::string>>& m
   std::string zip, directory;
   for (const auto& [name, data] : members) {
     std::string common;
-    for (const uint64_t field : {20, 0, 0, 0, 0x21}) put(common, field, 2);
-    put(common, crc_of(data), 4);
-    put(common, data.size(), 4);
-    put(common, data.size(), 4);
-    put(common, name.size(), 2);
-    put(common, 0, 2);
+    for (const uint64_t field : {20, 0, 0, 0, 0x21}) put_bytes(common, field, 2);
+    put_bytes(common, zip_crc(data), 4);
+    put_bytes(common, data.size(), 4);
+    put_bytes(common, data.size(), 4);
+    put_bytes(common, name.size(), 2);
+    put_bytes(common, 0, 2);
     directory += std::string("PK\x01\x02", 4) + std::string("\x14\x00", 2) + common;
-    for (const uint64_t field : {0, 0, 0}) put(directory, field, 2);
-    put(directory, 0, 4);
-    put(directory, zip.size(), 4);
+    for (const uint64_t field : {0, 0, 0}) put_bytes(directory, field, 2);
+    put_bytes(directory, 0, 4);
+    put_bytes(directory, zip.size(), 4);
     directory += name;
     zip += std::string("PK\x03\x04", 4) + common + name + data;
   }
   const size_t start = zip.size();
   zip += directory + std::string("PK\x05\x06", 4);
   for (const uint64_t field : {uint64_t{0}, uint64_t{0}, uint64_t{members.size()}, uint64_t{members.size()}})
-    put(zip, field, 2);
-  put(zip, directory.size(), 4);
-  put(zip, start, 4);
-  put(zip, 0, 2);
+    put_bytes(zip, field, 2);
+  put_bytes(zip, directory.size(), 4);
+  put_bytes(zip, start, 4);
+  put_bytes(zip, 0, 2);
   return zip;
 }
 
@@ -74,8 +74,8 @@ std::vector<std::pair<size_t, size_t>> words_of(const std::string& text) {
 }
 
 /// A few words in place of others of the same text, or numbers that are none of it.
-std::string changed(const std::string& text, const std::vector<std::pair<size_t, size_t>>& words,
-                    std::mt19937& random) {
+std::string with_changed_words(const std::string& text, const std::vector<std::pair<size_t, size_t>>& words,
+                               std::mt19937& random) {
   static const std::vector<std::string> kNumbers = {"0", "1", "-1", "7", "1000000007", "9223372036854775807"};
   std::string copy = text;
   const size_t changes = 1 + random() % 3;
@@ -91,7 +91,7 @@ std::string changed(const std::string& text, const std::vector<std::pair<size_t,
   return copy;
 }
 
-void import_all(const std::string& bytes) {
+void import_program(const std::string& bytes) {
   const std::shared_ptr<void> memory = allocate_aligned(bytes.size());
   std::memcpy(memory.get(), bytes.data(), bytes.size());
   ModelSource source;
@@ -129,9 +129,9 @@ TEST_P(BrokenPytorch, IsImportedOrRefused) {
   size_t imported = 0, refused = 0;
   for (size_t i = 0; i < kChangedPrograms; ++i) {
     SCOPED_TRACE("copy " + std::to_string(i));
-    members[program].second = i == 0 ? text : changed(text, words, random);
+    members[program].second = i == 0 ? text : with_changed_words(text, words, random);
     try {
-      import_all(stored_zip(members));
+      import_program(stored_zip(members));
       ++imported;
     } catch (const Error& error) {
       EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();

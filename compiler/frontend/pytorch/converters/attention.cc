@@ -41,7 +41,9 @@ void convert_attention(NodeContext& node) {
   if (node.real("dropout_p") != 0) node.unsupported("dropout_p", "dropout of training is not implemented");
   const int64_t rank = node.rank(query);
   if (rank < 2 || node.rank(key) < 2) node.invalid("the queries have rank " + std::to_string(rank));
-  if (node.flag("enable_gqa")) {
+  if (takes(node, "return_debug_mask")) static_cast<void>(node.flag("return_debug_mask"));
+  if (node.is_used(1)) node.unsupported("output 1", "the logarithms of sums are not implemented");
+  if (takes(node, "enable_gqa") && node.flag("enable_gqa")) {
     key = repeated_heads(node, key, query);
     value = repeated_heads(node, value, query);
   }

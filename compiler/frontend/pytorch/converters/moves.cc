@@ -227,7 +227,7 @@ void convert_split(NodeContext& node) {
   const ir::SymInt extent = own[static_cast<size_t>(axis)];
   const auto count = static_cast<int64_t>(node.num_outputs());
   ir::SymInt size;
-  if (node.op() == "chunk") {
+  if (takes(node, "chunks")) {
     const int64_t chunks = node.integer("chunks");
     if (chunks < 1) node.invalid(std::to_string(chunks) + " chunks");
     size = ceildiv(extent, chunks);

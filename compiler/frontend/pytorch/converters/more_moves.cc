@@ -1,0 +1,198 @@
+// Operators on diagonals, quarters of a turn, places in a storage, and what is made of parts next to each
+// other.
+#include <algorithm>
+
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+// The last axis becomes a diagonal of two.
+void convert_diag_embed(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const int64_t rank = node.rank(x), offset = node.integer("offset");
+  const int64_t first = node.axis("dim1", rank + 1), second = node.axis("dim2", rank + 1);
+  if (first == second || rank == 0) node.invalid("dim1 and dim2 are one axis");
+  const ir::SymInt extent = node.shape(x).back();
+  const ir::SymInt size = extent + std::abs(offset);
+  // Along the rows where the diagonal is below, along the columns where it is above.
+  const ir::SymInt before = offset < 0 ? ir::SymInt(-offset) : ir::SymInt(0);
+  ir::SymShape pads(2 * static_cast<size_t>(rank), 0);
+  pads[static_cast<size_t>(rank) - 1] = before;
+  pads.back() = size - extent - before;
+  const V rows = padded(node, numeric(node, x), pads, "constant", 0);
+  const V at = c.sub(c.iota(size, {1, size}), c.iota(size, {size, 1}));
+  const V is_on = c.binary("equal", at, c.ints({offset}, {1, 1}));
+  const V wide = c.unsqueeze(rows, rank);
+  V y = node.as_output(c.where(is_on, wide, c.number(wide, 0)));
+  std::vector<int64_t> perm(static_cast<size_t>(rank) + 1, -1);
+  perm[static_cast<size_t>(first)] = rank - 1;
+  perm[static_cast<size_t>(second)] = rank;
+  int64_t next = 0;
+  for (int64_t& axis : perm)
+    if (axis < 0) axis = next++;
+  node.set_output(0, c.transpose(y, perm));
+}
+
+void convert_trace(NodeContext& node) {
+  Compose c(node);
+  const V x = node.as_output(node.tensor("self"));
+  const ir::SymShape s = node.shape(x);
+  if (s.size() != 2) node.invalid("the input has rank " + std::to_string(s.size()));
+  const V is_on = c.binary("equal", c.iota(s[0], {s[0], 1}), c.iota(s[1], {1, s[1]}));
+  node.set_output(0, c.reduce("reduce_sum", c.where(is_on, x, c.number(x, 0)), {0, 1}, false));
+}
+
+namespace {
+
+V reversed(NodeContext& node, V x, int64_t axis) {
+  const ir::SymShape shape = node.shape(x);
+  ir::SymShape starts(shape.size(), 0);
+  std::vector<int64_t> steps(shape.size(), 1);
+  starts[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)] - 1;
+  steps[static_cast<size_t>(axis)] = -1;
+  return node.add("slice", {x}, {{"starts", starts}, {"extents", shape}, {"steps", steps}});
+}
+
+}  // namespace
+
+// Quarters of a turn from the first axis towards the second.
+void convert_rot90(NodeContext& node) {
+  Compose c(node);
+  V x = node.tensor("self");
+  const std::vector<int64_t> axes = node.axes("dims", node.rank(x));
+  if (axes.size() != 2) node.invalid("dims has " + std::to_string(axes.size()) + " numbers, expected 2");
+  const int64_t turns = ((node.integer("k") % 4) + 4) % 4;
+  std::vector<int64_t> perm = c.count_to(node.rank(x));
+  std::swap(perm[static_cast<size_t>(axes[0])], perm[static_cast<size_t>(axes[1])]);
+  if (turns == 2) x = reversed(node, reversed(node, x, axes[0]), axes[1]);
+  if (turns == 1) x = c.transpose(reversed(node, x, axes[1]), perm);
+  if (turns == 3) x = reversed(node, c.transpose(x, perm), axes[1]);
+  node.set_output(0, turns == 0 ? node.add("identity", {x}) : x);
+}
+
+// a1 b2 - a2 b1 ...: an axis of 3.
+void convert_cross(NodeContext& node) {
+  Compose c(node);
+  V a = node.as_output(node.tensor("self")), b = node.as_output(node.tensor("other"));
+  const ir::SymShape whole = broadcast_shapes(node.shape(a), node.shape(b));
+  a = c.expand(a, whole);
+  b = c.expand(b, whole);
+  const int64_t axis = node.axis("dim", node.rank(a));
+  if (!same(whole[static_cast<size_t>(axis)], 3))
+    node.invalid("an axis of " + to_string(whole[static_cast<size_t>(axis)]));
+  const auto turned = [&](V x, int64_t by) {
+    return c.concat({c.slice(x, axis, by, 3 - by), c.slice(x, axis, 0, by)}, axis);
+  };
+  node.set_output(0, c.sub(c.mul(turned(a, 1), turned(b, 2)), c.mul(turned(a, 2), turned(b, 1))));
+}
+
+// What each element has more than the one before it.
+void convert_diff(NodeContext& node) {
+  Compose c(node);
+  V x = node.tensor("self");
+  const int64_t axis = node.axis("dim", node.rank(x)), times = node.integer("n");
+  std::vector<V> parts;
+  if (node.has("prepend")) parts.push_back(node.tensor("prepend"));
+  parts.push_back(x);
+  if (node.has("append")) parts.push_back(node.tensor("append"));
+  x = c.concat(parts, axis);
+  if (times < 1 || times > 16) node.unsupported("n", std::to_string(times) + " times are not implemented");
+  for (int64_t i = 0; i < times; ++i) {
+    const ir::SymInt left = node.shape(x)[static_cast<size_t>(axis)] - 1;
+    const V next = c.slice(x, axis, 1, left), before = c.slice(x, axis, 0, left);
+    x = node.dtype(x) == DType::kBool ? node.add("xor", {next, before}) : c.sub(next, before);
+  }
+  node.set_output(0, x);
+}
+
+// beta * self + alpha * vec1 vec2
+void convert_addr(NodeContext& node) {
+  Compose c(node);
+  const DType dtype = node.output_dtype();
+  const V a = c.cast(node.tensor("vec1"), dtype), b = c.cast(node.tensor("vec2"), dtype);
+  V y = c.mul(c.unsqueeze(a, 1), c.unsqueeze(b, 0));
+  const Operand alpha = node.operand("alpha"), beta = node.operand("beta");
+  if (node.real("alpha") != 1) y = c.mul(y, node.as(alpha, dtype));
+  V self = c.cast(node.tensor("self"), dtype);
+  if (node.real("beta") == 0) return node.set_output(0, y);
+  if (node.real("beta") != 1) self = c.mul(self, node.as(beta, dtype));
+  node.set_output(0, c.add(self, y));
+}
+
+// Places of a storage by their strides: of tensors that are all of it, row after row.
+void convert_as_strided(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const TensorMeta& meta = node.input_meta("self");
+  const ir::SymShape size = node.syms("size"), stride = node.syms("stride");
+  ir::SymInt offset = node.has("storage_offset") ? node.sym("storage_offset") : ir::SymInt(0);
+  int64_t dense = 1;
+  bool is_whole = meta.storage_offset.value == 0 && size.size() == stride.size();
+  for (size_t i = meta.sizes.size(); is_whole && i-- > 0;) {
+    is_whole = meta.sizes[i].value && i < meta.strides.size() &&
+               (meta.sizes[i].value == 1 || meta.strides[i].value == dense);
+    dense *= meta.sizes[i].value.value_or(1);
+  }
+  if (!is_whole)
+    node.unsupported("self", "a tensor that is no whole storage of known extents is not implemented");
+  V place = c.dims({offset}, {});
+  for (size_t i = 0; i < size.size(); ++i)
+    place = c.add(place, c.mul(c.positions(size[i], i, size.size()), c.dims({stride[i]}, {})));
+  const V flat = c.reshape(x, {num_elements(node.shape(x))});
+  node.set_output(0, c.gather(flat, c.reshape(place, size), 0));
+}
+
+// The reverse of im2col: elements of windows that lie on each other are added.
+void convert_col2im(NodeContext& node) {
+  Compose c(node);
+  const V given = node.tensor("self");
+  const V x = node.rank(given) == 2 ? c.unsqueeze(given, 0) : given;
+  const std::vector<int64_t> size = node.ints("output_size"), kernel = spread(node, "kernel_size", 2),
+                             dilation = spread(node, "dilation", 2), padding = spread(node, "padding", 2),
+                             stride = spread(node, "stride", 2);
+  const ir::SymShape s = node.shape(x);
+  std::vector<int64_t> windows(2), more(2);
+  for (size_t d = 0; d < 2; ++d) {
+    if (size.size() != 2 || kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1 || padding[d] < 0)
+      node.invalid("windows without a size");
+    const int64_t reach = dilation[d] * (kernel[d] - 1) + 1, room = size[d] + 2 * padding[d] - reach;
+    if (room < 0) node.invalid("windows larger than what they go over");
+    windows[d] = room / stride[d] + 1;
+    more[d] = room % stride[d];
+  }
+  const int64_t area = kernel[0] * kernel[1];
+  if (!s[1].is_constant() || s[1].hint() % area != 0 || area > 1024)
+    node.invalid("channels " + to_string(s[1]) + " for windows of " + std::to_string(area));
+  const int64_t channels = s[1].hint() / area;
+  // Each place of the window is a channel, whose filter has a one there.
+  std::vector<double> one(static_cast<size_t>(area * area), 0);
+  for (int64_t i = 0; i < area; ++i) one[static_cast<size_t>(i * area + i)] = 1;
+  V filters = c.doubles(node.dtype(x), one, {1, area, 1, kernel[0], kernel[1]});
+  filters = c.reshape(c.expand(filters, {channels, area, 1, kernel[0], kernel[1]}),
+                      {channels * area, 1, kernel[0], kernel[1]});
+  const V y = node.add("conv_transpose", {c.reshape(x, {s[0], s[1], windows[0], windows[1]}), filters},
+                       {{"strides", stride},
+                        {"dilations", dilation},
+                        {"pads", std::vector<int64_t>{padding[0], padding[1], padding[0], padding[1]}},
+                        {"output_padding", more},
+                        {"group", channels}});
+  node.set_output(0, node.rank(given) == 2 ? c.squeeze(y, 0) : y);
+}
+
+// Whether each element is among the others, which are few.
+void convert_isin(NodeContext& node) {
+  Compose c(node);
+  const Operand a = node.operand(takes(node, "element") ? "element" : "elements");
+  const Operand b = node.operand(takes(node, "test_element") ? "test_element" : "test_elements");
+  static_cast<void>(node.flag("assume_unique"));
+  const bool is_inverse = node.flag("invert");
+  const DType dtype = node.common_type({a, b});
+  const V x = node.as(a, dtype), among = node.as(b, dtype);
+  const V flat = c.reshape(among, {num_elements(node.shape(among))});
+  const V hits = c.cast(c.binary("equal", c.unsqueeze(x, node.rank(x)), flat), DType::kUInt8);
+  const V is_there = c.cast(c.reduce("reduce_max", hits, {node.rank(x)}, false), DType::kBool);
+  node.set_output(0, is_inverse ? negated(node, is_there) : is_there);
+}
+
+}  // namespace tensormill::frontend::pytorch
