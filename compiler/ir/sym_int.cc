@@ -178,8 +178,7 @@ bool is_proven(Relation relation, const SymInt& a, const SymInt& b) {
   const std::shared_ptr<SymbolTable> table = table_of(a, b);
   if (const std::optional<bool> proven = table->proves_with_zeros(relation, a, b)) return *proven;
   // That it is false of extents of 1 or more decides nothing: there is no need to leave others out.
-  return table->truth(relation, a, b) == te::Truth::kProven &&
-         table->proves(relation, a, b).value_or(false);
+  return table->truth(relation, a, b) == te::Truth::kProven && table->proves(relation, a, b).value_or(false);
 }
 
 bool same(const SymInt& a, const SymInt& b) {

@@ -27,15 +27,14 @@ ir::SymShape window_output(const Window& window, const ir::SymShape& input, bool
     const int64_t stride = window.strides[d], reach = window.reach(d);
     const ir::SymInt begin = input[d] + window.pads_begin[d], padded = begin + window.pads_end[d];
     // The only window of ceil_mode may reach past the end, too, by less than a stride.
-    if (ceil_mode && reach > padded && reach - padded < stride && begin > 0) {
-      output.push_back(1);
-      continue;
-    }
-    if (!demand(ir::Relation::kLessEqual, reach, padded)) {
+    const bool may_pass = ceil_mode && window.pads_end[d] < reach;
+    const int64_t least = may_pass ? reach - stride + 1 : reach;
+    if ((may_pass && !demand(ir::Relation::kLess, 0, begin)) ||
+        !demand(ir::Relation::kLessEqual, least, padded)) {
       fail("the window reaches over " + std::to_string(reach) + " elements in spatial dimension " +
            std::to_string(d) + ", the padded input has " + to_string(padded));
     }
-    const ir::SymInt whole = (padded - reach) / stride + 1;
+    const ir::SymInt whole = floordiv(padded - reach, stride) + 1;
     // One more that reaches past the end, where it begins before the padding there.
     const ir::SymInt begun = min(ceildiv(padded - reach, stride) + 1, ceildiv(begin, stride));
     output.push_back(ceil_mode ? max(whole, begun) : whole);

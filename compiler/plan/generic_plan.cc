@@ -4,18 +4,15 @@
 #include <set>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/host_steps.h"
 #include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/generic_epilogue.h"
 #include "compiler/plan/generic_join.h"
-#include "compiler/te/text.h"
+#include "compiler/plan/plan_writer.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
 
 namespace {
-
-constexpr int64_t kConstantAlign = 64;
 
 /// What the fitter is to see of the samples' dims: a dim that is 0 in all of them has no formula.
 std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples,
@@ -28,17 +25,16 @@ std::vector<std::vector<int64_t>> dims_of(const std::vector<GraphForm>& samples,
   return dims;
 }
 
-class GenericBuilder {
+class GenericBuilder : private PlanWriter {
 public:
   GenericBuilder(const ir::Graph& first, const std::vector<GraphForm>& samples,
                  const std::vector<HiddenConstant>& hidden, const ExtentFacts& facts, int lanes)
-      : first_(first),
+      : PlanWriter(first),
         samples_(samples),
         hidden_(hidden),
         own_inputs_(first.inputs().size() - hidden.size()),
         lanes_(lanes),
-        fitter_(dims_of(samples, facts.dependents), facts.factors),
-        buffer_of_(first.values().size(), -1) {
+        fitter_(dims_of(samples, facts.dependents), facts.factors) {
     fitter_.set_maximums(facts.maximums);
     fitter_.set_quotients(facts.quotients);
     if (!facts.dependents.empty()) know_dims(facts.dependents);
@@ -66,20 +62,13 @@ public:
         throw;
       }
     }
-    for (size_t i = 0; i < first().outputs().size(); ++i) {
-      const int32_t buffer = buffer_for(first().outputs()[i]);
-      package::Buffer& root = plan().buffers[static_cast<size_t>(package::root_buffer(plan(), buffer))];
-      if (root.kind == package::BufferKind::kTemp) root.kind = package::BufferKind::kOutput;
-      plan().outputs.push_back(port(output_names[i], buffer));
-    }
-    plan().params_bytes = params_end_ + kConstantAlign;
+    PlanWriter::add_outputs(output_names);
     result_.plan.derived = fitter_.derived();
     return std::move(result_);
   }
 
 private:
-  const ir::Graph& first() const { return first_; }
-  package::ExecPlan& plan() { return result_.plan.plan; }
+  const ir::Graph& first() const { return graph_; }
 
   /// What follows from free dims may come before them among the inputs, and before the extents it is made of.
   void know_dims(const std::vector<ir::DependentDim>& dependents) {
@@ -129,14 +118,14 @@ private:
     return index;
   }
 
-  int32_t add_value(ir::ValueId id, package::BufferKind kind) {
+  int32_t add_value(ir::ValueId id, package::BufferKind kind) override {
     const ir::Value& value = first().value(id);
     const int32_t index = add_buffer(value.name, kind, value.type.dtype, shapes_of(id));
     buffer_of_[static_cast<size_t>(id)] = index;
     return index;
   }
 
-  int32_t buffer_for(ir::ValueId id) {
+  int32_t buffer_for(ir::ValueId id) override {
     const int32_t known = buffer_of_[static_cast<size_t>(id)];
     if (known >= 0) return known;
     const ir::Value& value = first().value(id);
@@ -149,15 +138,6 @@ private:
         throw Error(ErrorCode::kNotSupported, "constant \"" + value.name + "\" depends on the free dims");
     }
     return add_constant(id, *value.constant);
-  }
-
-  int32_t add_constant(ir::ValueId id, const Tensor& tensor) {
-    const int32_t index = add_value(id, package::BufferKind::kConstant);
-    package::Buffer& buffer = plan().buffers[static_cast<size_t>(index)];
-    buffer.params_offset = (params_end_ + kConstantAlign - 1) / kConstantAlign * kConstantAlign;
-    params_end_ = buffer.params_offset + buffer.bytes;
-    result_.params.push_back({buffer.params_offset, tensor});
-    return index;
   }
 
   /// A step computes what depends on the free dims.
@@ -180,11 +160,6 @@ private:
     return buffer;
   }
 
-  package::Port port(const std::string& name, int32_t buffer) {
-    const package::Buffer& target = plan().buffers[static_cast<size_t>(buffer)];
-    return {name, target.dtype, DimShape(target.shape.begin(), target.shape.end()), buffer};
-  }
-
   void add_node(ir::NodeId id) {
     const ir::Node& node = first().node(id);
     if (is_view_node(first(), node)) return add_view(node);
@@ -205,22 +180,10 @@ private:
                   {}};
     for (size_t n = 0; n < nests.nests.size(); ++n) all.samples.push_back(samples_of(id, n, inputs));
     all.made.resize(nests.nests.size());
-    std::map<size_t, size_t> sums;  // by the nest that they go into
-    std::set<size_t> waiting;
-    for (size_t n = 0; n < nests.nests.size(); ++n) {
-      if (const std::optional<size_t> sum = sum_before(nests, n)) {
-        sums[n] = *sum;
-        waiting.insert(*sum);
-      }
-    }
-    for (size_t n = 0; n < nests.nests.size(); ++n) {
-      if (waiting.count(n) != 0) continue;
-      const auto sum = sums.find(n);
-      if (sum != sums.end()) {
-        if (add_with_sum(all, n, sum->second)) continue;
-        add_nest(all, sum->second);
-      }
-      add_nest(all, n);
+    for (const Order& each : order_of(nests)) {
+      if (each.sum && add_with_sum(all, each.nest, *each.sum)) continue;
+      if (each.sum) add_nest(all, *each.sum);
+      add_nest(all, each.nest);
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const NestSource& source = nests.outputs[i];
@@ -231,32 +194,6 @@ private:
     }
     group.end_step = plan().steps.size();
     result_.groups.push_back(std::move(group));
-  }
-
-  /// A host step reads extents from its operands.
-  void add_host_step(const ir::Node& node) {
-    package::Step step;
-    step.kind = package::StepKind::kHost;
-    step.name = node.op + "_" + std::to_string(plan().steps.size());
-    step.function = node.op;
-    step.attributes = ops::host_attributes(node.attrs);
-    step.origins = node.origins;
-    for (const ir::ValueId input : node.inputs) step.args.push_back(buffer_for(input));
-    for (const ir::ValueId output : node.outputs) {
-      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
-      step.args.push_back(add_value(output, package::BufferKind::kTemp));
-    }
-    if (const std::optional<size_t> operand = ops::operand_in_place(node))
-      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(*operand)});
-    plan().steps.push_back(std::move(step));
-    result_.step_kernels.emplace_back();
-  }
-
-  void add_view(const ir::Node& node) {
-    const int32_t source = buffer_for(node.inputs[0]);
-    const int32_t root = package::root_buffer(plan(), source);
-    const int32_t index = add_value(node.outputs[0], package::BufferKind::kView);
-    plan().buffers[static_cast<size_t>(index)].view_of = root;
   }
 
   /// A nest in all samples, and the shapes of what it reads: by source and sample.
@@ -291,30 +228,14 @@ private:
     std::vector<std::vector<int32_t>> made = {};  ///< by nest: the buffers of its outputs
   };
 
-  static std::vector<int32_t> arguments(const NodeNests& all, const std::vector<NestSource>& sources) {
-    std::vector<int32_t> args;
-    for (const NestSource& source : sources)
-      args.push_back(source.is_input ? all.inputs[source.index]
-                                     : all.made[source.index][static_cast<size_t>(source.output)]);
-    return args;
-  }
-
-  void add_outputs(NodeNests& all, size_t number, package::Step& step) {
+  void add_made(NodeNests& all, size_t number, package::Step& step) {
     const std::vector<const Nest*>& samples = all.samples[number].nests;
     const te::TensorNode& tensor = *samples[0]->tensor;
     std::vector<Shape> shapes;
     for (const Nest* sample : samples) shapes.push_back(sample->tensor->constant_shape());
     for (size_t i = 0; i < tensor.dtypes.size(); ++i) {
-      // Expressions see the bytes of narrow types; the value's own type is the buffer's.
-      std::string name;
-      DType dtype = tensor.dtypes[i];
-      for (size_t k = 0; k < all.outputs.size(); ++k) {
-        const NestSource& output = all.outputs[k];
-        if (output.is_input || output.index != number || static_cast<size_t>(output.output) != i) continue;
-        name = first().value(all.node.outputs[k]).name;
-        dtype = first().value(all.node.outputs[k]).type.dtype;
-      }
-      all.made[number].push_back(add_buffer(name, package::BufferKind::kTemp, dtype, shapes));
+      const Made made = made_of(all.node, all.outputs, number, i, tensor.dtypes[i]);
+      all.made[number].push_back(add_buffer(made.name, package::BufferKind::kTemp, made.dtype, shapes));
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
       step.args.push_back(all.made[number].back());
     }
@@ -322,8 +243,8 @@ private:
 
   void add_nest(NodeNests& all, size_t number) {
     package::Step step;
-    step.args = arguments(all, first_with_form(all.samples[number].nests).sources);
-    add_outputs(all, number, step);
+    step.args = arguments(first_with_form(all.samples[number].nests).sources, all.inputs, all.made);
+    add_made(all, number, step);
     add_step(std::move(step), all.samples[number].nests, all.samples[number].inputs, all.base,
              all.node.origins);
   }
@@ -343,8 +264,8 @@ private:
         !empties_of(last.nests, last.inputs, vars).empty())
       return false;
     package::Step step;
-    step.args = arguments(all, both->sources);
-    add_outputs(all, number, step);
+    step.args = arguments(both->sources, all.inputs, all.made);
+    add_made(all, number, step);
     add_kernel_step(std::move(step), *both, vars, {}, all.base, all.node.origins);
     return true;
   }
@@ -367,37 +288,11 @@ private:
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
       step.dims.push_back(evaluate(formula, with_derived(samples_[0].dims, fitter_.derived())));
     }
-    for (const EmptyInputs& empty : empties) {
-      package::EmptyArguments listed{index, {}};
-      for (size_t i = 0; i < empty.size(); ++i) {
-        if (empty[i]) listed.arguments.push_back(static_cast<int32_t>(i));
-      }
-      if (!listed.arguments.empty()) result_.plan.empties.push_back(std::move(listed));
-    }
-    const size_t made_kernel = add_kernel(base, build_generic_loops(nest, vars, lanes_, empties), origins);
-    step.function = result_.kernels[made_kernel].symbol;
-    step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
-    step.origins = origins;
-    plan().steps.push_back(std::move(step));
-    result_.step_kernels.emplace_back(made_kernel);
+    PlanWriter::add_kernel_step(std::move(step), base, build_generic_loops(nest, vars, lanes_, empties),
+                                empties, origins);
   }
 
   using ShapeFormulas = std::vector<DimFormula>;
-
-  /// Small values of the dims, one by one and all at once.
-  std::vector<std::vector<int64_t>> small_dims() const {
-    constexpr int64_t kSmall = 64;
-    std::vector<std::vector<int64_t>> points;
-    const std::vector<int64_t>& base = samples_[0].dims;
-    for (int64_t value = 0; value <= kSmall; ++value) {
-      points.emplace_back(base.size(), value);
-      for (size_t d = 0; d < base.size() && base.size() > 1; ++d) {
-        points.push_back(base);
-        points.back()[d] = value;
-      }
-    }
-    return points;
-  }
 
   /// In which cases the output has elements and inputs, or a free dim, have none.
   std::vector<EmptyInputs> empties_of(const std::vector<const Nest*>& samples,
@@ -441,30 +336,11 @@ private:
     return std::find(shape.begin(), shape.end(), DimFormula{}) != shape.end();
   }
 
-  size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins) {
-    const Digest key = Digest::of(te::print(loops));
-    const auto [found, is_new] = by_key_.emplace(key, result_.kernels.size());
-    if (is_new) {
-      loops.name = "any_" + base + "_" + key.hex().substr(0, 12);
-      result_.kernels.push_back({loops.name, key, std::move(loops), {}});
-    }
-    std::vector<std::string>& all = result_.kernels[found->second].origins;
-    for (const std::string& origin : origins) {
-      if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
-    }
-    return found->second;
-  }
-
-  const ir::Graph& first_;
   const std::vector<GraphForm>& samples_;
   const std::vector<HiddenConstant>& hidden_;
   const size_t own_inputs_;  ///< the graph's inputs behind them are hidden constants
   int lanes_;
   DimFitter fitter_;
-  std::vector<int32_t> buffer_of_;
-  int64_t params_end_ = 0;
-  std::map<Digest, size_t> by_key_;
-  GenericModel result_;
 };
 
 }  // namespace

@@ -4,18 +4,16 @@
 #include <numeric>
 #include <set>
 
-#include "compiler/ops/host_steps.h"
 #include "compiler/plan/generic_epilogue.h"
 #include "compiler/plan/generic_join.h"
+#include "compiler/plan/plan_writer.h"
 #include "compiler/plan/symbolic_nest.h"
-#include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
 
 namespace {
 
-constexpr int64_t kConstantAlign = 64;
 /// Remainders that are looked at.
 constexpr int64_t kMostPeriod = 4096;
 
@@ -43,8 +41,8 @@ std::string relation_of(const ir::Guard& guard) {
   return "==";
 }
 
-/// By how much the symbol has to grow for each quotient to grow by an integer, whatever it is; 0 where there is
-/// no such number, or a large one.
+/// By how much the symbol has to grow for each quotient to grow by an integer, whatever it is; 0 where there
+/// is no such number, or a large one.
 int64_t period_of(const te::Dim& dim) {
   int64_t period = 1;
   for (const te::DimTerm& term : dim.terms()) {
@@ -75,15 +73,14 @@ std::optional<int64_t> multiple_where_zero(const te::Dim& dim, const std::string
   return by > 1 ? std::optional(by) : std::nullopt;
 }
 
-class SymbolicBuilder {
+class SymbolicBuilder : private PlanWriter {
 public:
   SymbolicBuilder(const ir::Graph& graph, const FreeSymbols& free, int lanes)
-      : graph_(graph),
+      : PlanWriter(graph),
         free_(free),
         table_(*graph.symbols()),
         lanes_(lanes),
-        dims_(free.symbols, free.free_dims, table_.facts_with_zeros()),
-        buffer_of_(graph.values().size(), -1) {
+        dims_(free.symbols, free.free_dims, table_.facts_with_zeros()) {
     result_.plan.dims = free.dims;
     result_.plan.multiples.assign(free.symbols.size(), 1);
     result_.plan.minimums.assign(free.symbols.size(), 1);
@@ -108,13 +105,7 @@ public:
         throw;
       }
     }
-    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-      const int32_t buffer = buffer_for(graph_.outputs()[i]);
-      package::Buffer& root = plan().buffers[static_cast<size_t>(package::root_buffer(plan(), buffer))];
-      if (root.kind == package::BufferKind::kTemp) root.kind = package::BufferKind::kOutput;
-      plan().outputs.push_back(port(output_names[i], buffer));
-    }
-    plan().params_bytes = params_end_ + kConstantAlign;
+    PlanWriter::add_outputs(output_names);
     result_.plan.derived = dims_.derived();
     for (const ir::Guard& guard : table_.guards()) {
       // What was solved for a symbol is the extent of an input, which is compared with those that are given.
@@ -130,8 +121,6 @@ public:
   }
 
 private:
-  package::ExecPlan& plan() { return result_.plan.plan; }
-
   /// Where the guard is that one symbol is the multiple of a number.
   void note_multiple(const ir::Guard& guard) {
     if (guard.relation != ir::Relation::kEqual || !guard.holds) return;
@@ -182,43 +171,40 @@ private:
     return index;
   }
 
-  int32_t add_value(ir::ValueId id, package::BufferKind kind) {
+  int32_t add_value(ir::ValueId id, package::BufferKind kind) override {
     const ir::Value& value = graph_.value(id);
     const int32_t index = add_buffer(value.name, kind, value.type.dtype, dims_of(value.type.shape));
     buffer_of_[static_cast<size_t>(id)] = index;
     return index;
   }
 
-  int32_t buffer_for(ir::ValueId id) {
+  int32_t buffer_for(ir::ValueId id) override {
     const int32_t known = buffer_of_[static_cast<size_t>(id)];
     if (known >= 0) return known;
     const ir::Value& value = graph_.value(id);
     TM_CHECK(value.constant, "value " + value.name + " is read before it is computed");
-    const int32_t index = add_value(id, package::BufferKind::kConstant);
-    package::Buffer& buffer = plan().buffers[static_cast<size_t>(index)];
-    buffer.params_offset = (params_end_ + kConstantAlign - 1) / kConstantAlign * kConstantAlign;
-    params_end_ = buffer.params_offset + buffer.bytes;
-    result_.params.push_back({buffer.params_offset, *value.constant});
-    return index;
-  }
-
-  package::Port port(const std::string& name, int32_t buffer) {
-    const package::Buffer& target = plan().buffers[static_cast<size_t>(buffer)];
-    return {name, target.dtype, DimShape(target.shape.begin(), target.shape.end()), buffer};
+    return add_constant(id, *value.constant);
   }
 
   void add_node(ir::NodeId id, const NodeProgram& program) {
     const ir::Node& node = graph_.node(id);
     if (is_view_node(graph_, node)) return add_view(node);
-    if (is_host_node(graph_, node)) return add_host_step(node);
+    if (is_host_node(graph_, node)) {
+      check_host_step(node);
+      return add_host_step(node);
+    }
     const Nests nests = split_nests(program.program);
     GenericGroup group;
     group.node = id;
     for (const ir::ValueId input : program.inputs) group.inputs.push_back(buffer_for(input));
     group.first_step = plan().steps.size();
-    NodeNests all{node, program.base, nests, group.inputs, {}};
+    NodeNests all{node, program.base.substr(0, program.base.rfind('_')), nests, group.inputs, {}};
     all.made.resize(nests.nests.size());
-    add_nests(all);
+    for (const Order& each : order_of(nests)) {
+      if (each.sum && add_with_sum(all, each.nest, *each.sum)) continue;
+      if (each.sum) add_nest(all, *each.sum);
+      add_nest(all, each.nest);
+    }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const NestSource& source = nests.outputs[i];
       if (source.is_input) throw Error(ErrorCode::kNotSupported, "an output is an input");
@@ -230,88 +216,28 @@ private:
     result_.groups.push_back(std::move(group));
   }
 
-  /// A host step reads extents from its operands.
-  void add_host_step(const ir::Node& node) {
+  static void check_host_step(const ir::Node& node) {
     for (const auto& [name, value] : node.attrs.all()) {
       if (std::holds_alternative<ir::SymInt>(value) || std::holds_alternative<ir::SymShape>(value))
         throw Error(ErrorCode::kNotSupported, "attribute " + name + " of a host step depends on free dims");
     }
-    package::Step step;
-    step.kind = package::StepKind::kHost;
-    step.name = node.op + "_" + std::to_string(plan().steps.size());
-    step.function = node.op;
-    step.attributes = ops::host_attributes(node.attrs);
-    step.origins = node.origins;
-    for (const ir::ValueId input : node.inputs) step.args.push_back(buffer_for(input));
-    for (const ir::ValueId output : node.outputs) {
-      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
-      step.args.push_back(add_value(output, package::BufferKind::kTemp));
-    }
-    if (const std::optional<size_t> operand = ops::operand_in_place(node))
-      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(*operand)});
-    plan().steps.push_back(std::move(step));
-    result_.step_kernels.emplace_back();
-  }
-
-  void add_view(const ir::Node& node) {
-    const int32_t source = buffer_for(node.inputs[0]);
-    const int32_t root = package::root_buffer(plan(), source);
-    const int32_t index = add_value(node.outputs[0], package::BufferKind::kView);
-    plan().buffers[static_cast<size_t>(index)].view_of = root;
   }
 
   /// The nests of a node on their way into steps.
   struct NodeNests {
     const ir::Node& node;
-    const std::string& base;  ///< of the kernels' names
+    const std::string base;  ///< of the kernels' names
     const Nests& nests;
     const std::vector<int32_t>& inputs;           ///< buffers
     std::vector<std::vector<int32_t>> made = {};  ///< by nest: the buffers of its outputs
   };
 
-  void add_nests(NodeNests& all) {
-    const std::vector<Nest>& nests = all.nests.nests;
-    std::map<size_t, size_t> sums;  // by the nest that they go into
-    std::set<size_t> waiting;
-    for (size_t n = 0; n < nests.size(); ++n) {
-      if (const std::optional<size_t> sum = sum_before(all.nests, n)) {
-        sums[n] = *sum;
-        waiting.insert(*sum);
-      }
-    }
-    for (size_t n = 0; n < nests.size(); ++n) {
-      if (waiting.count(n) != 0) continue;
-      const auto sum = sums.find(n);
-      if (sum != sums.end()) {
-        if (add_with_sum(all, n, sum->second)) continue;
-        add_nest(all, sum->second);
-      }
-      add_nest(all, n);
-    }
-  }
-
-  static std::vector<int32_t> arguments(const NodeNests& all, const std::vector<NestSource>& sources) {
-    std::vector<int32_t> args;
-    for (const NestSource& source : sources)
-      args.push_back(source.is_input ? all.inputs[source.index]
-                                     : all.made[source.index][static_cast<size_t>(source.output)]);
-    return args;
-  }
-
-  void add_outputs(NodeNests& all, size_t number, package::Step& step) {
+  void add_made(NodeNests& all, size_t number, package::Step& step) {
     const te::TensorNode& tensor = *all.nests.nests[number].tensor;
     for (size_t i = 0; i < tensor.dtypes.size(); ++i) {
-      // Expressions see the bytes of narrow types; the value's own type is the buffer's.
-      std::string name;
-      DType dtype = tensor.dtypes[i];
-      for (size_t k = 0; k < all.nests.outputs.size(); ++k) {
-        const NestSource& output = all.nests.outputs[k];
-        if (output.is_input || output.index != number || static_cast<size_t>(output.output) != i) continue;
-        name = graph_.value(all.node.outputs[k]).name;
-        dtype = graph_.value(all.node.outputs[k]).type.dtype;
-      }
-      all.made[number].push_back(
-          add_buffer(name, package::BufferKind::kTemp, dtype, plan::dims_of(tensor.shape, symbols_)));
+      const Made made = made_of(all.node, all.nests.outputs, number, i, tensor.dtypes[i]);
+      all.made[number].push_back(add_buffer(made.name, package::BufferKind::kTemp, made.dtype,
+                                            plan::dims_of(tensor.shape, symbols_)));
       step.outputs.push_back(static_cast<int32_t>(step.args.size()));
       step.args.push_back(all.made[number].back());
     }
@@ -321,8 +247,8 @@ private:
     TermVars vars(dims_.free_dims());
     const Nest nest = with_arguments(all.nests.nests[number], symbols_, dims_, vars);
     package::Step step;
-    step.args = arguments(all, nest.sources);
-    add_outputs(all, number, step);
+    step.args = arguments(nest.sources, all.inputs, all.made);
+    add_made(all, number, step);
     add_kernel_step(std::move(step), nest, vars, empties_of(all.nests.nests[number], vars), all);
   }
 
@@ -339,8 +265,8 @@ private:
         !empties_of(all.nests.nests[number], vars).empty())
       return false;
     package::Step step;
-    step.args = arguments(all, both->sources);
-    add_outputs(all, number, step);
+    step.args = arguments(both->sources, all.inputs, all.made);
+    add_made(all, number, step);
     add_kernel_step(std::move(step), *both, vars, {}, all);
     return true;
   }
@@ -390,69 +316,23 @@ private:
     return formulas;
   }
 
-  /// Small values of the dims, one by one and all at once.
-  std::vector<std::vector<int64_t>> small_dims() const {
-    constexpr int64_t kSmall = 64;
-    std::vector<std::vector<int64_t>> points;
-    const std::vector<int64_t>& base = result_.plan.dims;
-    for (int64_t value = 0; value <= kSmall; ++value) {
-      points.emplace_back(base.size(), value);
-      for (size_t d = 0; d < base.size() && base.size() > 1; ++d) {
-        points.push_back(base);
-        points.back()[d] = value;
-      }
-    }
-    return points;
-  }
-
   void add_kernel_step(package::Step step, const Nest& whole, TermVars& vars,
                        const std::vector<EmptyInputs>& empties, const NodeNests& all) {
     const auto index = static_cast<int32_t>(plan().steps.size());
-    for (const EmptyInputs& empty : empties) {
-      package::EmptyArguments listed{index, {}};
-      for (size_t i = 0; i < empty.size(); ++i) {
-        if (empty[i]) listed.arguments.push_back(static_cast<int32_t>(i));
-      }
-      if (!listed.arguments.empty()) result_.plan.empties.push_back(std::move(listed));
-    }
     const Nest nest = with_joined_axes(whole, vars);
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
       step.dims.push_back(dims_.evaluate(formula, result_.plan.dims));
     }
-    const size_t made =
-        add_kernel(all.base, build_generic_loops(nest, vars, lanes_, empties), all.node.origins);
-    step.function = result_.kernels[made].symbol;
-    step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
-    step.origins = all.node.origins;
-    plan().steps.push_back(std::move(step));
-    result_.step_kernels.emplace_back(made);
+    PlanWriter::add_kernel_step(std::move(step), all.base, build_generic_loops(nest, vars, lanes_, empties),
+                                empties, all.node.origins);
   }
 
-  size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins) {
-    const Digest key = Digest::of(te::print(loops));
-    const auto [found, is_new] = by_key_.emplace(key, result_.kernels.size());
-    if (is_new) {
-      loops.name = "any_" + base + key.hex().substr(0, 12);
-      result_.kernels.push_back({loops.name, key, std::move(loops), {}});
-    }
-    std::vector<std::string>& all = result_.kernels[found->second].origins;
-    for (const std::string& origin : origins) {
-      if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
-    }
-    return found->second;
-  }
-
-  const ir::Graph& graph_;
   const FreeSymbols& free_;
   const ir::SymbolTable& table_;
   const int lanes_;
   DimTable dims_;
   SymbolVars symbols_;
-  std::vector<int32_t> buffer_of_;
-  int64_t params_end_ = 0;
-  std::map<Digest, size_t> by_key_;
-  GenericModel result_;
 };
 
 }  // namespace

@@ -45,8 +45,7 @@ std::optional<Candidate> solve(const Dim& zero, const DimFacts& facts) {
 SolvingOrder solving_order(const Dim& zero, const std::string& symbol, const DimFacts& facts) {
   const bool is_positive = linear_coefficient(zero, symbol) > 0;
   const DimFacts::Symbol* declared = facts.find(symbol);
-  SolvingOrder order{true,
-                     declared != nullptr ? declared->order : std::numeric_limits<size_t>::max()};
+  SolvingOrder order{true, declared != nullptr ? declared->order : std::numeric_limits<size_t>::max()};
   for (const DimTerm& term : zero.terms()) {
     const bool is_own = term.factors.size() == 1 && term.factors[0]->name == symbol &&
                         term.factors[0]->kind == DimAtom::Kind::kSymbol;

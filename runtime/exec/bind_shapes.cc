@@ -253,11 +253,11 @@ void GraphExecutor::check_agreed() const {
   const auto& [index, tensor] = *waiting_.begin();
   const package::Port& port = inputs()[index];
   const Shape &given = tensor.shape(), taken = concrete_shape(port.shape);
-  throw Error(ErrorCode::kInvalidTensor,
-              "input \"" + port.name + "\" is " + type_text(port.dtype, given) +
-                  ", beside the other inputs the model takes " + type_text(port.dtype, taken) +
-                  differing_dims(package_->package().plans().input_shapes[index], given, taken,
-                                 " and follows from them as "));
+  throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is " + type_text(port.dtype, given) +
+                                             ", beside the other inputs the model takes " +
+                                             type_text(port.dtype, taken) +
+                                             differing_dims(package_->package().plans().input_shapes[index],
+                                                            given, taken, " and follows from them as "));
 }
 
 void GraphExecutor::check_set() const {

@@ -32,9 +32,9 @@ namespace onnx = frontend::onnx;
 struct Case {
   std::string model, inputs, outputs;
   int opt_level = 3;
-  ShapeBuckets buckets;                               ///< none: all shapes are fixed
-  bool is_free = false;                               ///< named dims are free without buckets
-  bool binds = true;                                  ///< values that the importer asks for
+  ShapeBuckets buckets;  ///< none: all shapes are fixed
+  bool is_free = false;  ///< named dims are free without buckets
+  bool binds = true;     ///< values that the importer asks for
   frontend::onnx::TakesSymbolic takes_symbolic = &driver::takes_symbolic;
 };
 
@@ -124,8 +124,8 @@ std::shared_ptr<const package::LoadedPackage> compile(const ir::Variants& varian
   return package::LoadedPackage::load(package::Package::open(path), interpret::make_interpreter);
 }
 
-/// How many inputs were bound, of how many, how many imports there were, and "symbolic" where one with symbols
-/// makes the plans. `refused`: why there is no generic plan.
+/// How many inputs were bound, of how many, how many imports there were, and "symbolic" where one with
+/// symbols makes the plans. `refused`: why there is no generic plan.
 std::string run_case(const Case& given, std::string& refused) {
   const std::map<std::string, Tensor> inputs = read_inputs(given.inputs);
   size_t num_bound = 0;

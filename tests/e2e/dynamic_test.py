@@ -83,7 +83,11 @@ class Dynamic(unittest.TestCase):
             path = self.folder / f"{name}.onnx"
             path.write_bytes(make())
             done = mill.run_program("compile", path, "--input-shapes", shapes, "-o", self.package)
-            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            said = ""
+            if name in free_dims_nets.KERNELS:
+                said = ("warning: some shapes have no kernels and are interpreted, which is slow: there are kernels for "
+                        f"{free_dims_nets.KERNELS[name]}; shape_buckets make more\n")
+            self.assertEqual((done.returncode, done.stderr), (0, said), name)
             for dims in asked:
                 with self.subTest(net=name, dims=dims):
                     self.check(path, free_dims_nets.inputs_of(shapes, dims), f"free.{name}.{'x'.join(map(str, dims))}")

@@ -43,8 +43,7 @@ void check_operand(NodeContext& context, size_t operand, const char* name,
       std::string(name) + " has shape " + to_string(shape) + ", expected " + to_string(expected);
   if (shape.size() != extents.size()) context.invalid(found);
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (!demand(ir::Relation::kEqual, shape[i], expected[i]))
-      context.invalid(found + " by " + extents[i].by);
+    if (!demand(ir::Relation::kEqual, shape[i], expected[i])) context.invalid(found + " by " + extents[i].by);
   }
 }
 
@@ -374,8 +373,8 @@ std::optional<V> shorten(NodeContext& context, Layer& layer) {
   Compose c(context);
   const V count = steps->count;
   layer.x = filled_along(context, layer.x, 0, "zero");
-  const V most =
-      layer.lengths == ir::kAbsent ? c.expand(c.dims({layer.steps}, {1, 1}), {layer.batch, 1}) : layer.lengths;
+  const V most = layer.lengths == ir::kAbsent ? c.expand(c.dims({layer.steps}, {1, 1}), {layer.batch, 1})
+                                              : layer.lengths;
   layer.lengths = c.binary("min", most, c.reshape(count, {1, 1}));
   return count;
 }

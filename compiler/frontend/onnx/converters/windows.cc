@@ -63,7 +63,8 @@ Windows read_pool_windows(NodeContext& context, ir::ValueId x) {
     const ir::SymInt stride = windows.strides[d], begin = shape[d + 2] + windows.pads[d];
     const ir::SymInt lacks =
         (windows.kernel[d] - 1) * windows.dilations[d] + 1 - begin - windows.pads[d + rank];
-    if (lacks <= 0) {
+    // The only window of ceil_mode may reach past the end by less than a stride: that is no form of its own.
+    if (is_ceil ? lacks < stride && begin > 0 : lacks <= 0) {
       pooled[d] = floordiv(-lacks, stride) + 1;
       if (is_ceil) pooled[d] = max(pooled[d], min(ceildiv(-lacks, stride) + 1, ceildiv(begin, stride)));
       continue;
