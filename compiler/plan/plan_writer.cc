@@ -1,6 +1,7 @@
 #include "compiler/plan/plan_writer.h"
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/ops/host_steps.h"
 #include "compiler/plan/generic_epilogue.h"
