@@ -64,6 +64,11 @@ http::Response finish_lease(const Context& context, http::Request& request) {
   return http::empty_response();
 }
 
+http::Response import_results(const Context& context, http::Request& request) {
+  context.services.workers->import_results(*request.body, call_context(request));
+  return http::empty_response();
+}
+
 http::Response list_workers(const Context& context, http::Request& request) {
   const auto page = context.services.workers->list(page_query(request));
   return page_response(request, schema::print(schema::page_json(page)), page.next_cursor);

@@ -10,6 +10,8 @@ namespace tensormill::schema {
 namespace {
 
 constexpr int kMaxWait = 30;
+/// A week: what was carried further is another's.
+constexpr int kMaxHold = 7 * 86'400;
 constexpr size_t kMaxVerbs = 16;
 constexpr size_t kMaxEvents = 1000;
 constexpr size_t kMaxKernels = 100'000;
@@ -84,6 +86,7 @@ services::WorkerOffer read_worker_offer(std::string_view text) {
   offer.status_json = read_object(body, "status").value_or("{}");
   body.optional("fresh", offer.is_fresh);
   body.optional("wait_s", offer.wait_s, 0, kMaxWait);
+  body.optional("hold_s", offer.hold_s, 0, kMaxHold);
   // What a later protocol adds is not known here, and is refused by its number.
   if (offer.protocol == services::kWorkerProtocol) body.finish();
   problems.throw_if_any();

@@ -30,6 +30,7 @@ struct WorkerOffer {
   std::string status_json = "{}";   ///< object, for people: what it measures of itself
   bool is_fresh = false;            ///< its process has just begun: what it had before is lost
   int wait_s = 0;                   ///< how long it waits for work, 30 at most
+  int hold_s = 0;  ///< how long it is silent, since it carries the item away; 0: as long as others
 };
 
 /// POST /v1/workers/leave
@@ -107,6 +108,11 @@ public:
   /// How the lease ended: a line of JSON, then the bytes that it announces (server/services/worker_finish.h).
   /// Throws Error(kForeignCode) for a package without the signature of a trusted key.
   virtual void finish(const std::string& lease, http::BodySource& body, const CallContext& context) = 0;
+
+  /// What came of an item that was carried away (server/services/carried_work.h), whoever brings it: who did
+  /// it has signed it. Throws Error(kForeignCode) without the signature of a trusted key, Error(kConflict)
+  /// for a lease that is over.
+  virtual void import_results(http::BodySource& body, const CallContext& context) = 0;
 
   /// By name.
   virtual Page<WorkerInfo> list(const PageQuery& page) = 0;

@@ -78,6 +78,8 @@ public:
   int cores() const { return cores_; }
   /// Whether lease() would not have waited at this moment.
   bool has_free_core() const { return free_cores_.load(std::memory_order_relaxed) > 0; }
+  /// Cores that nobody has at this moment.
+  int free_cores() const { return free_cores_.load(std::memory_order_relaxed); }
   /// Up to `wanted` cores, at least one: waits while none is free. Throws Error(kDeadlineExceeded) or
   /// Error(kCancelled) (cancel is noticed within some milliseconds).
   Lease lease(int wanted, const Deadline& deadline = std::nullopt, const CancelToken* cancel = nullptr);

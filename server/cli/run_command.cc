@@ -262,7 +262,8 @@ Action run_command(CLI::App& app) {
   app.add_option("--outputs", arguments->outputs, "only these outputs: A,B");
   app.add_option("--threads", arguments->threads, "default: all cores")->check(CLI::Range(0, 1024));
   app.add_flag("--end-to-end", arguments->end_to_end, "measure with copies of inputs and outputs");
-  add_run_on_options(app, arguments->elsewhere);
+  add_run_on_options(app, arguments->elsewhere,
+                     "run it on a worker with these labels, of --server, which has the package");
   return [arguments, profile](const GlobalOptions& globals) {
     arguments->profile = profile->count() != 0;
     return run_package(*arguments, globals);

@@ -36,9 +36,8 @@ std::string package_id(const std::string& package) {
 
 }  // namespace
 
-void add_run_on_options(CLI::App& app, RunOnArguments& arguments) {
-  app.add_option("--on", arguments.on,
-                 "board=rpi4,...: run it on a worker with these labels, of --server, which has the package");
+void add_run_on_options(CLI::App& app, RunOnArguments& arguments, const std::string& what) {
+  app.add_option("--on", arguments.on, "board=rpi4,...: " + what);
   app.add_option("--server", arguments.server,
                  "with --on: https://HOST[:PORT]; http:// on this machine alone");
   app.add_option("--key-file", arguments.key_file, "with --on: file whose first line is an API key");

@@ -28,7 +28,8 @@ struct RunOnRequest {
   uint64_t seed = 0;
 };
 
-void add_run_on_options(CLI::App& app, RunOnArguments& arguments);
+/// `what` says what --on does.
+void add_run_on_options(CLI::App& app, RunOnArguments& arguments, const std::string& what);
 /// The milliseconds of the run; the outputs are in the file then. Throws what the server says.
 std::vector<double> run_on(const RunOnArguments& arguments, const RunOnRequest& request);
 

@@ -21,6 +21,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
 #include "server/cli/tune_network.h"
+#include "server/cli/tune_on.h"
 #include "server/measure/worker.h"
 #include "server/services/host_runs.h"
 
@@ -42,6 +43,7 @@ struct TuneArguments {
   int threads = 0;
   int network_rounds = 9;
   tune::TuneOptions options;
+  RunOnArguments elsewhere;
 };
 
 constexpr int kOptLevel = 3;
@@ -258,7 +260,46 @@ void check_records_output(const std::string& path) {
     throw Error(ErrorCode::kUsage, "-o " + path + ": the file is not readable and writable");
 }
 
+/// A worker of a server measures; the search is the server's.
+int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals) {
+  const tune::TuneOptions& options = arguments.options;
+  if (!arguments.prior_records.empty() || options.measure.flush_cache || arguments.tasks == "list")
+    throw Error(ErrorCode::kUsage, "--on goes without --prior-records, --flush-cache and --tasks list");
+  if (arguments.target.find("native") != std::string::npos)
+    throw Error(ErrorCode::kUsage, "--on needs --target: what is native to a worker is not known here");
+  if (arguments.output.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
+  check_output("-o", arguments.output);
+  Json job = {{"target", arguments.target},
+              {"opt_level", kOptLevel},
+              {"trials", options.trials},
+              {"time_budget_s", options.time_budget_seconds},
+              {"tuner", options.tuner},
+              {"autoscheduler", options.sketches},
+              {"tasks", arguments.tasks},
+              {"early_stopping", options.early_stopping},
+              {"threads", arguments.threads},
+              {"number", options.measure.number},
+              {"repeat", options.measure.repeat},
+              {"min_repeat_ms", options.measure.min_repeat_ms},
+              {"seed", options.seed}};
+  for (const auto& [name, shape] : parse_input_shapes(arguments.input_shapes))
+    job["input_shapes"][name] = dims_to_json(shape);
+  if (!arguments.input_values.empty()) job["input_values"] = parse_json(arguments.input_values);
+  const Json result =
+      tune_on(arguments.elsewhere, {arguments.model, arguments.output, std::move(job)}, globals);
+  if (globals.json) {
+    std::cout << result.dump() << std::endl;
+    return 0;
+  }
+  std::cout << std::fixed << std::setprecision(3) << "the model on " << arguments.elsewhere.on << ": "
+            << result.at("before").at("median_ms").get<double>() << " -> "
+            << result.at("after").at("median_ms").get<double>() << " ms after " << result.at("trials")
+            << " trials; package " << result.at("package").get<std::string>() << std::endl;
+  return 0;
+}
+
 int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
+  if (!arguments.elsewhere.on.empty()) return tune_elsewhere(arguments, globals);
   const target::Target host = target::host_target();
   const target::Target target = resolve_target(arguments.target, {}, host);
   if (!server::host_runs(target, host))
@@ -357,6 +398,8 @@ Action tune_command(CLI::App& app) {
                  "of running the model with what was found and without, at the end; 0: none")
       ->check(CLI::Range(0, 1000));
   app.add_option("--seed", options.seed, "of the search")->check(seed_number());
+  add_run_on_options(app, arguments->elsewhere,
+                     "measure on workers with these labels, of --server, which searches and builds");
   return [arguments](const GlobalOptions& globals) { return tune_model(*arguments, globals); };
 }
 

@@ -21,11 +21,16 @@
 #include "server/cli/model_input.h"
 #include "server/cli/settings_input.h"
 #include "server/cli/stop_signals.h"
+#include "server/services/carried_work.h"
+#include "server/worker/carry.h"
 #include "server/worker/worker.h"
 
 namespace tensormill::cli {
 
 namespace {
+
+/// Seconds for an item to take away.
+constexpr int kTakeWait = 20;
 
 struct WorkerArguments {
   std::string server;
@@ -34,11 +39,13 @@ struct WorkerArguments {
   std::vector<std::string> pins;
   std::string name;
   std::string labels;
-  std::string verbs = "compile";
+  std::string verbs;
   std::string signing_key;
   std::string data = "tensormill-worker";
   uint64_t cache_bytes = uint64_t{16} << 30;
   int slots = 1;
+  std::string take, batch, result;
+  int hold_s = 86'400;
   SettingsArguments settings;
 };
 
@@ -70,7 +77,7 @@ worker::WorkerOptions options_of(const WorkerArguments& arguments) {
   } catch (const Error& error) {
     throw Error(ErrorCode::kUsage, "--labels: " + error.message());
   }
-  options.verbs = verbs_of(arguments.verbs);
+  options.verbs = verbs_of(arguments.verbs.empty() ? "compile" : arguments.verbs);
   const bool compiles =
       std::find(options.verbs.begin(), options.verbs.end(), "compile") != options.verbs.end();
   if (compiles && arguments.signing_key.empty())
@@ -120,13 +127,53 @@ void take_signal(const FileDescriptor& signals) {
   if (::read(signals.get(), &info, sizeof info) != sizeof info) throw_errno(errno, "cannot read a signal");
 }
 
-int work(const WorkerArguments& arguments) {
+/// One item into a file, for a machine that does not reach the server.
+int take(WorkerArguments arguments) {
+  if (arguments.verbs.empty()) arguments.verbs = "measure,benchmark,run";
+  const std::vector<std::string> verbs = verbs_of(arguments.verbs);
+  if (std::find(verbs.begin(), verbs.end(), "compile") != verbs.end())
+    throw Error(ErrorCode::kUsage,
+                "--take: who compiles asks the server for records, so that is not carried away");
+  check_output("--take", arguments.take);
+  const worker::WorkerOptions options = options_of(arguments);
+  const config::Settings settings = settings_of(arguments.settings);
+  worker::ServerLink link(options.server);
+  const std::string lease = worker::take_item(
+      link,
+      {options.name, options.verbs, options.labels, arguments.hold_s, settings.max_model_bytes, kTakeWait},
+      arguments.take);
+  std::cout << "lease " << lease << " is in " << arguments.take << std::endl;
+  return 0;
+}
+
+/// What the file of an item says of how it is done.
+void take_from_item(WorkerArguments& arguments) {
+  if (arguments.result.empty() || arguments.signing_key.empty())
+    throw Error(ErrorCode::kUsage, "--batch needs --result FILE and --signing-key FILE: results are signed");
+  check_output("--result", arguments.result);
+  const auto file = in_context("--batch", [&] { return MappedFile::open(arguments.batch); });
+  const server::CarriedItem item =
+      in_context("--batch " + arguments.batch, [&] { return server::read_item(file->bytes()); });
+  arguments.server = item.server;
+  const Json verb = item.lease.value("verb", Json());
+  arguments.verbs = verb.is_string() ? verb.get<std::string>() : "";
+}
+
+int work(WorkerArguments arguments) {
+  if (!arguments.batch.empty()) {
+    take_from_item(arguments);
+  } else if (arguments.server.empty()) {
+    throw Error(ErrorCode::kUsage, "--server is required");
+  }
+  if (!arguments.take.empty()) return take(std::move(arguments));
   worker::WorkerOptions options = options_of(arguments);
+  options.item = arguments.batch;
+  options.result = arguments.result;
   const config::Settings settings = settings_of(arguments.settings);
   const FileDescriptor signals = stop_signals();
   const Bell refused;
   const auto tell = options.tell;
-  tell("worker " + options.name + " asks " + options.server.url + " for work");
+  if (arguments.batch.empty()) tell("worker " + options.name + " asks " + options.server.url + " for work");
   worker::Worker worker(std::move(options), settings, [&refused] { refused.ring(); });
   if (wait_for(signals.get(), refused.fd())) {
     take_signal(signals);
@@ -140,6 +187,7 @@ int work(const WorkerArguments& arguments) {
     return 0;
   }
   worker.stop();
+  if (!arguments.batch.empty() && worker.refusal().empty()) return 0;
   throw Error(ErrorCode::kForbidden, worker.refusal());
 }
 
@@ -147,8 +195,7 @@ int work(const WorkerArguments& arguments) {
 
 Action worker_command(CLI::App& app) {
   const auto arguments = std::make_shared<WorkerArguments>();
-  app.add_option("--server", arguments->server, "https://HOST[:PORT]; http:// on this machine alone")
-      ->required();
+  app.add_option("--server", arguments->server, "https://HOST[:PORT]; http:// on this machine alone");
   app.add_option("--key-file", arguments->key_file,
                  "file whose first line is an API key with worker:compile or worker:measure");
   app.add_option("--ca", arguments->ca_file,
@@ -165,6 +212,15 @@ Action worker_command(CLI::App& app) {
   app.add_option("--cache-bytes", arguments->cache_bytes, "disk that models and packages may take")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--slots", arguments->slots, "compile jobs side by side")->check(CLI::Range(1, 256));
+  app.add_option(
+      "--take", arguments->take,
+      "takes one item away into this file, for a machine that does not reach the server, and ends");
+  app.add_option("--hold", arguments->hold_s,
+                 "seconds that the server waits for what comes of it; default: a day")
+      ->check(CLI::Range(60, 7 * 86'400));
+  app.add_option("--batch", arguments->batch, "does the item of this file, asks no server, and ends");
+  app.add_option("--result", arguments->result,
+                 "with --batch: file for what comes of it, signed; tensormill import-results brings it back");
   app.add_option("--config", arguments->settings.config,
                  "TOML file of settings: jobs, children, import, run");
   app.add_option("--set", arguments->settings.settings, "NAME=VALUE of any setting; may be repeated");

@@ -142,15 +142,18 @@ void JobQueue::take_up(milliseconds backoff) {
 std::optional<JobRow> JobQueue::claim(const std::vector<std::string>& kinds, const std::string& owner,
                                       milliseconds lease, const std::stop_token& stop) {
   const uint64_t seen = version();
-  std::optional<JobRow> job = catalog_.claim_job(kinds, owner, lease.count());
-  if (job) {
-    changed();
-    return job;
+  // A look first: nearly every change wakes all that wait, and a claim is a write.
+  std::optional<int64_t> next = catalog_.next_claim_in(kinds);
+  if (next && *next <= 0) {
+    if (std::optional<JobRow> job = catalog_.claim_job(kinds, owner, lease.count())) {
+      changed();
+      return job;
+    }
+    next = catalog_.next_claim_in(kinds);
   }
   look_for_orphans(lease);
   milliseconds wait = std::min(kLongestIdle, lease);
-  if (const std::optional<int64_t> next = catalog_.next_claim_in(kinds))
-    wait = std::clamp(milliseconds(*next), milliseconds(1), wait);
+  if (next) wait = std::clamp(milliseconds(*next), milliseconds(1), wait);
   wait_for_change(seen, wait, stop);
   return std::nullopt;
 }

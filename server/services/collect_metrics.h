@@ -19,6 +19,6 @@ namespace tensormill::server {
 void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, storage::Catalog& catalog,
                      services::DeploymentService& deployments, CallerQuota& callers,
                      const std::shared_ptr<MemoryBudget>& memory, const jobs::ChildSlots& slots,
-                     std::chrono::milliseconds job_lease);
+                     const parallel::ThreadPool& pool, std::chrono::milliseconds job_lease);
 
 }  // namespace tensormill::server

@@ -289,7 +289,7 @@ struct Server::Parts {
                     std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
                     options);
     remote.emplace(
-        queue, blobs, collector, desk, trusted,
+        queue, blobs, collector, desk, trusted, registry,
         WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build(),
                              replica != nullptr, static_cast<uint64_t>(settings.max_tensor_bytes)});
     jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,
@@ -298,7 +298,7 @@ struct Server::Parts {
     if (!settings.keys_file.empty()) keys.emplace(settings.keys_file, catalog, unix_ms);
     // Last of what others tell: all that hears it is there.
     watch = catalog.watch([this] { changed_elsewhere(); });
-    collect_metrics(registry, blobs, catalog, deployments, callers, memory, slots, settings.job_lease);
+    collect_metrics(registry, blobs, catalog, deployments, callers, memory, slots, pool, settings.job_lease);
     services = {&info,
                 &targets,
                 &health,

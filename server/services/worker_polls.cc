@@ -27,9 +27,11 @@ WorkerPolls::WorkerPolls(jobs::JobQueue& queue, milliseconds lease,
 
 WorkerPolls::~WorkerPolls() { stop(); }
 
-void WorkerPolls::wait(std::vector<WorkerWants> wants, std::string owner, milliseconds wait,
-                       const std::stop_token& cancelled, services::Done<Found> done) {
-  Waiting one{std::move(wants), std::move(owner), Clock::now() + wait, cancelled, std::move(done), nullptr};
+void WorkerPolls::wait(std::vector<WorkerWants> wants, std::string owner, milliseconds lease,
+                       milliseconds wait, const std::stop_token& cancelled, services::Done<Found> done) {
+  Waiting one{
+      std::move(wants), std::move(owner), lease.count() > 0 ? lease : lease_, Clock::now() + wait, cancelled,
+      std::move(done),  nullptr};
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) throw Error(ErrorCode::kUnavailable, "this server is ending");
@@ -100,10 +102,11 @@ bool WorkerPolls::give(Waiting& one) {
     }
     for (const WorkerWants& wants : one.wants) {
       while (const std::optional<storage::JobRow> job =
-                 queue_.catalog().claim_job(wants.kinds, one.owner, lease_.count(), wants.demands)) {
+                 queue_.catalog().claim_job(wants.kinds, one.owner, one.lease.count(), wants.demands)) {
         queue_.changed();
         Found lease = make_(*job);
         if (!lease) continue;
+        lease->lease_ms = one.lease.count();
         // It went while the job was claimed: nobody has begun.
         if (one.cancelled.stop_requested()) {
           queue_again({lease->id});

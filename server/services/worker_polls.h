@@ -44,8 +44,9 @@ public:
 
   /// Tells `done` soon after there is a job that `wants` (any of them) fit, leased to `owner`; nothing after
   /// `wait`, or when `cancelled` stops. Throws Error(kUnavailable) past kMostWaiting, and after stop().
-  void wait(std::vector<WorkerWants> wants, std::string owner, std::chrono::milliseconds wait,
-            const std::stop_token& cancelled, services::Done<Found> done);
+  /// `lease` 0: as long as others' leases.
+  void wait(std::vector<WorkerWants> wants, std::string owner, std::chrono::milliseconds lease,
+            std::chrono::milliseconds wait, const std::stop_token& cancelled, services::Done<Found> done);
   /// Those of an owner are told nothing, and ask again: what it may have has changed.
   void end(const std::string& owner);
   /// The same, and returns when they were told, so that none of them is given anything after.
@@ -61,6 +62,7 @@ private:
   struct Waiting {
     std::vector<WorkerWants> wants;
     std::string owner;
+    std::chrono::milliseconds lease;
     Clock::time_point until;
     std::stop_token cancelled;
     services::Done<Found> done;

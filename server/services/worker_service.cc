@@ -17,9 +17,11 @@
 #include "runtime/base/file.h"
 #include "server/jobs/job_attempt.h"
 #include "server/services/blob_content.h"
+#include "server/services/carried_work.h"
 #include "server/services/compile_action.h"
 #include "server/services/package_service.h"
 #include "server/services/worker_finish.h"
+#include "server/services/worker_rows.h"
 
 namespace tensormill::server {
 
@@ -75,6 +77,23 @@ std::vector<std::string> labels_of(const services::WorkerOffer& offer,
   return granted;
 }
 
+/// Bytes that somebody else keeps.
+class SpanBody final : public http::BodySource {
+public:
+  explicit SpanBody(std::span<const std::byte> bytes) : left_(bytes), size_(bytes.size()) {}
+  size_t read(std::span<std::byte> buffer) override {
+    const size_t count = std::min(buffer.size(), left_.size());
+    std::copy_n(left_.begin(), count, buffer.begin());
+    left_ = left_.subspan(count);
+    return count;
+  }
+  std::optional<uint64_t> length() const override { return size_; }
+
+private:
+  std::span<const std::byte> left_;
+  const uint64_t size_;
+};
+
 }  // namespace
 
 std::vector<WorkerWants> worker_wants(const services::WorkerOffer& offer,
@@ -98,13 +117,14 @@ std::vector<WorkerWants> worker_wants(const services::WorkerOffer& offer,
 
 WorkerServiceImpl::WorkerServiceImpl(jobs::JobQueue& queue, storage::BlobStore& blobs,
                                      BlobCollector& collector, StoreDesk& desk, const TrustedKeys& trusted,
-                                     WorkerServiceOptions options)
+                                     metrics::Registry& registry, WorkerServiceOptions options)
     : queue_(queue),
       catalog_(queue.catalog()),
       blobs_(blobs),
       collector_(collector),
       desk_(desk),
       trusted_(trusted),
+      registry_(registry),
       options_(std::move(options)),
       polls_(
           queue, options_.lease, [this](const std::string& owner) { return may_have_work(owner); },
@@ -113,6 +133,28 @@ WorkerServiceImpl::WorkerServiceImpl(jobs::JobQueue& queue, storage::BlobStore& 
 bool WorkerServiceImpl::may_have_work(const std::string& owner) {
   const std::optional<storage::WorkerRow> row = catalog_.find_worker(worker_of(owner));
   return row && row->state == "active";
+}
+
+storage::WorkerRow WorkerServiceImpl::met(const services::WorkerOffer& offer,
+                                          const services::CallContext& context) {
+  const std::string owner = owner_of(context, offer.name);
+  const auto now = steady_clock::now();
+  {
+    std::unique_lock lock(mutex_);
+    const auto found = heard_.find(owner);
+    const bool is_known = found != heard_.end() && now - found->second.at < kHeardEvery &&
+                          found->second.facts == offer.facts_json;
+    lock.unlock();
+    // Somebody may have drained it, or forgotten it.
+    const auto row = is_known ? catalog_.find_worker(offer.name) : std::nullopt;
+    if (row && row->caller == context.submitter) return *row;
+  }
+  storage::WorkerRow row =
+      catalog_.put_worker({offer.name, context.submitter, offer.facts_json, offer.status_json}, kKeepMs);
+  const std::lock_guard lock(mutex_);
+  if (heard_.size() > kMostKept) heard_.clear();
+  heard_[owner] = {now, offer.facts_json};
+  return row;
 }
 
 void WorkerServiceImpl::lease(const services::WorkerOffer& offer, const services::CallContext& context,
@@ -127,13 +169,12 @@ void WorkerServiceImpl::lease(const services::WorkerOffer& offer, const services
     throw Error(ErrorCode::kNotSupported,
                 "the worker's compiler is " + offer.compiler + ", this server's is " + options_.compiler);
   const std::string owner = owner_of(context, offer.name);
-  const storage::WorkerRow row =
-      catalog_.put_worker({offer.name, context.submitter, offer.facts_json, offer.status_json}, kKeepMs);
+  const storage::WorkerRow row = met(offer, context);
   if (row.state == "revoked") throw Error(ErrorCode::kForbidden, "the worker " + offer.name + " is revoked");
   if (offer.is_fresh && !catalog_.requeue_jobs_of(owner).empty()) queue_.changed();
   if (row.state == "drained") wants.clear();
-  polls_.wait(std::move(wants), owner, std::chrono::seconds(offer.wait_s), context.cancelled,
-              std::move(done));
+  polls_.wait(std::move(wants), owner, std::chrono::seconds(offer.hold_s), std::chrono::seconds(offer.wait_s),
+              context.cancelled, std::move(done));
 }
 
 void WorkerServiceImpl::leave(const services::WorkerLeave& leave, const services::CallContext& context) {
@@ -187,6 +228,13 @@ std::optional<services::WorkerLease> WorkerServiceImpl::make_lease(const storage
 }
 
 storage::JobRow WorkerServiceImpl::held_job(const std::string& lease, const services::CallContext& context) {
+  storage::JobRow job = live_job(lease);
+  if (!job.owner.starts_with(owner_of(context, "")))
+    throw Error(ErrorCode::kForbidden, "the lease " + lease + " is another key's");
+  return job;
+}
+
+storage::JobRow WorkerServiceImpl::live_job(const std::string& lease) {
   const size_t dot = lease.rfind('.');
   int attempt = 0;
   const char* end = lease.data() + lease.size();
@@ -197,8 +245,6 @@ storage::JobRow WorkerServiceImpl::held_job(const std::string& lease, const serv
   if (!job) throw Error(ErrorCode::kNotFound, "there is no lease \"" + lease.substr(0, 80) + "\"");
   if (job->state != storage::JobState::kRunning || job->attempt != attempt)
     throw Error(ErrorCode::kConflict, "the lease " + lease + " is over");
-  if (!job->owner.starts_with(owner_of(context, "")))
-    throw Error(ErrorCode::kForbidden, "the lease " + lease + " is another key's");
   return *job;
 }
 
@@ -217,9 +263,9 @@ void WorkerServiceImpl::heard(const std::string& owner, const std::optional<std:
     const std::lock_guard lock(mutex_);
     if (heard_.size() > kMostKept) heard_.clear();
     const auto now = steady_clock::now();
-    const auto [found, is_new] = heard_.try_emplace(owner, now);
-    if (!is_new && now - found->second < kHeardEvery) return;
-    found->second = now;
+    const auto [found, is_new] = heard_.try_emplace(owner, Heard{now, ""});
+    if (!is_new && now - found->second.at < kHeardEvery) return;
+    found->second.at = now;
   }
   std::optional<storage::WorkerRow> row = catalog_.find_worker(worker_of(owner));
   if (!row) return;
@@ -315,12 +361,31 @@ bool WorkerServiceImpl::end_job(const storage::JobRow& job, http::BodySource& bo
     throw Error(ErrorCode::kInvalidRequest, "no lease ends as \"" + end.state.substr(0, 40) + "\"");
   }
   finish.log = log;
-  return catalog_.finish_job(claim_of(job), finish);
+  if (!catalog_.finish_job(claim_of(job), finish)) return false;
+  const auto spent = static_cast<double>(std::max<int64_t>(wall_clock_ms() - job.started_ms, 0)) / 1e3;
+  registry_.count("job_total", {{"kind", job.kind}, {"state", std::string(job_state_name(finish.state))}});
+  registry_.observe("job_duration_seconds", {{"kind", job.kind}}, spent);
+  return true;
 }
 
 void WorkerServiceImpl::finish(const std::string& lease, http::BodySource& body,
                                const services::CallContext& context) {
-  const storage::JobRow job = held_job(lease, context);
+  finish_live(held_job(lease, context), lease, body);
+}
+
+void WorkerServiceImpl::import_results(http::BodySource& body, const services::CallContext&) {
+  const FileDescriptor file = blobs_.env().scratch_file(options_.folder);
+  std::string part(size_t{1} << 20, '\0');
+  while (const size_t count = body.read(std::as_writable_bytes(std::span(part))))
+    write_all(file.get(), std::string_view(part).substr(0, count), "a result");
+  const auto mapped = MappedFile::map(file.get(), "a result");
+  const CarriedResult result = read_result_file(mapped->bytes(), trusted_);
+  SpanBody end(result.end);
+  finish_live(live_job(result.lease), result.lease, end);
+}
+
+void WorkerServiceImpl::finish_live(const storage::JobRow& job, const std::string& lease,
+                                    http::BodySource& body) {
   {
     CollectOnFailure cleanup(collector_);
     const storage::BlobHold hold(blobs_);
@@ -359,13 +424,12 @@ services::WorkerInfo WorkerServiceImpl::info_of(const storage::WorkerRow& row,
   info.name = row.name;
   info.key = row.caller;
   info.state = row.state;
-  // It asks again after 30 s at most, and beats more often.
-  info.is_connected = wall_clock_ms() - row.seen_ms < 2 * std::max<int64_t>(options_.lease.count(), 30'000);
+  info.is_connected = is_worker_connected(row, options_.lease.count(), wall_clock_ms());
   info.facts_json = row.facts;
   info.status_json = row.status;
   info.created_at = {row.created_ms};
   info.seen_at = {row.seen_ms};
-  const std::string owner = std::string(storage::kRemoteOwner) + row.caller + "/" + row.name;
+  const std::string owner = worker_owner(row);
   for (const storage::JobRow& job : running) {
     if (job.owner == owner) info.jobs.push_back(job.id);
   }

@@ -14,6 +14,7 @@
 #include "runtime/base/json.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/worker_pool.h"
+#include "server/metrics/registry.h"
 #include "server/services/blob_collector.h"
 #include "server/services/package_signature.h"
 #include "server/services/tuning_records.h"
@@ -35,7 +36,8 @@ struct WorkerServiceOptions {
 class WorkerServiceImpl final : public services::WorkerService {
 public:
   WorkerServiceImpl(jobs::JobQueue& queue, storage::BlobStore& blobs, BlobCollector& collector,
-                    StoreDesk& desk, const TrustedKeys& trusted, WorkerServiceOptions options);
+                    StoreDesk& desk, const TrustedKeys& trusted, metrics::Registry& registry,
+                    WorkerServiceOptions options);
 
   void lease(const services::WorkerOffer& offer, const services::CallContext& context,
              services::Done<std::optional<services::WorkerLease>> done) override;
@@ -49,6 +51,7 @@ public:
                     const services::CallContext& context) override;
   void finish(const std::string& lease, http::BodySource& body,
               const services::CallContext& context) override;
+  void import_results(http::BodySource& body, const services::CallContext& context) override;
   services::Page<services::WorkerInfo> list(const services::PageQuery& page) override;
   services::WorkerInfo get(const std::string& name) override;
   services::WorkerInfo set_state(const std::string& name, const std::string& state) override;
@@ -57,6 +60,8 @@ public:
   void stop() { polls_.stop(); }
 
 private:
+  /// The job of a lease that is not over.
+  storage::JobRow live_job(const std::string& lease);
   /// The job of a lease that this caller holds. Throws as services::WorkerService says.
   storage::JobRow held_job(const std::string& lease, const services::CallContext& context);
   /// Neither drained nor revoked, by whichever server.
@@ -64,6 +69,8 @@ private:
   std::optional<services::WorkerLease> make_lease(const storage::JobRow& job);
   /// {"model":{"digest"}} or the members of a package: all that the work reads.
   Json inputs_of(const storage::JobRow& job);
+  /// The worker's row, written where it says something new or was not heard for a while.
+  storage::WorkerRow met(const services::WorkerOffer& offer, const services::CallContext& context);
   /// The worker was heard; what it is was told before.
   void heard(const std::string& owner, const std::optional<std::string>& status);
   /// Whether this process has not renewed the lease for a while.
@@ -71,6 +78,7 @@ private:
   /// Appends what is new of the live log; its length then.
   int64_t append_log(const storage::JobRow& job, const services::WorkerBeat& beat);
   bool end_job(const storage::JobRow& job, http::BodySource& body);
+  void finish_live(const storage::JobRow& job, const std::string& lease, http::BodySource& body);
   services::WorkerInfo info_of(const storage::WorkerRow& row, const std::vector<storage::JobRow>& running);
   std::vector<storage::JobRow> running_jobs();
 
@@ -80,10 +88,15 @@ private:
   BlobCollector& collector_;
   StoreDesk& desk_;
   const TrustedKeys& trusted_;
+  metrics::Registry& registry_;
   const WorkerServiceOptions options_;
   std::mutex mutex_;
   std::map<std::string, std::chrono::steady_clock::time_point> renewed_;  ///< by lease
-  std::map<std::string, std::chrono::steady_clock::time_point> heard_;    ///< by owner
+  struct Heard {
+    std::chrono::steady_clock::time_point at;  ///< when its row was written
+    std::string facts;                         ///< as they are there; "" where that is not known
+  };
+  std::map<std::string, Heard> heard_;  ///< by owner
   std::mutex logs_mutex_;
   WorkerPolls polls_;
 };

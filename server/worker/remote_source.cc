@@ -143,9 +143,32 @@ Json RemoteSource::ask(const std::vector<std::string>& kinds, bool is_fresh, con
   return std::move(answer["lease"]);
 }
 
+std::optional<storage::JobRow> RemoteSource::claim_carried(const std::vector<std::string>& kinds,
+                                                           const std::string& owner,
+                                                           const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const Json verb = options_.carried->value("verb", Json());
+  const bool is_mine = verb.is_string() && std::find(kinds.begin(), kinds.end(), verb) != kinds.end();
+  if (!is_mine || std::exchange(has_carried_, true)) {
+    changed_.wait(lock, stop, [] { return false; });
+    return std::nullopt;
+  }
+  lock.unlock();
+  try {
+    return read_lease(*options_.carried, kinds, owner);
+  } catch (const Error& error) {
+    lock.lock();
+    refusal_ = error.message();
+    lock.unlock();
+    if (on_refusal_) on_refusal_();
+    return std::nullopt;
+  }
+}
+
 std::optional<storage::JobRow> RemoteSource::claim(const std::vector<std::string>& kinds,
                                                    const std::string& owner, milliseconds,
                                                    const std::stop_token& stop) {
+  if (options_.carried) return claim_carried(kinds, owner, stop);
   {
     std::unique_lock lock(mutex_);
     if (is_leaving_) {
@@ -231,6 +254,7 @@ void RemoteSource::leave() {
 }
 
 void RemoteSource::tell_end() {
+  if (options_.carried) return;
   try {
     link_.post("/v1/workers/leave", {{"name", options_.name}, {"ended", true}});
   } catch (const Error&) {
@@ -281,6 +305,8 @@ std::string RemoteSource::next_log(Live& live, uint64_t& bytes) {
 storage::HeartbeatResult RemoteSource::heartbeat(const storage::JobClaim& claim, milliseconds,
                                                  const std::optional<std::string>& progress,
                                                  const std::vector<storage::JobEventRow>& events) {
+  // Nobody hears of what was carried here before its end.
+  if (options_.carried) return {true, false};
   Json beat = {{"status", options_.status()}};
   uint64_t bytes = 0;
   std::string lease;
@@ -346,6 +372,10 @@ storage::HeartbeatResult RemoteSource::took(const storage::JobClaim& claim, cons
 }
 
 bool RemoteSource::keep_trying(const std::string& lease, int fd, uint64_t size) {
+  if (options_.carried) {
+    options_.deliver(lease, fd, size);
+    return true;
+  }
   const auto until = std::chrono::steady_clock::now() + options_.patience;
   for (int tries = 1;; ++tries) {
     try {

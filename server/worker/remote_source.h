@@ -28,6 +28,10 @@ struct RemoteSourceOptions {
   /// How long the end of a lease is tried to be told to a server that is away.
   std::chrono::milliseconds patience{600'000};
   std::function<void(const std::string&)> tell;  ///< one line for whoever looks after the worker
+  /// A lease that was carried here: the only one there is. No server is asked for anything.
+  std::optional<Json> carried = std::nullopt;
+  /// Gets the end of that lease, `size` bytes of a file.
+  std::function<void(const std::string& lease, int fd, uint64_t size)> deliver = {};
 };
 
 /// What a lease said, besides the job.
@@ -85,6 +89,8 @@ private:
   };
   storage::JobRow read_lease(const Json& lease, const std::vector<std::string>& kinds,
                              const std::string& owner);
+  std::optional<storage::JobRow> claim_carried(const std::vector<std::string>& kinds,
+                                               const std::string& owner, const std::stop_token& stop);
   Json ask(const std::vector<std::string>& kinds, bool is_fresh, const std::stop_token& stop);
   /// What the server did not hear is for the next heartbeat.
   storage::HeartbeatResult keep(const storage::JobClaim& claim, Json& beat);
@@ -112,7 +118,8 @@ private:
   std::string refusal_;
   int failures_ = 0;  ///< in a row
   bool is_leaving_ = false;
-  int asking_ = 0;  ///< claims that wait for the server's answer
+  bool has_carried_ = false;  ///< it was claimed
+  int asking_ = 0;            ///< claims that wait for the server's answer
 };
 
 }  // namespace tensormill::worker

@@ -166,6 +166,14 @@ Json ServerLink::post(const std::string& path, const Json& body, Kind kind, cons
   return parse_json(http_->text_of(response), 128);
 }
 
+Json ServerLink::get(const std::string& path) {
+  http_request request(methods::GET);
+  request.set_request_uri(path);
+  const http_response response = http_->send(http_->quick, request, {});
+  http_->check(response, path);
+  return parse_json(http_->text_of(response), 128);
+}
+
 ServerLink::Bytes ServerLink::exchange(const std::string& path, std::string_view body,
                                        const std::string& accept) {
   http_request request(methods::POST);

@@ -32,9 +32,10 @@ public:
   ServerLink& operator=(const ServerLink&) = delete;
 
   const std::string& url() const;
-  /// The answer to a JSON body; null where it has none. A poll is a request whose answer may take half a
-  /// minute.
+  /// The answer, to a JSON body for post; null where it has none. A poll is a request whose answer may take
+  /// half a minute.
   enum class Kind { kQuick, kPoll };
+  Json get(const std::string& path);
   Json post(const std::string& path, const Json& body, Kind kind = Kind::kQuick,
             const std::stop_token& stop = {});
   /// The answer to `body`, any bytes, as `accept`, with the times that a run's answer says.

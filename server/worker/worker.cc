@@ -13,12 +13,14 @@
 #include "compiler/target/fingerprint.h"
 #include "compiler/target/target.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/memory_budget.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/child_slots.h"
 #include "server/jobs/worker_pool.h"
 #include "server/metrics/registry.h"
 #include "server/services/benchmark.h"
+#include "server/services/carried_work.h"
 #include "server/services/child_policy.h"
 #include "server/services/compile_runner.h"
 #include "server/services/measure_runner.h"
@@ -67,6 +69,29 @@ server::CompileRunnerOptions compile_options(const config::Settings& settings, c
   return options;
 }
 
+/// The lease of the item, whose blobs are in the cache then.
+std::optional<Json> carried_lease(const WorkerOptions& options, storage::BlobCache& cache) {
+  if (options.item.empty()) return std::nullopt;
+  const auto file = MappedFile::open(options.item);
+  server::CarriedItem item = server::read_item(file->bytes());
+  for (const server::CarriedItem::Part& part : item.blobs) {
+    const std::string path = cache.temporary();
+    const std::string_view bytes(reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size());
+    write_file(path, bytes);
+    cache.admit(path, part.digest, storage::BlobForm::kPlain, true);
+  }
+  return std::move(item.lease);
+}
+
+void write_result(const std::string& path, const std::string& lease, int end,
+                  const server::PackageSigner& signer) {
+  const auto mapped = MappedFile::map(end, "the end of a lease");
+  std::string text = server::result_line(lease);
+  text += mapped->text();
+  text += signer.sign(Digest::of(text));
+  write_file(path, text);
+}
+
 }  // namespace
 
 const std::vector<std::string>& known_verbs() {
@@ -87,6 +112,8 @@ struct Worker::Parts {
         pool(std::max(1, host.facts.num_cores)),
         signer(options.signing_key),
         cache(env, root + "/inputs", options.cache_bytes),
+        carried(carried_lease(options, cache)),
+        ended(refused),
         made(env, root + "/made"),
         source(link, made, source_options()),
         desk(link, source, cache, settings.max_model_bytes),
@@ -130,6 +157,11 @@ struct Worker::Parts {
     with.status = [this] { return status(); };
     with.folder = root + "/jobs";
     with.tell = options.tell;
+    with.carried = carried;
+    with.deliver = [this](const std::string& lease, int fd, uint64_t) {
+      write_result(options.result, lease, fd, signer);
+      ended();
+    };
     return with;
   }
 
@@ -151,6 +183,8 @@ struct Worker::Parts {
   parallel::ThreadPool pool;
   server::PackageSigner signer;
   storage::BlobCache cache;
+  std::optional<Json> carried;
+  const std::function<void()> ended;
   storage::FolderBlobStore made;
   RemoteSource source;
   RemoteDesk desk;

@@ -23,6 +23,9 @@ struct WorkerOptions {
   uint64_t cache_bytes = uint64_t{16} << 30;
   int slots = 1;                                 ///< jobs side by side that do not measure
   std::function<void(const std::string&)> tell;  ///< one line for whoever looks after the worker
+  std::string
+      item;  ///< file of an item that was carried here (server/services/carried_work.h): it alone is done
+  std::string result;  ///< file that what comes of it goes to, signed
 };
 
 /// The verbs that a worker knows.
@@ -31,7 +34,8 @@ const std::vector<std::string>& known_verbs();
 class Worker {
 public:
   /// Begins to ask for work. Of `settings` it uses those of jobs, children, imports and runs. `refused` is
-  /// called once, from any thread, when the server will have no work of it. Throws Error(kUsage),
+  /// called once, from any thread, when the server will have no work of it, or the item that was carried here
+  /// has come to its end. Throws Error(kUsage),
   /// Error(kInUse) when another process has the folder.
   Worker(WorkerOptions options, const config::Settings& settings, std::function<void()> refused);
   /// As stop.

@@ -188,6 +188,8 @@ public:
   /// Newest first.
   virtual Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) = 0;
   virtual int64_t count_jobs(JobState state) = 0;
+  /// Of all that are queued or running; what there is none of is not in it.
+  virtual std::vector<JobCount> count_live_jobs() = 0;
   /// Withdraws one submission of `by`, who submitted the job; an admin who did not withdraws all. The last
   /// one cancels a queued job at once and asks a running one to stop. A cancelled job, and one from which
   /// `by` has withdrawn already, is returned as it is; throws Error(kForbidden) for others' jobs,

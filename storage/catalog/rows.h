@@ -158,6 +158,15 @@ struct JobRow {
   std::string demand = {};                       ///< as JobSubmission::demand
 };
 
+/// How many live jobs there are of a kind.
+struct JobCount {
+  JobState state = JobState::kQueued;  ///< or running
+  std::string kind;
+  bool is_elsewhere =
+      false;  ///< queued: it demands something of who does it; running: a worker elsewhere has it
+  int64_t count = 0;
+};
+
 /// How the owner of a lease begins that a process on another machine holds, which outlives the process that
 /// gave it.
 inline constexpr std::string_view kRemoteOwner = "worker:";

@@ -50,6 +50,7 @@ public:
   std::optional<JobRow> find_job(const std::string& id) override;
   Page<JobRow> list_jobs(const JobFilter& filter, const PageRequest& page) override;
   int64_t count_jobs(JobState state) override;
+  std::vector<JobCount> count_live_jobs() override;
   CancelOutcome cancel_job(const std::string& id, const Submitter& by = {},
                            const std::string& repeat_key = "") override;
   JobRow retry_job(const std::string& id, const Submitter& submitter,

@@ -60,14 +60,18 @@ std::optional<JobRow> SqlCatalog::claim_job(const std::vector<std::string>& kind
 std::optional<int64_t> SqlCatalog::next_claim_in(const std::vector<std::string>& kinds,
                                                  const std::vector<std::string>& demands) {
   return read([&](SqlDb& db) -> std::optional<int64_t> {
-    const auto row = db.query(
-        "SELECT MIN(CASE WHEN not_before_ms > now_ms() THEN not_before_ms - now_ms() ELSE 0 END) FROM jobs "
-        "WHERE state = 'queued' AND kind IN (" +
-        marks(kinds.size()) + ") AND demand IN (" + marks(demands.size()) + ")");
-    for (const std::string& kind : kinds) row->bind(kind);
-    for (const std::string& demand : demands) row->bind(demand);
+    const auto ask = [&](const std::string& what, const std::string& rest) {
+      auto row = db.query("SELECT " + what + " FROM jobs WHERE state = 'queued' AND kind IN (" +
+                          marks(kinds.size()) + ") AND demand IN (" + marks(demands.size()) + ")" + rest);
+      for (const std::string& kind : kinds) row->bind(kind);
+      for (const std::string& demand : demands) row->bind(demand);
+      return row;
+    };
+    // The first that is due ends the look: the queue may be long.
+    if (ask("1", " AND not_before_ms <= now_ms() LIMIT 1")->step()) return 0;
+    const auto row = ask("MIN(not_before_ms) - now_ms()", "");
     if (!row->step() || row->is_null(0)) return std::nullopt;
-    return row->integer(0);
+    return std::max<int64_t>(row->integer(0), 0);
   });
 }
 

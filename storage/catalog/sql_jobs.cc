@@ -208,4 +208,20 @@ int64_t SqlCatalog::count_jobs(JobState state) {
   });
 }
 
+std::vector<JobCount> SqlCatalog::count_live_jobs() {
+  return read([&](SqlDb& db) -> std::vector<JobCount> {
+    const auto row = db.query(
+        "SELECT state, kind, CASE WHEN state = 'queued' AND demand <> '' THEN 1 "
+        "WHEN state = 'running' AND owner LIKE ? THEN 1 ELSE 0 END AS elsewhere, COUNT(*) FROM jobs "
+        "WHERE state IN ('queued', 'running') GROUP BY state, kind, elsewhere ORDER BY state, kind, "
+        "elsewhere",
+        std::string(kRemoteOwner) + "%");
+    std::vector<JobCount> counts;
+    while (row->step())
+      counts.push_back(
+          {job_state_from_name(row->text(0)).value(), row->text(1), row->integer(2) != 0, row->integer(3)});
+    return counts;
+  });
+}
+
 }  // namespace tensormill::storage

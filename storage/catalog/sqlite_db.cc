@@ -36,7 +36,7 @@ SqliteDb::SqliteDb(Env& env, const std::string& path, std::function<int64_t()> n
     execute("PRAGMA foreign_keys = ON");
     execute("PRAGMA wal_autocheckpoint = " + std::to_string(checkpoint_pages));
   } catch (const std::exception&) {
-    sqlite3_close_v2(std::exchange(connection_, nullptr));
+    close();
     throw;
   }
 }
@@ -51,12 +51,35 @@ SqliteDb::SqliteDb(Env& env, const std::string& path, std::function<int64_t()> n
     // The writer folds the log when it closes.
     sqlite3_db_config(connection_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   } catch (const std::exception&) {
-    sqlite3_close_v2(std::exchange(connection_, nullptr));
+    close();
     throw;
   }
 }
 
-SqliteDb::~SqliteDb() { sqlite3_close_v2(connection_); }
+SqliteDb::~SqliteDb() { close(); }
+
+void SqliteDb::close() {
+  for (const Idle& idle : idle_) sqlite3_finalize(idle.statement);
+  idle_.clear();
+  sqlite3_close_v2(std::exchange(connection_, nullptr));
+}
+
+sqlite3_stmt* SqliteDb::take_idle(std::string_view sql) {
+  for (auto idle = idle_.begin(); idle != idle_.end(); ++idle) {
+    if (idle->sql != sql) continue;
+    sqlite3_stmt* const statement = idle->statement;
+    idle_.erase(idle);
+    return statement;
+  }
+  return nullptr;
+}
+
+void SqliteDb::keep_idle(std::string sql, sqlite3_stmt* statement) {
+  idle_.push_front({std::move(sql), statement});
+  if (idle_.size() <= kMostIdle) return;
+  sqlite3_finalize(idle_.back().statement);
+  idle_.pop_back();
+}
 
 void SqliteDb::fail(int rc, std::string_view what) {
   const std::unique_ptr<Error> cause = vfs_.take_error();
@@ -106,13 +129,20 @@ Transaction::~Transaction() {
   }
 }
 
-SqliteStatement::SqliteStatement(SqliteDb& db, std::string_view sql) : db_(db) {
-  const int rc =
-      sqlite3_prepare_v2(db_.connection_, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
-  if (rc != SQLITE_OK) db_.fail(rc, "catalog: " + std::string(sql));
+SqliteStatement::SqliteStatement(SqliteDb& db, std::string_view sql)
+    : db_(db), sql_(sql), statement_(db.take_idle(sql)) {
+  if (statement_ != nullptr) return;
+  const int rc = sqlite3_prepare_v3(db_.connection_, sql_.data(), static_cast<int>(sql_.size()),
+                                    SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  if (rc != SQLITE_OK) db_.fail(rc, "catalog: " + sql_);
 }
 
-SqliteStatement::~SqliteStatement() { sqlite3_finalize(statement_); }
+SqliteStatement::~SqliteStatement() {
+  // What a step that failed said was told then.
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+  db_.keep_idle(sql_, statement_);
+}
 
 void SqliteStatement::check(int rc) {
   if (rc != SQLITE_OK) db_.fail(rc, "catalog: bind");

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@ private:
   void bind_null() override;
   void check(int rc);
   SqliteDb& db_;
+  const std::string sql_;
   sqlite3_stmt* statement_ = nullptr;
   int next_ = 1;
 };
@@ -63,21 +65,33 @@ public:
 
 private:
   friend class SqliteStatement;
+  /// To parse and plan a statement costs as much as to run a small one, and the texts are few: those that
+  /// ended are kept, the latest first.
+  struct Idle {
+    std::string sql;
+    sqlite3_stmt* statement;
+  };
+  static constexpr size_t kMostIdle = 64;
+  /// An idle one of this text, which is the caller's then, or null.
+  sqlite3_stmt* take_idle(std::string_view sql);
+  void keep_idle(std::string sql, sqlite3_stmt* statement);
+  void close();
   void open(const std::string& path, int flags);
 
   SqliteVfs vfs_;
   std::function<int64_t()> now_ms_;
   sqlite3* connection_ = nullptr;
+  std::list<Idle> idle_;
 };
 
 /// Rolls back unless committed.
 class Transaction {
 public:
-  explicit Transaction(SqliteDb& db) : db_(db) { db_.execute("BEGIN IMMEDIATE"); }
+  explicit Transaction(SqliteDb& db) : db_(db) { SqliteStatement(db_, "BEGIN IMMEDIATE").step(); }
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
-  void commit() { db_.execute("COMMIT"); }
+  void commit() { SqliteStatement(db_, "COMMIT").step(); }
 
 private:
   SqliteDb& db_;

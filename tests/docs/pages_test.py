@@ -81,6 +81,12 @@ class PagesRun(unittest.TestCase):
         said = self.run_page("how-to/second-machine.md")
         self.assertIn('"name":"desk"', said)
         self.assertIn('"median_ms"', said)
+        self.assertIn("result: taken", said)
+
+    def test_board_on_my_desk(self):
+        said = self.run_page("how-to/board-on-my-desk.md")
+        self.assertRegex(said, r"the model on board=desk: \d+\.\d+ -> \d+\.\d+ ms after 16 trials")
+        self.assertIn("mean (ms)", said)
 
     def test_look_inside(self):
         self.assertIn("conv", self.run_page("how-to/look-inside.md"))

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import unittest
+import urllib.request
 
 import numpy as np
 
@@ -18,7 +19,7 @@ FAST = {"tuner": "random", "min_repeat_ms": 1, "threads": 1, "trials": 12}
 
 class BoardTest(unittest.TestCase):
     def setUp(self):
-        self.server = serving.make_server(self, "--set", workers.LEASE)
+        self.server = serving.make_server(self, "--set", workers.LEASE, "--ops-listen", "127.0.0.1:0")
         self.assertEqual(self.server.upload("a", chain([32, 48, 16])).status, 201)
 
     def board(self, *options):
@@ -34,6 +35,11 @@ class BoardTest(unittest.TestCase):
         answer = self.server.request("GET", path)
         self.assertEqual(answer.status, 200, answer.body)
         return answer.json()
+
+    def metrics(self):
+        line = next(line for line in self.server.settings if line.startswith("metrics on "))
+        with urllib.request.urlopen(f"http://127.0.0.1:{line.rsplit(':', 1)[1].split('/')[0]}/metrics") as answer:
+            return dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#"))
 
     def batches(self, job, **of):
         """The measurements of a job."""
@@ -109,7 +115,17 @@ class HostileBoardTest(BoardTest):
     def test_numbers_and_outputs_that_are_none(self):
         job = self.submit(trials=3)
         puppet = workers.Puppet(self.server, "liar")
+        waits = self.submit(trials=3, seed=1)
         lease = self.lease(puppet)
+        now = self.metrics()
+        self.assertEqual({name: now.get(name) for name in (
+            'jobs_running{kind="measure",place="elsewhere"}', 'jobs_running{kind="tune",place="here"}',
+            'jobs_queued{kind="tune",place="here"}', "workers_connected", "workers_busy", "job_queue_depth")}, {
+                'jobs_running{kind="measure",place="elsewhere"}': "1", 'jobs_running{kind="tune",place="here"}': "1",
+                'jobs_queued{kind="tune",place="here"}': "1", "workers_connected": "1", "workers_busy": "1",
+                "job_queue_depth": "1"})
+        self.assertGreaterEqual(float(now["run_cores"]), float(now["run_cores_busy"]))
+        self.assertEqual(self.server.request("POST", f"/v1/jobs/{waits}/cancel").status, 200)
         roof = {"gflops": 1, "memory_gbytes_per_s": 2, "l2_gbytes_per_s": 3}
         me = {"cpu": "c", "cores": 1}
         self.assertEqual(puppet.send("GET", f"/v1/workers/leases/{lease['id']}/blobs/{lease['inputs']['tensors']['digest']}").status,
@@ -153,6 +169,7 @@ class HostileBoardTest(BoardTest):
         done = self.server.finished(job)
         self.assertEqual((done["state"], done["error"]["code"]), ("failed", "conflict"), done)
         self.assertIn("different kinds", done["error"]["detail"])
+        self.assertEqual(self.metrics()['job_total{kind="measure",state="succeeded"}'], "5", "what workers ended is counted")
 
     def events(self, job):
         text = self.server.request("GET", f"/v1/jobs/{job}/events").body.decode()

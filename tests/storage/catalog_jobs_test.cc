@@ -171,6 +171,33 @@ TEST_P(CatalogJobsTest, TheQueueIsBounded) {
   EXPECT_EQ(catalog_->count_jobs(JobState::kQueued), 1);
 }
 
+TEST_P(CatalogJobsTest, LiveJobsAreCountedByKindAndPlace) {
+  const auto counted = [&] {
+    std::vector<std::string> texts;
+    for (const JobCount& one : catalog_->count_live_jobs())
+      texts.push_back(std::string(job_state_name(one.state)) + " " + one.kind +
+                      (one.is_elsewhere ? " elsewhere " : " ") + std::to_string(one.count));
+    return texts;
+  };
+  EXPECT_TRUE(counted().empty());
+  submit("a");
+  submit("b");
+  JobSubmission board = submission("c");
+  board.kind = "measure";
+  board.demand = "board=a";
+  catalog_->submit_job(board);
+  board.action_key = "d";
+  catalog_->submit_job(board);
+  const std::string compile = submission("a").kind;
+  EXPECT_EQ(counted(), (std::vector<std::string>{"queued " + compile + " 2", "queued measure elsewhere 2"}));
+  ASSERT_TRUE(catalog_->claim_job({compile}, "here", 60'000));
+  ASSERT_TRUE(catalog_->claim_job({compile}, std::string(kRemoteOwner) + "key/w", 60'000));
+  ASSERT_TRUE(catalog_->claim_job({"measure"}, std::string(kRemoteOwner) + "key/w", 60'000, {"board=a"}));
+  EXPECT_EQ(counted(),
+            (std::vector<std::string>{"queued measure elsewhere 1", "running " + compile + " 1",
+                                      "running " + compile + " elsewhere 1", "running measure elsewhere 1"}));
+}
+
 TEST_P(CatalogJobsTest, ClaimsFollowPriorityThenAgeAndKind) {
   submit("old");
   const std::string young = submit("young");
