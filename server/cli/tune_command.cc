@@ -285,6 +285,7 @@ int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals)
   for (const auto& [name, shape] : parse_input_shapes(arguments.input_shapes))
     job["input_shapes"][name] = dims_to_json(shape);
   if (!arguments.input_values.empty()) job["input_values"] = parse_json(arguments.input_values);
+  if (!arguments.signature.empty()) job["signature"] = arguments.signature;
   const Json result =
       tune_on(arguments.elsewhere, {arguments.model, arguments.output, std::move(job)}, globals);
   if (globals.json) {
