@@ -3,6 +3,7 @@
 #include "compiler/driver/layers.h"
 #include "compiler/driver/symbolic.h"
 #include "compiler/frontend/formats/detect.h"
+#include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/importer.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ops/ops.h"

@@ -32,6 +32,7 @@ class PagesRun(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copyfile(ROOT / "tests/models/digits.onnx", Path(folder) / "digits.onnx")
             shutil.copyfile(ROOT / "tests/fixtures/tflite/net_float32.tflite", Path(folder) / "net.tflite")
+            shutil.copyfile(ROOT / "tests/fixtures/keras/net.keras", Path(folder) / "net.keras")
             found = pages.blocks(pages.PAGES / name)
             for block in found:
                 if block.file:

@@ -1,5 +1,7 @@
 // Keras' layers in their forms, an output of its own in a model a family, against what Keras makes of them
-// (tests/fixtures/keras_layers).
+// (tests/fixtures/keras_layers); models that must be refused.
+#include "runtime/base/json.h"
+#include "tests/expect_error.h"
 #include "tests/importer/imported.h"
 
 namespace tensormill::frontend {
@@ -34,7 +36,124 @@ TEST_P(KerasLayers, GiveTheNumbersOfKeras) {
 INSTANTIATE_TEST_SUITE_P(Families, KerasLayers,
                          testing::Values("elementwise.keras", "convolutions.keras", "pools.keras",
                                          "moves.keras", "merges.keras", "normalizations.keras",
+                                         "recurrent.keras", "attention.keras", "operators.keras",
                                          "nested.keras", "nested.h5"));
+
+std::unique_ptr<Importer> importer_of_bytes(const std::string& bytes) {
+  const auto kept = std::make_shared<const std::string>(bytes);
+  ModelSource source;
+  source.model = MappedFile::part_of(kept, std::as_bytes(std::span(*kept)), "model");
+  return make_importer(std::move(source));
+}
+
+/// A model without weights, in the form that packages hold: layers as they stand in a list, called one after
+/// another.
+std::unique_ptr<Importer> sequential_of(const std::string& layers) {
+  const std::string text =
+      R"({"config":{"class_name":"Sequential","config":{"name":"m","layers":[{"class_name":"InputLayer",)"
+      R"("config":{"name":"x","batch_shape":[null,4]}},)" +
+      layers + R"(]}},"keras_version":"3.15.1","numbers_weights":true,"weights":[]})";
+  return importer_of_bytes("tensormill keras model 1 " + std::to_string(text.size()) + "\n" + text);
+}
+
+ImportOptions batch_of(int64_t batch) {
+  ImportOptions options;
+  options.input_shapes["x"] = {batch, int64_t{4}};
+  return options;
+}
+
+std::string refusal_of(const std::string& layers) {
+  try {
+    sequential_of(layers)->import(batch_of(2), ops::standard_ops());
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOperatorNotImplemented) << error.message();
+    return error.message();
+  }
+  return "imported";
+}
+
+TEST(KerasNetwork, OfRecurrentLayersIsTheSameInBothForms) {
+  const Json said = parse_json(read_file(fixture_path("keras/recurrent.json")));
+  for (const char* suffix : {"keras", "h5"}) {
+    SCOPED_TRACE(suffix);
+    const auto model = importer_of(std::string("keras/recurrent.") + suffix);
+    const Tensors inputs{
+        {"steps", Tensor::from<float>({1, 4, 3}, said.at("inputs").at(0).get<std::vector<float>>())}};
+    const ir::Graph graph = model->import(at_inputs(inputs), ops::standard_ops());
+    expect_close(evaluated(graph, inputs).at("gru"),
+                 Tensor::from<float>({1, 2}, said.at("outputs").get<std::vector<float>>()), 2e-5);
+  }
+}
+
+TEST(KerasNetwork, HasItsBatchAsADim) {
+  const auto model = importer_of("keras/net.keras");
+  const ir::Graph graph = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  EXPECT_EQ(ir::to_string(graph.value(graph.outputs()[0]).type), "f32[batch,5]");
+  expect_error(ErrorCode::kShapeRequired, "dim 0 is free", [&] { model->import({}, ops::standard_ops()); });
+}
+
+TEST(KerasNetwork, HasNoTransposeBetweenConvolutions) {
+  const auto model = importer_of("keras/net.keras");
+  ImportOptions options;
+  for (const char* name : {"one", "other"})
+    options.input_shapes[name] = {int64_t{1}, int64_t{8}, int64_t{8}, int64_t{3}};
+  const ir::Graph graph = model->import(options, ops::standard_ops());
+  size_t maps = 0;
+  for (const ir::Node& node : graph.nodes())
+    maps += node.op == "transpose" && !graph.value(node.inputs[0]).constant ? 1 : 0;
+  // Of the two pictures, whose channels stand last.
+  EXPECT_EQ(maps, 2u) << ir::print(graph);
+}
+
+TEST(KerasNetwork, ThatAPackageHoldsIsImportedWithoutHdf5) {
+  for (const char* name : {"keras/net.h5", "keras/recurrent.keras", "keras_layers/nested.keras"}) {
+    SCOPED_TRACE(name);
+    const auto model = importer_of(name);
+    const auto kept = importer_of_bytes(std::string(model->kept_source().model->text()));
+    EXPECT_EQ(kept->kept_source().model->text(), model->kept_source().model->text());
+    EXPECT_EQ(ir::hash(kept->import(with_symbols(kept->facts(), {}), ops::standard_ops())),
+              ir::hash(model->import(with_symbols(model->facts(), {}), ops::standard_ops())));
+  }
+}
+
+TEST(KerasNetwork, TellsAllLayersThatAreMissing) {
+  const std::string layer = R"({"class_name":"Hashing","config":{"name":"a"}})";
+  const auto model =
+      sequential_of(layer + R"(,{"class_name":"Hashing","config":{"name":"b"}},)" +
+                    R"({"class_name":"Lambda","config":{"name":"c"}},)" +
+                    R"({"class_name":"Own","registered_name":"my>Own","config":{"name":"d"}})");
+  const std::vector<ErrorDetail> missing = model->unsupported();
+  ASSERT_EQ(missing.size(), 3u);
+  EXPECT_EQ(missing[0].pointer, "c");
+  EXPECT_NE(missing[0].detail.find("layer Lambda: its program is Python"), std::string::npos);
+  EXPECT_EQ(missing[1].pointer, "d");
+  EXPECT_EQ(missing[2].pointer, "a");
+  EXPECT_EQ(missing[2].detail, "layer Hashing, 2 layers");
+  expect_error(ErrorCode::kOperatorNotImplemented, "3 layers are not supported",
+               [&] { model->import(batch_of(1), ops::standard_ops()); });
+}
+
+TEST(KerasNetwork, RefusesWhatNobodyReads) {
+  EXPECT_EQ(refusal_of(R"({"class_name":"ReLU","config":{"name":"r","max_value":6.0,"trainable":true}})"),
+            "imported");
+  EXPECT_NE(
+      refusal_of(R"({"class_name":"ReLU","config":{"name":"r","new_option":3}})").find("option new_option"),
+      std::string::npos);
+  // What is off changes nothing.
+  EXPECT_EQ(refusal_of(R"({"class_name":"ReLU","config":{"name":"r","new_option":null}})"), "imported");
+  EXPECT_NE(refusal_of(R"({"class_name":"Activation","config":{"name":"a","activation":"unheard_of"}})")
+                .find("activation unheard_of"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(R"({"class_name":"Activation","config":{"name":"a","activation":)"
+                       R"({"class_name":"function","config":"mine","registered_name":"mine"}}})")
+                .find("it is a Python function"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal_of(R"({"class_name":"ReLU","config":{"name":"r","dtype":{"class_name":"QuantizedDTypePolicy",)"
+                 R"("config":{"name":"int8_from_float32"}}}})")
+          .find("int8_from_float32"),
+      std::string::npos);
+}
 
 }  // namespace
 }  // namespace tensormill::frontend

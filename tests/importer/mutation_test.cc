@@ -1,7 +1,8 @@
-// Broken copies of TFLite files: each is imported, or refused by an error that says what is wrong; nothing
-// else happens.
+// Broken copies of TFLite files and Keras models: each is imported, or refused by an error that says what is
+// wrong; nothing else happens.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstring>
 #include <random>
 #include <set>
@@ -44,19 +45,37 @@ void import_all(std::string_view bytes) {
   ir::verify(model->import(options, ops::standard_ops()));
 }
 
+/// A Keras model of the form that packages hold, in whose configuration some digits and letters are others.
+std::string with_other_words(const std::string& bytes, std::mt19937& random) {
+  std::string copy = bytes;
+  // Behind the first line; weights are bytes whose values do not matter.
+  const size_t begin = copy.find('\n') + 1, end = copy.find("\"weights\":[");
+  const size_t changes = 1 + random() % 4;
+  for (size_t i = 0; i < changes; ++i) {
+    size_t at = begin + random() % (end - begin);
+    const bool wants_digit = random() % 4 != 0;
+    for (size_t k = 0; k < end - begin; ++k, at = at + 1 == end ? begin : at + 1) {
+      const auto letter = static_cast<unsigned char>(copy[at]);
+      if (wants_digit ? std::isdigit(letter) != 0 : std::isalpha(letter) != 0) break;
+    }
+    copy[at] = static_cast<char>(wants_digit ? '0' + random() % 10 : 'a' + random() % 26);
+  }
+  return copy;
+}
+
 class BrokenTflite : public testing::TestWithParam<const char*> {};
 
-TEST_P(BrokenTflite, IsImportedOrRefused) {
-  const std::string bytes = read_file(fixture_path(GetParam()));
+template <typename Break>
+void expect_imported_or_refused(const std::string& bytes, const Break& break_one, size_t copies) {
   std::mt19937 random(17);
   const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel, ErrorCode::kNotSupported,
                                         ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
                                         ErrorCode::kMemoryBudget};
   size_t imported = 0, refused = 0;
-  for (size_t i = 0; i < kCopies; ++i) {
+  for (size_t i = 0; i < copies; ++i) {
     SCOPED_TRACE("copy " + std::to_string(i));
     try {
-      import_all(broken(bytes, random));
+      import_all(break_one(bytes, random));
       ++imported;
     } catch (const Error& error) {
       EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();
@@ -65,6 +84,10 @@ TEST_P(BrokenTflite, IsImportedOrRefused) {
   }
   EXPECT_GT(imported, 0u);
   EXPECT_GT(refused, 0u);
+}
+
+TEST_P(BrokenTflite, IsImportedOrRefused) {
+  expect_imported_or_refused(read_file(fixture_path(GetParam())), broken, kCopies);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, BrokenTflite,
@@ -76,6 +99,18 @@ INSTANTIATE_TEST_SUITE_P(Files, BrokenTflite,
                                          "tflite_ops/bits.tflite", "tflite_ops/gathers.tflite",
                                          "tflite_ops/rows.tflite", "tflite_ops/cells.tflite",
                                          "tflite_ops/state.tflite", "tflite_ops/spectra.tflite"));
+
+class BrokenKeras : public testing::TestWithParam<const char*> {};
+
+TEST_P(BrokenKeras, IsImportedOrRefused) {
+  const std::string name = std::string("keras_layers/") + GetParam() + ".keras";
+  expect_imported_or_refused(std::string(importer_of(name)->kept_source().model->text()), with_other_words,
+                             40);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, BrokenKeras,
+                         testing::Values("elementwise", "convolutions", "pools", "moves", "merges",
+                                         "normalizations", "recurrent", "attention", "operators", "nested"));
 
 }  // namespace
 }  // namespace tensormill::frontend

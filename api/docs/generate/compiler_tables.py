@@ -8,7 +8,7 @@ OPERATORS = """# Operators
 
 Operators of models that compile: those of ONNX, with the opsets in which their meaning is the standard's: made of the importer's
 tables. Those of TFLite are behind them, with the highest
-version that is implemented, and those of PyTorch's exported programs. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
+version that is implemented, and those of PyTorch's exported programs, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
 with all of their names.
 """
 TABLES = "compiler/frontend/onnx"
@@ -49,6 +49,13 @@ def pytorch_operators():
     return sorted((name, ", ".join(code(each) for each in overloads if each)) for name, overloads in found.items())
 
 
+def keras_layers():
+    """Classes of layers, and of operators."""
+    room = "compiler/frontend/keras"
+    return [[row[0] for row in rows(f"{room}/{table}.def", macro)]
+            for table, macro in (("layers", "KERAS_LAYER"), ("operations", "KERAS_OPERATION"))]
+
+
 def operators_page():
     lines, strings = [OPERATORS], texts()
     for domain, of_domain in groupby(operators(), key=lambda row: row[0]):
@@ -60,6 +67,11 @@ def operators_page():
         lines += table(["operator", "opsets", "also on strings"], spans)
     lines += ["## TFLite\n", *table(["operator", "versions to"], ([code(name), version] for name, version in tflite_operators()))]
     lines += ["## PyTorch\n", *table(["operator", "overloads"], ([code(name), overloads] for name, overloads in pytorch_operators()))]
+
+
+    layers, operations = keras_layers()
+    lines += ["", "## Keras\n", "Layers: " + ", ".join(code(name) for name in layers) + ".\n",
+              "Operators between layers: " + ", ".join(code(f"keras.ops: {name}") for name in operations) + "."]
     return "\n".join(lines)
 
 

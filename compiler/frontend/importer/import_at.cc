@@ -6,9 +6,6 @@
 
 namespace tensormill::frontend {
 
-namespace {
-
-/// Free dims bound to 1.
 ImportOptions with_ones(const ModelFacts& facts, ImportOptions options) {
   for (const SignatureValue& input : facts.inputs) {
     DimShape& shape = options.input_shapes[input.name];
@@ -20,8 +17,6 @@ ImportOptions with_ones(const ModelFacts& facts, ImportOptions options) {
   }
   return options;
 }
-
-}  // namespace
 
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,

@@ -93,6 +93,10 @@ public:
       for (const Json& node : nodes) to.calls.push_back(read_call(node, what));
       to.has_call_objects = !nodes.empty() && nodes.front().is_object();
     }
+    // An .h5 file of Keras 3 names no modules; of what stands in a model, layers alone can be trained or not.
+    to.is_operation = to.module.find(".ops") != std::string::npos ||
+                      (to.module.empty() && to.has_call_objects && to.config.is_object() &&
+                       !to.config.contains("trainable") && to.class_name != "InputLayer" && !to.network);
     return to;
   }
 
@@ -145,6 +149,8 @@ private:
   Json with_refs(const Json& value, Call& call, const std::string& what, int depth) {
     if (depth > kMaxNesting) bad_config("arguments of " + what + " are nested too deeply");
     if (is_ref(value)) return add(call, read_ref(value, what));
+    if (value.is_object() && value.contains(kTensorMark))
+      bad_config("an argument of " + what + " has a mark of places");
     Json made = value;
     if (value.is_structured())
       for (auto& [name, element] : made.items()) element = with_refs(element, call, what, depth + 1);
@@ -158,6 +164,8 @@ private:
       const Json& config = member(value, "config", "a tensor of " + what);
       return add(call, read_ref(member(config, "keras_history", "a tensor of " + what), what));
     }
+    if (value.is_object() && value.contains(kTensorMark))
+      bad_config("an argument of " + what + " has a mark of places");
     Json made = value;
     if (value.is_structured())
       for (auto& [name, element] : made.items()) element = collect(element, call, what, depth + 1);

@@ -115,11 +115,13 @@ std::vector<std::string> weight_groups(const Network& network) {
   std::map<std::string, int64_t> used;
   std::vector<std::string> groups;
   for (const Layer& layer : network.layers) {
-    if (layer.is_operation()) {
+    if (layer.is_operation) {
       groups.emplace_back();
       continue;
     }
-    const std::string class_name = snake_case(layer.class_name);
+    // Exported under another name than the class has in Keras.
+    const bool is_grouped = layer.class_name == "GroupQueryAttention";
+    const std::string class_name = snake_case(is_grouped ? "GroupedQueryAttention" : layer.class_name);
     const int64_t count = used[class_name]++;
     groups.push_back("layers/" + class_name + (count == 0 ? std::string() : "_" + std::to_string(count)));
   }

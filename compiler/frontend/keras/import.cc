@@ -66,7 +66,7 @@ void note_missing(const Network& network, const std::string& around, Missing& mi
     if (layer.network) {
       note_missing(*layer.network, around + layer.name + "/", missing);
     } else if (layer.class_name != "InputLayer" && find_row(layer) == nullptr) {
-      missing.add((layer.is_operation() ? "keras.ops " : "") + layer.class_name, around + layer.name, "");
+      missing.add((layer.is_operation ? "keras.ops " : "") + layer.class_name, around + layer.name, "");
     }
   }
 }
@@ -278,7 +278,6 @@ private:
   }
 
   static void refuse_unread(const LayerContext& context) {
-    if (context.layer().is_operation()) context.config().skip("axis");
     if (const auto option = context.config().unread())
       throw UnsupportedForm{"option " + *option, "it is not known"};
     if (const auto argument = context.unread_argument())
@@ -289,6 +288,11 @@ private:
     if (depth_ == kMostDepth)
       throw Error(ErrorCode::kInvalidModel,
                   "models lie more than " + std::to_string(kMostDepth) + " deep in each other");
+    if (call.named.is_object() && call.named.contains("training") && call.named.at("training") == true &&
+        !call.layer.has_call_objects) {
+      missing_.add(call.layer.class_name, call.label, "argument training: it is not implemented");
+      return std::nullopt;
+    }
     ++depth_;
     std::optional<Weights> weights;
     if (!call.weights.empty()) weights = call.weights;

@@ -52,6 +52,14 @@ void give(Network& network, const Place& around, std::map<Place, std::vector<Wei
   }
 }
 
+Json parsed(std::string_view text) {
+  try {
+    return parse_json(text, kConfigLimits);
+  } catch (const Error& error) {
+    fail(error.message());
+  }
+}
+
 }  // namespace
 
 bool is_kept_form(std::string_view bytes) { return bytes.starts_with(kMark); }
@@ -97,7 +105,7 @@ Model read_kept_form(std::string_view bytes) {
   if (size > bytes.size() - line - 1) fail("it is cut off");
   Model model;
   try {
-    const Json json = parse_json(bytes.substr(line + 1, size), kConfigLimits);
+    const Json json = parsed(bytes.substr(line + 1, size));
     model.config = json.at("config");
     model.network = read_network(model.config);
     model.keras_version = json.at("keras_version").get<std::string>();

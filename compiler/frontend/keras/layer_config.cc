@@ -101,6 +101,11 @@ std::vector<double> LayerConfig::numbers(const std::string& name) const {
   return values;
 }
 
+void LayerConfig::skip_all() const {
+  if (!json_.is_object()) return;
+  for (const auto& [name, value] : json_.items()) read_.insert(name);
+}
+
 std::optional<std::string> LayerConfig::unread() const {
   if (!json_.is_object()) return std::nullopt;
   for (const auto& [name, value] : json_.items()) {

@@ -34,6 +34,7 @@ public:
 
   /// Marks options as read that make no difference to who asks.
   void skip(const std::string& name) const { read_.insert(name); }
+  void skip_all() const;
   /// The first option that is set, was not read, and is not one that no run of a model depends on
   /// (unread_options.def).
   std::optional<std::string> unread() const;

@@ -1,5 +1,6 @@
 #include "compiler/frontend/keras/layer_context.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/base/error.h"
@@ -11,7 +12,9 @@ namespace {
 const Json kNoArgument;
 
 DType compute_dtype_of(const Layer& layer) {
-  if (!layer.config.is_object() || !layer.config.contains("dtype")) return DType::kFloat32;
+  // Operators compute in the types of their operands; what an operator calls so is an argument of its own.
+  if (layer.is_operation || !layer.config.is_object() || !layer.config.contains("dtype"))
+    return DType::kFloat32;
   const std::string policy = policy_name(layer.config.at("dtype"));
   if (policy == "float16" || policy == "mixed_float16") return DType::kFloat16;
   if (policy == "bfloat16" || policy == "mixed_bfloat16") return DType::kBFloat16;
@@ -37,11 +40,28 @@ LayerContext::LayerContext(ImportState& state, const LayerCall& call)
       compute_dtype_(compute_dtype_of(call.layer)),
       first_own_(static_cast<ir::ValueId>(state.graph.values().size())) {}
 
-V LayerContext::raw(size_t place) const {
+const Value& LayerContext::value(size_t place) const {
   if (place >= call_.inputs.size())
     invalid("it is called with " + std::to_string(call_.inputs.size()) + " tensors, expected more");
-  return call_.inputs[place].data;
+  return call_.inputs[place];
 }
+
+V LayerContext::raw(size_t place) const { return value(place).data; }
+
+size_t LayerContext::num_inputs() const {
+  size_t named = 0;
+  const auto count = [&](const auto& self, const Json& json) -> void {
+    if (place_of(json)) {
+      ++named;
+    } else if (json.is_structured()) {
+      for (const Json& element : json) self(self, element);
+    }
+  };
+  count(count, call_.named);
+  return call_.inputs.size() - std::min(named, call_.inputs.size());
+}
+
+bool LayerContext::trains() const { return argument("training", 1) == true && !call_.layer.has_call_objects; }
 
 V LayerContext::input(size_t place) {
   const V x = raw(place);
@@ -54,6 +74,7 @@ V LayerContext::cast(V x, DType to) {
 
 const Json& LayerContext::argument(const std::string& name, size_t position) const {
   read_arguments_.insert(name);
+  read_positions_.insert(position);
   if (call_.named.is_object() && call_.named.contains(name)) return call_.named.at(name);
   if (call_.positional.is_array() && position < call_.positional.size()) return call_.positional[position];
   return kNoArgument;
@@ -64,10 +85,18 @@ std::optional<size_t> LayerContext::tensor_argument(const std::string& name, siz
 }
 
 std::optional<std::string> LayerContext::unread_argument() const {
+  // The first argument is the input, or the list of inputs, which every converter reads.
+  for (size_t i = 1; call_.positional.is_array() && i < call_.positional.size(); ++i) {
+    const Json& value = call_.positional[i];
+    if (!value.is_null() && value != false && read_positions_.count(i) == 0) return std::to_string(i);
+  }
   if (!call_.named.is_object()) return std::nullopt;
   for (const auto& [name, value] : call_.named.items()) {
     // What a layer is called in a call of an operator of TensorFlow.
     if (value.is_null() || value == false || name == "name" || read_arguments_.count(name) != 0) continue;
+    if (name == "training" && call_.layer.has_call_objects) continue;
+    // The mask that goes along with the input anyway.
+    if (name == "mask" && !call_.inputs.empty() && call_.inputs.front().mask != ir::kAbsent) continue;
     return name;
   }
   return std::nullopt;
@@ -93,11 +122,11 @@ V LayerContext::constant_of(const Weight& weight) {
   return made;
 }
 
-V LayerContext::stored_weight(std::string_view name, size_t index) {
-  const Weight* weight = call_.weights.find(name, index);
+V LayerContext::stored_in(const Weights& weights, std::string_view name, size_t index) {
+  const Weight* weight = weights.find(name, index);
   if (weight == nullptr)
     invalid("it has no weight \"" + std::string(name) + "\"" +
-            (call_.weights.is_numbered() ? ", vars/" + std::to_string(index) : std::string()));
+            (weights.is_numbered() ? ", vars/" + std::to_string(index) : std::string()));
   return constant_of(*weight);
 }
 
@@ -105,8 +134,8 @@ V LayerContext::optional_weight(std::string_view name, size_t index) {
   return call_.weights.find(name, index) == nullptr ? ir::kAbsent : weight(name, index);
 }
 
-V LayerContext::weight(std::string_view name, size_t index) {
-  const V value = stored_weight(name, index);
+V LayerContext::weight_in(const Weights& weights, std::string_view name, size_t index) {
+  const V value = stored_in(weights, name, index);
   return is_float(type(value).dtype) ? Compose(*this).cast(value, compute_dtype_) : value;
 }
 
@@ -136,7 +165,10 @@ std::vector<Value> LayerContext::call_layer(const Layer& inner, const Weights& w
   for (size_t i = 0; i < inputs.size(); ++i) positional.push_back({{kTensorMark, i}});
   if (inputs.size() > 1) positional = Json::array({positional});
   const Json named = Json::object();
-  return state_.call({inner, label() + "/" + inner.name, weights, inputs, positional, named});
+  std::vector<Value> outputs =
+      state_.call({inner, label() + "/" + inner.name, weights, inputs, positional, named});
+  if (outputs.empty()) invalid("layer \"" + inner.name + "\" in it gives nothing");
+  return outputs;
 }
 
 std::vector<Value> LayerContext::outputs() {

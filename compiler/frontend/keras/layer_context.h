@@ -66,13 +66,17 @@ public:
   /// Of floating-point inputs and weights, and so of what is computed.
   DType compute_dtype() const { return compute_dtype_; }
 
-  size_t num_inputs() const { return call_.inputs.size(); }
+  /// The tensors of the call but those that are given by name, which stand behind them.
+  size_t num_inputs() const;
+  /// Whether the call asks for training. What Keras 3 writes of it is overruled by each run.
+  bool trains() const;
   /// The call's tensor: real numbers in the layer's own type.
   V input(size_t place = 0);
   /// As it was given.
   V raw(size_t place) const;
-  V mask(size_t place = 0) const { return call_.inputs.at(place).mask; }
-  const Value& value(size_t place) const { return call_.inputs.at(place); }
+  V mask(size_t place = 0) const { return value(place).mask; }
+  /// Throws Error(kInvalidModel) where the call has fewer tensors.
+  const Value& value(size_t place) const;
   ir::SymShape shape(V value) const { return type(value).shape; }
   /// An argument of the call by name or position; null where it was not given. Tensors are {kTensorMark:
   /// place}.
@@ -83,11 +87,13 @@ public:
   std::optional<std::string> unread_argument() const;
 
   /// The layer's `index`-th weight, `name` where the file names them, in the layer's own type.
-  V weight(std::string_view name, size_t index);
+  V weight(std::string_view name, size_t index) { return weight_in(call_.weights, name, index); }
+  V weight_in(const Weights& weights, std::string_view name, size_t index);
   /// kAbsent where there is none.
   V optional_weight(std::string_view name, size_t index);
   /// As it is stored.
-  V stored_weight(std::string_view name, size_t index);
+  V stored_weight(std::string_view name, size_t index) { return stored_in(call_.weights, name, index); }
+  V stored_in(const Weights& weights, std::string_view name, size_t index);
   const Weights& weights() const { return call_.weights; }
   /// The extents of a weight, of which there are `rank`.
   Shape weight_shape(V weight, size_t rank, const char* what) const;
@@ -130,6 +136,7 @@ private:
   const DType compute_dtype_;
   const ir::ValueId first_own_;
   mutable std::set<std::string> read_arguments_;
+  mutable std::set<size_t> read_positions_;
   std::vector<Value> outputs_;
 };
 

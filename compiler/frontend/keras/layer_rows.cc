@@ -12,14 +12,23 @@ constexpr std::array kLayers = {
 #include "compiler/frontend/keras/layers.def"
 #undef KERAS_LAYER
 };
+constexpr std::array kOperations = {
+#define KERAS_OPERATION(name, convert) LayerRow{name, MaskRule::kDropped, convert},
+#include "compiler/frontend/keras/operations.def"
+#undef KERAS_OPERATION
+};
+
+template <typename Rows>
+const LayerRow* row_in(const Rows& rows, std::string_view name) {
+  const auto* row =
+      std::find_if(rows.begin(), rows.end(), [&](const LayerRow& each) { return each.name == name; });
+  return row == rows.end() ? nullptr : row;
+}
 
 }  // namespace
 
 const LayerRow* find_row(const Layer& layer) {
-  if (layer.is_operation()) return nullptr;
-  const auto* row = std::find_if(kLayers.begin(), kLayers.end(),
-                                 [&](const LayerRow& each) { return each.name == layer.class_name; });
-  return row == kLayers.end() ? nullptr : row;
+  return layer.is_operation ? row_in(kOperations, layer.class_name) : row_in(kLayers, layer.class_name);
 }
 
 }  // namespace tensormill::frontend::keras

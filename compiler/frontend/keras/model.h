@@ -55,8 +55,7 @@ struct Layer {
   bool has_call_objects = false;  ///< calls are written as Keras 3 writes them
   std::vector<Weight> weights;
   std::shared_ptr<const Network> network;  ///< of a model that is used as a layer
-  /// An operator of keras.ops that stands where layers do.
-  bool is_operation() const { return module.find(".ops") != std::string::npos; }
+  bool is_operation = false;               ///< an operator of keras.ops that stands where layers do
 };
 
 /// A Functional model, or a Sequential one, whose layers are called one after another.

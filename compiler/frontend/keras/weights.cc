@@ -1,5 +1,7 @@
 #include "compiler/frontend/keras/weights.h"
 
+#include <algorithm>
+
 namespace tensormill::frontend::keras {
 
 namespace {
@@ -40,6 +42,11 @@ Weights Weights::part(std::string_view attribute, std::string_view name) const {
     }
   }
   return part.entries_.empty() && !is_numbered_ ? *this : part;
+}
+
+bool Weights::has(std::string_view name) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return !behind(entry.path, name).empty(); });
 }
 
 const Weight* Weights::find(std::string_view name, size_t index) const {

@@ -21,6 +21,8 @@ public:
   /// Those of a part: of an archive below the group `attribute`; else those whose path has the component
   /// `name`, or all where none has.
   Weights part(std::string_view attribute, std::string_view name) const;
+  /// Whether a path has the component `name`.
+  bool has(std::string_view name) const;
   /// The weight that a layer makes as its `index`-th one, called `name`. Null where there is none.
   const Weight* find(std::string_view name, size_t index) const;
 

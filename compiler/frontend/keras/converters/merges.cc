@@ -74,8 +74,8 @@ void convert_concatenate(LayerContext& context) {
     parts.push_back(context.input(i));
     has_mask = has_mask || context.mask(i) != ir::kAbsent;
   }
-  const int64_t axis =
-      context.normalize_axis(context.config().integer("axis", -1), context.rank(parts.at(0)));
+  if (parts.empty()) context.invalid("it has no inputs");
+  const int64_t axis = context.normalize_axis(context.config().integer("axis", -1), context.rank(parts[0]));
   const V y = concatenated(context, parts, axis);
   if (!has_mask) return context.set_output(y);
   // Of a concatenation along the features all inputs must count; along the steps the masks are joined.

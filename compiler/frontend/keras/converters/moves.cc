@@ -13,8 +13,7 @@ void convert_identity(LayerContext& context) { context.set_output(context.input(
 void convert_dropout(LayerContext& context) {
   for (const char* option : {"rate", "noise_shape", "stddev", "data_format", "l1", "l2"})
     context.config().skip(option);
-  const Json& training = context.argument("training", 1);
-  if (training == true)
+  if (context.trains())
     context.unsupported("argument training", "a layer that always trains is not implemented");
   context.set_output(context.input(), context.mask());
 }
@@ -245,10 +244,8 @@ void convert_embedding(LayerContext& context) {
   static_cast<void>(context.weight_shape(table, 2, "the table"));
   Compose c(context);
   const V places = c.cast(given, DType::kInt64);
-  const V mask = config.flag("mask_zero", false)
-                     ? context.add("not", {c.binary("equal", places, c.number(places, 0))})
-                     : ir::kAbsent;
-  context.set_output(c.gather(table, places, 0), mask);
+  if (config.flag("mask_zero", false)) context.unsupported("option mask_zero", "masks are not implemented");
+  context.set_output(c.gather(table, places, 0));
 }
 
 // Steps whose features all have the value do not count, and are 0.

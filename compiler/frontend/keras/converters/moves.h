@@ -14,6 +14,8 @@ V resized(LayerContext& context, V map, const ir::SymShape& sizes, const build::
 /// The rule of Keras' word for it.
 build::ResizeOptions resize_rule(const LayerContext& context, const std::string& interpolation,
                                  bool antialias);
+/// The sum of products that an equation "ab,bc->ac" says, which names each axis of an operand once.
+V einsum(LayerContext& context, const std::string& text, V a, V b);
 /// Values one behind the other, computed with their channels first where one of them is.
 V concatenated(LayerContext& context, const std::vector<V>& parts, int64_t axis);
 

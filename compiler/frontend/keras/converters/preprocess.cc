@@ -1,0 +1,306 @@
+// What is done to pictures and categories before a network, and einsum.
+#include <algorithm>
+#include <array>
+
+#include "compiler/frontend/keras/converters/moves.h"
+#include "compiler/frontend/keras/converters/windows.h"
+
+namespace tensormill::frontend::keras {
+
+namespace {
+
+/// Numbers of an option along the last axis, or one.
+V numbers_of(LayerContext& context, const char* name, double usual) {
+  const std::vector<double> values =
+      context.config().has(name) ? context.config().numbers(name) : std::vector<double>{usual};
+  const auto count = static_cast<int64_t>(values.size());
+  if (count == 0) context.invalid("option " + std::string(name) + " has no numbers");
+  return Compose(context).doubles(context.compute_dtype(), values, count == 1 ? Shape{} : Shape{count});
+}
+
+}  // namespace
+
+void convert_rescaling(LayerContext& context) {
+  context.config().skip("data_format");
+  const V x = context.cast(context.raw(0), context.compute_dtype());
+  const V scaled = context.elementwise("mul", {x, numbers_of(context, "scale", 1)});
+  context.set_output(context.elementwise("add", {scaled, numbers_of(context, "offset", 0)}));
+}
+
+// (x - mean) / max(sqrt(variance), 1e-7) along some axes.
+void convert_normalization(LayerContext& context) {
+  const LayerConfig& config = context.config();
+  const V x = context.cast(context.raw(0), context.compute_dtype());
+  const int64_t rank = context.rank(x);
+  ir::SymShape along(static_cast<size_t>(rank), 1);
+  if (config.has("axis")) {
+    for (const int64_t axis : config.list("axis")) {
+      const auto at = static_cast<size_t>(context.normalize_axis(axis, rank));
+      along[at] = context.shape(x)[at];
+    }
+  }
+  Compose c(context);
+  const auto statistic = [&](const char* name, size_t index) {
+    if (!config.has("mean"))
+      return c.reshape(c.cast(context.weight(name, index), context.compute_dtype()), along);
+    const std::vector<double> values = config.numbers(name);
+    const auto count = static_cast<int64_t>(values.size());
+    if (count == 1) return c.doubles(context.compute_dtype(), values, {});
+    if (!demand(ir::Relation::kEqual, num_elements(along), count))
+      context.invalid("option " + std::string(name) + " has " + std::to_string(count) + " numbers for " +
+                      to_string(along));
+    return c.doubles(context.compute_dtype(), values, along.hints());
+  };
+  const V mean = statistic("mean", 0), variance = statistic("variance", 1);
+  config.skip("variance");
+  const V deviation = c.binary("max", c.unary("sqrt", variance), c.number(x, 1e-7));
+  if (config.flag("invert", false))
+    return context.set_output(context.elementwise("add", {context.elementwise("mul", {x, deviation}), mean}));
+  context.set_output(context.elementwise("div", {context.elementwise("sub", {x, mean}), deviation}));
+}
+
+void convert_resizing(LayerContext& context) {
+  const LayerConfig& config = context.config();
+  const V x = context.cast(context.raw(0), context.compute_dtype());
+  check_rank(context, x, 4);
+  for (const char* option : {"crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"}) {
+    if (config.flag(option, false))
+      context.unsupported("option " + std::string(option), "it is not implemented");
+  }
+  for (const char* option : {"fill_mode", "fill_value"}) config.skip(option);
+  const build::ResizeOptions rule = resize_rule(context, config.text("interpolation", "bilinear"), false);
+  context.set_output(context.unmap(
+      resized(context, context.map(x), {config.integer("height"), config.integer("width")}, rule)));
+}
+
+void convert_center_crop(LayerContext& context) {
+  const LayerConfig& config = context.config();
+  const V x = context.cast(context.raw(0), context.compute_dtype());
+  check_rank(context, x, 4);
+  Compose c(context);
+  V map = context.map(x);
+  int64_t axis = 2;
+  for (const char* option : {"height", "width"}) {
+    const int64_t wanted = config.integer(option);
+    const ir::SymInt extent = c.shape(map)[static_cast<size_t>(axis)];
+    if (wanted < 1) context.invalid("option " + std::string(option) + " is " + std::to_string(wanted));
+    if (!ir::demand(ir::Relation::kLessEqual, wanted, extent))
+      context.unsupported("input", "a picture that is smaller than its part is not implemented");
+    map = c.slice(map, axis++, floordiv(extent - wanted, 2), wanted);
+  }
+  context.set_output(context.unmap(map));
+}
+
+/// Layers that change pictures in training alone.
+void convert_random_change(LayerContext& context) {
+  context.config().skip_all();
+  if (context.trains())
+    context.unsupported("argument training", "a layer that always trains is not implemented");
+  context.set_output(context.cast(context.raw(0), context.compute_dtype()));
+}
+
+namespace {
+
+/// Categories [batch,n] or [batch] as Keras' output modes have them: [batch,tokens].
+V encoded(LayerContext& context, V categories, int64_t tokens, const std::string& mode) {
+  Compose c(context);
+  if (tokens < 1 || tokens > build::kMaxListed)
+    context.invalid("it has " + std::to_string(tokens) + " categories");
+  const DType dtype = context.compute_dtype();
+  const V ends = c.doubles(dtype, {0, 1}, {2});
+  const V hot = context.add("one_hot", {c.cast(categories, DType::kInt64), ends},
+                            {{"axis", int64_t{-1}}, {"depth", tokens}});
+  const int64_t rank = context.rank(hot);
+  if (mode == "one_hot") {
+    const bool is_column = rank > 2 && same(c.shape(hot)[static_cast<size_t>(rank) - 2], 1);
+    return is_column ? c.squeeze(hot, rank - 2) : hot;
+  }
+  if (mode != "multi_hot" && mode != "count")
+    context.unsupported("option output_mode", "\"" + mode.substr(0, 100) + "\" is not implemented");
+  if (rank < 3) return hot;
+  return c.reduce(mode == "count" ? "reduce_sum" : "reduce_max", hot, {rank - 2}, false);
+}
+
+}  // namespace
+
+void convert_category_encoding(LayerContext& context) {
+  const LayerConfig& config = context.config();
+  config.skip("sparse");
+  context.set_output(encoded(context, context.raw(0), config.integer("num_tokens"),
+                             config.text("output_mode", "multi_hot")));
+}
+
+void convert_discretization(LayerContext& context) {
+  const LayerConfig& config = context.config();
+  for (const char* option : {"num_bins", "epsilon", "sparse"}) config.skip(option);
+  if (!config.has("bin_boundaries"))
+    context.unsupported("option bin_boundaries", "adapted ones are not implemented");
+  const std::vector<double> bounds = config.numbers("bin_boundaries");
+  const V x = context.cast(context.raw(0), context.compute_dtype());
+  Compose c(context);
+  const auto count = static_cast<int64_t>(bounds.size());
+  const V reached = c.binary("greater_equal", c.unsqueeze(x, context.rank(x)),
+                             c.doubles(context.compute_dtype(), bounds, {count}));
+  const V place = c.reduce("reduce_sum", c.cast(reached, DType::kInt32), {context.rank(x)}, false);
+  const std::string mode = config.text("output_mode", "int");
+  context.set_output(mode == "int" ? place : encoded(context, place, count + 1, mode));
+}
+
+namespace {
+
+/// The windows of an axis: from floor(i * in / out) to ceil((i + 1) * in / out).
+V adaptive_axis(LayerContext& context, V map, int64_t axis, int64_t out, bool is_max) {
+  Compose c(context);
+  const ir::SymInt extent = c.shape(map)[static_cast<size_t>(axis)];
+  if (!extent.is_constant()) context.unsupported("input", "a free extent is not implemented");
+  const int64_t in = extent.hint();
+  if (out < 1 || in < 1 || out > build::kMaxListed / in)
+    context.invalid("option output_size has " + std::to_string(out));
+  const auto begin = [&](int64_t i) { return i * in / out; };
+  const auto end = [&](int64_t i) { return ((i + 1) * in + out - 1) / out; };
+  if (!is_max) {
+    std::vector<double> weights(static_cast<size_t>(in * out), 0);
+    for (int64_t i = 0; i < out; ++i) {
+      for (int64_t k = begin(i); k < end(i); ++k)
+        weights[static_cast<size_t>(k * out + i)] = 1.0 / static_cast<double>(end(i) - begin(i));
+    }
+    const int64_t rank = context.rank(map);
+    std::vector<int64_t> perm = c.count_to(rank);
+    std::swap(perm[static_cast<size_t>(axis)], perm.back());
+    const V table = c.doubles(c.dtype(map), weights, {in, out});
+    return c.transpose(c.matmul(c.transpose(map, perm), table), perm);
+  }
+  int64_t widest = 1;
+  for (int64_t i = 0; i < out; ++i) widest = std::max(widest, end(i) - begin(i));
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < out; ++i) {
+    for (int64_t k = 0; k < widest; ++k) places.push_back(std::min(begin(i) + k, end(i) - 1));
+  }
+  ir::SymShape shape = c.shape(map);
+  shape[static_cast<size_t>(axis)] = out;
+  shape.insert(shape.begin() + axis + 1, widest);
+  const V windows = c.gather(map, c.ints(places, {out * widest}), axis);
+  return c.reduce("reduce_max", c.reshape(windows, shape), {axis + 1}, false);
+}
+
+}  // namespace
+
+void convert_adaptive_pool(LayerContext& context) {
+  const size_t rank = spatial_rank(context);
+  const V x = context.input();
+  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const std::vector<int64_t> sizes = context.config().integers("output_size", rank);
+  V map = context.map(x);
+  for (size_t d = 0; d < rank; ++d)
+    map = adaptive_axis(context, map, static_cast<int64_t>(d) + 2, sizes[d],
+                        context.class_name().starts_with("AdaptiveMax"));
+  context.set_output(context.unmap(map));
+}
+
+namespace {
+
+/// An equation "ab,bc->ac" of two operands; the axes of "..." are capitals.
+struct Equation {
+  std::string left, right, result;
+};
+
+std::string without_dots(const std::string& labels, size_t dots) {
+  const size_t at = labels.find("...");
+  if (at == std::string::npos) return labels;
+  std::string capitals;
+  for (size_t i = 0; i < dots; ++i) capitals += static_cast<char>('A' + i);
+  return labels.substr(0, at) + capitals + labels.substr(at + 3);
+}
+
+Equation parse_equation(const LayerContext& context, std::string text, size_t left_rank) {
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  const size_t comma = text.find(','), arrow = text.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
+    context.unsupported("equation", "\"" + text.substr(0, 100) + "\" is not of two operands and a result");
+  const std::string left = text.substr(0, comma);
+  const size_t named = left.find("...") == std::string::npos ? left.size() : left.size() - 3;
+  if (left_rank < named || left_rank - named > 20)
+    context.invalid("an operand of rank " + std::to_string(left_rank) + " for \"" + left + "\"");
+  const size_t dots = left_rank - named;
+  return {without_dots(left, dots), without_dots(text.substr(comma + 1, arrow - comma - 1), dots),
+          without_dots(text.substr(arrow + 2), dots)};
+}
+
+bool stands_in(const std::string& labels, char label) { return labels.find(label) != std::string::npos; }
+
+/// The operand with the axes of `order`, as three: those of `counts`, whose products are its extents.
+V arranged_as(LayerContext& context, V x, const std::string& labels,
+              const std::array<std::string, 3>& groups) {
+  Compose c(context);
+  std::vector<int64_t> perm;
+  ir::SymShape shape;
+  for (const std::string& group : groups) {
+    ir::SymInt extent = 1;
+    for (const char label : group) {
+      const size_t axis = labels.find(label);
+      perm.push_back(static_cast<int64_t>(axis));
+      extent = context.product(extent, c.shape(x)[axis]);
+    }
+    shape.push_back(extent);
+  }
+  return c.reshape(c.transpose(x, perm), shape);
+}
+
+}  // namespace
+
+V einsum(LayerContext& context, const std::string& text, V a, V b) {
+  Compose c(context);
+  const Equation of = parse_equation(context, text, static_cast<size_t>(context.rank(a)));
+  const auto check = [&](const std::string& labels, V x) {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels.find(labels[i], i + 1) != std::string::npos)
+        context.unsupported("equation", "\"" + text.substr(0, 100) + "\" names an axis twice");
+    }
+    if (static_cast<int64_t>(labels.size()) != context.rank(x))
+      context.invalid("an operand of rank " + std::to_string(context.rank(x)) + " for \"" + labels + "\"");
+  };
+  check(of.left, a);
+  check(of.right, b);
+  std::string batch, rows, columns, summed;
+  for (const char label : of.left) {
+    const bool in_right = stands_in(of.right, label), in_result = stands_in(of.result, label);
+    if (!in_right && !in_result)
+      context.unsupported("equation", "\"" + text.substr(0, 100) + "\" sums an operand alone");
+    (in_right ? in_result ? batch : summed : rows) += label;
+  }
+  for (const char label : of.right) {
+    if (stands_in(of.left, label)) continue;
+    if (!stands_in(of.result, label))
+      context.unsupported("equation", "\"" + text.substr(0, 100) + "\" sums an operand alone");
+    columns += label;
+  }
+  const std::string made = batch + rows + columns;
+  if (made.size() != of.result.size())
+    context.invalid("\"" + text.substr(0, 100) + "\" has an axis that no operand has");
+  const V left = arranged_as(context, a, of.left, {batch, rows, summed});
+  const V right = arranged_as(context, b, of.right, {batch, summed, columns});
+  const V product = c.matmul(left, right);
+  ir::SymShape shape;
+  std::vector<int64_t> perm;
+  for (const char label : made) {
+    const bool in_left = stands_in(of.left, label);
+    shape.push_back(in_left ? c.shape(a)[of.left.find(label)] : c.shape(b)[of.right.find(label)]);
+  }
+  for (const char label : of.result) perm.push_back(static_cast<int64_t>(made.find(label)));
+  return c.transpose(c.reshape(product, shape), perm);
+}
+
+void convert_einsum_dense(LayerContext& context) {
+  const LayerConfig& config = context.config();
+  config.skip("output_shape");
+  Compose c(context);
+  const std::string equation = config.text("equation", "");
+  V y = einsum(context, equation, context.input(), context.weight("kernel", 0));
+  if (config.has("bias_axes")) {
+    // The bias has the result's axes that are named, in their order, and ones between them.
+    y = c.add(y, context.weight("bias", 1));
+  }
+  context.set_output(with_activation(context, y));
+}
+
+}  // namespace tensormill::frontend::keras
