@@ -86,7 +86,7 @@ Tasks load(const std::string& model, const std::string& shapes, const std::strin
            const target::Target& target) {
   frontend::ImportOptions import;
   import.input_shapes = cli::parse_input_shapes(shapes);
-  const ir::Graph graph = cli::open_model_file(model, "")->import(import, ops::standard_ops());
+  const ir::Graph graph = cli::open_model_file(model, "", "")->import(import, ops::standard_ops());
   std::vector<tune::Task> all = tune::extract_tasks(graph, target, 3);
   Tasks tasks;
   for (size_t place : tune::parse_selection(selection, all.size())) {

@@ -91,13 +91,15 @@ TEST(TfliteNetwork, ThatAPackageHoldsIsImportedAtItsShapes) {
 TEST(TfliteNetwork, TellsAllOperatorsThatAreMissing) {
   const auto model = importer_of("tflite_ops/missing.tflite");
   const std::vector<ErrorDetail> missing = model->unsupported();
-  ASSERT_EQ(missing.size(), 3u);
+  ASSERT_EQ(missing.size(), 5u);
   EXPECT_EQ(missing[0].detail, "op UNIQUE version 1, 2 nodes, operands float32[4]");
   EXPECT_EQ(missing[0].pointer, "values_0");
   EXPECT_EQ(missing[1].detail,
             "op ADD version 99: versions up to 6 are known, 1 node, operands float32[4], float32[4]");
   EXPECT_EQ(missing[2].detail, "op SKIP_GRAM version 1, 1 node, operands float32[4]");
-  expect_error(ErrorCode::kOperatorNotImplemented, "3 operators are not supported",
+  EXPECT_EQ(missing[3].detail, "op OwnOperator version 1, 1 node, operands float32[4]");
+  EXPECT_EQ(missing[4].detail, "op OtherOperator version 1, 1 node, operands float32[4]");
+  expect_error(ErrorCode::kOperatorNotImplemented, "5 operators are not supported",
                [&] { model->import({}, ops::standard_ops()); });
 }
 

@@ -9,11 +9,12 @@
 
 #include "runtime/base/error.h"
 #include "tests/importer/imported.h"
+#include "tests/scope.h"
 
 namespace tensormill::frontend {
 namespace {
 
-constexpr size_t kCopies = 250;
+const size_t kCopies = is_sweep() ? 250 : 40, kKerasCopies = is_sweep() ? 250 : 20;
 
 /// A few bytes changed behind the mark; the lengths of tables and the elements of lists among them.
 std::string broken(const std::string& bytes, std::mt19937& random) {
@@ -105,7 +106,7 @@ class BrokenKeras : public testing::TestWithParam<const char*> {};
 TEST_P(BrokenKeras, IsImportedOrRefused) {
   const std::string name = std::string("keras_layers/") + GetParam() + ".keras";
   expect_imported_or_refused(std::string(importer_of(name)->kept_source().model->text()), with_other_words,
-                             40);
+                             kKerasCopies);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, BrokenKeras,

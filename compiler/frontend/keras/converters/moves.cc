@@ -1,8 +1,9 @@
 // Layers that move elements.
+#include "compiler/frontend/keras/converters/moves.h"
+
 #include <algorithm>
 #include <array>
 
-#include "compiler/frontend/keras/converters/moves.h"
 #include "compiler/frontend/keras/converters/windows.h"
 
 namespace tensormill::frontend::keras {
