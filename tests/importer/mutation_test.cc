@@ -14,7 +14,7 @@
 namespace tensormill::frontend {
 namespace {
 
-const size_t kCopies = is_sweep() ? 250 : 40, kKerasCopies = is_sweep() ? 250 : 20;
+const size_t kCopies = is_sweep() ? 250 : 100, kKerasCopies = is_sweep() ? 250 : 20;
 
 /// A few bytes changed behind the mark; the lengths of tables and the elements of lists among them.
 std::string broken(const std::string& bytes, std::mt19937& random) {
