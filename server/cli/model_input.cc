@@ -155,7 +155,8 @@ std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, con
     try {
       model = frontend::open_importer(path, frontend::Links::kFollowed, signature);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kInvalidArgument) throw;
+      // A signature that the model does not have.
+      if (signature.empty() || error.code() != ErrorCode::kInvalidArgument) throw;
       throw Error(ErrorCode::kUsage, error.message());
     }
     if (!format.empty() && model->format() != format)

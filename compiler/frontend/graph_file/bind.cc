@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/build/model_graph.h"
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/ir/patch.h"
 #include "runtime/base/error.h"
@@ -89,27 +90,19 @@ private:
     }
   }
 
-  static const Tensor& checked(const std::string& name, const ir::ValueType& type, const Tensor& given) {
-    if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
-      throw Error(ErrorCode::kInvalidArgument,
-                  "the value of input \"" + name + "\" is " +
-                      ir::to_string(ir::ValueType{given.dtype(), given.shape()}) + ", expected " +
-                      ir::to_string(type));
-    return given;
-  }
-
   void add_inputs() {
     for (size_t i = 0; i < from_.inputs().size(); ++i) {
       const ir::Value& input = from_.value(from_.inputs()[i]);
       const ir::ValueType type{input.type.dtype, binding_.shapes[i]};
       num_bytes(type.shape.hints(), type.dtype);
       if (const auto known = binding_.constants.find(input.name); known != binding_.constants.end()) {
-        id(from_.inputs()[i]) = graph_.add_constant(input.name, checked(input.name, type, known->second));
+        id(from_.inputs()[i]) =
+            graph_.add_constant(input.name, build::checked_value(input.name, type, known->second));
         continue;
       }
       id(from_.inputs()[i]) = graph_.add_input(input.name, type);
       if (const auto value = binding_.values.find(input.name); value != binding_.values.end())
-        runs_.emplace_back(from_.inputs()[i], checked(input.name, type, value->second));
+        runs_.emplace_back(from_.inputs()[i], build::checked_value(input.name, type, value->second));
     }
   }
 

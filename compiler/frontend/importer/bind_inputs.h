@@ -5,7 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "compiler/build/model_graph.h"
 #include "compiler/frontend/importer/importer.h"
+#include "compiler/frontend/onnx/check_model.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::frontend {
 
@@ -16,5 +19,19 @@ struct BoundInputs {
 /// Throws Error(kInvalidArgument) for a name that no input has, another rank or another extent than the
 /// model's; Error(kShapeRequired) for a free dim that nothing binds.
 BoundInputs bind_inputs(const ModelFacts& facts, const ImportOptions& options);
+/// The same with all else that the options say of a graph. Throws as above.
+build::GraphRequest graph_request(const ModelFacts& facts, const ImportOptions& options);
+
+/// action(); an error that operators are not implemented says what is known of the model.
+template <typename Action>
+auto with_facts(const ModelFacts& facts, const Action& action) {
+  try {
+    return action();
+  } catch (Error& error) {
+    if (error.code() == ErrorCode::kOperatorNotImplemented)
+      error.set_extra_json("{\"model\":" + onnx::facts_json(facts) + "}");
+    throw;
+  }
+}
 
 }  // namespace tensormill::frontend

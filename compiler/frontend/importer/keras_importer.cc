@@ -6,7 +6,6 @@
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/keras/import.h"
 #include "compiler/frontend/keras/kept_form.h"
-#include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/wire/zip.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
@@ -76,25 +75,8 @@ public:
   std::vector<ErrorDetail> unsupported() const override { return keras::unsupported_layers(loaded_->model); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
-    keras::ImportRequest request;
-    BoundInputs bound = bind_inputs(facts_, options);
-    request.input_shapes = std::move(bound.shapes);
-    request.symbols = std::move(bound.symbols);
-    request.fixed_inputs = {options.input_values.begin(), options.input_values.end()};
-    request.run_inputs = {options.run_values.begin(), options.run_values.end()};
-    request.outputs = options.outputs;
-    // What follows from the extent of a batch alone has the same form for each.
-    for (const auto& [input, axes] : options.form.free_axes) {
-      for (const size_t axis : axes) request.is_one_form = request.is_one_form || axis > 0;
-    }
-    request.is_one_form = request.is_one_form && options.form.is_sample;
-    try {
-      return keras::import_graph(loaded_, request, ops);
-    } catch (Error& error) {
-      if (error.code() == ErrorCode::kOperatorNotImplemented)
-        error.set_extra_json("{\"model\":" + onnx::facts_json(facts_) + "}");
-      throw;
-    }
+    return with_facts(facts_,
+                      [&] { return keras::import_graph(loaded_, graph_request(facts_, options), ops); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,

@@ -2,7 +2,6 @@
 
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
-#include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/pytorch/import.h"
 #include "compiler/frontend/wire/zip.h"
 #include "runtime/base/error.h"
@@ -60,26 +59,8 @@ public:
   }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
-    pytorch::ImportRequest request;
-    request.ports = ports_;
-    BoundInputs bound = bind_inputs(facts_, options);
-    request.input_shapes = std::move(bound.shapes);
-    request.symbols = std::move(bound.symbols);
-    request.fixed_inputs = {options.input_values.begin(), options.input_values.end()};
-    request.run_inputs = {options.run_values.begin(), options.run_values.end()};
-    request.outputs = options.outputs;
-    // What follows from the extent of a batch alone has the same form for each.
-    for (const auto& [input, axes] : options.form.free_axes) {
-      for (const size_t axis : axes) request.is_one_form = request.is_one_form || axis > 0;
-    }
-    request.is_one_form = request.is_one_form && options.form.is_sample;
-    try {
-      return pytorch::import_graph(loaded_, request, ops);
-    } catch (Error& error) {
-      if (error.code() == ErrorCode::kOperatorNotImplemented)
-        error.set_extra_json("{\"model\":" + onnx::facts_json(facts_) + "}");
-      throw;
-    }
+    const pytorch::ImportRequest request{graph_request(facts_, options), ports_};
+    return with_facts(facts_, [&] { return pytorch::import_graph(loaded_, request, ops); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,

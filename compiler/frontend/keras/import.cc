@@ -128,7 +128,7 @@ private:
 
 class GraphImport {
 public:
-  GraphImport(std::shared_ptr<const LoadedModel> loaded, const ImportRequest& request,
+  GraphImport(std::shared_ptr<const LoadedModel> loaded, const build::GraphRequest& request,
               const ir::OpRegistry& ops)
       : model_(loaded->model),
         request_(request),
@@ -147,7 +147,7 @@ public:
     if (!missing_.empty()) throw_missing(missing_);
     const std::optional<std::vector<Value>> outputs = convert(model_.network, std::nullopt, add_inputs(), "");
     if (!outputs) throw_missing(missing_);
-    set_outputs(*outputs);
+    build::set_outputs(graph_, request_, output_names_, [&](size_t i) { return (*outputs)[i].data; });
     return ir::remove_dead(graph_);
   }
 
@@ -166,28 +166,9 @@ private:
       if (!dtype)
         throw Error(ErrorCode::kNotSupported,
                     "input \"" + port.name + "\" has elements of type " + port.type);
-      const ir::ValueType type{*dtype, request_.input_shapes[i]};
-      num_bytes(type.shape.hints(), type.dtype);
-      if (const auto fixed = request_.fixed_inputs.find(port.name); fixed != request_.fixed_inputs.end()) {
-        values.push_back(
-            {graph_.add_constant(port.name, checked(port.name, type, fixed->second)), ir::kAbsent});
-        continue;
-      }
-      V value = graph_.add_input(port.name, type);
-      if (const auto run = request_.run_inputs.find(port.name); run != request_.run_inputs.end())
-        value = graph_.add_constant(graph_.unique_name(port.name), checked(port.name, type, run->second));
-      values.push_back({value, ir::kAbsent});
+      values.push_back({build::add_input(graph_, request_, i, port.name, *dtype), ir::kAbsent});
     }
     return values;
-  }
-
-  static Tensor checked(const std::string& name, const ir::ValueType& type, const Tensor& given) {
-    if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
-      throw Error(ErrorCode::kInvalidArgument,
-                  "the value of input \"" + name + "\" is " +
-                      ir::to_string(ir::ValueType{given.dtype(), given.shape()}) + ", expected " +
-                      ir::to_string(type));
-    return given;
   }
 
   /// The outputs of a network; nothing where a layer is not supported, which is noted. `weights`: of a model
@@ -311,29 +292,8 @@ private:
     return *std::move(outputs);
   }
 
-  void set_outputs(const std::vector<Value>& results) {
-    const std::vector<std::string>& wanted = request_.outputs.empty() ? output_names_ : request_.outputs;
-    std::vector<V> outputs;
-    for (const std::string& name : wanted) {
-      const auto known = std::find(output_names_.begin(), output_names_.end(), name);
-      if (known == output_names_.end())
-        throw Error(ErrorCode::kInvalidArgument,
-                    "outputs name \"" + name + "\", which is no output of the model");
-      V value = results[static_cast<size_t>(known - output_names_.begin())].data;
-      const bool is_own = graph_.value(value).producer != ir::kAbsent &&
-                          std::find(outputs.begin(), outputs.end(), value) == outputs.end();
-      if (!is_own)
-        value = graph_.add_node("identity", {value}, {}, {name}, {graph_.unique_name(name + "#output")})[0];
-      // An output of an input's name is told apart.
-      if (graph_.value(value).name != name)
-        graph_.rename_value(value, graph_.find_value(name) ? graph_.unique_name(name + ":0") : name);
-      outputs.push_back(value);
-    }
-    graph_.set_outputs(outputs);
-  }
-
   const Model& model_;
-  const ImportRequest& request_;
+  const build::GraphRequest& request_;
   const std::vector<Port> ports_;
   const std::vector<std::string> output_names_;
   ir::Graph graph_;
@@ -389,7 +349,7 @@ std::vector<ErrorDetail> unsupported_layers(const Model& model) {
   return missing.details();
 }
 
-ir::Graph import_graph(std::shared_ptr<const LoadedModel> model, const ImportRequest& request,
+ir::Graph import_graph(std::shared_ptr<const LoadedModel> model, const build::GraphRequest& request,
                        const ir::OpRegistry& ops) {
   return GraphImport(std::move(model), request, ops).run();
 }

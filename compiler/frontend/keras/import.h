@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/build/model_graph.h"
 #include "compiler/frontend/keras/model.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/file.h"
@@ -37,18 +38,9 @@ std::vector<std::string> output_names(const Model& model);
 /// stands in the model and where first. Empty when none.
 std::vector<ErrorDetail> unsupported_layers(const Model& model);
 
-struct ImportRequest {
-  std::vector<ir::SymShape> input_shapes;           ///< one an input
-  std::map<std::string, Tensor> fixed_inputs = {};  ///< by name: constants, no inputs of the graph
-  /// Values that inputs have in the one run that the graph is made for; the inputs stay.
-  std::map<std::string, Tensor> run_inputs = {};
-  std::shared_ptr<ir::SymbolTable> symbols = nullptr;
-  bool is_one_form = false;               ///< the graph is to be of one form for all extents of its inputs
-  std::vector<std::string> outputs = {};  ///< empty: all
-};
 /// Throws as above, and Error(kInvalidArgument) for an output that the model does not have. Constants are
 /// views of what `model` keeps.
-ir::Graph import_graph(std::shared_ptr<const LoadedModel> model, const ImportRequest& request,
+ir::Graph import_graph(std::shared_ptr<const LoadedModel> model, const build::GraphRequest& request,
                        const ir::OpRegistry& ops);
 
 }  // namespace tensormill::frontend::keras

@@ -156,31 +156,13 @@ private:
       if (!dtype)
         throw Error(ErrorCode::kNotSupported, "input \"" + port.name + "\" has elements of type " +
                                                   std::string(scalar_name(meta.dtype)));
-      const ir::ValueType type{*dtype, request_.input_shapes[i]};
-      num_bytes(type.shape.hints(), type.dtype);
       auto storage = std::make_shared<Storage>();
       storage->name = port.name;
-      if (const auto fixed = request_.fixed_inputs.find(port.name); fixed != request_.fixed_inputs.end()) {
-        storage->value = graph_.add_constant(port.name, checked(port.name, type, fixed->second));
-      } else {
-        storage->value = graph_.add_input(port.name, type);
-        if (const auto run = request_.run_inputs.find(port.name); run != request_.run_inputs.end())
-          storage->value =
-              graph_.add_constant(graph_.unique_name(port.name), checked(port.name, type, run->second));
-      }
+      storage->value = build::add_input(graph_, request_, i, port.name, *dtype);
       const V value = storage->value;
       state.tensors.insert_or_assign(port.value, View{std::move(storage), {}, value, 0});
-      note_extents(port, meta, type.shape);
+      note_extents(port, meta, request_.input_shapes[i]);
     }
-  }
-
-  static Tensor checked(const std::string& name, const ir::ValueType& type, const Tensor& given) {
-    if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
-      throw Error(ErrorCode::kInvalidArgument,
-                  "the value of input \"" + name + "\" is " +
-                      ir::to_string(ir::ValueType{given.dtype(), given.shape()}) + ", expected " +
-                      ir::to_string(type));
-    return given;
   }
 
   /// A symbol is one number in all inputs.
@@ -291,27 +273,12 @@ private:
   }
 
   void set_outputs(GraphState& state) {
-    std::vector<std::string> wanted = request_.outputs;
-    if (wanted.empty())
-      for (const Port& port : request_.ports.outputs) wanted.push_back(port.name);
-    std::vector<V> outputs;
-    for (const std::string& name : wanted) {
-      const auto port = std::find_if(request_.ports.outputs.begin(), request_.ports.outputs.end(),
-                                     [&](const Port& each) { return each.name == name; });
-      if (port == request_.ports.outputs.end())
-        throw Error(ErrorCode::kInvalidArgument,
-                    "outputs name \"" + name + "\", which is no output of the model");
-      V value = value_of(state, port->value, "output \"" + name + "\"");
-      const bool is_own = graph_.value(value).producer != ir::kAbsent &&
-                          std::find(outputs.begin(), outputs.end(), value) == outputs.end();
-      if (!is_own)
-        value = graph_.add_node("identity", {value}, {}, {name}, {graph_.unique_name(name + "#output")})[0];
-      // An output of an input's name is told apart.
-      if (graph_.value(value).name != name)
-        graph_.rename_value(value, graph_.find_value(name) ? graph_.unique_name(name + ":0") : name);
-      outputs.push_back(value);
-    }
-    graph_.set_outputs(std::move(outputs));
+    const std::vector<Port>& ports = request_.ports.outputs;
+    std::vector<std::string> names;
+    for (const Port& port : ports) names.push_back(port.name);
+    build::set_outputs(graph_, request_, names, [&](size_t i) {
+      return value_of(state, ports[i].value, "output \"" + ports[i].name + "\"");
+    });
   }
 
   const LoadedProgram& loaded_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/build/model_graph.h"
 #include "compiler/frontend/pytorch/loaded_program.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
@@ -31,16 +32,8 @@ Ports ports_of(const Program& program);
 /// first. Empty when none.
 std::vector<ErrorDetail> unsupported_operators(const Program& program);
 
-struct ImportRequest {
+struct ImportRequest : build::GraphRequest {
   Ports ports;
-  std::vector<ir::SymShape> input_shapes;           ///< one an input
-  std::map<std::string, Tensor> fixed_inputs = {};  ///< by name: constants, no inputs of the graph
-  /// Values that inputs have in the one run that the graph is made for; the inputs stay.
-  std::map<std::string, Tensor> run_inputs = {};
-  std::shared_ptr<ir::SymbolTable> symbols = nullptr;
-  /// The graph is to be of one form for all extents of its inputs.
-  bool is_one_form = false;
-  std::vector<std::string> outputs = {};  ///< of the ports; empty: all
 };
 /// Throws as above, and Error(kInvalidArgument) for an output that the module does not have.
 ir::Graph import_graph(const LoadedProgram& program, const ImportRequest& request, const ir::OpRegistry& ops);

@@ -157,27 +157,9 @@ private:
       if (!dtype || type_bits(tensor.type) < 8)
         throw Error(ErrorCode::kNotSupported, "input \"" + port.name + "\" has elements of type " +
                                                   std::string(type_name(tensor.type)));
-      const ir::ValueType type{*dtype, request_.input_shapes[i]};
-      num_bytes(type.shape.hints(), type.dtype);
-      V& value = state.values[static_cast<size_t>(port.tensor)];
-      if (const auto fixed = request_.fixed_inputs.find(port.name); fixed != request_.fixed_inputs.end()) {
-        value = graph_.add_constant(port.name, checked(port.name, type, fixed->second));
-        continue;
-      }
-      value = graph_.add_input(port.name, type);
-      if (const auto run = request_.run_inputs.find(port.name); run != request_.run_inputs.end())
-        value = graph_.add_constant(graph_.unique_name(port.name), checked(port.name, type, run->second));
+      state.values[static_cast<size_t>(port.tensor)] =
+          build::add_input(graph_, request_, i, port.name, *dtype);
     }
-  }
-
-  static ::tensormill::Tensor checked(const std::string& name, const ir::ValueType& type,
-                                      const ::tensormill::Tensor& given) {
-    if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
-      throw Error(ErrorCode::kInvalidArgument,
-                  "the value of input \"" + name + "\" is " +
-                      ir::to_string(ir::ValueType{given.dtype(), given.shape()}) + ", expected " +
-                      ir::to_string(type));
-    return given;
   }
 
   /// Whether all operators could be converted.
@@ -252,32 +234,12 @@ private:
   }
 
   void set_outputs(const GraphState& state) {
-    std::vector<std::string> wanted = request_.outputs;
-    if (wanted.empty()) {
-      for (const Port& port : request_.entry.outputs) wanted.push_back(port.name);
-    }
-    std::vector<V> outputs;
-    for (const std::string& name : wanted) {
-      const auto port = std::find_if(request_.entry.outputs.begin(), request_.entry.outputs.end(),
-                                     [&](const Port& each) { return each.name == name; });
-      if (port == request_.entry.outputs.end())
-        throw Error(ErrorCode::kInvalidArgument,
-                    "outputs name \"" + name + "\", which is no output of the model");
-      const TensorType type = state.subgraph.tensors[static_cast<size_t>(port->tensor)].type;
-      if (!dtype_of(type))
-        throw Error(ErrorCode::kNotSupported,
-                    "output \"" + name + "\" has elements of type " + std::string(type_name(type)));
-      V value = value_of(state, port->tensor, "output \"" + name + "\"");
-      const bool is_own = graph_.value(value).producer != ir::kAbsent &&
-                          std::find(outputs.begin(), outputs.end(), value) == outputs.end();
-      if (!is_own)
-        value = graph_.add_node("identity", {value}, {}, {name}, {graph_.unique_name(name + "#output")})[0];
-      // An output of an input's name is told apart.
-      if (graph_.value(value).name != name)
-        graph_.rename_value(value, graph_.find_value(name) ? graph_.unique_name(name + ":0") : name);
-      outputs.push_back(value);
-    }
-    graph_.set_outputs(outputs);
+    const std::vector<Port>& ports = request_.entry.outputs;
+    std::vector<std::string> names;
+    for (const Port& port : ports) names.push_back(port.name);
+    build::set_outputs(graph_, request_, names, [&](size_t i) {
+      return value_of(state, ports[i].tensor, "output \"" + ports[i].name + "\"");
+    });
   }
 
   const LoadedModel& loaded_;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/build/model_graph.h"
 #include "compiler/frontend/tflite/loaded_model.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
@@ -37,17 +38,8 @@ EntryPoint entry_point(const Model& model, std::string_view key);
 /// where first. Empty when none.
 std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry);
 
-struct ImportRequest {
+struct ImportRequest : build::GraphRequest {
   EntryPoint entry;
-  std::vector<ir::SymShape> input_shapes;  ///< one an input of the entry
-  std::map<std::string, ::tensormill::Tensor> fixed_inputs =
-      {};  ///< by name: constants, no inputs of the graph
-  /// Values that inputs have in the one run that the graph is made for; the inputs stay.
-  std::map<std::string, ::tensormill::Tensor> run_inputs = {};
-  std::shared_ptr<ir::SymbolTable> symbols = nullptr;
-  /// The graph is to be of one form for all extents of its inputs.
-  bool is_one_form = false;
-  std::vector<std::string> outputs = {};  ///< of the entry; empty: all
 };
 /// Throws as above, and Error(kInvalidArgument) for an output that the entry does not have.
 ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops);

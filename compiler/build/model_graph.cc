@@ -1,0 +1,50 @@
+#include "compiler/build/model_graph.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace tensormill::build {
+
+const Tensor& checked_value(const std::string& name, const ir::ValueType& type, const Tensor& given) {
+  if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
+    throw Error(ErrorCode::kInvalidArgument, "the value of input \"" + name + "\" is " +
+                                                 ir::to_string(ir::ValueType{given.dtype(), given.shape()}) +
+                                                 ", expected " + ir::to_string(type));
+  return given;
+}
+
+ir::ValueId add_input(ir::Graph& graph, const GraphRequest& request, size_t index, const std::string& name,
+                      DType dtype) {
+  const ir::ValueType type{dtype, request.input_shapes[index]};
+  num_bytes(type.shape.hints(), type.dtype);
+  if (const auto fixed = request.fixed_inputs.find(name); fixed != request.fixed_inputs.end())
+    return graph.add_constant(name, checked_value(name, type, fixed->second));
+  const ir::ValueId input = graph.add_input(name, type);
+  const auto run = request.run_inputs.find(name);
+  if (run == request.run_inputs.end()) return input;
+  return graph.add_constant(graph.unique_name(name), checked_value(name, type, run->second));
+}
+
+void set_outputs(ir::Graph& graph, const GraphRequest& request, const std::vector<std::string>& names,
+                 const std::function<ir::ValueId(size_t)>& value_of) {
+  std::vector<ir::ValueId> outputs;
+  for (const std::string& name : request.outputs.empty() ? names : request.outputs) {
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (known == names.end())
+      throw Error(ErrorCode::kInvalidArgument,
+                  "outputs name \"" + name + "\", which is no output of the model");
+    ir::ValueId value = value_of(static_cast<size_t>(known - names.begin()));
+    const bool is_own = graph.value(value).producer != ir::kAbsent &&
+                        std::find(outputs.begin(), outputs.end(), value) == outputs.end();
+    if (!is_own)
+      value = graph.add_node("identity", {value}, {}, {name}, {graph.unique_name(name + "#output")})[0];
+    // An output of an input's name is told apart.
+    if (graph.value(value).name != name)
+      graph.rename_value(value, graph.find_value(name) ? graph.unique_name(name + ":0") : name);
+    outputs.push_back(value);
+  }
+  graph.set_outputs(std::move(outputs));
+}
+
+}  // namespace tensormill::build
