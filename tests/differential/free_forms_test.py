@@ -23,7 +23,7 @@ class FreeForms(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)
-            for name, (make, dims, shapes, opset, values) in scope.sampled(MODELS.items(), 60):
+            for name, (make, dims, shapes, opset, values) in scope.sampled(MODELS.items(), 40):
                 buckets = ";".join(f"{dim}={extent}" for dim, extent in dims.items()) if isinstance(dims, dict) else "*"
                 for shape in scope.sampled(shapes, 2):
                     builder = FreeBuilder(opset, dict(zip(dims, shape, strict=True)), values)
