@@ -133,7 +133,7 @@ int take(WorkerArguments arguments) {
   const std::vector<std::string> verbs = verbs_of(arguments.verbs);
   if (std::find(verbs.begin(), verbs.end(), "compile") != verbs.end())
     throw Error(ErrorCode::kUsage,
-                "--take: who compiles asks the server for records, so that is not carried away");
+                "--take: who compiles asks the server for records, so it cannot be done offline");
   check_output("--take", arguments.take);
   const worker::WorkerOptions options = options_of(arguments);
   const config::Settings settings = settings_of(arguments.settings);
@@ -214,7 +214,7 @@ Action worker_command(CLI::App& app) {
   app.add_option("--slots", arguments->slots, "compile jobs side by side")->check(CLI::Range(1, 256));
   app.add_option(
       "--take", arguments->take,
-      "takes one item away into this file, for a machine that does not reach the server, and ends");
+      "leases one item, writes it to this file for a machine that does not reach the server, and ends");
   app.add_option("--hold", arguments->hold_s,
                  "seconds that the server waits for what comes of it; default: a day")
       ->check(CLI::Range(60, 7 * 86'400));
