@@ -220,7 +220,9 @@ class GoneWorkerTest(WithKeys):
                                         "--signing-key", self.key, "--labels", "room=lab")
                 self.seen(name)
                 self.assertEqual(worker.end(how), 0 if how == signal.SIGTERM else -signal.SIGKILL, worker.log())
-                self.next_has(self.job(1))
+                job = self.job(1)
+                self.next_has(job)
+                self.ask("POST", f"/v1/jobs/{job}/cancel")
 
 
 class LeaseTest(WithKeys):
