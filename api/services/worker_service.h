@@ -36,7 +36,7 @@ struct WorkerOffer {
 /// POST /v1/workers/leave
 struct WorkerLeave {
   std::string name;
-  bool is_ended = false;  ///< what it has not told the end of is lost
+  bool is_ended = false;  ///< what it has not finished is queued again
 };
 
 /// One item of work.
@@ -90,8 +90,8 @@ public:
   /// key does not grant and for a revoked worker, Error(kNameTaken), Error(kUnavailable).
   virtual void lease(const WorkerOffer& offer, const CallContext& context,
                      Done<std::optional<WorkerLease>> done) = 0;
-  /// The worker's requests that wait here are told that there is nothing, all of them when this returns; when
-  /// it has ended, its jobs are queued again.
+  /// The worker's requests that wait here get an answer without a lease, all of them before this returns;
+  /// when it has ended, its jobs are queued again.
   virtual void leave(const WorkerLeave& leave, const CallContext& context) = 0;
   /// The answer with this lease reached nobody: soon another may have it. Does not wait.
   virtual void take_back(const std::string& lease) = 0;

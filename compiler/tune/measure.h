@@ -43,7 +43,7 @@ public:
   /// Runs the candidate once, compares its outputs with the reference, and measures it.
   virtual Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
                               const MeasureOptions& options) = 0;
-  /// The same of candidates of one task, in their order: `take` is told of each, by its place, as soon as it
+  /// The same of candidates of one task, in their order: `take` gets each, by its index, as soon as it
   /// is known. A measurer to which each way is long takes all of them along at once.
   virtual void measure_all(std::span<const Run> runs, const MeasureOptions& options,
                            const std::function<void(size_t, Measurement)>& take) {

@@ -188,7 +188,7 @@ void TuneSession::build(Candidate& candidate, const plan::Kernel& kernel) const 
 }
 
 void TuneSession::measure(const std::vector<Candidate*>& candidates, const MeasureOptions& options,
-                          const std::function<void(Candidate&, Measurement)>& told) {
+                          const std::function<void(Candidate&, Measurement)>& done) {
   std::vector<Run> runs;
   for (const Candidate* candidate : candidates)
     runs.push_back({candidate->built.object, candidate->built.workspace});
@@ -197,7 +197,7 @@ void TuneSession::measure(const std::vector<Candidate*>& candidates, const Measu
     const double end = hooks_.clock();
     candidates[place]->run_seconds += end - start;
     start = end;
-    told(*candidates[place], std::move(outcome));
+    done(*candidates[place], std::move(outcome));
   });
 }
 
@@ -326,7 +326,7 @@ void TuneSession::measure_in_turns(std::vector<Candidate>& candidates, bool cold
       }
       if (some.empty()) continue;
       select(*state);
-      measure(some, once, [](Candidate& candidate, Measurement sample) {
+      measure(some, once, [](Candidate& candidate, const Measurement& sample) {
         candidate.outcome.error = sample.error;
         for (double seconds : sample.seconds) candidate.outcome.seconds.push_back(seconds);
       });

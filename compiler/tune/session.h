@@ -73,9 +73,9 @@ private:
   void select(const TaskState& state);
   void try_batch(TaskState& state, std::vector<Point> points);
   void build(Candidate& candidate, const plan::Kernel& kernel) const;
-  /// Of one task; `told` hears of each when its outcome is there.
+  /// Of one task; `done` gets each when it was measured.
   void measure(const std::vector<Candidate*>& candidates, const MeasureOptions& options,
-               const std::function<void(Candidate&, Measurement)>& told);
+               const std::function<void(Candidate&, Measurement)>& done);
   /// A record of the trial, and what is known of the task from now on.
   void note(TaskState& state, Candidate& candidate, std::vector<Trial>& trials);
   void learn(const std::vector<Record>& records);

@@ -83,7 +83,7 @@ void JobAttempt::finish(storage::JobFinish finish) {
   const bool held = source_.finish(claim_, finish);
   succeeded_ = held && finish.state == storage::JobState::kSucceeded;
   hold_.reset();
-  source_.told();
+  source_.notify();
 }
 
 void JobAttempt::interrupted(const JobInterrupted& interruption) {
@@ -103,13 +103,13 @@ void JobAttempt::interrupted(const JobInterrupted& interruption) {
       break;
     }
   }
-  source_.told();
+  source_.notify();
 }
 
 void JobAttempt::put_off(const Error& error) {
   log(error_to_json(error));
   source_.release(claim_, {error_to_json(error), std::nullopt, options_.backoff.count(), false});
-  source_.told();
+  source_.notify();
 }
 
 std::optional<Digest> JobAttempt::store_log() {
@@ -162,7 +162,7 @@ void JobAttempt::commit() {
     const std::lock_guard lock(child_mutex_);
     killed_ = true;
   }
-  source_.told();
+  source_.notify();
 }
 
 void JobAttempt::check_stop() {

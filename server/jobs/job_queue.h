@@ -69,7 +69,7 @@ public:
   bool is_cancelled(const storage::JobClaim& claim) override { return get(claim.id).cancel_requested; }
   void set_kill(const std::string& id, std::function<void()> kill) override;
   void clear_kill(const std::string& id) override;
-  void told() override { changed(); }
+  void notify() override { changed(); }
   bool share_log(const storage::JobClaim& claim, int64_t position, std::string_view text) override {
     return catalog_.append_log(claim.id, claim.attempt, position, text);
   }

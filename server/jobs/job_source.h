@@ -41,7 +41,7 @@ public:
   virtual void set_kill(const std::string& id, std::function<void()> kill) = 0;
   virtual void clear_kill(const std::string& id) = 0;
   /// Leases were renewed, an attempt has told something or has ended: whoever waits for that is woken.
-  virtual void told() {}
+  virtual void notify() {}
   /// Text of a running attempt's log, of which `position` bytes were shared before, for others to show. False
   /// when the attempt is over.
   virtual bool share_log(const storage::JobClaim& /*claim*/, int64_t /*position*/,

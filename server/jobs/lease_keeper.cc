@@ -56,7 +56,7 @@ void LeaseKeeper::work(const std::stop_token& stop) {
       renew(*kept);
       renewed = true;
     }
-    if (renewed) source_.told();
+    if (renewed) source_.notify();
     Clock::time_point next = clock_.now() + lease_;
     for (const Kept* kept : claims_) next = std::min(next, kept->due_);
     const size_t known = claims_.size();

@@ -47,13 +47,13 @@ public:
   /// `lease` 0: as long as others' leases.
   void wait(std::vector<WorkerWants> wants, std::string owner, std::chrono::milliseconds lease,
             std::chrono::milliseconds wait, const std::stop_token& cancelled, services::Done<Found> done);
-  /// Those of an owner are told nothing, and ask again: what it may have has changed.
+  /// Those of an owner get an answer without a lease, and ask again: what it may have has changed.
   void end(const std::string& owner);
-  /// The same, and returns when they were told, so that none of them is given anything after.
+  /// The same, and returns when they were answered, so that none of them gets a lease after.
   void end_now(const std::string& owner);
   /// The answer with a lease, JOB.ATTEMPT, reached nobody: the job is queued again soon.
   void take_back(const std::string& lease);
-  /// All that wait are told nothing, and nobody may wait any more.
+  /// All that wait get an answer without a lease, and nobody may wait any more.
   void stop();
 
 private:

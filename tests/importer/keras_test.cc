@@ -133,6 +133,13 @@ TEST(KerasNetwork, TellsAllLayersThatAreMissing) {
                [&] { model->import(batch_of(1), ops::standard_ops()); });
 }
 
+TEST(KerasNetwork, RefusesMasks) {
+  const std::vector<ErrorDetail> missing = importer_of("keras_layers/masks.keras")->unsupported();
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].detail, "layer Masking, 1 layer");
+  EXPECT_EQ(missing[0].pointer, "masking");
+}
+
 TEST(KerasNetwork, RefusesWhatNobodyReads) {
   EXPECT_EQ(refusal_of(R"({"class_name":"ReLU","config":{"name":"r","max_value":6.0,"trainable":true}})"),
             "imported");

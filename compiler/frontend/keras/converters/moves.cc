@@ -156,7 +156,8 @@ void convert_cropping(LayerContext& context) {
 V resized(LayerContext& context, V map, const ir::SymShape& sizes, const build::ResizeOptions& rule) {
   Compose c(context);
   for (size_t d = 0; d < sizes.size(); ++d) {
-    const ir::SymInt in = c.shape(map)[d + 2], out = sizes[d];
+    const ir::SymInt in = c.shape(map)[d + 2];
+    const ir::SymInt& out = sizes[d];
     if (!ir::demand(ir::Relation::kLess, 0, out) || out.hint() > build::kMaxListed)
       context.invalid("a size of " + to_string(out));
     const bool is_open = context.is_one_form() || !in.is_constant() || !out.is_constant();
@@ -247,18 +248,6 @@ void convert_embedding(LayerContext& context) {
   const V places = c.cast(given, DType::kInt64);
   if (config.flag("mask_zero", false)) context.unsupported("option mask_zero", "masks are not implemented");
   context.set_output(c.gather(table, places, 0));
-}
-
-// Steps whose features all have the value do not count, and are 0.
-void convert_masking(LayerContext& context) {
-  const V x = context.input();
-  if (context.rank(x) != 3) context.unsupported("input", "a rank other than 3 is not implemented");
-  const double value = context.config().number("mask_value", 0);
-  Compose c(context);
-  const V is_other = context.add("not", {c.binary("equal", x, c.number(x, value))});
-  const V any = c.reduce("reduce_max", c.cast(is_other, DType::kFloat32), {2}, true);
-  const V counts = c.binary("greater", any, c.number(any, 0));
-  context.set_output(c.mul(x, c.cast(counts, c.dtype(x))), c.squeeze(counts, 2));
 }
 
 }  // namespace tensormill::frontend::keras

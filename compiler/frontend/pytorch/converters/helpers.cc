@@ -89,7 +89,7 @@ V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const st
   const ir::SymShape shape = node.shape(x), places = node.shape(indices);
   int64_t work = 1;
   for (const ir::SymInt& extent : shape) work *= std::max<int64_t>(extent.hint(), 1);
-  const ir::SymInt along = places[static_cast<size_t>(axis)];
+  const ir::SymInt& along = places[static_cast<size_t>(axis)];
   const bool by_host = !along.is_constant() || !shape.is_constant() ||
                        work > kScatteredByKernel / std::max<int64_t>(along.hint(), 1);
   return node.add(by_host ? "scatter" : "scatter_elements", {x, indices, updates},
