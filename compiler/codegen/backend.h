@@ -33,8 +33,8 @@ public:
   /// that the library lacks.
   virtual Object emit(const te::Function& function, const target::Target& target,
                       const EmitOptions& options) const = 0;
-  /// Links the objects, in order, into an ELF shared object without needed libraries or undefined symbols. At
-  /// most once per process (lld keeps state): compile children call it once.
+  /// Links the objects, in order, into an ELF shared object without needed libraries or undefined symbols;
+  /// one link of a process at a time (lld keeps state).
   virtual std::string link(const std::vector<Object>& objects, const target::Target& target) const = 0;
   /// Name and version for the compiler id: "llvm 19.1.7".
   virtual std::string version() const = 0;

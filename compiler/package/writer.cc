@@ -63,6 +63,25 @@ void put_params(const Sink& sink, const std::vector<plan::ParamSegment>& segment
   put_zeros(sink, total_bytes - at);
 }
 
+void put_archive(const Sink& sink, const ArchiveMembers& members) {
+  const MemberSizes sizes{static_cast<int64_t>(members.metadata_json.size()),
+                          static_cast<int64_t>(members.plan_json.size()),
+                          static_cast<int64_t>(members.code.size()), members.params_bytes};
+  for (const ArchivePiece& piece : archive_layout(sizes)) {
+    if (piece.member == kMetadataMember) {
+      sink(members.metadata_json);
+    } else if (piece.member == kPlanMember) {
+      sink(members.plan_json);
+    } else if (piece.member == kCodeMember) {
+      sink(members.code);
+    } else if (piece.member == kParamsMember) {
+      put_params(sink, *members.params, members.params_bytes);
+    } else {
+      sink(piece.bytes);
+    }
+  }
+}
+
 }  // namespace
 
 MemberInfo params_member(const std::vector<plan::ParamSegment>& segments, int64_t total_bytes) {
@@ -98,26 +117,16 @@ std::shared_ptr<const Package> open_written(const ArchiveMembers& members) {
   return Package::open_members(files);
 }
 
+std::string archive_bytes(const ArchiveMembers& members) {
+  std::string bytes;
+  put_archive([&](std::string_view piece) { bytes += piece; }, members);
+  return bytes;
+}
+
 void write_archive(const std::string& path, const ArchiveMembers& members) {
   OutputFile file(path);
   LargePieces pieces([&](std::string_view bytes) { file.write(bytes); });
-  const Sink sink = [&](std::string_view bytes) { pieces.put(bytes); };
-  const MemberSizes sizes{static_cast<int64_t>(members.metadata_json.size()),
-                          static_cast<int64_t>(members.plan_json.size()),
-                          static_cast<int64_t>(members.code.size()), members.params_bytes};
-  for (const ArchivePiece& piece : archive_layout(sizes)) {
-    if (piece.member == kMetadataMember) {
-      sink(members.metadata_json);
-    } else if (piece.member == kPlanMember) {
-      sink(members.plan_json);
-    } else if (piece.member == kCodeMember) {
-      sink(members.code);
-    } else if (piece.member == kParamsMember) {
-      put_params(sink, *members.params, members.params_bytes);
-    } else {
-      sink(piece.bytes);
-    }
-  }
+  put_archive([&](std::string_view bytes) { pieces.put(bytes); }, members);
   pieces.flush();
   file.commit();
 }

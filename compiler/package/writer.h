@@ -29,6 +29,8 @@ struct ArchiveMembers {
 };
 /// The package as a reader of the members has it; their bytes are copied. Throws Error(kInvalidPackage).
 std::shared_ptr<const Package> open_written(const ArchiveMembers& members);
+/// The bytes of PACKAGE.tar.
+std::string archive_bytes(const ArchiveMembers& members);
 /// Writes PACKAGE.tar through a temporary file beside it, so that a reader sees all or nothing.
 void write_archive(const std::string& path, const ArchiveMembers& members);
 

@@ -111,7 +111,8 @@ Range Prover::division_range(const Expr& atom) const {
   const bool floors = atom->op == ExprOp::kFloorDiv || atom->op == ExprOp::kFloorMod;
   const bool quotient = atom->op == ExprOp::kFloorDiv || atom->op == ExprOp::kDiv;
   const Range a = range(atom->args[0]), b = range(atom->args[1]);
-  if (b.low <= 0 || (!floors && a.low < 0)) return anything();
+  // What contradicts itself leaves no divisor, of which nothing needs to be said.
+  if (b.low <= 0 || b.high < b.low || (!floors && a.low < 0)) return anything();
   if (quotient) {
     const __int128 low = std::min(floor_div(a.low, b.low), floor_div(a.low, b.high));
     const __int128 high = std::max(floor_div(a.high, b.low), floor_div(a.high, b.high));

@@ -176,6 +176,15 @@ int32_t tm_package_load_memory(const void* data, size_t size, tm_package** packa
   });
 }
 
+int32_t tm_package_load_static(const void* data, size_t size, tm_package** package) {
+  return guarded([&] {
+    require(data, "data");
+    require(package, "package");
+    const std::span bytes(static_cast<const std::byte*>(data), size);
+    *package = package_of(tensormill::package::Package::over_archive_bytes(bytes));
+  });
+}
+
 void tm_package_destroy(tm_package* package) { std::default_delete<tm_package>()(package); }
 
 const char* tm_package_metadata(const tm_package* package) {

@@ -7,6 +7,9 @@
  * at a time.
  */
 #pragma once
+/* A program may see the installed file and the one beside a bundle. */
+#ifndef TENSORMILL_H
+#define TENSORMILL_H
 /* Names of a C interface. NOLINTBEGIN(readability-identifier-naming) */
 
 #include <stddef.h>
@@ -110,6 +113,9 @@ void tm_runtime_destroy(tm_runtime* runtime);
 int32_t tm_package_load(const char* path, tm_package** package);
 /* An archive in memory, which is copied. */
 int32_t tm_package_load_memory(const void* data, size_t size, tm_package** package);
+/* As it, without the copy: the archive begins at a multiple of 64 and stays where and as it is until the
+ * package and its executors are destroyed, as one that is linked into the program does. */
+int32_t tm_package_load_static(const void* data, size_t size, tm_package** package);
 /* Executors keep what they need of the package. */
 void tm_package_destroy(tm_package* package);
 /* metadata.json. Lives as long as the package. */
@@ -181,3 +187,4 @@ int32_t tm_executor_step(const tm_executor* executor, int32_t index, tm_step* st
 }
 #endif
 /* NOLINTEND(readability-identifier-naming) */
+#endif

@@ -161,6 +161,12 @@ public:
     check(tm_package_load_memory(data, size, &made));
     handle_.reset(made);
   }
+  /// One that is linked into the program: `entry` is the function that its bundle's header declares.
+  explicit Package(std::int32_t (*entry)(tm_package**)) {
+    tm_package* made = nullptr;
+    check(entry(&made));
+    handle_.reset(made);
+  }
   tm_package* handle() const { return handle_.get(); }
   /// metadata.json
   std::string metadata() const { return tm_package_metadata(handle()); }

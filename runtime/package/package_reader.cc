@@ -85,6 +85,16 @@ std::shared_ptr<const Package> Package::from_archive_bytes(std::span<const std::
   return package;
 }
 
+std::shared_ptr<const Package> Package::over_archive_bytes(std::span<const std::byte> archive) {
+  if (reinterpret_cast<uintptr_t>(archive.data()) % kTensorAlignment != 0)
+    throw Error(ErrorCode::kInvalidArgument, "an archive that is not copied is to begin at a multiple of " +
+                                                 std::to_string(kTensorAlignment));
+  std::shared_ptr<Package> package(new Package);
+  package->members_ = archive_members(archive);
+  package->check();
+  return package;
+}
+
 std::shared_ptr<const Package> Package::open_members(
     const std::map<std::string, std::shared_ptr<const MappedFile>>& members, const std::stop_token& stop) {
   std::shared_ptr<Package> package(new Package);

@@ -36,6 +36,9 @@ public:
   static std::shared_ptr<const Package> open_archive(std::shared_ptr<const MappedFile> archive);
   /// A tar archive in memory; the bytes are copied.
   static std::shared_ptr<const Package> from_archive_bytes(std::span<const std::byte> archive);
+  /// A tar archive in memory that stays as it is while anything holds the package; 64-byte aligned. Nothing
+  /// is copied.
+  static std::shared_ptr<const Package> over_archive_bytes(std::span<const std::byte> archive);
   /// Members that lie apart, as the store keeps them, by member name. Throws Error(kCancelled) when `stop`
   /// stops while they are hashed.
   static std::shared_ptr<const Package> open_members(

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <thread>
 
+#include "compiler/bundle/bundle.h"
 #include "compiler/driver/compile.h"
 #include "compiler/driver/symbolic.h"
 #include "compiler/ops/ops.h"
@@ -22,6 +25,8 @@
 namespace tensormill::cli {
 
 namespace {
+
+constexpr std::string_view kInterfaceHeader = "tensormill.h";
 
 struct CompileArguments {
   std::string model;
@@ -44,7 +49,8 @@ struct CompileArguments {
   std::string verify = "sample";
   std::string dump_code;
   bool print_pass_times = false;
-  std::string output = "module.tar";
+  std::string output_format = "tar";
+  std::string output;
   int threads = 0;
 };
 
@@ -164,7 +170,38 @@ void tell_refused(const CompileArguments& arguments, const driver::CompileResult
 /// Found before the work, not after it.
 void check_outputs(const CompileArguments& arguments, const std::set<std::string>& stages) {
   check_output("-o", arguments.output);
+  if (arguments.output_format != "tar" &&
+      std::filesystem::path(arguments.output).replace_extension(".h").filename() == kInterfaceHeader)
+    throw Error(ErrorCode::kUsage, "-o " + arguments.output +
+                                       ": its header would have the name of tensormill.h, which it includes");
   for (const std::string& stage : stages) check_output("--dump-code", arguments.output + "." + stage);
+}
+
+std::string default_output(const std::string& output_format) {
+  return "module." + (output_format == "static" ? "a" : output_format);
+}
+
+/// The package as `compile -f so` or `-f static` gives it: the library, NAME.h and tensormill.h beside it.
+void write_bundle(const CompileArguments& arguments, const target::Target& target,
+                  const package::ArchiveMembers& members) {
+  const std::filesystem::path output(arguments.output);
+  const std::string header = output.stem().string() + ".h";
+  const bundle::Form form = arguments.output_format == "so" ? bundle::Form::kShared : bundle::Form::kStatic;
+  const std::string archive = package::archive_bytes(members);
+  const bundle::Bundle made =
+      bundle::make_bundle(form, std::as_bytes(std::span(archive)),
+                          package::metadata_from_json(members.metadata_json), target, arguments.output);
+  write_file(arguments.output, made.library);
+  write_file(output.parent_path() / header, made.header);
+  write_file(output.parent_path() / kInterfaceHeader, std::string(bundle::interface_header()));
+}
+
+void write_output(const CompileArguments& arguments, const target::Target& target,
+                  const package::ArchiveMembers& members) {
+  if (arguments.output_format == "tar")
+    package::write_archive(arguments.output, members);
+  else
+    write_bundle(arguments, target, members);
 }
 
 int compile_model(const CompileArguments& arguments, const GlobalOptions& globals) {
@@ -174,6 +211,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.dumps = dump_stages(arguments.dump_code);
   check_outputs(arguments, options.dumps);
   options.target = resolve_target(target_text(arguments), target_overrides(arguments), host);
+  if (arguments.output_format != "tar") bundle::check_target(options.target);
   for (const std::string& warning : options.target.warnings) std::cerr << "warning: " << warning << "\n";
   options.opt_level = arguments.opt_level;
   options.disabled_passes = disabled_passes(arguments.disabled_pass);
@@ -216,8 +254,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   line.clear();
   tell_refused(arguments, result, records);
   for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
-  package::write_archive(arguments.output, {result.metadata_json, result.plan_json, result.code,
-                                            &result.params, result.params_bytes});
+  write_output(arguments, options.target,
+               {result.metadata_json, result.plan_json, result.code, &result.params, result.params_bytes});
   if (!result.shape_warning.empty()) std::cerr << "warning: " << result.shape_warning << "\n";
   print_report(arguments, result, variants.imports, globals.json);
   return 0;
@@ -261,8 +299,16 @@ Action compile_command(CLI::App& app) {
                "print the time of each phase and graph pass");
   app.add_option("--threads", arguments->threads, "compiler threads; default: all cores")
       ->check(CLI::Range(0, 1024));
-  app.add_option("-o,--output", arguments->output, "package file");
-  return [arguments](const GlobalOptions& globals) { return compile_model(*arguments, globals); };
+  app.add_option("-f,--output-format", arguments->output_format,
+                 "tar: a package; so, static: a library that holds the package and its executor, and headers "
+                 "beside it")
+      ->check(CLI::IsMember({"tar", "so", "static"}));
+  app.add_option("-o,--output", arguments->output,
+                 "file to write; default: module.tar, module.so or module.a");
+  return [arguments](const GlobalOptions& globals) {
+    if (arguments->output.empty()) arguments->output = default_output(arguments->output_format);
+    return compile_model(*arguments, globals);
+  };
 }
 
 }  // namespace tensormill::cli

@@ -67,6 +67,7 @@ class PagesRun(unittest.TestCase):
                                                      "LD_LIBRARY_PATH": f"{prefix}/lib"})
         self.assertRegex(said, r"(?m)^\d$")
         self.assertIn("10 numbers", said)
+        self.assertEqual(said.count("10 bundled numbers"), 2)
 
     def test_keys_and_tls(self):
         self.assertIn("camera", self.run_page("how-to/keys-and-tls.md"))

@@ -31,6 +31,14 @@ TEST(Simplify, CancelsTerms) {
   EXPECT_EQ(f.text(5 - Expr(f.b)), "(5 - b)");
 }
 
+/// What is assumed may contradict itself: a branch that no run takes has divisors without a value.
+TEST(Simplify, DividesByWhatHasNoValue) {
+  Fixture f;
+  f.context.bind(f.b, {5, 0});
+  for (const Expr& rest : {floordiv(f.a, f.b), floormod(f.a, f.b), Expr(f.a) / f.b})
+    EXPECT_NO_THROW(f.context.proves(rest <= f.n));
+}
+
 TEST(Simplify, SplitsDivisions) {
   const Fixture f;
   const Expr fused = Expr(f.a) * 16 + f.i;

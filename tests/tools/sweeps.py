@@ -41,7 +41,7 @@ SWEEPS = [
     Sweep("requests", "sixty requests that mean harm at every endpoint that takes a body, and 64 clients with the worst of them",
           fixed("./dev build", f"{PYTHON} tests/e2e/hostile_requests.py --full")),
     Sweep("streams", "10,000 streams of gRPC that are opened and cut leave nothing behind",
-          fixed("./dev build", f"{PYTHON} tests/e2e/grpc_streams.py --streams 10000")),
+          fixed("./dev test server_grpc", f"{PYTHON} tests/e2e/grpc_streams.py --streams 10000")),
     Sweep("store", "a store of 100,000 blobs: what metrics, lists, deletions and collections cost", fixed("./dev soak store")),
     Sweep("cycles", "1,000 loads of a deployment", fixed("./dev soak cycles")),
     Sweep("faults", "a failing disk at every change of every operation", fixed("./dev soak faults")),

@@ -17,6 +17,7 @@
 
 #include "compiler/codegen/llvm/disassemble.h"
 #include "compiler/codegen/llvm/kernel_emitter.h"
+#include "compiler/codegen/llvm/machine.h"
 #include "compiler/codegen/llvm/target_traits.h"
 #include "runtime/base/error.h"
 
@@ -38,22 +39,6 @@ void register_targets() {
     LLVMInitializeAArch64AsmPrinter();
     LLVMInitializeAArch64Disassembler();
   });
-}
-
-std::unique_ptr<llvm::TargetMachine> make_machine(const TargetTraits& traits) {
-  register_targets();
-  std::string message;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(traits.triple, message);
-  if (target == nullptr) {
-    throw Error(ErrorCode::kNotSupported, "target " + traits.triple + " is not in this LLVM: " + message);
-  }
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(traits.triple, traits.cpu, traits.features, options, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
-  TM_CHECK(machine != nullptr, "no target machine for " + traits.triple);
-  return machine;
 }
 
 void set_attributes(llvm::Module& module, const TargetTraits& traits) {
@@ -99,19 +84,6 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.run(module, modules);
 }
 
-std::string generate(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  llvm::TargetLibraryInfoImpl library{llvm::Triple(module.getTargetTriple())};
-  library.disableAllFunctions();
-  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));  // owned by the pass manager
-  TM_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile),
-           "this target cannot write objects");
-  passes.run(module);
-  return {bytes.data(), bytes.size()};
-}
-
 template <typename T>
 std::string text_of(const T& thing) {
   std::string text;
@@ -135,6 +107,35 @@ void check_closed(const Object& object) {
 
 }  // namespace
 
+std::unique_ptr<llvm::TargetMachine> make_machine(const TargetTraits& traits) {
+  register_targets();
+  std::string message;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(traits.triple, message);
+  if (target == nullptr) {
+    throw Error(ErrorCode::kNotSupported, "target " + traits.triple + " is not in this LLVM: " + message);
+  }
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(traits.triple, traits.cpu, traits.features, options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  TM_CHECK(machine != nullptr, "no target machine for " + traits.triple);
+  return machine;
+}
+
+std::string write_object(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl library{llvm::Triple(module.getTargetTriple())};
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));  // owned by the pass manager
+  TM_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile),
+           "this target cannot write objects");
+  passes.run(module);
+  return {bytes.data(), bytes.size()};
+}
+
 Object emit_object(const te::Function& function, const target::Target& target, const EmitOptions& options) {
   const TargetTraits traits = traits_of(target);
   const std::unique_ptr<llvm::TargetMachine> machine = make_machine(traits);
@@ -155,7 +156,7 @@ Object emit_object(const te::Function& function, const target::Target& target, c
   Object object;
   object.symbol = function.name;
   if (options.keep_ir) object.ir_text = text_of(module);
-  object.bytes = generate(module, *machine);
+  object.bytes = write_object(module, *machine);
   check_closed(object);
   if (options.keep_assembly) object.assembly_text = disassemble(object.bytes, *machine);
   return object;
