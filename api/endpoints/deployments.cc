@@ -1,5 +1,5 @@
-// PUT, GET, DELETE /v1/deployments/{deployment}; GET /v1/deployments, …/traffic, …/versions; POST …/infer,
-// …/classify
+// PUT, GET, DELETE /v1/deployments/{deployment}; GET /v1/deployments, …/traffic, …/versions; PUT …/weights;
+// POST …/rollback, …/infer, …/classify
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
 #include "api/http/tensor_body.h"
@@ -18,6 +18,14 @@ http::TensorBody read_admitted_body(const Context& context, http::Request& reque
   return http::read_tensor_body(*request.body, request.memory.get());
 }
 
+http::Response put_response(const std::string& name, const services::PutResult& result) {
+  const int status = !result.ready ? 202 : result.created ? 201 : 200;
+  http::Response response = http::json_response(schema::print(schema::to_json(result.deployment)), status);
+  response.headers.set("Location", "/v1/deployments/" + name);
+  if (!result.ready) response.headers.set("Retry-After", "1");
+  return response;
+}
+
 }  // namespace
 
 http::Response put_deployment(const Context& context, http::Request& request) {
@@ -26,12 +34,18 @@ http::Response put_deployment(const Context& context, http::Request& request) {
     throw Error(ErrorCode::kInvalidArgument, "\"" + name + "\" is no name of a deployment");
   }
   const services::DeploymentSpec spec = schema::read_deployment_spec(json_body(request));
-  const services::PutResult result = context.services.deployments->put(name, spec, call_context(request));
-  const int status = !result.ready ? 202 : result.created ? 201 : 200;
-  http::Response response = http::json_response(schema::print(schema::to_json(result.deployment)), status);
-  response.headers.set("Location", "/v1/deployments/" + name);
-  if (!result.ready) response.headers.set("Retry-After", "1");
-  return response;
+  return put_response(name, context.services.deployments->put(name, spec, call_context(request)));
+}
+
+http::Response put_weights(const Context& context, http::Request& request) {
+  const std::string& name = request.path_parameter("deployment");
+  const services::VersionWeights weights = schema::read_version_weights(json_body(request));
+  return put_response(name, context.services.deployments->set_weights(name, weights, call_context(request)));
+}
+
+http::Response roll_back(const Context& context, http::Request& request) {
+  const std::string& name = request.path_parameter("deployment");
+  return put_response(name, context.services.deployments->rollback(name, call_context(request)));
 }
 
 http::Response list_deployments(const Context& context, http::Request& request) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kMaxPixels = 8192;
 constexpr size_t kMaxLabels = 1'000'000;
+constexpr int kMaxWeight = 1000;
+constexpr size_t kMaxVersions = 100;
 
 bool is_version(std::string_view text) {
   return !text.empty() && text.size() <= 9 && text[0] >= '1' && text[0] <= '9' &&
@@ -68,7 +70,35 @@ void read_labels(ObjectReader& body, services::DeploymentSpec& spec) {
   }
 }
 
+services::VersionWeights read_weights(ObjectReader& body) {
+  services::VersionWeights weights;
+  int64_t sum = 0;
+  body.each_member("weights", [&](const std::string& version, const Json& value, const std::string& pointer) {
+    if (!is_version(version)) {
+      body.problems().add(pointer, "is no version: a number from 1 to 999999999");
+      return;
+    }
+    const auto weight = read_int(value, pointer, 0, kMaxWeight, body.problems());
+    sum += weight.value_or(1);
+    weights[std::stoi(version)] = static_cast<int>(weight.value_or(0));
+  });
+  if (weights.size() > kMaxVersions) body.problems().add("/weights", "has more than 100 versions");
+  if (!weights.empty() && sum == 0) body.problems().add("/weights", "gives no version any request");
+  return weights;
+}
+
 }  // namespace
+
+services::VersionWeights read_version_weights(std::string_view text) {
+  const Json json = parse_json(text);
+  Problems problems;
+  ObjectReader body(json, "", problems);
+  services::VersionWeights weights = read_weights(body);
+  if (weights.empty() && problems.empty()) problems.add("/weights", "is missing or names no version");
+  body.finish();
+  problems.throw_if_any();
+  return weights;
+}
 
 services::DeploymentSpec read_deployment_spec(std::string_view text) {
   const Json json = parse_json(text);
@@ -92,6 +122,7 @@ services::DeploymentSpec read_deployment_spec(std::string_view text) {
     spec.preprocess = read_preprocess(*value, "/preprocess", problems);
   }
   body.choice("output", spec.output, {"logits", "probabilities"});
+  spec.weights = read_weights(body);
   body.finish();
   problems.throw_if_any();
   return spec;

@@ -143,6 +143,10 @@ Json to_json(const services::Deployment& deployment) {
     json["replicas"][replica.replica] = {{"state", services::deployment_state_name(replica.state)},
                                          {"reason", replica.reason}};
   }
+  for (const auto& [version, weight] : deployment.weights) json["weights"][std::to_string(version)] = weight;
+  if (!deployment.previous_version.empty()) {
+    json["previous"] = {{"version", deployment.previous_version}, {"package", deployment.previous_package}};
+  }
   return json;
 }
 

@@ -22,6 +22,8 @@ std::string read_target(std::string_view body);
 services::JobRequest read_job_request(std::string_view body);
 /// PUT /v1/deployments/{name}
 services::DeploymentSpec read_deployment_spec(std::string_view body);
+/// PUT /v1/deployments/{name}/weights
+services::VersionWeights read_version_weights(std::string_view body);
 /// POST /v1/workers/lease
 services::WorkerOffer read_worker_offer(std::string_view body);
 /// POST /v1/workers/leases/{lease}/heartbeat

@@ -25,6 +25,10 @@ struct Preprocess {
   std::string color = "rgb";    ///< "rgb", "bgr", "gray"
 };
 
+/// By a version's number its part: of as many requests as the sum of all, it answers exactly that many.
+/// Empty: the default version answers all.
+using VersionWeights = std::map<int, int>;
+
 /// PUT /v1/deployments/{name}
 struct DeploymentSpec {
   std::string package;        ///< id
@@ -40,6 +44,8 @@ struct DeploymentSpec {
   std::optional<std::string> labels_blob;  ///< id of a text blob with one label a line
   std::optional<Preprocess> preprocess;
   std::string output = "logits";  ///< or "probabilities"
+  /// Of the deployment once this version is ready; no property of the version. Empty: it has all requests.
+  VersionWeights weights;
 };
 
 enum class DeploymentState { kLoading, kReady, kUnloading, kUnloaded, kFailed };
@@ -75,6 +81,9 @@ struct Deployment {
   std::vector<TensorSpec> outputs;
   Timestamp created_at;
   std::vector<ReplicaState> replicas = {};  ///< those that live, where several processes serve it
+  VersionWeights weights = {};              ///< empty while the default version has all requests
+  std::string previous_version = {};        ///< what rollback() goes back to; "": there is none
+  std::string previous_package = {};        ///< its package
 };
 
 struct PutResult {
@@ -155,6 +164,15 @@ public:
   /// then the previous default still serves. Error(kConflict) while another version of the name loads,
   /// Error(kUnavailable) when too many load.
   virtual PutResult put(const std::string& name, const DeploymentSpec& spec, const CallContext& context) = 0;
+  /// How requests that name no version are spread from now on: of as many as the weights' sum, each version
+  /// has exactly its weight. The default is the one that has most. What had all requests before is what
+  /// rollback() goes back to. Throws Error(kNotFound), Error(kInvalidArgument) for versions that are not
+  /// there, Error(kConflict) for those that shall not serve and while one loads.
+  virtual PutResult set_weights(const std::string& name, const VersionWeights& weights,
+                                const CallContext& context) = 0;
+  /// All requests to the version that had them all before, which is loaded again where it is gone. As put();
+  /// Error(kConflict) where there was none.
+  virtual PutResult rollback(const std::string& name, const CallContext& context) = 0;
   /// By name.
   virtual Page<Deployment> list(const PageQuery& page) = 0;
   /// Throws Error(kNotFound), as do all below but has().
@@ -194,9 +212,10 @@ public:
   /// The whole deployment, or one version; Error(kInUse) for the default one while there are others.
   virtual void remove(const std::string& name, const std::optional<std::string>& version,
                       const CallContext& context) = 0;
-  /// `version` "": the default one. `inputs` must be complete unless `options` says how to fill. Throws, and
-  /// then tells `done` nothing, or tells it: Error(kInvalidTensor), Error(kUnavailable) when the queue is
-  /// full or nothing is ready, Error(kTensorData), Error(kDeadlineExceeded), Error(kCancelled).
+  /// `version` "": one by the weights, else the default one. `inputs` must be complete unless `options` says
+  /// how to fill. Throws, and then tells `done` nothing, or tells it: Error(kInvalidTensor),
+  /// Error(kUnavailable) when the queue is full or nothing is ready, Error(kTensorData),
+  /// Error(kDeadlineExceeded), Error(kCancelled).
   virtual void infer(const std::string& name, const std::string& version, NamedTensors inputs,
                      const RunOptions& options, const CallContext& context, Done<RunResult> done) = 0;
   /// `image` is a JPEG or PNG file, `top` 1..1000. Error(kInvalidImage), and as infer().

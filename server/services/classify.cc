@@ -53,7 +53,7 @@ services::ClassifyResult best_classes(const services::DeploymentSpec& spec,
 void DeploymentServiceImpl::classify(const std::string& name, std::string_view image, int top,
                                      const services::CallContext& context,
                                      services::Done<services::ClassifyResult> done) {
-  const VersionPtr live = require_ready(name, "");
+  const VersionPtr live = require_next(name, "");
   const std::vector<services::TensorSpec>& inputs = live->package->inputs();
   if (inputs.size() != 1) {
     throw Error(ErrorCode::kInvalidTensor, "the package has " + std::to_string(inputs.size()) +

@@ -85,6 +85,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   check(spec);
   const auto version = std::make_shared<Version>();
   version->spec = spec;
+  version->spec.weights.clear();
   version->state = services::DeploymentState::kReady;
   version->labels = read_labels(spec);
   const storage::PackageRow row = require_package(catalog_, spec.package);
@@ -216,9 +217,15 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
   if (loaded) {
     const auto keep = static_cast<size_t>(version->spec.keep_versions);
     entry.versions[number] = std::move(loaded);
-    entry.default_version = number;
-    for (auto oldest = entry.versions.begin(); entry.versions.size() > keep;) {
-      oldest = oldest->first == number ? std::next(oldest) : entry.versions.erase(oldest);
+    services::VersionWeights weights = version->spec.weights;
+    std::erase_if(weights, [&](const auto& one) { return !entry.versions.contains(one.first); });
+    move_traffic(entry, before, weights, number);
+    const auto serves = [&](int one) {
+      return one == number || one == entry.default_version || entry.weights.contains(one);
+    };
+    for (auto oldest = entry.versions.begin();
+         oldest != entry.versions.end() && entry.versions.size() > keep;) {
+      oldest = serves(oldest->first) ? std::next(oldest) : entry.versions.erase(oldest);
     }
   } else if (keep_failure) {
     auto failed = std::make_shared<Version>();
@@ -227,6 +234,7 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
     if (replaces) *failed = *serving->second;
     if (!replaces) {
       failed->spec = version->spec;
+      failed->spec.weights.clear();
       failed->state = services::DeploymentState::kFailed;
     }
     failed->reason = (replaces ? "its replacement failed: " : "") + error->message();
@@ -264,6 +272,7 @@ void DeploymentServiceImpl::adopt() {
     Entry entry;
     entry.created_at = desired.created_at;
     entry.default_version = desired.default_version;
+    show_traffic(entry, desired, nullptr);
     for (const DesiredVersion& wanted : desired.versions) {
       entry.versions[version_number(wanted.spec.version)] = adopted(wanted);
     }

@@ -105,6 +105,7 @@ DeploymentServiceImpl::Entry DeploymentServiceImpl::entry_of(const storage::Depl
   entry.default_version = desired.default_version;
   entry.loader = desired.loader;
   entry.revision = row.revision;
+  show_traffic(entry, desired, before);
   for (const DesiredVersion& wanted : desired.versions) {
     const int number = version_number(wanted.spec.version);
     entry.versions[number] = version_of(wanted, before, number);

@@ -45,6 +45,8 @@ std::string desired_to_text(const DesiredDeployment& desired) {
                {"versions", std::move(versions)}};
   if (desired.loading) json["loading"] = version_to_json(*desired.loading);
   if (!desired.loader.empty()) json["loader"] = desired.loader;
+  if (!desired.weights.empty()) json["weights"] = weights_to_json(desired.weights);
+  if (desired.previous) json["previous"] = spec_to_json(*desired.previous);
   return canonical_json(json);
 }
 
@@ -57,6 +59,8 @@ DesiredDeployment desired_from_text(const std::string& text) {
     for (const Json& version : json.at("versions")) desired.versions.push_back(version_from_json(version));
     if (json.contains("loading")) desired.loading = version_from_json(json.at("loading"));
     desired.loader = json.value("loader", "");
+    if (json.contains("weights")) desired.weights = weights_from_json(json.at("weights"));
+    if (json.contains("previous")) desired.previous = spec_from_json(json.at("previous"));
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::kInvalidJson, std::string("not a deployment's row: ") + error.what());
   }

@@ -25,6 +25,8 @@ struct DesiredDeployment {
   std::vector<DesiredVersion> versions;
   std::optional<DesiredVersion> loading;  ///< takes the place of the version of its number once it is ready
   std::string loader = {};                ///< the replica that loads it, where there are several
+  services::VersionWeights weights = {};  ///< empty: the default version has all requests
+  std::optional<services::DeploymentSpec> previous = {};  ///< what had all requests before
 };
 
 std::string desired_to_text(const DesiredDeployment& desired);

@@ -79,7 +79,11 @@ void DeploymentServiceImpl::set(const std::string& name, EntryPtr entry) {
 }
 
 void DeploymentServiceImpl::store(const std::string& name, Entry& entry) {
-  DesiredDeployment desired{entry.created_at, entry.default_version, {}, std::nullopt, {}};
+  DesiredDeployment desired;
+  desired.created_at = entry.created_at;
+  desired.default_version = entry.default_version;
+  desired.weights = entry.weights;
+  desired.previous = entry.previous;
   storage::DeploymentRow row;
   row.name = name;
   Json states = Json::object();
@@ -103,6 +107,9 @@ void DeploymentServiceImpl::store(const std::string& name, Entry& entry) {
     desired.loader = entry.loader;
   }
   for (const auto& [number, version] : entry.versions) desired.versions.push_back(add(*version));
+  // Its package may go, which a rollback says; its labels have no other name.
+  if (entry.previous && entry.previous->labels_blob)
+    row.blobs.push_back(Digest::parse(*entry.previous->labels_blob).value());
   row.desired = desired_to_text(desired);
   row.versions = canonical_json(states);
   if (!is_replica()) {
@@ -139,10 +146,13 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     }
     ticket = tickets_.at(name);
   } else {
-    if (before && before->default_version == number && before->versions.count(number)) {
-      const VersionPtr& serving = before->versions.at(number);
-      const bool same = serving->package && spec_to_json(serving->spec) == spec_to_json(spec);
-      if (same) return put_result(name, false, true, change, context.cancelled);
+    check_weights(before, spec);
+    if (before && before->versions.count(number)) {
+      services::DeploymentSpec plain = spec;
+      plain.weights.clear();
+      const VersionPtr& loaded = before->versions.at(number);
+      const bool same = loaded->package && spec_to_json(loaded->spec) == spec_to_json(plain);
+      if (same) return apply_traffic(name, spec.weights, number, change, context.cancelled);
     }
     check(spec);
     if (static_cast<int>(tickets_.size()) >= options_.max_loads) {
@@ -151,7 +161,8 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     const auto version = std::make_shared<Version>();
     version->spec = spec;
     version->load_begun = true;
-    Entry entry = before ? *before : Entry{now(), {}, 0, nullptr, {}, 0, nullptr};
+    Entry entry = before ? *before : Entry();
+    if (!before) entry.created_at = now();
     entry.loading = version;
     entry.loader = options_.replica;
     // The labels may be an upload's: they must not go before the row names them.
@@ -212,6 +223,11 @@ services::Deployment DeploymentServiceImpl::describe(const std::string& name, co
     deployment.outputs = version->package->outputs();
   }
   deployment.created_at = entry.created_at;
+  deployment.weights = entry.weights;
+  if (entry.previous) {
+    deployment.previous_version = entry.previous->version;
+    deployment.previous_package = entry.previous->package;
+  }
   return deployment;
 }
 
@@ -233,8 +249,12 @@ bool DeploymentServiceImpl::has(const std::string& name) { return find(name) != 
 
 bool DeploymentServiceImpl::is_quick(const std::string& name) {
   const EntryPtr entry = find(name);
-  const VersionPtr version = entry ? serving(*entry) : nullptr;
-  return version && version->package && version->package->is_quick();
+  if (!entry) return false;
+  const auto is_quick = [](const VersionPtr& one) { return one && one->package && one->package->is_quick(); };
+  const std::map<int, VersionPtr> shared = sharing(*entry);
+  return shared.empty() ? is_quick(serving(*entry))
+                        : std::all_of(shared.begin(), shared.end(),
+                                      [&](const auto& one) { return is_quick(one.second); });
 }
 
 std::vector<services::InferStatistics> DeploymentServiceImpl::statistics(const std::string& name,
@@ -273,6 +293,10 @@ void DeploymentServiceImpl::remove(const std::string& name, const std::optional<
       throw Error(ErrorCode::kInUse, "version " + *version + " of deployment \"" + name +
                                          "\" is the default one, and there are others");
     }
+    if (entry.weights.contains(found->first)) {
+      throw Error(ErrorCode::kInUse,
+                  "version " + *version + " of deployment \"" + name + "\" has a part of the requests");
+    }
     entry.versions.erase(found);
     if (!entry.versions.empty() || entry.loading) {
       store(name, entry);
@@ -301,15 +325,28 @@ std::shared_ptr<void> DeploymentServiceImpl::admit(const std::string& name, cons
     std::shared_ptr<void> place;
   };
   auto admission = std::make_shared<Admission>();
-  admission->live = require_ready(name, version);
-  admission->place = admission->live->package->admit();
+  // Which of those that share the requests has this one is known when it runs; one with room is enough here.
+  const EntryPtr entry = version.empty() ? find(name) : nullptr;
+  std::map<int, VersionPtr> shared = entry ? sharing(*entry) : std::map<int, VersionPtr>();
+  if (shared.empty()) shared.emplace(0, require_ready(name, version));
+  for (auto one = shared.begin(); one != shared.end(); ++one) {
+    try {
+      admission->live = one->second;
+      admission->place = one->second->package->admit();
+      return admission;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnavailable || std::next(one) == shared.end()) throw;
+    }
+  }
   return admission;
 }
 
 std::shared_ptr<void> DeploymentServiceImpl::input_room(const std::string& name, const std::string& version,
                                                         size_t bytes) {
   const EntryPtr entry = find(name);
-  const VersionPtr found = entry ? find_version(*entry, version) : nullptr;
+  // Memory of one version's runs is of no use to another's.
+  const bool is_shared = entry && version.empty() && !entry->weights.empty();
+  const VersionPtr found = entry && !is_shared ? find_version(*entry, version) : nullptr;
   return found && found->package ? found->package->input_room(bytes) : nullptr;
 }
 
@@ -318,7 +355,7 @@ void DeploymentServiceImpl::infer(const std::string& name, const std::string& ve
                                   const services::CallContext& context,
                                   services::Done<services::RunResult> done) {
   using Outcome = services::Outcome<services::RunResult>;
-  const VersionPtr serving = require_ready(name, version);
+  const VersionPtr serving = require_next(name, version);
   serving->package->run(std::move(inputs), options, context, [serving, done = std::move(done)](Outcome run) {
     done(Outcome::of([&] {
       services::RunResult result = run.take();

@@ -32,6 +32,7 @@
 #include "server/services/deployment_rows.h"
 #include "server/services/executor_host.h"
 #include "server/services/package_archive.h"
+#include "server/services/traffic_split.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -86,6 +87,9 @@ public:
 
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
+  services::PutResult set_weights(const std::string& name, const services::VersionWeights& weights,
+                                  const services::CallContext& context) override;
+  services::PutResult rollback(const std::string& name, const services::CallContext& context) override;
   services::Page<services::Deployment> list(const services::PageQuery& page) override;
   services::Deployment get(const std::string& name) override;
   bool has(const std::string& name) override;
@@ -128,6 +132,9 @@ private:
     std::string loader;       ///< the replica that loads it
     int64_t revision = 0;     ///< of the row, where several processes share it
     VersionPtr retained;      ///< serves in place of the default one while that is not ready here
+    services::VersionWeights weights;                       ///< empty: the default one has all requests
+    std::shared_ptr<TrafficSplit> split;                    ///< of the weights, none where they are empty
+    std::optional<services::DeploymentSpec> previous = {};  ///< of what had all requests before
   };
   using EntryPtr = std::shared_ptr<const Entry>;
   /// What a PUT waits for.
@@ -143,6 +150,12 @@ private:
   /// Null when it is not there; `version` "": the default one.
   static VersionPtr find_version(const Entry& entry, const std::string& version);
   VersionPtr require_ready(const std::string& name, const std::string& version);
+  /// As above for a request that comes now: where it names no version, it takes its place among those that
+  /// the weights spread.
+  VersionPtr require_next(const std::string& name, const std::string& version);
+  /// Those of the weights that are ready here, by number; one that is not ready leaves its part to the
+  /// others.
+  static std::map<int, VersionPtr> sharing(const Entry& entry);
   void set(const std::string& name, EntryPtr entry);
   /// What shall serve, and what does here; with the new revision. Throws Error(kConflict) when another
   /// process has changed it.
@@ -156,6 +169,7 @@ private:
   static VersionPtr serving(const Entry& entry);
 
   void check(const services::DeploymentSpec& spec);
+  static void check_weights(const EntryPtr& before, const services::DeploymentSpec& spec);
   std::vector<std::string> read_labels(const services::DeploymentSpec& spec);
   /// The version, ready. Throws Error with the stage in front.
   VersionPtr load(const services::DeploymentSpec& spec);
@@ -174,6 +188,15 @@ private:
   void put_off(const std::string& name, const Entry& before, const VersionPtr& version);
   static services::Deployment describe(const std::string& name, const Entry& entry);
   services::Deployment with_replicas(services::Deployment deployment);
+  /// Who answers from now on; `before` is the entry as it was.
+  static void move_traffic(Entry& entry, const Entry& before, const services::VersionWeights& weights,
+                           int only);
+  /// As the row has it; a split that goes on as before counts on.
+  static void show_traffic(Entry& entry, const DesiredDeployment& desired, const EntryPtr& before);
+  /// Stored and visible; answers once the other replicas have it.
+  services::PutResult apply_traffic(const std::string& name, const services::VersionWeights& weights,
+                                    int only, std::unique_lock<std::mutex>& change,
+                                    const std::stop_token& cancelled);
   services::PutResult put_result(const std::string& name, bool created, bool done,
                                  std::unique_lock<std::mutex>& change, const std::stop_token& cancelled);
 

@@ -35,6 +35,18 @@ std::vector<services::TensorSpec> specs_of(const std::vector<package::TensorInfo
   return specs;
 }
 
+Json weights_to_json(const services::VersionWeights& weights) {
+  Json json = Json::object();
+  for (const auto& [number, weight] : weights) json[std::to_string(number)] = weight;
+  return json;
+}
+
+services::VersionWeights weights_from_json(const Json& json) {
+  services::VersionWeights weights;
+  for (const auto& [version, weight] : json.items()) weights[std::stoi(version)] = weight.get<int>();
+  return weights;
+}
+
 Json spec_to_json(const services::DeploymentSpec& spec) {
   Json json = {
       {"package", spec.package},     {"version", spec.version},     {"keep_versions", spec.keep_versions},
@@ -42,6 +54,7 @@ Json spec_to_json(const services::DeploymentSpec& spec) {
       {"max_queue", spec.max_queue}, {"warmup", spec.warmup},       {"isolation", spec.isolation},
       {"labels", spec.labels},       {"output", spec.output}};
   if (spec.labels_blob) json["labels_blob"] = *spec.labels_blob;
+  if (!spec.weights.empty()) json["weights"] = weights_to_json(spec.weights);
   if (spec.preprocess) {
     const services::Preprocess& pre = *spec.preprocess;
     Json& target = json["preprocess"];
@@ -66,6 +79,7 @@ services::DeploymentSpec spec_from_json(const Json& json) {
   json.at("isolation").get_to(spec.isolation);
   json.at("labels").get_to(spec.labels);
   json.at("output").get_to(spec.output);
+  if (json.contains("weights")) spec.weights = weights_from_json(json.at("weights"));
   if (json.contains("labels_blob")) spec.labels_blob = json.at("labels_blob").get<std::string>();
   if (json.contains("preprocess")) {
     const Json& source = json.at("preprocess");

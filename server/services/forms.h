@@ -23,6 +23,10 @@ Json specs_to_json(const std::vector<services::TensorSpec>& specs);
 std::vector<services::TensorSpec> specs_from_json(const Json& json);
 std::vector<services::TensorSpec> specs_of(const std::vector<package::TensorInfo>& infos);
 
+/// {"1": 9, "2": 1}
+Json weights_to_json(const services::VersionWeights& weights);
+services::VersionWeights weights_from_json(const Json& json);
+
 Json spec_to_json(const services::DeploymentSpec& spec);
 services::DeploymentSpec spec_from_json(const Json& json);
 

@@ -71,13 +71,23 @@ std::shared_ptr<void> MeteredDeployments::admit(const std::string& name, const s
 services::PutResult MeteredDeployments::put(const std::string& name, const services::DeploymentSpec& spec,
                                             const services::CallContext& context) {
   services::PutResult result = inner_.put(name, spec, context);
-  // Versions that went for this one take their series along; errors have no version, the queue is the name's.
-  std::vector<metrics::Labels> kept = {{{"model", name}, {"version", ""}}};
-  for (const services::DeploymentVersion& version : result.deployment.versions) {
-    kept.push_back({{"model", name}, {"version", version.version}});
-  }
-  registry_.forget({{"model", name}}, kept);
+  forget_gone(result.deployment);
   return result;
+}
+
+services::PutResult MeteredDeployments::rollback(const std::string& name,
+                                                 const services::CallContext& context) {
+  services::PutResult result = inner_.rollback(name, context);
+  forget_gone(result.deployment);
+  return result;
+}
+
+void MeteredDeployments::forget_gone(const services::Deployment& deployment) {
+  std::vector<metrics::Labels> kept = {{{"model", deployment.name}, {"version", ""}}};
+  for (const services::DeploymentVersion& version : deployment.versions) {
+    kept.push_back({{"model", deployment.name}, {"version", version.version}});
+  }
+  registry_.forget({{"model", deployment.name}}, kept);
 }
 
 void MeteredDeployments::remove(const std::string& name, const std::optional<std::string>& version,

@@ -17,6 +17,11 @@ public:
       : inner_(inner), registry_(registry) {}
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
+  services::PutResult set_weights(const std::string& name, const services::VersionWeights& weights,
+                                  const services::CallContext& context) override {
+    return inner_.set_weights(name, weights, context);
+  }
+  services::PutResult rollback(const std::string& name, const services::CallContext& context) override;
   services::Page<services::Deployment> list(const services::PageQuery& page) override {
     return inner_.list(page);
   }
@@ -47,6 +52,10 @@ public:
                 const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 
 private:
+  /// Versions that went for another one take their series along; errors have no version, the queue is the
+  /// name's.
+  void forget_gone(const services::Deployment& deployment);
+
   services::DeploymentService& inner_;
   metrics::Registry& registry_;
   metrics::LatencyHistory history_;

@@ -303,6 +303,32 @@ TEST_F(Endpoints, PutsDeployments) {
   expect_problem(send("PUT", "/v1/deployments/a%20b", json, body), 422, "invalid_argument");
 }
 
+TEST_F(Endpoints, SpreadsRequestsOverVersionsAndGoesBack) {
+  const std::vector<std::string> json = {"Content-Type: application/json"};
+  const std::string path = "/v1/deployments/d/weights";
+  const Answer answer = send("PUT", path, json, R"({"weights":{"1":9,"2":1}})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.json().at("weights").dump(), R"({"1":9,"2":1})");
+  for (const char* wrong :
+       {R"({})", R"({"weights":{}})", R"({"weights":{"1":0}})", R"({"weights":{"0":1}})",
+        R"({"weights":{"x":1}})", R"({"weights":{"1":-1}})", R"({"weights":{"1":1001}})",
+        R"({"weights":{"1":0.5}})", R"({"weights":[1]})", R"({"weights":{"1":1},"other":1})"})
+    expect_problem(send("PUT", path, json, wrong), 422, "invalid_argument");
+  EXPECT_EQ(deployments_.deployment.weights.size(), 2U) << "as it was";
+  deployments_.deployment.previous_version = "1";
+  deployments_.deployment.previous_package = Digest::of("package").text();
+  const Answer back = send("POST", "/v1/deployments/d/rollback");
+  EXPECT_EQ(back.status, 200);
+  EXPECT_FALSE(back.json().contains("weights"));
+  EXPECT_EQ(back.json().at("previous").at("version"), "1");
+  deployments_.ready = false;
+  EXPECT_EQ(send("POST", "/v1/deployments/d/rollback").status, 202);
+  const std::string body = "{\"package\":\"" + Digest::of("package").text() +
+                           "\",\"version\":\"3\",\"weights\":{\"3\":1,\"2\":4}}";
+  send("PUT", "/v1/deployments/d", json, body);
+  EXPECT_EQ(deployments_.put_spec.weights, (services::VersionWeights{{2, 4}, {3, 1}}));
+}
+
 TEST_F(Endpoints, TellsWhatAVersionWasPutWith) {
   const std::string body =
       "{\"package\":\"" + Digest::of("package").text() +

@@ -106,6 +106,15 @@ class FakeDeployments : public services::DeploymentService {
 public:
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
+  services::PutResult set_weights(const std::string& name, const services::VersionWeights& weights,
+                                  const services::CallContext&) override {
+    deployment.name = name;
+    deployment.weights = weights;
+    return {deployment, false, ready};
+  }
+  services::PutResult rollback(const std::string& name, const services::CallContext& context) override {
+    return set_weights(name, {}, context);
+  }
   services::Page<services::Deployment> list(const services::PageQuery& page) override;
   services::Deployment get(const std::string& name) override;
   services::DeploymentSpec spec(const std::string& name, const std::string& version) override;

@@ -27,7 +27,7 @@ class S3Server:
 
     def __init__(self):
         if not PROGRAM.exists():
-            raise AssertionError(f"there is no {PROGRAM}; tests/tools/install_s3_server installs it")
+            raise AssertionError(f"there is no {PROGRAM}; tests/tools/install_go_programs installs it")
         self.folder = Path(tempfile.mkdtemp(prefix="s3-"))
         self.data = self.folder / "data" / BUCKET
         self.data.mkdir(parents=True)

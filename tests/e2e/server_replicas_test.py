@@ -4,58 +4,19 @@ begun when it was killed another one ends."""
 import hashlib
 import os
 import signal
-import sys
 import unittest
 
 import numpy as np
 
 import mill
-import s3_server
 import serving
-
-sys.path.insert(0, str(mill.ROOT / "tests/tools"))
-
-import postgres_server  # noqa: E402
+from replicas import PICTURE, ReplicaCase
 
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
 SHAPES = {"image": [1, 1, 28, 28]}
-PICTURE = {"image": np.linspace(0, 1, 784, dtype=np.float32).reshape(1, 1, 28, 28)}
 
 
-class Replicas(unittest.TestCase):
-    """One database server and one S3 server for all tests; a database and a prefix for each."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.database = postgres_server.PostgresServer()
-        cls.addClassCleanup(cls.database.close)
-        cls.s3 = s3_server.S3Server()
-        cls.addClassCleanup(cls.s3.close)
-        for name, value in (("AWS_ACCESS_KEY_ID", s3_server.KEY), ("AWS_SECRET_ACCESS_KEY", s3_server.SECRET)):
-            before = os.environ.get(name)
-            os.environ[name] = value
-            cls.addClassCleanup(
-                lambda name=name, before=before: os.environ.pop(name) if before is None else os.environ.update({name: before}))
-
-    def setUp(self):
-        self.name = "t" + hashlib.sha256(self.id().encode()).hexdigest()[:12]
-        self.database.sql(f"CREATE DATABASE {self.name}")
-        self.prefix = self.name
-        self.options = ["--catalog", self.database.url().replace("@/postgres?", f"@/{self.name}?"),
-                        "--blobs", f"s3://{s3_server.BUCKET}/{self.prefix}",
-                        "--set", f"s3.endpoint=http://127.0.0.1:{self.s3.port}", "--set", "jobs.lease=2s"]
-
-    def serve(self, *more):
-        return serving.make_server(self, *self.options, *more)
-
-    def sql(self, text):
-        return self.database.sql(f"\\c {self.name}\n{text}").rsplit("\n", 1)[-1]
-
-    def logits(self, server, name="digits"):
-        answer = server.infer(name, PICTURE)
-        self.assertEqual(answer.status, 200, answer.body)
-        return serving.from_npz(answer.body)["logits"]
-
+class Replicas(ReplicaCase):
     def test_any_of_two_answers_any_request(self):
         one, two = self.serve(), self.serve()
         self.assertEqual(one.upload("digits", DIGITS.read_bytes()).status, 201)

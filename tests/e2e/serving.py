@@ -54,15 +54,16 @@ class Answer:
 class Server:
     """`tensormill serve` on 127.0.0.1 with its own store."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, port=0):
         self.folder = Path(folder)
+        self.wanted_port = port
         self.options = options
         self.process = None
         self.start()
 
     def start(self):
         self.log = open(self.folder / "server.log", "ab")
-        command = [str(mill.PROGRAM), "serve", "--listen", "127.0.0.1:0", "--data", str(self.folder / "data")]
+        command = [str(mill.PROGRAM), "serve", "--listen", f"127.0.0.1:{self.wanted_port}", "--data", str(self.folder / "data")]
         self.process = subprocess.Popen(command + list(self.options), stdout=subprocess.PIPE, stderr=self.log, text=True,
                                         stdin=subprocess.DEVNULL)
         self.settings = []
@@ -151,12 +152,12 @@ class Server:
         return self.request("POST", f"/v1/deployments/{name}/infer", npz(inputs), {"Content-Type": "application/x-npz"})
 
 
-def make_server(test, *options):
+def make_server(test, *options, port=0):
     """A server for a test or, given a class, for all of its tests."""
     add = test.addClassCleanup if isinstance(test, type) else test.addCleanup
     folder = tempfile.TemporaryDirectory()
     add(folder.cleanup)
-    server = Server(folder.name, *options)
+    server = Server(folder.name, *options, port=port)
     add(server.stop, signal.SIGKILL)
     return server
 

@@ -132,6 +132,7 @@ export const S = {
     none: 'Nothing is served yet', noneWhy: 'Open a package to deploy it.',
     confirmDelete: (name: string) => 'Stop serving ' + name + '?', confirmUnload: (version: string) => 'Unload version ' + version + '?',
     serves: 'serves', rollBack: (version: string) => 'Serve version ' + version, unload: 'Unload', stop: 'Stop serving',
+    part: 'Part of the requests', back: (version: string) => 'Back to version ' + version,
     lastHour: 'Requests and latencies of the last hour.', noTraffic: 'No request in the last hour.', perMinute: 'Requests a minute, last hour',
     latencies: (p50: string, p95: string, p99: string, n: string) => 'Latency in ms by minute: p50 ' + p50 + ', p95 ' + p95 + ' (dashed), p99 ' + p99 + ' (faint), of ' + n + ' requests',
   },

@@ -70,7 +70,7 @@ export interface Classification { top: {label: string; index: number; probabilit
 export interface DeploymentVersion { package: string; state: string; reason: string }
 export interface Deployment {
   name: string; versions: Record<string, DeploymentVersion>; default_version: string | null; inputs: TensorSpec[];
-  outputs: TensorSpec[]; created_at: string;
+  outputs: TensorSpec[]; created_at: string; weights?: Record<string, number>; previous?: {version: string; package: string};
 }
 export interface TrafficMinute {
   since: string; requests: number; failed: number; p50_ms: number | null; p95_ms: number | null; p99_ms: number | null;

@@ -265,6 +265,13 @@ def deploy(name: str, package: str, options: Mapping[str, Any]) -> Call[Json]:
     return value
 
 
+def set_weights(name: str, weights: Mapping[str, int]) -> Call[Json]:
+    """Spreads the requests that name no version."""
+    answer = yield json_request("PUT", path_of("v1", "deployments", name, "weights"), {"weights": dict(weights)})
+    value: Json = answer.json()
+    return value
+
+
 def is_loaded(deployment: Mapping[str, Any], package: str, version: Optional[str]) -> bool:
     """Whether the version that was asked for serves; raises ServerError where it has failed."""
     versions: Mapping[str, Any] = deployment["versions"]

@@ -270,6 +270,14 @@ class Client:
         """Versions of a deployment and their states."""
         return self._do(_calls.get("v1", "deployments", name))
 
+    def set_weights(self, name: str, weights: Mapping[str, int]) -> Json:
+        """Spreads the requests that name no version over versions that are loaded, ``{"1": 9, "2": 1}``."""
+        return self._do(_calls.set_weights(name, weights))
+
+    def rollback(self, name: str) -> Json:
+        """Gives all requests to the version that had them before; it may still be loading."""
+        return self._do(_calls.post("v1", "deployments", name, "rollback"))
+
     def undeploy(self, name: str, version: Optional[str] = None) -> None:
         """Stops serving a deployment, or one version of it."""
         more = () if version is None else ("versions", version)

@@ -40,6 +40,11 @@ function Versions({item, path, reload}: {item: Deployment; path: string; reload:
     await send('DELETE', path + '/versions/' + version);
     reload();
   };
+  const previous = item.previous;
+  const back = async () => {
+    await send('POST', path + '/rollback');
+    reload();
+  };
   const rows = Object.entries(item.versions).sort(([a], [b]) => Number(b) - Number(a));
   return (
     <>
@@ -47,18 +52,24 @@ function Versions({item, path, reload}: {item: Deployment; path: string; reload:
         [S.columns.created, <Time at={item.created_at} />]]} />
       <Table label={S.columns.versions} rows={rows} keyOf={([version]) => version} columns={[
         {title: S.columns.version, numeric: true, cell: ([version]) => version},
+        ...(item.weights ? [{title: S.deploy.part, numeric: true, cell: ([version]: [string, unknown]) => part(item.weights!, version)}] : []),
         {title: S.columns.state, cell: ([, {state, reason}]) => <><State state={state} /> {reason}</>},
         {title: S.columns.package, cell: ([, {package: id}]) => <a href={href('packages', id)}><Id id={id} /></a>},
-        {title: '', cell: ([version]) => (version === item.default_version ? <strong>{S.deploy.serves}</strong>
+        {title: '', cell: ([version]) => (version === item.default_version && !item.weights ? <strong>{S.deploy.serves}</strong>
           : <div class="actions"><Action work={() => use(version)}>{S.deploy.rollBack(version)}</Action>
             <Action kind="quiet" work={() => remove(version)} label={S.deploy.unload + ' ' + version}>{S.deploy.unload}</Action></div>)},
       ]} />
-      <p class="actions"><Action kind="quiet danger" work={async () => {
+      <p class="actions">{previous && <Action kind="quiet" work={back}>{S.deploy.back(previous.version)}</Action>}<Action kind="quiet danger" work={async () => {
         if (!confirmed(S.deploy.confirmDelete(item.name))) return;
         await send('DELETE', path);
         go(href('deployments'));
       }}>{S.deploy.stop}</Action></p>
     </>);
+}
+
+function part(weights: Record<string, number>, version: string): string {
+  const all = Object.values(weights).reduce((sum, one) => sum + one, 0);
+  return (100 * (weights[version] ?? 0) / all).toFixed(1) + ' %';
 }
 
 function LastHour({path}: {path: string}): JSX.Element {
