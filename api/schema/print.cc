@@ -78,6 +78,7 @@ Json to_json(const services::TensorSpec& spec) {
   }
   Json json = {{"name", spec.name}, {"dtype", dtype_long_name(spec.dtype)}, {"shape", std::move(shape)}};
   if (!spec.kind.empty()) json["kind"] = spec.kind;
+  if (spec.quantization) json["quantization"] = quantization_to_json(*spec.quantization);
   return json;
 }
 

@@ -12,6 +12,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/memory_budget.h"
+#include "runtime/base/quantization.h"
 #include "runtime/base/shape.h"
 #include "runtime/base/tensor.h"
 
@@ -100,6 +102,7 @@ struct TensorSpec {
   DimShape shape;  ///< free dims by name, "" shown as -1
   std::string kind =
       {};  ///< of a model's values that are no tensor: "sequence", "optional" ...; of elements then
+  std::optional<Quantization> quantization = {};  ///< of integers that stand for real numbers
 };
 
 /// Tensors by name, in order.

@@ -246,12 +246,20 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
     model["options"] = variants.model->options;
   }
   write_bundle(graphs, text_fd, constants_fd);
+  Json quantizations = Json::object();
+  for (const auto& [name, quantization] : variants.quantizations)
+    quantizations[name] = quantization_to_json(quantization);
   Json shapes = Json::array();
   for (const DimShape& shape : variants.input_shapes) shapes.push_back(dims_to_json(shape));
-  return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
-              {"graphs", dims_of(variants.graphs)}, {"generic", set_json(variants)},
-              {"special", std::move(special)},      {"leaves_out", variants.leaves_out},
-              {"symbols", std::move(symbols)},      {"model", std::move(model)}}
+  return Json{{"free_dims", variants.free_dims},
+              {"input_shapes", std::move(shapes)},
+              {"graphs", dims_of(variants.graphs)},
+              {"generic", set_json(variants)},
+              {"quantizations", std::move(quantizations)},
+              {"special", std::move(special)},
+              {"leaves_out", variants.leaves_out},
+              {"symbols", std::move(symbols)},
+              {"model", std::move(model)}}
       .dump();
 }
 
@@ -266,6 +274,8 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   reader.read_set(json.at("generic"), variants);
   for (const Json& set : json.at("special")) reader.read_set(set, variants.special.emplace_back());
   json.at("leaves_out").get_to(variants.leaves_out);
+  for (const auto& [name, quantization] : json.at("quantizations").items())
+    variants.quantizations.emplace(name, quantization_from_json(quantization));
   for (const Json& symbols : json.at("symbols")) {
     SymbolicModel model{reader.next(), symbols.get<std::vector<std::string>>()};
     if (variants.symbolic) {

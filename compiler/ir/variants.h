@@ -11,6 +11,7 @@
 #include "compiler/ir/graph.h"
 #include "runtime/base/dim_formula.h"
 #include "runtime/base/file.h"
+#include "runtime/base/quantization.h"
 
 namespace tensormill::ir {
 
@@ -94,6 +95,7 @@ struct Variants : SampleSet {
   /// Samples of shapes at which some dims are 1 that are no such numbers in the other samples: these dims are
   /// dependents of the set, of the value 1.
   std::vector<SampleSet> special;
+  Quantizations quantizations;     ///< of inputs and outputs that are quantized
   bool leaves_out = false;         ///< there are such shapes for which there is no set
   std::optional<KeptModel> model;  ///< where there are free dims
   int64_t imports = 0;             ///< that it took to make them; not part of what they are

@@ -1,5 +1,6 @@
 #include "runtime/base/json.h"
 
+#include <cmath>
 #include "runtime/base/error.h"
 #include "runtime/base/json_reader.h"
 
@@ -37,6 +38,21 @@ DimShape dims_from_json(const Json& json) {
     }
   }
   return shape;
+}
+
+Json quantization_to_json(const Quantization& quantization) {
+  return {{"scale", quantization.scale}, {"zero_point", quantization.zero_point}};
+}
+
+Quantization quantization_from_json(const Json& json) {
+  const bool is_object = json.is_object() && json.size() == 2 && json.contains("scale") &&
+                         json.at("scale").is_number() && json.contains("zero_point") &&
+                         json.at("zero_point").is_number_integer();
+  const double scale = is_object ? json.at("scale").get<double>() : 0;
+  if (!(scale > 0) || !std::isfinite(scale))
+    throw Error(ErrorCode::kInvalidJson,
+                "a quantization is {\"scale\", \"zero_point\"} with a positive scale");
+  return {scale, json.at("zero_point").get<int64_t>()};
 }
 
 }  // namespace tensormill

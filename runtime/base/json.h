@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/quantization.h"
 #include "runtime/base/shape.h"
 
 namespace tensormill {
@@ -23,5 +24,10 @@ Json dims_to_json(const DimShape& shape);
 /// What dims_to_json gives; a negative number is an unnamed free dim, too. Throws nlohmann's exceptions for
 /// what is no list of numbers and texts.
 DimShape dims_from_json(const Json& json);
+
+/// {"scale": 0.5, "zero_point": -3}
+Json quantization_to_json(const Quantization& quantization);
+/// Throws Error(kInvalidJson) for what is no such object.
+Quantization quantization_from_json(const Json& json);
 
 }  // namespace tensormill

@@ -8,12 +8,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/quantization.h"
 #include "runtime/base/tensor.h"
 
 namespace tensormill::image {
@@ -98,8 +100,10 @@ struct Preprocess {
 /// The most that to_tensor() allocates for such a picture, with the result.
 int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const Shape& shape);
 /// The tensor [1,C,H,W] or [1,H,W,C] of `dtype` (f32, or u8 without scale, mean and std) for a model's input
-/// of `shape` with C of 1 or 3.
-Tensor to_tensor(Image image, const Preprocess& options, DType dtype, const Shape& shape);
+/// of `shape` with C of 1 or 3. With a quantization `dtype` is of integers, which stand for the numbers that
+/// a model of floats would have.
+Tensor to_tensor(Image image, const Preprocess& options, DType dtype, const Shape& shape,
+                 const std::optional<Quantization>& quantization = {});
 
 struct Score {
   int64_t index = 0;

@@ -80,11 +80,15 @@ int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const S
          4 * size.channels * size.width * size.height;
 }
 
-Tensor to_tensor(Image image, const Preprocess& options, DType dtype, const Shape& shape) {
+Tensor to_tensor(Image image, const Preprocess& options, DType dtype, const Shape& shape,
+                 const std::optional<Quantization>& quantization) {
+  if (quantization)
+    return quantize(to_tensor(std::move(image), options, DType::kFloat32, shape), *quantization, dtype);
   const InputSize size = input_size(shape, options.nhwc);
   if (dtype != DType::kFloat32 && dtype != DType::kUInt8) {
-    throw Error(ErrorCode::kInvalidTensor, "input of " + std::string(dtype_long_name(dtype)) +
-                                               " cannot take a picture: expected float32 or uint8");
+    throw Error(ErrorCode::kInvalidTensor,
+                "input of " + std::string(dtype_long_name(dtype)) +
+                    " cannot take a picture: expected float32, uint8 or quantized integers");
   }
   if ((size.channels == 1 && (options.mean.size() > 1 || options.std.size() > 1))) {
     throw Error(ErrorCode::kInvalidArgument,

@@ -16,6 +16,7 @@ Json tensors_to_json(const std::vector<TensorInfo>& tensors) {
     result.push_back({{"name", tensor.name},
                       {"dtype", std::string(dtype_long_name(tensor.dtype))},
                       {"shape", dims_to_json(tensor.shape)}});
+    if (tensor.quantization) result.back()["quantization"] = quantization_to_json(*tensor.quantization);
   }
   return result;
 }
@@ -29,6 +30,7 @@ std::vector<TensorInfo> tensors_from_json(JsonFields& fields, std::string_view k
     tensor.name = item.text("name");
     tensor.dtype = item.dtype("dtype");
     tensor.shape = item.dims("shape", 32);
+    if (item.has("quantization")) tensor.quantization = quantization_from_json(item.object("quantization"));
     item.finish();
     result.push_back(std::move(tensor));
   }

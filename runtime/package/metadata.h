@@ -6,12 +6,14 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/digest.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/quantization.h"
 #include "runtime/base/shape.h"
 
 namespace tensormill::package {
@@ -31,6 +33,7 @@ struct TensorInfo {
   std::string name;
   DType dtype = DType::kFloat32;
   DimShape shape;
+  std::optional<Quantization> quantization = {};  ///< of integers that stand for real numbers
 };
 
 struct KernelInfo {

@@ -40,13 +40,14 @@ Classified classify(const std::string& path, const ClassifyArguments& arguments,
   const size_t output = arguments.output.empty() ? 0 : executor.output_index(arguments.output);
   Classified result;
   const auto start = std::chrono::steady_clock::now();
-  const Tensor tensor = image::to_tensor(read_picture(path), input.preprocess, input.dtype, input.shape);
+  const Tensor tensor =
+      image::to_tensor(read_picture(path), input.preprocess, input.dtype, input.shape, input.quantization);
   executor.set_input(input.index, {tensor.dtype(), tensor.shape(), tensor.data()});
   result.decode_ms = ms_since(start);
   const auto run_start = std::chrono::steady_clock::now();
   package.run();
   result.run_ms = ms_since(run_start);
-  result.top = image::top_k(executor.output(output), arguments.top, !arguments.probabilities);
+  result.top = image::top_k(real_output(executor, output).view(), arguments.top, !arguments.probabilities);
   return result;
 }
 

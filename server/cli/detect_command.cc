@@ -41,12 +41,16 @@ std::vector<detect::Box> detect_in(const image::Image& picture, const DetectArgu
   exec::GraphExecutor& executor = package.executor();
   const detect::Fit fit = arguments.fit == "stretch" ? detect::Fit::kStretch : detect::Fit::kLetterbox;
   const detect::Fitted fitted = detect::fit_into(picture, input.width(), input.height(), fit);
-  const Tensor tensor = image::to_tensor(fitted.image, input.preprocess, input.dtype, input.shape);
+  const Tensor tensor =
+      image::to_tensor(fitted.image, input.preprocess, input.dtype, input.shape, input.quantization);
   executor.set_input(input.index, {tensor.dtype(), tensor.shape(), tensor.data()});
   package.run();
+  std::vector<RealOutput> reals;
   std::vector<detect::NamedOutput> outputs;
-  for (size_t i = 0; i < executor.outputs().size(); ++i)
-    outputs.push_back({executor.outputs()[i].name, executor.output(i)});
+  for (size_t i = 0; i < executor.outputs().size(); ++i) {
+    reals.push_back(real_output(executor, i));
+    outputs.push_back({executor.outputs()[i].name, reals.back().view()});
+  }
   detect::BoxOptions options = arguments.boxes;
   options.form = detect::parse_form(arguments.form);
   options.corners = corners_of(arguments.corners);

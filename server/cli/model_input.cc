@@ -92,8 +92,8 @@ std::vector<services::TensorSpec> specs_of(const std::vector<frontend::Signature
   std::vector<services::TensorSpec> specs;
   for (const frontend::SignatureValue& value : values) {
     const auto kind = kinds.find(value.kind);
-    specs.push_back(
-        {value.name, value.dtype, value.shape, kind == kinds.end() ? std::string() : kind->second});
+    specs.push_back({value.name, value.dtype, value.shape, kind == kinds.end() ? std::string() : kind->second,
+                     value.quantization});
   }
   return specs;
 }

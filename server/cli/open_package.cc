@@ -90,6 +90,7 @@ PictureInput picture_input(const exec::GraphExecutor& executor, const PictureArg
   const package::Port& port = executor.inputs().front();
   PictureInput input;
   input.dtype = port.dtype;
+  input.quantization = executor.package().metadata().inputs.front().quantization;
   input.shape = bound_shape(executor, arguments);
   input.preprocess.resize = arguments.resize;
   input.preprocess.crop_width = input.preprocess.crop_height = arguments.crop;
@@ -104,6 +105,12 @@ PictureInput picture_input(const exec::GraphExecutor& executor, const PictureArg
   const bool looks_nhwc = shape.size() == 4 && !is_channel_count(shape[1]) && is_channel_count(shape.back());
   input.preprocess.nhwc = arguments.layout.empty() ? looks_nhwc : arguments.layout == "NHWC";
   return input;
+}
+
+RealOutput real_output(const exec::GraphExecutor& executor, size_t index) {
+  const TensorView view = executor.output(index);
+  const auto& quantization = executor.package().metadata().outputs.at(index).quantization;
+  return quantization ? RealOutput(dequantize(view, *quantization)) : RealOutput(view);
 }
 
 image::Image read_picture(const std::string& path) {

@@ -51,12 +51,28 @@ struct PictureInput {
   DType dtype = DType::kFloat32;
   Shape shape;
   image::Preprocess preprocess;
+  std::optional<Quantization> quantization;
   int64_t height() const { return preprocess.nhwc ? shape[1] : shape[2]; }
   int64_t width() const { return preprocess.nhwc ? shape[2] : shape[3]; }
 };
 /// Throws Error(kInvalidTensor) for a package that takes more than a picture, Error(kShapeRequired) where the
 /// size of pictures is free and not given.
 PictureInput picture_input(const exec::GraphExecutor& executor, const PictureArguments& arguments);
+
+/// An output of a run; the real numbers where its integers stand for some.
+class RealOutput {
+public:
+  explicit RealOutput(TensorView view) : view_(std::move(view)) {}
+  explicit RealOutput(Tensor real) : real_(std::move(real)) {}
+  TensorView view() const {
+    return real_ ? TensorView{real_->dtype(), real_->shape(), real_->data()} : view_;
+  }
+
+private:
+  std::optional<Tensor> real_;
+  TensorView view_;
+};
+RealOutput real_output(const exec::GraphExecutor& executor, size_t index);
 
 /// JPEG, PNG, WebP, JPEG 2000, BMP, Netpbm, TIFF. Errors name the file.
 image::Image read_picture(const std::string& path);

@@ -52,8 +52,11 @@ Json signature_json(const std::vector<Value>& values) {
 template <typename Value>
 void print_signature(const char* title, const std::vector<Value>& values) {
   for (const Value& value : values) {
-    std::cout << title << " " << value.name << ": " << dtype_long_name(value.dtype) << to_string(value.shape)
-              << "\n";
+    std::cout << title << " " << value.name << ": " << dtype_long_name(value.dtype) << to_string(value.shape);
+    if (value.quantization)
+      std::cout << " (scale " << value.quantization->scale << ", zero point "
+                << value.quantization->zero_point << ")";
+    std::cout << "\n";
   }
 }
 

@@ -31,9 +31,12 @@ Shape input_shape(const services::TensorSpec& spec) {
 }
 
 services::ClassifyResult best_classes(const services::DeploymentSpec& spec,
-                                      const std::vector<std::string>& labels, int top,
+                                      const std::vector<std::string>& labels,
+                                      const std::optional<Quantization>& quantization, int top,
                                       const services::RunResult& run) {
-  const Tensor& scores = run.outputs.front().second;
+  const Tensor& given = run.outputs.front().second;
+  const Tensor scores =
+      quantization ? dequantize({given.dtype(), given.shape(), given.data()}, *quantization) : given;
   services::ClassifyResult result;
   result.timing = run.timing;
   result.version = spec.version;
@@ -70,8 +73,8 @@ void DeploymentServiceImpl::classify(const std::string& name, std::string_view i
   {
     const auto bytes = static_cast<uint64_t>(head.bytes + image::tensor_bytes(head, preprocess, shape));
     const MemoryLoan decoding(context.memory.get(), bytes);
-    tensor =
-        image::to_tensor(image::decode(file, options_.max_pixels), preprocess, inputs.front().dtype, shape);
+    tensor = image::to_tensor(image::decode(file, options_.max_pixels), preprocess, inputs.front().dtype,
+                              shape, inputs.front().quantization);
   }
   if (context.memory) context.memory->add(tensor->num_bytes());
   const std::chrono::duration<double, std::milli> decoded = std::chrono::steady_clock::now() - start;
@@ -83,7 +86,8 @@ void DeploymentServiceImpl::classify(const std::string& name, std::string_view i
                       done = std::move(done)](services::Outcome<services::RunResult> run) {
                        done(services::Outcome<services::ClassifyResult>::of([&] {
                          services::ClassifyResult result =
-                             best_classes(live->spec, live->labels, top, run.take());
+                             best_classes(live->spec, live->labels,
+                                          live->package->outputs().front().quantization, top, run.take());
                          result.timing.decode_ms = decoded;
                          return result;
                        }));

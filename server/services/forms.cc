@@ -14,6 +14,7 @@ Json specs_to_json(const std::vector<services::TensorSpec>& specs) {
     json.push_back(
         {{"name", spec.name}, {"dtype", dtype_name(spec.dtype)}, {"shape", dims_to_json(spec.shape)}});
     if (!spec.kind.empty()) json.back()["kind"] = spec.kind;
+    if (spec.quantization) json.back()["quantization"] = quantization_to_json(*spec.quantization);
   }
   return json;
 }
@@ -25,13 +26,16 @@ std::vector<services::TensorSpec> specs_from_json(const Json& json) {
     if (!dtype) throw Error(ErrorCode::kInvalidJson, "unknown dtype " + one.at("dtype").dump());
     specs.push_back({one.at("name").get<std::string>(), *dtype, dims_from_json(one.at("shape")),
                      one.value("kind", std::string())});
+    if (one.contains("quantization"))
+      specs.back().quantization = quantization_from_json(one.at("quantization"));
   }
   return specs;
 }
 
 std::vector<services::TensorSpec> specs_of(const std::vector<package::TensorInfo>& infos) {
   std::vector<services::TensorSpec> specs;
-  for (const package::TensorInfo& info : infos) specs.push_back({info.name, info.dtype, info.shape});
+  for (const package::TensorInfo& info : infos)
+    specs.push_back({info.name, info.dtype, info.shape, {}, info.quantization});
   return specs;
 }
 

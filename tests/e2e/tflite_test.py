@@ -11,6 +11,7 @@ from pathlib import Path
 
 import mill
 import numpy as np
+from PIL import Image
 import serving
 
 OPS = mill.ROOT / "tests/fixtures/tflite_ops"
@@ -147,6 +148,26 @@ class Tflite(unittest.TestCase):
         got = self.run_on({"image": image})["output_0"]
         self.assertEqual(got.dtype, np.int8)
         self.assertLessEqual(np.abs(got.astype(int) - classes.astype(int)).max(), 1)
+
+    def test_a_picture_for_integers(self):
+        """A picture and the scores go through the scales of the model's inputs and outputs."""
+        self.compile(NETS / "net_int8.tflite", "--input-shapes", "image:[1,8,8,3]")
+        metadata = json.loads(mill.check_program(self, "--json", "show", self.package))
+        image, classes = (metadata[key][0]["quantization"] for key in ("inputs", "outputs"))
+        said = mill.check_program(self, "show", self.package)
+        self.assertIn(f"int8[1,8,8,3] (scale {image['scale']:g}, zero point {image['zero_point']})", said)
+        pixels = np.random.default_rng(5).integers(0, 256, (8, 8, 3), np.uint8)
+        picture = self.folder / "picture.png"
+        Image.fromarray(pixels).save(picture)
+        real = (pixels.astype(np.float64) / 255 - 0.5) / 0.25
+        feed = np.clip(np.rint(real.astype(np.float32) / image["scale"]) + image["zero_point"], -128, 127).astype(np.int8)
+        scores = classes["scale"] * (self.run_on({"image": feed[None]})["output_0"][0].astype(np.float64) - classes["zero_point"])
+        said = json.loads(mill.check_program(self, "--json", "classify", self.package, picture, "--mean", "0.5", "--std", "0.25",
+                                             "--probabilities", "--top", "5"))
+        top = {row["index"]: row["probability"] for row in said["pictures"][0]["top"]}
+        self.assertEqual(set(top), set(range(5)))
+        for index, score in enumerate(scores):
+            self.assertAlmostEqual(top[index], score, places=6)
 
     def test_show(self):
         said = mill.check_program(self, "show", NETS / "net_float32.tflite")

@@ -1,5 +1,7 @@
 #include "compiler/frontend/importer/tflite_importer.h"
 
+#include <cmath>
+
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/tflite/facts.h"
@@ -11,6 +13,25 @@ namespace tensormill::frontend {
 
 namespace {
 
+/// Of a tensor of integers with one scale; a scale an axis has no input or output.
+std::optional<Quantization> quantization_of(const tflite::Tensor& tensor) {
+  const tflite::Quantization& given = tensor.quantization;
+  const std::optional<DType> dtype = tflite::dtype_of(tensor.type);
+  if (!dtype || !is_integer(*dtype) || given.scale.size() != 1 || given.details.index() != 0 ||
+      !(given.scale[0] > 0) || !std::isfinite(given.scale[0]))
+    return std::nullopt;
+  return Quantization{given.scale[0], given.zero_point.empty() ? 0 : given.zero_point[0]};
+}
+
+Quantizations quantizations_of(const ModelFacts& facts) {
+  Quantizations all;
+  for (const auto* values : {&facts.inputs, &facts.outputs}) {
+    for (const SignatureValue& value : *values)
+      if (value.quantization) all.emplace(value.name, *value.quantization);
+  }
+  return all;
+}
+
 std::vector<SignatureValue> signature_of(const tflite::Model& model, const tflite::EntryPoint& entry,
                                          const std::vector<tflite::Port>& ports) {
   std::vector<SignatureValue> values;
@@ -21,6 +42,7 @@ std::vector<SignatureValue> signature_of(const tflite::Model& model, const tflit
     value.name = port.name;
     value.kind = dtype ? ValueKind::kTensor : ValueKind::kOther;
     value.dtype = dtype.value_or(DType::kUInt8);
+    value.quantization = quantization_of(tensor);
     for (const int32_t extent : tensor.signature)
       value.shape.push_back(extent < 0 ? Dim(std::string()) : Dim(int64_t{extent}));
     values.push_back(std::move(value));
@@ -74,6 +96,7 @@ public:
                                   const ir::OpRegistry& ops,
                                   const TakesSymbolic& takes_symbolic) const override {
     ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+    variants.quantizations = quantizations_of(facts_);
     // A package that keeps the model opens it by the same signature (kept_import.h).
     if (!signature_.empty() && variants.model) {
       Json kept = parse_json(variants.model->options);

@@ -20,6 +20,7 @@
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/quantization.h"
 #include "runtime/base/shape.h"
 
 namespace tensormill::frontend::onnx {
@@ -58,6 +59,7 @@ struct SignatureValue {
   DType dtype = DType::kFloat32;
   DimShape shape;
   ValueKind kind = ValueKind::kTensor;
+  std::optional<Quantization> quantization = {};
 };
 
 /// What can be said of a model without compiling it.
