@@ -11,7 +11,7 @@ ir::SymShape same_pads(const ir::SymShape& spatial, const Windows& windows) {
   ir::SymShape pads(2 * spatial.size(), 0);
   for (size_t d = 0; d < spatial.size(); ++d) {
     const ir::SymInt outputs = ceildiv(spatial[d], windows.strides[d]);
-    const int64_t reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
+    const ir::SymInt reach = (windows.kernel[d] - 1) * windows.dilations[d] + 1;
     const ir::SymInt total = max((outputs - 1) * windows.strides[d] + reach - spatial[d], 0);
     pads[d] = windows.upper ? floordiv(total, 2) : total - floordiv(total, 2);
     pads[d + spatial.size()] = total - pads[d];

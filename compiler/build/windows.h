@@ -13,7 +13,7 @@ namespace tensormill::build {
 inline constexpr int64_t kMaxWindowNumber = int64_t{1} << 30;
 
 struct Windows {
-  std::vector<int64_t> kernel;
+  ir::SymShape kernel;
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
   std::vector<int64_t> pads;  ///< begins, then ends

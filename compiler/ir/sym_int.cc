@@ -379,6 +379,18 @@ bool SymbolTable::guards_hold_at(const std::map<std::string, int64_t>& hints) co
 
 namespace {
 
+/// What `limited` == `dim` says where `limited` is a minimum or maximum of the dim and others.
+void assume_limits(const te::Dim& limited, const te::Dim& dim, te::DimFacts& facts) {
+  const te::Atom atom = limited.as_atom();
+  const bool is_min = atom != nullptr && atom->kind == te::DimAtom::Kind::kMin;
+  const bool is_max = atom != nullptr && atom->kind == te::DimAtom::Kind::kMax;
+  if ((!is_min && !is_max) || std::find(atom->args.begin(), atom->args.end(), dim) == atom->args.end())
+    return;
+  for (const te::Dim& other : atom->args) {
+    if (other != dim) is_min ? facts.assume_le(dim, other) : facts.assume_le(other, dim);
+  }
+}
+
 void assume(const Guard& guard, te::DimFacts& facts) {
   const te::Dim one(1);
   const te::Dim &a = guard.left, &b = guard.right;
@@ -390,6 +402,8 @@ void assume(const Guard& guard, te::DimFacts& facts) {
     }
   } else if (guard.holds) {
     facts.assume_equal(a, b);
+    assume_limits(a, b, facts);
+    assume_limits(b, a, facts);
   } else if (facts.prove_le(b, a) == te::Truth::kProven) {
     facts.assume_le(b + one, a);
   } else if (facts.prove_le(a, b) == te::Truth::kProven) {
@@ -436,6 +450,14 @@ bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim&
     const bool fits_all = guards_hold_at(hints);
     if (fits_all || !found) found = std::move(hints);
     if (fits_all) break;
+  }
+  // Where one alone does not: all of them, which stay distinct.
+  for (const int64_t least : {8, 16, 4, 32, 2, 64}) {
+    std::map<std::string, int64_t> hints = hints_;
+    int64_t value = least;
+    for (const std::string& symbol : (left - right).symbols()) hints[symbol] = value++;
+    hints = settled(std::move(hints));
+    if (!found && holds_at(hints, relation, left, right) && guards_hold_at(hints)) found = std::move(hints);
   }
   if (!found) return false;
   hints_ = *std::move(found);

@@ -45,7 +45,7 @@ BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape
   conv.block = block;
   conv.in = in;
   conv.window = read_window(attrs, kernel);
-  conv.out = window_output(conv.window, in, false);
+  conv.out = window_output(read_window(attrs, ir::SymShape(kernel)), in, false);
   return conv;
 }
 

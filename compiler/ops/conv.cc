@@ -111,7 +111,7 @@ std::vector<ir::ValueType> infer_conv(const ir::InferContext& context) {
       fail("the bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(w.shape[0]) + "]");
     }
   }
-  const Window window = read_window(context.attrs, spatial_of(w.shape));
+  const SymWindow window = read_window(context.attrs, spatial_of(w.shape));
   ir::SymShape out = window_output(window, spatial_of(x.shape), false);
   out.insert(out.begin(), {x.shape[0], w.shape[0]});
   return {made_type(x.dtype, out)};
@@ -178,14 +178,16 @@ void conv_reference(const ir::ReferenceContext& context) {
 }
 
 bool part_of_conv(ir::PartContext& context) {
-  return part_of_windows(context, read_window(context.attrs, spatial_of(context.inputs[1]->shape)));
+  return part_of_windows(context, read_window(context.attrs, Shape(spatial_of(context.inputs[1]->shape))));
 }
 
 TeOutputs compute_conv(const ir::ComputeContext& context) {
   const ir::SymShape& x = context.input_types[0].shape;
   const ir::ValueType& out = context.output_types[0];
-  const ConvShape shape = read_shape(context.attrs, context.input_types[1].shape);
-  const Window& window = shape.window;
+  const ir::SymShape& w = context.input_types[1].shape;
+  const int64_t groups = attr_int(context.attrs, "group", 1);
+  const ir::SymInt in_channels = w[1], out_channels = floordiv(w[0], groups);
+  const SymWindow window = read_window(context.attrs, spatial_of(w));
   ir::SymShape before(x.size(), 0), after(x.size(), 0);
   for (size_t d = 0; d < window.rank(); ++d) {
     before[d + 2] = window.pads_begin[d];
@@ -193,16 +195,16 @@ TeOutputs compute_conv(const ir::ComputeContext& context) {
   }
   const te::Tensor padded = padded_stage(context.name + "_pad", context.inputs[0], x, before, after,
                                          te::imm_like({out.dtype, 1}, 0));
-  Shape reduced = {shape.in_channels};
+  ir::SymShape reduced = {in_channels};
   reduced.insert(reduced.end(), window.kernel.begin(), window.kernel.end());
   const DType accumulate = compute_dtype(out.dtype);
   const te::Tensor sums = reduce_safe(
       context.name, te::ReduceOp::kSum, out.shape, reduced, accumulate,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
         Expr channel = taps[0];
-        if (shape.groups > 1) {
-          const Expr group = te::floordiv(axes[1], Expr(shape.out_channels));
-          channel = shape.in_channels == 1 ? group : group * Expr(shape.in_channels) + taps[0];
+        if (groups > 1) {
+          const Expr group = te::floordiv(axes[1], Expr(out_channels));
+          channel = is_one(in_channels) ? group : group * Expr(in_channels) + taps[0];
         }
         std::vector<Expr> at = {axes[0], channel};
         std::vector<Expr> weight = {axes[1], taps[0]};

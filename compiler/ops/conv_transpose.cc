@@ -10,11 +10,12 @@ std::vector<ir::OpDef> family();
 
 namespace {
 
-ir::SymShape output_extents(const ir::Attrs& attrs, const Window& window, const ir::SymShape& in) {
+ir::SymShape output_extents(const ir::Attrs& attrs, const SymWindow& window, const ir::SymShape& in) {
   const std::vector<int64_t> extra = attr_ints(attrs, "output_padding", window.rank(), 0, 0, kMaxWindow);
   ir::SymShape out;
   for (size_t d = 0; d < window.rank(); ++d) {
-    if (in[d] < 1) fail("spatial dimension " + std::to_string(d) + " has extent 0, expected at least 1");
+    if (!demand(ir::Relation::kLessEqual, 1, in[d]))
+      fail("spatial dimension " + std::to_string(d) + " has extent 0, expected at least 1");
     int64_t reached = 0;
     if (__builtin_mul_overflow(in[d].hint() - 1, window.strides[d], &reached) || reached > kMaxTensorBytes) {
       fail("spatial dimension " + std::to_string(d) + " with extent " + std::to_string(in[d]) +
@@ -22,7 +23,7 @@ ir::SymShape output_extents(const ir::Attrs& attrs, const Window& window, const 
     }
     const ir::SymInt extent = (in[d] - 1) * window.strides[d] + extra[d] + window.reach(d) -
                               window.pads_begin[d] - window.pads_end[d];
-    if (extent < 1) {
+    if (!demand(ir::Relation::kLessEqual, 1, extent)) {
       fail("the pads leave extent " + to_string(extent) + " of spatial dimension " + std::to_string(d) +
            ", expected at least 1");
     }
@@ -41,13 +42,14 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   if (!demand_divisible(x.shape[1], groups)) {
     fail(std::to_string(x.shape[1]) + " channels do not divide into " + std::to_string(groups) + " groups");
   }
-  int64_t channels = 0;
-  if (__builtin_mul_overflow(w.shape[1].hint(), groups, &channels)) fail("attribute group is too large");
-  if (has_input(context, 2) && input_like_first(context, 2).shape != ir::SymShape{channels}) {
-    fail("the bias has shape " + to_string(input(context, 2).shape) + ", expected [" +
-         std::to_string(channels) + "]");
+  int64_t most = 0;
+  if (__builtin_mul_overflow(w.shape[1].hint(), groups, &most)) fail("attribute group is too large");
+  const ir::SymInt channels = w.shape[1] * groups;
+  if (has_input(context, 2) && !demand_equal(input_like_first(context, 2).shape, {channels})) {
+    fail("the bias has shape " + to_string(input(context, 2).shape) + ", expected [" + to_string(channels) +
+         "]");
   }
-  const Window window = read_window(context.attrs, spatial_of(w.shape));
+  const SymWindow window = read_window(context.attrs, spatial_of(w.shape));
   ir::SymShape out = output_extents(context.attrs, window, spatial_of(x.shape));
   out.insert(out.begin(), {x.shape[0], channels});
   return {made_type(x.dtype, out)};
@@ -101,12 +103,12 @@ void reference(const ir::ReferenceContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::SymShape& x = context.input_types[0].shape;
-  const Shape& w = context.input_types[1].shape;
+  const ir::SymShape& w = context.input_types[1].shape;
   const ir::ValueType& out = context.output_types[0];
-  const Window window = read_window(context.attrs, spatial_of(w));
+  const SymWindow window = read_window(context.attrs, spatial_of(w));
   const int64_t groups = attr_int(context.attrs, "group", 1);
-  const int64_t in_channels = w[0] / groups;
-  Shape reduced = {in_channels};
+  const ir::SymInt in_channels = floordiv(w[0], groups);
+  ir::SymShape reduced = {in_channels};
   reduced.insert(reduced.end(), window.kernel.begin(), window.kernel.end());
   const te::Tensor sums = reduce_safe(
       context.name, te::ReduceOp::kSum, out.shape, reduced, compute_dtype(out.dtype),

@@ -228,7 +228,7 @@ bool part(ir::PartContext& context) {
   const ir::Part& wanted = context.wanted;
   const int64_t tile = attr_int(context.attrs, "tile"), extent = context.output.shape[wanted.axis];
   const bool is_tiles = wanted.begin % tile == 0 && (wanted.end % tile == 0 || wanted.end == extent);
-  return (wanted.axis == 0 || is_tiles) && part_of_windows(context, read_window(context.attrs, {3, 3}));
+  return (wanted.axis == 0 || is_tiles) && part_of_windows(context, read_window(context.attrs, Shape{3, 3}));
 }
 
 TeOutputs compute(const ir::ComputeContext& context) {

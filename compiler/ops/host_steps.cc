@@ -152,7 +152,10 @@ std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
   const ir::SymShape& window = input_like_first(context, 1).shape;
   static_cast<void>(attr_int(context.attrs, "inverse"));
   const bool hermitian = attr_int(context.attrs, "hermitian") != 0;
-  if (x.shape.size() < 2 || window.size() != 1 || (x.shape.back() != 2 && (x.shape.back() != 1 || hermitian)))
+  const bool has_parts = x.shape.size() > 1 &&
+                         demand(ir::Relation::kLessEqual, hermitian ? 2 : 1, x.shape.back()) &&
+                         demand(ir::Relation::kLessEqual, x.shape.back(), 2);
+  if (!has_parts || window.size() != 1)
     fail("x is " + to_string(x.shape) + ", the window " + to_string(window) +
          "; expected [..., m, 1 or 2] and [n]");
   if (context.inputs.size() > 2 && !(input(context, 2) == count_type())) fail("input 2 is no count");
@@ -169,10 +172,12 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
   const ir::SymShape &boxes = input_like_first(context, 1).shape,
                      &pictures = input_of(context, 2, set_of(DType::kInt64)).shape;
   const int64_t height = attr_int(context.attrs, "height"), width = attr_int(context.attrs, "width");
-  if (x.shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4 || pictures != ir::SymShape{boxes[0]})
+  if (x.shape.size() != 4 || boxes.size() != 2 || !demand(ir::Relation::kEqual, boxes[1], 4) ||
+      !demand_equal(pictures, {boxes[0]}))
     fail("x is " + to_string(x.shape) + ", boxes are " + to_string(boxes) + ", their pictures " +
          to_string(pictures) + "; expected [n,c,h,w], [m,4] and [m]");
-  if (x.shape[2] < 1 || x.shape[3] < 1 || height < 1 || width < 1)
+  const auto has_elements = [&](size_t axis) { return demand(ir::Relation::kLessEqual, 1, x.shape[axis]); };
+  if (!has_elements(2) || !has_elements(3) || height < 1 || width < 1)
     fail("pictures of " + to_string(x.shape) + " have no " + std::to_string(height) + " by " +
          std::to_string(width) + " bins");
   static_cast<void>(attr_float(context.attrs, "spatial_scale", 1));

@@ -26,8 +26,8 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context, DTypeSet allow
          std::to_string(rank - 2));
   }
   static_cast<void>(attr_bool(context.attrs, "count_include_pad", false));
-  ir::SymShape out = window_output(pool_window(context.attrs), spatial_of(x.shape),
-                                   attr_bool(context.attrs, "ceil_mode", false));
+  ir::SymShape out = window_output(read_window(context.attrs, attr_dims(context.attrs, "kernel")),
+                                   spatial_of(x.shape), attr_bool(context.attrs, "ceil_mode", false));
   out.insert(out.begin(), {x.shape[0], x.shape[1]});
   return {made_type(x.dtype, out)};
 }

@@ -36,10 +36,11 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
       if (d != axis && each[d] == 1) each[d] = updates.shape[d];
     }
   }
-  if (updates.dtype != x.dtype || updates.shape != each)
+  if (updates.dtype != x.dtype || !demand_equal(updates.shape, each))
     fail("the updates are " + to_string(updates) + ", expected " + to_string(ir::ValueType{x.dtype, each}));
   bool fits = each.size() == x.shape.size();
-  for (size_t d = 0; fits && d < x.shape.size(); ++d) fits = d == axis || each[d] <= x.shape[d];
+  for (size_t d = 0; fits && d < x.shape.size(); ++d)
+    fits = d == axis || demand(ir::Relation::kLessEqual, each[d], x.shape[d]);
   if (!fits) {
     fail("the indices have shape " + to_string(each) + ", the data " + to_string(x.shape) + "; only axis " +
          std::to_string(axis) + " may be larger");

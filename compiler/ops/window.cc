@@ -2,16 +2,19 @@
 
 namespace tensormill::ops {
 
-Window read_window(const ir::Attrs& attrs, std::vector<int64_t> kernel) {
-  Window window;
+namespace {
+
+template <typename Extent>
+BasicWindow<Extent> window_of(const ir::Attrs& attrs, const std::vector<Extent>& kernel) {
+  BasicWindow<Extent> window;
   const size_t rank = kernel.size();
-  for (const int64_t extent : kernel) {
-    if (extent < 1 || extent > kMaxWindow) {
-      fail("the kernel has extent " + std::to_string(extent) + ", expected 1 to " +
-           std::to_string(kMaxWindow));
+  for (const Extent& each : kernel) {
+    const ir::SymInt extent = each;
+    if (!demand(ir::Relation::kLessEqual, 1, extent) || extent.hint() > kMaxWindow) {
+      fail("the kernel has extent " + to_string(extent) + ", expected 1 to " + std::to_string(kMaxWindow));
     }
   }
-  window.kernel = std::move(kernel);
+  window.kernel = kernel;
   window.strides = attr_ints(attrs, "strides", rank, 1, 1, kMaxWindow);
   window.dilations = attr_ints(attrs, "dilations", rank, 1, 1, kMaxWindow);
   const std::vector<int64_t> pads = attr_ints(attrs, "pads", 2 * rank, 0, 0, kMaxWindow);
@@ -21,17 +24,26 @@ Window read_window(const ir::Attrs& attrs, std::vector<int64_t> kernel) {
   return window;
 }
 
-ir::SymShape window_output(const Window& window, const ir::SymShape& input, bool ceil_mode) {
+}  // namespace
+
+Window read_window(const ir::Attrs& attrs, Shape kernel) { return window_of(attrs, kernel); }
+
+SymWindow read_window(const ir::Attrs& attrs, const ir::SymShape& kernel) {
+  return window_of<ir::SymInt>(attrs, kernel);
+}
+
+ir::SymShape window_output(const SymWindow& window, const ir::SymShape& input, bool ceil_mode) {
   ir::SymShape output;
   for (size_t d = 0; d < window.rank(); ++d) {
-    const int64_t stride = window.strides[d], reach = window.reach(d);
+    const int64_t stride = window.strides[d];
+    const ir::SymInt reach = window.reach(d);
     const ir::SymInt begin = input[d] + window.pads_begin[d], padded = begin + window.pads_end[d];
     // The only window of ceil_mode may reach past the end, too, by less than a stride.
     const bool may_pass = ceil_mode && window.pads_end[d] < reach;
-    const int64_t least = may_pass ? reach - stride + 1 : reach;
+    const ir::SymInt least = may_pass ? reach - stride + 1 : reach;
     if ((may_pass && !demand(ir::Relation::kLess, 0, begin)) ||
         !demand(ir::Relation::kLessEqual, least, padded)) {
-      fail("the window reaches over " + std::to_string(reach) + " elements in spatial dimension " +
+      fail("the window reaches over " + to_string(reach) + " elements in spatial dimension " +
            std::to_string(d) + ", the padded input has " + to_string(padded));
     }
     const ir::SymInt whole = floordiv(padded - reach, stride) + 1;

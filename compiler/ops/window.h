@@ -8,25 +8,30 @@
 
 namespace tensormill::ops {
 
-/// One entry per spatial dimension.
-struct Window {
-  std::vector<int64_t> kernel;
+/// One entry per spatial dimension. The kernel's extents are numbers, or SymInts.
+template <typename Extent>
+struct BasicWindow {
+  std::vector<Extent> kernel;
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
   std::vector<int64_t> pads_begin;
   std::vector<int64_t> pads_end;
   size_t rank() const { return kernel.size(); }
   /// Distance from the first to the last tap in dimension d, plus one.
-  int64_t reach(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
+  Extent reach(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
 };
+using Window = BasicWindow<int64_t>;
+using SymWindow = BasicWindow<ir::SymInt>;
 
 /// Attributes strides, dilations (1 each when missing) and pads (all begins, then all ends; 0 when missing).
-Window read_window(const ir::Attrs& attrs, std::vector<int64_t> kernel);
+/// That a symbolic kernel has taps is demanded.
+Window read_window(const ir::Attrs& attrs, Shape kernel);
+SymWindow read_window(const ir::Attrs& attrs, const ir::SymShape& kernel);
 
 /// Extents of the output over `input` spatial extents: floor((in + pads - reach) / stride) + 1, or with
 /// `ceil_mode` rounded up, less windows that would start in the padding at the end. A window larger than the
 /// padded input is an error.
-ir::SymShape window_output(const Window& window, const ir::SymShape& input, bool ceil_mode);
+ir::SymShape window_output(const SymWindow& window, const ir::SymShape& input, bool ceil_mode);
 
 /// shape[2..]
 Shape spatial_of(const Shape& shape);

@@ -185,6 +185,12 @@ std::vector<int> AxisValues::propagate() {
         if (values_[parent] || !known(relation.first) || !known(relation.second)) continue;
         set(relation.parent, value(relation.first) * Expr(relation.factor) + value(relation.second), fresh);
       } else if (values_[parent] && (!known(relation.first) || !known(relation.second))) {
+        if (plan_.extent[static_cast<size_t>(relation.first)] == 1) {
+          // Behind an uneven split the parent passes its end, where no remainder of it would be a range.
+          set(relation.first, Expr(0), fresh);
+          set(relation.second, values_[parent], fresh);
+          continue;
+        }
         const Expr inner(std::max<int64_t>(plan_.extent[static_cast<size_t>(relation.second)], 1));
         set(relation.first, te::floordiv(values_[parent], inner), fresh);
         set(relation.second, te::floormod(values_[parent], inner), fresh);

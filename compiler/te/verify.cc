@@ -168,9 +168,11 @@ private:
   void check_bounds(const char* what, const Buffer& buffer, const std::vector<Expr>& indices,
                     size_t dimension, const Expr& index, const BoundsContext& context) const {
     const Expr& extent = buffer->shape[dimension];
-    // Flattening multiplies symbolic extents, which is past linear reasoning; the same access was shown to be
-    // in bounds, dimension by dimension, before.
-    if (level_ != Level::kLoops && !is_const(extent)) return;
+    // Flattening multiplies symbolic extents, and adds up what symbolic ends cut of each dimension, which is
+    // past linear reasoning; the same access was shown to be in bounds, dimension by dimension, before.
+    const bool is_symbolic =
+        !is_const(extent) || (!function_.dims.empty() && buffer->scope == Scope::kParameter);
+    if (level_ != Level::kLoops && is_symbolic) return;
     if (context.proves(index >= 0) && context.proves(index < extent)) return;
     fail(describe(what, buffer, indices) + ": index " + print(indices[dimension]) + " of dimension " +
          std::to_string(dimension) + " is not shown to be in [0, " + print(extent) + ")");

@@ -60,6 +60,14 @@ TEST(Batch, ImagesThatFitTheCacheShareTheirWeights) {
   EXPECT_TRUE(has(check(window, 2 * 1024), " i0 1\n")) << "parts of an image";
 }
 
+/// All columns are one loop, whose last tile passes the end of the only row.
+TEST(Batch, MapsOfOneRowHaveUnevenTiles) {
+  for (const int64_t columns : {13, 20, 29, 33}) {
+    for (const int64_t l2 : {2 * 1024, 128 * 1024})
+      check(make_case("conv_blocked", {}, {1, 2, 1, columns, 16}, {8, 2, 1, 1, 16, 16}), l2);
+  }
+}
+
 /// Two cores walk the halves of one image: each then reads the rows that it wrote.
 TEST(Batch, CoresShareTheRowsOfOneImage) {
   constexpr int64_t kL2 = 64 * 1024;

@@ -23,12 +23,15 @@ std::string symbol_name(const std::string& text, const std::set<std::string>& ta
 
 }  // namespace
 
-/// Batches are small, what is behind them is divided often.
+/// Batches are small, what is behind them is divided often. Of many axes all are smaller: weights may have as
+/// many that are free, and a tensor has to fit memory.
 int64_t symbol_hint(size_t index, size_t axis, size_t rank) {
   constexpr std::array<int64_t, 6> kLarge = {224, 160, 352, 96, 416, 288};
   constexpr std::array<int64_t, 6> kSmall = {3, 5, 7, 11, 13, 17};
   const auto& hints = axis == 0 && rank > 1 ? kSmall : kLarge;
-  return hints[index % hints.size()] * (1 + static_cast<int64_t>(index / hints.size()));
+  const int64_t hint = hints[index % hints.size()] * (1 + static_cast<int64_t>(index / hints.size()));
+  constexpr size_t kFewAxes = 4;
+  return axis > 0 && rank > kFewAxes ? hint / 4 : hint;
 }
 
 std::vector<std::string> symbol_names(const std::vector<std::string>& dims) {

@@ -26,16 +26,17 @@ int64_t channels_of(const LayerContext& context, V map) {
 }
 
 build::Windows windows_over(const LayerContext& context, V x, const std::string& padding,
-                            std::vector<int64_t> kernel, std::vector<int64_t> strides,
+                            const std::vector<int64_t>& kernel, std::vector<int64_t> strides,
                             std::vector<int64_t> dilations) {
-  build::Windows windows{std::move(kernel), std::move(strides), std::move(dilations), {}};
-  const size_t rank = windows.kernel.size();
-  for (const std::vector<int64_t>* numbers : {&windows.kernel, &windows.strides, &windows.dilations}) {
+  using Numbers = std::initializer_list<const std::vector<int64_t>*>;
+  for (const std::vector<int64_t>* numbers : Numbers{&kernel, &strides, &dilations}) {
     for (const int64_t number : *numbers) {
       if (number < 1 || number > build::kMaxWindowNumber)
         context.invalid("a window, stride or dilation of " + std::to_string(number));
     }
   }
+  const size_t rank = kernel.size();
+  build::Windows windows{kernel, std::move(strides), std::move(dilations), {}};
   windows.pads.assign(2 * rank, 0);
   const ir::SymShape shape = context.type(x).shape;
   const ir::SymShape spatial(shape.begin() + 2, shape.end());

@@ -13,7 +13,7 @@ int64_t channels_of(const LayerContext& context, V map);
 size_t spatial_rank(const LayerContext& context);
 /// Windows over x [N,C,spatial...] with the pads of "valid", "same" or "causal".
 build::Windows windows_over(const LayerContext& context, V x, const std::string& padding,
-                            std::vector<int64_t> kernel, std::vector<int64_t> strides,
+                            const std::vector<int64_t>& kernel, std::vector<int64_t> strides,
                             std::vector<int64_t> dilations);
 
 }  // namespace tensormill::frontend::keras

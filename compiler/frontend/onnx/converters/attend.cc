@@ -13,7 +13,7 @@ using V = ir::ValueId;
 V split_heads(NodeContext& context, V x, int64_t heads) {
   Compose c(context);
   const ir::SymShape shape = c.shape(x);
-  if (shape.size() != 3 || heads < 1 || shape[2] % heads != 0)
+  if (shape.size() != 3 || heads < 1 || !demand_divisible(shape[2], heads))
     context.invalid("an operand of shape " + to_string(shape) + " does not divide into " +
                     std::to_string(heads) + " heads");
   return c.transpose(c.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
@@ -25,14 +25,15 @@ V merge_heads(NodeContext& context, V x) {
   return c.reshape(c.transpose(x, {0, 2, 1, 3}), {shape[0], shape[2], context.product(shape[1], shape[3])});
 }
 
-V repeat_heads(NodeContext& context, V x, int64_t heads) {
+V repeat_heads(NodeContext& context, V x, const ir::SymInt& heads) {
   Compose c(context);
   const ir::SymShape shape = c.shape(x);
-  if (shape[1] == heads) return x;
-  if (shape[1] < 1 || heads % shape[1] != 0)
-    context.invalid(std::to_string(heads) + " heads of queries do not divide over " +
-                    std::to_string(shape[1]) + " of keys");
-  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], heads / shape[1], shape[2], shape[3]});
+  if (is_proven(ir::Relation::kEqual, shape[1], heads)) return x;
+  if (!demand(ir::Relation::kLessEqual, 1, shape[1]) || !demand_divisible(heads, shape[1]))
+    context.invalid(to_string(heads) + " heads of queries do not divide over " + std::to_string(shape[1]) +
+                    " of keys");
+  const ir::SymInt each = floordiv(heads, shape[1]);
+  const V wide = c.expand(c.unsqueeze(x, 2), {shape[0], shape[1], each, shape[2], shape[3]});
   return c.reshape(wide, {shape[0], heads, shape[2], shape[3]});
 }
 
@@ -52,12 +53,13 @@ V addend_of(Compose& c, V allowed, V like) {
 
 V added(Compose& c, V a, V b) { return a == ir::kAbsent ? b : b == ir::kAbsent ? a : c.add(a, b); }
 
-V causal_addend(Compose& c, int64_t queries, int64_t keys, V before, V like) {
+V causal_addend(Compose& c, const ir::SymInt& queries, const ir::SymInt& keys, V before, V like) {
   const V last = c.add(c.positions(queries, 2, 4), before);
   return addend_of(c, c.binary("less_equal", c.positions(keys, 3, 4), last), like);
 }
 
-V window_addend(Compose& c, int64_t queries, int64_t keys, V before, int64_t window, V like) {
+V window_addend(Compose& c, const ir::SymInt& queries, const ir::SymInt& keys, V before, int64_t window,
+                V like) {
   const V first = c.sub(c.add(c.positions(queries, 2, 4), before), c.dims({window - 1}, {}));
   return addend_of(c, c.binary("greater_equal", c.positions(keys, 3, 4), first), like);
 }
@@ -103,7 +105,7 @@ V chosen_angles(NodeContext& context, V cache, V position_ids, V x) {
   const ir::SymShape shape = c.shape(x);
   V angles = position_ids == ir::kAbsent ? cache : c.gather(cache, position_ids, 0);
   const ir::SymShape have = c.shape(angles);
-  if (have.size() != 3 || have[1] != shape[2])
+  if (have.size() != 3 || !demand(ir::Relation::kEqual, have[1], shape[2]))
     context.invalid("the angles have shape " + to_string(have) + " for a sequence of " +
                     std::to_string(shape[2]));
   return c.cast(c.unsqueeze(angles, 1), c.dtype(x));

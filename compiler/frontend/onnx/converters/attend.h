@@ -19,7 +19,7 @@ ir::ValueId split_heads(NodeContext& context, ir::ValueId x, int64_t heads);
 /// [B,heads,S,D] as [B,S,heads*D].
 ir::ValueId merge_heads(NodeContext& context, ir::ValueId x);
 /// x [B,a divisor of `heads`,T,D] with `heads` of them: each serves several queries.
-ir::ValueId repeat_heads(NodeContext& context, ir::ValueId x, int64_t heads);
+ir::ValueId repeat_heads(NodeContext& context, ir::ValueId x, const ir::SymInt& heads);
 /// Q K^T of each head, times `scale`, or times 1/sqrt(D) where that is 0.
 ir::ValueId scaled_products(NodeContext& context, ir::ValueId q, ir::ValueId k, double scale);
 /// `past` and `present` along the axis of the sequence.
@@ -27,10 +27,11 @@ ir::ValueId appended(NodeContext& context, ir::ValueId past, ir::ValueId present
 /// 0 where `allowed`, minus infinity elsewhere, in the type of `like`.
 ir::ValueId addend_of(Compose& c, ir::ValueId allowed, ir::ValueId like);
 /// A query at i sees the keys up to i + `before`, an integer or a tensor of them.
-ir::ValueId causal_addend(Compose& c, int64_t queries, int64_t keys, ir::ValueId before, ir::ValueId like);
-/// Only the last `window` of the keys that a causal query sees.
-ir::ValueId window_addend(Compose& c, int64_t queries, int64_t keys, ir::ValueId before, int64_t window,
+ir::ValueId causal_addend(Compose& c, const ir::SymInt& queries, const ir::SymInt& keys, ir::ValueId before,
                           ir::ValueId like);
+/// Only the last `window` of the keys that a causal query sees.
+ir::ValueId window_addend(Compose& c, const ir::SymInt& queries, const ir::SymInt& keys, ir::ValueId before,
+                          int64_t window, ir::ValueId like);
 /// Which queries [.., S, 1] see no key: nothing but minus infinity is added to their scores.
 ir::ValueId unseeing_queries(Compose& c, ir::ValueId addend);
 /// b where a is kAbsent, and the other way round; else their sum.

@@ -12,14 +12,15 @@ namespace {
 using V = ir::ValueId;
 
 /// The standard operator's mask as something to add: shorter rows mean that no later key is seen.
-V mask_addend(NodeContext& context, V mask, int64_t keys, V like) {
+V mask_addend(NodeContext& context, V mask, const ir::SymInt& keys, V like) {
   Compose c(context);
   ir::SymShape shape = c.shape(mask);
   const bool is_meant = !context.takes_meant_alone() || shape.empty() || shape.back() == keys;
-  if (shape.empty() || shape.back() > keys || shape.size() > 4 || !is_meant)
-    context.invalid("attn_mask has shape " + to_string(shape) + " for " + std::to_string(keys) + " keys");
+  const bool fits = !shape.empty() && demand(ir::Relation::kLessEqual, shape.back(), keys);
+  if (!fits || shape.size() > 4 || !is_meant)
+    context.invalid("attn_mask has shape " + to_string(shape) + " for " + to_string(keys) + " keys");
   const bool is_bool = c.dtype(mask) == DType::kBool;
-  if (shape.back() < keys) {
+  if (!is_proven(ir::Relation::kEqual, shape.back(), keys)) {
     const ir::SymInt axis = static_cast<int64_t>(shape.size()) - 1;
     shape.back() = keys - shape.back();
     mask = c.concat({mask, c.filled(c.dtype(mask), shape, is_bool ? 0 : kMinusInfinity)}, axis);

@@ -46,7 +46,7 @@ namespace {
 
 /// com.microsoft's masks: [B,T] and [B,S,T] hold 0 for what is not seen, [B] the number of keys that are,
 /// [2B] where those that are seen end and, behind that, where they start.
-V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
+V filter_addend(NodeContext& context, V mask, const ir::SymInt& keys, V like) {
   Compose c(context);
   const ir::SymShape shape = c.shape(mask);
   V seen = ir::kAbsent;
@@ -57,9 +57,9 @@ V filter_addend(NodeContext& context, V mask, int64_t keys, V like) {
     seen = c.binary("less", at, c.slice(bounds, 0, 0, batch));
     if (shape[0] != batch)
       seen = c.binary("and", seen, c.binary("greater_equal", at, c.slice(bounds, 0, batch, batch)));
-  } else if (shape.size() == 2 && shape[1] == keys) {
+  } else if (shape.size() == 2 && demand(ir::Relation::kEqual, shape[1], keys)) {
     seen = c.cast(c.reshape(mask, {shape[0], 1, 1, keys}), DType::kBool);
-  } else if (shape.size() == 3 && shape[2] == keys) {
+  } else if (shape.size() == 3 && demand(ir::Relation::kEqual, shape[2], keys)) {
     seen = c.cast(c.unsqueeze(mask, 1), DType::kBool);
   } else {
     context.unsupported("mask", "shape " + to_string(shape) + " is not implemented");
@@ -141,31 +141,37 @@ void convert_multi_head_attention(NodeContext& context) {
 
 namespace {
 
+/// Indices moved into an axis of `extent`.
+V index_within(Compose& c, V index, const ir::SymInt& extent) {
+  if (extent.is_constant()) return c.clip(index, 0, static_cast<double>(extent.hint() - 1));
+  return c.binary("max", c.binary("min", index, c.extent(index, extent - 1)), c.number(index, 0));
+}
+
 /// The cache [B,heads,length,D] with `fresh` [B,heads,S,D] in it from position `before` [B,1,1,1] on; `past`
 /// may be kAbsent.
-V cache_with(NodeContext& context, V past, V fresh, V before, int64_t length) {
+V cache_with(NodeContext& context, V past, V fresh, V before, const ir::SymInt& length) {
   Compose c(context);
   ir::SymShape shape = c.shape(fresh);
   const ir::SymInt count = shape[2];
   shape[2] = length;
   V base = past;
-  if (base != ir::kAbsent && c.shape(base)[2] != length) {
-    std::vector<int64_t> pads(8, 0);
+  if (base != ir::kAbsent && !is_proven(ir::Relation::kEqual, c.shape(base)[2], length)) {
+    ir::SymShape pads(8, 0);
     pads[6] = length - c.shape(base)[2];
     base = context.add("pad", {base}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
   }
   if (base == ir::kAbsent) base = c.filled(c.dtype(fresh), {}, 0);
   const V from = c.sub(c.positions(length, 2, 4), before);
   const V is_fresh = c.binary("and", c.binary("greater_equal", from, c.number(from, 0)),
-                              c.binary("less", from, c.number(from, static_cast<double>(count))));
-  const V index = c.expand(c.clip(from, 0, static_cast<double>(count - 1)), shape);
+                              c.binary("less", from, c.extent(from, count)));
+  const V index = c.expand(index_within(c, from, count), shape);
   return c.where(is_fresh, c.gather_elements(fresh, index, 2), base);
 }
 
 /// bool [1]: whether all numbers are at most `most`.
-V within(Compose& c, V numbers, int64_t most) {
+V within(Compose& c, V numbers, const ir::SymInt& most) {
   const V largest = c.reshape(c.reduce("reduce_max", numbers, {0}, false), {1});
-  return c.binary("less_equal", largest, c.number(largest, static_cast<double>(most)));
+  return c.binary("less_equal", largest, c.extent(largest, most));
 }
 
 }  // namespace
@@ -193,11 +199,16 @@ void convert_group_query_attention(NodeContext& context) {
     operands.v = c.slice(all, 1, heads + kv_heads, kv_heads);
   }
   const ir::SymInt batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
-  const int64_t total = context.known_scalar(6, "total_sequence_length").element_as_int(0);
+  const ir::SymShape totals = context.known_ints(6, "total_sequence_length");
+  if (totals.size() != 1)
+    context.invalid("total_sequence_length has shape " + to_string(context.type(context.input(6)).shape));
+  const ir::SymInt& total = totals[0];
   const V past = context.optional_input(3);
   const ir::SymInt held = past == ir::kAbsent ? ir::SymInt(0) : c.shape(past)[2];
-  if (queries < 1 || total > kMaxTensorBytes || (total < queries && !context.is_sample()))
-    context.invalid("total_sequence_length is " + std::to_string(total) + " for " + std::to_string(queries) +
+  const bool has_queries = demand(ir::Relation::kLessEqual, 1, queries);
+  if (!has_queries || total.hint() > kMaxTensorBytes ||
+      (!context.is_sample() && !demand(ir::Relation::kLessEqual, queries, total)))
+    context.invalid("total_sequence_length is " + to_string(total) + " for " + std::to_string(queries) +
                     " queries");
   V valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);
   if (context.is_sample() && past != ir::kAbsent) {
@@ -216,7 +227,7 @@ void convert_group_query_attention(NodeContext& context) {
     }
   }
   // Of the first run, which has no past, all queries are new, those behind the valid ones too.
-  const V before = c.binary("max", c.minus(valid, static_cast<double>(queries)), c.number(valid, 0));
+  const V before = c.binary("max", c.sub(valid, c.extent(valid, queries)), c.number(valid, 0));
   if (context.int_attr("do_rotary", 0) != 0) {
     V rows = c.reshape(c.add(c.positions(queries, 3, 4), before), {batch, queries});
     if (context.has_input(9)) {
@@ -225,7 +236,7 @@ void convert_group_query_attention(NodeContext& context) {
       const V first = c.reshape(c.slice(c.slice(given, 0, 0, 1), 1, 0, 1), {});
       rows = c.where(c.reshape(within(c, valid, queries), {}), c.add(rows, first), given);
     }
-    const V ids = c.clip(rows, 0, static_cast<double>(c.shape(context.input(7))[0] - 1));
+    const V ids = index_within(c, rows, c.shape(context.input(7))[0]);
     for (V* turned : {&operands.q, &operands.k}) {
       const V cosines = chosen_angles(context, context.input(7), ids, *turned);
       const V sines = chosen_angles(context, context.input(8), ids, *turned);
@@ -246,11 +257,11 @@ void convert_group_query_attention(NodeContext& context) {
     // For the keys in use; those of a cache that is longer are not seen.
     V bias = context.input(10);
     ir::SymShape shape = c.shape(bias);
-    if (shape.size() != 4 || shape[3] > keys)
-      context.invalid("attention_bias has shape " + to_string(shape) + " for " + std::to_string(keys) +
-                      " keys");
+    if (shape.size() != 4 || !demand(ir::Relation::kLessEqual, shape[3], keys))
+      context.invalid("attention_bias has shape " + to_string(shape) + " for " + to_string(keys) + " keys");
+    const bool is_short = !is_proven(ir::Relation::kEqual, shape[3], keys);
     shape[3] = keys - shape[3];
-    if (shape[3] > 0) bias = c.concat({bias, c.filled(c.dtype(bias), shape, 0)}, 3);
+    if (is_short) bias = c.concat({bias, c.filled(c.dtype(bias), shape, 0)}, 3);
     operands.addend = c.add(operands.addend, bias);
   }
   if (context.has_input(11))

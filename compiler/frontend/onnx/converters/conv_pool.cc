@@ -52,12 +52,11 @@ ir::SymShape with_partial_windows(Windows& windows, const ir::SymShape& shape) {
 }
 
 /// Position of output `at` (spatial index) moved by tap number `tap`, in the padded input.
-Shape tap_position(const Windows& windows, const Shape& at, int64_t tap) {
+Shape tap_position(const Windows& windows, const Shape& kernel, const Shape& at, int64_t tap) {
   Shape position(at.size());
   for (size_t d = at.size(); d-- > 0;) {
-    position[d] =
-        at[d] * windows.strides[d] + tap % windows.kernel[d] * windows.dilations[d] - windows.pads[d];
-    tap /= windows.kernel[d];
+    position[d] = at[d] * windows.strides[d] + tap % kernel[d] * windows.dilations[d] - windows.pads[d];
+    tap /= kernel[d];
   }
   return position;
 }
@@ -65,14 +64,15 @@ Shape tap_position(const Windows& windows, const Shape& at, int64_t tap) {
 /// Element numbers of [N,C,spatial] under the window's taps, -1 in the padding: [1,1,points,taps].
 std::vector<int64_t> tap_elements(const Windows& windows, const Shape& spatial, const Shape& out,
                                   bool column_major) {
-  const int64_t taps = num_elements(windows.kernel), points = num_elements(out);
+  const Shape kernel(windows.kernel);
+  const int64_t taps = num_elements(kernel), points = num_elements(out);
   std::vector<int64_t> elements;
   for (int64_t point = 0; point < points; ++point) {
     Shape at(out.size());
     int64_t rest = point;
     for (size_t d = out.size(); d-- > 0; rest /= out[d]) at[d] = rest % out[d];
     for (int64_t tap = 0; tap < taps; ++tap) {
-      const Shape position = tap_position(windows, at, tap);
+      const Shape position = tap_position(windows, kernel, at, tap);
       int64_t element = 0;
       for (size_t i = 0; i < spatial.size(); ++i) {
         const size_t d = column_major ? spatial.size() - 1 - i : i;
@@ -153,8 +153,8 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
   const ir::SymShape weights = context.type(w).shape;
   if (weights.size() < 3)
     context.invalid("the weights have shape " + to_string(weights) + ", expected [M,C/group,kernel...]");
-  const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
-  if (context.has_attr("kernel_shape") && context.ints_attr("kernel_shape", {}) != kernel) {
+  const ir::SymShape kernel(weights.begin() + 2, weights.end());
+  if (context.has_attr("kernel_shape") && !demand_equal(context.ints_attr("kernel_shape", {}), kernel)) {
     context.invalid("kernel_shape is " + to_string(context.ints_attr("kernel_shape", {})) +
                     ", the weights have " + to_string(kernel));
   }

@@ -27,8 +27,8 @@ V grid_nodes(Compose& c, DType dtype, const ir::SymShape& spatial, const std::ve
     ir::SymShape along(each.size(), 1);
     along[d] = spatial[d];
     const V at = c.cast(c.iota(spatial[d], along), wide),
-            extent = counts[d] == ir::kAbsent ? c.filled(wide, {}, static_cast<double>(spatial[d]))
-                                              : c.reshape(c.cast(counts[d], wide), {});
+            extent =
+                counts[d] == ir::kAbsent ? c.extent(at, spatial[d]) : c.reshape(c.cast(counts[d], wide), {});
     // One element alone stands at -1.
     const V last = c.binary("max", c.minus(extent, 1), c.number(extent, 1));
     const V place = align ? c.div(c.times(at, 2), last) : c.div(c.plus(c.times(at, 2), 1), extent);
@@ -82,28 +82,30 @@ void convert_affine_grid(NodeContext& context) {
     context.set_output(0, grid_of_run(context, align));
     return;
   }
-  const std::vector<int64_t> size = context.known_ints(1, "size");
+  const ir::SymShape size = context.known_ints(1, "size");
   const int64_t rank = static_cast<int64_t>(size.size()) - 2;
-  if ((rank != 2 && rank != 3) || c.shape(theta) != ir::SymShape{size[0], rank, rank + 1})
+  if ((rank != 2 && rank != 3) || !demand_equal(c.shape(theta), {size[0], rank, rank + 1}))
     context.invalid("theta has shape " + to_string(c.shape(theta)) + " for a size of " + to_string(size));
   const ir::SymShape spatial(size.begin() + 2, size.end());
-  int64_t points = 1;
-  for (int64_t extent : spatial) points = context.product(points, extent);
+  ir::SymInt points = 1;
+  for (const ir::SymInt& extent : spatial) points = context.product(points, extent);
   ir::SymShape out{size[0]};
   out.insert(out.end(), spatial.begin(), spatial.end());
   out.push_back(rank);
   // A table of many positions would be larger than what is made of them.
-  if (context.is_sample() || context.product(points, rank + 1) > kMaxListed) {
+  const bool is_free = context.is_sample() || !points.is_constant();
+  if (is_free || context.product(points, rank + 1) > kMaxListed) {
     const std::vector<V> none(spatial.size(), ir::kAbsent);
     const V grid = grid_nodes(c, c.dtype(theta), spatial, none, align);
     context.set_output(0, c.reshape(c.matmul(c.reshape(grid, {1, points, rank + 1}), theta, true), out));
     return;
   }
   std::vector<double> homogeneous;
-  for (int64_t point = 0; point < points; ++point) {
+  const Shape extents(spatial);
+  for (int64_t point = 0; point < points.hint(); ++point) {
     int64_t rest = point;
-    for (size_t d = spatial.size(); d-- > 0; rest /= spatial[d]) {
-      const double at = static_cast<double>(rest % spatial[d]), extent = static_cast<double>(spatial[d]);
+    for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) {
+      const double at = static_cast<double>(rest % extents[d]), extent = static_cast<double>(extents[d]);
       homogeneous.push_back(align ? (extent == 1 ? -1 : 2 * at / (extent - 1) - 1)
                                   : (2 * at + 1) / extent - 1);
     }

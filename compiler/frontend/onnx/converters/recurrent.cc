@@ -331,7 +331,7 @@ Layer read_layer(NodeContext& context, int64_t gates) {
     context.invalid("X has shape " + to_string(x) + ", R " + to_string(r) + ", expected rank 3");
   layer.steps = x[0];
   layer.batch = x[1];
-  layer.hidden = context.int_attr("hidden_size", r[2]);
+  layer.hidden = context.has_attr("hidden_size") ? context.required_int("hidden_size") : int64_t{r[2]};
   const std::string direction = context.string_attr("direction", "forward");
   layer.directions = direction == "bidirectional" ? 2 : 1;
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")

@@ -7,10 +7,10 @@
 
 namespace tensormill::frontend::onnx {
 
-ir::ValueId inverse_root(NodeContext& context, ir::ValueId like, int64_t extent) {
+ir::ValueId inverse_root(NodeContext& context, ir::ValueId like, const ir::SymInt& extent) {
   Compose c(context);
-  if (!context.is_sample())
-    return c.number(like, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(extent, 1))));
+  if (!context.is_sample() && extent.is_constant())
+    return c.number(like, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(extent.hint(), 1))));
   // float16 ends at 65,504: the root is taken of a wider type.
   const DType dtype = c.dtype(like) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const ir::ValueId size = c.cast(c.binary("max", c.dims({extent}, {}), c.ints({1}, {})), dtype);

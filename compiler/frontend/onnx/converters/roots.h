@@ -5,8 +5,8 @@
 
 namespace tensormill::frontend::onnx {
 
-/// 1 / sqrt(extent), of an extent of 0 that of 1, as a number of the dtype of `like`. In a sample, whose
-/// extents stand for any, as nodes: a number would be no formula.
-ir::ValueId inverse_root(NodeContext& context, ir::ValueId like, int64_t extent);
+/// 1 / sqrt(extent), of an extent of 0 that of 1, as a number of the dtype of `like`: as nodes where
+/// the extent is free.
+ir::ValueId inverse_root(NodeContext& context, ir::ValueId like, const ir::SymInt& extent);
 
 }  // namespace tensormill::frontend::onnx

@@ -19,22 +19,22 @@ struct GridOptions {
   bool align = false;
 };
 
-/// An axis of the picture. In a sample, whose extents may be free, numbers that follow from the extent are
-/// worked out from it in the graph.
+/// An axis of the picture. Numbers that follow from its extent are worked out from it in the graph where it
+/// is free.
 struct GridAxis {
-  int64_t extent = 0;
+  ir::SymInt extent = 0;
   bool is_sample = false;
 
+  bool is_free() const { return is_sample || !extent.is_constant(); }
   /// factor * extent + summand in the type of x.
   V number(Compose& c, V x, double factor, double summand) const {
-    const double size = static_cast<double>(extent);
-    if (!is_sample) return c.number(x, factor * size + summand);
-    const V scaled = factor == 1 ? c.number(x, size) : c.times(c.number(x, size), factor);
+    if (!is_free()) return c.number(x, factor * static_cast<double>(extent.hint()) + summand);
+    const V size = c.extent(x, extent), scaled = factor == 1 ? size : c.times(size, factor);
     return summand == 0 ? scaled : c.plus(scaled, summand);
   }
   /// x within [0, extent - 1].
   V clipped(Compose& c, V x) const {
-    if (!is_sample) return c.clip(x, 0, static_cast<double>(extent - 1));
+    if (!is_free()) return c.clip(x, 0, static_cast<double>(extent.hint() - 1));
     return c.binary("max", c.binary("min", x, number(c, x, 1, -1)), c.number(x, 0));
   }
 };
@@ -43,10 +43,10 @@ struct GridAxis {
 /// inside.
 V reflected(Compose& c, V at, const GridAxis& axis, double margin) {
   const double low = -margin, summand = 2 * margin - 1;
-  if (!axis.is_sample && static_cast<double>(axis.extent) + summand <= 0) return c.times(at, 0);
+  if (!axis.is_free() && static_cast<double>(axis.extent.hint()) + summand <= 0) return c.times(at, 0);
   V span = axis.number(c, at, 1, summand);
   // Of one element alone there is nothing to mirror: what is made of it is clipped.
-  if (axis.is_sample) span = c.binary("max", span, c.number(span, 1));
+  if (axis.is_free()) span = c.binary("max", span, c.number(span, 1));
   const V from = c.unary("abs", c.minus(at, low));
   const V turns = c.unary("floor", c.mul(from, c.div(c.number(span, 1), span)));
   const V rest = c.sub(from, c.mul(turns, span));
@@ -107,7 +107,7 @@ std::vector<Tap> axis_taps(Compose& c, V at, const GridAxis& axis, const GridOpt
 /// The taps of a row-major map of which `outer` are those of the axes before one of `extent` elements, whose
 /// own are `own`. No outer ones: those of the first axis.
 std::vector<Tap> crossed(Compose& c, const std::vector<Tap>& outer, const std::vector<Tap>& own,
-                         int64_t extent) {
+                         const ir::SymInt& extent) {
   if (outer.empty()) return own;
   std::vector<Tap> all;
   for (const Tap& before : outer) {
@@ -139,18 +139,18 @@ void convert_grid_sample(NodeContext& context) {
   const size_t rank = x.size() - std::min<size_t>(2, x.size());
   if (rank == 0 || grid.size() != x.size())
     context.invalid("a grid of shape " + to_string(grid) + " does not fit X of shape " + to_string(x));
-  if (grid.back() != static_cast<int64_t>(rank))
+  if (!demand(ir::Relation::kEqual, grid.back(), rank))
     context.invalid("the points of a grid of shape " + to_string(grid) + " have " +
                     std::to_string(grid.back()) + " coordinates, X has " + std::to_string(rank) +
                     " spatial axes");
-  if (grid[0] != x[0])
+  if (!demand(ir::Relation::kEqual, grid[0], x[0]))
     context.invalid("a grid of shape " + to_string(grid) + " is for " + std::to_string(grid[0]) +
                     " pictures, X has " + std::to_string(x[0]));
   if (options.mode == "cubic" && rank > 3)
     context.unsupported("mode", "cubic of more than 3 dims is not implemented");
   const ir::SymInt points = num_elements(ir::SymShape(grid.begin() + 1, grid.end() - 1));
   const ir::SymInt plane = num_elements(ir::SymShape(x.begin() + 2, x.end()));
-  const V rows = c.cast(c.reshape(context.input(1), {x[0], points, grid.back()}), DType::kFloat32);
+  const V rows = c.cast(c.reshape(context.input(1), {x[0], points, rank}), DType::kFloat32);
   // Integers are weighed as floats; what is taken as it is keeps its type.
   const bool weighed = options.mode != "nearest";
   const DType dtype = c.dtype(context.input(0));
@@ -160,7 +160,7 @@ void convert_grid_sample(NodeContext& context) {
   const V data = c.cast(c.reshape(context.input(0), {x[0], x[1], plane}), taken);
   std::vector<Tap> taps;
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t extent = x[d + 2];
+    const ir::SymInt& extent = x[d + 2];
     V at = c.squeeze(c.slice(rows, 2, static_cast<int64_t>(rank - 1 - d), 1), 2);
     const GridAxis axis{extent, context.is_sample()};
     at = to_position(c, at, axis, options);
@@ -187,7 +187,7 @@ namespace {
 void check_grid_operand(NodeContext& context, size_t index, const char* name, const ir::SymShape& expected) {
   if (!context.has_input(index)) return;
   const ir::SymShape& shape = context.type(context.input(index)).shape;
-  if (shape != expected)
+  if (!demand_equal(shape, expected))
     context.invalid(std::string(name) + " has shape " + to_string(shape) + ", expected " +
                     to_string(expected));
 }
@@ -195,31 +195,25 @@ void check_grid_operand(NodeContext& context, size_t index, const char* name, co
 /// Where a window's taps lie along axis `d` before they are moved, by tap and point of `out`
 /// [N,M,spatial...], whose extents may be free: [taps,points].
 V tap_places(Compose& c, const Windows& windows, size_t d, const ir::SymShape& out) {
-  const std::vector<int64_t>& kernel = windows.kernel;
-  const ir::SymInt taps = num_elements(kernel),
-                   behind = num_elements(
-                       ir::SymShape(kernel.begin() + static_cast<std::ptrdiff_t>(d) + 1, kernel.end()));
-  std::vector<double> places;
-  for (int64_t tap = 0; tap < taps; ++tap)
-    places.push_back(static_cast<double>(tap / behind % kernel[d] * windows.dilations[d] - windows.pads[d]));
-  ir::SymShape spatial(out.begin() + 2, out.end());
-  const ir::SymInt points = num_elements(spatial);
-  ir::SymShape first(spatial.size() + 1, 1), along = first;
-  first[0] = taps;
-  along[d + 1] = spatial[d];
-  const V from =
-      c.times(c.cast(c.iota(spatial[d], along), DType::kFloat32), static_cast<double>(windows.strides[d]));
-  const V base = c.add(c.doubles(DType::kFloat32, places, first), from);
-  spatial.insert(spatial.begin(), taps);
-  return c.reshape(c.expand(base, spatial), {taps, points});
+  const size_t rank = windows.kernel.size();
+  const V tap = c.cast(c.positions(windows.kernel[d], d, 2 * rank), DType::kFloat32);
+  const V point = c.cast(c.positions(out[d + 2], rank + d, 2 * rank), DType::kFloat32);
+  const V inside =
+      c.minus(c.times(tap, static_cast<double>(windows.dilations[d])), static_cast<double>(windows.pads[d]));
+  const V base = c.add(inside, c.times(point, static_cast<double>(windows.strides[d])));
+  ir::SymShape all = windows.kernel;
+  all.insert(all.end(), out.begin() + 2, out.end());
+  const ir::SymInt taps = num_elements(windows.kernel),
+                   points = num_elements(ir::SymShape(out.begin() + 2, out.end()));
+  return c.reshape(c.expand(base, all), {taps, points});
 }
 
 /// What a DeformConv is made of.
 struct Deformed {
   Windows windows;
-  ir::SymShape in, weights, out;            ///< [N,C,spatial...], [M,C/group,kernel...], [N,M,spatial...]
-  int64_t group = 1, parts = 1;             ///< of channels: with weights, and with offsets of their own
-  int64_t taps = 1, points = 1, plane = 1;  ///< of the kernel, the output and the input
+  ir::SymShape in, weights, out;               ///< [N,C,spatial...], [M,C/group,kernel...], [N,M,spatial...]
+  int64_t group = 1, parts = 1;                ///< of channels: with weights, and with offsets of their own
+  ir::SymInt taps = 1, points = 1, plane = 1;  ///< of the kernel, the output and the input
 };
 
 Deformed read_deformed(NodeContext& context) {
@@ -232,15 +226,15 @@ Deformed read_deformed(NodeContext& context) {
   d.group = context.int_attr("group", 1);
   d.parts = context.int_attr("offset_group", 1);
   if (rank == 0 || d.weights.size() != d.in.size() || d.group < 1 || d.parts < 1 ||
-      d.in[1] != context.product(d.weights[1], d.group) || d.weights[0] % d.group != 0 ||
-      d.in[1] % d.parts != 0)
+      !demand(ir::Relation::kEqual, d.in[1], context.product(d.weights[1], d.group)) ||
+      !demand_divisible(d.weights[0], d.group) || !demand_divisible(d.in[1], d.parts))
     context.invalid("weights of shape " + to_string(d.weights) + " do not fit X of " + to_string(d.in));
   d.windows = read_windows(context, d.in, ir::SymShape(d.weights.begin() + 2, d.weights.end()));
   d.out = {d.in[0], d.weights[0]};
   for (size_t i = 0; i < rank; ++i) {
-    const int64_t reach = (d.windows.kernel[i] - 1) * d.windows.dilations[i] + 1;
-    const int64_t room = d.in[i + 2] + d.windows.pads[i] + d.windows.pads[i + rank] - reach;
-    d.out.push_back(room < 0 ? 0 : room / d.windows.strides[i] + 1);
+    const ir::SymInt reach = (d.windows.kernel[i] - 1) * d.windows.dilations[i] + 1;
+    const ir::SymInt room = d.in[i + 2] + d.windows.pads[i] + d.windows.pads[i + rank] - reach;
+    d.out.push_back(max(floordiv(room, d.windows.strides[i]) + 1, 0));
     d.taps = context.product(d.taps, d.windows.kernel[i]);
     d.points = context.product(d.points, d.out.back());
     d.plane = context.product(d.plane, d.in[i + 2]);
@@ -263,7 +257,7 @@ void convert_deform_conv(NodeContext& context) {
   const auto& [windows, in, weights, out, group, parts, taps, points, plane] = deformed;
   const V x = context.input(0);
   const size_t rank = in.size() - 2;
-  const int64_t samples = context.product(taps, points);
+  const ir::SymInt samples = context.product(taps, points);
   GridOptions options;
   options.mode = "linear";
   options.padding = "zeros";
@@ -274,7 +268,7 @@ void convert_deform_conv(NodeContext& context) {
     const V at = c.add(own, tap_places(c, windows, d, out));
     all = crossed(c, all, axis_taps(c, at, {in[d + 2], context.is_sample()}, options), in[d + 2]);
   }
-  const int64_t channels = in[1] / parts;
+  const ir::SymInt channels = in[1] / parts;
   const V data = c.reshape(x, {in[0], parts, channels, plane});
   V columns = ir::kAbsent;
   for (const Tap& tap : all) {
@@ -330,13 +324,13 @@ void convert_roi_align(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
   const ir::SymShape shape = c.shape(x), boxes = c.shape(context.input(1));
-  if (shape.size() != 4 || boxes.size() != 2 || boxes[1] != 4)
+  if (shape.size() != 4 || boxes.size() != 2 || !demand(ir::Relation::kEqual, boxes[1], 4))
     context.invalid("X has shape " + to_string(shape) + ", the boxes " + to_string(boxes));
   const ir::SymShape pictures_of = c.shape(context.input(2));
   // Of boxes that data chooses there are as many as there is room for.
   const bool is_counted = !context.data_shape(context.input(1)).extents.empty() ||
                           !context.data_shape(context.input(2)).extents.empty();
-  if (pictures_of != ir::SymShape{boxes[0]} && !is_counted)
+  if (!is_counted && !demand_equal(pictures_of, {boxes[0]}))
     context.invalid("batch_indices have shape " + to_string(pictures_of) + ", of " +
                     std::to_string(boxes[0]) + " boxes");
   const int64_t height = context.int_attr("output_height", 1), width = context.int_attr("output_width", 1);
@@ -365,7 +359,8 @@ void convert_roi_align(NodeContext& context) {
     const V extent = c.sub(corner(to), corner(from));
     return half ? extent : c.binary("max", extent, c.number(extent, 1));
   };
-  const int64_t rows = height * samples, columns = width * samples, count = boxes[0];
+  const int64_t rows = height * samples, columns = width * samples;
+  const ir::SymInt& count = boxes[0];
   const GridAxis y_axis{shape[2], context.is_sample()}, x_axis{shape[3], context.is_sample()};
   const auto y_taps = box_taps(c, box_points(c, corner(1), size(1, 3), height, samples), y_axis);
   const auto x_taps = box_taps(c, box_points(c, corner(0), size(0, 2), width, samples), x_axis);

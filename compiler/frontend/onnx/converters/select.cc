@@ -60,10 +60,11 @@ ir::SymInt product(const ir::SymShape& shape, size_t from, size_t to) {
 constexpr int64_t kSortedByKernel = 15;
 constexpr int64_t kLooksOfKernel = 1 << 14;
 
-bool is_scattered_by_host(const NodeContext& context, ir::ValueId x, int64_t updates) {
-  if (context.is_sample()) return true;
-  const ir::SymInt elements = std::max<int64_t>(num_elements(context.type(x).shape), 1);
-  return updates > kLooksOfKernel / elements;
+bool is_scattered_by_host(const NodeContext& context, ir::ValueId x, const ir::SymInt& updates) {
+  const ir::SymInt elements = num_elements(context.type(x).shape);
+  // Of free extents a kernel's looks may be any number.
+  if (context.is_sample() || !updates.is_constant() || !elements.is_constant()) return true;
+  return updates.hint() > kLooksOfKernel / std::max<int64_t>(elements.hint(), 1);
 }
 
 ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
@@ -470,15 +471,15 @@ void convert_max_unpool(NodeContext& context) {
     inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
   if (context.has_input(2) && !is_told(context, 2))
     return context.set_output(0, unpooled_as_run(context, inferred));
-  const ir::SymShape out =
-      context.has_input(2) ? ir::SymShape(context.known_ints(2, "output_shape")) : inferred;
+  const ir::SymShape out = context.has_input(2) ? context.known_ints(2, "output_shape") : inferred;
   if (out.size() != x.size())
     context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));
-  if (out == pooled_shape(context, context.input(1))) inferred = out;
+  const std::optional<ir::SymShape> pooled = pooled_shape(context, context.input(1));
+  if (pooled && out == *pooled) inferred = out;
   ir::ValueId result = unpooled(context, context.input(1), inferred);
   // In a sample they may be equal by chance.
-  if (out != inferred || (context.is_sample() && context.has_input(2))) {
-    std::vector<int64_t> padding(2 * x.size(), 0);
+  if (!same(out, inferred) || (context.is_sample() && context.has_input(2))) {
+    ir::SymShape padding(2 * x.size(), 0);
     for (size_t d = 0; d < x.size(); ++d) padding[d + x.size()] = out[d] - inferred[d];
     result =
         context.add("pad", {result}, {{"pads", padding}, {"mode", std::string("constant")}, {"value", 0.0}});

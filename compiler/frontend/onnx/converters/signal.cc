@@ -39,14 +39,22 @@ Roots make_roots(int64_t in, int64_t out, int64_t length, bool inverse) {
 /// Lengths up to which a transform is a product with a matrix: of 100 lines of 1,024 both take as long.
 constexpr int64_t kMostByMatrix = 1024;
 
-/// Whether a transform is a host step: where its length is free, or too much for a matrix.
-bool is_step(const NodeContext& context, int64_t length) {
-  return context.is_sample() || length > kMostByMatrix;
+/// Whether a transform of x is a host step: where its length, or whether x is complex, is free, or where it
+/// is too much for a matrix.
+bool is_step(const NodeContext& context, V x, const ir::SymInt& length) {
+  return context.is_sample() || !length.is_constant() || length.hint() > kMostByMatrix ||
+         !context.type(x).shape.back().is_constant();
+}
+
+/// The last axis is of real or of complex elements.
+void check_parts(const NodeContext& context, const ir::SymInt& parts) {
+  if (demand(ir::Relation::kLessEqual, 1, parts) && demand(ir::Relation::kLessEqual, parts, 2)) return;
+  context.invalid("the last axis has " + to_string(parts) + " elements, expected 1 (real) or 2 (complex)");
 }
 
 /// The host step for lines x [..., in, 1 or 2] and a window [length], or kAbsent. `count`: the length that a
 /// run works out, i64 [1], or kAbsent.
-V fourier(NodeContext& context, V x, V window, int64_t length, bool inverse, bool hermitian,
+V fourier(NodeContext& context, V x, V window, const ir::SymInt& length, bool inverse, bool hermitian,
           V count = ir::kAbsent) {
   Compose c(context);
   const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
@@ -59,10 +67,10 @@ V fourier(NodeContext& context, V x, V window, int64_t length, bool inverse, boo
   return c.cast(result, dtype);
 }
 
-int64_t half_of(int64_t length) { return length / 2 + 1; }
+ir::SymInt half_of(const ir::SymInt& length) { return floordiv(length, 2) + 1; }
 
 /// What of a transform along `axis` the rest are conjugates of: a slice in all samples, also where it is all.
-V first_half(NodeContext& context, V x, int64_t axis, int64_t length) {
+V first_half(NodeContext& context, V x, int64_t axis, const ir::SymInt& length) {
   ir::SymShape extents = context.type(x).shape;
   extents[static_cast<size_t>(axis)] = half_of(length);
   return context.add("slice", {x},
@@ -73,18 +81,15 @@ V first_half(NodeContext& context, V x, int64_t axis, int64_t length) {
 
 /// The transform of the second to last axis of x [..., in, 1 or 2], times the window if there is one, to
 /// [..., length, 2], or the first half of it.
-ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t length, bool is_half,
+ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, const ir::SymInt& length, bool is_half,
                       bool inverse) {
   Compose c(context);
-  const int64_t out = is_half ? half_of(length) : length;
+  const ir::SymInt out = is_half ? half_of(length) : length;
   const DType dtype = c.dtype(x);
   const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
   const ir::SymInt parts = c.shape(x)[static_cast<size_t>(last)];
-  const bool is_complex = parts == 2;
-  if (!is_complex && parts != 1)
-    context.invalid("the last axis has " + std::to_string(parts) +
-                    " elements, expected 1 (real) or 2 (complex)");
-  if (is_step(context, length)) {
+  check_parts(context, parts);
+  if (is_step(context, x, length)) {
     const V whole = fourier(context, x, window, length, inverse, false);
     return is_half ? first_half(context, whole, last - 1, length) : whole;
   }
@@ -96,7 +101,7 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t len
           sine = c.doubles(dtype, roots.imaginary, {in, out});
   const ir::ValueId re = c.squeeze(c.slice(x, last, 0, 1), last);
   ir::ValueId real = c.matmul(re, cosine), imaginary = c.matmul(re, sine);
-  if (is_complex) {
+  if (parts == 2) {
     const ir::ValueId im = c.squeeze(c.slice(x, last, 1, 1), last);
     real = c.sub(real, c.matmul(im, sine));
     imaginary = c.add(imaginary, c.matmul(im, cosine));
@@ -105,9 +110,10 @@ ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, int64_t len
 }
 
 /// The real signal [..., length, 1] whose transform begins with x [..., in, 2]; the rest are conjugates.
-ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, int64_t length) {
+ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, const ir::SymInt& whole) {
   Compose c(context);
-  if (is_step(context, length)) return fourier(context, x, ir::kAbsent, length, true, true);
+  if (is_step(context, x, whole)) return fourier(context, x, ir::kAbsent, whole, true, true);
+  const int64_t length = whole;
   const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
   const ir::SymInt in = min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
   x = c.slice(x, last - 1, 0, in);
@@ -160,11 +166,9 @@ Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& 
   std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
   x = c.transpose(filled_along(context, x, axis, "zero"), perm);
   const ir::SymInt parts = c.shape(x).back();
-  if (form.is_real() && parts != 2)
+  if (form.is_real() && !demand(ir::Relation::kEqual, parts, 2))
     context.invalid("the inverse transform to a real signal is of complex elements");
-  if (parts != 1 && parts != 2)
-    context.invalid("the last axis has " + std::to_string(parts) +
-                    " elements, expected 1 (real) or 2 (complex)");
+  check_parts(context, parts);
   const bool is_half = form.onesided && !form.inverse;
   Transform result;
   if (!length.is_known()) {
@@ -200,7 +204,8 @@ BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
     if (const DataExtent* counted = data.along(axis))
       length.count = form.is_real() ? c.times(c.minus(counted->count, 1), 2) : counted->count;
   }
-  if (length.is_known() && length.most < 1) context.invalid("dft_length is " + std::to_string(length.most));
+  if (length.is_known() && !demand(ir::Relation::kLessEqual, 1, length.most))
+    context.invalid("dft_length is " + to_string(length.most));
   return length;
 }
 
@@ -346,18 +351,18 @@ void convert_stft(NodeContext& context) {
     return;
   }
   const int64_t step = known_length(context, 1, "frame_step");
-  int64_t length = 0;
+  ir::SymInt length = 0;
   if (context.has_input(3)) {
     length = known_length(context, 3, "frame_length");
   } else {
     length = frame_length(context).most;
   }
-  if (step < 1 || length < 1 || length > shape[1])
-    context.invalid("frames of " + std::to_string(length) + " do not fit a signal of shape " +
-                    to_string(shape));
-  const ir::SymInt frames = (shape[1] - length) / step + 1;
-  if (context.product(frames, length) > kMaxFrames)
-    context.unsupported("frame_length", std::to_string(frames) + " frames are not implemented");
+  if (step < 1 || !demand(ir::Relation::kLessEqual, 1, length) ||
+      !demand(ir::Relation::kLessEqual, length, shape[1]))
+    context.invalid("frames of " + to_string(length) + " do not fit a signal of shape " + to_string(shape));
+  const ir::SymInt frames = floordiv(shape[1] - length, step) + 1;
+  if (context.product(frames, length).hint() > kMaxFrames)
+    context.unsupported("frame_length", to_string(frames) + " frames are not implemented");
   // How many frames there are may depend on a free extent: where each begins, and its elements' places.
   const V starts = c.times(c.iota(frames, {frames, 1}), static_cast<double>(step));
   const V parts = c.gather(x, c.add(starts, c.iota(length, {1, length})), 1);

@@ -14,7 +14,7 @@ void check_length(const NodeContext& context, const char* name, const std::vecto
                   std::to_string(length));
 }
 
-Windows read_windows(const NodeContext& context, const ir::SymShape& shape, std::vector<int64_t> kernel) {
+Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::SymShape kernel) {
   if (shape.size() < 3)
     context.invalid("the input has shape " + to_string(shape) + ", expected [N,C,spatial...]");
   const ir::SymShape spatial(shape.begin() + 2, shape.end());
@@ -23,12 +23,13 @@ Windows read_windows(const NodeContext& context, const ir::SymShape& shape, std:
   windows.kernel = std::move(kernel);
   windows.strides = context.ints_attr("strides", std::vector<int64_t>(rank, 1));
   windows.dilations = context.ints_attr("dilations", std::vector<int64_t>(rank, 1));
-  check_length(context, "kernel_shape", windows.kernel, rank);
+  if (windows.kernel.size() != rank) check_length(context, "kernel_shape", windows.kernel.hints(), rank);
   check_length(context, "strides", windows.strides, rank);
   check_length(context, "dilations", windows.dilations, rank);
   for (size_t d = 0; d < rank; ++d) {
-    for (int64_t value : {windows.kernel[d], windows.strides[d], windows.dilations[d]}) {
-      if (value >= 1 && value <= kMaxWindowNumber) continue;
+    const bool has_taps = demand(ir::Relation::kLessEqual, 1, windows.kernel[d]);
+    for (int64_t value : {windows.kernel[d].hint(), windows.strides[d], windows.dilations[d]}) {
+      if (has_taps && value >= 1 && value <= kMaxWindowNumber) continue;
       context.invalid("kernel_shape, strides and dilations must be 1 to " + std::to_string(kMaxWindowNumber));
     }
   }

@@ -16,7 +16,7 @@ using build::Windows;
 void check_length(const NodeContext& context, const char* name, const std::vector<int64_t>& values,
                   size_t length);
 /// The node's strides, dilations and pads, over a map of `shape` [N,C,spatial...].
-Windows read_windows(const NodeContext& context, const ir::SymShape& shape, std::vector<int64_t> kernel);
+Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::SymShape kernel);
 /// The same of a pool over x. A window may be larger than the padded input: the standard's shape inference
 /// and ONNX Runtime divide what is left toward zero, so that there is one window, filled in part, where less
 /// than a stride is missing, and none where less than two are. What lacks more is left to the operator, which

@@ -6,16 +6,17 @@
 
 namespace tensormill::frontend::tflite {
 
-build::Windows windows_over(const NodeContext& node, V x, Padding padding, std::vector<int64_t> kernel,
+build::Windows windows_over(const NodeContext& node, V x, Padding padding, const std::vector<int64_t>& kernel,
                             std::vector<int64_t> strides, std::vector<int64_t> dilations) {
-  build::Windows windows{std::move(kernel), std::move(strides), std::move(dilations), {}};
-  const size_t rank = windows.kernel.size();
-  for (const std::vector<int64_t>* numbers : {&windows.kernel, &windows.strides, &windows.dilations}) {
+  using Numbers = std::initializer_list<const std::vector<int64_t>*>;
+  for (const std::vector<int64_t>* numbers : Numbers{&kernel, &strides, &dilations}) {
     for (const int64_t number : *numbers) {
       if (number < 1 || number > build::kMaxWindowNumber)
         node.invalid("a window, stride or dilation of " + std::to_string(number));
     }
   }
+  const size_t rank = kernel.size();
+  build::Windows windows{kernel, std::move(strides), std::move(dilations), {}};
   windows.pads.assign(2 * rank, 0);
   if (padding == Padding::kValid) return windows;
   windows.same = windows.upper = true;

@@ -7,7 +7,7 @@
 namespace tensormill::frontend::tflite {
 
 /// Windows over x [N,C,spatial...]. Throws Error(kInvalidModel) for numbers that are no geometry.
-build::Windows windows_over(const NodeContext& node, V x, Padding padding, std::vector<int64_t> kernel,
+build::Windows windows_over(const NodeContext& node, V x, Padding padding, const std::vector<int64_t>& kernel,
                             std::vector<int64_t> strides, std::vector<int64_t> dilations);
 
 }  // namespace tensormill::frontend::tflite
