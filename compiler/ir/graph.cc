@@ -5,6 +5,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/sym_evaluate.h"
 #include "runtime/base/error.h"
+#include "runtime/base/extent_functions.h"
 
 namespace tensormill::ir {
 
@@ -77,8 +78,16 @@ bool Attrs::operator==(const Attrs& other) const {
 
 KnownValue::KnownValue(DType dtype, const Shape& shape, SymShape elements) : tensor_(Tensor(dtype, shape)) {
   TM_CHECK(static_cast<int64_t>(elements.size()) == tensor_->num_elements(), "known elements");
-  for (size_t i = 0; i < elements.size(); ++i)
-    tensor_->set_element_int(static_cast<int64_t>(i), elements[i].hint());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    if (is_float(dtype)) {
+      const std::optional<float> value = float_of_code(elements[i].hint());
+      TM_CHECK(value.has_value(), "a known float that is not finite");
+      tensor_->set_element(at, *value);
+    } else {
+      tensor_->set_element_int(at, elements[i].hint());
+    }
+  }
   if (!elements.is_constant()) elements_ = std::move(elements);
 }
 

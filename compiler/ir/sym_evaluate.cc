@@ -3,8 +3,10 @@
 #include <map>
 #include <unordered_map>
 
+#include "compiler/ir/sym_float.h"
 #include "compiler/te/tensor_expr.h"
 #include "runtime/base/error.h"
+#include "runtime/base/extent_functions.h"
 
 namespace tensormill::ir {
 
@@ -46,6 +48,8 @@ private:
       if (at[d] < 0 || at[d] >= found->second->shape()[d]) throw NotKnown{};
       position += at[d] * strides[d];
     }
+    if (!found->second->is_symbolic() && is_float(tensor.dtypes[0]))
+      return code_of((*found->second)->element_as_double(position));
     return found->second->elements()[static_cast<size_t>(position)];
   }
 
@@ -71,6 +75,12 @@ private:
     return totals[static_cast<size_t>(output)];
   }
 
+  static SymInt code_of(double value) {
+    const std::optional<int64_t> code = float_code(static_cast<float>(value));
+    if (!code) throw NotKnown{};
+    return *code;
+  }
+
   static int64_t number(const SymInt& value) {
     if (!value.is_constant()) throw NotKnown{};
     return value.hint();
@@ -85,8 +95,11 @@ private:
   }
 
   SymInt evaluate(const te::Expr& expr, const Values& values) {
-    if (expr->type.is_float() || expr->type.lanes != 1) throw NotKnown{};
+    const bool is_other_float = expr->type.is_float() && expr->type.dtype != DType::kFloat32;
+    if (is_other_float || expr->type.lanes != 1) throw NotKnown{};
     switch (expr->op) {
+      case te::ExprOp::kFloatImm:
+        return code_of(expr->float_value);
       case te::ExprOp::kIntImm:
         return expr->int_value;
       case te::ExprOp::kVar: {
@@ -102,17 +115,22 @@ private:
       case te::ExprOp::kSelect:
         return evaluate(expr->args[number(evaluate(expr->args[0], values)) != 0 ? 1 : 2], values);
       case te::ExprOp::kCast:
-        return cast(expr->type.dtype, evaluate(expr->args[0], values));
+        return cast(*expr, evaluate(expr->args[0], values));
       default:
         return operation(*expr, values);
     }
   }
 
-  /// An integer that keeps its value: one of int64, or a number that fits.
-  static SymInt cast(DType to, const SymInt& value) {
-    if (value.is_constant()) return te::wrap_to(to, value.hint());
+  /// An integer that keeps its value: one of int64, or a number that fits; of floats those of float32.
+  SymInt cast(const te::ExprNode& node, const SymInt& value) const {
+    const DType from = node.args[0]->type.dtype, to = node.type.dtype;
+    if (value.is_constant()) return folded(node, {value});
+    if (from == to) return value;
+    if (to == DType::kFloat32) return float_of(value);
+    if (to == DType::kBool && from == DType::kFloat32)
+      return is_true(Relation::kEqual, value, 0) ? 0 : 1;
     if (to != DType::kInt64 && to != DType::kInt32) throw NotKnown{};
-    return value;
+    return from == DType::kFloat32 ? int_of_float(value) : value;
   }
 
   SymInt operation(const te::ExprNode& node, const Values& values) {
@@ -123,6 +141,11 @@ private:
       constant = constant && args.back().is_constant();
     }
     if (constant) return folded(node, args);
+    if (node.type.is_float()) {
+      const std::optional<SymInt> result = float_operation(node.op, args);
+      if (!result) throw NotKnown{};
+      return *result;
+    }
     switch (node.op) {
       case te::ExprOp::kAdd:
         return args[0] + args[1];
@@ -182,10 +205,15 @@ private:
       return args[0];
     }
     std::vector<te::Scalar> scalars;
-    for (const SymInt& arg : args) scalars.push_back({arg.hint(), 0});
+    for (size_t i = 0; i < args.size(); ++i) {
+      const bool is_number = node.args[i]->type.is_float();
+      const std::optional<float> value = is_number ? float_of_code(args[i].hint()) : std::nullopt;
+      scalars.push_back(value ? te::Scalar{0, *value} : te::Scalar{args[i].hint(), 0});
+    }
     if (scalars.empty()) throw NotKnown{};
-    return te::evaluate_op(node.op, node.args[0]->type.dtype, node.type.dtype, scalars.data(), scalars.size())
-        .i;
+    const te::Scalar result = te::evaluate_op(node.op, node.args[0]->type.dtype, node.type.dtype,
+                                              scalars.data(), scalars.size());
+    return node.type.is_float() ? code_of(result.f) : SymInt(result.i);
   }
 
   Undecided undecided_;

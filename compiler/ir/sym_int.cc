@@ -237,6 +237,12 @@ SymShape row_major_strides(const SymShape& shape) {
 
 namespace {
 
+/// That the extent is 1 or `other`, which is 2 or more: as an equation of it and what it has to be.
+bool demand_one_or(const SymInt& extent, int64_t other) {
+  return demand(Relation::kLessEqual, 1, extent) &&
+         demand(Relation::kEqual, extent, min(other, (other - 1) * (extent - 1) + 1));
+}
+
 /// Whether two extents of an axis can be equal, which is a guard then: one of them may be 1 as well.
 bool spread_alike(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return a.hint() == b.hint();
@@ -258,11 +264,25 @@ SymShape broadcast_shapes(const SymShape& a, const SymShape& b) {
     }
     const bool left_is_one = is_proven(Relation::kEqual, left, 1);
     const bool right_is_one = is_proven(Relation::kEqual, right, 1);
-    if (!left_is_one && !right_is_one && !spread_alike(left, right)) {
+    if (left_is_one || right_is_one) {
+      result[rank - 1 - i] = left_is_one ? right : left;
+      continue;
+    }
+    // Beside a number there are two extents, of which the result is the larger one.
+    const bool is_number = left.is_constant() != right.is_constant();
+    const SymInt& number = left.is_constant() ? left : right;
+    const SymInt& other = left.is_constant() ? right : left;
+    const bool may_be_one = is_number && number.hint() > 1 && !is_proven(Relation::kLess, 1, other) &&
+                            !is_proven(Relation::kEqual, left, right);
+    if (may_be_one && demand_one_or(other, number.hint())) {
+      result[rank - 1 - i] = number;
+      continue;
+    }
+    if (!spread_alike(left, right)) {
       throw Error(ErrorCode::kInvalidModel,
                   "shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
     }
-    result[rank - 1 - i] = left_is_one ? right : left;
+    result[rank - 1 - i] = left;
   }
   return result;
 }
@@ -423,6 +443,23 @@ std::map<std::string, int64_t> SymbolTable::settled(std::map<std::string, int64_
   return hints;
 }
 
+namespace {
+
+/// The positive numbers that are operands of minima and maxima.
+std::vector<int64_t> limits_of(const te::Dim& dim) {
+  std::vector<int64_t> limits;
+  dim.rewrite([&](const te::Atom& atom) -> std::optional<te::Dim> {
+    const bool is_limit = atom->kind == te::DimAtom::Kind::kMin || atom->kind == te::DimAtom::Kind::kMax;
+    for (const te::Dim& arg : atom->args) {
+      if (is_limit && arg.is_constant() && arg.constant() > 0) limits.push_back(arg.constant());
+    }
+    return std::nullopt;
+  });
+  return limits;
+}
+
+}  // namespace
+
 bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim& b) {
   // Of those symbols alone that no equation gives.
   const te::Dim left = facts_.simplify(a), right = facts_.simplify(b);
@@ -432,10 +469,11 @@ bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim&
     if (const std::optional<int64_t> value = unified.value.evaluate(hints_))
       moves.emplace_back(unified.symbol, *value);
   }
-  // Larger extents, then those between, one symbol at a time.
+  // The numbers of minima and maxima, larger extents, then those between, one symbol at a time.
   constexpr int64_t kLargest = int64_t{1} << 22, kNear = 4096;
   for (const te::Dim& side : {left, right}) {
     for (const std::string& symbol : side.symbols()) {
+      for (const int64_t value : limits_of(side)) moves.emplace_back(symbol, value);
       for (int64_t value = 2 * hints_.at(symbol); value <= kLargest; value *= 2)
         moves.emplace_back(symbol, value);
       for (int64_t value = 1; value <= kNear; ++value) moves.emplace_back(symbol, value);

@@ -142,7 +142,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const te::Tensor logits = compute_safe(name + "_logits", h.scores(), dtype, [&](const Index& at) {
     Expr scaled = te::read(scores, at) * te::imm_like({dtype, 1}, h.scale);
     if (!masked) return scaled;
-    return scaled + widen(read_broadcast(context.inputs[3], context.input_types[3].shape, at));
+    return scaled + widen(read_broadcast(context.inputs[3], context.input_types[3].shape, h.scores(), at));
   });
   const Shape rows = {h.batch, h.heads, h.queries};
   const auto at_key = [](Index row, const Expr& t) {

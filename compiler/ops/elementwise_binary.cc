@@ -118,8 +118,9 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const DType dtype = context.output_types[0].dtype;
   return {
       compute_safe(context.name, context.output_types[0].shape, dtype, [&](const std::vector<Expr>& axes) {
-        const Expr x = read_broadcast(context.inputs[0], context.input_types[0].shape, axes);
-        const Expr y = read_broadcast(context.inputs[1], context.input_types[1].shape, axes);
+        const ir::SymShape& out = context.output_types[0].shape;
+        const Expr x = read_broadcast(context.inputs[0], context.input_types[0].shape, out, axes);
+        const Expr y = read_broadcast(context.inputs[1], context.input_types[1].shape, out, axes);
         return narrow(Row::expr(widen(x), widen(y), context.attrs), dtype);
       })};
 }

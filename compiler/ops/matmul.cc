@@ -160,12 +160,13 @@ void reference(const ir::ReferenceContext& context) {
 }
 
 /// Index into one operand: batch dims under broadcasting, then the two matrix dims in the order of memory.
-std::vector<Expr> operand_index(const ir::SymShape& batch, const std::vector<Expr>& axes, size_t batch_rank,
-                                bool vector, bool transposed, const Expr& row, const Expr& column) {
+std::vector<Expr> operand_index(const ir::SymShape& batch, const std::vector<Expr>& axes,
+                                const ir::SymShape& out_batch, bool vector, bool transposed, const Expr& row, const Expr& column) {
   if (vector) return {column};
   std::vector<Expr> index;
   for (size_t i = 0; i < batch.size(); ++i) {
-    index.push_back(is_one(batch[i]) ? Expr(0) : axes[batch_rank - batch.size() + i]);
+    const size_t at = out_batch.size() - batch.size() + i;
+    index.push_back(broadcast_index(batch[i], out_batch[at], axes[at]));
   }
   index.push_back(transposed ? column : row);
   index.push_back(transposed ? row : column);
@@ -183,10 +184,10 @@ TeOutputs compute(const ir::ComputeContext& context) {
         const Expr row = p.a_vector ? Expr(0) : axes[rank];
         const Expr column = p.b_vector ? Expr(0) : axes.back();
         const std::vector<Expr> a_index =
-            operand_index(p.a_batch, axes, rank, p.a_vector, p.transpose_a, row, k[0]);
+            operand_index(p.a_batch, axes, p.batch, p.a_vector, p.transpose_a, row, k[0]);
         const std::vector<Expr> b_index =
             p.b_vector ? std::vector<Expr>{k[0]}
-                       : operand_index(p.b_batch, axes, rank, false, p.transpose_b, k[0], column);
+                       : operand_index(p.b_batch, axes, p.batch, false, p.transpose_b, k[0], column);
         return widen(te::read(context.inputs[0], a_index)) * widen(te::read(context.inputs[1], b_index));
       });
   return {narrow_stage(context.name + "_out", sums, out.shape, out.dtype)};

@@ -107,10 +107,19 @@ te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const
                       [&](const std::vector<Expr>& axes) { return te::cast(dtype, te::read(tensor, axes)); });
 }
 
-Expr read_broadcast(const te::Tensor& tensor, const ir::SymShape& shape, const std::vector<Expr>& axes) {
+Expr broadcast_index(const ir::SymInt& extent, const ir::SymInt& out, const Expr& axis) {
+  if (is_one(extent)) return Expr(0);
+  if (same(extent, out) || is_proven(ir::Relation::kEqual, extent, out)) return axis;
+  // Which of the two it is only the run says.
+  return te::min(axis, Expr(extent - 1));
+}
+
+Expr read_broadcast(const te::Tensor& tensor, const ir::SymShape& shape, const ir::SymShape& out,
+                    const std::vector<Expr>& axes) {
   std::vector<Expr> index;
   const size_t skipped = axes.size() - shape.size();
-  for (size_t i = 0; i < shape.size(); ++i) index.push_back(is_one(shape[i]) ? Expr(0) : axes[skipped + i]);
+  for (size_t i = 0; i < shape.size(); ++i)
+    index.push_back(broadcast_index(shape[i], out[skipped + i], axes[skipped + i]));
   return te::read(tensor, index);
 }
 

@@ -49,8 +49,12 @@ te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const ir::SymSh
 te::Tensor narrow_stage(const std::string& name, const te::Tensor& tensor, const ir::SymShape& shape,
                         DType dtype);
 
-/// Element of `tensor` (of shape `shape`) for output index `axes` under numpy's broadcasting.
-Expr read_broadcast(const te::Tensor& tensor, const ir::SymShape& shape, const std::vector<Expr>& axes);
+/// Element of `tensor` (of shape `shape`) for index `axes` of an output of shape `out` under numpy's
+/// broadcasting.
+Expr read_broadcast(const te::Tensor& tensor, const ir::SymShape& shape, const ir::SymShape& out,
+                    const std::vector<Expr>& axes);
+/// The same along one axis: one element is there for all of the output's, or as many as those are.
+Expr broadcast_index(const ir::SymInt& extent, const ir::SymInt& out, const Expr& axis);
 /// `index` limited to [0, extent).
 Expr clamp_index(const Expr& index, const ir::SymInt& extent);
 /// An index that is data (negative ones count from the end), checked against an axis of `extent`.

@@ -38,7 +38,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   return {compute_safe(context.name, type.shape, type.dtype, [&](const std::vector<Expr>& axes) {
     std::array<Expr, 3> operands;
     for (size_t i = 0; i < 3; ++i) {
-      operands[i] = read_broadcast(context.inputs[i], context.input_types[i].shape, axes);
+      operands[i] = read_broadcast(context.inputs[i], context.input_types[i].shape, type.shape, axes);
     }
     return te::select(operands[0], operands[1], operands[2]);
   })};

@@ -101,8 +101,11 @@ private:
     Expr result = expr;
     std::optional<te::Dim> dim;
     if (kind_of(expr) == Kind::kDims) dim = te::to_dim(expr, symbols_);
-    if (dim) {
-      result = argument(*dim);
+    const std::optional<Expr> whole = dim ? argument(*dim) : std::nullopt;
+    if (whole) {
+      result = *whole;
+    } else if (dim && expr->args.empty()) {
+      throw Error(ErrorCode::kNotSupported, "nothing shows how little " + dim->to_string() + " can be");
     } else if (expr->op == ExprOp::kRead) {
       const auto input = std::find(nest_.inputs.begin(), nest_.inputs.end(), expr->tensor);
       result = te::read((*inputs_)[static_cast<size_t>(input - nest_.inputs.begin())], all(expr->args));
@@ -121,14 +124,14 @@ private:
            table_.is_never_negative(te::of_atom(terms[0].factors[0]));
   }
 
-  /// Kernels take no negative arguments, and rely on that.
-  Expr argument(const te::Dim& dim) {
+  /// Kernels take no negative arguments, and rely on that. Nothing of what may be less than any number that
+  /// is known: its parts are arguments then.
+  std::optional<Expr> argument(const te::Dim& dim) {
     const te::Dim simple = table_.simplified(dim);
     if (is_scaled(simple)) return vars_.expr(table_.formula(simple));
     if (table_.is_never_negative(simple)) return vars_.whole(table_.formula(simple));
     const std::optional<int64_t> least = table_.least(simple);
-    if (!least)
-      throw Error(ErrorCode::kNotSupported, "nothing shows how little " + simple.to_string() + " can be");
+    if (!least) return std::nullopt;
     return vars_.whole(table_.formula(simple - te::Dim(*least))) + Expr(*least);
   }
 

@@ -65,6 +65,7 @@ Interval DimProof::call_bounds(const DimAtom& atom) {
   const ExtentFunction& function = extent_functions()[find_extent_function(atom.name).value()];
   std::vector<int64_t> lowest, highest;
   bool has_lowest = true, has_highest = true;
+  if (function.follows.find('?') != std::string_view::npos) return {};
   for (size_t i = 0; i < atom.args.size(); ++i) {
     const Interval range = bounds(atom.args[i]);
     if (!range.low || *range.low < 0) return {};

@@ -18,25 +18,41 @@ from free_forms import MODELS, FreeBuilder
 
 
 class FreeForms(unittest.TestCase):
+    def answer(self, run, name, shape):
+        """Ours, which is the peer's, for the form at the shape, from a package without a variant of it."""
+        make, dims, _, opset, values = MODELS[name]
+        buckets = ";".join(f"{dim}={extent}" for dim, extent in dims.items()) if isinstance(dims, dict) else "*"
+        builder = FreeBuilder(opset, dict(zip(dims, shape, strict=True)), values)
+        make(builder)
+        model, feed, ours, peer = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz", "peer.npz"))
+        model.write_bytes(builder.free_model().SerializeToString())
+        sweep.cases.save(feed, builder.feed)
+        answers = run.own.ask(f"{model} {feed} {ours} 3 {buckets}"), run.peer.ask(f"{model} {feed} {peer}")
+        with self.subTest(name, shape=shape):
+            self.assertEqual(run.compare(builder, *answers), ("equal", ""))
+        return answers[0]
+
     def test_shapes_without_a_variant_are_served(self):
         one_import = 0
         with tempfile.TemporaryDirectory() as folder:
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)
-            for name, (make, dims, shapes, opset, values) in scope.sampled(MODELS.items(), 40):
-                buckets = ";".join(f"{dim}={extent}" for dim, extent in dims.items()) if isinstance(dims, dict) else "*"
+            for name, (_, _, shapes, _, _) in scope.sampled(MODELS.items(), 40):
                 for shape in scope.sampled(shapes, 2):
-                    builder = FreeBuilder(opset, dict(zip(dims, shape, strict=True)), values)
-                    make(builder)
-                    model, feed, ours, peer = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz", "peer.npz"))
-                    model.write_bytes(builder.free_model().SerializeToString())
-                    sweep.cases.save(feed, builder.feed)
-                    answers = run.own.ask(f"{model} {feed} {ours} 3 {buckets}"), run.peer.ask(f"{model} {feed} {peer}")
-                    one_import += answers[0].endswith(" 1 symbolic")
-                    with self.subTest(name, shape=shape):
-                        self.assertEqual(run.compare(builder, *answers), ("equal", ""))
+                    one_import += self.answer(run, name, shape).endswith(" 1 symbolic")
         # The others' broadcasting has plans of its own, or something of them is sampled.
         self.assertGreater(one_import, 20)
+
+    def test_what_shapes_compute_is_of_one_import(self):
+        """Counts of float ranges, depths, middles, places of maxima, products of bounds, and a dim that may be 1 beside a number."""
+        names = ("ranges", "codes_of_two_depths", "middles", "places_undone_in_odd_maps", "pools_to_a_grid", "a_row_for_all_rows_of_weights")
+        with tempfile.TemporaryDirectory() as folder:
+            run = sweep.Sweep(folder)
+            self.addCleanup(run.close)
+            for name in names:
+                for shape in MODELS[name][2][:2]:
+                    with self.subTest(name, shape=shape):
+                        self.assertRegex(self.answer(run, name, shape), " 1 symbolic$")
 
     def test_sequences_over_a_free_axis_are_one_tensor(self):
         """With the extents of each part where they differ; the peer gives no sequences."""

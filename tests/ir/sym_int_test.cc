@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/ir/graph.h"
+#include "compiler/ir/op_def.h"
+#include "compiler/ir/sym_evaluate.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
+#include "runtime/base/extent_functions.h"
 #include "tests/expect_error.h"
 
 namespace tensormill::ir {
@@ -112,6 +117,22 @@ TEST_F(SymInts, ShapesBroadcastAndCount) {
                [] { broadcast_shapes(SymShape{3}, SymShape{4}); });
 }
 
+/// What was one number for all runs: a run may broadcast it.
+TEST_F(SymInts, BesideANumberAnExtentIsThatOrOne) {
+  EXPECT_EQ(to_string(broadcast_shapes({h_}, {n_ * 0 + 7})), "[7]");
+  EXPECT_EQ(h_.hint(), 7) << "where there is something to broadcast to";
+  ASSERT_FALSE(guards().empty());
+  const auto holds_at = [&](int64_t extent) {
+    return std::all_of(table_->guards().begin(), table_->guards().end(), [&](const Guard& guard) {
+      return guard.demanded && ir::holds_at(guard, {{"H", extent}, {"N", 3}});
+    });
+  };
+  for (const int64_t extent : {0, 1, 2, 3, 6, 7, 8, 100})
+    EXPECT_EQ(holds_at(extent), extent == 1 || extent == 7) << extent;
+  EXPECT_EQ(to_string(broadcast_shapes({2}, {n_ + 1})), "[2]") << "is more than 1";
+  EXPECT_EQ(guards().back(), "2 == N + 1");
+}
+
 TEST_F(SymInts, GraphsOfThemAreReadAsTheyArePrinted) {
   Graph graph(ops::standard_ops());
   graph.set_name("net");
@@ -140,6 +161,45 @@ TEST_F(SymInts, ShapeArithmeticKeepsExpressions) {
   EXPECT_EQ(to_string(graph.value(halved).known.elements()), "[H//2]");
   EXPECT_EQ((*graph.value(halved).known).element_as_int(0), 112) << "of a number, with a guard";
   EXPECT_EQ(guards(), Texts{"H//2 == 112"});
+}
+
+/// Sizes that are made of floats: exact, though no polynomial.
+TEST_F(SymInts, ShapeArithmeticGoesThroughFloats) {
+  struct Operand {
+    KnownValue value;
+    DType dtype;
+  };
+  const auto apply = [](const char* op, const std::vector<Operand>& operands, DType to,
+                        const Attrs& attrs = {}) {
+    std::vector<const KnownValue*> inputs;
+    std::vector<ValueType> types;
+    for (const Operand& operand : operands) {
+      inputs.push_back(&operand.value);
+      types.push_back({operand.dtype, {1}});
+    }
+    const OpDef& def = ops::standard_ops().get(op);
+    auto results = evaluate_symbolic(def, attrs, inputs, types, {{to, {1}}}, Undecided::kGuarded);
+    return Operand{results.value().at(0), to};
+  };
+  const auto number = [](float value) {
+    return Operand{Tensor::from<float>({1}, std::vector<float>{value}), DType::kFloat32};
+  };
+  const auto as_float = [&](const SymInt& value) {
+    const Operand integer{KnownValue(DType::kInt64, {1}, SymShape{value}), DType::kInt64};
+    return apply("cast", {integer}, DType::kFloat32, {{"to", DType::kFloat32}});
+  };
+  const auto as_int = [&](const Operand& value) {
+    return to_string(apply("cast", {value}, DType::kInt64, {{"to", DType::kInt64}}).value.elements());
+  };
+  const Operand height = as_float(h_), rows = as_float(n_);
+  const Operand part = apply("mul", {height, number(0.7F)}, DType::kFloat32);
+  EXPECT_EQ(as_int(apply("floor", {part}, DType::kFloat32)), "[scaled(H, 0.7f)]");
+  const Operand ratio = apply("div", {rows, height}, DType::kFloat32);
+  EXPECT_EQ(as_int(apply("mul", {height, ratio}, DType::kFloat32)), "[scaled_by_ratio(H, N, H)]");
+  const Operand parts = apply("div", {height, number(32)}, DType::kFloat32);
+  EXPECT_EQ(as_int(apply("ceil", {parts}, DType::kFloat32)),
+            "[f32_to_int(f32_ceil(f32_div(f32_of(H), 1107296256)))]");
+  EXPECT_EQ(part.value.elements()[0].hint(), float_code(224 * 0.7F)) << "at the hint as well";
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "runtime/base/extent_functions.h"
 #include "tests/expect_error.h"
 
 namespace tensormill {
@@ -27,6 +29,32 @@ TEST(Extent, ComputesAsPythonDoes) {
   EXPECT_EQ(value("N*S + N", {3, 4}), 15);
   EXPECT_EQ(value("scaled(H, 0.3f)", {10}), 3);
   EXPECT_EQ(value("-9223372036854775808"), kLowest);
+}
+
+TEST(Extent, StepsOfFloatArithmeticAreThoseOfFloat32) {
+  const auto code = [](float number) { return float_code(number).value(); };
+  const float numbers[] = {-1e30F, -2.5F, -1, -1e-40F, 0, 1e-40F, 0.3F, 1, 1.5F, 2.5F, 16777217.F, 1e30F};
+  for (const float x : numbers) {
+    EXPECT_EQ(float_of_code(code(x)), x);
+    EXPECT_EQ(value("f32_floor(X)", {code(x)}), code(std::floor(x)));
+    EXPECT_EQ(value("f32_ceil(X)", {code(x)}), code(std::ceil(x)));
+    EXPECT_EQ(value("f32_round(X)", {code(x)}), code(std::nearbyint(x)));
+    for (const float y : numbers) {
+      EXPECT_EQ(code(x) < code(y), x < y) << x << " and " << y;
+      EXPECT_EQ(value("f32_add(X, Y)", {code(x), code(y)}), float_code(x + y));
+      EXPECT_EQ(value("f32_sub(X, Y)", {code(x), code(y)}), float_code(x - y));
+      EXPECT_EQ(value("f32_mul(X, Y)", {code(x), code(y)}), float_code(x * y));
+      EXPECT_EQ(value("f32_div(X, Y)", {code(x), code(y)}), y == 0 ? std::nullopt : float_code(x / y));
+    }
+  }
+  EXPECT_EQ(value("f32_to_int(X)", {code(-2.5F)}), -2);
+  EXPECT_EQ(value("f32_of(X)", {(1 << 24) + 1}), code(16777216.F)) << "rounded";
+  EXPECT_EQ(value("f32_sqrt(X)", {code(2)}), code(std::sqrt(2.F)));
+  EXPECT_EQ(value("f32_sqrt(X)", {code(-1)}), std::nullopt);
+  EXPECT_EQ(value("f32_to_int(X)", {code(1e30F)}), std::nullopt);
+  EXPECT_EQ(value("f32_floor(X)", {0x7F800000}), std::nullopt) << "no number";
+  EXPECT_EQ(value("steps_of_f32(X, Y, 1056964608)", {code(0), code(3.2F)}), 7) << "by 0.5";
+  EXPECT_EQ(value("steps_of_f32(X, Y, 1056964608)", {code(3), code(1)}), 0);
 }
 
 TEST(Extent, HasNoValueWhereOneDoesNotFit) {

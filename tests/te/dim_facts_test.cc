@@ -100,6 +100,8 @@ TEST(DimFacts, BoundsFollowMonotoneFunctions) {
   EXPECT_EQ(scaled.high, 1280);
   EXPECT_EQ(facts.bounds(dim("scaled_by_ratio(S, 3, N)")).low, 0);
   EXPECT_EQ(facts.bounds(dim("scaled_by_ratio(S, 3, N)")).high, 1536);
+  EXPECT_EQ(facts.bounds(dim("f32_to_int(f32_mul(f32_of(S), 1056964608))")).high, 256) << "by 0.5";
+  EXPECT_EQ(facts.bounds(dim("f32_sub(f32_of(S), f32_of(N))")).low, std::nullopt) << "may be negative";
   EXPECT_EQ(facts.bounds(dim("N*S")).low, 1);
   EXPECT_EQ(facts.bounds(dim("N*S")).high, std::nullopt);
   EXPECT_EQ(facts.bounds(dim("N - S")).low, -511);

@@ -402,38 +402,42 @@ void convert_col2im(NodeContext& context) {
     context.set_output(0, col2im_of_run(context));
     return;
   }
-  const std::vector<int64_t> image = context.known_ints(1, "image_shape"),
-                             block = context.known_ints(2, "block_shape");
+  const ir::SymShape image = context.known_ints(1, "image_shape");
+  const std::vector<int64_t> block = context.known_ints(2, "block_shape");
   const ir::SymShape x = c.shape(context.input(0));
   const size_t rank = image.size();
   if (x.size() != 3 || rank == 0 || block.size() != rank) context.invalid("columns of shape " + to_string(x));
   ir::SymShape padded{1, 1};
   padded.insert(padded.end(), image.begin(), image.end());
-  if (std::any_of(image.begin(), image.end(), [](int64_t n) { return n < 1 || n > kMaxWindowNumber; }))
+  const auto is_extent = [](const ir::SymInt& n) {
+    return demand(ir::Relation::kLessEqual, 1, n) && demand(ir::Relation::kLessEqual, n, kMaxWindowNumber);
+  };
+  if (!std::all_of(image.begin(), image.end(), is_extent))
     context.invalid("image_shape is " + to_string(image));
   const Windows windows = read_windows(context, padded, block);
   ir::SymShape out(rank);
-  int64_t points = 1, taps = 1, plane = 1;
+  ir::SymInt points = 1, plane = 1;
+  int64_t taps = 1;
   for (size_t d = 0; d < rank; ++d) {
     const int64_t reach = (block[d] - 1) * windows.dilations[d] + 1;
-    const int64_t free = image[d] + windows.pads[d] + windows.pads[d + rank] - reach;
-    if (free < 0) context.invalid("the block does not fit the image");
-    out[d] = free / windows.strides[d] + 1;
+    const ir::SymInt free = image[d] + windows.pads[d] + windows.pads[d + rank] - reach;
+    if (!demand(ir::Relation::kLessEqual, 0, free)) context.invalid("the block does not fit the image");
+    out[d] = floordiv(free, windows.strides[d]) + 1;
     points = context.product(points, out[d]);
     taps = context.product(taps, block[d]);
     plane = context.product(plane, image[d]);
   }
-  if (x[2] != points || x[1] % taps != 0)
+  if (!demand(ir::Relation::kEqual, x[2], points) || !demand_divisible(x[1], taps))
     context.invalid("columns of shape " + to_string(x) + ", expected " + std::to_string(taps) +
-                    " rows a channel and " + std::to_string(points) + " windows");
-  const bool is_large =
-      context.product(plane, taps) > kMaxTapElements || context.product(points, taps) > kMaxTapElements;
+                    " rows a channel and " + to_string(points) + " windows");
+  const ir::SymInt places = max(context.product(plane, taps), context.product(points, taps));
+  const bool is_large = !places.is_constant() || places.hint() > kMaxTapElements;
   // What each element of the picture gathers: at most one window a tap; the last column is a zero.
   ir::ValueId from = ir::kAbsent;
   if (context.is_sample() || is_large) {
     from = element_windows(context, {image, out, block, windows.strides, windows.dilations, windows.pads});
   } else {
-    std::vector<int64_t> listed(static_cast<size_t>(plane * taps), taps * points);
+    std::vector<int64_t> listed(static_cast<size_t>(int64_t{plane * taps}), taps * points);
     const std::vector<int64_t> elements = tap_elements(windows, image, out, false);
     for (int64_t point = 0; point < points; ++point) {
       for (int64_t tap = 0; tap < taps; ++tap) {
@@ -443,7 +447,7 @@ void convert_col2im(NodeContext& context) {
     }
     from = c.ints(listed, {plane, taps});
   }
-  const int64_t channels = x[1] / taps;
+  const ir::SymInt channels = floordiv(x[1], taps);
   const ir::ValueId rows = c.reshape(c.summable(context.input(0)), {x[0], channels, taps * points});
   const ir::ValueId wide = c.concat({rows, c.filled(c.dtype(rows), {x[0], channels, 1}, 0)}, 2);
   const ir::ValueId parts = c.gather(wide, from, 2);

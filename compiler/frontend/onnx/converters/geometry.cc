@@ -115,13 +115,31 @@ void convert_affine_grid(NodeContext& context) {
   context.set_output(0, c.reshape(c.matmul(grid, theta, true), out));
 }
 
+namespace {
+
+/// The axis cut to its middle, or with zeros on both sides, where either extent is free.
+V center_of_free(NodeContext& context, V x, int64_t axis, const ir::SymInt& wanted) {
+  Compose c(context);
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::SymInt taken = min(extent, wanted), missing = wanted - taken;
+  const ir::SymInt before = floordiv(missing, 2);
+  const size_t rank = c.shape(x).size(), at = static_cast<size_t>(axis);
+  ir::SymShape pads(2 * rank, 0);
+  pads[at] = before;
+  pads[at + rank] = missing - before;
+  return context.add("pad", {c.slice(x, axis, floordiv(extent - taken, 2), taken)},
+                     {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+}
+
+}  // namespace
+
 // Opset 18: each axis cut to its middle, or filled with zeros on both sides.
 void convert_center_crop_pad(NodeContext& context) {
   if (!is_told(context, 1)) return center_crop_pad_as_run(context);
   Compose c(context);
   V x = context.input(0);
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> wanted = context.known_ints(1, "shape");
+  const ir::SymShape wanted = context.known_ints(1, "shape");
   const std::vector<int64_t> axes = context.ints_attr("axes", c.count_to(rank));
   if (axes.size() != wanted.size())
     context.invalid("shape has " + std::to_string(wanted.size()) + " values for " +
@@ -130,9 +148,11 @@ void convert_center_crop_pad(NodeContext& context) {
     const int64_t axis = context.normalize_axis(axes[i], rank);
     ir::SymShape shape = c.shape(x);
     ir::SymInt& extent = shape[static_cast<size_t>(axis)];
-    if (wanted[i] < 0) context.invalid("shape is " + to_string(wanted));
-    if (context.is_sample() && extent > 0) {
-      x = centered(context, x, axis, {wanted[i]});
+    if (!demand(ir::Relation::kLessEqual, 0, wanted[i])) context.invalid("shape is " + to_string(wanted));
+    if (!extent.is_constant() || !wanted[i].is_constant()) {
+      x = center_of_free(context, x, axis, wanted[i]);
+    } else if (context.is_sample() && extent > 0) {
+      x = centered(context, x, axis, {int64_t{wanted[i]}});
     } else if (wanted[i] < extent) {
       x = c.slice(x, axis, (extent - wanted[i]) / 2, wanted[i]);
     } else if (wanted[i] > extent) {

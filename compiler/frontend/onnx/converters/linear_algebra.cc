@@ -140,7 +140,7 @@ void convert_det(NodeContext& context) {
 
 namespace {
 
-/// What is on or above the diagonal that the run says, or on and below it.
+/// What is on or above the diagonal that the run or its extents say, or on and below it.
 V triangle_of_run(NodeContext& context, bool upper) {
   Compose c(context);
   const V x = context.input(0), k = context.input(1);
@@ -157,9 +157,10 @@ V triangle_of_run(NodeContext& context, bool upper) {
 }  // namespace
 
 void convert_trilu(NodeContext& context) {
-  if (context.has_input(1) && !context.is_known(1))
+  const bool is_given = context.has_input(1);
+  if (is_given && (!context.is_known(1) || context.known_symbolic(context.input(1), "k").is_symbolic()))
     return context.set_output(0, triangle_of_run(context, context.int_attr("upper", 1) != 0));
-  const int64_t k = context.has_input(1) ? context.known_scalar(1, "k").element_as_int(0) : 0;
+  const int64_t k = is_given ? context.known_scalar(1, "k").element_as_int(0) : 0;
   context.set_output(
       0, context.add("trilu", {context.input(0)}, {{"upper", context.int_attr("upper", 1)}, {"k", k}}));
 }

@@ -10,6 +10,7 @@
 #include "compiler/frontend/onnx/converters/resize_run.h"
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
+#include "runtime/base/extent_functions.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -20,7 +21,7 @@ constexpr double kMaxTaps = 4096;
 /// Where an output position lies outside of the input, along `dim`.
 ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const ResizeAxis& axis,
                          const ResizeOptions& options) {
-  if (context.is_sample() || axis.is_of_run || axis.is_symbolic()) {
+  if (context.is_sample() || axis.is_of_run || axis.is_symbolic() || axis.computed != ir::kAbsent) {
     Compose c(context);
     ir::SymShape shape(rank, 1);
     shape[dim] = axis.out;
@@ -75,11 +76,13 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     const bool is_resized = d > 1 || axes.size() < 3;
     const bool by_chance =
         context.is_sample() && is_resized && (axes[d].by_size || axes[d].computed != ir::kAbsent);
-    const bool is_kept = same(axes[d].in, axes[d].out) && (axes[d].by_size || axes[d].scale == 1);
+    const bool is_scaled = axes[d].computed != ir::kAbsent || (!axes[d].by_size && axes[d].scale != 1);
+    const bool is_kept = same(axes[d].in, axes[d].out) && !is_scaled;
     if (is_kept && !by_chance && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
     const auto along = [&] {
       if (axes[d].is_of_run) return &resize_as_run;
-      const bool by_nodes = context.is_sample() || axes[d].is_symbolic();
+      const bool by_nodes =
+          context.is_sample() || axes[d].is_symbolic() || axes[d].computed != ir::kAbsent;
       if (by_nodes && repeats(axes[d], options)) return &build::resize_by_repeating;
       if (by_nodes && is_wide(axes[d], options) && !crop) return &build::resize_by_product;
       return by_nodes && has_formula(axes[d], options) ? &build::resize_by_nodes : &build::resize_by_table;
@@ -114,20 +117,29 @@ void keep_computed(NodeContext& context, std::vector<ResizeAxis>& axes, const st
   }
 }
 
-/// In a sample: the smallest or largest of what each axis would be scaled by, which all of them are, as [1].
+/// The smallest or largest of what each axis would be scaled by, which all of them are, as [1].
 ir::ValueId common_scale(NodeContext& context, const std::vector<ResizeAxis>& axes,
-                         const std::vector<size_t>& which, const std::vector<int64_t>& sizes,
-                         const char* choose) {
+                         const std::vector<size_t>& which, const ir::SymShape& sizes, const char* choose) {
   Compose c(context);
-  const auto number = [&](int64_t extent) {
-    return c.doubles(DType::kFloat64, {static_cast<double>(extent)}, {1});
-  };
+  const ir::ValueId like = c.doubles(DType::kFloat64, {1}, {1});
   ir::ValueId common = ir::kAbsent;
   for (size_t i = 0; i < which.size(); ++i) {
-    const ir::ValueId own = c.div(number(sizes[i]), number(axes[which[i]].in));
+    const ir::ValueId own = c.div(c.extent(like, sizes[i]), c.extent(like, axes[which[i]].in));
     common = common == ir::kAbsent ? own : c.binary(choose, common, own);
   }
   return common;
+}
+
+/// What an axis of `in` becomes by that scale: rounding keeps the order, so that the smallest scale makes it
+/// the smallest of what each would.
+ir::SymInt scaled_alike(const ir::SymInt& in, const std::vector<ResizeAxis>& axes,
+                        const std::vector<size_t>& which, const ir::SymShape& sizes, bool is_least) {
+  ir::SymInt result;
+  for (size_t i = 0; i < which.size(); ++i) {
+    const ir::SymInt own = ir::call("rounded_by_ratio", {in, sizes[i], axes[which[i]].in});
+    result = i == 0 ? own : is_least ? min(result, own) : max(result, own);
+  }
+  return result;
 }
 
 void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
@@ -148,13 +160,19 @@ void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
   if (policy == "stretch") return;
   if (policy != "not_larger" && policy != "not_smaller")
     context.invalid("keep_aspect_ratio_policy is \"" + policy + "\"");
-  const ir::ValueId computed =
-      context.is_sample() ? common_scale(context, axes, which, sizes, policy == "not_larger" ? "min" : "max")
-                          : ir::kAbsent;
+  const bool is_least = policy == "not_larger";
+  const bool is_symbolic = !sizes.is_constant() || std::any_of(which.begin(), which.end(), [&](size_t axis) {
+    return !axes[axis].in.is_constant();
+  });
+  const ir::ValueId computed = context.is_sample() || is_symbolic
+                                   ? common_scale(context, axes, which, sizes, is_least ? "min" : "max")
+                                   : ir::kAbsent;
+  const std::vector<ResizeAxis> before = axes;
   for (size_t i = 0; i < which.size(); ++i) {
     ResizeAxis& axis = axes[which[i]];
     axis.scale = common;
-    axis.out = static_cast<int64_t>(std::round(common * static_cast<double>(int64_t{axis.in})));
+    axis.out = is_symbolic ? scaled_alike(axis.in, before, which, sizes, is_least)
+                           : ir::SymInt(static_cast<int64_t>(std::round(common * static_cast<double>(axis.in.hint()))));
     axis.computed = computed;
     // Far samples would be lines that hide what other ones show.
     if (context.is_sample() && axis.out < std::min<int64_t>(sizes[i], 3))
@@ -187,9 +205,28 @@ void set_known_scales(NodeContext& context, std::vector<ResizeAxis>& axes, const
   for (size_t i = 0; i < which.size(); ++i) set_scale(context, axes[which[i]], scales[i]);
 }
 
+/// By scales of which some depend on free dims.
+void set_symbolic_scales(NodeContext& context, std::vector<ResizeAxis>& axes,
+                         const std::vector<size_t>& which, ir::ValueId scales) {
+  const ir::SymShape factors = context.known_symbolic(scales, "scales").elements();
+  if (factors.size() != which.size())
+    context.invalid("scales has " + std::to_string(factors.size()) + " values for " +
+                    std::to_string(which.size()) + " axes");
+  for (size_t i = 0; i < which.size(); ++i) {
+    if (factors[i].is_constant()) {
+      set_scale(context, axes[which[i]], float_of_code(factors[i].hint()).value_or(0));
+    } else {
+      set_symbolic_scale(context, axes[which[i]], factors[i],
+                         row_element(context, scales, static_cast<int64_t>(i)));
+    }
+  }
+}
+
 void set_scales(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                 ir::ValueId scales) {
-  if (context.is_computable(scales)) {
+  if (context.is_computable(scales) && context.known_symbolic(scales, "scales").is_symbolic()) {
+    set_symbolic_scales(context, axes, which, scales);
+  } else if (context.is_computable(scales)) {
     const Tensor& known = context.known_value(scales, "scales");
     std::vector<double> numbers;
     for (int64_t i = 0; i < known.num_elements(); ++i) numbers.push_back(known.element_as_double(i));

@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/converters/run_numbers.h"
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
+#include "compiler/ir/sym_float.h"
 #include "runtime/base/extent_functions.h"
 
 namespace tensormill::frontend::onnx {
@@ -94,6 +95,15 @@ void set_scale(const NodeContext& context, ResizeAxis& axis, double scale) {
   }
   axis.out = axis.in.is_constant() ? ir::SymInt(static_cast<int64_t>(out))
                                    : ir::call("scaled", {axis.in, factor_bits(static_cast<float>(scale))});
+}
+
+void set_symbolic_scale(NodeContext& context, ResizeAxis& axis, const ir::SymInt& factor, V scale) {
+  axis.out = ir::floor_of_product(axis.in, factor);
+  if (!demand(ir::Relation::kLess, 0, factor) ||
+      !demand(ir::Relation::kLessEqual, axis.out, kMaxListed))
+    context.invalid("scale of an axis of " + to_string(axis.in));
+  axis.scale = float_of_code(factor.hint()).value();
+  axis.computed = Compose(context).cast(scale, DType::kFloat32);
 }
 
 void set_scales_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,

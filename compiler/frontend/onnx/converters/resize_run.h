@@ -17,6 +17,9 @@ using build::ResizeOptions;
 std::vector<ResizeAxis> axes_of(NodeContext& context);
 /// The scale of an axis, and its extent. Throws Error(kInvalidModel) where it is no scale.
 void set_scale(const NodeContext& context, ResizeAxis& axis, double scale);
+/// The scale of an axis that depends on free dims: `factor` is its float_code, `scale` the value [1]. Throws
+/// as set_scale.
+void set_symbolic_scale(NodeContext& context, ResizeAxis& axis, const ir::SymInt& factor, ir::ValueId scale);
 /// The scales of the axes `which`, by a value of which a run works out some elements.
 void set_scales_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                        ir::ValueId scales);

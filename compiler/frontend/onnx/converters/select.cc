@@ -20,8 +20,8 @@ enum class AxisEnd : uint8_t { kCount, kRoom };
 
 /// Indices that may be negative, counted from the front, of which there are `count` (i64 [1]) or `extent`;
 /// those outside become -2^58, so that the operator that uses them refuses them.
-ir::ValueId flat_component(Compose& c, ir::ValueId index, int64_t extent, int64_t stride, ir::ValueId count,
-                           AxisEnd axis_end) {
+ir::ValueId flat_component(Compose& c, ir::ValueId index, const ir::SymInt& extent, const ir::SymInt& stride,
+                           ir::ValueId count, AxisEnd axis_end) {
   const ir::ValueId wide = c.cast(index, DType::kInt64);
   const ir::ValueId zero = c.number(wide, 0);
   const ir::ValueId limit = c.dims({extent}, {});
@@ -38,9 +38,9 @@ ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& ext
                          AxisEnd axis_end) {
   const ir::SymInt last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
   ir::ValueId sum = ir::kAbsent;
-  int64_t stride = 1;
+  ir::SymInt stride = 1;
   for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
-    const int64_t extent = extents[static_cast<size_t>(i)];
+    const ir::SymInt extent = extents[static_cast<size_t>(i)];
     const DataExtent* counted = data.along(i);
     const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
                                             counted != nullptr ? counted->count : ir::kAbsent, axis_end);
@@ -56,7 +56,7 @@ ir::SymInt product(const ir::SymShape& shape, size_t from, size_t to) {
 }
 
 /// Kernels of sorted rows look at all elements of a row for each, those of scattered elements at all updates
-/// of their row: what is more goes to the host. So do samples, which stand for any extents.
+/// of their row: what is more goes to the host. So do extents that are free.
 constexpr int64_t kSortedByKernel = 15;
 constexpr int64_t kLooksOfKernel = 1 << 14;
 
@@ -166,11 +166,15 @@ ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId ind
 void convert_one_hot(NodeContext& context) {
   const int64_t rank = context.rank(context.input(0)) + 1;
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank);
-  const auto one_hot = [&](ir::ValueId indices, int64_t depth) {
+  const auto one_hot = [&](ir::ValueId indices, const ir::SymInt& depth) {
     return context.add("one_hot", {indices, context.input(2)}, {{"axis", axis}, {"depth", depth}});
   };
   if (context.is_known(1)) {
-    const int64_t depth = context.known_scalar(1, "depth").element_as_int(0);
+    const ir::KnownValue& known = context.known_symbolic(context.input(1), "depth");
+    const ir::SymInt depth = known.is_symbolic() && !is_float(context.type(context.input(1)).dtype) &&
+                                     known.elements().size() == 1
+                                 ? known.elements()[0]
+                                 : ir::SymInt(context.known_scalar(1, "depth").element_as_int(0));
     context.set_output(0, one_hot(context.input(0), depth));
     return;
   }
@@ -411,6 +415,12 @@ void convert_scatter_nd(NodeContext& context) {
 
 namespace {
 
+bool is_known_equal(const ir::SymShape& a, const ir::SymShape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ir::SymInt& x, const ir::SymInt& y) {
+    return is_proven(ir::Relation::kEqual, x, y);
+  });
+}
+
 /// The shape of what a MaxPool whose places these are pooled, if it is one.
 std::optional<ir::SymShape> pooled_shape(NodeContext& context, ir::ValueId places) {
   const ir::Graph& graph = context.graph();
@@ -474,11 +484,11 @@ void convert_max_unpool(NodeContext& context) {
   const ir::SymShape out = context.has_input(2) ? context.known_ints(2, "output_shape") : inferred;
   if (out.size() != x.size())
     context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));
-  const std::optional<ir::SymShape> pooled = pooled_shape(context, context.input(1));
-  if (pooled && out == *pooled) inferred = out;
+  if (const auto pooled = pooled_shape(context, context.input(1)); pooled && is_known_equal(out, *pooled))
+    inferred = out;
   ir::ValueId result = unpooled(context, context.input(1), inferred);
   // In a sample they may be equal by chance.
-  if (!same(out, inferred) || (context.is_sample() && context.has_input(2))) {
+  if (!is_known_equal(out, inferred) || (context.is_sample() && context.has_input(2))) {
     ir::SymShape padding(2 * x.size(), 0);
     for (size_t d = 0; d < x.size(); ++d) padding[d + x.size()] = out[d] - inferred[d];
     result =

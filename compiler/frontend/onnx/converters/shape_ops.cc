@@ -200,13 +200,45 @@ std::optional<ir::ValueId> symbolic_range(NodeContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Of known float32 numbers that are symbolic; nothing where they are numbers, or of another type.
+std::optional<ir::ValueId> symbolic_float_range(NodeContext& context) {
+  if (context.type(context.input(0)).dtype != DType::kFloat32) return std::nullopt;
+  std::vector<ir::SymInt> codes;
+  bool is_symbolic = false;
+  for (const size_t index : {0, 1, 2}) {
+    const ir::KnownValue& known = context.known_symbolic(context.input(index), "operand");
+    is_symbolic = is_symbolic || known.is_symbolic();
+    if (known.is_symbolic() && known.elements().size() == 1) {
+      codes.push_back(known.elements()[0]);
+      continue;
+    }
+    const double number = context.known_scalar(index, "operand").element_as_double(0);
+    const std::optional<int64_t> code = float_code(static_cast<float>(number));
+    if (!code) return std::nullopt;
+    codes.push_back(*code);
+  }
+  if (!is_symbolic) return std::nullopt;
+  const int64_t delta = codes[2];
+  if (delta == 0) context.invalid("delta is 0");
+  const ir::SymInt count = max(ir::call("steps_of_f32", codes), 0);
+  if (!demand(ir::Relation::kLessEqual, count, kMaxFilledElements))
+    context.invalid("the range has more than " + std::to_string(kMaxFilledElements) + " elements");
+  Compose c(context);
+  const ir::ValueId steps = c.mul(c.cast(c.iota(count), DType::kFloat32), c.reshape(context.input(2), {1}));
+  return c.add(steps, c.reshape(context.input(0), {1}));
+}
+
+}  // namespace
+
 void convert_range(NodeContext& context) {
   if (!context.is_known(0) || !context.is_known(1) || !context.is_known(2)) {
     context.set_output(0, counted_range(context));
     return;
   }
   const bool is_integer_range = !is_float(context.type(context.input(0)).dtype);
-  if (const auto range = is_integer_range ? symbolic_range(context) : std::nullopt) {
+  if (const auto range = is_integer_range ? symbolic_range(context) : symbolic_float_range(context)) {
     context.set_output(0, *range);
     return;
   }
