@@ -11,6 +11,7 @@
 #include "compiler/frontend/onnx/counted.h"
 #include "compiler/frontend/onnx/run_checks.h"
 #include "runtime/base/error.h"
+#include "runtime/base/extent_functions.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
