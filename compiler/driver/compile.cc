@@ -9,6 +9,7 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/build_kernel.h"
+#include "compiler/driver/describe_quantizations.h"
 #include "compiler/driver/for_each_index.h"
 #include "compiler/driver/generic.h"
 #include "compiler/driver/phase_timer.h"
@@ -373,16 +374,6 @@ private:
     result_.metadata_json = package::metadata_to_json(metadata_);
   }
 
-  void describe_quantizations() {
-    for (auto* ports : {&metadata_.inputs, &metadata_.outputs}) {
-      for (package::TensorInfo& port : *ports) {
-        const auto found = variants_.quantizations.find(port.name);
-        if (found != variants_.quantizations.end() && is_integer(port.dtype))
-          port.quantization = found->second;
-      }
-    }
-  }
-
   void describe(const package::PlanSet& set) {
     const package::ExecPlan& plan = set.first();
     metadata_.abi_version = TM_ABI_VERSION;
@@ -394,7 +385,8 @@ private:
     metadata_.triple = options_.target.triple;
     metadata_.cpu_features = options_.target.required_features();
     package::describe_ports(set, metadata_.inputs, metadata_.outputs);
-    describe_quantizations();
+    for (auto* ports : {&metadata_.inputs, &metadata_.outputs})
+      describe_quantizations(variants_.quantizations, *ports);
     metadata_.opt_level = options_.opt_level;
     metadata_.options = options_.recorded_options;
     if (!result_.generic_refused.empty())
