@@ -16,6 +16,16 @@ import sweep
 import scope  # (sweep adds its folder)
 from free_forms import MODELS, FreeBuilder
 
+# Something of these is imported at samples still; all others are planned of an import with symbols.
+SAMPLED = set("""
+    borders_of_what_is_kept detectors_that_suppress elements_that_are_kept features_of_texts largest_of_each_level
+    maps_halved_by_the_first_resize maps_of_columns maps_of_half_the_size maps_resized_and_back
+    maps_resized_to_parts_of_shapes maps_sized_by_resize maps_sized_by_upsample maps_upsampled_to_others
+    masks_of_batches_heads_and_rows masks_of_points merged_decoders_with_a_cache merged_decoders_without_a_cache
+    one_row_takes_another_branch one_row_takes_another_branch_of_one_form parts_and_what_they_are_joined_to
+    positions_resized_by_scales rotary_decoders rows_that_are_kept steps_of_durations voices_of_texts
+""".split())
+
 
 class FreeForms(unittest.TestCase):
     def answer(self, run, name, shape):
@@ -33,15 +43,14 @@ class FreeForms(unittest.TestCase):
         return answers[0]
 
     def test_shapes_without_a_variant_are_served(self):
-        one_import = 0
         with tempfile.TemporaryDirectory() as folder:
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)
             for name, (_, _, shapes, _, _) in scope.sampled(MODELS.items(), 40):
                 for shape in scope.sampled(shapes, 2):
-                    one_import += self.answer(run, name, shape).endswith(" 1 symbolic")
-        # The others' broadcasting has plans of its own, or something of them is sampled.
-        self.assertGreater(one_import, 20)
+                    answer = self.answer(run, name, shape)
+                    with self.subTest(name, shape=shape):
+                        self.assertTrue(name in SAMPLED or answer.endswith(" symbolic"), answer)
 
     def test_what_shapes_compute_is_of_one_import(self):
         """Counts of float ranges, depths, middles, places of maxima, products of bounds, and a dim that may be 1 beside a number."""

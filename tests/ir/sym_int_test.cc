@@ -202,5 +202,23 @@ TEST_F(SymInts, ShapeArithmeticGoesThroughFloats) {
   EXPECT_EQ(part.value.elements()[0].hint(), float_code(224 * 0.7F)) << "at the hint as well";
 }
 
+TEST_F(SymInts, ALeastThatIsOneOfItsOperandsSaysSoOfTheOthers) {
+  const SymInt p = table_->add("P", 5), rows = n_ + p;
+  EXPECT_TRUE(demand(Relation::kEqual, min(rows, 64), rows));
+  EXPECT_TRUE(is_proven(Relation::kLessEqual, rows, 64));
+  EXPECT_TRUE(is_proven(Relation::kEqual, min(rows, 70), rows));
+  EXPECT_TRUE(demand(Relation::kEqual, max(h_, 8), h_));
+  EXPECT_TRUE(is_proven(Relation::kLessEqual, 8, h_));
+}
+
+TEST_F(SymInts, HintsMoveTogetherWhereOneAloneDoesNotDo) {
+  const SymInt w = table_->add("W", 160);
+  // Rows [H, H + W) of a table of 64: both are too large.
+  EXPECT_TRUE(demand(Relation::kEqual, min(h_ + w, 64) - min(h_, 64), w));
+  EXPECT_LE(h_.hint() + w.hint(), 64);
+  EXPECT_NE(h_.hint(), w.hint());
+  EXPECT_FALSE(table_->has_strayed());
+}
+
 }  // namespace
 }  // namespace tensormill::ir
