@@ -473,7 +473,7 @@ bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim&
   constexpr int64_t kLargest = int64_t{1} << 22, kNear = 4096;
   for (const te::Dim& side : {left, right}) {
     for (const std::string& symbol : side.symbols()) {
-      for (const int64_t value : limits_of(side)) moves.emplace_back(symbol, value);
+      for (const int64_t value : limits_of(left - right)) moves.emplace_back(symbol, value);
       for (int64_t value = 2 * hints_.at(symbol); value <= kLargest; value *= 2)
         moves.emplace_back(symbol, value);
       for (int64_t value = 1; value <= kNear; ++value) moves.emplace_back(symbol, value);
