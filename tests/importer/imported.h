@@ -60,4 +60,22 @@ inline void expect_close(const Tensor& got, const Tensor& want, double tolerance
   EXPECT_LE(apart, is_float(want.dtype()) ? tolerance * std::max(most, 1e-6) : quanta) << "of " << most;
 }
 
+/// Finite numbers are close, of the largest one; integers and what is no finite number are the same.
+inline void expect_same(const Tensor& got, const Tensor& want, double tolerance) {
+  ASSERT_EQ(got.dtype(), want.dtype());
+  ASSERT_EQ(got.shape(), want.shape());
+  double most = 1e-6, apart = 0;
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    const double number = got.element_as_double(i), wanted = want.element_as_double(i);
+    if (std::isfinite(number) && std::isfinite(wanted)) {
+      most = std::max(most, std::fabs(wanted));
+      apart = std::max(apart, std::fabs(number - wanted));
+      continue;
+    }
+    EXPECT_TRUE(number == wanted || (std::isnan(number) && std::isnan(wanted)))
+        << "element " << i << ": " << number << ", expected " << wanted;
+  }
+  EXPECT_LE(apart, is_float(want.dtype()) ? tolerance * most : 0) << "of " << most;
+}
+
 }  // namespace tensormill::frontend

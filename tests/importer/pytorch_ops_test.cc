@@ -23,24 +23,6 @@ std::string label_of(const testing::TestParamInfo<std::string>& info) {
   return info.param.substr(info.param.find('/') + 1);
 }
 
-/// Finite numbers are close, of the largest one; integers and what is no finite number are the same.
-void expect_same(const Tensor& got, const Tensor& want, double tolerance) {
-  ASSERT_EQ(got.dtype(), want.dtype());
-  ASSERT_EQ(got.shape(), want.shape());
-  double most = 1e-6, apart = 0;
-  for (int64_t i = 0; i < want.num_elements(); ++i) {
-    const double number = got.element_as_double(i), wanted = want.element_as_double(i);
-    if (std::isfinite(number) && std::isfinite(wanted)) {
-      most = std::max(most, std::fabs(wanted));
-      apart = std::max(apart, std::fabs(number - wanted));
-      continue;
-    }
-    EXPECT_TRUE(number == wanted || (std::isnan(number) && std::isnan(wanted)))
-        << "element " << i << ": " << number << ", expected " << wanted;
-  }
-  EXPECT_LE(apart, is_float(want.dtype()) ? tolerance * most : 0) << "of " << most;
-}
-
 void expect_numbers(const std::string& name, double tolerance) {
   const auto model = importer_of(name + ".pt2");
   const Tensors inputs = arrays_of(name + ".npz", "in.");

@@ -23,6 +23,8 @@ def fuzz_units():
     return [f"./dev fuzz {name} 120" for name in re.findall(r"^TM_FUZZ\((\w+),", table, re.MULTILINE)]
 
 
+FRAMEWORKS = f"{PYTHON} tests/fixtures/frameworks.py"
+NETWORKS = "MobileNet,MobileNetV2,MobileNetV3Small,EfficientNetB0,ResNet50V2,DenseNet121,InceptionV3,NASNetMobile,Xception"
 WHOLE = {"TENSORMILL_SCOPE": "sweep"}
 
 SWEEPS = [
@@ -46,6 +48,13 @@ SWEEPS = [
     Sweep("cycles", "1,000 loads of a deployment", fixed("./dev soak cycles")),
     Sweep("faults", "a failing disk at every change of every operation", fixed("./dev soak faults")),
     Sweep("fuzz", "two minutes of broken bytes for each parser", fuzz_units),
+    Sweep("keras", "random Keras models and Keras' own networks beside Keras",
+          fixed("./dev build", f"{FRAMEWORKS} tensorflow tests/differential/keras_sweep.py --models 300 --networks {NETWORKS}")),
+    Sweep("tensorflow", "the same as SavedModels and frozen graphs beside TensorFlow",
+          fixed("./dev build", f"{FRAMEWORKS} tensorflow tests/differential/tensorflow_sweep.py --models 300 --networks {NETWORKS}")),
+    Sweep("pytorch", "random calls of PyTorch's operators and networks of torchvision beside eager PyTorch",
+          fixed("./dev build", f"{FRAMEWORKS} pytorch tests/differential/torch_sweep.py --models 100 --outputs 20",
+                f"{FRAMEWORKS} pytorch tests/differential/torch_sweep.py --networks all")),
     Sweep("dims", "normal forms, bounds, proofs and solutions of a million random formulas of extents against brute force",
           fixed("./dev build", "build/bin/tests/te_tests --gtest_filter=DimProperty.*"), {"TENSORMILL_DIM_SEEDS": "200"}),
     Sweep("functions", "functions of floats at a million points each beside a wider reference",

@@ -8,7 +8,7 @@ OPERATORS = """# Operators
 
 Operators of models that compile: those of ONNX, with the opsets in which their meaning is the standard's: made of the importer's
 tables. Those of TFLite are behind them, with the highest
-version that is implemented, and those of PyTorch's exported programs, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
+version that is implemented, those of TensorFlow's graphs and of PyTorch's exported programs, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
 with all of their names.
 """
 TABLES = "compiler/frontend/onnx"
@@ -39,6 +39,10 @@ def tflite_operators():
     return sorted((row[0], row[1]) for row in rows("compiler/frontend/tflite/import_ops.def", "TFL_OP"))
 
 
+def tensorflow_operators():
+    return sorted(row[0] for row in rows("compiler/frontend/tensorflow/tf_ops.def", "TF_OP"))
+
+
 def pytorch_operators():
     """Operator and its overloads, which are written with dots; those in place beside the others."""
     found = {}
@@ -66,6 +70,7 @@ def operators_page():
                           "yes" if (domain, name) in strings else ""])
         lines += table(["operator", "opsets", "also on strings"], spans)
     lines += ["## TFLite\n", *table(["operator", "versions to"], ([code(name), version] for name, version in tflite_operators()))]
+    lines += ["## TensorFlow\n", ", ".join(code(name) for name in tensorflow_operators()) + ".\n"]
     lines += ["## PyTorch\n", *table(["operator", "overloads"], ([code(name), overloads] for name, overloads in pytorch_operators()))]
 
 

@@ -11,6 +11,7 @@
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/pytorch/model.h"
+#include "compiler/frontend/tensorflow/archive_files.h"
 #include "compiler/frontend/tensorflow/model.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/wire/pickle.h"
@@ -188,16 +189,18 @@ FileFormat marked_format(std::string_view bytes) {
   return FileFormat::kUnknown;
 }
 
-/// A SavedModel in a zip, whatever folder it lies in.
-FileFacts saved_zip_facts(std::string_view bytes) {
-  wire::ZipFile zip(bytes);
-  std::string root;
-  for (const npz::ZipMember& member : zip.members())
-    if (member.name.ends_with("saved_model.pb")) root = member.name.substr(0, member.name.size() - 14);
-  const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
-    if (!zip.has(root + name)) return std::nullopt;
-    return zip.read(root + name);
-  };
+/// A SavedModel in a zip or tar, whatever folder it lies in; of saved_model.pb alone what that says.
+FileFacts saved_file_facts(std::string_view bytes) {
+  const bool is_archive =
+      wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
+  if (!is_archive) {
+    const tensorflow::ModelFiles alone = [&](const std::string& name) {
+      return name == "saved_model.pb" ? std::optional(bytes) : std::nullopt;
+    };
+    return tensorflow::facts_of(tensorflow::read_saved_model(alone));
+  }
+  tensorflow::ArchiveFiles archive(bytes, "saved_model.pb");
+  const tensorflow::ModelFiles files = [&](const std::string& name) { return archive.find(name); };
   return tensorflow::facts_of(tensorflow::read_saved_model(files));
 }
 
@@ -227,8 +230,7 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
     case FileFormat::kFrozenGraph:
       return tensorflow::facts_of(tensorflow::read_graph(bytes));
     case FileFormat::kSavedModel:
-      if (wire::begins_as_zip(bytes)) return saved_zip_facts(bytes);
-      return std::nullopt;
+      return saved_file_facts(bytes);
     default:
       return std::nullopt;
   }

@@ -18,6 +18,21 @@ ImportOptions with_ones(const ModelFacts& facts, ImportOptions options) {
   return options;
 }
 
+void set_output_types(ModelFacts& facts, const ir::Graph& graph) {
+  for (size_t i = 0; i < facts.outputs.size(); ++i) {
+    SignatureValue& output = facts.outputs[i];
+    const ir::ValueType& type = graph.value(graph.outputs()[i]).type;
+    output.dtype = type.dtype;
+    output.shape.clear();
+    for (const ir::SymInt& extent : type.shape) {
+      const bool is_dim = !extent.is_constant() && extent.expr().symbols().size() == 1 &&
+                          extent.expr().symbols()[0] == extent.expr().to_string();
+      output.shape.push_back(extent.is_constant() ? Dim(extent.hint())
+                                                  : Dim(is_dim ? extent.expr().to_string() : std::string()));
+    }
+  }
+}
+
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                               const TakesSymbolic& takes_symbolic) {

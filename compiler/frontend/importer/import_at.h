@@ -13,4 +13,8 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                               const TakesSymbolic& takes_symbolic);
 
+/// The types of the facts' outputs, as the graph has them: an extent that is a symbol is a free dim of its
+/// name, one that is another expression is free without a name.
+void set_output_types(ModelFacts& facts, const ir::Graph& graph);
+
 }  // namespace tensormill::frontend

@@ -1,9 +1,12 @@
 #include "compiler/frontend/importer/importer.h"
 
+#include <filesystem>
+
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/graph_importer.h"
 #include "compiler/frontend/importer/keras_importer.h"
 #include "compiler/frontend/importer/pytorch_importer.h"
+#include "compiler/frontend/importer/tensorflow_importer.h"
 #include "compiler/frontend/importer/tflite_importer.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "runtime/base/error.h"
@@ -38,6 +41,7 @@ private:
 std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& signature) {
   const std::string_view bytes = source.model->text();
   if (is_tflite(bytes)) return make_tflite_importer(std::move(source), signature);
+  if (is_tensorflow(bytes)) return make_tensorflow_importer(std::move(source), signature);
   if (!signature.empty())
     throw Error(ErrorCode::kInvalidArgument,
                 "signature \"" + signature + "\" was asked for; models of this format have none");
@@ -48,11 +52,15 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
 }
 
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links, const std::string& signature) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return make_tensorflow_importer(open_saved_model(path), signature);
   ModelSource source;
   source.model = MappedFile::open(path);
   const std::string_view bytes = source.model->text();
-  const bool is_onnx =
-      !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !graph_file::is_graph_file(bytes);
+  if (is_saved_model_file(bytes)) return make_tensorflow_importer(open_saved_model(path), signature);
+  const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !is_tensorflow(bytes) &&
+                       !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source), signature);

@@ -33,7 +33,8 @@ struct NamedSignature {
 class Importer {
 public:
   virtual ~Importer() = default;
-  /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5", "pt2".
+  /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5", "pt2", "saved-model",
+  /// "frozen-graph".
   virtual std::string format() const = 0;
   /// The model's files and their digest.
   const ModelSource& source() const { return source_; }
@@ -66,7 +67,8 @@ private:
 /// model. `signature`: what of the model is imported; "": its first signature, or all that it is. Throws
 /// Error(kInvalidModel) for one that is broken, Error(kInvalidArgument) naming the signatures that there are.
 std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& signature = "");
-/// A model's file and what it names beside it. Throws kInvalidModel, kNotFound.
+/// A model's file and what it names beside it, or the folder of a SavedModel. Throws kInvalidModel,
+/// kNotFound.
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links,
                                         const std::string& signature = "");
 /// A tar or zip of an ONNX model and the files that it names, as onnx::open_archive.

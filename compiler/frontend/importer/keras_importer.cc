@@ -104,18 +104,7 @@ private:
   void add_output_types() {
     if (!unsupported().empty()) return;
     try {
-      const ir::Graph graph = import(with_symbols(facts_, {}), ops::standard_ops());
-      for (size_t i = 0; i < facts_.outputs.size(); ++i) {
-        const ir::ValueType& type = graph.value(graph.outputs()[i]).type;
-        facts_.outputs[i].dtype = type.dtype;
-        for (const ir::SymInt& extent : type.shape) {
-          const bool is_dim = !extent.is_constant() && extent.expr().symbols().size() == 1 &&
-                              extent.expr().symbols()[0] == extent.expr().to_string();
-          facts_.outputs[i].shape.push_back(extent.is_constant()
-                                                ? Dim(extent.hint())
-                                                : Dim(is_dim ? extent.expr().to_string() : std::string()));
-        }
-      }
+      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
     } catch (const Error& error) {
       // An import at the shapes that are asked for says it again, or takes them.
       if (error.code() == ErrorCode::kInternal) throw;

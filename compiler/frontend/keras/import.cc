@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/build/missing.h"
 #include "compiler/frontend/keras/layer_context.h"
 #include "compiler/ir/patch.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::keras {
+
+using build::Missing;
 
 namespace {
 
@@ -15,39 +18,9 @@ namespace {
 constexpr size_t kMostCalls = size_t{1} << 17;
 constexpr size_t kMostDepth = 32;
 
-/// By class and reason, what is not there; where each stands first, and how often.
-class Missing {
-public:
-  void add(const std::string& class_name, const std::string& label, const std::string& why) {
-    const std::string what = "layer " + class_name + (why.empty() ? "" : ": " + why);
-    auto& [count, first] = rows_[what];
-    if (count++ > 0) return;
-    first = label;
-    order_.push_back(what);
-  }
-  bool empty() const { return order_.empty(); }
-  std::vector<ErrorDetail> details() const {
-    std::vector<ErrorDetail> all;
-    for (const std::string& what : order_) {
-      const auto& [count, first] = rows_.at(what);
-      all.push_back({first, what + ", " + std::to_string(count) + (count == 1 ? " layer" : " layers")});
-    }
-    return all;
-  }
-
-private:
-  std::map<std::string, std::pair<int64_t, std::string>> rows_;
-  std::vector<std::string> order_;
-};
-
-[[noreturn]] void throw_missing(const Missing& missing) {
-  const std::vector<ErrorDetail> details = missing.details();
-  std::string message = std::to_string(details.size()) +
-                        (details.size() == 1 ? " layer is not supported:" : " layers are not supported:");
-  for (const ErrorDetail& detail : details)
-    message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
-  message.pop_back();
-  throw Error(ErrorCode::kOperatorNotImplemented, message, details);
+void add_missing(Missing& missing, const std::string& class_name, const std::string& label,
+                 const std::string& why) {
+  missing.add("layer " + class_name + (why.empty() ? "" : ": " + why), label, "");
 }
 
 /// What is no class that is known, and what can never be imported.
@@ -58,7 +31,8 @@ void note_missing(const Network& network, const std::string& around, Missing& mi
     const Layer* layer = network.find(each.pointer);
     const std::string class_name = layer == nullptr ? "" : layer->class_name;
     const bool is_named = each.detail.starts_with(class_name + ": ");
-    missing.add(class_name, around + each.pointer, each.detail.substr(is_named ? class_name.size() + 2 : 0));
+    add_missing(missing, class_name, around + each.pointer,
+                each.detail.substr(is_named ? class_name.size() + 2 : 0));
     refused.insert(each.pointer);
   }
   for (const Layer& layer : network.layers) {
@@ -66,7 +40,8 @@ void note_missing(const Network& network, const std::string& around, Missing& mi
     if (layer.network) {
       note_missing(*layer.network, around + layer.name + "/", missing);
     } else if (layer.class_name != "InputLayer" && find_row(layer) == nullptr) {
-      missing.add((layer.is_operation ? "keras.ops " : "") + layer.class_name, around + layer.name, "");
+      add_missing(missing, (layer.is_operation ? "keras.ops " : "") + layer.class_name, around + layer.name,
+                  "");
     }
   }
 }
@@ -144,9 +119,9 @@ public:
     graph_.set_name(model_.network.name);
     graph_.set_symbols(request_.symbols);
     note_missing(model_.network, "", missing_);
-    if (!missing_.empty()) throw_missing(missing_);
+    if (!missing_.empty()) missing_.throw_all();
     const std::optional<std::vector<Value>> outputs = convert(model_.network, std::nullopt, add_inputs(), "");
-    if (!outputs) throw_missing(missing_);
+    if (!outputs) missing_.throw_all();
     build::set_outputs(graph_, request_, output_names_, [&](size_t i) { return (*outputs)[i].data; });
     return ir::remove_dead(graph_);
   }
@@ -245,8 +220,8 @@ private:
       }
       return outputs;
     } catch (const UnsupportedForm& form) {
-      missing_.add(layer.class_name, call.label,
-                   form.attribute + (form.reason.empty() ? "" : ": " + form.reason));
+      add_missing(missing_, layer.class_name, call.label,
+                  form.attribute + (form.reason.empty() ? "" : ": " + form.reason));
       return std::nullopt;
     } catch (const CallFails&) {
       return std::nullopt;
@@ -271,7 +246,7 @@ private:
                   "models lie more than " + std::to_string(kMostDepth) + " deep in each other");
     if (call.named.is_object() && call.named.contains("training") && call.named.at("training") == true &&
         !call.layer.has_call_objects) {
-      missing_.add(call.layer.class_name, call.label, "argument training: it is not implemented");
+      add_missing(missing_, call.layer.class_name, call.label, "argument training: it is not implemented");
       return std::nullopt;
     }
     ++depth_;
@@ -299,7 +274,7 @@ private:
   ir::Graph graph_;
   const std::set<std::string> reserved_;
   ImportState state_;
-  Missing missing_;
+  Missing missing_{"layer", "layer"};
   size_t converted_ = 0, depth_ = 0;
 };
 
@@ -344,7 +319,7 @@ std::vector<std::string> output_names(const Model& model) {
 }
 
 std::vector<ErrorDetail> unsupported_layers(const Model& model) {
-  Missing missing;
+  Missing missing("layer", "layer");
   note_missing(model.network, "", missing);
   return missing.details();
 }

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/build/missing.h"
 #include "compiler/frontend/pytorch/node_context.h"
 #include "compiler/ir/patch.h"
 
 namespace tensormill::frontend::pytorch {
+
+using build::Missing;
 
 namespace {
 
@@ -32,46 +35,17 @@ std::string operands_of(const Graph& graph, const Node& node) {
   return text;
 }
 
-/// By operator, what is not there; where each stands first, and how often.
-class Missing {
-public:
-  void add(const Graph& graph, const Node& node, size_t index, const std::string& why) {
-    const std::string what =
-        std::string(short_target(node.target)).substr(0, 200) + (why.empty() ? "" : ": " + why);
-    auto& [count, first] = rows_[what];
-    if (count++ == 0) first = {label_of(node, index), "operands " + operands_of(graph, node)};
-    if (count == 1) order_.push_back(what);
-  }
-  bool empty() const { return order_.empty(); }
-  std::vector<ErrorDetail> details() const {
-    std::vector<ErrorDetail> all;
-    for (const std::string& what : order_) {
-      const auto& [count, first] = rows_.at(what);
-      all.push_back({first.pointer, "op " + what + ", " + std::to_string(count) +
-                                        (count == 1 ? " node" : " nodes") + ", " + first.detail});
-    }
-    return all;
-  }
-  [[noreturn]] void throw_all() const {
-    const std::vector<ErrorDetail> all = details();
-    std::string message = std::to_string(all.size()) +
-                          (all.size() == 1 ? " operator is not supported:" : " operators are not supported:");
-    for (const ErrorDetail& detail : all)
-      message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
-    message.pop_back();
-    throw Error(ErrorCode::kOperatorNotImplemented, message, all);
-  }
-
-private:
-  std::map<std::string, std::pair<int64_t, ErrorDetail>> rows_;
-  std::vector<std::string> order_;
-};
+void add_missing(Missing& missing, const Graph& graph, const Node& node, size_t index,
+                 const std::string& why) {
+  missing.add("op " + std::string(short_target(node.target)).substr(0, 200) + (why.empty() ? "" : ": " + why),
+              label_of(node, index), "operands " + operands_of(graph, node));
+}
 
 /// Of the graph and of those within its nodes.
 void note_missing(const Graph& graph, Missing& missing) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (find_row(node.target) == nullptr) missing.add(graph, node, i, "");
+    if (find_row(node.target) == nullptr) add_missing(missing, graph, node, i, "");
     for (const NamedArgument& input : node.inputs)
       if (input.argument.graph) note_missing(*input.argument.graph, missing);
   }
@@ -231,7 +205,7 @@ private:
       context.check_read();
       return true;
     } catch (const UnsupportedForm& form) {
-      missing_.add(state.graph, node, index, form.attribute + ": " + form.reason);
+      add_missing(missing_, state.graph, node, index, form.attribute + ": " + form.reason);
       return false;
     } catch (const CallFails&) {
       return false;
@@ -285,7 +259,7 @@ private:
   const ImportRequest& request_;
   ir::Graph graph_;
   const std::set<std::string> reserved_;
-  Missing missing_;
+  Missing missing_{"operator", "node"};
   ImportState state_;
   std::map<std::string, ir::SymInt> symbols_;
   size_t converted_ = 0;
@@ -332,7 +306,7 @@ Ports ports_of(const Program& program) {
 }
 
 std::vector<ErrorDetail> unsupported_operators(const Program& program) {
-  Missing missing;
+  Missing missing("operator", "node");
   note_missing(program.graph, missing);
   return missing.details();
 }

@@ -97,22 +97,6 @@ FileValue placeholder(const Node& node) {
   return value;
 }
 
-/// Nodes that nothing reads, but those that only check.
-std::vector<const Node*> sinks(const Graph& graph) {
-  std::set<std::string_view> read;
-  for (const Node& node : graph.nodes)
-    for (std::string_view input : node.inputs) {
-      if (input.starts_with('^')) input.remove_prefix(1);
-      read.insert(input.substr(0, input.find(':')));
-    }
-  std::vector<const Node*> found;
-  for (const Node& node : graph.nodes)
-    if (!read.contains(node.name) && node.op != "NoOp" && node.op != "Assert" && node.op != "Const" &&
-        node.op != "Placeholder")
-      found.push_back(&node);
-  return found;
-}
-
 }  // namespace
 
 FileFacts facts_of(const Graph& graph) {
@@ -124,7 +108,7 @@ FileFacts facts_of(const Graph& graph) {
     if (node.op == "Placeholder") facts.inputs.push_back(placeholder(node));
     count_node(node, facts);
   }
-  for (const Node* node : sinks(graph)) {
+  for (const Node* node : result_nodes(graph)) {
     FileValue value;
     value.name = node->name.substr(0, 1000);
     value.type = node->op.substr(0, 200);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -220,6 +221,7 @@ Node GraphProtoReader::node(WireReader reader) {
     }
   }
   if (to.name.empty() || to.op.empty()) reader.fail("a node without a name or an operator");
+  if (!is_utf8(to.name) || !is_utf8(to.op)) reader.fail("a node whose name or operator is not UTF-8");
   return to;
 }
 

@@ -174,6 +174,8 @@ SavedModel read_saved_model(const ModelFiles& files);
 /// The variables of a checkpoint: "PREFIX.index" and "PREFIX.data-00000-of-00001" ... The same.
 std::map<std::string, Variable> read_variables(const ModelFiles& files, const std::string& prefix);
 
+/// Nodes that nothing reads, but those that only check: the results of a graph without a signature.
+std::vector<const Node*> result_nodes(const Graph& graph);
 FileFacts facts_of(const Graph& graph);
 FileFacts facts_of(const SavedModel& model);
 

@@ -2,6 +2,7 @@
 
 #include "compiler/frontend/tensorflow/graph_proto.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -122,6 +123,7 @@ private:
         entry.skip();
       }
     }
+    if (!is_utf8(name)) entry.fail("an input or output whose name is not UTF-8");
     to[name] = std::move(info);
   }
 
@@ -153,6 +155,7 @@ private:
         entry.skip();
       }
     }
+    if (!is_utf8(key)) entry.fail("a signature whose name is not UTF-8");
     model_.signatures[key] = std::move(to);
   }
 

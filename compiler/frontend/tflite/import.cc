@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/build/missing.h"
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/tflite/options.h"
 #include "compiler/ir/patch.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::tflite {
+
+using build::Missing;
 
 namespace {
 
@@ -52,44 +55,13 @@ std::string shapes_of(const Subgraph& graph, const Operator& node) {
   return text;
 }
 
-/// By operator and version, what is not there; where each stands first, and how often.
-class Missing {
-public:
-  explicit Missing(const Model& model) : model_(model) {}
-
-  void add(const Subgraph& graph, size_t index, const std::string& why) {
-    const Operator& node = graph.operators[index];
-    const OperatorCode& code = model_.codes[node.code];
-    const std::string what =
-        operator_name(code) + " version " + std::to_string(code.version) + (why.empty() ? "" : ": " + why);
-    auto& [count, first] = rows_[what];
-    if (count++ == 0) first = {label_of(model_, graph, index), "operands " + shapes_of(graph, node)};
-    if (count == 1) order_.push_back(what);
-  }
-  std::vector<ErrorDetail> details() const {
-    std::vector<ErrorDetail> all;
-    for (const std::string& what : order_) {
-      const auto& [count, first] = rows_.at(what);
-      all.push_back({first.pointer, "op " + what + ", " + std::to_string(count) +
-                                        (count == 1 ? " node" : " nodes") + ", " + first.detail});
-    }
-    return all;
-  }
-
-private:
-  const Model& model_;
-  std::map<std::string, std::pair<int64_t, ErrorDetail>> rows_;
-  std::vector<std::string> order_;
-};
-
-[[noreturn]] void throw_missing(const std::vector<ErrorDetail>& details) {
-  std::string message =
-      std::to_string(details.size()) +
-      (details.size() == 1 ? " operator is not supported:" : " operators are not supported:");
-  for (const ErrorDetail& detail : details)
-    message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
-  message.pop_back();
-  throw Error(ErrorCode::kOperatorNotImplemented, message, details);
+void add_missing(Missing& missing, const Model& model, const Subgraph& graph, size_t index,
+                 const std::string& why) {
+  const Operator& node = graph.operators[index];
+  const OperatorCode& code = model.codes[node.code];
+  missing.add("op " + operator_name(code) + " version " + std::to_string(code.version) +
+                  (why.empty() ? "" : ": " + why),
+              label_of(model, graph, index), "operands " + shapes_of(graph, node));
 }
 
 /// Of the subgraph and of those that it calls.
@@ -100,9 +72,10 @@ void note_missing(const Model& model, uint32_t index, std::set<uint32_t>& seen, 
     const OperatorCode& code = model.codes[graph.operators[i].code];
     const OpRow* row = find_row(code);
     if (row == nullptr) {
-      missing.add(graph, i, "");
+      add_missing(missing, model, graph, i, "");
     } else if (code.version > row->max_version) {
-      missing.add(graph, i, "versions up to " + std::to_string(row->max_version) + " are known");
+      add_missing(missing, model, graph, i,
+                  "versions up to " + std::to_string(row->max_version) + " are known");
     } else {
       for (const int64_t called : named_subgraphs(graph.operators[i].options))
         note_missing(model, static_cast<uint32_t>(called), seen, missing);
@@ -121,7 +94,6 @@ public:
         request_(request),
         graph_(ops),
         reserved_(names_of(request.entry)),
-        missing_(loaded.model()),
         state_{loaded, graph_, reserved_, request.is_one_form} {
     state_.call = [this](uint32_t subgraph, const std::vector<V>& inputs) { return call(subgraph, inputs); };
   }
@@ -132,11 +104,11 @@ public:
     graph_.set_symbols(request_.symbols);
     std::set<uint32_t> seen;
     note_missing(loaded_.model(), request_.entry.subgraph, seen, missing_);
-    if (!missing_.details().empty()) throw_missing(missing_.details());
+    if (!missing_.empty()) missing_.throw_all();
     GraphState state{state_, subgraph, std::vector<V>(subgraph.tensors.size(), ir::kAbsent)};
     add_inputs(state);
     convert_all(state);
-    if (!missing_.details().empty()) throw_missing(missing_.details());
+    if (!missing_.empty()) missing_.throw_all();
     set_outputs(state);
     return ir::remove_dead(graph_);
   }
@@ -190,7 +162,7 @@ private:
       find_row(loaded_.model().codes[node.code])->convert(context);
       return true;
     } catch (const UnsupportedForm& form) {
-      missing_.add(state.subgraph, index, form.attribute + ": " + form.reason);
+      add_missing(missing_, loaded_.model(), state.subgraph, index, form.attribute + ": " + form.reason);
       return false;
     } catch (const CallFails&) {
       return false;
@@ -246,7 +218,7 @@ private:
   const ImportRequest& request_;
   ir::Graph graph_;
   const std::set<std::string> reserved_;
-  Missing missing_;
+  Missing missing_{"operator", "node"};
   ImportState state_;
   size_t converted_ = 0, depth_ = 0;
 };
@@ -309,7 +281,7 @@ EntryPoint entry_point(const Model& model, std::string_view key) {
 }
 
 std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry) {
-  Missing missing(model);
+  Missing missing("operator", "node");
   std::set<uint32_t> seen;
   note_missing(model, entry.subgraph, seen, missing);
   return missing.details();

@@ -101,6 +101,7 @@ public:
   ir::SymShape shape(V value) const { return type(value).shape; }
 
   /// Maps with their channels last.
+  build::ChannelsLast& maps() { return state_.import.maps; }
   V first(V x) { return state_.import.maps.first(*this, x); }
   V last(V y) { return state_.import.maps.last(*this, y); }
   /// The real numbers of an operand with its channels first: of integers they are what is transposed.

@@ -1,6 +1,7 @@
 // Operators on each element alone.
 #include <array>
 
+#include "compiler/build/arithmetic.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {
@@ -82,30 +83,12 @@ void convert_squared_difference(NodeContext& node) {
   node.set_real(0, node.elementwise("mul", {difference, difference}));
 }
 
-namespace {
-
-/// The rest of x / y, of the divisor's sign.
-V floor_mod(NodeContext& node, V x, V y) {
-  if (!is_float(node.type(x).dtype)) return node.elementwise("mod", {x, y}, {{"fmod", int64_t{0}}});
-  const V rest = node.elementwise("mod", {x, y}, {{"fmod", int64_t{1}}});
-  const V zero = node.scalar_like(x, 0);
-  const V is_other =
-      node.elementwise("xor", {node.elementwise("less", {rest, zero}), node.elementwise("less", {y, zero})});
-  const V is_moved =
-      node.elementwise("and", {is_other, node.elementwise("not", {node.elementwise("equal", {rest, zero})})});
-  return node.elementwise("where", {is_moved, node.elementwise("add", {rest, y}), rest});
+void convert_floor_mod(NodeContext& node) {
+  node.set_real(0, build::floor_mod(node, node.maps(), node.real(0), node.real(1)));
 }
 
-}  // namespace
-
-void convert_floor_mod(NodeContext& node) { node.set_real(0, floor_mod(node, node.real(0), node.real(1))); }
-
 void convert_floor_div(NodeContext& node) {
-  const V x = node.real(0), y = node.real(1);
-  if (is_float(node.type(x).dtype))
-    return node.set_real(0, node.elementwise("floor", {node.elementwise("div", {x, y})}));
-  // Integers divide toward zero; without the rest there is nothing to round.
-  node.set_real(0, node.elementwise("div", {node.elementwise("sub", {x, floor_mod(node, x, y)}), y}));
+  node.set_real(0, build::floor_div(node, node.maps(), node.real(0), node.real(1)));
 }
 
 void convert_unary(NodeContext& node) {

@@ -1,6 +1,7 @@
 // Reductions, normalizations and what sorts.
 #include <algorithm>
 
+#include "compiler/build/moves.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {
@@ -24,22 +25,6 @@ std::vector<int64_t> axes_of(NodeContext& node, size_t index, int64_t rank) {
   return axes;
 }
 
-V reduced(NodeContext& node, const char* op, V x, const std::vector<int64_t>& axes, bool keeps) {
-  Compose c(node);
-  if (!node.is_map(x)) return c.reduce(op, x, axes, keeps);
-  const int64_t rank = node.rank(x);
-  std::vector<int64_t> moved;
-  for (const int64_t axis : axes) moved.push_back(build::ChannelsLast::axis_first(axis, rank));
-  std::sort(moved.begin(), moved.end());
-  const bool has_channels = std::find(moved.begin(), moved.end(), 1) == moved.end();
-  const bool has_spatial =
-      std::count_if(moved.begin(), moved.end(), [](int64_t axis) { return axis > 1; }) < rank - 2;
-  if (keeps) return node.last(c.reduce(op, node.first(x), moved, true));
-  // What is left stands in the same order if the channels are not in front of anything.
-  return has_channels && has_spatial ? c.reduce(op, x, axes, false)
-                                     : c.reduce(op, node.first(x), moved, false);
-}
-
 }  // namespace
 
 void convert_reduce(NodeContext& node) {
@@ -50,7 +35,7 @@ void convert_reduce(NodeContext& node) {
   const std::vector<int64_t> axes = axes_of(node, 1, node.rank(x));
   // The order of bools is that of numbers.
   if (dtype == DType::kBool) x = node.elementwise("cast", {x}, {{"to", DType::kUInt8}});
-  const V result = reduced(node, op, x, axes, node.options<ReducerOptions>().keep_dims);
+  const V result = build::reduced(node, node.maps(), op, x, axes, node.options<ReducerOptions>().keep_dims);
   node.set_real(0, dtype == DType::kBool ? node.elementwise("cast", {result}, {{"to", dtype}}) : result);
 }
 
@@ -87,31 +72,22 @@ void convert_cumsum(NodeContext& node) {
                              {"reverse", int64_t{options.reverse}}}));
 }
 
-namespace {
-
-/// `op` along the channels, which stand last.
-V along_channels(NodeContext& node, const char* op, V x) {
-  if (node.is_map(x)) return node.last(node.add(op, {node.first(x)}, {{"axis", int64_t{1}}}));
-  return node.add(op, {x}, {{"axis", node.rank(x) - 1}});
-}
-
-}  // namespace
-
 void convert_softmax(NodeContext& node) {
   const auto beta = static_cast<double>(node.options<SoftmaxOptions>().beta);
   V x = node.real(0);
   if (beta != 1) x = node.elementwise("mul", {x, node.scalar_like(x, beta)});
-  node.set_real(0, along_channels(node, "softmax", x));
+  node.set_real(0, build::along_channels(node, node.maps(), "softmax", x));
 }
 
 void convert_log_softmax(NodeContext& node) {
-  node.set_real(0, along_channels(node, "log_softmax", node.real(0)));
+  node.set_real(0, build::along_channels(node, node.maps(), "log_softmax", node.real(0)));
 }
 
 void convert_l2_normalization(NodeContext& node) {
   constexpr double kEpsilon = 1e-6;
   const V x = node.real(0);
-  const V sums = reduced(node, "reduce_sum", node.elementwise("mul", {x, x}), {node.rank(x) - 1}, true);
+  const V sums = build::reduced(node, node.maps(), "reduce_sum", node.elementwise("mul", {x, x}),
+                                {node.rank(x) - 1}, true);
   const V length = node.elementwise("max", {node.elementwise("sqrt", {sums}), node.scalar_like(x, kEpsilon)});
   node.set_real(0, node.elementwise("div", {x, length}),
                 node.options<L2NormOptions>().fused_activation_function);

@@ -1,7 +1,7 @@
 // Operators that exchange a part of a tensor, or its order.
-#include <algorithm>
-#include <numbers>
 
+#include "compiler/build/arithmetic.h"
+#include "compiler/build/places.h"
 #include "compiler/frontend/tflite/converters/moved.h"
 
 namespace tensormill::frontend::tflite {
@@ -42,35 +42,11 @@ void convert_dynamic_update_slice(NodeContext& node) {
 void convert_reverse_sequence(NodeContext& node) {
   const auto options = node.options<ReverseSequenceOptions>();
   set_moved(node, 0, [&](V x) {
-    Compose c(node);
-    const ir::SymShape shape = node.shape(x);
-    const int64_t time = node.normalize_axis(options.seq_dim, node.rank(x));
-    const int64_t batch = node.normalize_axis(options.batch_dim, node.rank(x));
-    if (time == batch) node.invalid("seq_dim and batch_dim are the same");
-    const auto at = static_cast<size_t>(time), rows = static_cast<size_t>(batch);
-    ir::SymShape along(shape.size(), 1);
-    along[rows] = shape[rows];
-    const V lengths = c.reshape(c.cast(node.stored(1), DType::kInt64), along);
-    const V place = c.positions(shape[at], at, shape.size());
-    const V turned = c.sub(c.minus(lengths, 1), place);
-    const V chosen = c.where(c.binary("less", place, lengths), turned, place);
-    return c.gather_elements(x, c.expand(chosen, shape), time);
+    return build::reversed_sequences(node, x, node.stored(1), options.seq_dim, options.batch_dim);
   });
 }
 
-// The angle of (x, y), of all four quadrants.
-void convert_atan2(NodeContext& node) {
-  Compose c(node);
-  const V y = node.real(0), x = node.real(1), zero = c.number(x, 0);
-  constexpr double kPi = std::numbers::pi;
-  const auto has = [&](const char* op, V value) { return c.binary(op, value, zero); };
-  const V angle = c.unary("atan", c.div(y, x));
-  const V half = c.where(has("less", y), c.number(x, -kPi), c.number(x, kPi));
-  const V left = c.add(angle, half);
-  const V upright =
-      c.where(has("less", y), c.number(x, -kPi / 2), c.where(has("greater", y), c.number(x, kPi / 2), zero));
-  node.set_real(0, c.where(has("greater", x), angle, c.where(has("less", x), left, upright)));
-}
+void convert_atan2(NodeContext& node) { node.set_real(0, build::atan2(node, node.real(0), node.real(1))); }
 
 // One step behind a state that is zero: of the memory only the newest column counts.
 void convert_svdf(NodeContext& node) {

@@ -1,0 +1,118 @@
+#include "compiler/build/places.h"
+
+#include "runtime/base/error.h"
+
+namespace tensormill::build {
+
+using V = ir::ValueId;
+
+V batched_gather(OpBuilder& builder, V x, V indices, int64_t axis, int64_t batch) {
+  Compose c(builder);
+  if (batch == 0) return c.gather(x, indices, axis);
+  if (batch != axis)
+    builder.unsupported("batch_dims", "an axis behind others than the batch is not implemented");
+  if (batch < 0 || batch > builder.rank(indices)) builder.invalid("batch_dims is " + std::to_string(batch));
+  const ir::SymShape shape = builder.type(x).shape, places = builder.type(indices).shape;
+  const auto split = static_cast<std::ptrdiff_t>(batch);
+  const ir::SymInt groups = num_elements(ir::SymShape(shape.begin(), shape.begin() + split));
+  const ir::SymInt extent = shape[static_cast<size_t>(batch)];
+  ir::SymShape merged(shape.begin() + split + 1, shape.end());
+  merged.insert(merged.begin(), groups * extent);
+  const ir::SymInt each = num_elements(ir::SymShape(places.begin() + split, places.end()));
+  const V flat = c.reshape(c.cast(indices, DType::kInt64), {groups, each});
+  const V moved = c.add(flat, c.mul(c.iota(groups, {groups, 1}), c.dims({extent}, {1})));
+  ir::SymShape result(places);
+  result.insert(result.end(), shape.begin() + split + 1, shape.end());
+  return c.reshape(c.gather(c.reshape(x, merged), c.reshape(moved, {groups * each}), 0), result);
+}
+
+V gather_nd(OpBuilder& builder, V x, V indices) {
+  Compose c(builder);
+  const ir::SymShape shape = builder.type(x).shape, places = builder.type(indices).shape;
+  if (places.empty() || !places.back().is_constant())
+    builder.unsupported("indices", "their depth is a free dim");
+  const int64_t depth = places.back().hint(), rank = builder.rank(x);
+  if (depth < 0 || depth > rank)
+    builder.invalid("indices of depth " + std::to_string(depth) + " for rank " + std::to_string(rank));
+  V place = ir::kAbsent;
+  const int64_t last = static_cast<int64_t>(places.size()) - 1;
+  for (int64_t d = 0; d < depth; ++d) {
+    const V part = c.cast(c.squeeze(c.slice(indices, last, d, 1), last), DType::kInt64);
+    place =
+        place == ir::kAbsent ? part : c.add(c.mul(place, c.dims({shape[static_cast<size_t>(d)]}, {})), part);
+  }
+  if (place == ir::kAbsent) builder.unsupported("indices", "indices of no axis are not implemented");
+  ir::SymShape merged(shape.begin() + depth, shape.end());
+  merged.insert(merged.begin(), num_elements(ir::SymShape(shape.begin(), shape.begin() + depth)));
+  return c.gather(c.reshape(x, merged), place, 0);
+}
+
+V scattered(OpBuilder& builder, V filled, V places, V rows, const char* reduction, bool is_one_form) {
+  constexpr int64_t kMostByKernel = 256;
+  Compose c(builder);
+  ir::SymShape along(builder.type(rows).shape.size(), 1);
+  along[0] = builder.type(rows).shape[0];
+  const V indices = c.expand(c.reshape(places, along), builder.type(rows).shape);
+  // A kernel looks at every update for every element.
+  const bool by_host = is_one_form || builder.type(rows).shape[0].hint() > kMostByKernel;
+  return builder.add(by_host ? "scatter" : "scatter_elements", {filled, indices, rows},
+                     {{"axis", int64_t{0}}, {"reduction", std::string(reduction)}});
+}
+
+namespace {
+
+/// indices [..., depth] into axes of `shape`, as one place in the axes taken together: [n].
+V flat_places(OpBuilder& builder, V indices, const ir::SymShape& shape, int64_t depth) {
+  Compose c(builder);
+  const ir::SymShape own = builder.type(indices).shape;
+  const ir::SymInt count = num_elements(ir::SymShape(own.begin(), own.end() - 1));
+  const V table = c.cast(c.reshape(indices, {count, depth}), DType::kInt64);
+  V place = c.filled(DType::kInt64, {count, 1}, 0);
+  for (int64_t d = 0; d < depth; ++d)
+    place = c.add(c.mul(place, c.dims({shape[static_cast<size_t>(d)]}, {1})), c.slice(table, 1, d, 1));
+  return c.reshape(place, {count});
+}
+
+}  // namespace
+
+V scatter_nd(OpBuilder& builder, V x, V indices, V updates, const char* reduction, bool is_one_form) {
+  Compose c(builder);
+  const ir::SymShape places = c.shape(indices), shape = c.shape(x);
+  if (places.empty() || !places.back().is_constant())
+    builder.unsupported("indices", "their depth is a free dim");
+  const int64_t depth = places.back().hint();
+  if (depth < 1 || depth > static_cast<int64_t>(shape.size()))
+    builder.invalid("indices of depth " + std::to_string(depth) + " for shape " + to_string(shape));
+  ir::SymShape rows(shape.begin() + depth, shape.end()), table = rows;
+  rows.insert(rows.begin(), num_elements(ir::SymShape(places.begin(), places.end() - 1)));
+  table.insert(table.begin(), num_elements(ir::SymShape(shape.begin(), shape.begin() + depth)));
+  const V whole = scattered(builder, c.reshape(x, table), flat_places(builder, indices, shape, depth),
+                            c.reshape(updates, rows), reduction, is_one_form);
+  return c.reshape(whole, shape);
+}
+
+V on_diagonal(OpBuilder& builder, const ir::SymShape& shape, int64_t offset) {
+  Compose c(builder);
+  const size_t rank = shape.size();
+  V rows = c.positions(shape[rank - 2], rank - 2, rank);
+  if (offset != 0) rows = c.add(rows, c.ints({offset}, {}));
+  return c.binary("equal", rows, c.positions(shape[rank - 1], rank - 1, rank));
+}
+
+V reversed_sequences(OpBuilder& builder, V x, V given, int64_t time, int64_t batch) {
+  Compose c(builder);
+  const ir::SymShape shape = builder.type(x).shape;
+  time = builder.normalize_axis(time, builder.rank(x));
+  batch = builder.normalize_axis(batch, builder.rank(x));
+  if (time == batch) builder.invalid("seq_dim and batch_dim are the same");
+  const auto at = static_cast<size_t>(time), rows = static_cast<size_t>(batch);
+  ir::SymShape along(shape.size(), 1);
+  along[rows] = shape[rows];
+  const V lengths = c.reshape(c.cast(given, DType::kInt64), along);
+  const V place = c.positions(shape[at], at, shape.size());
+  const V turned = c.sub(c.minus(lengths, 1), place);
+  const V chosen = c.where(c.binary("less", place, lengths), turned, place);
+  return c.gather_elements(x, c.expand(chosen, shape), time);
+}
+
+}  // namespace tensormill::build

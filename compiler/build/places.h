@@ -1,0 +1,28 @@
+/// Elements taken from places and put at places, as TensorFlow and TensorFlow Lite say these. Errors:
+/// Error(kInvalidModel) for operands that do not fit. Thread-safety: as the builder.
+#pragma once
+
+#include "compiler/build/compose.h"
+
+namespace tensormill::build {
+
+/// x[indices] along `axis`; the first `batch` axes of both go together.
+ir::ValueId batched_gather(OpBuilder& builder, ir::ValueId x, ir::ValueId indices, int64_t axis,
+                           int64_t batch);
+/// The last axis of the indices says a place along each of the first axes of x.
+ir::ValueId gather_nd(OpBuilder& builder, ir::ValueId x, ir::ValueId indices);
+
+/// Rows [n,...] put at the places [n] of `filled` [rows,...]; `reduction`: none, add, mul, max, min.
+ir::ValueId scattered(OpBuilder& builder, ir::ValueId filled, ir::ValueId places, ir::ValueId rows,
+                      const char* reduction, bool is_one_form);
+/// `updates` put into x at the places that the last axis of the indices says.
+ir::ValueId scatter_nd(OpBuilder& builder, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
+                       const char* reduction, bool is_one_form);
+
+/// Where the last two axes of a shape have the same place, `offset` columns to the right.
+ir::ValueId on_diagonal(OpBuilder& builder, const ir::SymShape& shape, int64_t offset = 0);
+/// The first lengths[i] elements along `time` of each row i of the batch turned round.
+ir::ValueId reversed_sequences(OpBuilder& builder, ir::ValueId x, ir::ValueId lengths, int64_t time,
+                               int64_t batch);
+
+}  // namespace tensormill::build

@@ -1,0 +1,200 @@
+#include "compiler/frontend/importer/tensorflow_importer.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compiler/frontend/formats/protobuf_format.h"
+#include "compiler/frontend/importer/bind_inputs.h"
+#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/tensorflow/archive_files.h"
+#include "compiler/frontend/tensorflow/import.h"
+#include "compiler/ops/ops.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+constexpr const char* kSavedModel = "saved_model.pb";
+
+bool is_tar(std::string_view bytes) { return bytes.size() >= 512 && bytes.substr(257, 5) == "ustar"; }
+
+/// What a model was read from, with what its views need.
+struct Opened {
+  std::unique_ptr<tensorflow::LoadedModel> model;
+  bool is_saved = false;
+};
+
+tensorflow::SavedModel frozen_model(std::string_view bytes) {
+  tensorflow::SavedModel model;
+  model.graph = tensorflow::read_graph(bytes);
+  return model;
+}
+
+Opened open(const ModelSource& source) {
+  const std::string_view bytes = source.model->text();
+  const bool is_archive = wire::begins_as_zip(bytes) || is_tar(bytes);
+  if (is_archive) {
+    struct Archive {
+      std::shared_ptr<const MappedFile> file;
+      tensorflow::ArchiveFiles files;
+    };
+    const auto archive =
+        std::make_shared<Archive>(Archive{source.model, tensorflow::ArchiveFiles(bytes, kSavedModel)});
+    const tensorflow::ModelFiles files = [&](const std::string& name) { return archive->files.find(name); };
+    return {std::make_unique<tensorflow::LoadedModel>(archive, tensorflow::read_saved_model(files)), true};
+  }
+  const auto owner = std::make_shared<const ModelSource>(source);
+  if (protobuf_format(bytes) == FileFormat::kFrozenGraph)
+    return {std::make_unique<tensorflow::LoadedModel>(owner, frozen_model(bytes)), false};
+  const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
+    if (name == kSavedModel) return bytes;
+    const auto found = source.external.find(name);
+    return found == source.external.end() ? std::nullopt : std::optional(found->second->text());
+  };
+  return {std::make_unique<tensorflow::LoadedModel>(owner, tensorflow::read_saved_model(files)), true};
+}
+
+std::vector<SignatureValue> values_of(const std::vector<tensorflow::Port>& ports) {
+  std::vector<SignatureValue> values;
+  for (const tensorflow::Port& port : ports) {
+    const std::optional<DType> dtype = tensorflow::dtype_of(port.dtype);
+    SignatureValue value;
+    value.name = port.name;
+    value.kind =
+        dtype || port.dtype == tensorflow::DataType::kInvalid ? ValueKind::kTensor : ValueKind::kOther;
+    value.dtype = dtype.value_or(DType::kFloat32);
+    for (const int64_t extent : port.shape.dims)
+      value.shape.push_back(extent < 0 ? Dim(std::string()) : Dim(extent));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+class TensorflowImporter final : public Importer {
+public:
+  TensorflowImporter(ModelSource source, const std::string& signature)
+      : Importer(std::move(source)), signature_(signature), opened_(open(this->source())) {
+    const tensorflow::SavedModel& model = opened_.model->model();
+    if (!opened_.is_saved && !signature.empty())
+      throw Error(ErrorCode::kInvalidArgument,
+                  "signature \"" + signature + "\" was asked for; a frozen graph has none");
+    entry_ =
+        opened_.is_saved ? tensorflow::entry_point(model, signature) : tensorflow::graph_entry(model.graph);
+    const FileFacts file = opened_.is_saved ? tensorflow::facts_of(model) : tensorflow::facts_of(model.graph);
+    facts_.producer = "TensorFlow " + file.version;
+    facts_.inputs = values_of(entry_.inputs);
+    facts_.outputs = values_of(entry_.outputs);
+    facts_.ops = file.ops;
+    facts_.parameters = file.parameters;
+    facts_.weight_bytes = file.weight_bytes;
+    add_output_types();
+  }
+
+  std::string format() const override { return opened_.is_saved ? "saved-model" : "frozen-graph"; }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<NamedSignature> signatures() const override {
+    std::vector<NamedSignature> all;
+    const tensorflow::SavedModel& model = opened_.model->model();
+    for (const std::string& name : tensorflow::signature_names(model)) {
+      const tensorflow::EntryPoint entry = tensorflow::entry_point(model, name);
+      all.push_back({name, values_of(entry.inputs), values_of(entry.outputs)});
+    }
+    return all;
+  }
+  std::vector<ErrorDetail> unsupported() const override {
+    return tensorflow::unsupported_operators(opened_.model->model(), entry_);
+  }
+
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    for (const tensorflow::Port& port : entry_.inputs)
+      if (!port.shape.has_rank)
+        throw Error(ErrorCode::kNotSupported, "input \"" + port.name +
+                                                  "\" has no number of dims: save the model with the shape "
+                                                  "that it has, None for each dim that is free");
+    const tensorflow::ImportRequest request{graph_request(facts_, options), entry_};
+    return with_facts(facts_, [&] { return tensorflow::import_graph(*opened_.model, request, ops); });
+  }
+
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+    // A package that keeps the model opens it by the same signature (kept_import.h).
+    if (!signature_.empty() && variants.model) {
+      Json kept = parse_json(variants.model->options);
+      kept["signature"] = signature_;
+      variants.model->options = canonical_json(kept);
+    }
+    return variants;
+  }
+
+private:
+  /// What the nodes say of a graph's outputs, where they can be imported.
+  void add_output_types() {
+    const bool is_said = std::all_of(
+        entry_.outputs.begin(), entry_.outputs.end(),
+        [](const tensorflow::Port& port) { return port.dtype != tensorflow::DataType::kInvalid; });
+    if (is_said || !unsupported().empty()) return;
+    try {
+      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
+    } catch (const Error& error) {
+      // An import at the shapes that are asked for says it again, or takes them.
+      if (error.code() == ErrorCode::kInternal) throw;
+    }
+  }
+
+  const std::string signature_;  ///< as it was asked for
+  const Opened opened_;
+  tensorflow::EntryPoint entry_;
+  ModelFacts facts_;
+};
+
+}  // namespace
+
+bool is_tensorflow(std::string_view bytes) {
+  if (wire::begins_as_zip(bytes) || is_tar(bytes)) return detect_format(bytes) == FileFormat::kSavedModel;
+  const FileFormat format = protobuf_format(bytes);
+  return format == FileFormat::kFrozenGraph || format == FileFormat::kSavedModel;
+}
+
+bool is_saved_model_file(std::string_view bytes) {
+  return !wire::begins_as_zip(bytes) && !is_tar(bytes) && protobuf_format(bytes) == FileFormat::kSavedModel;
+}
+
+ModelSource open_saved_model(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
+  ModelSource source;
+  source.model = MappedFile::open((folder / kSavedModel).string());
+  const fs::path variables = folder / "variables";
+  std::error_code ignored;
+  if (fs::is_directory(variables, ignored)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(variables)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_regular_file() && name.starts_with("variables."))
+        source.external["variables/" + name] = MappedFile::open(entry.path().string());
+    }
+  }
+  Hasher hasher;
+  hasher.update_field("SavedModel");
+  hasher.update_field(Digest::of(source.model->bytes()).text());
+  for (const auto& [name, file] : source.external) {
+    hasher.update_field(name);
+    hasher.update_field(Digest::of(file->bytes()).text());
+  }
+  source.digest = hasher.finish();
+  return source;
+}
+
+std::unique_ptr<Importer> make_tensorflow_importer(ModelSource source, const std::string& signature) {
+  try {
+    return std::make_unique<TensorflowImporter>(std::move(source), signature);
+  } catch (Error& error) {
+    error.add_context("TensorFlow model");
+    throw;
+  }
+}
+
+}  // namespace tensormill::frontend

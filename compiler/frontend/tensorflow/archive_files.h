@@ -1,0 +1,35 @@
+/// The files of a SavedModel that lies in a tar or a zip, in whatever folder of it. Thread-safety: belongs to
+/// one thread; views live as long as it and the archive.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/frontend/wire/zip.h"
+
+namespace tensormill::frontend::tensorflow {
+
+class ArchiveFiles {
+public:
+  /// Borrows the bytes; `mark` is a file that stands at the top of the model. Throws Error(kInvalidModel) for
+  /// a broken archive, for one without that file or with two of them, and for one that unpacks to more than
+  /// its size can hold.
+  ArchiveFiles(std::string_view bytes, const std::string& mark);
+  /// The file of that name beneath the model's folder; nothing where there is none.
+  std::optional<std::string_view> find(const std::string& name);
+
+private:
+  void read_tar(std::string_view bytes);
+  void set_root(const std::string& name, const std::string& mark);
+
+  std::unique_ptr<wire::ZipFile> zip_;
+  std::map<std::string, std::string_view> members_;       ///< of a tar
+  std::vector<std::unique_ptr<const std::string>> made_;  ///< members that do not lie in one piece
+  std::optional<std::string> root_;
+};
+
+}  // namespace tensormill::frontend::tensorflow

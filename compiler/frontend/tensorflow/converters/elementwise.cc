@@ -1,0 +1,314 @@
+// Operators on each element alone.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "compiler/build/arithmetic.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+namespace {
+
+struct Name {
+  std::string_view file;
+  const char* graph;
+};
+
+template <size_t kCount>
+const char* graph_name(const NodeContext& node, const std::array<Name, kCount>& names) {
+  for (const Name& name : names) {
+    if (name.file == node.op()) return name.graph;
+  }
+  node.invalid("it has a converter of other operators");
+}
+
+/// The operator on elements that are computed where the map is.
+V made(NodeContext& node, const char* op, V x) { return node.elementwise(op, {x}); }
+V number(NodeContext& node, V like, double value) { return node.scalar_like(like, value); }
+V selected(NodeContext& node, V condition, V x, V y) { return node.elementwise("where", {condition, x, y}); }
+V is_zero(NodeContext& node, V x) { return node.binary("equal", x, number(node, x, 0)); }
+
+}  // namespace
+
+void convert_unary(NodeContext& node) {
+  static constexpr std::array<Name, 33> kNames = {
+      {{"Abs", "abs"},      {"Neg", "neg"},           {"Sign", "sign"},         {"Relu", "relu"},
+       {"Sqrt", "sqrt"},    {"Rsqrt", "rsqrt"},       {"Floor", "floor"},       {"Ceil", "ceil"},
+       {"Exp", "exp"},      {"Log", "log"},           {"Tanh", "tanh"},         {"Sigmoid", "sigmoid"},
+       {"Erf", "erf"},      {"Sin", "sin"},           {"Cos", "cos"},           {"Tan", "tan"},
+       {"Asin", "asin"},    {"Acos", "acos"},         {"Atan", "atan"},         {"Sinh", "sinh"},
+       {"Cosh", "cosh"},    {"Asinh", "asinh"},       {"Acosh", "acosh"},       {"Atanh", "atanh"},
+       {"Selu", "selu"},    {"Softplus", "softplus"}, {"Softsign", "softsign"}, {"IsNan", "is_nan"},
+       {"IsInf", "is_inf"}, {"LogicalNot", "not"},    {"Invert", "not"},        {"Rint", "round"},
+       {"Elu", "elu"}}};
+  node.set_output(0, made(node, graph_name(node, kNames), node.input(0)));
+}
+
+// Integers are round.
+void convert_round(NodeContext& node) {
+  const V x = node.input(0);
+  node.set_output(0, is_float(node.dtype(x)) ? made(node, "round", x) : x);
+}
+
+void convert_reciprocal(NodeContext& node) {
+  const V x = node.input(0);
+  node.set_output(0, node.binary("div", number(node, x, 1), x));
+}
+
+void convert_square(NodeContext& node) {
+  const V x = node.input(0);
+  node.set_output(0, node.binary("mul", x, x));
+}
+
+void convert_relu6(NodeContext& node) {
+  const V x = node.input(0);
+  node.set_output(0, node.elementwise("clip", {x, number(node, x, 0), number(node, x, 6)}));
+}
+
+void convert_leaky_relu(NodeContext& node) {
+  const double alpha = node.real("alpha", static_cast<double>(0.2F));
+  node.set_output(0, node.elementwise("leaky_relu", {node.input(0)}, {{"alpha", alpha}}));
+}
+
+void convert_clip_by_value(NodeContext& node) {
+  const V upper = node.binary("min", node.input(0), node.input(2));
+  node.set_output(0, node.binary("max", upper, node.input(1)));
+}
+
+// log(1 + x), with what x loses in the sum: u = 1 + x, log(u) * x / (u - 1).
+void convert_log1p(NodeContext& node) {
+  const V x = node.input(0), one = number(node, x, 1);
+  const V sum = node.binary("add", x, one);
+  const V rest = node.binary("sub", sum, one);
+  const V scaled = node.binary("div", node.binary("mul", made(node, "log", sum), x), rest);
+  const V infinity = number(node, x, std::numeric_limits<double>::infinity());
+  const V exact = selected(node, node.binary("equal", sum, infinity), sum, scaled);
+  node.set_output(0, selected(node, is_zero(node, rest), x, exact));
+}
+
+// e^x - 1 as tanh(x / 2) * (e^x + 1), which loses nothing near 0.
+void convert_expm1(NodeContext& node) {
+  const V x = node.input(0), power = made(node, "exp", x);
+  const V half = made(node, "tanh", node.binary("mul", x, number(node, x, 0.5)));
+  const V near = node.binary("mul", half, node.binary("add", power, number(node, x, 1)));
+  const V far = node.binary("sub", power, number(node, x, 1));
+  node.set_output(0,
+                  selected(node, node.binary("less", made(node, "abs", x), number(node, x, 1)), near, far));
+}
+
+void convert_erfc(NodeContext& node) {
+  const V x = node.input(0);
+  node.set_output(0, node.binary("sub", number(node, x, 1), made(node, "erf", x)));
+}
+
+void convert_is_finite(NodeContext& node) {
+  const V x = node.input(0);
+  const V infinity = number(node, x, std::numeric_limits<double>::infinity());
+  node.set_output(0, node.binary("less", made(node, "abs", x), infinity));
+}
+
+void convert_binary(NodeContext& node) {
+  static constexpr std::array<Name, 18> kNames = {{{"Add", "add"},
+                                                   {"AddV2", "add"},
+                                                   {"Sub", "sub"},
+                                                   {"Mul", "mul"},
+                                                   {"RealDiv", "div"},
+                                                   {"TruncateDiv", "div"},
+                                                   {"Maximum", "max"},
+                                                   {"Minimum", "min"},
+                                                   {"Pow", "pow"},
+                                                   {"BitwiseAnd", "and"},
+                                                   {"BitwiseOr", "or"},
+                                                   {"BitwiseXor", "xor"},
+                                                   {"LogicalAnd", "and"},
+                                                   {"LogicalOr", "or"},
+                                                   {"Less", "less"},
+                                                   {"LessEqual", "less_equal"},
+                                                   {"Greater", "greater"},
+                                                   {"GreaterEqual", "greater_equal"}}};
+  node.set_output(0, node.binary(graph_name(node, kNames), node.input(0), node.input(1)));
+}
+
+// Of integers Div is TruncateDiv.
+void convert_div(NodeContext& node) { node.set_output(0, node.binary("div", node.input(0), node.input(1))); }
+
+void convert_equal(NodeContext& node) {
+  if (!node.flag("incompatible_shape_error", true))
+    node.unsupported("incompatible_shape_error",
+                     "one truth value where shapes do not fit is not implemented");
+  V result = node.binary("equal", node.input(0), node.input(1));
+  if (node.op() == "NotEqual") result = made(node, "not", result);
+  node.set_output(0, result);
+}
+
+void convert_approximate_equal(NodeContext& node) {
+  const V x = node.input(0);
+  const double tolerance = node.real("tolerance", static_cast<double>(1e-5F));
+  const V apart = made(node, "abs", node.binary("sub", x, node.input(1)));
+  node.set_output(0, node.binary("less", apart, number(node, x, tolerance)));
+}
+
+void convert_floor_mod(NodeContext& node) {
+  node.set_output(0, build::floor_mod(node, node.maps(), node.input(0), node.input(1)));
+}
+
+void convert_floor_div(NodeContext& node) {
+  node.set_output(0, build::floor_div(node, node.maps(), node.input(0), node.input(1)));
+}
+
+// The rest has the sign of the dividend.
+void convert_truncate_mod(NodeContext& node) {
+  node.set_output(0, node.elementwise("mod", {node.input(0), node.input(1)}, {{"fmod", int64_t{1}}}));
+}
+
+// 0 where `special` is: of DivNoNan the divisor, of MulNoNan the factor, of the others x.
+void convert_no_nan(NodeContext& node) {
+  const V x = node.input(0), y = node.input(1), zero = number(node, x, 0);
+  if (node.op() == "DivNoNan")
+    return node.set_output(0, selected(node, is_zero(node, y), zero, node.binary("div", x, y)));
+  if (node.op() == "MulNoNan")
+    return node.set_output(0, selected(node, is_zero(node, y), zero, node.binary("mul", x, y)));
+  if (node.op() == "Xdivy")
+    return node.set_output(0, selected(node, is_zero(node, x), zero, node.binary("div", x, y)));
+  const V argument = node.op() == "Xlog1py" ? node.binary("add", y, number(node, y, 1)) : y;
+  const V product = node.binary("mul", x, made(node, "log", argument));
+  node.set_output(0, selected(node, is_zero(node, x), zero, product));
+}
+
+void convert_squared_difference(NodeContext& node) {
+  const V difference = node.binary("sub", node.input(0), node.input(1));
+  node.set_output(0, node.binary("mul", difference, difference));
+}
+
+void convert_atan2(NodeContext& node) {
+  node.set_output(0, build::atan2(node, node.input(0), node.input(1)));
+}
+
+void convert_left_shift(NodeContext& node) {
+  node.set_output(0, build::left_shift(node, node.input(0), node.input(1)));
+}
+
+void convert_right_shift(NodeContext& node) {
+  node.set_output(0, build::right_shift(node, node.input(0), node.input(1)));
+}
+
+void convert_add_n(NodeContext& node) {
+  V sum = node.input(0);
+  for (const V next : node.inputs_from(1)) sum = node.binary("add", sum, next);
+  node.set_output(0, sum);
+}
+
+// The bias stands along the channels.
+void convert_bias_add(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  V bias = node.input(1);
+  if (node.rank(bias) != 1 || node.rank(x) < 2)
+    node.invalid("a bias of shape " + to_string(node.shape(bias)) + " for " + to_string(node.shape(x)));
+  const bool is_first = node.op() == "BiasAdd" && node.is_channels_first();
+  if (is_first) {
+    ir::SymShape along(node.shape(x).size(), 1);
+    along[1] = node.shape(bias)[0];
+    bias = c.reshape(bias, along);
+  }
+  node.set_output(0, node.binary("add", x, bias));
+}
+
+void convert_cast(NodeContext& node) {
+  const DType to = node.dtype_attr("DstT");
+  if (node.flag("Truncate", false))
+    node.unsupported("Truncate", "cutting the last bits off is not implemented");
+  node.set_output(0, node.cast(node.input(0), to));
+}
+
+void convert_bitcast(NodeContext& node) {
+  node.set_output(0, build::bitcast(node, node.input(0), node.dtype_attr("type")));
+}
+
+// The condition may be a row, one a part of the first axis.
+void convert_select(NodeContext& node) {
+  V condition = node.input(0);
+  const V x = node.input(1);
+  const size_t rank = node.shape(x).size();
+  if (node.op() == "Select" && node.rank(condition) == 1 && rank > 1) {
+    ir::SymShape along(rank, 1);
+    along[0] = node.shape(condition)[0];
+    condition = node.reshape(condition, along);
+  }
+  node.set_output(0, selected(node, condition, x, node.input(2)));
+}
+
+// What passes its operands on. Items of all kinds: tensors, variables, lists.
+void convert_identity(NodeContext& node) {
+  for (size_t i = 0; i < node.num_inputs(); ++i) node.set_item(i, {node.item(i).value, {}});
+}
+
+void convert_first(NodeContext& node) { node.set_item(0, {node.item(0).value, {}}); }
+
+// A shape that the operand is to have: what it demands of extents holds from here on.
+void convert_ensure_shape(NodeContext& node) {
+  const TensorShape wanted = node.shape_attr("shape");
+  const V x = node.input(0);
+  const ir::SymShape shape = node.shape(x);
+  bool fits = !wanted.has_rank || wanted.dims.size() == shape.size();
+  for (size_t d = 0; fits && wanted.has_rank && d < shape.size(); ++d)
+    fits = wanted.dims[d] < 0 || ir::demand(ir::Relation::kEqual, shape[d], wanted.dims[d]);
+  if (!fits) node.invalid("an operand of shape " + to_string(shape) + " where another one is asked for");
+  node.set_output(0, x);
+}
+
+// Nothing to compute.
+void convert_nothing(NodeContext&) {}
+
+void convert_placeholder(NodeContext& node) {
+  node.unsupported("node", "it is an input that the signature does not have");
+}
+
+void convert_const(NodeContext& node) {
+  const TensorValue& value = node.tensor_attr("value");
+  // Texts are no tensors here; what only passes them on, or leaves them, is imported all the same.
+  if (value.dtype == DataType::kString) return node.set_item(0, {});
+  if (!dtype_of(value.dtype))
+    node.unsupported("value", "elements of type " + (type_name(value.dtype).empty()
+                                                         ? std::to_string(static_cast<int32_t>(value.dtype))
+                                                         : std::string(type_name(value.dtype))));
+  ImportState& state = node.import_state();
+  const auto known = state.constants.find(&value);
+  if (known != state.constants.end()) return node.set_item(0, {known->second, {}});
+  const V made = node.file_constant(state.loaded.constant(value));
+  state.constants.emplace(&value, made);
+  node.set_item(0, {made, {}});
+}
+
+// Rounded to the steps of a range. The bounds are attributes, or operands, one each or one a channel.
+void convert_fake_quant(NodeContext& node) {
+  const int64_t bits = node.integer("num_bits", 8);
+  const bool is_narrow = node.flag("narrow_range", false);
+  const V x = node.input(0);
+  if (node.op() == "FakeQuantWithMinMaxArgs") {
+    const build::FakeQuantSpec spec{static_cast<float>(node.real("min", -6)),
+                                    static_cast<float>(node.real("max", 6)), bits, is_narrow};
+    return node.set_output(0, build::fake_quant(node, node.maps(), x, spec));
+  }
+  if (!node.is_known(1) || !node.is_known(2))
+    node.unsupported("min", "a range that a run works out is not implemented");
+  // Copies: the graph's values move when it grows.
+  const ::tensormill::Tensor low = *node.graph().value(node.input(1)).tensor();
+  const ::tensormill::Tensor high = *node.graph().value(node.input(2)).tensor();
+  if (low.num_elements() != high.num_elements())
+    node.invalid("min and max have different numbers of elements");
+  const auto spec_of = [&](int64_t i) {
+    return build::FakeQuantSpec{static_cast<float>(low.element_as_double(i)),
+                                static_cast<float>(high.element_as_double(i)), bits, is_narrow};
+  };
+  if (low.num_elements() == 1) return node.set_output(0, build::fake_quant(node, node.maps(), x, spec_of(0)));
+  Compose c(node);
+  const int64_t axis = node.rank(x) - 1;
+  std::vector<V> parts;
+  for (int64_t i = 0; i < low.num_elements(); ++i)
+    parts.push_back(build::fake_quant(node, node.maps(), c.slice(x, axis, i, 1), spec_of(i)));
+  node.set_output(0, c.concat(parts, axis));
+}
+
+}  // namespace tensormill::frontend::tensorflow

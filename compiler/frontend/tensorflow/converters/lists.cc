@@ -1,0 +1,253 @@
+// Lists of tensors, whose lengths and places are known: what recurrent networks are made of.
+#include <algorithm>
+
+#include "compiler/build/places.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+namespace {
+
+constexpr int64_t kMostElements = 4096;
+
+void check_length(const NodeContext& node, int64_t length) {
+  if (length < 0) node.invalid("a list of " + std::to_string(length) + " elements");
+  if (length > kMostElements)
+    node.unsupported("num_elements",
+                     "lists of more than " + std::to_string(kMostElements) + " are not implemented");
+}
+
+/// The shape of an element, as operand `index` has it: -1 stands for one of unknown rank.
+void set_shape(NodeContext& node, TensorList& list, size_t index) {
+  if (!node.is_known(index)) return;
+  const V shape = node.input(index);
+  if (node.rank(shape) != 1) return;
+  list.has_rank = true;
+  list.shape.clear();
+  for (const ir::SymInt& extent : node.known_ints(index, "element_shape"))
+    list.shape.push_back(extent.is_constant() ? extent.hint() : -1);
+}
+
+size_t place_in(NodeContext& node, const TensorList& list, size_t index) {
+  const int64_t at = node.known_int(index, "index");
+  if (at < 0 || at >= static_cast<int64_t>(list.elements.size()))
+    node.invalid("place " + std::to_string(at) + " of a list of " + std::to_string(list.elements.size()));
+  return static_cast<size_t>(at);
+}
+
+/// An element that was not set: zeros of the shape that is known, or that the others have.
+V element_of(NodeContext& node, const TensorList& list, size_t at) {
+  if (list.elements[at] != ir::kAbsent) return list.elements[at];
+  Compose c(node);
+  for (const V other : list.elements)
+    if (other != ir::kAbsent) return c.filled(list.dtype, node.shape(other), 0);
+  const bool is_known =
+      list.has_rank && std::none_of(list.shape.begin(), list.shape.end(), [](int64_t d) { return d < 0; });
+  if (!is_known) node.unsupported("element_shape", "an element that is not set has no shape");
+  return c.filled(list.dtype, Shape(list.shape.begin(), list.shape.end()), 0);
+}
+
+std::vector<V> all_of(NodeContext& node, const TensorList& list) {
+  std::vector<V> values;
+  for (size_t i = 0; i < list.elements.size(); ++i) values.push_back(element_of(node, list, i));
+  return values;
+}
+
+V stacked(NodeContext& node, const std::vector<V>& elements, const TensorList& list) {
+  Compose c(node);
+  if (elements.empty()) {
+    Shape shape{0};
+    for (const int64_t extent : list.shape) shape.push_back(std::max<int64_t>(extent, 0));
+    if (!list.has_rank) node.unsupported("element_shape", "an empty list of elements without a shape");
+    return c.filled(list.dtype, shape, 0);
+  }
+  std::vector<V> parts;
+  for (const V element : elements) parts.push_back(c.unsqueeze(element, 0));
+  return c.concat(parts, 0);
+}
+
+std::vector<V> unstacked(NodeContext& node, V x) {
+  Compose c(node);
+  if (node.rank(x) < 1) node.invalid("a scalar has no elements");
+  const ir::SymInt extent = node.shape(x)[0];
+  if (!extent.is_constant()) node.unsupported("operand 0", "a list of as many elements as a free dim says");
+  check_length(node, extent.hint());
+  std::vector<V> elements;
+  for (int64_t i = 0; i < extent.hint(); ++i) elements.push_back(c.squeeze(c.slice(x, 0, i, 1), 0));
+  return elements;
+}
+
+std::vector<V> picked(NodeContext& node, const TensorList& list, size_t index) {
+  std::vector<V> values;
+  for (const int64_t at : std::vector<int64_t>(node.known_ints(index, "indices"))) {
+    if (at < 0 || at >= static_cast<int64_t>(list.elements.size()))
+      node.invalid("place " + std::to_string(at) + " of a list of " + std::to_string(list.elements.size()));
+    values.push_back(element_of(node, list, static_cast<size_t>(at)));
+  }
+  return values;
+}
+
+}  // namespace
+
+// Operands: the shape of an element; a number of elements, or, of an empty list, a largest one.
+void convert_list_reserve(NodeContext& node) {
+  TensorList list;
+  list.dtype = node.dtype_attr("element_dtype");
+  set_shape(node, list, 0);
+  const int64_t length = node.op() == "TensorListReserve" ? int64_t{node.known_int(1, "num_elements")} : 0;
+  check_length(node, length);
+  list.elements.assign(static_cast<size_t>(length), ir::kAbsent);
+  node.set_list(0, std::move(list));
+}
+
+void convert_list_from_tensor(NodeContext& node) {
+  TensorList list;
+  const V x = node.input(0);
+  list.dtype = node.dtype(x);
+  set_shape(node, list, 1);
+  list.elements = unstacked(node, x);
+  node.set_list(0, std::move(list));
+}
+
+void convert_list_get(NodeContext& node) {
+  TensorList list = node.list(0);
+  if (!list.has_rank && node.num_inputs() > 2) set_shape(node, list, 2);
+  node.set_item(0, {element_of(node, list, place_in(node, list, 1)), {}});
+}
+
+void convert_list_set(NodeContext& node) {
+  TensorList list = node.list(0);
+  const bool grows = node.flag("resize_if_index_out_of_bounds", false);
+  const int64_t at = node.known_int(1, "index");
+  if (grows && at >= static_cast<int64_t>(list.elements.size())) {
+    check_length(node, at + 1);
+    list.elements.resize(static_cast<size_t>(at) + 1, ir::kAbsent);
+  }
+  list.elements[place_in(node, list, 1)] = node.input(2);
+  node.set_list(0, std::move(list));
+}
+
+void convert_list_stack(NodeContext& node) {
+  TensorList list = node.list(0);
+  if (!list.has_rank) set_shape(node, list, 1);
+  const int64_t wanted = node.integer("num_elements", -1);
+  if (wanted >= 0 && wanted != static_cast<int64_t>(list.elements.size()))
+    node.invalid("a list of " + std::to_string(list.elements.size()) + " where " + std::to_string(wanted) +
+                 " are to be");
+  node.set_output(0, stacked(node, all_of(node, list), list));
+}
+
+void convert_list_gather(NodeContext& node) {
+  const TensorList& list = node.list(0);
+  node.set_output(0, stacked(node, picked(node, list, 1), list));
+}
+
+void convert_list_push(NodeContext& node) {
+  TensorList list = node.list(0);
+  check_length(node, static_cast<int64_t>(list.elements.size()) + 1);
+  list.elements.push_back(node.input(1));
+  node.set_list(0, std::move(list));
+}
+
+void convert_list_pop(NodeContext& node) {
+  TensorList list = node.list(0);
+  if (list.elements.empty()) node.invalid("the list is empty");
+  const V last = element_of(node, list, list.elements.size() - 1);
+  list.elements.pop_back();
+  node.set_list(0, std::move(list));
+  node.set_item(1, {last, {}});
+}
+
+void convert_list_length(NodeContext& node) {
+  Compose c(node);
+  // Of a TensorArray the flow is operand 1.
+  const TensorList& list = node.list(node.op() == "TensorListLength" ? 0 : 1);
+  node.set_output(0, c.cast(c.ints({static_cast<int64_t>(list.elements.size())}, {}), DType::kInt32));
+}
+
+void convert_list_concat(NodeContext& node) {
+  Compose c(node);
+  const std::vector<V> parts = all_of(node, node.list(0));
+  if (parts.empty()) node.unsupported("operand 0", "an empty list");
+  ir::SymShape lengths;
+  for (const V part : parts) {
+    if (node.rank(part) < 1) node.invalid("an element is a scalar");
+    lengths.push_back(node.shape(part)[0]);
+  }
+  node.set_output(0, c.concat(parts, 0));
+  node.set_output(1, node.extents(lengths));
+}
+
+void convert_list_resize(NodeContext& node) {
+  TensorList list = node.list(0);
+  const int64_t length = node.known_int(1, "size");
+  check_length(node, length);
+  list.elements.resize(static_cast<size_t>(length), ir::kAbsent);
+  node.set_list(0, std::move(list));
+}
+
+// The flow, which every operator passes on, is the list; the handle only says which one it is.
+void convert_array(NodeContext& node) {
+  TensorList list;
+  list.dtype = node.dtype_attr("dtype");
+  const int64_t length = node.known_int(0, "size");
+  check_length(node, length);
+  if (node.has("element_shape")) {
+    const TensorShape shape = node.shape_attr("element_shape");
+    list.has_rank = shape.has_rank;
+    list.shape = shape.dims;
+  }
+  list.elements.assign(static_cast<size_t>(length), ir::kAbsent);
+  node.set_list(0, list);
+  node.set_list(1, std::move(list));
+}
+
+// Operands: handle, index, flow.
+void convert_array_read(NodeContext& node) {
+  const TensorList& list = node.list(2);
+  node.set_item(0, {element_of(node, list, place_in(node, list, 1)), {}});
+}
+
+// Operands: handle, index, value, flow.
+void convert_array_write(NodeContext& node) {
+  TensorList list = node.list(3);
+  const int64_t at = node.known_int(1, "index");
+  if (at >= static_cast<int64_t>(list.elements.size())) {
+    check_length(node, at + 1);
+    list.elements.resize(static_cast<size_t>(at) + 1, ir::kAbsent);
+  }
+  list.elements[place_in(node, list, 1)] = node.input(2);
+  node.set_list(0, std::move(list));
+}
+
+// Operands: handle, indices, flow.
+void convert_array_gather(NodeContext& node) {
+  const TensorList& list = node.list(2);
+  node.set_output(0, stacked(node, picked(node, list, 1), list));
+}
+
+// Operands: handle, indices, value, flow.
+void convert_array_scatter(NodeContext& node) {
+  TensorList list = node.list(3);
+  const std::vector<V> elements = unstacked(node, node.input(2));
+  const std::vector<int64_t> places = node.known_ints(1, "indices");
+  if (places.size() != elements.size()) node.invalid("another number of indices than of elements");
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0) node.invalid("place " + std::to_string(places[i]) + " of a list");
+    check_length(node, places[i] + 1);
+    const auto at = static_cast<size_t>(places[i]);
+    if (at >= list.elements.size()) list.elements.resize(at + 1, ir::kAbsent);
+    list.elements[at] = elements[i];
+  }
+  node.set_list(0, std::move(list));
+}
+
+// Operands: variable, indices.
+void convert_resource_gather(NodeContext& node) {
+  const V table = node.variable(node.resource(0)), indices = node.input(1);
+  if (node.op() == "ResourceGatherNd") return node.set_output(0, build::gather_nd(node, table, indices));
+  const int64_t batch = node.integer("batch_dims", 0);
+  node.set_output(0, build::batched_gather(node, table, indices, batch, batch));
+}
+
+}  // namespace tensormill::frontend::tensorflow

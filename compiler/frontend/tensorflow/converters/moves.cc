@@ -1,0 +1,217 @@
+// Operators that move elements.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "compiler/build/moves.h"
+#include "compiler/build/space.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+void convert_reshape(NodeContext& node) {
+  const V x = node.input(0);
+  const ir::SymShape to = build::settled_shape(node, node.shape(x), node.known_ints(1, "shape"));
+  node.set_output(0, Compose(node).reshape(x, to));
+}
+
+void convert_squeeze(NodeContext& node) {
+  const std::vector<int64_t> dims = node.ints("squeeze_dims", std::vector<int64_t>());
+  const V x = node.input(0);
+  const ir::SymShape shape = node.shape(x);
+  std::set<int64_t> dropped;
+  for (const int64_t dim : dims) dropped.insert(node.normalize_axis(dim, node.rank(x)));
+  ir::SymShape to;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool is_dropped = dims.empty() ? same(shape[d], 1) : dropped.count(static_cast<int64_t>(d)) != 0;
+    if (!is_dropped) to.push_back(shape[d]);
+    if (is_dropped && !ir::demand(ir::Relation::kEqual, shape[d], 1))
+      node.invalid("dimension " + std::to_string(d) + " of " + to_string(shape) + " is no 1");
+  }
+  node.set_output(0, Compose(node).reshape(x, to));
+}
+
+void convert_expand_dims(NodeContext& node) {
+  const V x = node.input(0);
+  node.set_output(
+      0, Compose(node).unsqueeze(x, node.normalize_axis(node.known_int(1, "dim"), node.rank(x) + 1)));
+}
+
+void convert_transpose(NodeContext& node) {
+  std::vector<int64_t> perm = node.known_ints(1, "perm");
+  const V x = node.input(0);
+  for (int64_t& axis : perm) axis = node.normalize_axis(axis, node.rank(x));
+  std::vector<int64_t> sorted = perm, all(static_cast<size_t>(node.rank(x)));
+  std::sort(sorted.begin(), sorted.end());
+  std::iota(all.begin(), all.end(), 0);
+  if (sorted != all) node.invalid("perm " + to_string(perm) + " is no permutation");
+  // Channels that are put first, where they are computed, are not moved at all.
+  std::vector<int64_t> first(all);
+  if (first.size() > 2) std::rotate(first.begin() + 1, first.end() - 1, first.end());
+  if (node.is_map(x) && perm == first) return node.set_output(0, node.first(x));
+  node.set_output(0, Compose(node).transpose(x, perm));
+}
+
+// The axis is the last operand, of the old form the first one.
+void convert_concat(NodeContext& node) {
+  if (node.num_inputs() < 2) node.invalid("it has no operands");
+  const bool is_old = node.op() == "Concat";
+  const size_t last = node.num_inputs() - 1;
+  const int64_t axis = node.known_int(is_old ? 0 : last, "axis");
+  const std::vector<V> parts = is_old ? node.inputs_from(1) : node.inputs_from(0, last);
+  node.set_output(0, build::concatenated(node, node.maps(), parts, axis));
+}
+
+void convert_pack(NodeContext& node) {
+  const int64_t given = node.integer("axis", 0);
+  Compose c(node);
+  std::vector<V> parts = node.inputs_from(0);
+  if (parts.empty()) node.invalid("it has no operands");
+  const int64_t axis = node.normalize_axis(given, node.rank(parts[0]) + 1);
+  for (V& part : parts) part = c.unsqueeze(part, axis);
+  node.set_output(0, c.concat(parts, axis));
+}
+
+void convert_unpack(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  const int64_t axis = node.normalize_axis(node.integer("axis", 0), node.rank(x)),
+                count = node.integer("num");
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (count < 0 || count > (1 << 16) || !ir::demand(ir::Relation::kEqual, extent, count))
+    node.invalid("an axis of " + to_string(extent) + " in " + std::to_string(count) + " outputs");
+  for (int64_t i = 0; i < count; ++i)
+    node.set_output(static_cast<size_t>(i), c.squeeze(c.slice(x, axis, i, 1), axis));
+}
+
+// The axis is operand 0.
+void convert_split(NodeContext& node) {
+  const V x = node.input(1);
+  const int64_t axis = node.normalize_axis(node.known_int(0, "axis"), node.rank(x));
+  const int64_t count = node.integer("num_split");
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (count < 1 || count > (1 << 16) || !ir::demand_divisible(extent, count))
+    node.invalid("an axis of " + to_string(extent) + " in " + std::to_string(count) + " parts");
+  const ir::SymShape sizes(static_cast<size_t>(count), floordiv(extent, count));
+  const std::vector<V> parts = build::split(node, node.maps(), x, axis, sizes);
+  for (size_t i = 0; i < parts.size(); ++i) node.set_output(i, parts[i]);
+}
+
+// One size may be -1: what is left. The axis is operand 2.
+void convert_split_v(NodeContext& node) {
+  const V x = node.input(0);
+  const int64_t axis = node.normalize_axis(node.known_int(2, "axis"), node.rank(x));
+  ir::SymShape sizes = node.known_ints(1, "size_splits");
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (static_cast<int64_t>(sizes.size()) != node.integer("num_split"))
+    node.invalid("it has another number of sizes than of outputs");
+  ir::SymInt total = 0;
+  for (const ir::SymInt& size : sizes) total += same(size, -1) ? ir::SymInt(0) : size;
+  for (ir::SymInt& size : sizes) {
+    if (same(size, -1)) size = extent - total;
+  }
+  const std::vector<V> parts = build::split(node, node.maps(), x, axis, sizes);
+  for (size_t i = 0; i < parts.size(); ++i) node.set_output(i, parts[i]);
+}
+
+void convert_slice(NodeContext& node) {
+  const ir::SymShape begins = node.known_ints(1, "begin"), sizes = node.known_ints(2, "size");
+  node.set_output(0, build::sized_slice(node, node.maps(), node.input(0), begins, sizes));
+}
+
+void convert_strided_slice(NodeContext& node) {
+  const build::StridedSliceSpec spec{
+      node.known_ints(1, "begin"),      node.known_ints(2, "end"),           node.known_ints(3, "strides"),
+      node.integer("begin_mask", 0),    node.integer("end_mask", 0),         node.integer("ellipsis_mask", 0),
+      node.integer("new_axis_mask", 0), node.integer("shrink_axis_mask", 0), false};
+  node.set_output(0, build::strided_slice(node, node.maps(), node.input(0), spec));
+}
+
+void convert_pad(NodeContext& node) {
+  const double value = node.op() == "PadV2" ? node.known_real(2, "constant_values") : 0;
+  const ir::SymShape paddings = node.known_ints(1, "paddings");
+  node.set_output(0, build::padded(node, node.maps(), node.input(0), paddings, value));
+}
+
+void convert_mirror_pad(NodeContext& node) {
+  const std::string mode = node.text("mode");
+  if (mode != "REFLECT" && mode != "SYMMETRIC") node.invalid("mode is \"" + mode + "\"");
+  const ir::SymShape paddings = node.known_ints(1, "paddings");
+  node.set_output(0, build::mirror_padded(node, node.input(0), paddings, mode == "SYMMETRIC"));
+}
+
+void convert_reverse(NodeContext& node) {
+  const std::vector<int64_t> axes = node.known_ints(1, "axis");
+  node.set_output(0, build::reversed(node, node.maps(), node.input(0), axes));
+}
+
+void convert_tile(NodeContext& node) {
+  node.set_output(0, node.add("tile", {node.input(0)}, {{"repeats", node.known_ints(1, "multiples")}}));
+}
+
+void convert_broadcast_to(NodeContext& node) {
+  node.set_output(0, Compose(node).expand(node.input(0), node.known_ints(1, "shape")));
+}
+
+namespace {
+
+/// Operand 1, or, of the old forms, one block for both axes of a map.
+std::vector<int64_t> blocks_of(NodeContext& node) {
+  const bool is_old = node.op() == "SpaceToBatch" || node.op() == "BatchToSpace";
+  if (!is_old) return node.known_ints(1, "block_shape");
+  const int64_t block = node.integer("block_size");
+  return {block, block};
+}
+
+size_t margins_of(const NodeContext& node) { return node.op().ends_with("ND") ? 2 : 1; }
+
+/// x with its channels last, `convert` it, and back.
+template <typename Convert>
+V with_channels_last(NodeContext& node, V x, const Convert& convert) {
+  if (!node.is_channels_first()) return convert(x);
+  Compose c(node);
+  return c.transpose(convert(c.transpose(x, {0, 2, 3, 1})), {0, 3, 1, 2});
+}
+
+}  // namespace
+
+void convert_space_to_depth(NodeContext& node) {
+  const int64_t block = node.integer("block_size");
+  node.set_output(
+      0, with_channels_last(node, node.input(0), [&](V x) { return build::space_to_depth(node, x, block); }));
+}
+
+void convert_depth_to_space(NodeContext& node) {
+  const int64_t block = node.integer("block_size");
+  node.set_output(
+      0, with_channels_last(node, node.input(0), [&](V x) { return build::depth_to_space(node, x, block); }));
+}
+
+void convert_space_to_batch(NodeContext& node) {
+  const ir::SymShape paddings = node.known_ints(margins_of(node), "paddings");
+  node.set_output(0, build::space_to_batch(node, node.input(0), blocks_of(node), paddings, 0));
+}
+
+void convert_batch_to_space(NodeContext& node) {
+  const ir::SymShape crops = node.known_ints(margins_of(node), "crops");
+  node.set_output(0, build::batch_to_space(node, node.input(0), blocks_of(node), crops));
+}
+
+// Each axis is turned by as many elements as its shift says, what leaves at the end comes in at the begin.
+void convert_roll(NodeContext& node) {
+  Compose c(node);
+  V x = node.input(0);
+  const std::vector<int64_t> shifts = node.known_ints(1, "shift"), axes = node.known_ints(2, "axis");
+  if (shifts.size() != axes.size()) node.invalid("shift and axis have different lengths");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = node.normalize_axis(axes[i], node.rank(x));
+    const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+    if (same(extent, 0)) continue;
+    const ir::SymInt behind = floormod(ir::SymInt(shifts[i]), extent);
+    if (same(behind, 0)) continue;
+    x = c.concat({c.slice(x, axis, extent - behind, behind), c.slice(x, axis, 0, extent - behind)}, axis);
+  }
+  node.set_output(0, x);
+}
+
+}  // namespace tensormill::frontend::tensorflow

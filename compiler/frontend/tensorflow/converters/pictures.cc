@@ -1,0 +1,156 @@
+// Pictures: resizing, parts of them, and boxes.
+#include <algorithm>
+
+#include "compiler/build/resize_maps.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+namespace {
+
+build::ResizeRule rule_of(NodeContext& node) {
+  return {node.flag("align_corners", false), node.flag("half_pixel_centers", false), node.is_one_form()};
+}
+
+}  // namespace
+
+// The result is float32, whatever goes in.
+void convert_resize_bilinear(NodeContext& node) {
+  const ir::SymShape size = node.known_ints(1, "size");
+  const V map = node.first(node.cast(node.input(0), DType::kFloat32));
+  node.set_output(0, node.last(build::resize_bilinear(node, map, size, rule_of(node))));
+}
+
+void convert_resize_nearest(NodeContext& node) {
+  const ir::SymShape size = node.known_ints(1, "size");
+  node.set_output(0, node.last(build::resize_nearest(node, node.first(node.input(0)), size, rule_of(node))));
+}
+
+// With half_pixel_centers a = -0.5, and what lies outside has no weight; else a = -0.75, and it is the edge.
+void convert_resize_bicubic(NodeContext& node) {
+  const ir::SymShape size = node.known_ints(1, "size");
+  const build::ResizeRule rule = rule_of(node);
+  if (rule.align_corners && rule.half_pixel_centers)
+    node.invalid("align_corners and half_pixel_centers are both set");
+  build::ResizeOptions options;
+  options.mode = "cubic";
+  options.cubic = rule.half_pixel_centers ? -0.5 : -0.75;
+  options.exclude_outside = rule.half_pixel_centers;
+  options.coordinates = rule.align_corners        ? "align_corners"
+                        : rule.half_pixel_centers ? "half_pixel"
+                                                  : "asymmetric";
+  const V map = node.first(node.cast(node.input(0), DType::kFloat32));
+  node.set_output(0, node.last(build::resize_by(node, map, size, options, rule.is_one_form)));
+}
+
+namespace {
+
+/// Places along one axis of each box's part.
+struct Places {
+  V low, high;  ///< i64 [boxes,count], within the axis
+  V weight;     ///< f32 [boxes,count], of `high`
+  V is_inside;  ///< bool [boxes,count]
+};
+
+Places places_of(NodeContext& node, V first, V last, const ir::SymInt& extent, int64_t count,
+                 bool is_nearest) {
+  Compose c(node);
+  const V most = c.extent(first, extent - 1);
+  std::vector<double> steps;
+  for (int64_t i = 0; i < count; ++i) steps.push_back(static_cast<double>(i));
+  V place = ir::kAbsent;
+  if (count > 1) {
+    const V step = c.div(c.mul(c.sub(last, first), most), c.number(first, static_cast<double>(count - 1)));
+    place = c.add(c.mul(first, most), c.mul(step, c.doubles(DType::kFloat32, steps, {1, count})));
+  } else {
+    place = c.times(c.mul(c.add(first, last), most), 0.5);
+  }
+  Places all;
+  all.is_inside = c.binary("and", c.binary("greater_equal", place, c.number(place, 0)),
+                           c.binary("less_equal", place, most));
+  const auto within = [&](V x) {
+    const V bounded = c.binary("min", c.binary("max", x, c.number(x, 0)), most);
+    return c.cast(bounded, DType::kInt64);
+  };
+  if (is_nearest) {
+    // Half away from zero, as std::round has it.
+    all.low = all.high = within(c.unary("floor", c.plus(place, 0.5)));
+    all.weight = c.number(place, 0);
+    return all;
+  }
+  const V low = c.unary("floor", place);
+  all.low = within(low);
+  all.high = within(c.unary("ceil", place));
+  all.weight = c.sub(place, low);
+  return all;
+}
+
+}  // namespace
+
+// Operands: pictures [b,H,W,C], boxes [n,4] (y1, x1, y2, x2 as parts of the extents), their pictures [n],
+// size [2].
+void convert_crop_and_resize(NodeContext& node) {
+  Compose c(node);
+  const std::string method = node.text("method", "bilinear");
+  if (method != "bilinear" && method != "nearest") node.invalid("method is \"" + method + "\"");
+  const double outside = node.real("extrapolation_value", 0);
+  const V pictures = node.cast(node.input(0), DType::kFloat32), boxes = node.input(1);
+  const ir::SymShape shape = node.shape(pictures), box = node.shape(boxes);
+  const std::vector<int64_t> size = node.known_ints(3, "crop_size");
+  if (shape.size() != 4 || box.size() != 2 || size.size() != 2 || !same(box[1], 4))
+    node.invalid("pictures of shape " + to_string(shape) + " with boxes of " + to_string(box));
+  if (std::min(size[0], size[1]) < 1 || std::max(size[0], size[1]) > (1 << 16))
+    node.invalid("a crop of " + to_string(size));
+  const auto side = [&](int64_t index) { return c.slice(boxes, 1, index, 1); };
+  const bool is_nearest = method == "nearest";
+  const Places y = places_of(node, side(0), side(2), shape[1], size[0], is_nearest);
+  const Places x = places_of(node, side(1), side(3), shape[2], size[1], is_nearest);
+  const ir::SymInt n = box[0];
+  const V flat = c.reshape(pictures, {shape[0] * shape[1] * shape[2], shape[3]});
+  const V picture = c.reshape(c.cast(node.input(2), DType::kInt64), {n, 1, 1});
+  const auto along_y = [&](V value) { return c.reshape(value, {n, size[0], 1}); };
+  const auto along_x = [&](V value) { return c.reshape(value, {n, 1, size[1]}); };
+  const auto pixels = [&](V row, V column) {
+    const V line = c.add(c.mul(picture, c.dims({shape[1]}, {})), along_y(row));
+    return c.gather(flat, c.add(c.mul(line, c.dims({shape[2]}, {})), along_x(column)), 0);
+  };
+  const auto mixed = [&](V a, V b, V weight) { return c.add(a, c.mul(c.sub(b, a), weight)); };
+  V result = pixels(y.low, x.low);
+  if (!is_nearest) {
+    const V wide = c.reshape(x.weight, {n, 1, size[1], 1}), high = c.reshape(y.weight, {n, size[0], 1, 1});
+    const V top = mixed(result, pixels(y.low, x.high), wide);
+    result = mixed(top, mixed(pixels(y.high, x.low), pixels(y.high, x.high), wide), high);
+  }
+  const V is_inside = c.binary("and", along_y(y.is_inside), along_x(x.is_inside));
+  node.set_output(0, c.where(c.unsqueeze(is_inside, 3), result, c.number(result, outside)));
+}
+
+// Operands: boxes [n,4], scores [n], how many at most, overlap, score, of V5 sigma. As many places as there
+// are at most, zeros behind those that are chosen.
+void convert_non_max_suppression(NodeContext& node) {
+  constexpr int64_t kMostBoxes = 1 << 16;
+  Compose c(node);
+  if (!node.flag("pad_to_max_output_size", false))
+    node.unsupported("pad_to_max_output_size", "as many places as data decides are not implemented; set it");
+  const bool has_sigma = node.op() == "NonMaxSuppressionV5";
+  const V boxes = node.input(0), scores = node.input(1);
+  if (node.rank(boxes) != 2 || node.rank(scores) != 1)
+    node.invalid("boxes of shape " + to_string(node.shape(boxes)) + " with scores of " +
+                 to_string(node.shape(scores)));
+  const ir::SymInt wanted = node.known_int(2, "max_output_size");
+  if (!wanted.is_constant()) node.unsupported("max_output_size", "it is a free dim");
+  const int64_t most = wanted.hint();
+  if (most < 0 || most > kMostBoxes) node.invalid("max_output_size is " + std::to_string(most));
+  std::vector<V> limits{c.doubles(DType::kFloat64, {static_cast<double>(most)}, {1})};
+  for (size_t i = 3; i < (has_sigma ? 6U : 5U); ++i)
+    limits.push_back(c.reshape(c.cast(node.input(i), DType::kFloat64), {1}));
+  if (!has_sigma) limits.push_back(c.doubles(DType::kFloat64, {0}, {1}));
+  const std::vector<V> kept = node.add_many(
+      "suppress_boxes", {boxes, c.reshape(scores, {1, node.shape(scores)[0]}), c.concat(limits, 0)},
+      {{"most", most}});
+  node.set_output(0, c.reshape(kept[0], {most}));
+  if (has_sigma) node.set_output(1, c.reshape(kept[1], {most}));
+  node.set_output(has_sigma ? 2 : 1, c.reshape(kept[2], {}));
+}
+
+}  // namespace tensormill::frontend::tensorflow

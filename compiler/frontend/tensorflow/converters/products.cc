@@ -1,0 +1,369 @@
+// Convolutions, pools and matrix products.
+#include <algorithm>
+
+#include "compiler/build/conv_pool.h"
+#include "compiler/build/einsum.h"
+#include "compiler/build/moves.h"
+#include "compiler/frontend/tensorflow/converters/activated.h"
+
+namespace tensormill::frontend::tensorflow {
+
+namespace {
+
+void check_rank(const NodeContext& node, V value, int64_t rank, const char* what) {
+  if (node.rank(value) != rank)
+    node.invalid(std::string(what) + " has rank " + std::to_string(node.rank(value)) + ", expected " +
+                 std::to_string(rank));
+}
+
+Shape fixed_shape(const NodeContext& node, V value, size_t rank) {
+  const ir::SymShape shape = node.shape(value);
+  if (shape.size() != rank || !shape.is_constant())
+    node.invalid("filters of shape " + to_string(shape) + ", expected rank " + std::to_string(rank));
+  return shape.hints();
+}
+
+int64_t channels_of(const NodeContext& node, V map) {
+  const ir::SymInt channels = node.shape(map)[1];
+  if (!channels.is_constant()) node.unsupported("operand 0", "its channels are a free dim");
+  return channels.hint();
+}
+
+/// Of a list with a number for each axis of the map, those of the spatial ones.
+std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, bool has_default) {
+  std::vector<int64_t> otherwise(rank + 2, 1);
+  const std::vector<int64_t> all = has_default ? node.ints(name, otherwise) : node.ints(name);
+  if (all.size() != rank + 2)
+    node.invalid(std::string(name) + " has " + std::to_string(all.size()) + " numbers");
+  const bool is_first = node.is_channels_first();
+  if (all[0] != 1 || all[is_first ? 1 : rank + 1] != 1)
+    node.unsupported(name, "numbers for the batch or the channels are not implemented");
+  const auto begin = all.begin() + (is_first ? 2 : 1);
+  return {begin, begin + static_cast<std::ptrdiff_t>(rank)};
+}
+
+/// The windows over map [N,C,spatial...] with what the attribute padding says.
+build::Windows windows_of(NodeContext& node, V map, std::vector<int64_t> kernel, std::vector<int64_t> strides,
+                          std::vector<int64_t> dilations, bool has_explicit) {
+  const size_t rank = kernel.size();
+  build::Windows windows{std::move(kernel), std::move(strides), std::move(dilations), {}};
+  for (const std::vector<int64_t>* numbers : {&windows.kernel, &windows.strides, &windows.dilations}) {
+    for (const int64_t number : *numbers) {
+      if (number < 1 || number > build::kMaxWindowNumber)
+        node.invalid("a window, stride or dilation of " + std::to_string(number));
+    }
+  }
+  windows.pads.assign(2 * rank, 0);
+  const std::string padding = node.text("padding");
+  std::vector<int64_t> given;
+  if (has_explicit) given = node.ints("explicit_paddings", std::vector<int64_t>());
+  if (padding == "VALID") return windows;
+  if (padding == "EXPLICIT") {
+    if (given.size() != 2 * (rank + 2))
+      node.invalid("explicit_paddings has " + std::to_string(given.size()) + " numbers");
+    const size_t first = node.is_channels_first() ? 2 : 1;
+    for (size_t d = 0; d < rank; ++d) {
+      windows.pads[d] = given[2 * (first + d)];
+      windows.pads[d + rank] = given[2 * (first + d) + 1];
+      if (windows.pads[d] < 0 || windows.pads[d + rank] < 0 ||
+          std::max(windows.pads[d], windows.pads[d + rank]) > build::kMaxWindowNumber)
+        node.invalid("explicit_paddings are no pads");
+    }
+    return windows;
+  }
+  if (padding != "SAME") node.invalid("padding is \"" + padding + "\"");
+  windows.same = windows.upper = true;
+  const ir::SymShape shape = node.shape(map);
+  const ir::SymShape pads = build::same_pads(ir::SymShape(shape.begin() + 2, shape.end()), windows);
+  if (pads.is_constant()) {
+    windows.pads = pads.hints();
+  } else {
+    windows.symbolic_pads = pads;
+  }
+  return windows;
+}
+
+/// Filters [spatial...,I,O]: for maps of I channels, or of as many times that many groups.
+V conv_of(NodeContext& node, V map, V filters, size_t rank) {
+  const Shape w = fixed_shape(node, filters, rank + 2);
+  const int64_t channels = channels_of(node, map), inputs = w[rank], outputs = w[rank + 1];
+  if (inputs < 1 || channels % inputs != 0)
+    node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +
+                 std::to_string(inputs));
+  build::ConvSpec spec;
+  spec.windows =
+      windows_of(node, map, {w.begin(), w.begin() + static_cast<std::ptrdiff_t>(rank)},
+                 spatial(node, "strides", rank, false), spatial(node, "dilations", rank, true), rank == 2);
+  spec.groups = channels / inputs;
+  spec.is_one_form = node.is_one_form();
+  Shape perm{static_cast<int64_t>(rank) + 1, static_cast<int64_t>(rank)}, to{outputs, inputs};
+  for (size_t d = 0; d < rank; ++d) {
+    perm.push_back(static_cast<int64_t>(d));
+    to.push_back(w[d]);
+  }
+  return build::conv(node, map, node.weights(filters, perm, to), ir::kAbsent, spec);
+}
+
+/// Filters [H,W,C,M]: channel c has the outputs c * M ...
+V depthwise_of(NodeContext& node, V map, V filters) {
+  const Shape w = fixed_shape(node, filters, 4);
+  const int64_t channels = channels_of(node, map);
+  if (channels != w[2])
+    node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +
+                 std::to_string(w[2]));
+  build::ConvSpec spec;
+  spec.windows = windows_of(node, map, {w[0], w[1]}, spatial(node, "strides", 2, false),
+                            spatial(node, "dilations", 2, true), true);
+  spec.groups = channels;
+  spec.is_one_form = node.is_one_form();
+  return build::conv(node, map, node.weights(filters, {2, 3, 0, 1}, {w[2] * w[3], 1, w[0], w[1]}),
+                     ir::kAbsent, spec);
+}
+
+}  // namespace
+
+V with_fused(NodeContext& node, V y, int64_t channel, size_t operand) {
+  Compose c(node);
+  const std::vector<std::string> fused = node.texts("fused_ops");
+  const double epsilon = node.real("epsilon", static_cast<double>(1e-4F));
+  const double alpha = node.real("leakyrelu_alpha", static_cast<double>(0.2F));
+  const auto along_channels = [&](V row) {
+    ir::SymShape along(node.shape(y).size(), 1);
+    along[static_cast<size_t>(channel)] = num_elements(node.shape(row));
+    return c.reshape(row, along);
+  };
+  for (const std::string& op : fused) {
+    if (op == "BiasAdd") {
+      y = c.add(y, along_channels(node.input(operand++)));
+    } else if (op == "FusedBatchNorm") {
+      // scale, offset, mean, variance
+      const V variance = node.input(operand + 3);
+      const V factor = c.mul(node.input(operand), c.unary("rsqrt", c.plus(variance, epsilon)));
+      const V offset = c.sub(node.input(operand + 1), c.mul(node.input(operand + 2), factor));
+      y = c.add(c.mul(y, along_channels(factor)), along_channels(offset));
+      operand += 4;
+    } else if (op == "Add") {
+      const V other = node.input(operand++);
+      y = c.add(y, channel == 1 && !(node.op() == "_FusedMatMul") ? node.map(other) : other);
+    } else if (op == "Relu") {
+      y = c.unary("relu", y);
+    } else if (op == "Relu6") {
+      y = c.clip(y, 0, 6);
+    } else if (op == "Elu") {
+      y = c.unary("elu", y);
+    } else if (op == "Sigmoid") {
+      y = c.unary("sigmoid", y);
+    } else if (op == "Tanh") {
+      y = c.unary("tanh", y);
+    } else if (op == "LeakyRelu") {
+      y = node.add("leaky_relu", {y}, {{"alpha", alpha}});
+    } else if (op == "GeluApproximate" || op == "GeluExact") {
+      y = node.add("gelu", {y}, {{"approximate", std::string(op == "GeluExact" ? "none" : "tanh")}});
+    } else {
+      node.unsupported("fused_ops", "\"" + op + "\" is not implemented");
+    }
+  }
+  return y;
+}
+
+void convert_conv_2d(NodeContext& node) {
+  check_rank(node, node.input(0), 4, "the input");
+  const V y = conv_of(node, node.map(node.input(0)), node.input(1), 2);
+  node.set_output(0, node.unmap(y));
+}
+
+void convert_fused_conv_2d(NodeContext& node) {
+  check_rank(node, node.input(0), 4, "the input");
+  if (node.text("filter_format", "HWIO") != "HWIO")
+    node.unsupported("filter_format", "filters in another order than HWIO are not implemented");
+  const V y = conv_of(node, node.map(node.input(0)), node.input(1), 2);
+  node.set_output(0, node.unmap(with_fused(node, y, 1, 2)));
+}
+
+void convert_depthwise_conv_2d(NodeContext& node) {
+  check_rank(node, node.input(0), 4, "the input");
+  const V y = depthwise_of(node, node.map(node.input(0)), node.input(1));
+  node.set_output(0, node.unmap(node.op() == "DepthwiseConv2dNative" ? y : with_fused(node, y, 1, 2)));
+}
+
+void convert_conv_3d(NodeContext& node) {
+  check_rank(node, node.input(0), 5, "the input");
+  node.set_output(0, node.unmap(conv_of(node, node.map(node.input(0)), node.input(1), 3)));
+}
+
+// Operands: the result's shape, filters [spatial...,O,I], a map. The pads are those of the convolution that
+// goes from the result to the map.
+void convert_conv_backprop(NodeContext& node) {
+  const size_t rank = node.op() == "Conv2DBackpropInput" ? 2 : 3;
+  check_rank(node, node.input(2), static_cast<int64_t>(rank) + 2, "the input");
+  const V map = node.map(node.input(2));
+  const Shape w = fixed_shape(node, node.input(1), rank + 2);
+  const std::vector<int64_t> strides = spatial(node, "strides", rank, false);
+  const std::vector<int64_t> dilations = spatial(node, "dilations", rank, true);
+  ir::SymShape out = node.known_ints(0, "the result's shape");
+  // Of old files: the extents of space alone.
+  const bool is_short = out.size() == rank;
+  if (!is_short && out.size() != rank + 2)
+    node.invalid("a result's shape of " + std::to_string(out.size()) + " extents");
+  const size_t first = is_short ? 0 : node.is_channels_first() ? 2 : 1;
+  std::vector<int64_t> pads(2 * rank, 0), more(rank, 0);
+  const std::string padding = node.text("padding");
+  const std::vector<int64_t> given =
+      rank == 2 ? node.ints("explicit_paddings", std::vector<int64_t>()) : std::vector<int64_t>();
+  for (size_t d = 0; d < rank; ++d) {
+    if (strides[d] < 1 || dilations[d] < 1) node.invalid("a stride or dilation below 1");
+    const ir::SymInt whole = (node.shape(map)[d + 2] - 1) * strides[d] + (w[d] - 1) * dilations[d] + 1;
+    // What both depend on is the same in all runs from here on.
+    const int64_t excess = whole - out[first + d];
+    if (padding == "EXPLICIT") {
+      if (given.size() != 2 * (rank + 2))
+        node.invalid("explicit_paddings has " + std::to_string(given.size()) + " numbers");
+      pads[d] = given[2 * (first + d)];
+      pads[d + rank] = given[2 * (first + d) + 1];
+      more[d] = pads[d] + pads[d + rank] - excess;
+    } else {
+      if (padding != "SAME" && padding != "VALID") node.invalid("padding is \"" + padding + "\"");
+      if (padding == "VALID" && excess > 0)
+        node.invalid("a result of " + to_string(out[first + d]) + " for windows over " + to_string(whole));
+      more[d] = std::max<int64_t>(-excess, 0);
+      pads[d] = std::max<int64_t>(excess, 0) / 2;
+      pads[d + rank] = std::max<int64_t>(excess, 0) - pads[d];
+    }
+    if (more[d] < 0 || more[d] >= strides[d] * 2 + w[d] * dilations[d])
+      node.invalid("a result of " + to_string(out[first + d]) + " for windows over " + to_string(whole));
+  }
+  Shape perm{static_cast<int64_t>(rank) + 1, static_cast<int64_t>(rank)}, to{w[rank + 1], w[rank]};
+  for (size_t d = 0; d < rank; ++d) {
+    perm.push_back(static_cast<int64_t>(d));
+    to.push_back(w[d]);
+  }
+  const V y = node.add("conv_transpose", {map, node.weights(node.input(1), perm, to)},
+                       {{"strides", strides},
+                        {"dilations", dilations},
+                        {"pads", pads},
+                        {"output_padding", more},
+                        {"group", int64_t{1}}});
+  node.set_output(0, node.unmap(y));
+}
+
+namespace {
+
+V turned(NodeContext& node, V x) {
+  Compose c(node);
+  std::vector<int64_t> perm = c.count_to(node.rank(x));
+  std::swap(perm.back(), perm[perm.size() - 2]);
+  return c.transpose(x, perm);
+}
+
+V product(NodeContext& node, bool turn_a, bool turn_b) {
+  V a = node.input(0), b = node.input(1);
+  if (node.rank(a) < 2 || node.rank(b) < 2) node.invalid("an operand has a rank below 2");
+  if (turn_a) a = turned(node, a);
+  return Compose(node).matmul(a, b, turn_b);
+}
+
+}  // namespace
+
+void convert_matmul(NodeContext& node) {
+  node.set_output(0, product(node, node.flag("transpose_a", false), node.flag("transpose_b", false)));
+}
+
+void convert_fused_matmul(NodeContext& node) {
+  const V y = product(node, node.flag("transpose_a", false), node.flag("transpose_b", false));
+  node.set_output(0, with_fused(node, y, node.rank(y) - 1, 2));
+}
+
+void convert_batch_matmul(NodeContext& node) {
+  node.set_output(0, product(node, node.flag("adj_x", false), node.flag("adj_y", false)));
+}
+
+namespace {
+
+/// Windows of pools are attributes, or of the V2 forms operands.
+std::vector<int64_t> numbers_of(NodeContext& node, const char* name, size_t operand, size_t rank) {
+  if (node.op() != "MaxPoolV2") return spatial(node, name, rank, false);
+  const std::vector<int64_t> all = node.known_ints(operand, name);
+  if (all.size() != rank + 2 || all[0] != 1) node.invalid(std::string(name) + " are no windows of a map");
+  const auto begin = all.begin() + (node.is_channels_first() ? 2 : 1);
+  return {begin, begin + static_cast<std::ptrdiff_t>(rank)};
+}
+
+build::PoolSpec pool_of(NodeContext& node, V map, size_t rank) {
+  return {windows_of(node, map, numbers_of(node, "ksize", 1, rank), numbers_of(node, "strides", 2, rank),
+                     std::vector<int64_t>(rank, 1), node.op() == "MaxPool"),
+          false, node.is_one_form()};
+}
+
+}  // namespace
+
+void convert_max_pool(NodeContext& node) {
+  const size_t rank = node.op() == "MaxPool3D" ? 3 : 2;
+  check_rank(node, node.input(0), static_cast<int64_t>(rank) + 2, "the input");
+  const V map = node.map(node.input(0));
+  node.set_output(0, node.unmap(build::max_pool(node, map, pool_of(node, map, rank))));
+}
+
+void convert_avg_pool(NodeContext& node) {
+  const size_t rank = node.op() == "AvgPool3D" ? 3 : 2;
+  check_rank(node, node.input(0), static_cast<int64_t>(rank) + 2, "the input");
+  const V map = node.map(node.input(0));
+  node.set_output(0, node.unmap(build::avg_pool(node, map, pool_of(node, map, rank))));
+}
+
+// Operands: x, scale, offset, mean, variance.
+void convert_batch_norm(NodeContext& node) {
+  if (node.flag("is_training", true))
+    node.unsupported("is_training", "statistics of the batch itself are not implemented");
+  Compose c(node);
+  const double epsilon = node.real("epsilon", static_cast<double>(1e-4F));
+  const V x = node.input(0);
+  if (node.rank(x) < 3) node.invalid("the input has rank " + std::to_string(node.rank(x)));
+  const V map = node.map(x);
+  std::vector<V> inputs{map};
+  for (size_t i = 1; i < 5; ++i) inputs.push_back(c.cast(node.input(i), node.dtype(map)));
+  V y = node.add("batch_norm", inputs, {{"epsilon", epsilon}});
+  if (node.op() == "_FusedBatchNormEx") {
+    const int64_t sides = node.integer("num_side_inputs", 0);
+    if (sides > 1) node.invalid("num_side_inputs is " + std::to_string(sides));
+    if (sides == 1) y = c.add(y, node.map(node.input(5)));
+    const std::string activation = node.text("activation_mode", "Identity");
+    if (activation != "Identity" && activation != "Relu")
+      node.unsupported("activation_mode", "\"" + activation + "\" is not implemented");
+    if (activation == "Relu") y = c.unary("relu", y);
+  }
+  node.set_output(0, node.unmap(y));
+  // Statistics as they went in.
+  node.set_item(1, {node.input(3), {}});
+  node.set_item(2, {node.input(4), {}});
+}
+
+// alpha is a factor of the sum, in the graph of the mean.
+void convert_lrn(NodeContext& node) {
+  const int64_t radius = node.integer("depth_radius", 5);
+  if (radius < 0 || radius > (1 << 20)) node.invalid("depth_radius is " + std::to_string(radius));
+  const int64_t size = 2 * radius + 1;
+  const V y = node.add("lrn", {node.first(node.input(0))},
+                       {{"size", size},
+                        {"alpha", node.real("alpha", 1) * static_cast<double>(size)},
+                        {"beta", node.real("beta", 0.5)},
+                        {"bias", node.real("bias", 1)}});
+  node.set_output(0, node.last(y));
+}
+
+void convert_einsum(NodeContext& node) {
+  node.set_output(0, build::einsum(node, node.text("equation"), node.inputs_from(0)));
+}
+
+void convert_softmax(NodeContext& node) {
+  const char* op = node.op() == "Softmax" ? "softmax" : "log_softmax";
+  node.set_output(0, build::along_channels(node, node.maps(), op, node.input(0)));
+}
+
+void convert_l2_loss(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  const V sum = c.reduce("reduce_sum", c.mul(x, x), c.count_to(node.rank(x)), false);
+  node.set_output(0, c.times(sum, 0.5));
+}
+
+}  // namespace tensormill::frontend::tensorflow

@@ -1,0 +1,226 @@
+// Shape arithmetic, and tensors that follow from shapes and numbers.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/build/places.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+void convert_shape(NodeContext& node) {
+  Compose c(node);
+  const DType to = node.dtype_attr("out_type", DataType::kInt32);
+  for (size_t i = 0; i < node.num_inputs(); ++i)
+    node.set_output(i, c.cast(node.extents(node.shape(node.input(i))), to));
+}
+
+void convert_rank(NodeContext& node) {
+  node.set_output(0, Compose(node).cast(Compose(node).ints({node.rank(node.input(0))}, {}), DType::kInt32));
+}
+
+void convert_size(NodeContext& node) {
+  Compose c(node);
+  const DType to = node.dtype_attr("out_type", DataType::kInt32);
+  node.set_output(0, c.cast(c.dims({num_elements(node.shape(node.input(0)))}, {}), to));
+}
+
+void convert_fill(NodeContext& node) {
+  node.set_output(0, Compose(node).expand(node.input(1), node.known_ints(0, "dims")));
+}
+
+void convert_filled_like(NodeContext& node) {
+  const V x = node.input(0);
+  node.set_output(0, Compose(node).filled(node.dtype(x), node.shape(x), node.op() == "OnesLike" ? 1 : 0));
+}
+
+namespace {
+
+/// `count` numbers from `start` on by `step`.
+V numbers(NodeContext& node, DType dtype, double start, double step, double count) {
+  Compose c(node);
+  if (count > static_cast<double>(build::kMaxListed))
+    node.unsupported("limit", "so long a range is not implemented");
+  std::vector<double> values;
+  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i)
+    values.push_back(start + static_cast<double>(i) * step);
+  return c.doubles(dtype, values, {static_cast<int64_t>(values.size())});
+}
+
+}  // namespace
+
+// Of known numbers; from 0 by 1 also to an extent.
+void convert_range(NodeContext& node) {
+  Compose c(node);
+  const DType dtype = node.dtype(node.input(0));
+  if (!is_float(dtype)) {
+    const ir::SymInt start = node.known_int(0, "start"), limit = node.known_int(1, "limit"),
+                     step = node.known_int(2, "delta");
+    const bool is_symbolic = !start.is_constant() || !limit.is_constant() || !step.is_constant();
+    if (is_symbolic && same(step, 1)) {
+      const V places = c.iota(max(limit - start, 0));
+      return node.set_output(0, c.cast(same(start, 0) ? places : c.add(places, c.dims({start}, {})), dtype));
+    }
+  }
+  const double start = node.known_real(0, "start"), limit = node.known_real(1, "limit"),
+               step = node.known_real(2, "delta");
+  if (step == 0 || !std::isfinite(start) || !std::isfinite(limit) || !std::isfinite(step))
+    node.invalid("a range from " + std::to_string(start) + " to " + std::to_string(limit) + " by " +
+                 std::to_string(step));
+  node.set_output(0, numbers(node, dtype, start, step, std::max(0.0, std::ceil((limit - start) / step))));
+}
+
+void convert_lin_space(NodeContext& node) {
+  const double start = node.known_real(0, "start"), stop = node.known_real(1, "stop");
+  const int64_t count = node.known_int(2, "num");
+  if (count < 1) node.invalid("num is " + std::to_string(count));
+  const double step = count == 1 ? 0 : (stop - start) / static_cast<double>(count - 1);
+  node.set_output(0, numbers(node, node.dtype(node.input(0)), start, step, static_cast<double>(count)));
+}
+
+// Operands: indices, depth, on, off.
+void convert_one_hot(NodeContext& node) {
+  Compose c(node);
+  const V indices = node.input(0), on = node.input(2), off = node.input(3);
+  const int64_t depth = node.known_int(1, "depth");
+  int64_t axis = node.integer("axis", -1);
+  axis = axis == -1 ? node.rank(indices) : node.normalize_axis(axis, node.rank(indices) + 1);
+  const V values = c.concat({c.reshape(off, {1}), c.reshape(on, {1})}, 0);
+  // A negative index is no place.
+  const V inside = c.where(c.binary("less", indices, c.number(indices, 0)),
+                           c.number(indices, static_cast<double>(depth)), indices);
+  node.set_output(0, node.add("one_hot", {inside, values}, {{"axis", axis}, {"depth", depth}}));
+}
+
+void convert_broadcast_args(NodeContext& node) {
+  Compose c(node);
+  const ir::SymShape shape = ir::broadcast_shapes(node.known_ints(0, "shape"), node.known_ints(1, "shape"));
+  node.set_output(0, c.cast(node.extents(shape), node.dtype(node.input(0))));
+}
+
+void convert_invert_permutation(NodeContext& node) {
+  const std::vector<int64_t> perm = node.known_ints(0, "x");
+  std::vector<double> inverse(perm.size(), -1);
+  for (size_t i = 0; i < perm.size(); ++i) {
+    const auto at = static_cast<size_t>(perm[i]);
+    if (at >= perm.size() || inverse[at] >= 0) node.invalid("x is no permutation");
+    inverse[at] = static_cast<double>(i);
+  }
+  node.set_output(
+      0, Compose(node).doubles(node.dtype(node.input(0)), inverse, {static_cast<int64_t>(perm.size())}));
+}
+
+// Batch dims of the old form are an attribute, the axis of the new one is operand 2.
+void convert_gather(NodeContext& node) {
+  const V x = node.input(0), indices = node.input(1);
+  int64_t axis = 0, batch = 0;
+  if (node.op() == "GatherV2") {
+    axis = node.normalize_axis(node.known_int(2, "axis"), node.rank(x));
+    batch = node.integer("batch_dims", 0);
+  }
+  if (batch < 0) batch += node.rank(indices);
+  node.set_output(0, build::batched_gather(node, x, indices, axis, batch));
+}
+
+void convert_gather_nd(NodeContext& node) {
+  node.set_output(0, build::gather_nd(node, node.input(0), node.input(1)));
+}
+
+// Operands: indices, updates, shape. Updates of one place are added.
+void convert_scatter_nd(NodeContext& node) {
+  const V updates = node.input(1);
+  const V zeros = Compose(node).filled(node.dtype(updates), node.known_ints(2, "shape"), 0);
+  node.set_output(0, build::scatter_nd(node, zeros, node.input(0), updates, "add", node.is_one_form()));
+}
+
+// Operands: tensor, indices, updates.
+void convert_tensor_scatter(NodeContext& node) {
+  const std::string_view op = node.op();
+  V updates = node.input(2);
+  const char* reduction = op == "TensorScatterUpdate" ? "none"
+                          : op == "TensorScatterMax"  ? "max"
+                          : op == "TensorScatterMin"  ? "min"
+                                                      : "add";
+  if (op == "TensorScatterSub") updates = Compose(node).unary("neg", updates);
+  node.set_output(
+      0, build::scatter_nd(node, node.input(0), node.input(1), updates, reduction, node.is_one_form()));
+}
+
+void convert_reverse_sequence(NodeContext& node) {
+  const int64_t time = node.integer("seq_dim"), batch = node.integer("batch_dim", 0);
+  node.set_output(0, build::reversed_sequences(node, node.input(0), node.input(1), time, batch));
+}
+
+// Operands: rows above and below the diagonal that stay; all where negative.
+void convert_matrix_band_part(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  const ir::SymShape shape = node.shape(x);
+  if (shape.size() < 2) node.invalid("the input has rank " + std::to_string(shape.size()));
+  const int64_t lower = node.known_int(1, "num_lower"), upper = node.known_int(2, "num_upper");
+  const size_t rank = shape.size();
+  const V row = c.positions(shape[rank - 2], rank - 2, rank),
+          column = c.positions(shape[rank - 1], rank - 1, rank);
+  V result = x;
+  const V zero = c.number(x, 0);
+  if (lower >= 0)
+    result = c.where(c.binary("less_equal", c.sub(row, column), c.ints({lower}, {})), result, zero);
+  if (upper >= 0)
+    result = c.where(c.binary("less_equal", c.sub(column, row), c.ints({upper}, {})), result, zero);
+  node.set_output(0, result);
+}
+
+namespace {
+
+/// Operands behind the first one say another diagonal than the main one, which is not implemented.
+void check_main_diagonal(NodeContext& node, size_t operand) {
+  if (node.num_inputs() <= operand) return;
+  for (const int64_t k : std::vector<int64_t>(node.known_ints(operand, "k")))
+    if (k != 0) node.unsupported("k", "diagonals other than the main one are not implemented");
+}
+
+}  // namespace
+
+void convert_matrix_diag(NodeContext& node) {
+  Compose c(node);
+  check_main_diagonal(node, 1);
+  for (size_t i = 2; i < std::min<size_t>(node.num_inputs(), 4); ++i)
+    if (node.known_int(i, "num_rows") != -1) node.unsupported("num_rows", "only -1 is implemented");
+  if (node.num_inputs() > 4 && node.known_real(4, "padding_value") != 0)
+    node.unsupported("padding_value", "only 0 is implemented");
+  const V x = node.input(0);
+  ir::SymShape shape = node.shape(x);
+  if (shape.empty()) node.invalid("the input has no axis");
+  shape.push_back(shape.back());
+  const V row = c.unsqueeze(x, node.rank(x) - 1);
+  node.set_output(0, c.where(build::on_diagonal(node, shape), row, c.number(x, 0)));
+}
+
+void convert_matrix_set_diag(NodeContext& node) {
+  Compose c(node);
+  check_main_diagonal(node, 2);
+  const V x = node.input(0), diagonal = node.input(1);
+  const ir::SymShape shape = node.shape(x);
+  if (shape.size() < 2 || node.rank(diagonal) + 1 != node.rank(x))
+    node.invalid("a diagonal of rank " + std::to_string(node.rank(diagonal)) + " for " + to_string(shape));
+  if (!ir::demand_equal({shape[shape.size() - 2]}, {shape.back()}))
+    node.unsupported("operand 0", "a matrix that is no square is not implemented");
+  node.set_output(0, c.where(build::on_diagonal(node, shape), c.unsqueeze(diagonal, node.rank(diagonal)), x));
+}
+
+void convert_matrix_diag_part(NodeContext& node) {
+  Compose c(node);
+  check_main_diagonal(node, 1);
+  const V x = node.input(0);
+  const ir::SymShape shape = node.shape(x);
+  if (shape.size() < 2) node.invalid("the input has rank " + std::to_string(shape.size()));
+  const ir::SymInt extent = min(shape[shape.size() - 2], shape.back());
+  ir::SymShape along(shape.size(), 1), to = shape;
+  along[shape.size() - 2] = extent;
+  to[shape.size() - 2] = extent;
+  to.back() = 1;
+  const V top = c.slice(x, node.rank(x) - 2, 0, extent);
+  const V places = c.expand(c.iota(extent, along), to);
+  node.set_output(0, c.squeeze(c.gather_elements(top, places, node.rank(x) - 1), node.rank(x) - 1));
+}
+
+}  // namespace tensormill::frontend::tensorflow

@@ -1,0 +1,328 @@
+#include "compiler/frontend/tensorflow/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/build/missing.h"
+#include "compiler/frontend/tensorflow/scope.h"
+#include "compiler/ir/patch.h"
+
+namespace tensormill::frontend::tensorflow {
+
+using build::Missing;
+
+namespace {
+
+/// Nodes that an import converts, those of loops and functions as often as these run.
+constexpr size_t kMostNodes = size_t{1} << 20;
+constexpr int kMostDepth = 64;
+
+/// What the file says of a node's operands.
+std::string types_of(const Node& node) {
+  std::string text;
+  for (const auto& [name, attribute] : node.attributes)
+    if (const auto* type = std::get_if<DataType>(&attribute.value))
+      text +=
+          (text.empty() ? "" : ", ") + std::string(name.substr(0, 50)) + " " + std::string(type_name(*type));
+  return text;
+}
+
+std::string shapes_of(const ir::Graph& graph, const std::vector<Item>& inputs) {
+  std::string text;
+  for (const Item& item : inputs) {
+    const auto* value = std::get_if<V>(&item.value);
+    if (value != nullptr) text += (text.empty() ? "" : ", ") + ir::to_string(graph.value(*value).type);
+    if (text.size() > 200) return text + " ...";
+  }
+  return text;
+}
+
+std::string name_of(std::string_view op) { return std::string(op.substr(0, 200)); }
+
+/// What changes a variable: a package keeps nothing between its runs.
+bool is_assignment(std::string_view op) {
+  return op.starts_with("Assign") || op.starts_with("ResourceApply") || op.starts_with("ResourceScatter") ||
+         (op.starts_with("Scatter") && op != "ScatterNd") || op.starts_with("Apply");
+}
+
+void add_functions(const Node& node, std::vector<std::string_view>& called) {
+  for (const auto& [name, attribute] : node.attributes) {
+    if (const auto* function = std::get_if<std::shared_ptr<const FunctionRef>>(&attribute.value))
+      called.push_back((*function)->name);
+    if (const auto* list = std::get_if<std::shared_ptr<const AttrList>>(&attribute.value))
+      for (const FunctionRef& function : (*list)->functions) called.push_back(function.name);
+  }
+}
+
+/// What is not there, among the nodes that the results need and those of the functions that they call.
+class MissingOperators {
+public:
+  MissingOperators(const Graph& graph, Missing& missing) : graph_(graph), missing_(missing) {}
+
+  void note(const std::vector<Node>& nodes, const std::vector<std::string_view>& results,
+            const std::set<std::string_view>& given) {
+    std::vector<std::string_view> called;
+    walk(nodes, results, given, called);
+    while (!called.empty()) {
+      const std::string_view name = called.back();
+      called.pop_back();
+      const auto found = graph_.functions.find(name);
+      if (found == graph_.functions.end() || !seen_.insert(name).second) continue;
+      std::vector<std::string_view> ends;
+      for (const auto& [output, tensor] : found->second.results) ends.push_back(tensor);
+      std::set<std::string_view> arguments;
+      for (const Argument& argument : found->second.inputs) arguments.insert(argument.name);
+      walk(found->second.nodes, ends, arguments, called);
+    }
+  }
+
+private:
+  void walk(const std::vector<Node>& nodes, std::vector<std::string_view> wanted,
+            const std::set<std::string_view>& given, std::vector<std::string_view>& called) {
+    std::map<std::string_view, const Node*> by_name;
+    for (const Node& node : nodes) by_name.emplace(node.name, &node);
+    // What only has to come before is not converted, but it must not change what is read.
+    std::set<std::string_view> seen;
+    while (!wanted.empty()) {
+      std::string_view text = wanted.back();
+      wanted.pop_back();
+      const bool is_control = text.starts_with('^');
+      if (is_control) text.remove_prefix(1);
+      const std::string_view name = text.substr(0, text.find(':'));
+      const auto found = by_name.find(name);
+      if (found == by_name.end() || given.contains(name) || !seen.insert(name).second) continue;
+      const Node& node = *found->second;
+      look_at(node, is_control);
+      if (!is_control) add_functions(node, called);
+      for (const std::string_view input : node.inputs) {
+        if (!is_control || input.starts_with('^')) wanted.push_back(input);
+      }
+    }
+  }
+
+  void look_at(const Node& node, bool is_control) {
+    if (is_assignment(node.op)) {
+      missing_.add(
+          "op " + name_of(node.op) + ": it changes a variable, and a package keeps nothing between runs",
+          name_of(node.name), types_of(node));
+    } else if (!is_control && find_row(node.op) == nullptr) {
+      missing_.add("op " + name_of(node.op), name_of(node.name), types_of(node));
+    }
+  }
+
+  const Graph& graph_;
+  Missing& missing_;
+  std::set<std::string_view> seen_;
+};
+
+void note_missing(const SavedModel& model, const EntryPoint& entry, Missing& missing) {
+  std::vector<std::string_view> results;
+  std::set<std::string_view> given;
+  for (const Port& port : entry.outputs) results.push_back(port.tensor);
+  for (const Port& port : entry.inputs)
+    given.insert(std::string_view(port.tensor).substr(0, port.tensor.find(':')));
+  MissingOperators(model.graph, missing).note(model.graph.nodes, results, given);
+}
+
+class GraphImport {
+public:
+  GraphImport(const LoadedModel& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
+      : loaded_(loaded),
+        request_(request),
+        graph_(ops),
+        reserved_(names_of(request.entry)),
+        state_{loaded, graph_, reserved_, request.is_one_form},
+        scopes_(
+            graph_,
+            [this](Scope& scope, size_t node, std::vector<Item> inputs) {
+              return convert(scope, node, std::move(inputs));
+            },
+            [this](const Node& node, const UnsupportedForm& form) { add_missing(node, form, {}); }) {
+    state_.call = [this](const FunctionRef& function, const std::vector<Item>& inputs) {
+      return call(function, inputs);
+    };
+  }
+
+  ir::Graph run() {
+    graph_.set_name(request_.entry.key.empty() ? "graph" : request_.entry.key);
+    graph_.set_symbols(request_.symbols);
+    EntryPoint asked = request_.entry;
+    std::erase_if(asked.outputs, [this](const Port& port) { return !is_asked(port); });
+    note_missing(loaded_.model(), asked, missing_);
+    if (!missing_.empty()) missing_.throw_all();
+    const Body body(loaded_.model().graph.nodes, false);
+    Scope scope{body};
+    add_inputs(scope);
+    std::vector<V> outputs;
+    for (const Port& port : request_.entry.outputs)
+      outputs.push_back(is_asked(port) ? output(scope, port) : ir::kAbsent);
+    if (!missing_.empty()) missing_.throw_all();
+    std::vector<std::string> names;
+    for (const Port& port : request_.entry.outputs) names.push_back(port.name);
+    build::set_outputs(graph_, request_, names, [&](size_t i) { return outputs[i]; });
+    return ir::remove_dead(graph_);
+  }
+
+private:
+  static std::set<std::string> names_of(const EntryPoint& entry) {
+    std::set<std::string> names;
+    for (const Port& port : entry.inputs) names.insert(port.name);
+    for (const Port& port : entry.outputs) names.insert(port.name);
+    return names;
+  }
+
+  bool is_asked(const Port& port) const {
+    return request_.outputs.empty() ||
+           std::find(request_.outputs.begin(), request_.outputs.end(), port.name) != request_.outputs.end();
+  }
+
+  void add_inputs(Scope& scope) {
+    for (size_t i = 0; i < request_.entry.inputs.size(); ++i) {
+      const Port& port = request_.entry.inputs[i];
+      const std::optional<DType> dtype = dtype_of(port.dtype);
+      if (!dtype)
+        throw Error(ErrorCode::kNotSupported,
+                    "input \"" + port.name + "\" has elements of type " + std::string(type_name(port.dtype)));
+      const Reference reference = parse_reference(scope.body, port.tensor, nullptr);
+      std::vector<Item>& results = scope.results[scope.body.find(reference.name)];
+      if (results.size() <= reference.output) results.resize(reference.output + 1);
+      results[reference.output] = {build::add_input(graph_, request_, i, port.name, *dtype), {}};
+    }
+  }
+
+  /// kAbsent where it could not be converted.
+  V output(Scope& scope, const Port& port) {
+    const std::optional<Item> item = scopes_.evaluate(scope, port.tensor);
+    if (!item) return ir::kAbsent;
+    const V* value = std::get_if<V>(&item->value);
+    if (value == nullptr) throw Error(ErrorCode::kNotSupported, "output \"" + port.name + "\" is no tensor");
+    return *value;
+  }
+
+  void add_missing(const Node& node, const UnsupportedForm& form, const std::vector<Item>& inputs) {
+    missing_.add("op " + name_of(node.op) + ": " + form.attribute + ": " + form.reason, name_of(node.name),
+                 "operands " + shapes_of(graph_, inputs));
+  }
+
+  std::optional<std::vector<Item>> convert(Scope& scope, size_t index, std::vector<Item> inputs) {
+    const Node& node = (*scope.body.nodes)[index];
+    const std::string label = std::string(node.name.substr(0, 500));
+    if (++converted_ > kMostNodes)
+      throw Error(ErrorCode::kTooLarge, "node \"" + label + "\": more than " + std::to_string(kMostNodes) +
+                                            " nodes, those of loops as often as they go round");
+    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
+    const OpRow* row = find_row(node.op);
+    // Of functions that a call names by an attribute, or that are not looked at before.
+    if (row == nullptr) {
+      missing_.add("op " + name_of(node.op), label, types_of(node));
+      return std::nullopt;
+    }
+    try {
+      NodeContext context(state_, node, *row, inputs, scope.placeholders);
+      row->convert(context);
+      context.check_read();
+      std::vector<Item> outputs = context.take_outputs();
+      if (node.op != "Merge" && node.op != "RefMerge") pass_conditions(inputs, outputs);
+      return outputs;
+    } catch (const UnsupportedForm& form) {
+      add_missing(node, form, inputs);
+      return std::nullopt;
+    } catch (const CallFails&) {
+      return std::nullopt;
+    } catch (Error& error) {
+      if (error.message().find("node ") != 0)
+        error.add_context("node \"" + label + "\", " + name_of(node.op));
+      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+      throw;
+    }
+  }
+
+  /// What is computed from a side of a branch belongs to that side.
+  static void pass_conditions(const std::vector<Item>& inputs, std::vector<Item>& outputs) {
+    for (const Item& input : inputs)
+      for (Item& output : outputs) output.under.insert(input.under.begin(), input.under.end());
+  }
+
+  const Body& body_of(const Function& function) {
+    const auto known = bodies_.find(&function);
+    if (known != bodies_.end()) return known->second;
+    return bodies_.emplace(&function, Body(function.nodes, true)).first->second;
+  }
+
+  /// Resources behind the caller's own arguments are found by what the function is bound to: handles of the
+  /// same name may be several.
+  void bind_resources(const FunctionRef& called, std::vector<Item>& inputs) const {
+    const auto bound = loaded_.model().bound_inputs.find(std::string(called.name));
+    if (bound == loaded_.model().bound_inputs.end() || bound->second.size() > inputs.size()) return;
+    const size_t first = inputs.size() - bound->second.size();
+    for (size_t i = 0; i < bound->second.size(); ++i) {
+      const SavedObject& object = loaded_.model().objects.at(static_cast<size_t>(bound->second[i]));
+      Item& item = inputs[first + i];
+      if (std::holds_alternative<Resource>(item.value) && !object.checkpoint_key.empty())
+        item.value = Resource{object.name, object.checkpoint_key};
+    }
+  }
+
+  std::optional<std::vector<Item>> call(const FunctionRef& called, std::vector<Item> inputs) {
+    const auto found = loaded_.model().graph.functions.find(called.name);
+    if (found == loaded_.model().graph.functions.end())
+      throw Error(ErrorCode::kInvalidModel, "there is no function \"" + name_of(called.name) + "\"");
+    const Function& function = found->second;
+    if (inputs.size() != function.inputs.size())
+      throw Error(ErrorCode::kInvalidModel, "function \"" + name_of(called.name) + "\" has " +
+                                                std::to_string(function.inputs.size()) + " arguments, not " +
+                                                std::to_string(inputs.size()));
+    if (depth_ == kMostDepth)
+      throw Error(ErrorCode::kInvalidModel,
+                  "functions call each other more than " + std::to_string(kMostDepth) + " deep");
+    bind_resources(called, inputs);
+    Scope scope{body_of(function), {}, &called.attributes};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Argument& argument = function.inputs[i];
+      if (!argument.type_list_attr.empty() || !argument.number_attr.empty())
+        throw Error(ErrorCode::kNotSupported,
+                    "function \"" + name_of(called.name) + "\" takes a list of arguments");
+      scope.arguments[argument.name] = std::move(inputs[i]);
+    }
+    ++depth_;
+    std::vector<Item> outputs;
+    bool is_whole = true;
+    for (const Argument& result : function.outputs) {
+      const auto tensor = function.results.find(result.name);
+      if (tensor == function.results.end())
+        throw Error(ErrorCode::kInvalidModel, "function \"" + name_of(called.name) +
+                                                  "\" says nothing of its result \"" + name_of(result.name) +
+                                                  "\"");
+      std::optional<Item> item = scopes_.evaluate(scope, tensor->second);
+      is_whole = is_whole && item.has_value();
+      if (item) outputs.push_back(*std::move(item));
+    }
+    --depth_;
+    return is_whole ? std::optional(std::move(outputs)) : std::nullopt;
+  }
+
+  const LoadedModel& loaded_;
+  const ImportRequest& request_;
+  ir::Graph graph_;
+  const std::set<std::string> reserved_;
+  Missing missing_{"operator", "node"};
+  ImportState state_;
+  std::map<const Function*, Body> bodies_;
+  ScopeImport scopes_;
+  size_t converted_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::vector<ErrorDetail> unsupported_operators(const SavedModel& model, const EntryPoint& entry) {
+  Missing missing("operator", "node");
+  note_missing(model, entry, missing);
+  return missing.details();
+}
+
+ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops) {
+  return GraphImport(model, request, ops).run();
+}
+
+}  // namespace tensormill::frontend::tensorflow

@@ -1,0 +1,156 @@
+#include "compiler/frontend/tensorflow/loaded_model.h"
+
+#include <cstring>
+
+#include "compiler/build/transposed.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend::tensorflow {
+
+namespace {
+
+/// What constants of repeated elements may take together: a few bytes of a file can say any shape.
+constexpr uint64_t kMostRepeatedBytes = uint64_t{1} << 28;
+
+Shape shape_of(const std::vector<int64_t>& dims) {
+  Shape shape;
+  for (const int64_t dim : dims) {
+    if (dim < 0) throw Error(ErrorCode::kInvalidModel, "a constant has an extent of " + std::to_string(dim));
+    shape.push_back(dim);
+  }
+  return shape;
+}
+
+DType checked_type(DataType type) {
+  const std::optional<DType> dtype = dtype_of(type);
+  if (!dtype)
+    throw Error(ErrorCode::kNotSupported,
+                "a constant has elements of type " + (type_name(type).empty()
+                                                          ? std::to_string(static_cast<int32_t>(type))
+                                                          : std::string(type_name(type))));
+  return *dtype;
+}
+
+size_t listed_elements(const TensorValue& value) {
+  if (!value.floats.empty()) return value.floats.size();
+  return value.doubles.empty() ? value.ints.size() : value.doubles.size();
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of(DataType type) {
+  switch (type) {
+    case DataType::kFloat:
+      return DType::kFloat32;
+    case DataType::kDouble:
+      return DType::kFloat64;
+    case DataType::kHalf:
+      return DType::kFloat16;
+    case DataType::kBFloat16:
+      return DType::kBFloat16;
+    case DataType::kInt8:
+      return DType::kInt8;
+    case DataType::kInt16:
+      return DType::kInt16;
+    case DataType::kInt32:
+      return DType::kInt32;
+    case DataType::kInt64:
+      return DType::kInt64;
+    case DataType::kUInt8:
+      return DType::kUInt8;
+    case DataType::kUInt16:
+      return DType::kUInt16;
+    case DataType::kUInt32:
+      return DType::kUInt32;
+    case DataType::kUInt64:
+      return DType::kUInt64;
+    case DataType::kBool:
+      return DType::kBool;
+    default:
+      return std::nullopt;
+  }
+}
+
+LoadedModel::LoadedModel(std::shared_ptr<const void> owner, SavedModel model)
+    : owner_(std::move(owner)), model_(std::move(model)) {}
+
+Tensor LoadedModel::mapped(DataType type, const std::vector<int64_t>& dims, std::string_view bytes) const {
+  const DType dtype = checked_type(type);
+  const Shape shape = shape_of(dims);
+  if (static_cast<uint64_t>(num_bytes(shape, dtype)) != bytes.size())
+    throw Error(ErrorCode::kInvalidModel, "a constant of shape " + to_string(shape) + " has " +
+                                              std::to_string(bytes.size()) + " bytes, expected " +
+                                              std::to_string(num_bytes(shape, dtype)));
+  if (bytes.empty()) return {dtype, shape};
+  // Tensors have no const data pointer; what is mapped is only read.
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % dtype_bytes(dtype) == 0)
+    return {dtype, shape, std::const_pointer_cast<void>(owner_), const_cast<char*>(bytes.data())};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = made_.find(bytes.data());
+  if (known != made_.end()) return known->second.reshaped(shape);
+  Tensor made(dtype, shape);
+  std::memcpy(made.data(), bytes.data(), bytes.size());
+  return made_.emplace(bytes.data(), std::move(made)).first->second;
+}
+
+/// A list that is shorter than the tensor repeats its last element; of an empty one all are 0.
+Tensor LoadedModel::listed(const TensorValue& value) const {
+  const DType dtype = checked_type(value.dtype);
+  const Shape shape = shape_of(value.shape.dims);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = made_.find(&value);
+  if (known != made_.end()) return known->second;
+  const size_t given = listed_elements(value);
+  const size_t bytes = num_bytes(shape, dtype);
+  if (given * dtype_bytes(dtype) < bytes) {
+    if (bytes > kMostRepeatedBytes - repeated_bytes_)
+      throw Error(ErrorCode::kTooLarge, "constants of repeated elements take more than " +
+                                            std::to_string(kMostRepeatedBytes) + " bytes");
+    repeated_bytes_ += bytes;
+  }
+  Tensor made = Tensor::zeros(dtype, shape);
+  if (given > static_cast<size_t>(made.num_elements()))
+    throw Error(ErrorCode::kInvalidModel,
+                "a constant of shape " + to_string(shape) + " has " + std::to_string(given) + " elements");
+  const bool is_bits = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  for (int64_t i = 0; i < made.num_elements() && given > 0; ++i) {
+    const size_t at = std::min(static_cast<size_t>(i), given - 1);
+    if (!value.floats.empty()) {
+      made.set_element(i, static_cast<double>(value.floats[at]));
+    } else if (!value.doubles.empty()) {
+      made.set_element(i, value.doubles[at]);
+    } else if (is_bits) {
+      const auto bits = static_cast<uint16_t>(value.ints[at]);
+      std::memcpy(static_cast<uint16_t*>(made.data()) + i, &bits, sizeof(bits));
+    } else {
+      made.set_element_int(i, value.ints[at]);
+    }
+  }
+  return made_.emplace(&value, std::move(made)).first->second;
+}
+
+Tensor LoadedModel::constant(const TensorValue& value) const {
+  if (!value.shape.has_rank) throw Error(ErrorCode::kInvalidModel, "a constant has no shape");
+  return value.content.empty() ? listed(value) : mapped(value.dtype, value.shape.dims, value.content);
+}
+
+Tensor LoadedModel::variable(const std::string& key) const {
+  const auto found = model_.variables.find(key);
+  if (found == model_.variables.end())
+    throw Error(ErrorCode::kInvalidModel, "variable \"" + key.substr(0, 200) + "\" is not in the checkpoint");
+  return mapped(found->second.dtype, found->second.shape, found->second.data);
+}
+
+Tensor LoadedModel::arranged(const Tensor& tensor, const Shape& perm, const Shape& shape) const {
+  const Arrangement key{tensor.data(), {perm, shape}};
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = arrangements_.find(key);
+    if (known != arrangements_.end()) return known->second;
+  }
+  Tensor made = build::transposed(tensor, perm).reshaped(shape);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return arrangements_.emplace(key, std::move(made)).first->second;
+}
+
+}  // namespace tensormill::frontend::tensorflow

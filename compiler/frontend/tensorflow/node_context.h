@@ -1,0 +1,167 @@
+/// What a converter sees of its node. Thread-safety: as the graph.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/build/channels_last.h"
+#include "compiler/build/compose.h"
+#include "compiler/build/op_builder.h"
+#include "compiler/frontend/tensorflow/loaded_model.h"
+#include "compiler/frontend/tensorflow/schema.h"
+
+namespace tensormill::frontend::tensorflow {
+
+using build::Compose;
+using build::UnsupportedForm;
+using V = ir::ValueId;
+
+/// A variable, by its key in the checkpoint; "": it has none.
+struct Resource {
+  std::string name, key;
+};
+/// A list of tensors, which operators change by making another one; of TensorFlow 1 the flow of a
+/// TensorArray.
+struct TensorList {
+  std::vector<V> elements;  ///< kAbsent: not set
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;  ///< of an element; -1: not known
+  bool has_rank = false;
+};
+/// What is not computed: the side of a branch that is not taken.
+struct Dead {};
+/// What a node makes.
+struct Item {
+  std::variant<std::monostate, V, Resource, std::shared_ptr<const TensorList>, Dead> value = {};
+  /// Under which conditions it counts, of branches between Switch and Merge: predicate, side.
+  std::map<V, bool> under = {};
+};
+
+/// What all graphs and functions of one import share.
+struct ImportState {
+  const LoadedModel& loaded;
+  ir::Graph& graph;
+  const std::set<std::string>& reserved;  ///< names of inputs and outputs
+  bool is_one_form = false;
+  build::ChannelsLast maps = {};
+  std::set<V> from_file = {};  ///< constants of the model, as they are there
+  /// Those that are there already: by what they are in the file, and of variables by their keys.
+  std::map<const TensorValue*, V> constants = {};
+  std::map<std::string, V> variables = {};
+  /// The outputs of a function; nothing where an operator in it is not supported, which is noted.
+  std::function<std::optional<std::vector<Item>>(const FunctionRef& function,
+                                                 const std::vector<Item>& inputs)>
+      call = {};
+};
+
+/// Thrown where an operator of a called function is not supported, which is noted.
+struct CallFails {};
+
+class NodeContext : public build::OpBuilder {
+public:
+  /// `placeholders`: attributes of the call of the function that the node is in.
+  NodeContext(ImportState& state, const Node& node, const OpRow& row, std::vector<Item> inputs,
+              const Attributes* placeholders);
+
+  const Node& node() const { return node_; }
+  std::string_view op() const { return row_.name; }
+  bool is_one_form() const { return state_.is_one_form; }
+  ImportState& import_state() { return state_; }
+  ir::SymShape shape(V value) const { return type(value).shape; }
+  DType dtype(V value) const { return type(value).dtype; }
+
+  size_t num_inputs() const { return inputs_.size(); }
+  /// Throw Error(kInvalidModel) where the operand is missing, or is of another kind.
+  const Item& item(size_t index) const;
+  V input(size_t index) const;
+  std::vector<V> inputs_from(size_t first, size_t behind = SIZE_MAX) const;
+  const Resource& resource(size_t index) const;
+  const TensorList& list(size_t index) const;
+  /// Integers of an operand that is known while the graph is built; throws UnsupportedForm otherwise.
+  ir::SymShape known_ints(size_t index, const char* what) const;
+  ir::SymInt known_int(size_t index, const char* what) const;
+  bool is_known(size_t index) const;
+  /// The one number of such an operand.
+  double known_real(size_t index, const char* what) const;
+
+  /// Attributes: `otherwise` where the file leaves them out, which it does of defaults. Those without one
+  /// throw Error(kInvalidModel) then. An attribute that is asked for counts as read.
+  bool has(const char* name);
+  bool flag(const char* name, std::optional<bool> otherwise = {});
+  int64_t integer(const char* name, std::optional<int64_t> otherwise = {});
+  double real(const char* name, std::optional<double> otherwise = {});
+  std::string text(const char* name, std::optional<std::string> otherwise = {});
+  std::vector<int64_t> ints(const char* name, std::optional<std::vector<int64_t>> otherwise = {});
+  std::vector<float> reals(const char* name);
+  std::vector<std::string> texts(const char* name);
+  DataType file_type(const char* name, std::optional<DataType> otherwise = {});
+  DType dtype_attr(const char* name, std::optional<DataType> otherwise = {});
+  TensorShape shape_attr(const char* name);
+  const TensorValue& tensor_attr(const char* name);
+  const FunctionRef& function(const char* name);
+  std::vector<FunctionRef> functions(const char* name);
+  size_t list_size(const char* name);
+  /// Throws UnsupportedForm for an attribute that the file gives and nothing has asked for.
+  void check_read() const;
+
+  /// Weights, transposed by `perm` and as `shape`: constants of the model are so arranged once.
+  V weights(V value, const Shape& perm, const ir::SymShape& shape);
+  /// The value of a variable. Throws Error(kInvalidModel) where the checkpoint has none.
+  V variable(const Resource& resource);
+  /// A constant of the model.
+  V file_constant(::tensormill::Tensor tensor);
+
+  /// Maps: data_format says where the channels stand.
+  build::ChannelsLast& maps() { return state_.maps; }
+  bool is_channels_first();
+  V map(V x) { return is_channels_first() ? x : first(x); }
+  V unmap(V y) { return is_channels_first() ? y : last(y); }
+  V first(V x) { return state_.maps.first(*this, x); }
+  V last(V y) { return state_.maps.last(*this, y); }
+  bool is_map(V x) const { return state_.maps.is_made(x); }
+  V elementwise(const std::string& op, const std::vector<V>& operands, const ir::Attrs& attrs = {}) {
+    return state_.maps.elementwise(*this, op, operands, attrs);
+  }
+  V binary(const char* op, V a, V b) { return elementwise(op, {a, b}); }
+  V cast(V x, DType to) { return dtype(x) == to ? x : elementwise("cast", {x}, {{"to", to}}); }
+  /// What `compute` makes of each element of x.
+  template <typename Compute>
+  V pointwise(V x, const Compute& compute) {
+    return is_map(x) ? last(compute(first(x))) : compute(x);
+  }
+
+  std::vector<Item> call(const FunctionRef& function, const std::vector<Item>& inputs);
+  void set_output(size_t index, V value);
+  void set_item(size_t index, Item item);
+  void set_items(std::vector<Item> items);
+  void set_list(size_t index, TensorList list) {
+    set_item(index, {std::make_shared<const TensorList>(std::move(list)), {}});
+  }
+  std::vector<Item> take_outputs() { return std::move(outputs_); }
+
+private:
+  const AttrValue* attribute(const char* name);
+  template <typename T>
+  const T* attribute_of(const char* name, bool is_required, const char* kind);
+
+  ImportState& state_;
+  const Node& node_;
+  const OpRow& row_;
+  const std::vector<Item> inputs_;
+  const Attributes* placeholders_;
+  std::set<std::string_view> read_;
+  std::vector<Item> outputs_;
+  V first_own_;
+};
+
+#define TF_CONVERTER(name) void name(NodeContext& node);
+#include "compiler/frontend/tensorflow/converters/converters.def"
+#undef TF_CONVERTER
+
+}  // namespace tensormill::frontend::tensorflow

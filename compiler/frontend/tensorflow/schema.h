@@ -1,0 +1,28 @@
+/// What operators of TensorFlow look like: rows of tf_ops.def. Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensormill::frontend::tensorflow {
+
+class NodeContext;
+using Converter = void (*)(NodeContext& node);
+
+struct OpRow {
+  std::string_view name;
+  /// Names of the outputs, by which nodes of functions are read; empty: one, whatever its name.
+  std::vector<std::string_view> outputs;
+  /// Attributes that the converter reads, and those that mean nothing to a compiled model.
+  std::vector<std::string_view> attributes, unread;
+  Converter convert = nullptr;
+
+  bool knows(std::string_view attribute) const;
+};
+
+/// The row of an operator; null where there is none.
+const OpRow* find_row(std::string_view op);
+const std::vector<OpRow>& all_rows();
+
+}  // namespace tensormill::frontend::tensorflow

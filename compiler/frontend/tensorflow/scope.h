@@ -1,0 +1,83 @@
+/// Nodes on their way into the graph: of the model's graph, of a function that is called, of a loop's
+/// iteration. Thread-safety: as the graph.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+/// A graph's nodes, or a function's, by their names.
+struct Body {
+  const std::vector<Node>* nodes = nullptr;
+  std::map<std::string_view, size_t> by_name = {};
+  bool is_function = false;
+
+  Body() = default;
+  Body(const std::vector<Node>& nodes, bool is_function);
+  /// Throws Error(kInvalidModel) where there is none.
+  size_t find(std::string_view name) const;
+};
+
+/// Which output of which node, or which argument of the function.
+struct Reference {
+  std::string_view name;
+  size_t output = 0;
+  bool is_argument = false;
+  bool is_control = false;
+};
+/// "n", "n:1", "^n"; in functions "argument", "n:output:0". `arguments`: names of the function's.
+Reference parse_reference(const Body& body, std::string_view text,
+                          const std::map<std::string_view, Item>* arguments);
+
+struct Scope {
+  const Body& body;
+  std::map<std::string_view, Item> arguments = {};
+  const Attributes* placeholders = nullptr;
+  /// Of an iteration of a loop (Enter, Exit): where the loop stands, and its frame.
+  Scope* around = nullptr;
+  std::string_view frame = {};
+  std::unordered_map<size_t, std::vector<Item>> results = {};
+  std::set<size_t> lost = {};  ///< could not be converted, or stand behind those
+};
+
+/// Converts nodes of scopes: those that are wanted, and what they need.
+class ScopeImport {
+public:
+  using Convert =
+      std::function<std::optional<std::vector<Item>>(Scope& scope, size_t node, std::vector<Item> inputs)>;
+  using Note = std::function<void(const Node& node, const UnsupportedForm& form)>;
+  /// `convert`: the outputs of a node; nothing where it cannot be converted, which is noted, as `note` does
+  /// of loops.
+  ScopeImport(const ir::Graph& graph, Convert convert, Note note)
+      : graph_(graph), convert_(std::move(convert)), note_(std::move(note)) {}
+
+  /// What `text` names; nothing where a node that it needs could not be converted.
+  std::optional<Item> evaluate(Scope& scope, std::string_view text);
+
+private:
+  struct Loop;
+  bool run(Scope& scope, size_t wanted);
+  bool finish(Scope& scope, size_t node);
+  std::vector<size_t> needed(Scope& scope, size_t node) const;
+  Item output_of(const Scope& scope, size_t node, size_t output) const;
+  std::optional<Item> lookup(const Scope& scope, std::string_view text) const;
+  bool run_loop(Scope& scope, size_t exit);
+  bool goes_on(const Item& condition) const;
+  Loop loop_of(const Scope& scope, size_t exit) const;
+
+  const ir::Graph& graph_;
+  Convert convert_;
+  Note note_;
+  int depth_ = 0;
+};
+
+}  // namespace tensormill::frontend::tensorflow

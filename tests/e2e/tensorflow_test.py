@@ -1,0 +1,116 @@
+"""TensorFlow's frozen graphs and SavedModels against what TensorFlow makes of them: by the command line, with a free batch, over HTTP,
+and by way of the project's own graph files.
+
+The models and their answers are made by tests/fixtures/tensorflow_nets and tests/fixtures/tensorflow_ops (`./dev fixtures`).
+"""
+
+import json
+import shutil
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import mill
+import numpy as np
+import serving
+
+FIXTURES = mill.ROOT / "tests/fixtures"
+NETS = FIXTURES / "tensorflow_nets"
+TOLERANCE = 1e-4
+
+
+def rows_of(name):
+    """What goes in, and what comes out."""
+    arrays = mill.load_npz(NETS / f"{name}.npz")
+    return arrays["in.0"], arrays["out.0"]
+
+
+class Tensorflow(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.package = self.folder / "model.tar"
+
+    def compile(self, model, *options):
+        mill.check_program(self, "compile", model, *options, "-o", self.package)
+
+    def run_on(self, given):
+        feed = self.folder / "in.npz"
+        np.savez(feed, **given)
+        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
+
+    def check(self, got, want):
+        self.assertEqual(len(got), 1)
+        np.testing.assert_allclose(next(iter(got.values())), want, rtol=0, atol=TOLERANCE * float(np.abs(want).max()))
+
+    def saved_model(self):
+        """The SavedModel as a folder."""
+        with zipfile.ZipFile(NETS / "mobile.zip") as archive:
+            archive.extractall(self.folder / "saved")
+        return self.folder / "saved/mobile"
+
+    def test_one_network_in_every_form_with_a_free_batch(self):
+        image, want = rows_of("mobile")
+        folder = self.saved_model()
+        tar = shutil.make_archive(str(self.folder / "packed"), "tar", folder.parent)
+        for model in (folder, NETS / "mobile.zip", tar, NETS / "mobile.pb", NETS / "mobile_fused.pb"):
+            with self.subTest(model=Path(model).name):
+                said = json.loads(mill.check_program(self, "--json", "show", model))
+                self.assertEqual(said["format"], "frozen-graph" if str(model).endswith(".pb") else "saved-model")
+                self.compile(model, "-O", 1)
+                for rows in ([0, 1], [1], [0, 1, 1]):
+                    self.check(self.run_on({said["inputs"][0]["name"]: image[rows]}), want[rows])
+
+    def test_recurrent(self):
+        rows, want = rows_of("recurrent")
+        self.compile(NETS / "recurrent.pb", "-O", 1, "--input-shapes", "rows:[2,4,3]")
+        self.check(self.run_on({"rows": rows}), want)
+
+    def test_signatures(self):
+        net = FIXTURES / "tensorflow/net"
+        self.compile(net, "--signature", "serve", "--input-shapes", "image:[1,8,8,3]")
+        done = mill.run_program("compile", net, "--signature", "train", "-o", self.package)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn('the model has no signature "train"; it has serve, serving_default', done.stderr)
+
+    def test_all_that_is_missing_is_told_at_once(self):
+        model = self.folder / "missing.pb"
+        data = (NETS / "mobile.pb").read_bytes()
+        model.write_bytes(data.replace(b"\x12\x05Relu6", b"\x12\x05Fancy").replace(b"\x12\x07Softmax", b"\x12\x07Hardmax"))
+        done = mill.run_program("compile", model, "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        for words in ("2 operators are not supported", "op Fancy, 3 nodes, T float32", "op Hardmax, 1 node"):
+            self.assertIn(words, done.stderr)
+        self.assertIn("not supported: op Fancy", mill.check_program(self, "show", model))
+
+    def test_variables_that_are_cut_off(self):
+        folder = self.saved_model()
+        data = folder / "variables/variables.data-00000-of-00001"
+        data.write_bytes(data.read_bytes()[:-100])
+        done = mill.run_program("compile", folder, "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("variables", done.stderr)
+
+    def test_graph_file(self):
+        image, want = rows_of("mobile")
+        graph = self.folder / "net.tmg"
+        mill.check_program(self, "import", NETS / "mobile.zip", "-o", graph)
+        self.compile(graph, "-O", 1, "--input-shapes", "image:[2,16,16,3]")
+        self.check(self.run_on({"image": image}), want)
+
+    def test_server(self):
+        image, want = rows_of("mobile")
+        server = serving.make_server(self)
+        for name, model in (("saved", NETS / "mobile.zip"), ("frozen", NETS / "mobile.pb")):
+            answer = server.upload(name, model.read_bytes())
+            self.assertEqual(answer.status, 201, answer.body)
+            package = server.compile(name, {"image": list(image.shape)})
+            self.check(serving.from_npz(server.run(package, {"image": image}).body), want)
+        answer = server.upload("missing", (NETS / "mobile.pb").read_bytes().replace(b"\x12\x05Relu6", b"\x12\x05Fancy"))
+        self.assertEqual((answer.status, answer.json()["code"]), (422, "operator_not_implemented"), answer.body)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,152 @@
+// Models of TensorFlow: networks as SavedModels and frozen graphs, signatures, and broken copies of them.
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "tests/importer/imported.h"
+#include "tests/scope.h"
+
+namespace tensormill::frontend {
+namespace {
+
+const size_t kCopiesOfGraphs = is_sweep() ? 2000 : 100;
+
+ImportOptions with_batch(const Importer& model, int64_t rows) {
+  ImportOptions options;
+  for (const SignatureValue& input : model.facts().inputs) {
+    DimShape& shape = options.input_shapes[input.name] = input.shape;
+    for (Dim& dim : shape) {
+      const auto* extent = std::get_if<int64_t>(&dim);
+      if (extent == nullptr || *extent < 0) dim = rows;
+    }
+  }
+  return options;
+}
+
+/// The one result of a network of one input.
+Tensor result_of(const Importer& model, const std::string& arrays) {
+  const Tensors inputs = arrays_of(arrays, "in.");
+  const Tensor given = inputs.at("0");
+  const ir::Graph graph = model.import(with_batch(model, given.shape()[0]), ops::standard_ops());
+  ir::verify(graph);
+  return evaluated(graph, {{model.facts().inputs[0].name, given}}).begin()->second;
+}
+
+class TensorflowNets : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(TensorflowNets, GiveTheNumbersOfTensorflow) {
+  const auto [file, arrays] = GetParam();
+  const std::string folder = "tensorflow_nets/";
+  const auto model = importer_of(folder + file);
+  EXPECT_TRUE(model->unsupported().empty());
+  expect_same(result_of(*model, folder + arrays), arrays_of(folder + arrays, "out.").at("0"), 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, TensorflowNets,
+                         testing::Values(std::pair("mobile.pb", "mobile.npz"),
+                                         std::pair("mobile_fused.pb", "mobile.npz"),
+                                         std::pair("mobile.zip", "mobile.npz"),
+                                         std::pair("recurrent.pb", "recurrent.npz")));
+
+// Maps whose channels stand last are moved at the ends of the network alone.
+TEST(Tensorflow, PutsNoTransposesBetweenConvolutions) {
+  const auto model = importer_of("tensorflow_nets/mobile.pb");
+  const ir::Graph graph = model->import(with_batch(*model, 1), ops::standard_ops());
+  size_t transposes = 0, convolutions = 0;
+  for (const ir::Node& node : graph.nodes()) {
+    transposes += node.op == "transpose" ? 1 : 0;
+    convolutions += node.op == "conv" ? 1 : 0;
+  }
+  EXPECT_EQ(convolutions, 6u);
+  EXPECT_LE(transposes, 1u);
+}
+
+TEST(Tensorflow, TakesTheSignatureThatIsAskedFor) {
+  const std::string folder = fixture_path("tensorflow/net");
+  const auto first = open_importer(folder, Links::kRefused);
+  EXPECT_EQ(first->format(), "saved-model");
+  ASSERT_EQ(first->facts().inputs.size(), 1u);
+  EXPECT_EQ(to_string(first->facts().inputs[0].shape), "[-1,8,8,3]");
+  std::vector<std::string> names;
+  for (const NamedSignature& each : first->signatures()) names.push_back(each.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"serve", "serving_default"}));
+  const auto other = open_importer(folder, Links::kRefused, "serve");
+  EXPECT_EQ(ir::print(other->import(with_batch(*other, 2), ops::standard_ops())).empty(), false);
+  try {
+    open_importer(folder, Links::kRefused, "train");
+    FAIL() << "there is no such signature";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(error.message().find("it has serve, serving_default"), std::string::npos) << error.message();
+  }
+}
+
+// A count that is fixed makes a loop of known rounds; an output that no tensor can be is left out.
+TEST(Tensorflow, UnrollsLoopsOfFixedCounts) {
+  const auto model = open_importer(fixture_path("tensorflow/module"), Links::kRefused);
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{2}, int64_t{3}};
+  options.input_values.insert_or_assign("n", Tensor::from<int32_t>({}, std::vector<int32_t>{3}));
+  options.outputs = {"y"};
+  const ir::Graph graph = model->import(options, ops::standard_ops());
+  ir::verify(graph);
+  const Tensor x = Tensor::from<float>({2, 3}, std::vector<float>{1, 2, 3, -1, 0, 2});
+  EXPECT_EQ(evaluated(graph, {{"x", x}}).at("y").shape(), (Shape{2, 4}));
+  options.outputs = {};
+  try {
+    model->import(options, ops::standard_ops());
+    FAIL() << "texts are imported";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
+    EXPECT_NE(error.message().find("output \"names\" is no tensor"), std::string::npos) << error.message();
+  }
+}
+
+void import_bytes(std::string_view bytes) {
+  const std::shared_ptr<void> memory = allocate_aligned(bytes.size());
+  std::memcpy(memory.get(), bytes.data(), bytes.size());
+  ModelSource source;
+  source.model =
+      MappedFile::part_of(memory, {static_cast<const std::byte*>(memory.get()), bytes.size()}, "model");
+  const std::unique_ptr<Importer> model = make_importer(std::move(source));
+  ir::verify(model->import(with_batch(*model, 1), ops::standard_ops()));
+}
+
+class BrokenTensorflow : public testing::TestWithParam<const char*> {};
+
+TEST_P(BrokenTensorflow, IsImportedOrRefused) {
+  const std::string bytes = read_file(fixture_path(GetParam()));
+  std::mt19937 random(29);
+  const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel, ErrorCode::kNotSupported,
+                                        ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
+                                        ErrorCode::kMemoryBudget};
+  size_t imported = 0, refused = 0;
+  for (size_t i = 0; i < kCopiesOfGraphs; ++i) {
+    SCOPED_TRACE("copy " + std::to_string(i));
+    std::string copy = bytes;
+    const size_t changes = 1 + random() % 4;
+    for (size_t k = 0; k < changes; ++k) {
+      const size_t at = random() % copy.size();
+      copy[at] = static_cast<char>(random() % 3 == 0 ? random() : copy[at] ^ (1 << random() % 8));
+    }
+    if (random() % 16 == 0) copy.resize(random() % copy.size());
+    try {
+      import_bytes(copy);
+      ++imported;
+    } catch (const Error& error) {
+      EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();
+      ++refused;
+    }
+  }
+  EXPECT_GT(imported, 0u);
+  EXPECT_GT(refused, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, BrokenTensorflow,
+                         testing::Values("tensorflow_ops/control.pb", "tensorflow_ops/moves.pb",
+                                         "tensorflow_ops/pictures.pb", "tensorflow_ops/convolutions.pb",
+                                         "tensorflow_nets/mobile_fused.pb", "tensorflow_nets/recurrent.pb"));
+
+}  // namespace
+}  // namespace tensormill::frontend
