@@ -127,8 +127,7 @@ private:
     if (value.is_constant()) return folded(node, {value});
     if (from == to) return value;
     if (to == DType::kFloat32) return float_of(value);
-    if (to == DType::kBool && from == DType::kFloat32)
-      return is_true(Relation::kEqual, value, 0) ? 0 : 1;
+    if (to == DType::kBool && from == DType::kFloat32) return is_true(Relation::kEqual, value, 0) ? 0 : 1;
     if (to != DType::kInt64 && to != DType::kInt32) throw NotKnown{};
     return from == DType::kFloat32 ? int_of_float(value) : value;
   }
@@ -211,8 +210,8 @@ private:
       scalars.push_back(value ? te::Scalar{0, *value} : te::Scalar{args[i].hint(), 0});
     }
     if (scalars.empty()) throw NotKnown{};
-    const te::Scalar result = te::evaluate_op(node.op, node.args[0]->type.dtype, node.type.dtype,
-                                              scalars.data(), scalars.size());
+    const te::Scalar result =
+        te::evaluate_op(node.op, node.args[0]->type.dtype, node.type.dtype, scalars.data(), scalars.size());
     return node.type.is_float() ? code_of(result.f) : SymInt(result.i);
   }
 

@@ -16,8 +16,8 @@ enum class Undecided : uint8_t {
 };
 
 /// Output i of the operator as a known value, from known operands (null where absent). Nothing where an
-/// output is no tensor of integers or float32, has a symbolic extent, or needs what is not known. `types`: of the
-/// outputs.
+/// output is no tensor of integers or float32, has a symbolic extent, or needs what is not known. `types`: of
+/// the outputs.
 std::optional<std::vector<KnownValue>> evaluate_symbolic(const OpDef& op, const Attrs& attrs,
                                                          const std::vector<const KnownValue*>& inputs,
                                                          const std::vector<ValueType>& input_types,

@@ -24,7 +24,8 @@ void reference(const ir::ReferenceContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    return read_broadcast(context.inputs[0], context.input_types[0].shape, context.output_types[0].shape, axes);
+    return read_broadcast(context.inputs[0], context.input_types[0].shape, context.output_types[0].shape,
+                          axes);
   })};
 }
 

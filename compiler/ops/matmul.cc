@@ -161,7 +161,8 @@ void reference(const ir::ReferenceContext& context) {
 
 /// Index into one operand: batch dims under broadcasting, then the two matrix dims in the order of memory.
 std::vector<Expr> operand_index(const ir::SymShape& batch, const std::vector<Expr>& axes,
-                                const ir::SymShape& out_batch, bool vector, bool transposed, const Expr& row, const Expr& column) {
+                                const ir::SymShape& out_batch, bool vector, bool transposed, const Expr& row,
+                                const Expr& column) {
   if (vector) return {column};
   std::vector<Expr> index;
   for (size_t i = 0; i < batch.size(); ++i) {

@@ -81,8 +81,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     if (is_kept && !by_chance && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
     const auto along = [&] {
       if (axes[d].is_of_run) return &resize_as_run;
-      const bool by_nodes =
-          context.is_sample() || axes[d].is_symbolic() || axes[d].computed != ir::kAbsent;
+      const bool by_nodes = context.is_sample() || axes[d].is_symbolic() || axes[d].computed != ir::kAbsent;
       if (by_nodes && repeats(axes[d], options)) return &build::resize_by_repeating;
       if (by_nodes && is_wide(axes[d], options) && !crop) return &build::resize_by_product;
       return by_nodes && has_formula(axes[d], options) ? &build::resize_by_nodes : &build::resize_by_table;
@@ -171,8 +170,10 @@ void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
   for (size_t i = 0; i < which.size(); ++i) {
     ResizeAxis& axis = axes[which[i]];
     axis.scale = common;
-    axis.out = is_symbolic ? scaled_alike(axis.in, before, which, sizes, is_least)
-                           : ir::SymInt(static_cast<int64_t>(std::round(common * static_cast<double>(axis.in.hint()))));
+    axis.out =
+        is_symbolic
+            ? scaled_alike(axis.in, before, which, sizes, is_least)
+            : ir::SymInt(static_cast<int64_t>(std::round(common * static_cast<double>(axis.in.hint()))));
     axis.computed = computed;
     // Far samples would be lines that hide what other ones show.
     if (context.is_sample() && axis.out < std::min<int64_t>(sizes[i], 3))

@@ -99,8 +99,7 @@ void set_scale(const NodeContext& context, ResizeAxis& axis, double scale) {
 
 void set_symbolic_scale(NodeContext& context, ResizeAxis& axis, const ir::SymInt& factor, V scale) {
   axis.out = ir::floor_of_product(axis.in, factor);
-  if (!demand(ir::Relation::kLess, 0, factor) ||
-      !demand(ir::Relation::kLessEqual, axis.out, kMaxListed))
+  if (!demand(ir::Relation::kLess, 0, factor) || !demand(ir::Relation::kLessEqual, axis.out, kMaxListed))
     context.invalid("scale of an axis of " + to_string(axis.in));
   axis.scale = float_of_code(factor.hint()).value();
   axis.computed = Compose(context).cast(scale, DType::kFloat32);

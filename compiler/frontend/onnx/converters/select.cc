@@ -171,10 +171,10 @@ void convert_one_hot(NodeContext& context) {
   };
   if (context.is_known(1)) {
     const ir::KnownValue& known = context.known_symbolic(context.input(1), "depth");
-    const ir::SymInt depth = known.is_symbolic() && !is_float(context.type(context.input(1)).dtype) &&
-                                     known.elements().size() == 1
-                                 ? known.elements()[0]
-                                 : ir::SymInt(context.known_scalar(1, "depth").element_as_int(0));
+    const ir::SymInt depth =
+        known.is_symbolic() && !is_float(context.type(context.input(1)).dtype) && known.elements().size() == 1
+            ? known.elements()[0]
+            : ir::SymInt(context.known_scalar(1, "depth").element_as_int(0));
     context.set_output(0, one_hot(context.input(0), depth));
     return;
   }
