@@ -176,6 +176,7 @@ private:
     if (match.route < 0) return no_route(request, match);
     const RouteRow& row = all_routes()[static_cast<size_t>(match.route)];
     route = row.path;
+    request.route = row.path;
     request.path_parameters = std::move(match.parameters);
     check_scope(request, row);
     const bool changes = row.method != "GET" && (row.scope == Scope::kWrite || row.scope == Scope::kAdmin ||
@@ -186,11 +187,24 @@ private:
     check_query(request, row);
     check_media_type(request, row.body);
     limit_body(request, row.body);
-    const auto call = [&] { return row.endpoint(context_, request); };
+    const auto call = [&] {
+      const std::vector<std::string> others = elsewhere(request, row);
+      return others.empty() ? row.endpoint(context_, request) : options_.forward(request, others);
+    };
     // PUT and DELETE may be repeated as they are; a job is made in one transaction with its key.
     const bool repeats = takes_idempotency_key(row) && row.endpoint != submit_job;
     const auto key = repeats ? idempotency_key(request) : std::nullopt;
     return key ? repeats_.answer(*key, request, call) : call();
+  }
+
+  /// Who answers what is about a deployment that is not loaded here; nobody where somebody has passed it on
+  /// already.
+  std::vector<std::string> elsewhere(const http::Request& request, const RouteRow& row) const {
+    if (!options_.forward || request.headers.has(http::kPassedOn)) return {};
+    const std::string_view parameter = deployment_parameter(row);
+    const bool asks_package = row.scope == Scope::kInfer || row.path.starts_with("/v2/models/{model}");
+    if (parameter.empty() || !asks_package) return {};
+    return services_.deployments->elsewhere(request.path_parameter(parameter), v2_version_of(request));
   }
 
   static http::Response no_route(const http::Request& request, const http::Router::Match& match) {
@@ -277,7 +291,8 @@ private:
   http::RateLimiter rates_;
   Repeats repeats_;
   std::atomic<int> waiting_{0};
-  const Context context_{services_, options_, waiting_};
+  SharedRegions regions_;
+  const Context context_{services_, options_, waiting_, regions_};
 };
 
 }  // namespace

@@ -33,9 +33,12 @@ struct ApiOptions {
   /// Of all requests in flight, taken before bytes are read or unfolded; null: they are counted and not
   /// bounded.
   std::shared_ptr<MemoryBudget> memory;
+  bool shared_memory = false;     ///< KServe's system shared memory, for clients on this machine
   bool read_only = false;         ///< what needs write or admin is 403, but for looking
   int max_rate = 0;               ///< requests a second of one key; 0: no bound
   std::string version = "0.1.0";  ///< of the OpenAPI document
+  /// Answers a request by passing it on to one of these URLs, which have what it asks for; empty: none is.
+  std::function<http::Response(http::Request&, const std::vector<std::string>&)> forward;
   /// Called once for each answered request, from the handler's thread; must not throw. May be empty.
   std::function<void(const http::Request&, const http::Response&, const std::string& route)> on_response;
 };

@@ -1,5 +1,5 @@
 /// What every endpoint gets, the rows of routes.def, and the declarations of all endpoints.
-/// Thread-safety: immutable but for `waiting`.
+/// Thread-safety: immutable but for `waiting` and `regions`.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/endpoints/api.h"
+#include "api/endpoints/shared_regions.h"
 #include "api/http/message.h"
 #include "api/services/services.h"
 
@@ -35,6 +36,7 @@ struct Context {
   const services::Services& services;
   const ApiOptions& options;
   std::atomic<int>& waiting;  ///< requests that wait for a job's end now
+  SharedRegions& regions;
 };
 
 /// A JSON body of /v1, and memory for what is made of it: a parsed value takes up to some thirty times its

@@ -15,6 +15,7 @@ namespace tensormill::endpoints {
 namespace {
 
 /// Those that are implemented, by the names that clients look for.
+constexpr std::string_view kSharedMemory = "system_shared_memory";
 constexpr std::array<std::string_view, 7> kExtensions = {
     "binary_tensor_data", "classification",  "model_configuration", "model_repository",
     "parameters",         "schedule_policy", "statistics"};
@@ -144,9 +145,11 @@ http::Response state_response(bool good) {
 }  // namespace
 
 http::Response get_v2_server(const Context& context, http::Request&) {
+  Json extensions(kExtensions);
+  if (context.options.shared_memory) extensions.push_back(kSharedMemory);
   return http::json_response(schema::print({{"name", "tensormill"},
                                             {"version", context.services.info->info().version},
-                                            {"extensions", Json(kExtensions)}}));
+                                            {"extensions", std::move(extensions)}}));
 }
 
 http::Response get_v2_live(const Context& context, http::Request&) {
@@ -190,13 +193,16 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   const auto rest = [&] {
     return json_size ? read_raw_part(context, request, version, *json_size) : http::TensorBody();
   };
+  const bool shares = context.options.shared_memory && request.peer_is_loopback;
+  const SharedRegions* regions = shares ? &context.regions : nullptr;
   V2Request asked;
   if (json_size == size_t{0}) {
     asked = read_v2_raw_request(rest(), inputs_of(context, name, version));
   } else {
     BodyJson json(request, json_size);
     const auto elements = [&] { return most_elements(inputs_of(context, name, version)); };
-    asked = read_v2_request(json, {context.options.max_tensor_bytes, elements}, rest);
+    const V2Limits limits{context.options.max_tensor_bytes, elements, regions, request.memory.get()};
+    asked = read_v2_request(json, limits, rest);
   }
   services::RunOptions options;
   options.timeout = asked.timeout;
@@ -207,9 +213,9 @@ http::Response infer_v2(const Context& context, http::Request& request) {
         context.services.deployments->infer(name, version, std::move(inputs), options, call_context(request),
                                             done);
       },
-      [&context, &name, asked = std::move(asked)](const services::RunResult& result) {
+      [&context, &name, regions, asked = std::move(asked)](const services::RunResult& result) {
         V2Response printed =
-            print_v2_response(asked, name, classifies_rows(context, asked, name, result), result);
+            print_v2_response(asked, name, classifies_rows(context, asked, name, result), result, regions);
         http::Response response = http::text_response(
             std::move(printed.body), printed.binary ? "application/octet-stream" : "application/json");
         if (printed.binary) response.headers.set(kHeaderLength, std::to_string(printed.json_size));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <locale>
 #include <numeric>
+#include <span>
 #include <sstream>
 
 #include "runtime/base/error.h"
@@ -56,6 +57,28 @@ size_t append_texts(const std::vector<std::string>& texts, std::string& raw) {
     raw += text;
   }
   return raw.size() - before;
+}
+
+/// Copies one output to where its client asked for it.
+void place_tensor(const V2Output& want, const Tensor& tensor, const SharedRegions* regions, Json& output) {
+  if (regions == nullptr)
+    refuse(ErrorCode::kNotSupported, "output \"" + want.name + "\"", "shared memory is off here");
+  output["datatype"] = dtype_v2_name(tensor.dtype());
+  output["shape"] = shown_shape(tensor.dtype(), tensor.shape());
+  std::string texts;
+  std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.data()), tensor.num_bytes());
+  if (tensor.dtype() == kString) {
+    append_texts(texts_of(tensor), texts);
+    bytes = std::as_bytes(std::span(texts.data(), texts.size()));
+  }
+  if (bytes.size() > want.place->byte_size)
+    refuse(ErrorCode::kInvalidTensor, "output \"" + want.name + "\"",
+           "has " + std::to_string(bytes.size()) + " bytes, shared_memory_byte_size is " +
+               std::to_string(want.place->byte_size));
+  regions->write(*want.place, bytes);
+  output["parameters"] = {{"shared_memory_region", want.place->region},
+                          {"shared_memory_byte_size", bytes.size()},
+                          {"shared_memory_offset", want.place->offset}};
 }
 
 /// Adds one output to the JSON and what is binary to `raw`.
@@ -121,11 +144,12 @@ void print_classes(const V2Output& want, const Tensor& tensor, bool has_batch,
 }  // namespace
 
 V2Response print_v2_response(const V2Request& request, std::string_view model, bool has_batch,
-                             const services::RunResult& result) {
+                             const services::RunResult& result, const SharedRegions* regions) {
   const services::NamedTensors& outputs = result.outputs;
   std::vector<V2Output> wanted = request.outputs;
   if (wanted.empty()) {
-    for (const auto& [name, tensor] : outputs) wanted.push_back({name, request.binary_by_default, 0});
+    for (const auto& [name, tensor] : outputs)
+      wanted.push_back({name, request.binary_by_default, 0, std::nullopt});
   }
   Json json = {{"model_name", model}, {"model_version", result.version}, {"outputs", Json::array()}};
   if (!request.id.empty()) json["id"] = request.id;
@@ -142,6 +166,8 @@ V2Response print_v2_response(const V2Request& request, std::string_view model, b
         refuse(ErrorCode::kInvalidArgument, "output \"" + want.name + "\"",
                "has strings, which have no classes");
       print_classes(want, found->second, has_batch, result.labels.get(), output, raw);
+    } else if (want.place) {
+      place_tensor(want, found->second, regions, output);
     } else {
       print_tensor(want, found->second, output, raw);
     }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/endpoints/shared_regions.h"
 #include "api/http/tensor_body.h"
 #include "api/services/package_service.h"
 
@@ -19,6 +20,7 @@ struct V2Output {
   bool binary = false;
   int64_t classes =
       0;  ///< above 0: so many "value:index:label" texts, best first, take the place of the values
+  std::optional<SharedPlace> place;  ///< where its bytes go, and not into the answer
 };
 
 struct V2Request {
@@ -36,9 +38,10 @@ struct V2Response {
   bool binary = false;
 };
 
-/// `has_batch`: the first dim counts the rows of a batch, each of which is classified. Throws
-/// Error(kInvalidArgument) when an output that was asked for is not there.
+/// `regions`: where outputs with a place go; null: such are not supported. `has_batch`: the first dim counts
+/// the rows of a batch, each of which is classified. Throws Error(kInvalidArgument) when an output that was
+/// asked for is not there.
 V2Response print_v2_response(const V2Request& request, std::string_view model, bool has_batch,
-                             const services::RunResult& result);
+                             const services::RunResult& result, const SharedRegions* regions = nullptr);
 
 }  // namespace tensormill::endpoints

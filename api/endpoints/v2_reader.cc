@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "api/endpoints/tensor_data.h"
@@ -140,6 +141,20 @@ void read_parameters(const Json& json, V2Request& request) {
   }
 }
 
+/// Where an input or an output stands in shared memory, when it says so.
+std::optional<SharedPlace> place_of(const Json& object, const std::string& where) {
+  const Json* region = parameter(object, "shared_memory_region", where, &Json::is_string);
+  if (region == nullptr) return std::nullopt;
+  SharedPlace place;
+  place.region = region->get<std::string>();
+  const Json* size = parameter(object, "shared_memory_byte_size", where, &Json::is_number_unsigned);
+  if (size == nullptr) reject(ErrorCode::kInvalidArgument, where, "shared_memory_byte_size is missing");
+  place.byte_size = size->get<uint64_t>();
+  if (const Json* offset = parameter(object, "shared_memory_offset", where, &Json::is_number_unsigned))
+    place.offset = offset->get<uint64_t>();
+  return place;
+}
+
 void read_output(const Json& output, V2Request& request) {
   if (!output.is_object()) throw Error(ErrorCode::kInvalidArgument, "request: an output is no object");
   V2Output wanted;
@@ -153,6 +168,9 @@ void read_output(const Json& output, V2Request& request) {
   }
   const Json* binary = parameter(output, "binary_data", where, &Json::is_boolean);
   wanted.binary = binary == nullptr ? request.binary_by_default : binary->get<bool>();
+  wanted.place = place_of(output, where);
+  if (wanted.place && wanted.classes > 0)
+    reject(ErrorCode::kInvalidArgument, where, "classes have no place in shared memory");
   request.outputs.push_back(std::move(wanted));
 }
 
@@ -288,6 +306,13 @@ private:
     input.shape = shape_of(json, input.where);
     const Json* size = parameter(json, "binary_data_size", input.where, &Json::is_number_unsigned);
     member(json, "data", input.where, &Json::is_array);
+    if (const std::optional<SharedPlace> place = place_of(json, input.where)) {
+      if (size != nullptr || data_)
+        reject(ErrorCode::kInvalidArgument, input.where, "has data, and is in shared memory, too");
+      input.tensor = shared_tensor(input, *place);
+      inputs_.push_back(std::move(input));
+      return;
+    }
     if ((size != nullptr) == data_.has_value()) {
       reject(ErrorCode::kInvalidArgument, input.where, "needs either data or the parameter binary_data_size");
     }
@@ -301,6 +326,32 @@ private:
       data_.reset();
     }
     inputs_.push_back(std::move(input));
+  }
+
+  Tensor shared_tensor(const Input& input, const SharedPlace& place) {
+    if (limits_.regions == nullptr)
+      reject(ErrorCode::kNotSupported, input.where, "shared memory is off here");
+    const uint64_t left = limits_.tensor_bytes - tensor_bytes_;
+    const bool is_text = input.dtype == kString;
+    const uint64_t bytes =
+        is_text ? place.byte_size : static_cast<uint64_t>(num_bytes(input.shape, input.dtype));
+    if (bytes > left)
+      reject(ErrorCode::kTooLarge, input.where, "the inputs have more than limits.tensor_bytes");
+    if (bytes != place.byte_size)
+      reject(ErrorCode::kInvalidTensor, input.where,
+             "shared_memory_byte_size is " + std::to_string(place.byte_size) + ", the shape has " +
+                 std::to_string(bytes) + " bytes");
+    if (limits_.memory != nullptr) limits_.memory->take(bytes);
+    tensor_bytes_ += bytes;
+    if (is_text) {
+      std::string raw(bytes, '\0');
+      limits_.regions->read(place, std::as_writable_bytes(std::span(raw.data(), raw.size())));
+      return strings_tensor(input.shape, binary_texts(input.shape, raw, input.where), bytes,
+                            limits_.tensor_bytes, input.where);
+    }
+    Tensor tensor(input.dtype, input.shape);
+    limits_.regions->read(place, {static_cast<std::byte*>(tensor.data()), tensor.num_bytes()});
+    return tensor;
   }
 
   const V2Limits& limits_;

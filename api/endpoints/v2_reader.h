@@ -19,6 +19,8 @@ struct V2Limits {
   uint64_t tensor_bytes = 0;  ///< of all inputs
   /// Elements that all inputs may have together as JSON; asked when there are many. May throw.
   std::function<uint64_t()> elements;
+  const SharedRegions* regions = nullptr;  ///< null: inputs in shared memory are not supported
+  MemoryShare* memory = nullptr;           ///< for what is copied from there; null: it is not counted
 };
 
 /// `rest` is called once, when the JSON is read: what stands behind it. Tensors that are aligned there share

@@ -20,6 +20,9 @@ std::string_view trim(std::string_view text);
 /// The members of a comma-separated list, trimmed; empty members are left out.
 std::vector<std::string_view> split_list(std::string_view text);
 
+/// In a request that one replica has passed on to another, which then answers it.
+inline constexpr std::string_view kPassedOn = "X-Tensormill-Passed-On";
+
 class Headers {
 public:
   using Field = std::pair<std::string, std::string>;

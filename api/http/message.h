@@ -34,6 +34,7 @@ struct Request {
   /// dispatcher, never null in an endpoint.
   std::shared_ptr<MemoryShare> memory;
   std::string request_id;
+  std::string route;             ///< path of the row that answers, set by the dispatcher; "" where none does
   std::string caller = "local";  ///< name of the key that was shown; "" where one is needed and none was
   bool is_admin = true;          ///< the key has the scope admin, or none is needed
   std::vector<std::string> scopes = {"admin"};  ///< of the key, or where none is needed

@@ -70,6 +70,19 @@ void read_labels(ObjectReader& body, services::DeploymentSpec& spec) {
   }
 }
 
+services::Placement read_placement(const Json& value, const std::string& pointer, Problems& problems) {
+  ObjectReader reader(value, pointer, problems);
+  services::Placement placement;
+  reader.choice("mode", placement.mode, {"all", "labels", "demand"});
+  reader.optional("labels", placement.labels);
+  reader.optional("idle_s", placement.idle_s, 1, 31'536'000);
+  const bool by_labels = placement.mode == "labels";
+  if (by_labels == placement.labels.empty())
+    problems.add(pointer + "/labels", by_labels ? "is missing: mode is labels" : "are of mode labels alone");
+  reader.finish();
+  return placement;
+}
+
 services::VersionWeights read_weights(ObjectReader& body) {
   services::VersionWeights weights;
   int64_t sum = 0;
@@ -123,6 +136,8 @@ services::DeploymentSpec read_deployment_spec(std::string_view text) {
   }
   body.choice("output", spec.output, {"logits", "probabilities"});
   spec.weights = read_weights(body);
+  if (const Json* value = body.find("placement"); value != nullptr && !value->is_null())
+    spec.placement = read_placement(*value, "/placement", problems);
   body.finish();
   problems.throw_if_any();
   return spec;

@@ -158,6 +158,10 @@ Json to_json(const services::DeploymentSpec& spec) {
       {"max_queue", spec.max_queue}, {"warmup", spec.warmup},       {"isolation", spec.isolation},
       {"output", spec.output}};
   json["labels"] = spec.labels_blob ? Json(*spec.labels_blob) : Json(spec.labels);
+  if (spec.placement != services::Placement()) {
+    json["placement"] = {{"mode", spec.placement.mode}, {"idle_s", spec.placement.idle_s}};
+    if (!spec.placement.labels.empty()) json["placement"]["labels"] = spec.placement.labels;
+  }
   if (!spec.preprocess) return json;
   const services::Preprocess& given = *spec.preprocess;
   Json& preprocess = json["preprocess"];

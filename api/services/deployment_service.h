@@ -25,6 +25,16 @@ struct Preprocess {
   std::string color = "rgb";    ///< "rgb", "bgr", "gray"
 };
 
+/// In which processes a version is loaded, and when.
+struct Placement {
+  /// "all"; "labels": those that have all of the labels; "demand": each at the first request, until none has
+  /// come for `idle_s` seconds or its memory is needed.
+  std::string mode = "all";
+  std::vector<std::string> labels = {};  ///< of mode "labels"
+  int idle_s = 600;
+  bool operator==(const Placement&) const = default;
+};
+
 /// By a version's number its part: of as many requests as the sum of all, it answers exactly that many.
 /// Empty: the default version answers all.
 using VersionWeights = std::map<int, int>;
@@ -46,6 +56,7 @@ struct DeploymentSpec {
   std::string output = "logits";  ///< or "probabilities"
   /// Of the deployment once this version is ready; no property of the version. Empty: it has all requests.
   VersionWeights weights;
+  Placement placement;
 };
 
 enum class DeploymentState { kLoading, kReady, kUnloading, kUnloaded, kFailed };
@@ -194,6 +205,10 @@ public:
   /// infer(). Throws Error(kUnavailable) when the queue is full or nothing is ready.
   virtual std::shared_ptr<void> admit(const std::string& /*name*/, const std::string& /*version*/) {
     return nullptr;
+  }
+  /// Where other processes answer for what is not loaded here and is there, as URLs; empty: this one answers.
+  virtual std::vector<std::string> elsewhere(const std::string& /*name*/, const std::string& /*version*/) {
+    return {};
   }
   /// Memory for `bytes` bytes of the only input of one row, from which a run that several share can take them
   /// without a copy. Null where there is none, and where infer() will throw: any other memory will do.

@@ -7,6 +7,7 @@
 #include <future>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "api/endpoints/api.h"
 #include "api/http/client_address.h"
@@ -30,6 +31,8 @@
 #include "server/services/free_memory.h"
 #include "server/services/key_file.h"
 #include "server/services/server.h"
+#include "server/trace/traced_handler.h"
+#include "server/transport/pass_on.h"
 #include "server/transport/transport.h"
 
 namespace tensormill::cli {
@@ -70,6 +73,9 @@ transport::TransportOptions transport_options(const config::Settings& settings, 
   transport::parse_listen_address(settings.listen, options);
   const size_t keys = count_keys(settings);
   check_may_listen("listen " + settings.listen, options.address, keys);
+  if (settings.shared_memory && !transport::is_loopback_address(options.address))
+    throw Error(ErrorCode::kUsage, "v2.system_shared_memory is for this machine alone, and listen " +
+                                       settings.listen + " is not loopback");
   if (grpc.is_on()) check_may_listen("grpc.listen " + settings.grpc_listen, grpc.address(), keys);
   options.io_threads =
       settings.http_io_threads > 0 ? settings.http_io_threads : std::clamp(usable_cores(), 2, 64);
@@ -151,7 +157,17 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.max_model_bytes = settings.max_model_bytes;
   options.max_rate = settings.max_rate;
   options.read_only = settings.read_only;
+  options.shared_memory = settings.shared_memory;
   options.version = driver::compiler_version();
+  if (!settings.replica_address.empty())
+    transport::check_address("replica.address", settings.replica_address);
+  if (!settings.catalog_url.empty() && !settings.blobs.empty()) {
+    const auto others = std::make_shared<transport::PassOn>(
+        transport::PassOnOptions{settings.replica_ca_file, 2 * settings.run_timeout});
+    options.forward = [others](http::Request& request, const std::vector<std::string>& urls) {
+      return others->answer(request, urls);
+    };
+  }
   options.on_response = [&log, &audit, &server, &registry = server.metrics()](const http::Request& request,
                                                                               const http::Response& response,
                                                                               const std::string& route) {
@@ -211,6 +227,28 @@ private:
   std::unique_ptr<transport::ServerTransport> transport_;
 };
 
+/// The API, traced where a collector is named.
+class Entrance {
+public:
+  Entrance(const config::Settings& settings, server::Server& server, endpoints::ApiOptions options)
+      : api_(endpoints::make_api(server.services(), std::move(options))) {
+    if (settings.otel_endpoint.empty()) return;
+    export_.emplace(
+        trace::ExportOptions{settings.otel_endpoint, settings.otel_service, driver::compiler_version()},
+        server.metrics());
+    traced_.emplace(*api_, *export_, settings.otel_sample_percent);
+  }
+  http::Handler& handler() {
+    if (traced_) return *traced_;
+    return *api_;
+  }
+
+private:
+  const std::unique_ptr<http::Handler> api_;
+  std::optional<trace::TraceExport> export_;
+  std::optional<trace::TracedHandler> traced_;
+};
+
 int serve(const SettingsArguments& arguments) {
   server::limit_arenas();
   const config::Settings settings = settings_of(arguments);
@@ -222,15 +260,14 @@ int serve(const SettingsArguments& arguments) {
   metrics::RequestLog log(settings.log_level);
   metrics::AuditLog audit(settings.audit_log);
   server::Server server(settings);
-  const std::unique_ptr<http::Handler> api =
-      endpoints::make_api(server.services(), api_options(settings, log, audit, server));
+  Entrance api(settings, server, api_options(settings, log, audit, server));
   report_tls(options, log, server.metrics());
   count_refusals(options, server.metrics());
   report_keys(server, log, settings.keys_file);
   Ops ops(settings, server);
   const auto transport = transport::make_transport(options);
-  transport->start(*api);
-  grpc.start(server, *api);
+  transport->start(api.handler());
+  grpc.start(server, api.handler());
   print_settings(settings);
   if (!ops.url().empty()) std::cout << "metrics on " << ops.url() << "/metrics\n";
   const bool tls = !options.tls_certificate.empty();

@@ -54,7 +54,7 @@ JobAttempt::~JobAttempt() {
 }
 
 void JobAttempt::run(JobRunner& runner) {
-  measures_ = runner.measures();
+  measures_ = runner.measures() && !runner.is_elsewhere(job_);
   try {
     // A cancel that came after the claim and before the constructor's hook is in the row alone.
     if (source_.is_cancelled(claim_)) kill();

@@ -49,6 +49,9 @@ public:
   virtual std::string kind() const = 0;
   /// Jobs of such a kind run one at a time, beside the others.
   virtual bool measures() const { return false; }
+  /// Whether what this job measures is elsewhere, so that it mostly waits: such jobs run beside each other
+  /// and hold nobody up.
+  virtual bool is_elsewhere(const storage::JobRow& /*job*/) const { return false; }
   /// Does the work. All blobs that the returned rows name are durable when it returns; the pool publishes the
   /// rows in one transaction, if the claim still holds. An Error fails the job with its code; it is not tried
   /// again.

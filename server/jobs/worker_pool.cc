@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <list>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -17,6 +18,9 @@
 
 namespace tensormill::jobs {
 namespace {
+
+/// Jobs that wait for others' measurements at once; one more is waited for where it was claimed.
+constexpr size_t kMostAway = 16;
 
 JobLog kept_in_memory(const std::string& text) {
   FileDescriptor file(::memfd_create("job-log", MFD_CLOEXEC));
@@ -71,11 +75,17 @@ void WorkerPool::work(const std::vector<std::string>& kinds, const std::stop_tok
   std::stop_source no_more;
   const auto end = [&no_more] { no_more.request_stop(); };
   const std::stop_callback on_stop(stop, end), on_drain(drained_.get_token(), end);
+  std::list<Away> away;  // at the end all of them are waited for
   while (!no_more.stop_requested()) {
+    away.remove_if([](const Away& one) { return one.has_ended->load(); });
     try {
       const std::optional<storage::JobRow> job =
           source_.claim(kinds, options_.owner, options_.lease, no_more.get_token());
-      if (job) attempt(*job, stop);
+      if (job && away.size() < kMostAway && runner_of(*job).is_elsewhere(*job)) {
+        away.push_back(send_away(*job, stop));
+      } else if (job) {
+        attempt(*job, stop);
+      }
     } catch (const Error&) {
       // The store is full or broken just now, or the server is away. The lease of an attempt that ended so
       // runs out, and the job comes back.
@@ -84,15 +94,34 @@ void WorkerPool::work(const std::vector<std::string>& kinds, const std::stop_tok
   }
 }
 
-void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop) {
+WorkerPool::Away WorkerPool::send_away(const storage::JobRow& job, const std::stop_token& stop) {
+  Away away;
+  away.has_ended = std::make_shared<std::atomic<bool>>(false);
+  away.thread = std::jthread([this, job, stop, has_ended = away.has_ended] {
+    try {
+      attempt(job, stop);
+    } catch (const Error&) {
+      // As in work(): the lease runs out, and the job comes back.
+    }
+    *has_ended = true;
+  });
+  return away;
+}
+
+JobRunner& WorkerPool::runner_of(const storage::JobRow& job) const {
   const auto runner = std::find_if(runners_.begin(), runners_.end(),
                                    [&](const JobRunner* any) { return any->kind() == job.kind; });
   TM_CHECK(runner != runners_.end(), "a job of kind " + job.kind + " was claimed");
+  return **runner;
+}
+
+void WorkerPool::attempt(const storage::JobRow& job, const std::stop_token& stop) {
+  JobRunner& runner = runner_of(job);
   bool succeeded = false;
   {
     JobAttempt attempt(source_, blobs_, gate_, keeper_, options_, job, stop);
     try {
-      attempt.run(**runner);
+      attempt.run(runner);
     } catch (const JobInterrupted&) {
       // The lease was lost at the very end: another attempt has the job.
     }

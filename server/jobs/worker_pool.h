@@ -3,6 +3,7 @@
 /// threads.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -67,6 +68,13 @@ public:
 private:
   void work(const std::vector<std::string>& kinds, const std::stop_token& stop);
   void attempt(const storage::JobRow& job, const std::stop_token& stop);
+  /// An attempt on a thread of its own.
+  struct Away {
+    std::shared_ptr<std::atomic<bool>> has_ended;
+    std::jthread thread;
+  };
+  Away send_away(const storage::JobRow& job, const std::stop_token& stop);
+  JobRunner& runner_of(const storage::JobRow& job) const;
 
   JobSource& source_;
   storage::BlobStore& blobs_;

@@ -57,6 +57,7 @@ void DeploymentServiceImpl::classify(const std::string& name, std::string_view i
                                      const services::CallContext& context,
                                      services::Done<services::ClassifyResult> done) {
   const VersionPtr live = require_next(name, "");
+  touch(*live);
   const std::vector<services::TensorSpec>& inputs = live->package->inputs();
   if (inputs.size() != 1) {
     throw Error(ErrorCode::kInvalidTensor, "the package has " + std::to_string(inputs.size()) +

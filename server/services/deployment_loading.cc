@@ -59,6 +59,7 @@ Error as_load_failure(Error error) {
 }  // namespace
 
 DeploymentServiceImpl::~DeploymentServiceImpl() {
+  idler_ = std::jthread();
   for (Loader& loader : loaders_) loader.thread.join();
 }
 
@@ -75,6 +76,7 @@ void DeploymentServiceImpl::check(const services::DeploymentSpec& spec) {
   if (spec.isolation != "none" && (spec.isolation != "process" || !options_.load_isolated)) {
     refuse(ErrorCode::kNotSupported, "/isolation", "\"" + spec.isolation + "\" is not known here");
   }
+  check_placement(spec);
   const auto digest = Digest::parse(spec.package);
   if (!digest || !catalog_.find_package(*digest)) {
     refuse(ErrorCode::kInvalidArgument, "/package", "there is no package \"" + spec.package + "\"");
@@ -86,6 +88,10 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   const auto version = std::make_shared<Version>();
   version->spec = spec;
   version->spec.weights.clear();
+  if (spec.placement.mode == "demand") {
+    version->last_use = std::make_shared<LastUse>();
+    touch(*version);
+  }
   version->state = services::DeploymentState::kReady;
   version->labels = read_labels(spec);
   const storage::PackageRow row = require_package(catalog_, spec.package);
@@ -136,7 +142,7 @@ void DeploymentServiceImpl::begin_load(const std::string& name, const VersionPtr
   });
   loaders_.push_back({ticket, std::thread([this, name, version, ticket] {
                         std::optional<Error> error;
-                        VersionPtr loaded = try_load(version->spec, error);
+                        VersionPtr loaded = load_with_room(version->spec, error);
                         end_load(name, version, *ticket, std::move(loaded), error);
                       })});
 }
@@ -379,7 +385,7 @@ void DeploymentServiceImpl::load(const std::string& name) {
     store(name, entry);
     set(name, std::make_shared<const Entry>(std::move(entry)));
   }
-  for (const int number : numbers) restore_version(name, number);
+  for (const int number : numbers) restore_version(name, number, true);
   const EntryPtr after = require(name);
   for (const int number : numbers) {
     const auto found = after->versions.find(number);
@@ -390,7 +396,7 @@ void DeploymentServiceImpl::load(const std::string& name) {
 }
 
 /// A version that was ready before this process.
-void DeploymentServiceImpl::restore_version(const std::string& name, int number) {
+void DeploymentServiceImpl::restore_version(const std::string& name, int number, bool demanded) {
   VersionPtr expected;
   // What a request has changed meanwhile stays.
   const auto replace = [&](VersionPtr version) {
@@ -410,17 +416,27 @@ void DeploymentServiceImpl::restore_version(const std::string& name, int number)
   if (!entry || entry->versions.count(number) == 0) return;
   Version pending = *entry->versions.at(number);
   expected = entry->versions.at(number);
+  if (VersionPtr rests = resting(pending, demanded)) {
+    replace(std::move(rests));
+    return;
+  }
   std::optional<Error> error = too_many_crashes(pending.crashed_loads);
   VersionPtr loaded;
   if (!error) {
+    pending.state = services::DeploymentState::kLoading;
+    pending.rests = false;
+    pending.demanded = demanded;
     pending.load_begun = true;
     if (!replace(std::make_shared<const Version>(pending))) return;
-    loaded = try_load(pending.spec, error);
+    loaded = load_with_room(pending.spec, error);
     pending.load_begun = false;
   }
   // A replica looks again soon: what it needs may only be away just now.
   const bool later = is_replica() && error && error->code() == ErrorCode::kUnavailable;
-  if (error && (later || stop_.stop_requested())) {
+  if (error && demanded) {
+    // The next request tries again.
+    loaded = rest(pending, error->message());
+  } else if (error && (later || stop_.stop_requested())) {
     loaded = std::make_shared<const Version>(pending);
   } else if (error) {
     pending.state = services::DeploymentState::kFailed;
@@ -450,7 +466,7 @@ void DeploymentServiceImpl::restore_loading(const std::string& name, VersionPtr 
     version = std::move(pending);
   }
   VersionPtr loaded;
-  if (!error) loaded = try_load(version->spec, error);
+  if (!error) loaded = load_with_room(version->spec, error);
   end_load(name, version, *ticket, std::move(loaded), error);
 }
 

@@ -82,7 +82,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::version_of(const Desire
     if (known != before->versions.end() && is_same(known->second->spec, wanted.spec)) {
       const Version& version = *known->second;
       const bool failed = version.state == DeploymentState::kFailed && !version.fails_here;
-      const bool unloaded = version.state == DeploymentState::kUnloaded;
+      const bool unloaded = version.state == DeploymentState::kUnloaded && !version.rests;
       if (unloaded == wanted.unloaded && failed == !wanted.failure.empty()) return known->second;
     }
   }
@@ -220,6 +220,7 @@ void DeploymentServiceImpl::follow() {
       }
       if (seen_.empty()) count_crashes();
       seen_ = mark;
+      is_known_ = true;
     }
     const std::set<std::string> untold = unobserved_;
     for (const std::string& name : untold) {
@@ -242,7 +243,8 @@ void DeploymentServiceImpl::take_up_lost_loads() {
     if (replica.is_live && replica.name != options_.replica) live.insert(replica.name);
   }
   for (const auto& [name, entry] : loading) {
-    if (stop_.stop_requested() || live.contains(entry->loader)) continue;
+    if (stop_.stop_requested() || live.contains(entry->loader) || !belongs_here(entry->loading->spec))
+      continue;
     {
       const std::lock_guard change(changes_);
       const auto ticket = tickets_.find(name);
@@ -265,7 +267,8 @@ void DeploymentServiceImpl::load_wanted() {
   std::vector<std::pair<std::string, int>> wanted;
   for (const auto& [name, entry] : entries()) {
     for (const auto& [number, version] : entry->versions) {
-      if (version->state == DeploymentState::kLoading && !version->package) wanted.emplace_back(name, number);
+      const bool waits = version->state == DeploymentState::kLoading && !version->package;
+      if (waits && !version->demanded) wanted.emplace_back(name, number);
     }
   }
   for (const auto& [name, number] : wanted) {

@@ -25,6 +25,8 @@ DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::find(const std::string& n
 
 DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::require(const std::string& name) {
   EntryPtr entry = find(name);
+  if (!entry && is_replica() && !is_known_)
+    throw Error(ErrorCode::kUnavailable, "this replica does not know yet what is deployed");
   if (!entry) throw Error(ErrorCode::kNotFound, "there is no deployment \"" + name + "\"");
   return entry;
 }
@@ -100,7 +102,7 @@ void DeploymentServiceImpl::store(const std::string& name, Entry& entry) {
             !is_local && version.load_begun,
             options_.build,
             failed ? version.reason : "",
-            version.state == services::DeploymentState::kUnloaded};
+            version.state == services::DeploymentState::kUnloaded && !version.rests};
   };
   if (entry.loading) {
     desired.loading = add(*entry.loading);
@@ -160,11 +162,11 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     }
     const auto version = std::make_shared<Version>();
     version->spec = spec;
-    version->load_begun = true;
+    version->load_begun = belongs_here(spec);
     Entry entry = before ? *before : Entry();
     if (!before) entry.created_at = now();
     entry.loading = version;
-    entry.loader = options_.replica;
+    entry.loader = belongs_here(spec) ? options_.replica : "";
     // The labels may be an upload's: they must not go before the row names them.
     const storage::BlobHold hold(blobs_);
     if (spec.labels_blob) blobs_.keep(Digest::parse(*spec.labels_blob).value());
@@ -172,7 +174,13 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     set(name, std::make_shared<const Entry>(std::move(entry)));
     ticket = std::make_shared<Ticket>();
     tickets_[name] = ticket;
-    begin_load(name, version, ticket);
+    if (belongs_here(spec)) {
+      begin_load(name, version, ticket);
+    } else {
+      // One of those that it asks for takes it up.
+      ticket->acknowledged = true;
+      ticket->is_elsewhere = true;
+    }
   }
   ended_.wait_for(change, context.cancelled, options_.ready_wait, [&] { return ticket->done; });
   if (!ticket->done) ticket->acknowledged = true;
@@ -212,15 +220,13 @@ services::Deployment DeploymentServiceImpl::describe(const std::string& name, co
     one.max_batch = version->spec.max_batch;
     one.max_delay_us = version->spec.max_delay_us;
     one.instances = version->spec.instances;
-    if (version->package) {
-      one.inputs = version->package->inputs();
-      one.outputs = version->package->outputs();
-    }
-    deployment.versions.push_back(std::move(one));
-    if (number != entry.default_version || !version->package) continue;
+    one.inputs = version->package ? version->package->inputs() : version->inputs;
+    one.outputs = version->package ? version->package->outputs() : version->outputs;
+    deployment.versions.push_back(one);
+    if (number != entry.default_version || (!version->package && !version->rests)) continue;
     deployment.default_version = version->spec.version;
-    deployment.inputs = version->package->inputs();
-    deployment.outputs = version->package->outputs();
+    deployment.inputs = std::move(one.inputs);
+    deployment.outputs = std::move(one.outputs);
   }
   deployment.created_at = entry.created_at;
   deployment.weights = entry.weights;
@@ -325,6 +331,7 @@ std::shared_ptr<void> DeploymentServiceImpl::admit(const std::string& name, cons
     std::shared_ptr<void> place;
   };
   auto admission = std::make_shared<Admission>();
+  wake(name, version);
   // Which of those that share the requests has this one is known when it runs; one with room is enough here.
   const EntryPtr entry = version.empty() ? find(name) : nullptr;
   std::map<int, VersionPtr> shared = entry ? sharing(*entry) : std::map<int, VersionPtr>();
@@ -332,6 +339,7 @@ std::shared_ptr<void> DeploymentServiceImpl::admit(const std::string& name, cons
   for (auto one = shared.begin(); one != shared.end(); ++one) {
     try {
       admission->live = one->second;
+      touch(*one->second);
       admission->place = one->second->package->admit();
       return admission;
     } catch (const Error& error) {
@@ -356,6 +364,7 @@ void DeploymentServiceImpl::infer(const std::string& name, const std::string& ve
                                   services::Done<services::RunResult> done) {
   using Outcome = services::Outcome<services::RunResult>;
   const VersionPtr serving = require_next(name, version);
+  touch(*serving);
   serving->package->run(std::move(inputs), options, context, [serving, done = std::move(done)](Outcome run) {
     done(Outcome::of([&] {
       services::RunResult result = run.take();

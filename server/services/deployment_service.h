@@ -58,13 +58,15 @@ struct DeploymentOptions {
   CrashMark* crash_mark = nullptr;  ///< none: no load is known to have crashed the process
   std::string build = {};           ///< of this program; another one's crashes are forgotten
   std::string replica = {};  ///< name of this process among those that share the catalog; "": it is alone
+  std::vector<std::string> labels = {};  ///< of this process
+  std::chrono::milliseconds idle_look{
+      0};  ///< between looks at what is loaded on demand; 0: rest_idle() is called
 };
 
 class DeploymentServiceImpl final : public services::DeploymentService {
 public:
   DeploymentServiceImpl(storage::BlobStore& blobs, storage::Catalog& catalog, ExecutorHost& host,
-                        DeploymentOptions options = {})
-      : blobs_(blobs), catalog_(catalog), host_(host), options_(options) {}
+                        DeploymentOptions options = {});
   /// Waits for loads under way.
   ~DeploymentServiceImpl() override;
   DeploymentServiceImpl(const DeploymentServiceImpl&) = delete;
@@ -84,6 +86,8 @@ public:
   void follow();
   /// Other processes may have changed what a PUT waits for.
   void changed_elsewhere();
+  /// Unloads what is loaded on demand and idle since its time before `now`.
+  void rest_idle(std::chrono::steady_clock::time_point now);
 
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
@@ -95,6 +99,7 @@ public:
   bool has(const std::string& name) override;
   services::DeploymentSpec spec(const std::string& name, const std::string& version) override;
   bool is_quick(const std::string& name) override;
+  std::vector<std::string> elsewhere(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> input_room(const std::string& name, const std::string& version,
                                    size_t bytes) override;
@@ -111,6 +116,9 @@ public:
                 const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 
 private:
+  struct LastUse {
+    std::atomic<std::chrono::steady_clock::rep> ticks{0};
+  };
   /// Immutable once it stands in an entry.
   struct Version {
     services::DeploymentSpec spec;
@@ -119,6 +127,11 @@ private:
     int crashed_loads = 0;    ///< one after the other, in which the process crashed
     bool load_begun = false;  ///< durable before a load begins
     bool fails_here = false;  ///< failed in this process, which says nothing of others
+    bool rests = false;       ///< unloaded by its placement, which says nothing of others either
+    bool demanded = false;    ///< somebody waits for this load
+    std::shared_ptr<LastUse> last_use = {};         ///< of what is loaded on demand
+    std::vector<services::TensorSpec> inputs = {};  ///< of one that rests, as it was when it was loaded
+    std::vector<services::TensorSpec> outputs = {};
     std::vector<std::string> labels;
     std::shared_ptr<HostedPackage> package;  ///< set when ready
   };
@@ -174,6 +187,8 @@ private:
   /// The version, ready. Throws Error with the stage in front.
   VersionPtr load(const services::DeploymentSpec& spec);
   VersionPtr try_load(const services::DeploymentSpec& spec, std::optional<Error>& error);
+  /// As above; what is loaded on demand and used least goes where memory is short.
+  VersionPtr load_with_room(const services::DeploymentSpec& spec, std::optional<Error>& error);
   void begin_load(const std::string& name, const VersionPtr& version, const std::shared_ptr<Ticket>& ticket);
   void end_load(const std::string& name, const VersionPtr& version, Ticket& ticket, VersionPtr loaded,
                 const std::optional<Error>& error);
@@ -181,7 +196,22 @@ private:
               const std::optional<Error>& error, bool keep_failure);
   void settle_again(const std::string& name, const VersionPtr& version, const VersionPtr& loaded,
                     const std::optional<Error>& error, bool keep_failure);
-  void restore_version(const std::string& name, int number);
+  void restore_version(const std::string& name, int number, bool demanded = false);
+  // Placement (deployment_placement.cc).
+  bool belongs_here(const services::DeploymentSpec& spec) const;
+  /// Throws where no process can be what it asks for.
+  void check_placement(const services::DeploymentSpec& spec) const;
+  /// Null where the version is to be loaded; else what stands in its place.
+  VersionPtr resting(const Version& version, bool demanded) const;
+  VersionPtr rest(const Version& version, const std::string& reason) const;
+  /// Loads what the request needs and is loaded on demand. Throws what keeps it from that.
+  void wake(const std::string& name, const std::string& version);
+  void wake_version(const std::string& name, int number);
+  /// Unloads what was used least lately of all that is loaded on demand; false where there is none.
+  bool rest_one();
+  bool rest_version(const std::string& name, int number, const VersionPtr& version);
+  static void touch(const Version& version);
+  std::vector<std::string> replicas_with(const std::string& name, const Entry& entry, int number);
   void replace_failed_default(const std::string& name);
   void restore_loading(const std::string& name, VersionPtr version);
   /// A load that was ended by stop_loading(): as before it began.
@@ -239,8 +269,18 @@ private:
   };
   std::list<Loader> loaders_;
   std::string seen_;  ///< the mark of the catalog's deployments that were last followed; with changes_
+  std::atomic<bool> is_known_{false};             ///< what the catalog holds has been shown once
+  std::set<std::pair<std::string, int>> waking_;  ///< loads on demand under way; with changes_
+  /// Who has what is not here, as it was a moment ago.
+  struct Known {
+    std::chrono::steady_clock::time_point when;
+    std::vector<std::string> addresses;
+  };
+  std::mutex known_mutex_;
+  std::map<std::pair<std::string, int>, Known> known_;
   std::set<std::string> unobserved_;  ///< what is still to be told of; with changes_
   std::atomic<uint64_t> told_{0};     ///< counts changed_elsewhere()
+  std::jthread idler_;                ///< last: it uses all of the above
 };
 
 }  // namespace tensormill::server

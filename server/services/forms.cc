@@ -58,6 +58,9 @@ Json spec_to_json(const services::DeploymentSpec& spec) {
       {"max_queue", spec.max_queue}, {"warmup", spec.warmup},       {"isolation", spec.isolation},
       {"labels", spec.labels},       {"output", spec.output}};
   if (spec.labels_blob) json["labels_blob"] = *spec.labels_blob;
+  if (spec.placement != services::Placement())
+    json["placement"] = {
+        {"mode", spec.placement.mode}, {"labels", spec.placement.labels}, {"idle_s", spec.placement.idle_s}};
   if (!spec.weights.empty()) json["weights"] = weights_to_json(spec.weights);
   if (spec.preprocess) {
     const services::Preprocess& pre = *spec.preprocess;
@@ -83,6 +86,12 @@ services::DeploymentSpec spec_from_json(const Json& json) {
   json.at("isolation").get_to(spec.isolation);
   json.at("labels").get_to(spec.labels);
   json.at("output").get_to(spec.output);
+  if (json.contains("placement")) {
+    const Json& placement = json.at("placement");
+    placement.at("mode").get_to(spec.placement.mode);
+    placement.at("labels").get_to(spec.placement.labels);
+    placement.at("idle_s").get_to(spec.placement.idle_s);
+  }
   if (json.contains("weights")) spec.weights = weights_from_json(json.at("weights"));
   if (json.contains("labels_blob")) spec.labels_blob = json.at("labels_blob").get<std::string>();
   if (json.contains("preprocess")) {

@@ -33,6 +33,9 @@ public:
   services::Traffic traffic(const std::string& name) override;
   bool is_quick(const std::string& name) override { return inner_.is_quick(name); }
   std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
+  std::vector<std::string> elsewhere(const std::string& name, const std::string& version) override {
+    return inner_.elsewhere(name, version);
+  }
   std::shared_ptr<void> input_room(const std::string& name, const std::string& version,
                                    size_t bytes) override {
     return inner_.input_room(name, version, bytes);
@@ -66,6 +69,7 @@ public:
   MeteredRunner(jobs::JobRunner& inner, metrics::Registry& registry) : inner_(inner), registry_(registry) {}
   std::string kind() const override { return inner_.kind(); }
   bool measures() const override { return inner_.measures(); }
+  bool is_elsewhere(const storage::JobRow& job) const override { return inner_.is_elsewhere(job); }
   storage::JobFinish run(jobs::JobContext& context) override;
 
 private:

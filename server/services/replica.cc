@@ -42,8 +42,8 @@ std::string name_of(storage::Env& env, const std::string& root) {
 std::unique_ptr<Replica> Replica::make(const config::Settings& settings, storage::Env& env,
                                        const std::string& root, storage::StoreCatalog& opened) {
   if (opened.shared_id.empty() || settings.blobs.empty()) return nullptr;
-  return std::make_unique<Replica>(*opened.catalog, opened.shared_id, name_of(env, root), "",
-                                   settings.job_lease);
+  return std::make_unique<Replica>(*opened.catalog, opened.shared_id, name_of(env, root),
+                                   settings.replica_address, settings.job_lease);
 }
 
 Replica::Replica(storage::Catalog& catalog, std::string shared_id, const std::string& name,

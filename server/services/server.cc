@@ -58,6 +58,9 @@ namespace {
 
 constexpr std::chrono::seconds kRestoreRetry{2};
 
+/// How often what is loaded on demand is looked at.
+constexpr std::chrono::milliseconds kIdleLook{1000};
+
 std::string make_root(storage::Env& env, const std::string& path) {
   storage::make_durable_folders(env, path);
   return path;
@@ -258,7 +261,9 @@ struct Server::Parts {
                      .admit = admission(settings.require_signature),
                      .crash_mark = &crash_mark,
                      .build = driver::compiler_build(),
-                     .replica = replica ? replica->name() : ""}),
+                     .replica = replica ? replica->name() : "",
+                     .labels = settings.replica_labels,
+                     .idle_look = kIdleLook}),
         metered_deployments(deployments, registry),
         records(catalog, host),
         desk(blobs, catalog, records),

@@ -57,6 +57,10 @@ std::unique_ptr<TuneBench> TuneRunner::bench_of(jobs::JobContext& context, const
       RemoteBenchOptions{on, resolved.at("compile").at("target").get<std::string>(), threads});
 }
 
+bool TuneRunner::is_elsewhere(const storage::JobRow& job) const {
+  return parse_json(job.resolved).contains("on");
+}
+
 storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
   const Json resolved = parse_json(context.job().resolved);
   const Json& form = resolved.at("compile");

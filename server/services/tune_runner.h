@@ -24,6 +24,7 @@ public:
 
   std::string kind() const override { return "tune"; }
   bool measures() const override { return true; }
+  bool is_elsewhere(const storage::JobRow& job) const override;
   storage::JobFinish run(jobs::JobContext& context) override;
 
 private:

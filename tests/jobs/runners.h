@@ -20,6 +20,7 @@ public:
       : body_(std::move(body)), measures_(measures) {}
   std::string kind() const override { return measures_ ? "measure" : "work"; }
   bool measures() const override { return measures_; }
+  bool is_elsewhere(const storage::JobRow& job) const override { return job.action_key.starts_with("away"); }
   storage::JobFinish run(JobContext& context) override { return body_(context); }
 
 private:

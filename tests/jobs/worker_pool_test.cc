@@ -107,6 +107,30 @@ TEST_F(WorkerPoolTest, AJobRunsItsChildAndPublishes) {
   EXPECT_TRUE(folder_is_empty());
 }
 
+TEST_F(WorkerPoolTest, WhatIsMeasuredElsewhereHoldsNobodyUp) {
+  std::promise<void> open;
+  const auto gate = open.get_future().share();
+  FunctionRunner measure(
+      [&](JobContext& context) {
+        if (context.job().action_key.starts_with("away")) gate.wait();
+        return JobFinish();
+      },
+      true);
+  pool_ = std::make_unique<WorkerPool>(queue_, blobs_, std::vector<JobRunner*>{&measure}, options_);
+  const auto send = [&](const std::string& key) {
+    storage::JobSubmission submission;
+    submission.kind = "measure";
+    submission.action_key = key;
+    return queue_.submit(submission).job.id;
+  };
+  const std::string first = send("away-1"), second = send("away-2"), here = send("here");
+  EXPECT_EQ(wait(here).state, JobState::kSucceeded) << "while the others wait";
+  EXPECT_EQ(catalog_.find_job(second)->state, JobState::kRunning);
+  open.set_value();
+  EXPECT_EQ(wait(first).state, JobState::kSucceeded);
+  EXPECT_EQ(wait(second).state, JobState::kSucceeded);
+}
+
 TEST_F(WorkerPoolTest, AMeasuringJobRunsBesideTheOthersAndTakesItsChildsEvents) {
   std::promise<void> measured;
   FunctionRunner work([&](JobContext&) {

@@ -91,6 +91,9 @@ def test_classify(client):
     client.deploy("reads", built, labels=labels, preprocess=PREPROCESS, output="logits")
     top = client.classify("reads", ROOT / "tests/models/pictures/7.png", top=3)
     assert [row["label"] for row in top][0] == "7" and len(top) == 3
+    client.deploy("reads", built, labels=labels, preprocess=PREPROCESS, version="2", keep_versions=2, weights={"1": 1, "2": 1})
+    assert client.set_weights("reads", {"1": 1, "2": 9})["default_version"] == "2"
+    assert client.rollback("reads")["default_version"] == "1"
     client.undeploy("reads")
     with pytest.raises(tm.ServerError) as caught:
         client.classify("reads", ROOT / "tests/models/pictures/7.png")

@@ -1,0 +1,146 @@
+#define _TURN_OFF_PLATFORM_STRING
+#include "server/trace/trace_export.h"
+
+#include <cpprest/http_client.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+
+namespace tensormill::trace {
+namespace {
+
+constexpr size_t kMostKept = 8192;
+constexpr size_t kBatch = 512;
+constexpr std::chrono::seconds kPatience{5};
+
+std::string checked(std::string endpoint) {
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const bool is_http = endpoint.starts_with("http://") || endpoint.starts_with("https://");
+  if (!is_http || !web::uri::validate(endpoint))
+    throw Error(ErrorCode::kUsage,
+                "otel.endpoint " + endpoint + ": expected http://HOST:PORT or https://HOST");
+  return endpoint;
+}
+
+Json attribute(const std::string& key, const std::variant<std::string, int64_t>& value) {
+  Json json = {{"key", key}};
+  // Whole numbers of 64 bits are texts in this form.
+  if (const auto* number = std::get_if<int64_t>(&value))
+    json["value"] = {{"intValue", std::to_string(*number)}};
+  if (const auto* text = std::get_if<std::string>(&value)) json["value"] = {{"stringValue", *text}};
+  return json;
+}
+
+Json span_json(const Span& span) {
+  constexpr int kInternal = 1, kServer = 2, kError = 2;
+  Json json = {{"traceId", span.trace_id},
+               {"spanId", span.span_id},
+               {"name", span.name},
+               {"kind", span.is_server ? kServer : kInternal},
+               {"startTimeUnixNano", std::to_string(span.start_ns)},
+               {"endTimeUnixNano", std::to_string(span.end_ns)},
+               {"attributes", Json::array()},
+               {"status", Json::object()}};
+  if (!span.parent_id.empty()) json["parentSpanId"] = span.parent_id;
+  if (span.failed) json["status"]["code"] = kError;
+  for (const auto& [key, value] : span.attributes) json["attributes"].push_back(attribute(key, value));
+  return json;
+}
+
+}  // namespace
+
+std::string random_hex(size_t bytes) {
+  std::vector<unsigned char> raw(bytes);
+  TM_CHECK(::RAND_bytes(raw.data(), static_cast<int>(bytes)) == 1, "no random bytes");
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : raw) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+struct TraceExport::Client {
+  explicit Client(const std::string& endpoint) : http(web::uri(endpoint), settings()) {}
+  static web::http::client::http_client_config settings() {
+    web::http::client::http_client_config config;
+    config.set_timeout(kPatience);
+    config.set_max_redirects(0);
+    return config;
+  }
+  web::http::client::http_client http;
+};
+
+TraceExport::TraceExport(ExportOptions options, metrics::Registry& registry)
+    : options_(std::move(options)),
+      instance_(random_hex(16)),
+      registry_(registry),
+      client_(std::make_unique<Client>(checked(options_.endpoint))),
+      thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+TraceExport::~TraceExport() = default;
+
+void TraceExport::add(std::vector<Span> spans) {
+  size_t dropped = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Span& span : spans) {
+      if (spans_.size() < kMostKept) {
+        spans_.push_back(std::move(span));
+      } else {
+        ++dropped;
+      }
+    }
+    if (spans_.size() >= kBatch) wanted_.notify_all();
+  }
+  if (dropped > 0) registry_.count("trace_spans_dropped_total", {}, static_cast<double>(dropped));
+}
+
+void TraceExport::work(const std::stop_token& stop) {
+  for (;;) {
+    std::vector<Span> batch;
+    {
+      std::unique_lock lock(mutex_);
+      wanted_.wait_for(lock, stop, options_.pause, [&] { return spans_.size() >= kBatch; });
+      const auto count = static_cast<std::ptrdiff_t>(std::min(spans_.size(), kBatch));
+      batch.assign(std::make_move_iterator(spans_.begin()), std::make_move_iterator(spans_.begin() + count));
+      spans_.erase(spans_.begin(), spans_.begin() + count);
+    }
+    const bool stops = stop.stop_requested();
+    // One that does not answer must not hold up the end for each batch.
+    if (batch.empty() ? stops : !send(batch) && stops) return;
+  }
+}
+
+bool TraceExport::send(const std::vector<Span>& batch) {
+  try {
+    const web::http::http_response answer =
+        client_->http.request(web::http::methods::POST, "/v1/traces", document(batch), "application/json")
+            .get();
+    if (answer.status_code() / 100 == 2) return true;
+  } catch (const web::http::http_exception&) {
+    // The collector is away: what it does not get is counted below.
+  }
+  registry_.count("trace_spans_dropped_total", {}, static_cast<double>(batch.size()));
+  return false;
+}
+
+std::string TraceExport::document(const std::vector<Span>& batch) const {
+  Json spans = Json::array();
+  for (const Span& span : batch) spans.push_back(span_json(span));
+  const Json resource = {{"attributes", Json::array({attribute("service.name", options_.service),
+                                                     attribute("service.version", options_.version),
+                                                     attribute("service.instance.id", instance_)})}};
+  const Json scope = {{"scope", {{"name", "tensormill"}}}, {"spans", std::move(spans)}};
+  const Json whole = {
+      {"resourceSpans", Json::array({Json{{"resource", resource}, {"scopeSpans", Json::array({scope})}}})}};
+  // A client's fields may be no UTF-8.
+  return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tensormill::trace

@@ -1,0 +1,126 @@
+"""Traces: a span for each request goes to the collector that otel.endpoint names, as part of the trace that the request brings."""
+
+import http.server
+import json
+import queue
+import threading
+import unittest
+
+import numpy as np
+
+import mill
+import serving
+
+DIGITS = mill.ROOT / "tests/models/digits.onnx"
+PICTURE = {"image": np.zeros((1, 1, 28, 28), np.float32)}
+PATIENCE = 600
+
+
+class Collector:
+    """Takes OTLP over HTTP; spans come out of `spans`."""
+
+    def __init__(self, status=200):
+        spans = self.spans = queue.Queue()
+        self.documents = []
+        documents = self.documents
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # noqa: N802
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                documents.append((self.path, self.headers["Content-Type"], body))
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                for resource in body["resourceSpans"]:
+                    for scope in resource["scopeSpans"]:
+                        for span in scope["spans"]:
+                            spans.put(span)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    def next(self, name):
+        """The next span of that name; those before it are let go."""
+        while True:
+            span = self.spans.get(timeout=PATIENCE)
+            if span["name"] == name:
+                return span
+
+
+def attributes(span):
+    return {one["key"]: next(iter(one["value"].values())) for one in span["attributes"]}
+
+
+class TraceTest(unittest.TestCase):
+    def collector(self, **more):
+        collector = Collector(**more)
+        self.addCleanup(collector.close)
+        return collector
+
+    def test_requests_are_spans_of_the_trace_that_they_bring(self):
+        collector = self.collector()
+        server = serving.make_server(self, "--set", f"otel.endpoint={collector.url}/", "--set", "otel.service=mill")
+        trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+        server.request("GET", "/v1/models?limit=1", headers={"traceparent": f"00-{trace}-{parent}-01", "X-Request-Id": "r1"})
+        span = collector.next("GET /v1/models")
+        self.assertEqual((span["traceId"], span["parentSpanId"], span["kind"]), (trace, parent, 2))
+        self.assertRegex(span["spanId"], "^[0-9a-f]{16}$")
+        self.assertLessEqual(int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]))
+        found = attributes(span)
+        self.assertEqual((found["http.request.method"], found["http.route"], found["http.response.status_code"], found["url.path"],
+                          found["tensormill.request_id"]), ("GET", "/v1/models", "200", "/v1/models", "r1"))
+        path, kind, body = collector.documents[0]
+        self.assertEqual((path, kind), ("/v1/traces", "application/json"))
+        resource = {one["key"]: one["value"]["stringValue"] for one in body["resourceSpans"][0]["resource"]["attributes"]}
+        self.assertEqual(resource["service.name"], "mill")
+        # One that is not recorded by who began it is not here either; one without a trace begins one.
+        server.request("GET", "/v1/jobs", headers={"traceparent": f"00-{trace}-{parent}-00"})
+        server.request("GET", "/v1/info", headers={"traceparent": "no trace"})
+        span = collector.spans.get(timeout=PATIENCE)
+        while span["name"] == "GET /readyz":
+            span = collector.spans.get(timeout=PATIENCE)
+        self.assertEqual(span["name"], "GET /v1/info")
+        self.assertNotEqual(span["traceId"], trace)
+        self.assertNotIn("parentSpanId", span)
+
+    def test_an_inference_has_its_parts_below_it(self):
+        collector = self.collector()
+        server = serving.make_server(self, "--set", f"otel.endpoint={collector.url}")
+        server.upload("digits", DIGITS.read_bytes())
+        self.assertEqual(server.deploy("digits", server.compile("digits", opt_level=0)).status, 201)
+        self.assertEqual(server.infer("digits", PICTURE).status, 200)
+        part = collector.next("compute")
+        name = "POST /v1/deployments/{deployment}/infer"
+        whole = collector.next(name)
+        self.assertEqual((part["traceId"], part["parentSpanId"], part["kind"]), (whole["traceId"], whole["spanId"], 1))
+        self.assertGreaterEqual(int(part["startTimeUnixNano"]), int(whole["startTimeUnixNano"]))
+        self.assertEqual((attributes(whole)["tensormill.model"], attributes(whole)["tensormill.version"]), ("digits", "1"))
+
+    def test_no_request_waits_for_a_collector_that_is_not_there(self):
+        collector = self.collector(status=503)
+        port = collector.server.server_address[1]
+        server = serving.make_server(self, "--set", f"otel.endpoint=http://127.0.0.1:{port}", "--ops-listen", "127.0.0.1:0")
+        self.assertEqual(server.request("GET", "/v1/info").status, 200)
+        collector.next("GET /v1/info")
+        self.assertEqual(server.request("GET", "/v1/info").status, 200)
+        self.assertEqual(server.stop(), 0)
+
+    def test_off_by_default_and_refused_where_it_is_no_url(self):
+        for value in ("collector:4318", "file:///tmp/x", "127.0.0.1"):
+            done = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", "nothing-is-made", "--set", f"otel.endpoint={value}")
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertIn("otel.endpoint", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
