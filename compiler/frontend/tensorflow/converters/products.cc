@@ -43,16 +43,17 @@ std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, b
 }
 
 /// The windows over map [N,C,spatial...] with what the attribute padding says.
-build::Windows windows_of(NodeContext& node, V map, std::vector<int64_t> kernel, std::vector<int64_t> strides,
-                          std::vector<int64_t> dilations, bool has_explicit) {
+build::Windows windows_of(NodeContext& node, V map, const std::vector<int64_t>& kernel,
+                          std::vector<int64_t> strides, std::vector<int64_t> dilations, bool has_explicit) {
   const size_t rank = kernel.size();
-  build::Windows windows{std::move(kernel), std::move(strides), std::move(dilations), {}};
-  for (const std::vector<int64_t>* numbers : {&windows.kernel, &windows.strides, &windows.dilations}) {
+  using Numbers = std::initializer_list<const std::vector<int64_t>*>;
+  for (const std::vector<int64_t>* numbers : Numbers{&kernel, &strides, &dilations}) {
     for (const int64_t number : *numbers) {
       if (number < 1 || number > build::kMaxWindowNumber)
         node.invalid("a window, stride or dilation of " + std::to_string(number));
     }
   }
+  build::Windows windows{kernel, std::move(strides), std::move(dilations), {}};
   windows.pads.assign(2 * rank, 0);
   const std::string padding = node.text("padding");
   std::vector<int64_t> given;
