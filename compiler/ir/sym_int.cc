@@ -342,23 +342,6 @@ std::map<std::string, int64_t> SymbolTable::settled(std::map<std::string, int64_
   return hints;
 }
 
-namespace {
-
-/// The positive numbers that are operands of minima and maxima.
-std::vector<int64_t> limits_of(const te::Dim& dim) {
-  std::vector<int64_t> limits;
-  dim.rewrite([&](const te::Atom& atom) -> std::optional<te::Dim> {
-    const bool is_limit = atom->kind == te::DimAtom::Kind::kMin || atom->kind == te::DimAtom::Kind::kMax;
-    for (const te::Dim& arg : atom->args) {
-      if (is_limit && arg.is_constant() && arg.constant() > 0) limits.push_back(arg.constant());
-    }
-    return std::nullopt;
-  });
-  return limits;
-}
-
-}  // namespace
-
 bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim& b) {
   // Of those symbols alone that no equation gives.
   const te::Dim left = facts_.simplify(a), right = facts_.simplify(b);
@@ -368,11 +351,15 @@ bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim&
     if (const std::optional<int64_t> value = unified.value.evaluate(hints_))
       moves.emplace_back(unified.symbol, *value);
   }
-  // The numbers of minima and maxima, larger extents, then those between, one symbol at a time.
+  // What a symbol is to be as the hints are, larger extents, then those between, one symbol at a time.
+  for (const auto& [side, other] : {std::pair(left, right), std::pair(right, left)}) {
+    const std::optional<int64_t> value = other.evaluate(hints_);
+    if (relation == Relation::kEqual && side.as_symbol() != nullptr && value.value_or(0) >= 1)
+      moves.emplace_back(*side.as_symbol(), *value);
+  }
   constexpr int64_t kLargest = int64_t{1} << 22, kNear = 4096;
   for (const te::Dim& side : {left, right}) {
     for (const std::string& symbol : side.symbols()) {
-      for (const int64_t value : limits_of(left - right)) moves.emplace_back(symbol, value);
       for (int64_t value = 2 * hints_.at(symbol); value <= kLargest; value *= 2)
         moves.emplace_back(symbol, value);
       for (int64_t value = 1; value <= kNear; ++value) moves.emplace_back(symbol, value);
