@@ -114,4 +114,6 @@ def seeded_network(keras, name):
             positive = weight.path.rsplit("/", 1)[-1] in ("gamma", "moving_variance")
             weight.assign(generator.uniform(*((0.8, 1.2) if positive else (-0.1, 0.1)), weight.shape))
     entry = next(layer for layer in model.layers if type(layer).__name__ == "InputLayer")
-    return model, {entry.name: generator.uniform(-1, 1, (1, *model.inputs[0].shape[1:])).astype(np.float32)}
+    # Some take pictures of any size.
+    shape = (1, *(224 if extent is None else extent for extent in model.inputs[0].shape[1:]))
+    return model, {entry.name: generator.uniform(-1, 1, shape).astype(np.float32)}
