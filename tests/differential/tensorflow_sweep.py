@@ -60,6 +60,8 @@ def main():
     for number, (name, build) in enumerate(cases):
         model, inputs = build()
         values = list(inputs.values())
+        # Exports have the names of tensors, not of layers.
+        inputs = dict(zip([tensor.name for tensor in model.inputs], values))
         want = np.asarray(model(values if len(values) > 1 else values[0], training=False))
         for form in arguments.forms.split(","):
             models += 1
