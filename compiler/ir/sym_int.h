@@ -168,7 +168,7 @@ std::string to_string(const SymShape& shape);
 /// Product of the extents. Throws as of a Shape where the hints are negative or too many.
 SymInt num_elements(const SymShape& shape);
 SymShape row_major_strides(const SymShape& shape);
-/// Numpy's broadcast. Of two extents that may differ, that they are equal is a guard, though one may be 1.
+/// Numpy's broadcast. Guards: two extents that may differ are equal; one beside a number is it, or is 1.
 SymShape broadcast_shapes(const SymShape& a, const SymShape& b);
 
 /// What must hold where a graph is used that was built with a table.
