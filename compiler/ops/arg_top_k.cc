@@ -19,7 +19,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const size_t axis = normal_axis(attr_int(context.attrs, "axis", -1), x.shape.size());
   const ir::SymInt k = attr_dim(context.attrs, "k");
   static_cast<void>(attr_bool(context.attrs, "largest", true));
-  if (k < 0 || k > x.shape[axis]) {
+  if (!demand(ir::Relation::kLessEqual, 0, k) || !demand(ir::Relation::kLessEqual, k, x.shape[axis])) {
     fail("attribute k is " + to_string(k) + ", the axis has " + to_string(x.shape[axis]) + " elements");
   }
   ir::SymShape out = x.shape;

@@ -33,7 +33,8 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   ir::SymShape each = indices.shape;
   if (spreads && updates.shape.size() == each.size()) {
     for (size_t d = 0; d < each.size(); ++d) {
-      if (d != axis && each[d] == 1) each[d] = updates.shape[d];
+      if (d == axis || is_proven(ir::Relation::kEqual, each[d], updates.shape[d])) continue;
+      if (each[d] == 1) each[d] = updates.shape[d];
     }
   }
   if (updates.dtype != x.dtype || !demand_equal(updates.shape, each))

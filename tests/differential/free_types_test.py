@@ -26,7 +26,40 @@ def scaled(x, factor):
     return int(np.floor(np.float32(x) * np.float32(factor)))
 
 
-KNOWN = {"min": min, "max": max, "scaled": scaled, "__builtins__": {}}
+def scaled_by_ratio(x, up, down):
+    return int(np.floor(np.float32(x) * (np.float32(up) / np.float32(max(down, 1)))))
+
+
+def rounded_by_ratio(x, up, down):
+    product = x * (up / max(down, 1))
+    return int(np.trunc(product + np.copysign(0.5, product)))
+
+
+def code(number):
+    """Float32 numbers as integers in their order, both zeros as 0."""
+    bits = int(np.float32(number).view(np.uint32))
+    return bits if bits < 2**31 else 2**31 - bits
+
+
+def of_code(number):
+    return np.uint32(number if number >= 0 else 2**31 - number).view(np.float32)
+
+
+def coded(function):
+    return lambda *codes: code(function(*map(of_code, codes)))
+
+
+def steps_of_f32(start, limit, delta):
+    start, limit, delta = (float(of_code(each)) for each in (start, limit, delta))
+    return max(int(np.ceil((limit - start) / delta)), 0)
+
+
+# What runtime/base/extent_functions.def names.
+KNOWN = {"min": min, "max": max, "scaled": scaled, "scaled_by_ratio": scaled_by_ratio, "rounded_by_ratio": rounded_by_ratio,
+         "steps_of_f32": steps_of_f32, "f32_of": code, "f32_to_int": lambda number: int(of_code(number)),
+         "f32_add": coded(np.add), "f32_sub": coded(np.subtract), "f32_mul": coded(np.multiply), "f32_div": coded(np.divide),
+         "f32_sqrt": coded(np.sqrt), "f32_floor": coded(np.floor), "f32_ceil": coded(np.ceil), "f32_round": coded(np.rint),
+         "__builtins__": {}}
 
 
 def evaluate(text, dims):
@@ -59,6 +92,10 @@ def types(text):
 
 
 class FreeTypes(unittest.TestCase):
+    def test_all_functions_of_extents_are_known_here(self):
+        table = (Path(__file__).resolve().parents[2] / "runtime/base/extent_functions.def").read_text(encoding="utf-8")
+        self.assertEqual(set(re.findall(r"^TM_EXTENT_FUNCTION\((\w+),", table, re.MULTILINE)) - set(KNOWN), set())
+
     def test_types_agree_with_an_import_at_the_shape(self):
         agreed = 0
         with tempfile.TemporaryDirectory() as folder:

@@ -219,15 +219,17 @@ void convert_group_query_attention(NodeContext& context) {
       context.invalid("total_sequence_length is " + std::to_string(total) + ", the cache's " +
                       std::to_string(held) + " and the " + std::to_string(queries) + " new ones are " +
                       std::to_string(held + queries));
-    if (is_fixed) {
-      const Check fits{within(c, valid, held),
-                       "seqlens_k make {} keys, the cache has " + std::to_string(held),
-                       {c.reshape(valid, {batch})}};
-      valid = c.add(valid, zero_if(context, fits));
-    }
   }
+  const ir::SymInt keys = max(held, total);
+  const auto before_of = [&](V of) {
+    return c.binary("max", c.sub(of, c.extent(of, queries)), c.number(of, 0));
+  };
+  const Check fits{c.binary("and", within(c, before_of(valid), held), within(c, valid, keys)),
+                   "seqlens_k make {} keys with {} new ones, the cache has {}",
+                   {c.reshape(valid, {batch}), c.dims({queries}, {1}), c.dims({held}, {1})}};
+  valid = c.add(valid, zero_if(context, fits));
   // Of the first run, which has no past, all queries are new, those behind the valid ones too.
-  const V before = c.binary("max", c.sub(valid, c.extent(valid, queries)), c.number(valid, 0));
+  const V before = before_of(valid);
   if (context.int_attr("do_rotary", 0) != 0) {
     V rows = c.reshape(c.add(c.positions(queries, 3, 4), before), {batch, queries});
     if (context.has_input(9)) {
@@ -244,7 +246,6 @@ void convert_group_query_attention(NodeContext& context) {
                         context.int_attr("rotary_interleaved", 0) != 0);
     }
   }
-  const ir::SymInt keys = max(held, total);
   operands.k = cache_with(context, past, operands.k, before, keys);
   operands.v = cache_with(context, context.optional_input(4), operands.v, before, keys);
   const V own = c.add(c.positions(queries, 2, 4), before), at = c.positions(keys, 3, 4);

@@ -243,7 +243,7 @@ void convert_top_k(NodeContext& context) {
     if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
     x = filled_along(context, given, axis, filler);
   }
-  const bool by_host = extent > kSortedByKernel || context.is_sample();
+  const bool by_host = context.is_sample() || !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
   ir::ValueId order = context.add(by_host ? "sort_positions" : "arg_top_k", {x},
                                   {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
   // What is behind the count is none of the k: a k above the count becomes an index that is refused.
