@@ -13,11 +13,15 @@ namespace {
 /// The level at which the optimized graph is shown: the default of a compile.
 constexpr int kGraphLevel = 3;
 
-/// By marks at the start alone; "": what an archive holds is told by the child that opens it.
-std::string detect_format(std::string_view bytes) {
+bool is_archive(std::string_view bytes) {
   const bool zip = bytes.substr(0, 4) == "PK\x03\x04";
   const bool tar = bytes.size() >= 512 && bytes.substr(257, 5) == "ustar";
-  if (zip || tar) return "";
+  return zip || tar;
+}
+
+/// By marks at the start alone; "": what an archive holds is told by the child that opens it.
+std::string detect_format(std::string_view bytes) {
+  if (is_archive(bytes)) return "";
   if (bytes.starts_with("\x89HDF\r\n\x1a\n")) return "keras-h5";
   if (bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3") return "tflite";
   // GraphDef begins with a node; saved_model.pb with its version and a graph. What they are is told by the
@@ -69,8 +73,8 @@ services::ImportResult ModelServiceImpl::import_held(const services::ImportOptio
   const std::shared_ptr<const storage::Blob> blob = blobs_.open(writer->commit());
   const std::string format = options.format.empty() ? detect_format(blob->text()) : options.format;
   storage::ModelRow row;
-  if (!format.empty() && format != "onnx-archive") {
-    // The id is known before the import, and so is whether there is anything to do.
+  if (!is_archive(blob->text()) && format != "onnx-archive") {
+    // The id is that of the file: known before the import, and so is whether there is anything to do.
     check_name(options, blob->digest());
     if (const auto known = catalog_.find_model(blob->digest())) row = *known;
   }

@@ -16,14 +16,12 @@ import sweep
 import scope  # (sweep adds its folder)
 from free_forms import MODELS, FreeBuilder
 
-# Something of these is imported at samples still; all others are planned of an import with symbols.
+# What data or a branch decides about extents is imported at samples still; all others are planned of an import with symbols.
 SAMPLED = set("""
-    borders_of_what_is_kept detectors_that_suppress elements_that_are_kept features_of_texts largest_of_each_level
-    maps_halved_by_the_first_resize maps_of_columns maps_of_half_the_size maps_resized_and_back
-    maps_resized_to_parts_of_shapes maps_sized_by_resize maps_sized_by_upsample maps_upsampled_to_others
-    masks_of_batches_heads_and_rows masks_of_points merged_decoders_with_a_cache merged_decoders_without_a_cache
-    one_row_takes_another_branch one_row_takes_another_branch_of_one_form parts_and_what_they_are_joined_to
-    positions_resized_by_scales rotary_decoders rows_that_are_kept steps_of_durations voices_of_texts
+    borders_of_what_is_kept detectors_that_suppress elements_that_are_kept largest_of_each_level masks_of_points
+    merged_decoders_with_a_cache merged_decoders_without_a_cache one_row_takes_another_branch
+    one_row_takes_another_branch_of_one_form parts_and_what_they_are_joined_to rows_that_are_kept steps_of_durations
+    voices_of_texts
 """.split())
 
 

@@ -115,17 +115,21 @@ class HostileBoardTest(BoardTest):
     def test_numbers_and_outputs_that_are_none(self):
         job = self.submit(trials=3)
         puppet = workers.Puppet(self.server, "liar")
-        waits = self.submit(trials=3, seed=1)
         lease = self.lease(puppet)
+        # It waits for the same board beside the first one, on a thread of its own.
+        waits = self.submit(trials=3, seed=1)
+        serving.wait_for(lambda: self.batches(waits, state="queued"), "a batch of the other one")
         now = self.metrics()
         self.assertEqual({name: now.get(name) for name in (
             'jobs_running{kind="measure",place="elsewhere"}', 'jobs_running{kind="tune",place="here"}',
-            'jobs_queued{kind="tune",place="here"}', "workers_connected", "workers_busy", "job_queue_depth")}, {
-                'jobs_running{kind="measure",place="elsewhere"}': "1", 'jobs_running{kind="tune",place="here"}': "1",
-                'jobs_queued{kind="tune",place="here"}': "1", "workers_connected": "1", "workers_busy": "1",
+            'jobs_queued{kind="measure",place="elsewhere"}', "workers_connected", "workers_busy", "job_queue_depth")}, {
+                'jobs_running{kind="measure",place="elsewhere"}': "1", 'jobs_running{kind="tune",place="here"}': "2",
+                'jobs_queued{kind="measure",place="elsewhere"}': "1", "workers_connected": "1", "workers_busy": "1",
                 "job_queue_depth": "1"})
         self.assertGreaterEqual(float(now["run_cores"]), float(now["run_cores_busy"]))
-        self.assertEqual(self.server.request("POST", f"/v1/jobs/{waits}/cancel").status, 200)
+        self.assertEqual(self.server.request("POST", f"/v1/jobs/{waits}/cancel").status, 202)
+        self.assertEqual(self.server.finished(waits)["state"], "cancelled")
+        serving.wait_for(lambda: not self.batches(waits, state="queued"), "no batch of the other one waits any more")
         roof = {"gflops": 1, "memory_gbytes_per_s": 2, "l2_gbytes_per_s": 3}
         me = {"cpu": "c", "cores": 1}
         self.assertEqual(puppet.send("GET", f"/v1/workers/leases/{lease['id']}/blobs/{lease['inputs']['tensors']['digest']}").status,
