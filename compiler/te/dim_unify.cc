@@ -64,6 +64,8 @@ Unified unify(const Dim& a, const Dim& b, const DimFacts& facts) {
   if (!found) return {Unified::Kind::kGuard, {}, {}, {}};
   Unified result{Unified::Kind::kSolved, found->symbol, found->value, {}};
   facts.express(result.symbol, result.value);
+  // What the solution holds may be a part of the symbol itself: in the caller's symbols it is no solution.
+  if (result.value.mentions(result.symbol)) return {Unified::Kind::kGuard, {}, {}, {}};
   const DimFacts::Symbol* symbol = facts.find(result.symbol);
   const auto require = [&](const Dim& least, const Dim& most) {
     const Truth known = facts.prove_le(least, most);

@@ -21,7 +21,12 @@ struct Formula {
 /// By the number of the symbol.
 using Values = std::vector<int64_t>;
 
+/// Nothing where a step has no value, or one that int64 does not hold.
 inline std::optional<int64_t> evaluate(const Formula& formula, const Values& values) {
+  const auto checked = [](__int128 value) -> std::optional<int64_t> {
+    if (value != static_cast<int64_t>(value)) return std::nullopt;
+    return static_cast<int64_t>(value);
+  };
   std::vector<int64_t> args;
   for (const Formula& arg : formula.args) {
     const std::optional<int64_t> value = evaluate(arg, values);
@@ -37,13 +42,13 @@ inline std::optional<int64_t> evaluate(const Formula& formula, const Values& val
     case Extent::Code::kSymbol:
       return values[static_cast<size_t>(formula.value)];
     case Extent::Code::kNeg:
-      return -args[0];
+      return checked(-__int128{args[0]});
     case Extent::Code::kAdd:
-      return args[0] + args[1];
+      return checked(__int128{args[0]} + args[1]);
     case Extent::Code::kSub:
-      return args[0] - args[1];
+      return checked(__int128{args[0]} - args[1]);
     case Extent::Code::kMul:
-      return args[0] * args[1];
+      return checked(__int128{args[0]} * args[1]);
     case Extent::Code::kFloorDiv:
       if (args[1] == 0) return std::nullopt;
       return floor_quotient();
@@ -128,11 +133,22 @@ private:
       static constexpr float kFactors[] = {0.1F, 0.5F, 0.3F, 1.5F, 2.0F, 2.7F};
       if (follows == 'f') {
         result.args.push_back({Extent::Code::kConstant, factor_bits(kFactors[below(6)]), {}});
+      } else if (takes_floats(function.name)) {
+        result.args.push_back(called("f32_of", make(depth - 1)));
       } else {
         result.args.push_back(make(depth - 1));
       }
     }
-    return result;
+    return gives_float(function.name) ? called("f32_to_int", std::move(result)) : result;
+  }
+
+  /// Floats stand for numbers of extents on their way, and are none themselves.
+  static bool gives_float(std::string_view name) { return name.starts_with("f32_") && name != "f32_to_int"; }
+  static bool takes_floats(std::string_view name) {
+    return (name.starts_with("f32_") && name != "f32_of") || name == "steps_of_f32";
+  }
+  static Formula called(std::string_view name, Formula arg) {
+    return {Extent::Code::kCall, static_cast<int64_t>(*find_extent_function(name)), {std::move(arg)}};
   }
 
   std::mt19937 random_;
