@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include <cstdlib>
+#include <numeric>
 #include <unordered_map>
 
 #include "compiler/te/dim_facts.h"
