@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/error.h"
+
 namespace tensormill::package {
 
 namespace {
