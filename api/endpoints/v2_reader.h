@@ -20,7 +20,7 @@ struct V2Limits {
   /// Elements that all inputs may have together as JSON; asked when there are many. May throw.
   std::function<uint64_t()> elements;
   const SharedRegions* regions = nullptr;  ///< null: inputs in shared memory are not supported
-  MemoryShare* memory = nullptr;           ///< for what is copied from there; null: it is not counted
+  MemoryShare* memory = nullptr;           ///< for what is copied from there; null: without a share
 };
 
 /// `rest` is called once, when the JSON is read: what stands behind it. Tensors that are aligned there share

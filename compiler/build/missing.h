@@ -1,4 +1,4 @@
-/// What of a model is not implemented: collected over all of it, and told at once. Thread-safety: belongs to
+/// What of a model is not implemented: collected over all of it, and named at once. Thread-safety: belongs to
 /// one thread.
 #pragma once
 

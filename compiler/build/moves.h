@@ -28,7 +28,7 @@ ir::ValueId sized_slice(OpBuilder& builder, ChannelsLast& maps, ir::ValueId x, c
 struct StridedSliceSpec {
   ir::SymShape begin, end, strides;
   int64_t begin_mask = 0, end_mask = 0, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0;
-  bool offset = false;  ///< ends are counted from the begins
+  bool offset = false;  ///< ends are relative to the begins
 };
 ir::ValueId strided_slice(OpBuilder& builder, ChannelsLast& maps, ir::ValueId x,
                           const StridedSliceSpec& spec);

@@ -252,6 +252,8 @@ private:
 int serve(const SettingsArguments& arguments) {
   server::limit_arenas();
   const config::Settings settings = settings_of(arguments);
+  // Before there is a store.
+  if (!settings.otel_endpoint.empty()) static_cast<void>(trace::checked_endpoint(settings.otel_endpoint));
   GrpcEndpoint grpc(settings);
   transport::TransportOptions options = transport_options(settings, grpc);
   const FileDescriptor signals = stop_signals();

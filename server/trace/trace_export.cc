@@ -17,15 +17,6 @@ constexpr size_t kMostKept = 8192;
 constexpr size_t kBatch = 512;
 constexpr std::chrono::seconds kPatience{5};
 
-std::string checked(std::string endpoint) {
-  while (endpoint.ends_with('/')) endpoint.pop_back();
-  const bool is_http = endpoint.starts_with("http://") || endpoint.starts_with("https://");
-  if (!is_http || !web::uri::validate(endpoint))
-    throw Error(ErrorCode::kUsage,
-                "otel.endpoint " + endpoint + ": expected http://HOST:PORT or https://HOST");
-  return endpoint;
-}
-
 Json attribute(const std::string& key, const std::variant<std::string, int64_t>& value) {
   Json json = {{"key", key}};
   // Whole numbers of 64 bits are texts in this form.
@@ -52,6 +43,15 @@ Json span_json(const Span& span) {
 }
 
 }  // namespace
+
+std::string checked_endpoint(std::string endpoint) {
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const bool is_http = endpoint.starts_with("http://") || endpoint.starts_with("https://");
+  if (!is_http || !web::uri::validate(endpoint))
+    throw Error(ErrorCode::kUsage,
+                "otel.endpoint " + endpoint + ": expected http://HOST:PORT or https://HOST");
+  return endpoint;
+}
 
 std::string random_hex(size_t bytes) {
   std::vector<unsigned char> raw(bytes);
@@ -80,7 +80,7 @@ TraceExport::TraceExport(ExportOptions options, metrics::Registry& registry)
     : options_(std::move(options)),
       instance_(random_hex(16)),
       registry_(registry),
-      client_(std::make_unique<Client>(checked(options_.endpoint))),
+      client_(std::make_unique<Client>(checked_endpoint(options_.endpoint))),
       thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
 TraceExport::~TraceExport() = default;

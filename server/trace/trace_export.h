@@ -38,6 +38,8 @@ struct ExportOptions {
   std::chrono::milliseconds pause{1000};  ///< between two batches
 };
 
+/// The endpoint without a slash at its end. Throws Error(kUsage) for one that is no http or https URL.
+std::string checked_endpoint(std::string endpoint);
 /// 16 or 8 random bytes in hexadecimal digits.
 std::string random_hex(size_t bytes);
 
@@ -50,7 +52,7 @@ public:
   TraceExport(const TraceExport&) = delete;
   TraceExport& operator=(const TraceExport&) = delete;
 
-  /// Never waits. Past what is kept while the collector is away, the span is dropped and counted.
+  /// Never waits. Past what is kept while the collector is away, the span is dropped, which a metric says.
   void add(std::vector<Span> spans);
 
 private:

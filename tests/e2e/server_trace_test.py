@@ -3,8 +3,10 @@
 import http.server
 import json
 import queue
+import tempfile
 import threading
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -117,7 +119,10 @@ class TraceTest(unittest.TestCase):
 
     def test_off_by_default_and_refused_where_it_is_no_url(self):
         for value in ("collector:4318", "file:///tmp/x", "127.0.0.1"):
-            done = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", "nothing-is-made", "--set", f"otel.endpoint={value}")
+            with tempfile.TemporaryDirectory() as folder:
+                data = Path(folder) / "data"
+                done = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", data, "--set", f"otel.endpoint={value}")
+                self.assertFalse(data.exists())
             self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
             self.assertIn("otel.endpoint", done.stderr)
 
