@@ -101,6 +101,13 @@ class Style(unittest.TestCase):
                  and not re.search(r"^#ifndef \w+\n#define ", (ROOT / path).read_text(), re.MULTILINE)]
         self.assertEqual(wrong, [])
 
+    def test_nothing_else_stands_at_the_top(self):
+        """A program that a test ran in the wrong folder leaves files there."""
+        folders = {"server", "compiler", "runtime", "api", "storage", "tests", "bench", "docker", "config", ".ci"}
+        files = {"CMakeLists.txt", "CMakePresets.json", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "dev"}
+        found = {path.parts[0] if len(path.parts) > 1 else str(path) for path in tracked("*")}
+        self.assertEqual([name for name in sorted(found - folders - files) if not (ROOT / name).is_file() or name[0] != "."], [])
+
     def test_every_room_says_what_it_is(self):
         """A folder that holds sources has a README; a table's rows belong to their room."""
         folders = {path.parent for path in tracked("*.cc", "*.h") if path.parts[0] in ROOMS}
