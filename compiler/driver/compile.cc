@@ -14,6 +14,7 @@
 #include "compiler/driver/generic.h"
 #include "compiler/driver/phase_timer.h"
 #include "compiler/driver/probe.h"
+#include "compiler/driver/symbolic.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/driver/warn_of_shapes.h"
 #include "compiler/ir/printer.h"
@@ -51,13 +52,13 @@ public:
   CompileResult run() {
     for (const ir::ShapedGraph& graph : variants_.graphs) imported_.push_back(&graph);
     const bool is_generic_alone = imported_.empty();
-    if (is_generic_alone) compile_samples();
+    if (is_generic_alone) compile_symbolic();
     // A package has a plan to begin with.
-    if (is_generic_alone && !generic_) imported_.push_back(&variants_.samples.at(0));
+    if (is_generic_alone && !generic_) imported_.push_back(&at_hints_.emplace(at_hints(*variants_.symbolic)));
     for (size_t i = 0; i < imported_.size(); ++i) graphs_.push_back(optimize(i));
     extract();
     compile_kernels();
-    if (!is_generic_alone) compile_samples();
+    if (!is_generic_alone) compile_symbolic();
     link();
     finish();
     return std::move(result_);
@@ -196,7 +197,7 @@ private:
   }
 
   bool verifies(const plan::Kernel& kernel) const {
-    return verifies() && (options_.verify == VerifyMode::kFull || is_within_sample_budget(kernel));
+    return verifies() && (options_.verify == VerifyMode::kFull || is_quick_to_verify(kernel));
   }
   bool verifies() const { return options_.verify != VerifyMode::kNone && options_.host_runs_target; }
 
@@ -217,10 +218,9 @@ private:
   }
 
   /// The generic plan. Where it cannot be made the package has its variants and the model, and says why.
-  void compile_samples() {
-    if (variants_.samples.size() < 2 && !variants_.symbolic) {
-      if (variants_.is_dynamic())
-        result_.generic_refused = "the model takes too few other shapes around those that have kernels";
+  void compile_symbolic() {
+    if (!variants_.symbolic) {
+      result_.generic_refused = variants_.not_symbolic;
       return;
     }
     report("generic", 0, 1);
@@ -228,11 +228,8 @@ private:
     try {
       generic_ = compile_generic(variants_, options_, *backend_,
                                  [this](const plan::Kernel& kernel) { return verifies(kernel); });
-      if (!generic_->refused.empty())
-        result_.generic_refused = "of some shapes with small extents: " + generic_->refused;
     } catch (const Error& error) {
-      const bool has_others = !variants_.graphs.empty() || (variants_.model && !variants_.samples.empty());
-      if (error.code() != ErrorCode::kNotSupported || !has_others) throw;
+      if (error.code() != ErrorCode::kNotSupported || (variants_.graphs.empty() && !variants_.model)) throw;
       result_.generic_refused = error.message();
     }
   }
@@ -457,6 +454,7 @@ private:
   std::unique_ptr<codegen::Backend> backend_;
   std::mutex progress_mutex_;
   std::vector<const ir::ShapedGraph*> imported_;  ///< what plans of one shape are made of
+  std::optional<ir::ShapedGraph> at_hints_;       ///< one of them that nobody asked for
   std::vector<ir::Graph> graphs_;                 ///< the same, optimized
   std::vector<ShapedCalls> shaped_;
   std::vector<plan::Kernel> kernels_;  ///< of all graphs, each once

@@ -16,13 +16,12 @@ struct CompiledGeneric {
   std::vector<plan::GenericKernel> kernels;  ///< of all models, each once
   std::vector<codegen::Object> objects;      ///< by kernel
   std::vector<te::Function> functions;       ///< as code was generated from them
-  std::string refused;                       ///< why a plan of special shapes was not made; or ""
-  bool is_complete = false;                  ///< every shape at which the model was looked at has a plan
+  bool is_complete = false;                  ///< every shape that the model takes has a plan
 };
 
-/// Generalizes the samples' graphs (which have at least two), compiles the kernels and compares each node
-/// that `verifies` with its reference at two samples. Throws Error(kNotSupported) saying what cannot be
-/// generalized, Error(kWrongAnswer).
+/// Plans the symbolic models of `variants` (which has one), compiles the kernels and compares each node that
+/// `verifies` with its reference at a few shapes. Throws Error(kNotSupported) saying what has no such plan,
+/// Error(kWrongAnswer).
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies);

@@ -10,6 +10,7 @@
 #include "compiler/plan/kernel.h"
 #include "runtime/base/error.h"
 #include "runtime/exec/graph_executor.h"
+#include "runtime/package/model_step.h"
 
 namespace tensormill::driver {
 
@@ -18,7 +19,7 @@ namespace {
 /// What the reference computes in a tenth of a second or two.
 constexpr int64_t kMostFlops = int64_t{1} << 25;
 constexpr int64_t kMostElements = int64_t{1} << 22;
-/// For the run of a probe, and of the executor at the samples' extents.
+/// For the run of a probe, and of the executor at the plan's own extents.
 constexpr int64_t kMostBytes = int64_t{1} << 31;
 /// Of the largest magnitude of an output. A formula that is wrong misses whole elements.
 constexpr double kTolerance = 1e-2;
@@ -95,13 +96,19 @@ private:
   parallel::ThreadPool pool_{1};
 };
 
-/// The model as it was imported with symbols where the plan is written down, and where one dim is small.
-std::vector<ir::Probe> probes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan& plan) {
-  std::vector<ir::Probe> probes;
+/// The model at the extents of a probe.
+struct Probe {
+  size_t dim = 0;
+  ir::ShapedGraph graph;
+};
+
+/// By dim: where the plan is written down, and where the dim is small.
+std::vector<Probe> probes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan& plan) {
+  std::vector<Probe> probes;
   const std::vector<ir::Guard>& guards = symbolic.graph.symbols()->guards();
   for (size_t dim = 0; dim < plan.dims.size(); ++dim) {
     for (const int64_t extent : {plan.dims[dim], int64_t{5}, int64_t{2}, int64_t{1}, int64_t{0}}) {
-      ir::Probe probe{dim, {plan.dims, ir::Graph(symbolic.graph.ops())}};
+      Probe probe{dim, {plan.dims, ir::Graph(symbolic.graph.ops())}};
       probe.graph.dims[dim] = extent;
       std::map<std::string, int64_t> values;
       for (size_t i = 0; i < plan.dims.size(); ++i) values[symbolic.symbols[i]] = probe.graph.dims[i];
@@ -115,11 +122,11 @@ std::vector<ir::Probe> probes_of(const ir::SymbolicModel& symbolic, const packag
   return probes;
 }
 
-/// The probes of one dim, the first of which is at the samples' extent.
-void run_dim(Prober& prober, const std::vector<const ir::Probe*>& probes, Probed& probed) {
+/// The probes of one dim, the first of which is at the plan's own extent.
+void run_dim(Prober& prober, const std::vector<const Probe*>& probes, Probed& probed) {
   bool is_comparable = false;
   int64_t right = 0;  ///< the least extent down to which all are right
-  for (const ir::Probe* probe : probes) {
+  for (const Probe* probe : probes) {
     const int64_t extent = probe->graph.dims[probe->dim];
     const std::optional<const package::GenericPlan*> plan = prober.plan_for(probe->graph.dims);
     probed.is_complete = probed.is_complete && plan.has_value();
@@ -142,15 +149,15 @@ void run_dim(Prober& prober, const std::vector<const ir::Probe*>& probes, Probed
 Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package,
                   const ir::Variants& variants) {
   Probed probed;
-  if (!package::room_dims(package->package().plans()).empty()) return probed;
+  const package::PlanSet& plans = package->package().plans();
+  // A model that is one step computes nothing without an interpreter.
+  if (!variants.symbolic || !plans.generic || package::is_model_step(plans.generic->plan)) return probed;
   if (exec::executor_bytes(*package, 1) > kMostBytes) return probed;
   Prober prober(package);
-  std::vector<ir::Probe> made;
-  if (variants.symbolic && package->package().plans().generic)
-    made = probes_of(*variants.symbolic, *package->package().plans().generic);
+  const std::vector<Probe> made = probes_of(*variants.symbolic, *plans.generic);
   for (size_t dim = 0; dim < variants.free_dims.size(); ++dim) {
-    std::vector<const ir::Probe*> probes;
-    for (const ir::Probe& probe : made.empty() ? variants.probes : made) {
+    std::vector<const Probe*> probes;
+    for (const Probe& probe : made) {
       if (probe.dim == dim) probes.push_back(&probe);
     }
     if (!probes.empty()) run_dim(prober, probes, probed);

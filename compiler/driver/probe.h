@@ -1,6 +1,5 @@
-/// Compares what generic plans compute with the model, at shapes that are no samples of theirs: a formula
-/// that does not hold there shows in the values, though no output's shape tells. Thread-safety: pure
-/// functions.
+/// Compares what generic plans compute with the model at small shapes: the last look at a whole plan before
+/// it is published. Thread-safety: pure functions.
 #pragma once
 
 #include <memory>
@@ -23,8 +22,8 @@ struct Probed {
   std::vector<RaisedMinimum> raised;
 };
 
-/// Runs the package at the probes of `variants`. Those of a dim are compared where at the samples' extent of
-/// it the model's outputs come out alike, so that nets whose outputs jump about are left alone; what takes
+/// Runs the package at shapes of which one dim is small. Those of a dim are compared where at the plan's own
+/// extent of it the outputs come out alike, so that nets whose outputs jump about are left alone; what takes
 /// long to compute is left out. Throws what a run throws, but for data that a node refuses.
 Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package, const ir::Variants& variants);
 

@@ -92,7 +92,7 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
         plan::plan_symbolic(graph, {model.symbols, model.symbols, base}, model.graph.output_names(), kLanes);
     for (const plan::GenericKernel& kernel : planned.kernels) check_bounds(kernel);
   } catch (const Error& error) {
-    // What cannot be made for all extents is made for those of samples.
+    // What cannot be made for all extents is made for some shapes, and interpreted at others.
     static_cast<void>(error);
     return false;
   }
@@ -128,6 +128,11 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
   }
   add(table.hints());
   return points;
+}
+
+ir::ShapedGraph at_hints(const ir::SymbolicModel& model) {
+  const std::vector<int64_t> dims = points_of(model.symbols, *model.graph.symbols(), {}, 0).at(0);
+  return {dims, ir::bind_symbols(model.graph, values_of(model.symbols, dims))};
 }
 
 namespace {

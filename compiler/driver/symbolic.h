@@ -34,6 +34,9 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
                                             const ir::SymbolTable& table,
                                             const std::vector<int64_t>& candidates, size_t most);
 
+/// The model at the hints of its symbols.
+ir::ShapedGraph at_hints(const ir::SymbolicModel& model);
+
 /// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well. Returns
 /// such extents, at which kernels are to be compared. `takes_all` becomes false where the model may take 0
 /// and the plan does not.

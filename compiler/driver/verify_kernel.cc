@@ -348,7 +348,7 @@ void verify_kernel(const plan::Kernel& kernel, tm_kernel entry, const plan::Kern
     check(make_accepted_reference(kernel, constants, compares));
 }
 
-bool is_within_sample_budget(const plan::Kernel& kernel) {
+bool is_quick_to_verify(const plan::Kernel& kernel) {
   int64_t bytes = 0;
   for (const std::vector<ir::ValueId>* values : {&kernel.region->inputs(), &kernel.region->outputs()}) {
     for (ir::ValueId id : *values) {

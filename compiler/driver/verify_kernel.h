@@ -43,7 +43,7 @@ void check_outputs(const plan::Kernel& kernel, const KernelReference& reference,
                    const std::vector<Tensor>& outputs);
 
 /// Whether a reference is there in good time.
-bool is_within_sample_budget(const plan::Kernel& kernel);
+bool is_quick_to_verify(const plan::Kernel& kernel);
 
 /// Runs `entry` on seeded inputs (or, where given, on the model's own constants) and compares the outputs'
 /// elements, all or those of some parts, with the reference (where that refuses the data, of smaller

@@ -15,7 +15,7 @@ std::vector<ir::OpDef> family();
 namespace {
 
 /// An extent of a result: a number, kOpenExtent, or the extent of an operand's axis.
-int64_t extent_of(const ir::InferContext& context, int64_t said) {
+ir::SymInt extent_of(const ir::InferContext& context, int64_t said) {
   if (said >= 0) return said;
   if (said == kOpenExtent) return 1;
   const auto [operand, axis] = axis_of_extent(said);

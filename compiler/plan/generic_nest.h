@@ -1,6 +1,5 @@
-/// Kernels with symbolic extents, from the tensor expressions of one computation at several samples of the
-/// free dims: what is equal in all samples stays, what differs becomes a formula over the free dims.
-/// Thread-safety: pure functions.
+/// Kernels with symbolic extents: the tensor expressions of one computation as nests, and the loops of a nest
+/// whose extents are formulas over the free dims. Thread-safety: pure functions.
 #pragma once
 
 #include <map>
@@ -8,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/plan/dim_fit.h"
 #include "compiler/te/stmt.h"
 #include "compiler/te/tensor_expr.h"
+#include "runtime/base/dim_formula.h"
 
 namespace tensormill::plan {
 
@@ -72,23 +71,6 @@ private:
   std::vector<DimFormula> formulas_;
   std::vector<te::Var> vars_;
 };
-
-/// Which samples of a nest say how it is computed: those with elements, which are no reductions of nothing;
-/// the others only say how large it is.
-std::vector<bool> have_form(const std::vector<const Nest*>& samples);
-/// The first of those.
-const Nest& first_with_form(const std::vector<const Nest*>& samples);
-
-/// The nest of all samples that say how it is computed. `inputs`: of what it reads, in the order of their
-/// sources, the shapes in all samples, from which extents are told more surely than from those that say how
-/// it is computed; those of the others may be any. Throws Error(kNotSupported) saying what cannot be
-/// generalized.
-Nest generalize(const std::vector<const Nest*>& samples, const std::vector<std::vector<Shape>>& inputs,
-                DimFitter& fitter, TermVars& vars);
-/// A shape in all samples as formulas, of which `counts` names those that must hold; none where there is
-/// none.
-std::optional<std::vector<DimFormula>> fit_shape(const std::vector<Shape>& shapes,
-                                                 const std::vector<bool>& counts, DimFitter& fitter);
 
 /// Which inputs of a nest have no elements where the output has some: none of them where a free dim is 0.
 using EmptyInputs = std::vector<bool>;

@@ -1,13 +1,58 @@
-// Extents of nests: as arguments of kernels, and in the samples that say them.
+// Extents of nests as arguments of kernels.
 #include <algorithm>
 
-#include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/generic_nest.h"
 #include "compiler/te/linear.h"
 #include "runtime/base/error.h"
 #include "runtime/package/plan_formulas.h"
 
 namespace tensormill::plan {
+
+namespace {
+
+/// Past what a package holds, of either sign: such a formula is none (package::fits_package).
+constexpr int64_t kTooLarge = int64_t{1} << 50;
+
+int64_t times(int64_t a, int64_t b) {
+  int64_t result = 0;
+  const bool overflows = __builtin_mul_overflow(a, b, &result);
+  return overflows || result > kTooLarge || result < -kTooLarge ? kTooLarge : result;
+}
+
+/// a + sign × b
+DimFormula sum_of(DimFormula a, const DimFormula& b, int64_t sign) {
+  a.offset += sign * b.offset;
+  for (const DimProduct& product : b.products) {
+    const auto same = std::find_if(a.products.begin(), a.products.end(),
+                                   [&](const DimProduct& other) { return other.factors == product.factors; });
+    if (same != a.products.end()) {
+      same->scale += sign * product.scale;
+    } else {
+      a.products.push_back({sign * product.scale, product.factors});
+    }
+  }
+  std::erase_if(a.products, [](const DimProduct& product) { return product.scale == 0; });
+  return a;
+}
+
+DimFormula product_of(const DimFormula& a, const DimFormula& b) {
+  DimFormula result{times(a.offset, b.offset), {}};
+  const auto add = [&](int64_t scale, std::vector<DimTerm> factors) {
+    if (scale != 0) result = sum_of(std::move(result), {0, {{scale, std::move(factors)}}}, 1);
+  };
+  for (const DimProduct& x : a.products) {
+    add(times(x.scale, b.offset), x.factors);
+    for (const DimProduct& y : b.products) {
+      std::vector<DimTerm> factors = x.factors;
+      factors.insert(factors.end(), y.factors.begin(), y.factors.end());
+      add(times(x.scale, y.scale), std::move(factors));
+    }
+  }
+  for (const DimProduct& y : b.products) add(times(a.offset, y.scale), y.factors);
+  return result;
+}
+
+}  // namespace
 
 te::Expr TermVars::argument(const DimFormula& formula) {
   const auto found = std::find(formulas_.begin(), formulas_.end(), formula);
@@ -67,22 +112,6 @@ std::optional<te::Expr> TermVars::product(const te::Expr& a, const te::Expr& b) 
   return expr(formula);
 }
 
-std::vector<bool> have_form(const std::vector<const Nest*>& samples) {
-  const auto has_elements = [](const Nest* sample) {
-    return num_elements(sample->tensor->constant_shape()) != 0;
-  };
-  const bool reduces = std::any_of(samples.begin(), samples.end(), [&](const Nest* sample) {
-    return sample->tensor->reduction && has_elements(sample);
-  });
-  std::vector<bool> result;
-  for (const Nest* sample : samples) {
-    const bool is_of_nothing = reduces && sample->sources.empty();
-    result.push_back(has_elements(sample) && !is_of_nothing);
-  }
-  if (std::find(result.begin(), result.end(), true) == result.end()) result[0] = true;
-  return result;
-}
-
 /// Whether data say which element of an empty input is read: none of them is there.
 bool checks_index(const Nest& nest, const EmptyInputs& empty) {
   bool found = false;
@@ -99,31 +128,6 @@ bool checks_index(const Nest& nest, const EmptyInputs& empty) {
   if (!nest.tensor->reduction) return found;
   for (const te::Expr& source : nest.tensor->reduction->source) te::for_each_expr(source, look);
   return found;
-}
-
-const Nest& first_with_form(const std::vector<const Nest*>& samples) {
-  const std::vector<bool> has_form = have_form(samples);
-  return *samples[static_cast<size_t>(std::find(has_form.begin(), has_form.end(), true) - has_form.begin())];
-}
-
-std::optional<std::vector<DimFormula>> fit_shape(const std::vector<Shape>& shapes,
-                                                 const std::vector<bool>& counts, DimFitter& fitter) {
-  const Shape& first =
-      shapes[static_cast<size_t>(std::find(counts.begin(), counts.end(), true) - counts.begin())];
-  std::vector<DimFormula> formulas;
-  for (size_t d = 0; d < first.size(); ++d) {
-    std::vector<int64_t> values;
-    bool are_all = true;
-    for (const Shape& shape : shapes) {
-      are_all = are_all && shape.size() == first.size();
-      values.push_back(shape.size() == first.size() ? shape[d] : 0);
-    }
-    std::optional<DimFormula> formula = are_all ? fitter.fit(values) : std::nullopt;
-    if (!formula) formula = fitter.fit_some(values, counts);
-    if (!formula) return std::nullopt;
-    formulas.push_back(*std::move(formula));
-  }
-  return formulas;
 }
 
 }  // namespace tensormill::plan

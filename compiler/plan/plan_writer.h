@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "compiler/plan/generic_nest.h"
 #include "compiler/plan/generic_plan.h"
+#include "compiler/plan/kernel.h"
 
 namespace tensormill::plan {
 

@@ -4,12 +4,12 @@ namespace tensormill::plan {
 
 namespace {
 
-struct Parts {
+struct Writes {
   bool loops = false;   // parallel ones
   bool stores = false;  // outside of them
 };
 
-void find_parts(const te::Stmt& stmt, Parts& parts) {
+void find_parts(const te::Stmt& stmt, Writes& parts) {
   if (stmt->op == te::StmtOp::kFor && stmt->for_kind == te::ForKind::kParallel) {
     parts.loops = true;
     return;
@@ -23,7 +23,7 @@ void find_parts(const te::Stmt& stmt, Parts& parts) {
 }  // namespace
 
 package::Sharing sharing_of(const te::Function& function) {
-  Parts parts;
+  Writes parts;
   find_parts(function.body, parts);
   if (!parts.loops) return package::Sharing::kOne;
   return parts.stores ? package::Sharing::kLaunches : package::Sharing::kAll;

@@ -167,7 +167,7 @@ ir::Graph import_for_show(const Importer& model) {
     options.input_shapes[is_tensor ? input.name : input.name + "/0"] = shape;
   }
   ir::Variants variants = model.import_for_package(options, {}, ops::standard_ops(), {});
-  return std::move(variants.graphs.empty() ? variants.samples.front().graph : variants.graphs.front().graph);
+  return std::move(variants.graphs.front().graph);
 }
 
 /// Values are for people to read; a tokenizer's vocabulary is cut.

@@ -35,7 +35,6 @@ struct Case {
   ShapeBuckets buckets;  ///< none: all shapes are fixed
   bool is_free = false;  ///< named dims are free without buckets
   bool binds = true;     ///< values that the importer asks for
-  frontend::onnx::TakesSymbolic takes_symbolic = &driver::takes_symbolic;
 };
 
 std::map<std::string, Tensor> read_inputs(const std::string& path) {
@@ -93,10 +92,11 @@ ir::Variants import(const Case& given, const std::map<std::string, Tensor>& inpu
   }
   if (!given.binds)
     return onnx::import_for_package(source, options, given.buckets, ops::standard_ops(),
-                                    given.takes_symbolic);
+                                    &driver::takes_symbolic);
   while (true) {
     try {
-      return onnx::import_variants(source, options, given.buckets, ops::standard_ops(), given.takes_symbolic);
+      return onnx::import_variants(source, options, given.buckets, ops::standard_ops(),
+                                   &driver::takes_symbolic);
     } catch (const Error& error) {
       bool bound = false;
       for (const ErrorDetail& detail : error.details()) {
@@ -170,8 +170,6 @@ std::string answer(const std::string& line) {
       given.binds = text != "?";
       if (!given.is_free && given.binds) given.buckets = parse_shape_buckets(text);
     }
-    // Samples alone, to compare the plans of one import with.
-    if (std::string text; words >> text && text == "sampled") given.takes_symbolic = {};
     result = "ok " + run_case(given, refused);
   } catch (const std::exception& error) {
     result = "error " + one_line(error.what());

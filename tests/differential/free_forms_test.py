@@ -16,8 +16,8 @@ import sweep
 import scope  # (sweep adds its folder)
 from free_forms import MODELS, FreeBuilder
 
-# What data or a branch decides about extents is imported at samples still; all others are planned of an import with symbols.
-SAMPLED = set("""
+# Where data or a branch decides about extents other shapes are interpreted; all others are planned of an import with symbols.
+INTERPRETED = set("""
     borders_of_what_is_kept detectors_that_suppress elements_that_are_kept largest_of_each_level masks_of_points
     merged_decoders_with_a_cache merged_decoders_without_a_cache one_row_takes_another_branch
     one_row_takes_another_branch_of_one_form parts_and_what_they_are_joined_to rows_that_are_kept steps_of_durations
@@ -48,7 +48,7 @@ class FreeForms(unittest.TestCase):
                 for shape in scope.sampled(shapes, 2):
                     answer = self.answer(run, name, shape)
                     with self.subTest(name, shape=shape):
-                        self.assertTrue(name in SAMPLED or answer.endswith(" symbolic"), answer)
+                        self.assertTrue(name in INTERPRETED or answer.endswith(" symbolic"), answer)
 
     def test_what_shapes_compute_is_of_one_import(self):
         """Counts of float ranges, depths, middles, places of maxima, products of bounds, and a dim that may be 1 beside a number."""

@@ -2,12 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <set>
-
-#include "compiler/frontend/onnx/shape_samples.h"
 #include "compiler/ir/op_def.h"
-#include "compiler/plan/dim_fit.h"
 #include "runtime/base/error.h"
 #include "runtime/exec/graph_executor.h"
 #include "tests/driver/support.h"
@@ -32,22 +27,24 @@ ir::Graph net(int64_t n, int64_t h) {
                ",3] = softmax(%y) {axis: 1} from [\"softmax\"]\n" + "  return %s, %r\n}\n");
 }
 
-/// For nets that are parsed, whose imports have no nodes to end at.
-frontend::onnx::StopAt stops_of(const frontend::onnx::ImportAt& import) {
-  return [import](const std::vector<int64_t>& dims) {
-    return frontend::onnx::ImportStop{import(dims) ? -1 : 0};
-  };
+constexpr const char* kSymbolic = R"(graph "net" dims(H: 33, N: 3) (%x: f32[N,2,H,7]) {
+  %w = const f32[4,2,1,1] {0.5, -1.0, 0.25, 2.0, 1.5, -0.5, 0.75, 1.0}
+  %m = const f32[4,3] {1.0, 2.0, 3.0, 4.0, 0.5, 0.25, -1.0, -2.0, 1.0, 0.0, 1.0, -3.0}
+  %c: f32[N,4,(H + 1)//2,4] = conv(%x, %w) {strides: ints[2, 2]} from ["conv"]
+  %r: f32[N,4,(H + 1)//2,4] = relu(%c) from ["relu"]
+  %mean: f32[N,4] = reduce_mean(%r) {axes: ints[2, 3], keepdims: 0} from ["mean"]
+  %y: f32[N,3] = matmul(%mean, %m) from ["fc"]
+  %s: f32[N,3] = softmax(%y) {axis: 1} from ["softmax"]
+  return %s, %r
 }
+)";
 
 ir::Variants variants() {
   ir::Variants result;
   result.free_dims = {"N", "H"};
   result.input_shapes = {{"N", int64_t{2}, "H", int64_t{7}}};
   for (const int64_t n : {1, 4}) result.graphs.push_back({{n, 8}, net(n, 8)});
-  const auto net_at = [](const std::vector<int64_t>& dims) {
-    return dims[1] == 0 ? std::nullopt : std::optional(net(dims[0], dims[1]));
-  };
-  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0, 8}, {}, result);
+  result.symbolic = ir::SymbolicModel{parse(kSymbolic), {"N", "H"}};
   return result;
 }
 
@@ -101,7 +98,7 @@ TEST(Dynamic, TheSamePackageTwice) {
 
 TEST(Dynamic, WeightsOfAllVariantsStandOnce) {
   ir::Variants one = variants();
-  one.samples.clear();
+  one.symbolic.reset();
   const CompileResult two_shapes = driver::compile(one, host_options(0));
   one.graphs.pop_back();
   EXPECT_EQ(two_shapes.params_bytes, driver::compile(one, host_options(0)).params_bytes);
@@ -130,7 +127,7 @@ TEST(Dynamic, MoreFreeDimsThanAPackageHas) {
 
 TEST(Dynamic, WithoutAGenericPlanOtherShapesAreRefused) {
   ir::Variants exact = variants();
-  exact.samples.clear();
+  exact.symbolic.reset();
   exec::GraphExecutor executor(load(driver::compile(exact, host_options(3))));
   expect_reference(executor, net(4, 8), ramp({4, 2, 8, 7}));
   const Tensor input = ramp({3, 2, 8, 7});
@@ -182,69 +179,6 @@ TEST(Dynamic, ShapesThatNoPlanTakesBesideThoseOfTheRunBefore) {
   set(0, {7, 1});
   set(1, {1, 9});
   expect_sizes(7, 9);
-}
-
-/// A dim of which extents grow slowly or late: the samples hold the places where they do, also of hops that
-/// do not divide the way between the samples.
-TEST(ShapeSamples, TellHopsAndStridesApart) {
-  static constexpr std::pair<int64_t, int64_t> kHops[] = {
-      {120, 160}, {31, 32}, {60, 100}, {401, 441}, {1000, 1024}};
-  const auto net_of = [](const std::vector<int64_t>& dims) {
-    const int64_t s = dims[0];
-    std::string inputs = "%x: f32[1,1," + std::to_string(s) + "]", outputs = "%x";
-    for (const auto& [add, div] : kHops) {
-      const std::string name = "%h" + std::to_string(div);
-      inputs += ", " + name + ": f32[" + std::to_string((s + add) / div) + "]";
-      outputs += ", " + name;
-    }
-    return parse("graph \"net\" (" + inputs + ") {\n  return " + outputs + "\n}\n");
-  };
-  ir::Variants made;
-  const auto net_at = [&](const std::vector<int64_t>& dims) {
-    return dims[0] < 40 ? std::nullopt : std::optional(net_of(dims));
-  };
-  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0}, {}, made);
-  ASSERT_GT(made.samples.size(), 8u);
-  std::vector<std::vector<int64_t>> dims;
-  for (const ir::ShapedGraph& sample : made.samples) dims.push_back(sample.dims);
-  plan::DimFitter fitter(dims);
-  for (const auto& [add, div] : kHops) {
-    std::vector<int64_t> values;
-    for (const auto& sample : dims) values.push_back((sample[0] + add) / div);
-    const std::optional<DimFormula> formula = fitter.fit(values);
-    ASSERT_TRUE(formula.has_value()) << div;
-    for (int64_t s = 40; s < 20000; ++s)
-      ASSERT_EQ(evaluate(*formula, std::vector<int64_t>{s}), (s + add) / div) << s;
-  }
-}
-
-/// A dim that is no larger than another one has samples beside a base where that is large.
-TEST(ShapeSamples, ADimThatIsNoLargerThanAnotherOne) {
-  const auto net_at = [&](const std::vector<int64_t>& dims) {
-    const std::string k = std::to_string(dims[0]), n = std::to_string(dims[1]);
-    return dims[0] > dims[1] ? std::nullopt
-                             : std::optional(parse("graph \"net\" (%k: f32[" + k + "], %n: f32[" + n +
-                                                   "]) {\n  return %k, %n\n}\n"));
-  };
-  ir::Variants made;
-  frontend::onnx::sample_shapes(net_at, stops_of(net_at), {0, 0}, {}, made);
-  EXPECT_TRUE(made.dependents.empty());
-  ASSERT_GT(made.samples.size(), 8u);
-  for (const size_t dim : {0, 1}) {
-    std::set<int64_t> extents;
-    for (const ir::ShapedGraph& sample : made.samples) extents.insert(sample.dims[dim]);
-    EXPECT_GT(extents.size(), 4u) << dim;
-  }
-}
-
-/// Formulas that miss the model's own shapes refuse the plan.
-TEST(Dynamic, AGenericPlanMustGiveTheCheckedShapes) {
-  ir::Variants wrong = variants();
-  wrong.checks.front().dims = {9, 21};
-  const CompileResult result = driver::compile(wrong, host_options(0));
-  EXPECT_THAT(result.generic_refused, HasSubstr("no formula"));
-  EXPECT_THAT(package::metadata_from_json(result.metadata_json).options.at("generic_plan"),
-              HasSubstr(result.generic_refused));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 /// of its buffer, each element that is read before it is written, and each race of parallel loops.
 #include <gtest/gtest.h>
 
-#include "compiler/plan/dim_algebra.h"
 #include "compiler/plan/generic_join.h"
 #include "compiler/plan/generic_nest.h"
 #include "compiler/plan/generic_tiling.h"
@@ -230,7 +229,8 @@ struct Symbolic {
 Symbolic symbolic(MakeNest make, size_t dims) {
   TermVars vars(dims);
   Extents extents;
-  for (size_t d = 0; d < dims; ++d) extents.push_back(vars.expr(single(1, identity(d))));
+  for (size_t d = 0; d < dims; ++d)
+    extents.push_back(vars.expr({0, {{1, {{static_cast<int32_t>(d), 1, 0, 1}}}}}));
   Nest nest = with_joined_axes(make(extents), vars);
   return {std::move(vars), std::move(nest)};
 }

@@ -1,5 +1,4 @@
-/// Plans for all extents, made of a graph whose extents are expressions: no samples, formulas of the graph's
-/// own.
+/// Plans for all extents, made of a graph whose extents are expressions: formulas of the graph's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -75,11 +75,6 @@ build::GraphRequest graph_request(const ModelFacts& facts, const ImportOptions& 
   request.fixed_inputs = {options.input_values.begin(), options.input_values.end()};
   request.run_inputs = {options.run_values.begin(), options.run_values.end()};
   request.outputs = options.outputs;
-  // What follows from the extent of a batch alone has the same form for each.
-  for (const auto& [input, axes] : options.form.free_axes) {
-    for (const size_t axis : axes) request.is_one_form = request.is_one_form || axis > 0;
-  }
-  request.is_one_form = request.is_one_form && options.form.is_sample;
   return request;
 }
 

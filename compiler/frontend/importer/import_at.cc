@@ -39,20 +39,7 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
   // What is not there is told before any shape is looked at.
   if (!importer.unsupported().empty())
     static_cast<void>(importer.import(with_ones(importer.facts(), options), ops));
-  const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportStop* stop,
-                                         onnx::ImportTally* tally) {
-    try {
-      ir::Graph graph = importer.import(at, ops);
-      if (tally != nullptr) tally->nodes = graph.nodes().size();
-      return graph;
-    } catch (const Error& error) {
-      if (stop != nullptr) {
-        stop->node = 0;
-        stop->is_invalid = error.code() == ErrorCode::kInvalidModel;
-      }
-      throw;
-    }
-  };
+  const onnx::ImportGraph graph_at = [&](const ImportOptions& at) { return importer.import(at, ops); };
   const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
   return onnx::import_variants(may_keep ? importer.kept_source() : importer.source(), importer.facts(),
                                options, buckets, graph_at, takes_symbolic);

@@ -51,7 +51,7 @@ public:
   /// kShapeRequired where a free dim is bound by nothing.
   virtual ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const = 0;
   /// Graphs for each combination of the buckets, and of the dims that stay free the model with symbols, where
-  /// `takes_symbolic` is given and takes it, else samples.
+  /// `takes_symbolic` is given and takes it.
   virtual ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
                                           const ir::OpRegistry& ops,
                                           const TakesSymbolic& takes_symbolic) const = 0;

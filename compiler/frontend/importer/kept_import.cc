@@ -39,21 +39,12 @@ KeptImport::KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops) : outpu
   if (signature_->free_dims != kept.free_dims) fail("its free dims are not the package's");
 }
 
-onnx::SharedRooms KeptImport::rooms() const {
-  if (signature_->free_dims.size() < signature_->first_room + 2) return {};
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!rooms_) rooms_ = onnx::rooms_of(onnx::CheckedModel(source()), options_, importer_->facts(), {}, ops_);
-  return *rooms_;
-}
-
 ir::Graph KeptImport::at(const std::vector<int64_t>& dims,
                          const std::map<std::string, Tensor>& values) const {
-  ImportOptions options = onnx::bound(options_, *signature_, rooms(), dims);
+  ImportOptions options = onnx::bound(options_, *signature_, dims);
   options.run_values = values;
   options.form.ports.insert(outputs_.begin(), outputs_.end());
-  ir::Graph graph = importer_->import(options, ops_);
-  if (!stacks_elements_ || graph.output_names() == outputs_) return graph;
-  options.form.stacks_elements = true;
+  options.form.stacks_elements = stacks_elements_;
   return importer_->import(options, ops_);
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,16 +35,12 @@ public:
   const ImportOptions& options() const { return options_; }
 
 private:
-  onnx::SharedRooms rooms() const;
-
   std::unique_ptr<Importer> importer_;
   ImportOptions options_;
   bool stacks_elements_ = false;
   std::vector<std::string> outputs_;
   const ir::OpRegistry& ops_;
   std::optional<onnx::Signature> signature_;
-  mutable std::mutex mutex_;
-  mutable std::optional<onnx::SharedRooms> rooms_;  ///< of several, found when they are first needed
 };
 
 }  // namespace tensormill::frontend

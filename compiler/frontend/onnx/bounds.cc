@@ -24,15 +24,10 @@ class Bounds {
 public:
   using Numbers = BoundedInts;
 
-  /// In a sample, of two bounds the number, since the less of them is no formula of a free extent.
   /// `has_rooms`: an integer of which nothing else is known is bound by its room; one that has none yet gets
   /// one where `adds` is set.
   Bounds(const NodeContext& context, bool has_rooms, bool adds)
-      : context_(context),
-        graph_(context.graph()),
-        is_sample_(context.is_sample()),
-        has_rooms_(has_rooms),
-        adds_(adds) {}
+      : context_(context), graph_(context.graph()), has_rooms_(has_rooms), adds_(adds) {}
 
   /// Of no room at all.
   static constexpr uint64_t kNoRoom = uint64_t{1} << 63;
@@ -66,8 +61,7 @@ private:
   static constexpr int kDeepest = 1000;  ///< nodes in a row; what is behind more of them is not known
   struct Interval {
     int64_t least = kLeast, most = kMost;
-    bool is_number = false;  ///< `most` is one of the model's
-    RoomSet grows = {};      ///< what `most` is made of
+    RoomSet grows = {};  ///< what `most` is made of
     bool is_bounded() const { return least != kLeast && most != kMost; }
   };
   struct FloatRange {
@@ -133,8 +127,8 @@ private:
 
   Interval room_of(V id, int64_t element) const {
     const std::optional<Room> room = adds_ ? context_.room_of(id, element) : context_.find_room(id, element);
-    if (!room) return {0, *context_.room(), false, {kNoRoom, 0}};
-    return {0, room->extent, false, {room->rooms, room->rooms}};
+    if (!room) return {0, *context_.room(), {kNoRoom, 0}};
+    return {0, room->extent, {room->rooms, room->rooms}};
   }
 
   /// An integer of one element that a float, held between two numbers, is cast to.
@@ -299,7 +293,7 @@ private:
     if (node.op == "reduce_min" || node.op == "reduce_max") return in[0];
     if (node.op == "where") return either(in[1], in[2]);
     if (node.op == "max")
-      return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most), false,
+      return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most),
               in[0].grows | in[1].grows};
     if (node.op == "min") return lesser(in[0], in[1]);
     Interval result;
@@ -327,7 +321,7 @@ private:
   }
 
   static Interval either(const Interval& a, const Interval& b) {
-    return {std::min(a.least, b.least), std::max(a.most, b.most), false, a.grows | b.grows};
+    return {std::min(a.least, b.least), std::max(a.most, b.most), a.grows | b.grows};
   }
 
   /// What the larger of a number that is not known and one that is cannot be below.
@@ -346,13 +340,12 @@ private:
   /// The less of two; of a bound and one that grows the bound, of two that grow with rooms of their own the
   /// first.
   Interval lesser(const Interval& a, const Interval& b) const {
-    const bool by_number = is_sample_ && a.is_number != b.is_number;
     const bool are_bounded = a.most != kMost && b.most != kMost;
     const bool by_bound = are_bounded && static_cast<bool>(a.grows) != static_cast<bool>(b.grows);
     const bool is_first = are_bounded && a.grows && b.grows && a.grows.all != b.grows.all;
     const Interval& least = is_first || a.most < b.most ? a : b;
-    const Interval& bound = by_bound ? (a.grows ? b : a) : by_number ? (a.is_number ? a : b) : least;
-    return {std::min(a.least, b.least), bound.most, bound.is_number, bound.grows};
+    const Interval& bound = by_bound ? (a.grows ? b : a) : least;
+    return {std::min(a.least, b.least), bound.most, bound.grows};
   }
 
   /// Of all elements of an operand, or of their least.
@@ -365,7 +358,7 @@ private:
     std::optional<Interval> all;
     for (const BoundedInt& number : *numbers) {
       const BoundedInt each = with_room(number);
-      const Interval one{each.least, each.most, each.is_known() && each.most <= kMaxPadded, each.grows};
+      const Interval one{each.least, each.most, each.grows};
       if (!all) {
         all = one;
       } else if (of_least) {
@@ -392,7 +385,6 @@ private:
 
   const NodeContext& context_;
   const ir::Graph& graph_;
-  bool is_sample_;
   bool has_rooms_, adds_;
   std::map<V, Numbers> seen_;
   int depth_ = 0;
@@ -478,6 +470,14 @@ V as_count(NodeContext& context, const BoundedInt& number) {
   V count = number.count;
   if (num_elements(c.shape(count)) != 1) count = c.slice(count, 0, number.element, 1);
   return c.reshape(c.cast(count, DType::kInt64), {1});
+}
+
+BoundedInt capped_int(NodeContext& context, size_t index, const char* what, const ir::SymInt& extent) {
+  const V value = context.input(index);
+  const bool is_one = num_elements(context.type(value).shape) == 1 && !is_float(context.type(value).dtype);
+  if (is_one && !context.is_computable(value) && !bounds_of(context, value, std::nullopt))
+    return {extent, value, 0};
+  return bounded_int(context, index, what);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -10,10 +10,6 @@
 
 namespace tensormill::frontend::onnx {
 
-/// In a sample, whose extents stand for any, a result of up to so many elements is stored at this extent, its
-/// operand made longer: the less of it and a free extent would be no formula.
-inline constexpr int64_t kMaxPadded = int64_t{1} << 16;
-
 /// An integer that says how large something is: `most`, or what a run works out within [least, most].
 struct BoundedInt {
   ir::SymInt most = 0;
@@ -40,9 +36,7 @@ std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const c
 BoundedInt bounded_value(NodeContext& context, ir::ValueId value, const char* what);
 /// The same of an operand of one element; throws Error(kInvalidModel) for another number of them.
 BoundedInt bounded_int(NodeContext& context, size_t index, const char* what);
-/// bounded_int, of which no more counts than `extent`: what nothing else bounds is bounded by that. The model
-/// may say it as the lesser of a number and the extent: in a sample, whose extents stand for any, a run works
-/// it out within [0, that number].
+/// bounded_int, of which no more counts than `extent`: what nothing else bounds is bounded by that.
 BoundedInt capped_int(NodeContext& context, size_t index, const char* what, const ir::SymInt& extent);
 /// A shape of which the run may work out some extents: `extents` at their largest.
 struct BoundedShape {

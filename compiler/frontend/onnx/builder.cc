@@ -8,7 +8,6 @@
 #include "compiler/frontend/onnx/forms.h"
 #include "compiler/frontend/onnx/functions.h"
 #include "compiler/frontend/onnx/tensor_data.h"
-#include "compiler/frontend/onnx/turning_points.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 
@@ -130,60 +129,6 @@ std::optional<std::vector<Binding>> GraphBuilder::call(const FunctionProto& func
   return results;
 }
 
-namespace {
-
-/// The integers that a text names, those of many digits left out.
-std::vector<int64_t> numbers_in(const std::string& text) {
-  constexpr size_t kMostDigits = 15;
-  std::vector<int64_t> numbers;
-  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
-  for (auto begin = text.begin(); (begin = std::find_if(begin, text.end(), is_digit)) != text.end();) {
-    const auto end = std::find_if_not(begin, text.end(), is_digit);
-    if (static_cast<size_t>(end - begin) <= kMostDigits)
-      numbers.push_back(std::stoll(std::string(begin, end)));
-    begin = end;
-  }
-  return numbers;
-}
-
-}  // namespace
-
-ImportStop GraphBuilder::stop_at(int64_t node, const std::string& message) const {
-  ImportStop stop{node, converted_};
-  stop.attributes = attributes_;
-  std::copy_if(message.begin(), message.end(), std::back_inserter(stop.reason),
-               [](char letter) { return letter < '0' || letter > '9'; });
-  const auto add = [&](const std::vector<int64_t>& numbers) {
-    stop.numbers.insert(stop.numbers.end(), numbers.begin(), numbers.end());
-    int64_t product = 1;
-    for (const int64_t number : numbers) {
-      // -1 stands for what is left.
-      if (number >= 0 && __builtin_mul_overflow(product, number, &product)) return;
-    }
-    if (numbers.size() > 1) stop.numbers.push_back(product);
-  };
-  constexpr int64_t kFewIntegers = 8;
-  for (const ir::ValueId id : operands_) {
-    if (id == ir::kAbsent) continue;
-    const ir::Value& value = graph_.value(id);
-    stop.operands.push_back({stop.numbers.size(), value.type.shape.size()});
-    add(value.type.shape);
-    if (!value.known || is_float(value.type.dtype) || value.known->num_elements() > kFewIntegers) continue;
-    std::vector<int64_t> integers;
-    for (int64_t i = 0; i < value.known->num_elements(); ++i)
-      integers.push_back(value.known->element_as_int(i));
-    add(integers);
-    // Parts that an axis is split into.
-    int64_t sum = 0;
-    const bool fits = std::none_of(integers.begin(), integers.end(), [&](int64_t integer) {
-      return __builtin_add_overflow(sum, integer, &sum);
-    });
-    if (fits && integers.size() > 1) stop.numbers.push_back(sum);
-  }
-  for (const int64_t number : numbers_in(message)) stop.numbers.push_back(number);
-  return stop;
-}
-
 void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bool renamed) {
   const std::string label = node_label(node, index);
   const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
@@ -203,26 +148,12 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
       unsupported_.push_back({label, form_detail(node, opset_, form)});
     if (!forms.empty()) return;
   }
-  ++converted_;
-  operands_ = tensors;
-  // Of what a list holds extents are to be equal, too.
-  constexpr size_t kShortList = 16;
-  for (const Binding& input : inputs) {
-    if (input.elements.size() <= kShortList)
-      operands_.insert(operands_.end(), input.elements.begin(), input.elements.end());
-  }
-  attributes_.clear();
-  for (const AttributeProto& attribute : node.attributes) {
-    if (attribute.type == AttributeType::kInt) attributes_.push_back({attribute.i});
-    if (!attribute.ints.empty()) attributes_.push_back(attribute.ints);
-  }
   NodeProto own = node;
   for (std::string& output : own.outputs) {
     if (renamed && !output.empty()) output = fresh_name(output);
   }
   NodeContext context(graph_, extents_, own, label, opset_, std::move(tensors), source_, reserved_, form_,
                       guard_);
-  if (form_.is_sample) add_differences(context, differences_);
   std::vector<Binding> outputs;
   try {
     if (!convert_parts(node, context, scope, std::move(inputs), outputs)) return;
@@ -235,7 +166,7 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
     return;
   } catch (Error& error) {
     // An operand at its largest may not fit where the one that numbers of a run choose does.
-    const bool may_fit = error.code() == ErrorCode::kInvalidModel && !form_.is_sample;
+    const bool may_fit = error.code() == ErrorCode::kInvalidModel;
     const std::vector<std::string> numbers =
         may_fit ? context.deciding_numbers() : std::vector<std::string>();
     for (const std::string& input : numbers)

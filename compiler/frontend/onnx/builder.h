@@ -64,24 +64,15 @@ public:
   /// The outputs of a subgraph for `arguments`, or nothing when a node in it could not be converted.
   std::optional<std::vector<Binding>> run_body(const GraphProto& body, const Scope& outer,
                                                const std::vector<Binding>& arguments);
-  /// What the last node is made of whose conversion has begun. `message`: of the error that ended it.
-  ImportStop stop_at(int64_t node, const std::string& message) const;
   ir::Graph& graph() { return graph_; }
   Binding constant(Tensor tensor);
 
-  /// How many numbers wanted a room so far.
-  size_t unbounded_numbers() const { return extents_.unbounded_numbers(); }
   /// A number that no other loop of the graph has.
   int64_t next_loop() { return next_loop_++; }
   /// What `convert` makes of a node with subgraphs; nothing where it or a node in a subgraph cannot be
   /// converted: then nothing is noted, but nodes that nothing reads are left in the graph.
   std::optional<std::vector<Binding>> attempt(
       const std::function<std::optional<std::vector<Binding>>()>& convert);
-  /// What is made is of the extents alone at which it is, and says so where others would make another graph.
-  void note_switch() { has_switches_ = true; }
-  bool has_switches() const { return has_switches_; }
-  /// add_differences (turning_points.h) of the nodes that were converted, of a sample.
-  const std::vector<double>& differences() const { return differences_; }
   /// Nodes that nothing reads were added.
   void leave_dead_nodes() { left_dead_nodes_ = true; }
   bool left_dead_nodes() const { return left_dead_nodes_; }
@@ -123,15 +114,10 @@ private:
   int64_t opset_;
   std::set<std::string> reserved_;
   const ImportForm& form_;
-  int64_t converted_ = 0;                         ///< nodes whose conversion has begun
-  std::vector<ir::ValueId> operands_;             ///< of the last one
-  std::vector<std::vector<int64_t>> attributes_;  ///< its integers
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;
   int64_t next_loop_ = 0;
-  bool has_switches_ = false;
-  std::vector<double> differences_;
   bool left_dead_nodes_ = false;
   ir::ValueId guard_ = ir::kAbsent;
   std::vector<ErrorDetail> unsupported_;

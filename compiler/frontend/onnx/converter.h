@@ -36,10 +36,7 @@ public:
 
   const NodeProto& node() const { return node_; }
   int64_t opset() const { return opset_; }
-  const Digest& source_digest() const;                ///< of the model
-  bool is_sample() const { return form_.is_sample; }  ///< ImportForm::is_sample
-  bool takes_meant_alone() const { return form_.takes_meant_alone; }
-  bool takes_all_branches() const { return form_.takes_all_branches; }
+  const Digest& source_digest() const;  ///< of the model
   bool stacks_elements() const { return form_.stacks_elements; }
   /// Whether there are rooms (ImportForm::rooms): that of the first number.
   std::optional<int64_t> room() const;
@@ -48,9 +45,6 @@ public:
   /// The same where the number has been met before.
   std::optional<Room> find_room(ir::ValueId value, int64_t element) const;
   std::optional<Room> room_of_loop() const;  ///< that of the trips of the node's loop
-  /// Whether the extent is the same in all samples of the free dims: of a constant, and of an input's axis
-  /// that is not free.
-  bool is_fixed_axis(ir::ValueId value, size_t axis) const;
 
   ir::ValueId guard() const { return guard_; }  ///< GraphBuilder::guard
 

@@ -265,11 +265,7 @@ V counted_concat(NodeContext& context, std::vector<V> parts, int64_t axis) {
   const auto is_counted = [&](V part) { return context.data_shape(part).along(axis) != nullptr; };
   if (parts.size() < 2 || !std::any_of(parts.begin(), parts.end(), is_counted))
     return context.add("concat", std::move(parts), {{"axis", axis}});
-  if (!context.is_sample()) return concat_counted(context, parts, axis);
-  // Two by two: the sum of two extents is a formula of theirs.
-  V joined = parts[0];
-  for (size_t i = 1; i < parts.size(); ++i) joined = concat_counted(context, {joined, parts[i]}, axis);
-  return joined;
+  return concat_counted(context, parts, axis);
 }
 
 }  // namespace tensormill::frontend::onnx

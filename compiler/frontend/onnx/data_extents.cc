@@ -128,8 +128,7 @@ public:
   }
 
 private:
-  /// The counts are the first ones of those that are alike, whichever those are: graphs of samples, in which
-  /// other counts are alike by chance, are of one form.
+  /// The counts are the first ones of those that are alike.
   bool visit(const te::TensorNode& stage) {
     te::BoundsContext context;
     for (const te::Axis& axis : stage.axes) context.bind_extent(axis.var, te::Expr(0), axis.extent);

@@ -96,12 +96,11 @@ void Signature::add_input(const SignatureValue& input, const ImportOptions& opti
   if (any) shapes[input.name] = std::move(shape);
 }
 
-ImportOptions bound(const ImportOptions& options, const Signature& signature, const SharedRooms& rooms,
+ImportOptions bound(const ImportOptions& options, const Signature& signature,
                     const std::vector<int64_t>& dims) {
   ImportOptions result = options;
-  if (signature.has_room())
-    result.form.rooms =
-        rooms.at({dims.begin() + static_cast<std::ptrdiff_t>(signature.first_room), dims.end()});
+  for (size_t room = signature.first_room; room < dims.size(); ++room)
+    result.form.rooms.push_back({dims[room], uint64_t{1} << (room - signature.first_room)});
   for (const auto& [input, shape] : signature.shapes) {
     DimShape& target = result.input_shapes[input];
     target = shape;
@@ -111,43 +110,9 @@ ImportOptions bound(const ImportOptions& options, const Signature& signature, co
       const auto found = std::find(signature.free_dims.begin(), signature.free_dims.end(), *name);
       if (found == signature.free_dims.end()) continue;
       target[axis] = dims[static_cast<size_t>(found - signature.free_dims.begin())];
-      result.form.free_axes[input].insert(axis);
     }
   }
   return result;
-}
-
-SharedRooms rooms_of(const CheckedModel& model, const ImportOptions& options, const ModelFacts& facts,
-                     ShapeBuckets buckets, const ir::OpRegistry& ops) {
-  std::erase_if(buckets, [](const auto& bucket) { return is_room_name(bucket.first); });
-  const Signature signature(facts, options, buckets, 0);
-  for (const int64_t extent : {2, 8, 32, 64, 224, 1024}) {
-    std::vector<int64_t> dims;
-    for (const std::string& name : signature.free_dims) {
-      const auto bucket = buckets.find(name);
-      dims.push_back(bucket == buckets.end() ? extent : std::max<int64_t>(bucket->second.front(), 2));
-    }
-    bool is_taken = false;
-    const ImportWithRooms import = [&](const std::vector<Room>& rooms,
-                                       size_t* numbers) -> std::optional<ir::Graph> {
-      ImportOptions sample = bound(options, signature, {}, dims);
-      sample.form.rooms = rooms;
-      sample.form.is_sample = true;
-      ImportTally tally;
-      try {
-        ir::Graph graph = model.import(sample, ops, nullptr, &tally);
-        *numbers = tally.unbounded;
-        is_taken = true;
-        return graph;
-      } catch (const Error&) {
-        // Other extents may be taken, and what none takes is an error of the import that follows.
-        return std::nullopt;
-      }
-    };
-    const SharedRooms rooms = share_rooms(import);
-    if (is_taken) return rooms;
-  }
-  return {};
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "compiler/frontend/onnx/import.h"
-#include "compiler/frontend/onnx/shared_rooms.h"
 #include "runtime/base/shape_buckets.h"
 
 namespace tensormill::frontend::onnx {
@@ -42,12 +41,7 @@ private:
 };
 
 /// `options` with the free dims bound to `dims`.
-ImportOptions bound(const ImportOptions& options, const Signature& signature, const SharedRooms& rooms,
+ImportOptions bound(const ImportOptions& options, const Signature& signature,
                     const std::vector<int64_t>& dims);
-
-/// The rooms that numbers of the model share, at the extents of its other free dims at which it is imported
-/// first.
-SharedRooms rooms_of(const CheckedModel& model, const ImportOptions& options, const ModelFacts& facts,
-                     ShapeBuckets buckets, const ir::OpRegistry& ops);
 
 }  // namespace tensormill::frontend::onnx

@@ -143,26 +143,15 @@ public:
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
                  options.form) {}
 
-  ir::Graph run(ImportStop* stop, ImportTally* tally) {
-    const Tallied tallied(*this, tally);
+  ir::Graph run() {
     begin();
     for (const TensorProto& tensor : model_.graph.initializers)
       bind(tensor.name, graph_.add_constant(tensor.name, read_tensor(tensor, source_)));
-    for (size_t i = 0; i < model_.graph.nodes.size(); ++i) {
-      try {
-        builder_.convert(model_.graph.nodes[i], i, scope_, false);
-      } catch (const Error& error) {
-        if (stop != nullptr) {
-          *stop = builder_.stop_at(static_cast<int64_t>(i), error.message());
-          stop->is_invalid = error.code() == ErrorCode::kInvalidModel;
-        }
-        throw;
-      }
-    }
+    for (size_t i = 0; i < model_.graph.nodes.size(); ++i)
+      builder_.convert(model_.graph.nodes[i], i, scope_, false);
     if (!builder_.unsupported().empty()) throw_unsupported(builder_.unsupported(), collect_facts(model_));
     if (!builder_.required().empty()) throw_required();
     set_outputs({source_, model_, options_, builder_, scope_}, top_level_names(model_.graph));
-    made_ = graph_.nodes().size();
     if (builder_.left_dead_nodes()) graph_ = ir::remove_dead(graph_);
     if (const std::optional<MixedExtent> mixed = trim_outputs(graph_)) throw_mixed(*mixed);
     return std::move(graph_);
@@ -180,25 +169,6 @@ private:
     graph_.set_name(model_.graph.name);
     add_inputs();
   }
-
-  /// At its end, however the import ends.
-  class Tallied {
-  public:
-    Tallied(const Importer& importer, ImportTally* tally) : importer_(importer), tally_(tally) {}
-    ~Tallied() {
-      if (tally_ != nullptr)
-        *tally_ = {importer_.builder_.unbounded_numbers(), importer_.made(),
-                   importer_.builder_.has_switches(), importer_.builder_.differences()};
-    }
-    Tallied(const Tallied&) = delete;
-    Tallied& operator=(const Tallied&) = delete;
-
-  private:
-    const Importer& importer_;
-    ImportTally* tally_;
-  };
-
-  size_t made() const { return std::max(made_, graph_.nodes().size()); }
 
   void bind(const std::string& name, ir::ValueId value) {
     scope_.bind(name, {Binding::Kind::kTensor, value, {}});
@@ -401,7 +371,6 @@ private:
   const ImportOptions& options_;
   const ModelProto& model_;
   ir::Graph graph_;
-  size_t made_ = 0;  ///< nodes, before the unused ones were left out
   std::map<std::string, ir::SymInt> symbols_;
   GraphBuilder builder_;
   Scope scope_;
@@ -415,18 +384,16 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source) {
   return find_unsupported(checked_model(source));
 }
 
-ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
-                       ImportStop* stop) {
-  return CheckedModel(source).import(options, ops, stop);
+ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops) {
+  return CheckedModel(source).import(options, ops);
 }
 
 CheckedModel::CheckedModel(const ModelSource& source)
     : source_(source), model_(std::make_shared<const ModelProto>(checked_model(source))) {}
 
-ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop,
-                               ImportTally* tally) const {
+ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops) const {
   ++imports_;
-  return Importer(source_, *model_, options, ops).run(stop, tally);
+  return Importer(source_, *model_, options, ops).run();
 }
 
 ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

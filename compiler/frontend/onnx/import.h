@@ -81,17 +81,9 @@ std::vector<ErrorDetail> unsupported_nodes(const ModelSource& source);
 
 /// Of what form the graph is to be.
 struct ImportForm {
-  /// The graph is one of several samples of the free dims: what follows from extents is computed by nodes of
-  /// the same form in every sample, where else it would be listed in constants.
-  bool is_sample = false;
-  /// Where a node takes a range of extents, only the one that is most often meant is right.
-  bool takes_meant_alone = false;
-  /// A branch that does not take the shapes is an error, though data may decide for the other one.
-  bool takes_all_branches = false;
-  /// Also where their number is known, the elements along an axis are one tensor when they become a sequence.
+  /// Also where their number is known, the elements along an axis are one tensor when they become a sequence,
+  /// as they are where a run or a free dim decides about their number.
   bool stacks_elements = false;
-  /// By input, the axes whose extents are free dims.
-  std::map<std::string, std::set<size_t>> free_axes = {};
   /// Names of the outputs that the graph is to have where it can: a sequence is one output, of its elements,
   /// though it is known how many there are, where its own name is among them; NAME.extents and NAME.present
   /// are there where these are, too.
@@ -129,40 +121,13 @@ struct ImportOptions {
   std::vector<std::string> outputs;
   ImportForm form;
 };
-/// At which node an import ended that threw, and what it is made of. Of two shapes of one model the import of
-/// the one that ends later got farther.
-struct ImportStop {
-  int64_t node = -1;        ///< of the model's graph; -1: none
-  int64_t converted = 0;    ///< nodes so far, those of subgraphs and functions too
-  std::string reason = {};  ///< the error without its digits: which of the node's checks it was
-  bool is_invalid = false;  ///< kInvalidModel: a node takes no such shape; else the importer lacks something
-  /// Operands' extents and their products; the integers of short known ones, their product and sum; the ones
-  /// that the error names, as what a check of the node compares.
-  std::vector<int64_t> numbers = {};
-  /// Where each operand's extents lie in `numbers`.
-  struct Extents {
-    size_t begin = 0, count = 0;
-  };
-  std::vector<Extents> operands = {};
-  std::vector<std::vector<int64_t>> attributes = {};  ///< the node's integers and lists of them
-};
-/// What an import has met, also one that throws.
-struct ImportTally {
-  size_t unbounded = 0;                  ///< numbers that wanted a room
-  size_t nodes = 0;                      ///< that were made, those that nothing uses in the end too
-  bool has_switches = false;             ///< GraphBuilder::note_switch
-  std::vector<double> differences = {};  ///< add_differences, of a sample
-};
-/// `stop`: set where a node's conversion throws.
-ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,
-                       ImportStop* stop = nullptr);
+ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops);
 struct ModelProto;
 /// A model that is read and checked once, and imported at many shapes. The source outlives it.
 class CheckedModel {
 public:
   explicit CheckedModel(const ModelSource& source);
-  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops, ImportStop* stop = nullptr,
-                   ImportTally* tally = nullptr) const;
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const;
   /// How many imports there were, with those that threw.
   size_t imports() const { return imports_; }
 

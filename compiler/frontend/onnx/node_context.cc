@@ -183,14 +183,6 @@ bool NodeContext::is_computable(ir::ValueId id) const {
   return value.known || value.constant || !extents_.reads_input(id);
 }
 
-bool NodeContext::is_fixed_axis(ir::ValueId id, size_t axis) const {
-  const std::vector<ir::ValueId>& inputs = graph().inputs();
-  if (std::find(inputs.begin(), inputs.end(), id) == inputs.end())
-    return graph().value(id).constant.has_value();
-  const auto free = form_.free_axes.find(graph().value(id).name);
-  return free == form_.free_axes.end() || free->second.count(axis) == 0;
-}
-
 void NodeContext::require_fixed_shape(size_t index) const {
   if (is_known(index) || !extents_.may_depend(input(index))) return;
   throw ValueRequired{"operand, whose shape depends on data,",

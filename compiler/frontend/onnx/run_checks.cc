@@ -132,17 +132,14 @@ private:
 
   static bool has_less_room(const Counted& a, const Counted& b) { return a.room < b.room; }
 
-  /// The count of one of them, in the least room. In a sample that may be another one's than elsewhere: all
-  /// get the largest, in one form, unless they have the same.
+  /// The count of one of them, in the least room.
   void share_count() {
-    const bool is_open = context_.is_sample() && !are_same();
     const Counted least = *std::min_element(counted_.begin(), counted_.end(), &has_less_room);
-    const V count = is_open ? counted_[0].count : least.count;
-    const int64_t room =
-        is_open ? std::max_element(counted_.begin(), counted_.end(), &has_less_room)->room : least.room;
+    const V count = least.count;
+    const int64_t room = least.room;
     for (const Counted& axis : counted_) {
       const bool is_own = context_.same_count(axis.count, count);
-      if (is_own && axis.room == room && !is_open) continue;
+      if (is_own && axis.room == room) continue;
       const Check check{c_.binary("equal", axis.count, count),
                         meets(axis) + " of {} elements meets one of {}",
                         {axis.count, count}};
@@ -152,11 +149,9 @@ private:
     }
   }
 
-  /// Whether as many elements as a fixed extent may be there, or one that stands for all. In a sample that is
-  /// found out by the extents.
+  /// Whether as many elements as a fixed extent may be there, or one that stands for all.
   bool may_be(const Counted& axis, const ir::SymInt& extent, bool spreads) const {
-    if (!context_.is_sample()) return spreads || axis.room >= extent || is_roomy(context_, axis.count);
-    return (axis.room == extent || is_roomy(context_, axis.count)) && !(spreads && axis.room == 1);
+    return spreads || axis.room >= extent || is_roomy(context_, axis.count);
   }
 
   /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only

@@ -67,10 +67,10 @@ private:
   /// differ.
   void add_stack(const Binding& found) {
     const Binding all = zeros_where_none(found);
-    if (node_.data_shape(all.tensor).extents.empty() && !node_.stacks_elements()) {
+    const ir::SymInt length = node_.type(all.tensor).shape[0];
+    if (node_.data_shape(all.tensor).extents.empty() && length.is_constant() && !node_.stacks_elements()) {
       std::vector<ir::ValueId> elements;
-      for (int64_t i = 0; i < node_.type(all.tensor).shape[0]; ++i)
-        elements.push_back(element_at(context_, all, i));
+      for (int64_t i = 0; i < length.hint(); ++i) elements.push_back(element_at(context_, all, i));
       return add_elements(elements);
     }
     add_renamed(as_large_as_needed(context_, all), name_);

@@ -6,7 +6,6 @@
 
 #include "compiler/frontend/onnx/free_dims.h"
 #include "compiler/frontend/onnx/kept_model.h"
-#include "compiler/frontend/onnx/shared_rooms.h"
 #include "compiler/frontend/onnx/variant_import.h"
 #include "runtime/base/error.h"
 
@@ -22,7 +21,7 @@ bool may_want_room(const Error& error, const ModelFacts& facts) {
   return is_refused && facts.ops.count("Loop") != 0;
 }
 
-/// Imports for all shapes: without rooms, with one for each number that wants one, with one for all.
+/// Imports for all shapes: without rooms, or with one for all numbers that want one.
 class AllShapes {
 public:
   AllShapes(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
@@ -38,14 +37,14 @@ public:
   ir::Variants run() {
     if (!name_rooms(buckets_)) {
       try {
-        return import(0, {});
+        return import(0);
       } catch (const Error& error) {
         if (!may_want_room(error, facts_)) throw;
         if (error.code() == ErrorCode::kShapeRequired) required_ = error;
       }
     }
     try {
-      return with_rooms();
+      return import(1);
     } catch (const Error& error) {
       // With the values that were asked for the model may well be taken.
       if (required_ && error.code() != ErrorCode::kShapeRequired) throw Error(*required_);
@@ -62,58 +61,26 @@ public:
     } catch (const Error& error) {
       if (!is_mixed() || !lacks_values(error)) throw;
     }
-    const Signature signature(facts_, options_, buckets_, 0);
-    const ImportStep as_step = [&](const ImportOptions& at, const std::string& message) {
-      return import_as_step(source_, at, ops_, message);
-    };
-    VariantNotes notes;
-    return import_as_variants({source_, facts_, options_, signature, {}, buckets_, import_graph(), as_step},
-                              notes);
+    return import(0, true);
   }
 
 private:
   bool is_mixed() const { return required_ && takes_some_; }
 
-  ImportGraph import_graph() const {
-    return [this](const ImportOptions& at, ImportStop* stop, ImportTally* tally) {
-      return model_.import(at, ops_, stop, tally);
-    };
-  }
-
-  ir::Variants import(size_t count, const SharedRooms& rooms) {
-    const Signature signature(facts_, options_, buckets_, count);
+  /// With a room for `rooms` numbers that nothing bounds.
+  ir::Variants import(size_t rooms, bool may_lack_values = false) {
+    const Signature signature(facts_, options_, buckets_, rooms);
+    const ImportGraph import_graph = [this](const ImportOptions& at) { return model_.import(at, ops_); };
     VariantNotes notes;
     try {
       ir::Variants variants = import_as_variants(
-          {source_, facts_, options_, signature, rooms, buckets_, import_graph(), {}, takes_symbolic_},
+          {source_, facts_, options_, signature, buckets_, import_graph, takes_symbolic_, may_lack_values},
           notes);
       lacks_ = notes.lacks_values;
       variants.imports = static_cast<int64_t>(model_.imports());
       return variants;
     } catch (const Error&) {
-      if (count == 0) takes_some_ = notes.takes_some;
-      throw;
-    }
-  }
-
-  ir::Variants with_rooms() {
-    const SharedRooms rooms = rooms_of(model_, options_, facts_, buckets_, ops_);
-    if (rooms.count < 2) return import(1, {});
-    std::optional<Error> of_several;
-    try {
-      ir::Variants variants = import(rooms.count, rooms);
-      if (are_alike(variants.samples)) return variants;
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kMemoryBudget) throw;
-      of_several = error;
-    }
-    // One room for all may do.
-    try {
-      return import(1, {});
-    } catch (Error& error) {
-      if (of_several && of_several->message() != error.message())
-        error.add_context("with a room for each of several numbers: " + of_several->message() +
-                          "; with one for all");
+      if (rooms == 0) takes_some_ = notes.takes_some;
       throw;
     }
   }
@@ -161,8 +128,8 @@ ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts,
   const Signature signature(facts, options, buckets, 0);
   VariantNotes notes;
   try {
-    return import_as_variants(
-        {source, facts, options, signature, {}, buckets, import_graph, {}, takes_symbolic}, notes);
+    return import_as_variants({source, facts, options, signature, buckets, import_graph, takes_symbolic},
+                              notes);
   } catch (const Error& error) {
     throw_with_assumed(error, signature);
   }
@@ -186,15 +153,15 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
   ShapeBuckets of_inputs = buckets;
   std::erase_if(of_inputs, [](const auto& bucket) { return is_room_name(bucket.first); });
   const Signature signature(facts, options, of_inputs, 0);
-  const ImportGraph import_graph = [&](const ImportOptions& at, ImportStop*, ImportTally*) {
+  const ImportGraph import_graph = [&](const ImportOptions& at) {
     return import_as_step(source, at, ops, std::string(lacking->message()));
   };
+  // A step takes all extents: nothing of it is computed before a run.
+  const TakesSymbolic takes_all = [](const ir::SymbolicModel& /*model*/) { return true; };
   try {
     VariantNotes notes;
     ir::Variants variants =
-        import_as_variants({source, facts, options, signature, {}, of_inputs, import_graph}, notes);
-    // Nothing of it can be computed before a run.
-    variants.probes.clear();
+        import_as_variants({source, facts, options, signature, of_inputs, import_graph, takes_all}, notes);
     variants.model = keep_model(source, options, false);
     return variants;
   } catch (const Error& error) {

@@ -13,15 +13,14 @@ namespace tensormill::frontend::onnx {
 /// Variants of one package: the product of the buckets' sizes.
 inline constexpr int64_t kMaxShapeVariants = 64;
 
-/// The model imported for each combination of the buckets and, where dims stay free, for samples of the free
-/// dims from which a generic plan is made. A dim is free when input_shapes gives it a name, or when the model
-/// gives it no extent and input_shapes none either: then it has the model's name, or, where that has none,
-/// its input's and its axis, "x_0"; without free dims there is one graph. Where a loop has
-/// no bound and its values grow, or nothing bounds an extent, rooms (kLoopRoom) are the last ones. Throws
-/// Error(kInvalidArgument) for a bucket of no dim or too many variants, and what import_model throws; samples
-/// that the model does not take are left out. What is wrong with a model while dims are free that nobody
-/// named is Error(kShapeRequired), which names them. `takes_symbolic`: where it does, the model is imported
-/// once with symbols in place of samples.
+/// The model imported for each combination of the buckets and, where dims stay free, once with symbols for
+/// them, where `takes_symbolic` is given and takes it. Where there is neither, for one shape that it takes. A
+/// dim is free when input_shapes gives it a name, or when the model gives it no extent and input_shapes none
+/// either: then it has the model's name, or, where that has none, its input's and its axis, "x_0"; without
+/// free dims there is one graph. Where a loop has no bound and its values grow, or nothing bounds an extent,
+/// a room (kLoopRoom) is the last one. Throws Error(kInvalidArgument) for a bucket of no dim or too many
+/// variants, and what import_model throws. What is wrong with a model while dims are free that nobody named
+/// is Error(kShapeRequired), which names them.
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                              const TakesSymbolic& takes_symbolic = {});

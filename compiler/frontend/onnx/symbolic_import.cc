@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx/symbolic_import.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "compiler/frontend/onnx/symbols.h"
 #include "compiler/ir/bind_symbols.h"
@@ -28,14 +29,16 @@ Place place_of(const Signature& signature, const std::string& name) {
 
 SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>& ones) {
   const Signature& signature = model.signature;
-  if (signature.has_room()) return {};
+  if (signature.has_room())
+    return {std::nullopt, false,
+            signature.first_room == 0 ? "" : "nothing bounds a number that a run works out"};
   const std::vector<std::string> symbols = symbol_names(signature.free_dims);
   std::vector<int64_t> hints;
   for (size_t i = 0; i < symbols.size(); ++i) {
     const Place place = place_of(signature, signature.free_dims[i]);
     hints.push_back(ones.count(i) != 0 ? 1 : symbol_hint(i, place.axis, place.rank));
   }
-  ImportOptions options = bound(model.options, signature, model.rooms, hints);
+  ImportOptions options = bound(model.options, signature, hints);
   for (const auto& [input, shape] : signature.shapes) {
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const auto* name = std::get_if<std::string>(&shape[axis]);
@@ -46,15 +49,17 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
     }
   }
   try {
-    ir::Graph graph = model.import_graph(options, nullptr, nullptr);
-    if (graph.symbols() == nullptr || graph.symbols()->has_strayed()) return {};
+    ir::Graph graph = model.import_graph(options);
+    if (graph.symbols() == nullptr || graph.symbols()->has_strayed())
+      return {std::nullopt, false, "extents that its nodes demand are no expressions over the free dims"};
     for (size_t i = 0; i < symbols.size(); ++i) {
-      if (ones.count(i) == 0 && graph.symbols()->hints().count(symbols[i]) == 0) return {};
+      if (ones.count(i) == 0 && graph.symbols()->hints().count(symbols[i]) == 0)
+        return {std::nullopt, false, signature.free_dims[i] + " is no dim of an input of the graph"};
     }
-    return {ir::SymbolicModel{std::move(graph), symbols}, false};
+    return {ir::SymbolicModel{std::move(graph), symbols}, false, ""};
   } catch (const Error& error) {
     // What is wrong with the model is said by an import of numbers.
-    return {std::nullopt, error.code() == ErrorCode::kInvalidModel};
+    return {std::nullopt, error.code() == ErrorCode::kInvalidModel, std::string(error.message())};
   }
 }
 
@@ -101,8 +106,17 @@ std::optional<DimFormula> formula_of(const te::Dim& dim, const std::vector<std::
 
 }  // namespace
 
-std::vector<ir::DependentDim> dependent_symbols(const ir::SymbolicModel& model) {
-  const te::DimFacts& facts = model.graph.symbols()->facts_with_zeros();
+std::vector<ir::DependentDim> dependent_symbols(const ir::SymbolicModel& model, bool is_planned) {
+  // What was decided by the extents at which the model was looked at, and what follows, may be otherwise
+  // elsewhere.
+  const auto known = std::make_shared<ir::SymbolTable>();
+  for (const auto& [symbol, hint] : model.graph.symbols()->hints())
+    static_cast<void>(known->add(symbol, hint));
+  for (const ir::Guard& guard : model.graph.symbols()->guards()) {
+    if (!guard.demanded && !is_planned) break;
+    known->add_guard(guard);
+  }
+  const te::DimFacts& facts = known->facts_with_zeros();
   std::vector<ir::DependentDim> dependents;
   for (size_t i = 0; i < model.symbols.size(); ++i) {
     const te::Dim symbol = te::Dim::symbol(model.symbols[i]), solved = facts.solved(symbol);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <string>
 
 #include "compiler/frontend/onnx/variant_import.h"
 
@@ -12,6 +13,7 @@ namespace tensormill::frontend::onnx {
 struct SymbolicImport {
   std::optional<ir::SymbolicModel> model;
   bool takes_none = false;  ///< the model takes no such extents
+  std::string reason = {};  ///< for people: why there is none; "" where rooms alone are free
 };
 /// The free dims that `ones` names are 1, the others symbols. There is no model where it cannot be imported
 /// so, where extents that its nodes demand lie beyond others that were decided about before, or where the
@@ -26,7 +28,7 @@ std::set<size_t> spread_symbols(const ir::SymbolicModel& model);
 std::optional<ir::Graph> at_extents(const ir::SymbolicModel& model, const std::vector<int64_t>& dims);
 
 /// The free dims that are sums of products of others wherever the model's guards hold: for shapes that name
-/// the others alone.
-std::vector<ir::DependentDim> dependent_symbols(const ir::SymbolicModel& model);
+/// the others alone. Of a model that is not planned with symbols what its nodes demand counts alone.
+std::vector<ir::DependentDim> dependent_symbols(const ir::SymbolicModel& model, bool is_planned);
 
 }  // namespace tensormill::frontend::onnx

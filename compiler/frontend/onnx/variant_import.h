@@ -1,12 +1,11 @@
-/// A model with free dims as graphs of shapes, for one choice of what the rooms are: samples of the generic
-/// plan and the shapes with kernels of their own. Thread-safety: pure functions.
+/// A model with free dims as it is compiled: with symbols for the generic plan, and at the shapes with
+/// kernels of their own. Thread-safety: pure functions.
 #pragma once
 
 #include <string>
 
 #include "compiler/frontend/onnx/free_dims.h"
 #include "compiler/frontend/onnx/import_graph.h"
-#include "compiler/frontend/onnx/shared_rooms.h"
 #include "compiler/ir/variants.h"
 #include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
@@ -19,18 +18,18 @@ struct VariantModel {
   const ModelFacts& facts;
   const ImportOptions& options;
   const Signature& signature;
-  SharedRooms rooms;
   const ShapeBuckets& buckets;
   ImportGraph import_graph;
-  ImportStep import_step = {};        ///< none: such a shape is an error, or none that the model takes
-  TakesSymbolic takes_symbolic = {};  ///< none: the model is not imported with symbols
+  TakesSymbolic takes_symbolic = {};  ///< none: there is no generic plan
+  /// Shapes that the import takes with the values of a run alone are left to an interpreter, where it takes
+  /// others.
+  bool may_lack_values = false;
 };
 
 /// What is known however the import ends.
 struct VariantNotes {
-  bool takes_some = false;  ///< some shape was imported
-  /// There are shapes, of extents that hide nothing, that the model takes with the values of a run alone.
-  bool lacks_values = false;
+  bool takes_some = false;    ///< some shape was imported
+  bool lacks_values = false;  ///< there are shapes that the model takes with the values of a run alone
 };
 
 /// Throws as import_variants.
@@ -38,8 +37,6 @@ ir::Variants import_as_variants(const VariantModel& model, VariantNotes& notes);
 
 /// Whether the import lacks values that a run has: those of inputs that are tensors.
 bool lacks_values(const Error& error);
-/// Whether there are several samples, all of as many nodes.
-bool are_alike(const std::vector<ir::ShapedGraph>& samples);
 /// Whether extents of rooms are among what is asked for.
 bool name_rooms(const ShapeBuckets& buckets);
 

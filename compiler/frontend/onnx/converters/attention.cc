@@ -15,9 +15,8 @@ using V = ir::ValueId;
 V mask_addend(NodeContext& context, V mask, const ir::SymInt& keys, V like) {
   Compose c(context);
   ir::SymShape shape = c.shape(mask);
-  const bool is_meant = !context.takes_meant_alone() || shape.empty() || shape.back() == keys;
   const bool fits = !shape.empty() && demand(ir::Relation::kLessEqual, shape.back(), keys);
-  if (!fits || shape.size() > 4 || !is_meant)
+  if (!fits || shape.size() > 4)
     context.invalid("attn_mask has shape " + to_string(shape) + " for " + to_string(keys) + " keys");
   const bool is_bool = c.dtype(mask) == DType::kBool;
   if (!is_proven(ir::Relation::kEqual, shape.back(), keys)) {

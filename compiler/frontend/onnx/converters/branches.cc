@@ -167,10 +167,9 @@ Branch branch(StructureContext& context, const char* name, V condition) {
     return {std::nullopt, fails.reason};
   } catch (const Error& error) {
     // Exporters keep branches for other shapes than those that the model is compiled for.
-    if (error.code() != ErrorCode::kInvalidModel || context.node.takes_all_branches()) throw;
+    if (error.code() != ErrorCode::kInvalidModel) throw;
     context.builder.leave_dead_nodes();
-    // A sample's own extents are none of the plan's.
-    return {std::nullopt, context.node.is_sample() ? "it does not take the shapes" : error.message()};
+    return {std::nullopt, error.message()};
   }
 }
 
@@ -210,27 +209,6 @@ Bindings convert_both(StructureContext& context) {
   return results;
 }
 
-/// A plan of samples has the branch that they take: at extents at which the condition is another one, though
-/// no sample shows it, a run of the plan ends, so that the model is interpreted. What is known at these
-/// extents stays so, but as an extent it is of the samples alone.
-Bindings with_condition(StructureContext& context, bool condition, Bindings results) {
-  if (!results || !context.node.is_sample()) return results;
-  Compose c(context.node);
-  V zero = ir::kAbsent;
-  for (Binding& result : *results) {
-    const bool is_tensor = result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
-    if (!is_tensor) continue;
-    if (zero == ir::kAbsent) {
-      const V taken = c.reshape(context.node.input(0), {1});
-      const V holds = condition ? taken : c.unary("not", taken);
-      zero = zero_if(context.node, {holds, "at these extents another branch is taken", {}, true});
-      context.builder.note_switch();
-    }
-    result.tensor = value_with(context.node, result.tensor, zero);
-  }
-  return results;
-}
-
 }  // namespace
 
 Bindings convert_if(StructureContext& context) {
@@ -241,8 +219,7 @@ Bindings convert_if(StructureContext& context) {
     return convert_both(context);
   }
   const char* const branch = condition ? "then_branch" : "else_branch";
-  return with_condition(context, condition,
-                        context.builder.run_body(context.body(branch), context.scope, {}));
+  return context.builder.run_body(context.body(branch), context.scope, {});
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -206,20 +206,10 @@ void convert_group_query_attention(NodeContext& context) {
   const V past = context.optional_input(3);
   const ir::SymInt held = past == ir::kAbsent ? ir::SymInt(0) : c.shape(past)[2];
   const bool has_queries = demand(ir::Relation::kLessEqual, 1, queries);
-  if (!has_queries || total.hint() > kMaxTensorBytes ||
-      (!context.is_sample() && !demand(ir::Relation::kLessEqual, queries, total)))
+  if (!has_queries || total.hint() > kMaxTensorBytes || !demand(ir::Relation::kLessEqual, queries, total))
     context.invalid("total_sequence_length is " + to_string(total) + " for " + std::to_string(queries) +
                     " queries");
   V valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);
-  if (context.is_sample() && past != ir::kAbsent) {
-    // The extents of all runs are made of the free dims in the same way: a cache of a fixed length holds all
-    // keys, another one grows by the new ones.
-    const bool is_fixed = context.is_fixed_axis(past, 2);
-    if (is_fixed ? total > held : total != held + queries)
-      context.invalid("total_sequence_length is " + std::to_string(total) + ", the cache's " +
-                      std::to_string(held) + " and the " + std::to_string(queries) + " new ones are " +
-                      std::to_string(held + queries));
-  }
   const ir::SymInt keys = max(held, total);
   const auto before_of = [&](V of) {
     return c.binary("max", c.sub(of, c.extent(of, queries)), c.number(of, 0));

@@ -124,20 +124,17 @@ Bindings loop_or_requirement(StructureContext& context) {
 
 }  // namespace
 
-// Where both ways are open, what is short is unrolled: it folds and fuses. A sample's extents stand for any:
-// what they decide about is a loop there.
+// Where both ways are open, what is short is unrolled: it folds and fuses.
 Bindings convert_loop(StructureContext& context) {
   const GraphProto& body = context.body("body");
   if (body.outputs.size() < carried_of(context) + 1)
     context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
   check_trips(context);
   const bool is_known = knows_trips(context);
-  const bool is_free = context.node.is_sample() && context.has_input(0) &&
-                       !context.node.graph().value(context.node.input(0)).constant;
   const auto unrolled = [&](int64_t most) {
     return context.builder.attempt([&] { return unrolled_loop(context, most); });
   };
-  if (is_known && !is_free) {
+  if (is_known) {
     if (Bindings results = unrolled(unrolled_trips(body))) return results;
   }
   if (Bindings results = context.builder.attempt([&] { return looped_loop(context); })) return results;

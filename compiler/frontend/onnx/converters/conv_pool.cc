@@ -122,7 +122,7 @@ ir::ValueId pool_indices(NodeContext& context, const Windows& windows, ir::SymSh
   PoolElements elements{};
   // Of a large map the lists would be larger than it.
   const bool is_symbolic = !spatial.is_constant() || !out.is_constant();
-  if (context.is_sample() || is_symbolic || context.product(points, taps) > kMaxTapElements) {
+  if (is_symbolic || context.product(points, taps) > kMaxTapElements) {
     const WindowGrid grid{spatial, out, windows.kernel, windows.strides, windows.dilations, windows.pads};
     elements.read = window_elements(context, grid, false);
     elements.named = column_major ? window_elements(context, grid, true) : elements.read;
@@ -164,7 +164,7 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
   const Windows windows = read_windows(context, context.type(x).shape, kernel);
   return over_windows(context, x, windows, "zero", [&](ir::ValueId whole) {
     Windows own = windows;
-    return build::conv(context, whole, w, bias, {own, group, exact, context.is_sample()});
+    return build::conv(context, whole, w, bias, {own, group, exact});
   });
 }
 
@@ -214,8 +214,7 @@ ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
     if (includes != 0) return over(x);
     return c.div(over(x), over(c.where(c.binary("equal", x, x), c.number(x, 1), c.number(x, 1))));
   }
-  if (!windows.same || (!context.is_sample() && windows.symbolic_pads.empty()))
-    return as_pooled(context, windows, pool(x, windows));
+  if (!windows.same || windows.symbolic_pads.empty()) return as_pooled(context, windows, pool(x, windows));
   const auto pool_padded = [&](ir::ValueId value) {
     Windows own = windows;
     value = padded_for(context, value, own, 0);
@@ -263,8 +262,7 @@ void convert_lp_pool(NodeContext& context) {
   if (is_partial) {
     ir::SymShape extents = c.shape(sums);
     std::copy(counts.begin(), counts.end(), extents.begin() + 2);
-    // In a sample there may be as many by chance.
-    if (context.is_sample() || extents != c.shape(sums))
+    if (extents != c.shape(sums))
       sums = context.add("slice", {sums},
                          {{"starts", ir::SymShape(extents.size(), 0)},
                           {"extents", extents},
@@ -434,7 +432,7 @@ void convert_col2im(NodeContext& context) {
   const bool is_large = !places.is_constant() || places.hint() > kMaxTapElements;
   // What each element of the picture gathers: at most one window a tap; the last column is a zero.
   ir::ValueId from = ir::kAbsent;
-  if (context.is_sample() || is_large) {
+  if (is_large) {
     from = element_windows(context, {image, out, block, windows.strides, windows.dilations, windows.pads});
   } else {
     std::vector<int64_t> listed(static_cast<size_t>(int64_t{plane * taps}), taps * points);

@@ -77,7 +77,7 @@ void convert_conv_transpose(NodeContext& context) {
     too_many[d] = context.product(x[d + 2] - 1, windows.strides[d]) + extra[d] + reach - wanted[d];
   }
   const bool is_fixed = context.has_attr("output_shape");
-  if (!too_many.is_constant() || (context.is_sample() && is_fixed))
+  if (!too_many.is_constant())
     return context.set_output(0, transposed_to_shape(context, windows, extra, wanted, upper));
   for (size_t d = 0; d < wanted.size(); ++d) {
     const int64_t total = too_many[d].hint(), pads = std::max<int64_t>(total, 0);

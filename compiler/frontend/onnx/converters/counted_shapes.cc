@@ -208,8 +208,7 @@ void squeeze_as_run(NodeContext& context) {
                                    "axes {} of shape {} are not all of one element",
                                    {axes.given, counts}});
   // Where no others can be meant, what is left is known.
-  const bool is_fixed =
-      !context.is_sample() && num_elements(shape) != 0 && context.data_shape(x).extents.empty();
+  const bool is_fixed = num_elements(shape) != 0 && context.data_shape(x).extents.empty();
   if (is_fixed && std::count(shape.begin(), shape.end(), 1) == axes.number) {
     ir::SymShape others = shape;
     std::erase(others, 1);

@@ -60,9 +60,6 @@ void convert_non_max_suppression(NodeContext& context) {
     ir::Attrs attrs{{"max_per_class", selection.max_per_class},
                     {"iou_threshold", selection.iou_threshold},
                     {"center_form", int64_t{selection.center_form}}};
-    // In a sample, the less of a number and a free extent is no formula.
-    constexpr int64_t kMostRoom = 4096;
-    if (context.is_sample() && selection.max_per_class <= kMostRoom) attrs.set("has_room", int64_t{1});
     if (selection.score_threshold) attrs.set("score_threshold", *selection.score_threshold);
     std::vector<ir::ValueId> operands{boxes, scores};
     if (limits != ir::kAbsent) operands.push_back(limits);

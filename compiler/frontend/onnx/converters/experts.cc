@@ -153,8 +153,8 @@ void set_mixture(NodeContext& context, const Experts& experts) {
   check_layer(context, wide.layers[1], "fc2", count, c.shape(wide.layers[0].weights)[1] / (is_fused ? 2 : 1));
   const V x = c.reshape(single(context.input(0)), {tokens, hidden});
   const Routing routing = routed(context, single(context.input(1)), chosen_count);
-  // Gathering copies weights, so that few tokens gain from it alone; a sample stands for any number.
-  const bool are_few = !context.is_sample() && tokens * chosen_count < count;
+  // Gathering copies weights, so that few tokens gain from it alone.
+  const bool are_few = tokens * chosen_count < count;
   const V sum =
       are_few ? by_chosen(context, x, routing, wide, chosen_count) : by_all(context, x, routing, wide, count);
   context.set_output(0, c.cast(c.reshape(sum, shape), c.dtype(context.input(0))));

@@ -93,7 +93,7 @@ void convert_affine_grid(NodeContext& context) {
   out.insert(out.end(), spatial.begin(), spatial.end());
   out.push_back(rank);
   // A table of many positions would be larger than what is made of them.
-  const bool is_free = context.is_sample() || !points.is_constant();
+  const bool is_free = !points.is_constant();
   if (is_free || context.product(points, rank + 1) > kMaxListed) {
     const std::vector<V> none(spatial.size(), ir::kAbsent);
     const V grid = grid_nodes(c, c.dtype(theta), spatial, none, align);
@@ -151,8 +151,6 @@ void convert_center_crop_pad(NodeContext& context) {
     if (!demand(ir::Relation::kLessEqual, 0, wanted[i])) context.invalid("shape is " + to_string(wanted));
     if (!extent.is_constant() || !wanted[i].is_constant()) {
       x = center_of_free(context, x, axis, wanted[i]);
-    } else if (context.is_sample() && extent > 0) {
-      x = centered(context, x, axis, {int64_t{wanted[i]}});
     } else if (wanted[i] < extent) {
       x = c.slice(x, axis, (extent - wanted[i]) / 2, wanted[i]);
     } else if (wanted[i] > extent) {

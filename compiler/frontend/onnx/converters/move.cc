@@ -31,26 +31,18 @@ void add_slice(NodeContext& context, const ir::SymShape& starts, const ir::SymSh
   }
   ir::SymShape all_starts(shape.size(), 0), extents(shape);
   std::vector<int64_t> all_steps(shape.size(), 1);
-  std::vector<int64_t> asked;  // by axis: start, end and step as the model says them
-  for (size_t axis = 0; axis < shape.size(); ++axis) asked.insert(asked.end(), {0, build::kMostPlace, 1});
   std::vector<bool> is_sliced(shape.size(), false);
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = static_cast<size_t>(context.normalize_axis(axes[i], rank));
     if (is_sliced[axis]) context.invalid("axis " + std::to_string(axes[i]) + " stands twice");
     is_sliced[axis] = true;
     if (steps[i] == 0) context.invalid("a step is 0");
-    const build::AxisSlice slice =
-        build::slice_within(starts[i], ends[i], steps[i], shape[axis], context.is_sample());
+    const build::AxisSlice slice = build::slice_within(starts[i], ends[i], steps[i], shape[axis], false);
     all_starts[axis] = slice.start;
     extents[axis] = slice.extent;
     all_steps[axis] = slice.step;
-    for (const auto& [part, number] :
-         {std::pair(0, starts[i].hint()), std::pair(1, ends[i].hint()), std::pair(2, steps[i])})
-      asked[3 * axis + part] = std::clamp(number, -build::kMostPlace, build::kMostPlace);
   }
   ir::Attrs attrs{{"starts", all_starts}, {"extents", extents}, {"steps", all_steps}};
-  // What other extents make of the places: an axis that ends before one of them moves it.
-  if (context.is_sample()) attrs.set("asked", asked);
   context.set_output(0, context.add("slice", {context.input(0)}, attrs));
 }
 
@@ -133,7 +125,7 @@ void add_pad(NodeContext& context, ir::SymShape pads, ir::ValueId value, double 
   }
   // What goes on is what negative pads leave.
   if (mode != "constant") x = without_cuts(context, x, pads);
-  if (mode == "reflect" && !context.is_sample()) x = reflected_far(context, x, pads);
+  if (mode == "reflect") x = reflected_far(context, x, pads);
   ir::Attrs attrs{{"pads", pads}, {"mode", mode}};
   std::vector<ir::ValueId> inputs{x};
   if (value != ir::kAbsent) {
@@ -237,8 +229,6 @@ void convert_split(NodeContext& context) {
                     " outputs");
   }
   ir::Attrs attrs{{"axis", axis}, {"sizes", sizes}};
-  // Of other extents the last parts may be smaller, or empty.
-  if (is_even && context.is_sample()) attrs.set("even", int64_t{1});
   const std::vector<ir::ValueId> outputs = context.add_many("split", {x}, std::move(attrs));
   for (size_t i = 0; i < outputs.size(); ++i) context.set_output(i, outputs[i]);
 }
@@ -268,16 +258,8 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
       are_last ? c.binary("min", count, c.dims({-start}, {1})) : c.sub(c.binary("min", stop, count), first);
   // The most that can be taken, at which the result is stored.
   ir::SymInt most = start < 0 ? min(-start, extent) : max(extent - start, 0);
-  ir::ValueId whole = filled_along(context, x, axis, "zero");
-  if (context.is_sample() && start >= 0 && start <= kMaxPadded) {
-    // What nothing bounds is bounded by the extent, which is not one of the model's numbers.
-    const bool is_bounded = end.is_known() || bounds_of(context, end.count, std::nullopt);
-    const bool is_short = is_bounded && end.most >= start && end.most <= kMaxPadded;
-    most = is_short ? end.most - start : extent;
-    if (is_short || start != 0) whole = longer_by(context, whole, start + most, axis);
-  } else if (start >= 0 && end.most >= 0) {
-    most = max(min(end.most - start, most), 0);
-  }
+  const ir::ValueId whole = filled_along(context, x, axis, "zero");
+  if (start >= 0 && end.most >= 0) most = max(min(end.most - start, most), 0);
   ir::ValueId part = ir::kAbsent;
   if (start >= 0) {
     part = c.slice(whole, axis, most == 0 ? 0 : start, most);
@@ -334,8 +316,7 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
                     : std::nullopt;
   }
   if (!is_counted && end.is_known()) return std::nullopt;
-  const ir::SymInt all = context.is_sample() ? ir::SymInt(kMaxPadded + 1) : extent;
-  if (is_counted && end.is_known() && starts[0] == 0 && end.most >= all) return std::nullopt;
+  if (is_counted && end.is_known() && starts[0] == 0 && end.most >= extent) return std::nullopt;
   return slice_counted(context, x, axis, starts[0], end);
 }
 
@@ -378,9 +359,8 @@ ir::ValueId indices_within(NodeContext& context, ir::ValueId indices, ir::ValueI
     const ir::SymInt own = c.shape(x)[extent.axis], given = c.shape(indices)[extent.axis];
     const DataShape data = context.data_shape(x);
     const DataExtent* counted = data.along(d);
-    if (d == axis || (given <= own && !context.is_sample())) continue;
+    if (d == axis || given <= own) continue;
     if (counted != nullptr && context.same_count(counted->count, extent.count)) continue;
-    // In a sample, the less of two extents is no formula.
     const ir::ValueId longer = longer_by(context, filled_along(context, indices, d, "zero"), own, d);
     const ir::ValueId there = *count_along(context, x, d);
     const Check check{c.binary("less_equal", extent.count, there),

@@ -65,12 +65,12 @@ ir::ValueId drawn_from_tables(NodeContext& context, const ir::SymShape& shape, D
 ir::ValueId drawn(NodeContext& context, DType dtype, const ir::SymShape& shape, Draw draw, double base,
                   double span) {
   if (!is_float(dtype)) context.invalid("dtype is " + std::string(dtype_name(dtype)) + ", expected a float");
-  if (num_elements(shape) > kMaxDraws)
-    context.unsupported("shape", "more than " + std::to_string(kMaxDraws) + " random numbers");
-  if (context.is_sample() && !shape.empty()) {
+  if (!shape.is_constant()) {
     Compose c(context);
     return c.cast(c.plus(c.times(drawn_from_tables(context, shape, draw), span), base), dtype);
   }
+  if (num_elements(shape) > kMaxDraws)
+    context.unsupported("shape", "more than " + std::to_string(kMaxDraws) + " random numbers");
   const RandomSequence sequence = sequence_of(context);
   Tensor values(dtype, shape);
   for (int64_t i = 0; i < values.num_elements(); ++i)

@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM. A short sequence of known length is unrolled into kernels; a sample of a free length and
-// a long sequence get a host step for each direction. Gates stand in the weights in ONNX's order.
+// RNN, GRU and LSTM. A short sequence of known length is unrolled into kernels; one of a free length and
+// a long one get a host step for each direction. Gates stand in the weights in ONNX's order.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -385,8 +385,8 @@ void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<st
   Layer layer = read_layer(context, gates);
   const std::optional<V> steps = shorten(context, layer);
   const std::vector<Activation> activations = activations_of(context, usual, layer.directions);
-  const bool is_unrolled = !context.is_sample() && layer.steps.is_constant() && layer.steps.hint() > 0 &&
-                           layer.steps.hint() <= kMostUnrolled;
+  const bool is_unrolled =
+      layer.steps.is_constant() && layer.steps.hint() > 0 && layer.steps.hint() <= kMostUnrolled;
   std::vector<V> all, last_h, last_c;
   for (int64_t index = 0; index < layer.directions; ++index) {
     const Direction d = read_direction(context, layer, index, activations, usual.size());

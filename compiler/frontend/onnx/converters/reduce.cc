@@ -105,7 +105,7 @@ ir::ValueId spread(NodeContext& context, const std::string& op, ir::ValueId x, c
   Compose c(context);
   for (int64_t d = 0; d < context.rank(x); ++d) {
     const ir::ValueId along = c.reduce(op.c_str(), x, {d}, true);
-    if (context.is_sample() || c.shape(x)[static_cast<size_t>(d)] == 0) x = longer_by(context, x, 1, d);
+    if (c.shape(x)[static_cast<size_t>(d)] == 0) x = longer_by(context, x, 1, d);
     x = c.where(c.cast(axes.flag(context, d), DType::kBool), along, x);
   }
   return x;

@@ -21,7 +21,7 @@ constexpr double kMaxTaps = 4096;
 /// Where an output position lies outside of the input, along `dim`.
 ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const ResizeAxis& axis,
                          const ResizeOptions& options) {
-  if (context.is_sample() || axis.is_of_run || axis.is_symbolic() || axis.computed != ir::kAbsent) {
+  if (axis.is_of_run || axis.is_symbolic() || axis.computed != ir::kAbsent) {
     Compose c(context);
     ir::SymShape shape(rank, 1);
     shape[dim] = axis.out;
@@ -49,11 +49,10 @@ void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
 
 /// Axes in the order in which they are resized: those that become shorter first, then the others from the
 /// last one on. Elements along the last one are gathered one by one, so that there should be few of them.
-/// Samples keep to one order.
-std::vector<size_t> resizing_order(const NodeContext& context, const std::vector<ResizeAxis>& axes) {
+std::vector<size_t> resizing_order(const std::vector<ResizeAxis>& axes) {
   std::vector<size_t> order, growing;
   for (size_t d = 0; d < axes.size(); ++d)
-    (!context.is_sample() && axes[d].out.hint() > axes[d].in.hint() ? growing : order).push_back(d);
+    (axes[d].out.hint() > axes[d].in.hint() ? growing : order).push_back(d);
   order.insert(order.end(), growing.rbegin(), growing.rend());
   return order;
 }
@@ -70,18 +69,13 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     if (axes[d].is_of_run) x = filled_along(context, x, static_cast<int64_t>(d), "zero");
   }
   ir::ValueId outside = ir::kAbsent;
-  for (const size_t d : resizing_order(context, axes)) {
-    // That a size is the axis' own may be by chance in a sample; batches and channels of maps are not
-    // resized.
-    const bool is_resized = d > 1 || axes.size() < 3;
-    const bool by_chance =
-        context.is_sample() && is_resized && (axes[d].by_size || axes[d].computed != ir::kAbsent);
+  for (const size_t d : resizing_order(axes)) {
     const bool is_scaled = axes[d].computed != ir::kAbsent || (!axes[d].by_size && axes[d].scale != 1);
     const bool is_kept = same(axes[d].in, axes[d].out) && !is_scaled;
-    if (is_kept && !by_chance && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
+    if (is_kept && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
     const auto along = [&] {
       if (axes[d].is_of_run) return &resize_as_run;
-      const bool by_nodes = context.is_sample() || axes[d].is_symbolic() || axes[d].computed != ir::kAbsent;
+      const bool by_nodes = axes[d].is_symbolic() || axes[d].computed != ir::kAbsent;
       if (by_nodes && repeats(axes[d], options)) return &build::resize_by_repeating;
       if (by_nodes && is_wide(axes[d], options) && !crop) return &build::resize_by_product;
       return by_nodes && has_formula(axes[d], options) ? &build::resize_by_nodes : &build::resize_by_table;
@@ -101,19 +95,6 @@ std::vector<double> known_numbers(const NodeContext& context, size_t index, cons
   const Tensor& tensor = context.known(index, what);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_double(i));
   return values;
-}
-
-/// In a sample what nodes compute of shapes stays a value of the run.
-void keep_computed(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
-                   ir::ValueId scales) {
-  if (!context.is_sample()) return;
-  for (size_t i = 0; i < which.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    const bool is_constant =
-        context.graph().value(part_of_row(context, scales, at).part).producer == ir::kAbsent;
-    ir::ValueId& computed = axes[which[i]].computed;
-    if (computed == ir::kAbsent && !is_constant) computed = row_element(context, scales, at);
-  }
 }
 
 /// The smallest or largest of what each axis would be scaled by, which all of them are, as [1].
@@ -163,9 +144,8 @@ void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
   const bool is_symbolic = !sizes.is_constant() || std::any_of(which.begin(), which.end(), [&](size_t axis) {
     return !axes[axis].in.is_constant();
   });
-  const ir::ValueId computed = context.is_sample() || is_symbolic
-                                   ? common_scale(context, axes, which, sizes, is_least ? "min" : "max")
-                                   : ir::kAbsent;
+  const ir::ValueId computed =
+      is_symbolic ? common_scale(context, axes, which, sizes, is_least ? "min" : "max") : ir::kAbsent;
   const std::vector<ResizeAxis> before = axes;
   for (size_t i = 0; i < which.size(); ++i) {
     ResizeAxis& axis = axes[which[i]];
@@ -175,9 +155,6 @@ void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
             ? scaled_alike(axis.in, before, which, sizes, is_least)
             : ir::SymInt(static_cast<int64_t>(std::round(common * static_cast<double>(axis.in.hint()))));
     axis.computed = computed;
-    // Far samples would be lines that hide what other ones show.
-    if (context.is_sample() && axis.out < std::min<int64_t>(sizes[i], 3))
-      context.invalid("an axis of " + to_string(axis.in) + " hardly remains");
   }
 }
 
@@ -235,7 +212,6 @@ void set_scales(NodeContext& context, std::vector<ResizeAxis>& axes, const std::
   } else {
     set_scales_of_run(context, axes, which, scales);
   }
-  keep_computed(context, axes, which, scales);
 }
 
 ResizeOptions options_of(const NodeContext& context) {

@@ -9,7 +9,7 @@ namespace tensormill::frontend::onnx {
 
 ir::ValueId inverse_root(NodeContext& context, ir::ValueId like, const ir::SymInt& extent) {
   Compose c(context);
-  if (!context.is_sample() && extent.is_constant())
+  if (extent.is_constant())
     return c.number(like, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(extent.hint(), 1))));
   // float16 ends at 65,504: the root is taken of a wider type.
   const DType dtype = c.dtype(like) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;

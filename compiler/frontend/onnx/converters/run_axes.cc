@@ -93,7 +93,7 @@ V taken_at(NodeContext& context, V x, V places, const std::vector<RunAxis>& axes
   V flat = filled_behind(context, x, "zero");
   flat = c.reshape(flat, {num_elements(c.shape(flat))});
   // Of no elements there is no place that stands for those that are not taken.
-  if (context.is_sample() || c.shape(flat)[0] == 0) flat = longer_by(context, flat, 1, 0);
+  if (c.shape(flat)[0] == 0) flat = longer_by(context, flat, 1, 0);
   V result = c.gather(flat, c.clip(places, 0, static_cast<double>(c.shape(flat)[0] - 1)), 0);
   for (size_t d = 0; d < axes.size(); ++d)
     if (axes[d].count != ir::kAbsent)
@@ -129,8 +129,7 @@ V places_among_others(NodeContext& context, V flags) {
 }
 
 /// The axes of a result, each of them one of those of x from `first(axis)` to `last(axis)`, or one of the
-/// extent 1 where `may_be_one`. In a sample, the most that it can be is their sum: the most of several
-/// extents is no formula.
+/// extent 1 where `may_be_one`.
 std::vector<RunAxis> axes_among(NodeContext& context, const ir::SymShape& stored, V counts, V strides,
                                 const std::function<std::pair<int64_t, int64_t>(int64_t)>& range,
                                 bool may_be_one) {
@@ -142,7 +141,7 @@ std::vector<RunAxis> axes_among(NodeContext& context, const ir::SymShape& stored
     axis.most = may_be_one ? 1 : 0;
     for (int64_t d = first; d <= last; ++d) {
       const int64_t own = stored[static_cast<size_t>(d)];
-      axis.most = context.is_sample() ? axis.most + own : std::max(axis.most, own);
+      axis.most = std::max(axis.most, own);
     }
     axis.count = c.binary("min", c.slice(counts, 0, j, 1), c.dims({axis.most}, {1}));
     axis.stride = c.slice(strides, 0, j, 1);

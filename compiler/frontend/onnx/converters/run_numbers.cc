@@ -66,7 +66,7 @@ ir::ValueId integers_within(NodeContext& context, ir::ValueId integers, ir::Valu
   Compose c(context);
   const ir::ValueId given = c.cast(integers, DType::kInt64);
   if (num_elements(c.shape(given)) == 0) return given;
-  if (!context.is_sample() && context.is_computable(integers) && context.is_computable(most)) {
+  if (context.is_computable(integers) && context.is_computable(most)) {
     const int64_t limit = context.known_value(most, what).element_as_int(0);
     const Tensor& known = context.known_value(integers, what);
     for (int64_t i = 0; i < known.num_elements(); ++i) {

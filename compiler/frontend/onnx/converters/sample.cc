@@ -23,9 +23,8 @@ struct GridOptions {
 /// is free.
 struct GridAxis {
   ir::SymInt extent = 0;
-  bool is_sample = false;
 
-  bool is_free() const { return is_sample || !extent.is_constant(); }
+  bool is_free() const { return !extent.is_constant(); }
   /// factor * extent + summand in the type of x.
   V number(Compose& c, V x, double factor, double summand) const {
     if (!is_free()) return c.number(x, factor * static_cast<double>(extent.hint()) + summand);
@@ -162,7 +161,7 @@ void convert_grid_sample(NodeContext& context) {
   for (size_t d = 0; d < rank; ++d) {
     const ir::SymInt& extent = x[d + 2];
     V at = c.squeeze(c.slice(rows, 2, static_cast<int64_t>(rank - 1 - d), 1), 2);
-    const GridAxis axis{extent, context.is_sample()};
+    const GridAxis axis{extent};
     at = to_position(c, at, axis, options);
     if (options.mode != "cubic") at = padded_position(c, at, axis, options);
     taps = crossed(c, taps, axis_taps(c, at, axis, options), extent);
@@ -266,7 +265,7 @@ void convert_deform_conv(NodeContext& context) {
   for (size_t d = 0; d < rank; ++d) {
     const V own = c.cast(c.squeeze(c.slice(offsets, 3, static_cast<int64_t>(d), 1), 3), DType::kFloat32);
     const V at = c.add(own, tap_places(c, windows, d, out));
-    all = crossed(c, all, axis_taps(c, at, {in[d + 2], context.is_sample()}, options), in[d + 2]);
+    all = crossed(c, all, axis_taps(c, at, {in[d + 2]}, options), in[d + 2]);
   }
   const ir::SymInt channels = in[1] / parts;
   const V data = c.reshape(x, {in[0], parts, channels, plane});
@@ -361,7 +360,7 @@ void convert_roi_align(NodeContext& context) {
   };
   const int64_t rows = height * samples, columns = width * samples;
   const ir::SymInt& count = boxes[0];
-  const GridAxis y_axis{shape[2], context.is_sample()}, x_axis{shape[3], context.is_sample()};
+  const GridAxis y_axis{shape[2]}, x_axis{shape[3]};
   const auto y_taps = box_taps(c, box_points(c, corner(1), size(1, 3), height, samples), y_axis);
   const auto x_taps = box_taps(c, box_points(c, corner(0), size(0, 2), width, samples), x_axis);
   const V pictures = c.gather(c.reshape(x, {shape[0], shape[1], shape[2] * shape[3]}), context.input(2), 0);

@@ -189,7 +189,7 @@ Bindings convert_scan(StructureContext& context) {
                                       form.input_axes[0], shown_rank(context.node, inputs[0])))];
   const auto unrolled = [&] { return scan(context, form, states, inputs); };
   const bool is_short = steps <= unrolled_trips(context.body("body"));
-  if (is_short && !context.node.is_sample()) return unrolled();
+  if (is_short) return unrolled();
   if (Bindings results = context.builder.attempt([&] { return looped_scan(context, form, states, inputs); }))
     return results;
   return unrolled();
@@ -273,7 +273,7 @@ Bindings convert_scan_batched(StructureContext& context) {
     steps = context.node.product(steps, shape[static_cast<size_t>(axis) + 1]);
   }
   const auto unrolled = [&] { return unrolled_batch(context, scanned); };
-  if (steps <= unrolled_trips(context.body("body")) && !context.node.is_sample()) return unrolled();
+  if (steps <= unrolled_trips(context.body("body"))) return unrolled();
   if (Bindings results = context.builder.attempt([&] { return looped_batch(context, scanned); }))
     return results;
   return unrolled();

@@ -63,7 +63,7 @@ constexpr int64_t kLooksOfKernel = 1 << 14;
 bool is_scattered_by_host(const NodeContext& context, ir::ValueId x, const ir::SymInt& updates) {
   const ir::SymInt elements = num_elements(context.type(x).shape);
   // Of free extents a kernel's looks may be any number.
-  if (context.is_sample() || !updates.is_constant() || !elements.is_constant()) return true;
+  if (!updates.is_constant() || !elements.is_constant()) return true;
   return updates.hint() > kLooksOfKernel / std::max<int64_t>(elements.hint(), 1);
 }
 
@@ -201,10 +201,9 @@ bool is_within_axis(NodeContext& context, const BoundedInt& k, int64_t axis) {
   const BoundedInts bounds = bounds_of(context, context.input(1), std::nullopt);
   if (!bounds || bounds->size() != 1 || context.data_shape(x).along(axis) != nullptr) return false;
   const BoundedInt& number = bounds->front();
-  // The least of a known number and the extent is known here. Other bounds are within some samples' extents.
+  // The least of a known number and the extent is known here.
   if (number.is_known()) return true;
-  return !context.is_sample() && number.least >= 0 &&
-         number.most <= context.type(x).shape[static_cast<size_t>(axis)];
+  return number.least >= 0 && number.most <= context.type(x).shape[static_cast<size_t>(axis)];
 }
 
 /// The k of a run, i64 [1]: a run fails in which the axis has fewer elements.
@@ -235,15 +234,9 @@ void convert_top_k(NodeContext& context) {
   const std::optional<ir::ValueId> count = count_along(context, given, axis);
   const ir::ValueId taken = k.is_known() ? ir::kAbsent : checked_k(context, k, axis);
   const char* filler = largest ? "lowest" : "last";
-  ir::ValueId x = ir::kAbsent;
-  if (!k.is_known() && context.is_sample() && count && k.most <= kMaxPadded) {
-    const ir::ValueId longer = longer_by(context, filled_along(context, given, axis, "zero"), k.most, axis);
-    x = context.add("fill_behind", {longer, *count}, {{"axis", axis}, {"with", std::string(filler)}});
-  } else {
-    if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
-    x = filled_along(context, given, axis, filler);
-  }
-  const bool by_host = context.is_sample() || !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
+  if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
+  const ir::ValueId x = filled_along(context, given, axis, filler);
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
   ir::ValueId order = context.add(by_host ? "sort_positions" : "arg_top_k", {x},
                                   {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
   // What is behind the count is none of the k: a k above the count becomes an index that is refused.
@@ -487,8 +480,7 @@ void convert_max_unpool(NodeContext& context) {
   if (const auto pooled = pooled_shape(context, context.input(1)); pooled && is_known_equal(out, *pooled))
     inferred = out;
   ir::ValueId result = unpooled(context, context.input(1), inferred);
-  // In a sample they may be equal by chance.
-  if (!is_known_equal(out, inferred) || (context.is_sample() && context.has_input(2))) {
+  if (!is_known_equal(out, inferred)) {
     ir::SymShape padding(2 * x.size(), 0);
     for (size_t d = 0; d < x.size(); ++d) padding[d + x.size()] = out[d] - inferred[d];
     result =

@@ -65,11 +65,8 @@ void convert_constant(NodeContext& context) {
 
 namespace {
 
-/// `is_open`: the run works out some of the extents.
-ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const ir::SymShape& shape,
-                            bool is_open) {
-  // In a sample of the same form whatever the room is.
-  if (!shape.is_constant() || num_elements(shape) > kMaxFilledElements || (is_open && context.is_sample()))
+ir::ValueId filled_constant(NodeContext& context, const Tensor& value, const ir::SymShape& shape) {
+  if (!shape.is_constant() || num_elements(shape) > kMaxFilledElements)
     return context.add("expand", {context.constant(value.reshaped({}))}, {{"shape", shape}});
   Tensor filled(value.dtype(), shape);
   for (int64_t i = 0; i < filled.num_elements(); ++i) {
@@ -90,7 +87,7 @@ void convert_constant_of_shape(NodeContext& context) {
   if (context.has_attr("value")) value = context.tensor_attr("value");
   if (value.num_elements() != 1)
     context.invalid("value has " + std::to_string(value.num_elements()) + " elements, expected 1");
-  ir::ValueId result = filled_constant(context, value, shape.extents, !shape.open.empty());
+  ir::ValueId result = filled_constant(context, value, shape.extents);
   for (const auto& [axis, extent] : shape.open)
     result = take_first(context, result, no_less_than(context, extent, 0, "an extent"),
                         static_cast<int64_t>(axis));
@@ -103,7 +100,7 @@ void convert_eye_like(NodeContext& context) {
     context.invalid("the input has shape " + to_string(type.shape) + ", expected a matrix");
   const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype;
   const int64_t k = context.int_attr("k", 0);
-  if (context.is_sample() || !type.shape.is_constant()) {
+  if (!type.shape.is_constant()) {
     Compose c(context);
     const ir::ValueId rows = c.iota(type.shape[0], {type.shape[0], 1}),
                       columns = c.iota(type.shape[1], {1, type.shape[1]});
@@ -252,14 +249,6 @@ void convert_range(NodeContext& context) {
   const double count = std::max(0.0, std::ceil(span));
   if (!(count <= static_cast<double>(kMaxFilledElements)))
     context.invalid("the range has more than " + std::to_string(kMaxFilledElements) + " elements");
-  if (context.is_sample() && is_float(start.dtype()) && step != std::rint(step)) {
-    Compose c(context);
-    const auto extent = static_cast<int64_t>(count);
-    const ir::ValueId places = c.cast(c.iota(extent), start.dtype());
-    context.set_output(
-        0, c.add(c.mul(places, context.constant(delta.reshaped({}))), context.constant(start.reshaped({}))));
-    return;
-  }
   Tensor values(start.dtype(), {static_cast<int64_t>(count)});
   for (int64_t i = 0; i < values.num_elements(); ++i) {
     if (is_float(start.dtype())) {
@@ -278,11 +267,7 @@ ir::ValueId extents_of(NodeContext& context, int64_t start, int64_t end) {
   const ir::SymShape shape = context.type(context.input(0)).shape;
   const DataShape data = context.data_shape_of(0);
   const auto listed = [&](int64_t from, int64_t to) {
-    const ir::ValueId extents = context.extents({shape.begin() + from, shape.begin() + to});
-    const bool is_fixed = context.graph().value(context.input(0)).constant.has_value();
-    // In a sample it is told from numbers of the model.
-    return is_fixed || !context.is_sample() ? extents
-                                            : context.add("identity", {extents}, {{"is_shape", int64_t{1}}});
+    return context.extents({shape.begin() + from, shape.begin() + to});
   };
   std::vector<ir::ValueId> parts;
   int64_t next = start;

@@ -42,7 +42,7 @@ constexpr int64_t kMostByMatrix = 1024;
 /// Whether a transform of x is a host step: where its length, or whether x is complex, is free, or where it
 /// is too much for a matrix.
 bool is_step(const NodeContext& context, V x, const ir::SymInt& length) {
-  return context.is_sample() || !length.is_constant() || length.hint() > kMostByMatrix ||
+  return !length.is_constant() || length.hint() > kMostByMatrix ||
          !context.type(x).shape.back().is_constant();
 }
 
@@ -69,7 +69,7 @@ V fourier(NodeContext& context, V x, V window, const ir::SymInt& length, bool in
 
 ir::SymInt half_of(const ir::SymInt& length) { return floordiv(length, 2) + 1; }
 
-/// What of a transform along `axis` the rest are conjugates of: a slice in all samples, also where it is all.
+/// What of a transform along `axis` the rest are conjugates of: a slice, also where it is all.
 V first_half(NodeContext& context, V x, int64_t axis, const ir::SymInt& length) {
   ir::SymShape extents = context.type(x).shape;
   extents[static_cast<size_t>(axis)] = half_of(length);

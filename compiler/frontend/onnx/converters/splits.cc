@@ -19,8 +19,6 @@ namespace {
 using V = ir::ValueId;
 using Bindings = std::optional<std::vector<Binding>>;
 constexpr int64_t kMaxParts = 1 << 16;
-/// Samples of an extent go far beyond what runs have.
-constexpr int64_t kMaxPartsOfSample = 1 << 10;
 
 class Split {
 public:
@@ -38,17 +36,19 @@ public:
     const ir::ValueType& type = node_.type(split);
     const bool is_integer = type.dtype == DType::kInt32 || type.dtype == DType::kInt64;
     if (!is_integer || type.shape.size() > 1) node_.invalid("split is " + ir::to_string(type));
-    const bool is_list = type.shape.size() == 1;
-    if (!is_known(split)) return is_list ? by_lengths(split) : by_size(split);
-    if (is_list) return by_known_lengths(node_.known_ints(1, "split"));
+    const bool are_lengths = type.shape.size() == 1;
+    if (!is_known(split)) return are_lengths ? by_lengths(split) : by_size(split);
+    if (are_lengths) return of_known(node_.known_ints(1, "split"));
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
     if (size == 1) return single_elements();
     if (is_counted()) return by_size(split);
-    return node_.stacks_elements() ? stacked(size) : of_known(even(size));
+    return is_of_known_length() ? of_known(even(size)) : stacked(size);
   }
 
 private:
+  /// Whether it is known how many parts there are.
+  bool is_of_known_length() const { return extent_.is_constant() && !node_.stacks_elements(); }
   bool is_counted() { return node_.data_shape(x_).along(axis_) != nullptr; }
   bool is_known(V split) { return node_.is_known(1) && node_.data_shape(split).extents.empty(); }
 
@@ -57,18 +57,17 @@ private:
   }
 
   std::vector<int64_t> even(int64_t size) {
-    if (node_.is_sample() && extent_ / size > kMaxPartsOfSample)
-      node_.invalid(std::to_string(extent_ / size) + " parts");
-    if (extent_ / size > kMaxParts)
-      node_.unsupported("split", std::to_string(extent_ / size) + " parts are not implemented");
+    const int64_t extent = extent_.hint();
+    if (extent / size > kMaxParts)
+      node_.unsupported("split", std::to_string(extent / size) + " parts are not implemented");
     std::vector<int64_t> sizes;
-    for (int64_t start = 0; start < extent_; start += size) sizes.push_back(std::min(size, extent_ - start));
+    for (int64_t start = 0; start < extent; start += size) sizes.push_back(std::min(size, extent - start));
     return sizes;
   }
 
   Bindings single_elements() {
     const bool drops = !context_.has_input(1) && node_.int_attr("keepdims", 1) == 0;
-    if (is_counted() || node_.stacks_elements()) {
+    if (is_counted() || !is_of_known_length()) {
       const V all = with_axis_at(node_, x_, axis_, 0);
       return std::vector{stack_of_parts(context_, drops ? all : c_.unsqueeze(all, axis_ + 1))};
     }
@@ -77,26 +76,11 @@ private:
     return std::vector{parts};
   }
 
-  /// Equal lengths, as many as there is room for, are what repeating along a free axis is written with.
-  Bindings by_known_lengths(const std::vector<int64_t>& sizes) {
-    const int64_t size = sizes.empty() ? 1 : sizes.front(), parts = static_cast<int64_t>(sizes.size());
-    const bool is_even = size > 0 && extent_ % size == 0 && parts == extent_ / size &&
-                         std::all_of(sizes.begin(), sizes.end(), [&](int64_t each) { return each == size; });
-    if (!is_even || is_counted() || !node_.stacks_elements()) return of_known(sizes);
-    if (size == 1) return single_elements();
-    if (!node_.data_shape(x_).extents.empty()) return of_known(sizes);
-    const V all = with_axis_at(node_, x_, axis_, 0);
-    ir::SymShape shape = c_.shape(all);
-    shape[0] = size;
-    shape.insert(shape.begin(), parts);
-    return std::vector{stack_of_parts(context_, with_axis_at(node_, c_.reshape(all, shape), 1, axis_ + 1))};
-  }
-
   Bindings of_known(const std::vector<int64_t>& sizes) {
     int64_t total = 0;
     for (const int64_t size : sizes) {
-      if (size < 0 || size > extent_ - total)
-        node_.invalid("split does not fit an axis of " + std::to_string(extent_));
+      if (size < 0 || !demand(ir::Relation::kLessEqual, total + size, extent_))
+        node_.invalid("split does not fit an axis of " + to_string(extent_));
       total += size;
     }
     V x = x_;
@@ -106,9 +90,8 @@ private:
                    {c_.binary("equal", count, c_.dims({total}, {1})),
                     "split adds up to " + std::to_string(total) + ", the axis has {}",
                     {count}});
-    } else if (total != extent_) {
-      node_.invalid("split adds up to " + std::to_string(total) + ", the axis has " +
-                    std::to_string(extent_));
+    } else if (!demand(ir::Relation::kEqual, total, extent_)) {
+      node_.invalid("split adds up to " + std::to_string(total) + ", the axis has " + to_string(extent_));
     }
     std::vector<V> elements;
     int64_t start = 0;
@@ -165,8 +148,7 @@ private:
 
   /// Parts of a known size of what is all there, as one tensor.
   Bindings stacked(int64_t size) {
-    const int64_t parts = extent_ / size + (extent_ % size == 0 ? 0 : 1);
-    const V starts = c_.mul(c_.iota(parts), c_.dims({size}, {1}));
+    const V starts = c_.mul(c_.iota(ceildiv(extent_, size)), c_.dims({size}, {1}));
     const V rest = c_.sub(c_.dims({extent_}, {1}), starts);
     return std::vector{parts_at(starts, c_.binary("min", rest, c_.dims({size}, {1})), size)};
   }
@@ -183,9 +165,9 @@ private:
     const V steps = c_.iota(own, {1, own}), columns = c_.reshape(lengths, {parts, 1});
     const V places = c_.add(c_.reshape(starts, {parts, 1}), steps);
     V whole = filled_behind(node_, x_, "zero");
-    if (extent_ == 0) whole = longer_by(node_, whole, 1, axis_);
-    const auto last = static_cast<double>(std::max<int64_t>(extent_, 1) - 1);
-    const V moved = with_axis_at(node_, c_.gather(whole, c_.clip(places, 0, last), axis_), axis_, 0);
+    if (extent_.is_constant() && extent_.hint() == 0) whole = longer_by(node_, whole, 1, axis_);
+    const V last = c_.dims({max(extent_, 1) - 1}, {1, 1});
+    const V moved = with_axis_at(node_, c_.gather(whole, c_.binary("min", places, last), axis_), axis_, 0);
     ir::SymShape along(c_.shape(moved).size(), 1);
     along[0] = parts;
     along[static_cast<size_t>(axis_) + 1] = own;
@@ -206,7 +188,7 @@ private:
   Compose c_;
   V x_;
   int64_t axis_;
-  int64_t extent_;
+  ir::SymInt extent_;
 };
 
 }  // namespace

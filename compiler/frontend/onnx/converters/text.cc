@@ -32,10 +32,7 @@ V positions(NodeContext& context, ir::SymShape shape, int64_t first) {
   std::vector<int64_t> values(static_cast<size_t>(count));
   std::iota(values.begin(), values.end(), first);
   Compose c(context);
-  // In a sample, whose extents stand for any, one after the other in a row: how far apart those of an axis
-  // are follows from other axes.
-  return context.is_sample() ? c.reshape(c.ints(values, {count}), std::move(shape))
-                             : c.ints(values, std::move(shape));
+  return c.ints(values, std::move(shape));
 }
 
 /// The strings as rows of one table, all of one width.

@@ -1,5 +1,5 @@
-/// Which elements windows read, worked out in the graph from positions: in samples, where the extents may be
-/// free and a table of them has no formula. Thread-safety: as the context.
+/// Which elements windows read, worked out in the graph from positions, where the extents may be
+/// free or a table of them would be large. Thread-safety: as the context.
 #pragma once
 
 #include "compiler/build/compose.h"

@@ -54,8 +54,7 @@ Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::
 Windows read_pool_windows(NodeContext& context, ir::ValueId x) {
   const ir::SymShape shape = context.type(x).shape;
   Windows windows = read_windows(context, shape, context.required_ints("kernel_shape"));
-  // In a sample, whose extents stand for any, one window of an axis that is too short would be no formula.
-  if (windows.same || context.is_sample() || !context.data_shape(x).extents.empty()) return windows;
+  if (windows.same || !context.data_shape(x).extents.empty()) return windows;
   const bool is_ceil = context.int_attr("ceil_mode", 0) != 0;
   const size_t rank = windows.kernel.size();
   bool is_short = false;

@@ -22,9 +22,8 @@ Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::
 /// than a stride is missing, and none where less than two are. What lacks more is left to the operator, which
 /// refuses it.
 Windows read_pool_windows(NodeContext& context, ir::ValueId x);
-/// build::padded_for, of one form in a sample.
 inline ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value) {
-  return build::padded_for(context, x, windows, value, context.is_sample());
+  return build::padded_for(context, x, windows, value, false);
 }
 
 }  // namespace tensormill::frontend::onnx
