@@ -140,7 +140,9 @@ public:
   long places_of_inference = 0;                             ///< kept when the last inference came
   services::Deployment deployment;                          ///< the only one, but for what lists tell
   std::vector<std::string> listed;                          ///< names, sorted, in place of it
+  uint64_t largest_inputs(const std::string& name) override { return has(name) ? largest : 0; }
   bool quick = false;
+  uint64_t largest = 0;  ///< bytes
   services::InferStatistics counted;
   std::vector<std::string> labels;
   services::RunOptions options;
