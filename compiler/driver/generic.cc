@@ -261,21 +261,21 @@ public:
     const ir::Graph graph = optimize_generic(symbolic.graph, options_);
     plan::find_kernel_guards(graph);
     const ir::SymbolTable& table = *graph.symbols();
-    const std::vector<int64_t> base = points_of(symbolic.symbols, table, {8, 4, 16, 32, 64, 128}, 1).at(0);
+    const std::vector<std::string> symbols = all_symbols(symbolic, graph);
+    const std::vector<int64_t> base = base_point(symbols, table, {8, 4, 16, 32, 64, 128});
     plan::GenericModel model =
         plan::plan_symbolic(graph, {symbolic.symbols, free_dims, base}, symbolic.graph.output_names(),
                             options_.target.facts.lanes(32));
     compile_steps(model);
     const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);
-    std::vector<std::vector<int64_t>> points = take_zeros(symbolic, model.plan, serves_all);
-    for (std::vector<int64_t>& dims :
-         points_of(symbolic.symbols, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
+    std::vector<std::vector<int64_t>> points = take_zeros(symbolic, symbols, model.plan, serves_all);
+    for (std::vector<int64_t>& dims : points_of(symbols, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
       points.push_back(std::move(dims));
     for (const std::vector<int64_t>& dims : points) {
       if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) break;
       std::map<std::string, int64_t> values;
-      for (size_t i = 0; i < dims.size(); ++i) values[symbolic.symbols[i]] = dims[i];
+      for (size_t i = 0; i < dims.size(); ++i) values[symbols[i]] = dims[i];
       verifier_.run(model, ir::bind_symbols(graph, values), {}, 0, dims,
                     is_full ? std::numeric_limits<int64_t>::max() : kFewFlops);
     }

@@ -143,6 +143,8 @@ Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package,
                   const ir::Variants& variants) {
   Probed probed;
   if (!package::room_dims(package->package().plans()).empty()) return probed;
+  // What a run decides about is no graph of numbers that a reference could run.
+  if (variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty()) return probed;
   if (exec::executor_bytes(*package, 1) > kMostBytes) return probed;
   Prober prober(package);
   std::vector<ir::Probe> made;

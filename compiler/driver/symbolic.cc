@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/run_dims.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/symbolic_plan.h"
 #include "compiler/te/verify.h"
@@ -51,7 +52,14 @@ ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options
   pipeline.disabled = options.disabled_passes;
   pipeline.disabled.insert(specializing_passes().begin(), specializing_passes().end());
   std::vector<std::string> ran;
-  return passes::run_pipeline(graph, pipeline, ran);
+  return ir::in_segments(passes::run_pipeline(graph, pipeline, ran));
+}
+
+std::vector<std::string> all_symbols(const ir::SymbolicModel& model, const ir::Graph& optimized) {
+  std::vector<std::string> symbols = model.symbols;
+  const std::vector<std::string> of_run = ir::run_symbols(optimized);
+  symbols.insert(symbols.end(), of_run.begin(), of_run.end());
+  return symbols;
 }
 
 /// Some products of dims are beyond what the verifier can show: no reason to lose the buckets.
@@ -68,9 +76,14 @@ void check_bounds(const plan::GenericKernel& kernel) {
 bool is_open(const ir::SymbolTable& table) {
   // What a guard leaves out is told without the guard: by those before it.
   const auto before = std::make_shared<ir::SymbolTable>();
-  for (const auto& [symbol, hint] : table.hints()) static_cast<void>(before->add(symbol, hint));
+  before->add_symbols_of(table);
+  for (const ir::RunSymbol& symbol : table.of_run()) {
+    // A run may have less of it.
+    if (symbol.low && !symbol.high) return false;
+  }
   for (const ir::Guard& guard : table.guards()) {
-    if (!guard.demanded && !is_spread(guard, before->facts())) return false;
+    // Of what a run decides there is no plan of extents of 1.
+    if (!guard.demanded && (table.is_of_run(guard) || !is_spread(guard, before->facts()))) return false;
     before->add_guard(guard);
   }
   return true;
@@ -86,7 +99,7 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
     const ir::Graph graph = optimize_generic(model.graph, {});
     plan::find_kernel_guards(graph);
     if (!takes()) return false;
-    const std::vector<int64_t> base = points_of(model.symbols, table, {}, 0).at(0);
+    const std::vector<int64_t> base = base_point(all_symbols(model, graph), table, {});
     constexpr int kLanes = 8;
     const plan::GenericModel planned =
         plan::plan_symbolic(graph, {model.symbols, model.symbols, base}, model.graph.output_names(), kLanes);
@@ -98,6 +111,18 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
   }
   return takes();
 }
+
+namespace {
+
+/// What counts something is no more than there is.
+void cap_counts(const ir::SymbolTable& table, std::map<std::string, int64_t>& values) {
+  for (const ir::RunSymbol& symbol : table.of_run()) {
+    const std::optional<int64_t> high = symbol.high ? symbol.high->evaluate(values) : std::nullopt;
+    if (high) values[symbol.name] = std::min(values[symbol.name], *high);
+  }
+}
+
+}  // namespace
 
 std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symbols,
                                             const ir::SymbolTable& table,
@@ -112,6 +137,7 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
       const auto solved = table.facts().simplify(te::Dim::symbol(symbol)).evaluate(values);
       if (solved) value = *solved;
     }
+    cap_counts(table, values);
     const bool are_extents =
         std::all_of(values.begin(), values.end(), [](const auto& each) { return each.second >= 1; });
     if (!are_extents || !holds(values)) return;
@@ -130,6 +156,13 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
   return points;
 }
 
+std::vector<int64_t> base_point(const std::vector<std::string>& symbols, const ir::SymbolTable& table,
+                                const std::vector<int64_t>& candidates) {
+  std::vector<std::vector<int64_t>> points = points_of(symbols, table, candidates, 1);
+  if (points.empty()) throw Error(ErrorCode::kNotSupported, "no extents are known that the model takes");
+  return std::move(points.front());
+}
+
 namespace {
 
 /// What forbids the extents: the first guard in the order of what was asked, so that those before it hold.
@@ -140,10 +173,10 @@ const ir::Guard* first_broken(const ir::SymbolTable& table, const std::map<std::
 }
 
 /// Whether the plan's outputs have the extents that the model's have.
-bool has_shapes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan& plan,
-                   const std::vector<int64_t>& dims) {
+bool has_shapes_of(const ir::SymbolicModel& symbolic, const std::vector<std::string>& symbols,
+                   const package::GenericPlan& plan, const std::vector<int64_t>& dims) {
   try {
-    const ir::Graph graph = ir::bind_symbols(symbolic.graph, values_of(symbolic.symbols, dims));
+    const ir::Graph graph = ir::bind_symbols(symbolic.graph, values_of(symbols, dims));
     const package::ExecPlan at = package::instantiate(plan, dims);
     for (size_t i = 0; i < graph.outputs().size(); ++i) {
       const ir::SymShape& expected = graph.value(graph.outputs()[i]).type.shape;
@@ -159,16 +192,36 @@ bool has_shapes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan,
-                                             bool& takes_all) {
+std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic,
+                                             const std::vector<std::string>& symbols,
+                                             package::GenericPlan& plan, bool& takes_all) {
   const ir::SymbolTable& table = *symbolic.graph.symbols();
+  std::vector<int64_t> base = plan.dims;
+  for (const package::RunDim& run : plan.run_dims) base.push_back(run.sample);
   std::vector<std::vector<int64_t>> taken;
+  for (size_t run = 0; run < plan.run_dims.size(); ++run) {
+    std::map<std::string, int64_t> values = values_of(symbols, base);
+    values[symbols[plan.dims.size() + run]] = 0;
+    cap_counts(table, values);
+    std::vector<int64_t> dims;
+    for (const std::string& symbol : symbols) dims.push_back(values.at(symbol));
+    // What a guard refuses the run refuses.
+    if (const ir::Guard* broken = first_broken(table, values_of(symbols, dims))) {
+      takes_all = takes_all && broken->demanded;
+    } else if (has_shapes_of(symbolic, symbols, plan, dims)) {
+      taken.push_back(std::move(dims));
+    } else {
+      plan.run_dims[run].least = 1;
+      takes_all = false;
+    }
+  }
   for (size_t d = 0; d < symbolic.symbols.size(); ++d) {
     if (table.hints().count(symbolic.symbols[d]) == 0) continue;
-    std::map<std::string, int64_t> values = values_of(symbolic.symbols, plan.dims);
+    std::map<std::string, int64_t> values = values_of(symbols, base);
     values[symbolic.symbols[d]] = 0;
+    cap_counts(table, values);
     std::vector<int64_t> dims;
-    for (const std::string& symbol : symbolic.symbols) {
+    for (const std::string& symbol : symbols) {
       const te::Dim solved = table.facts_with_zeros().solved(te::Dim::symbol(symbol));
       dims.push_back(solved.evaluate(values).value_or(0));
     }
@@ -178,12 +231,12 @@ std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, 
       continue;
     }
     if (dims[d] != 0) continue;
-    if (const ir::Guard* broken = first_broken(table, values_of(symbolic.symbols, dims))) {
+    if (const ir::Guard* broken = first_broken(table, values_of(symbols, dims))) {
       takes_all = takes_all && broken->demanded;
       continue;
     }
     const int64_t before = std::exchange(plan.minimums[d], 0);
-    if (has_shapes_of(symbolic, plan, dims)) {
+    if (has_shapes_of(symbolic, symbols, plan, dims)) {
       taken.push_back(std::move(dims));
     } else {
       plan.minimums[d] = before;

@@ -16,6 +16,10 @@ namespace tensormill::driver {
 /// The passes of generic plans.
 ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options);
 
+/// The symbols of the free dims and, behind them, those that a run binds, in the order in which the optimized
+/// graph binds them.
+std::vector<std::string> all_symbols(const ir::SymbolicModel& model, const ir::Graph& optimized);
+
 /// Throws Error(kNotSupported) where the kernel is not shown to stay in its buffers.
 void check_bounds(const plan::GenericKernel& kernel);
 
@@ -34,10 +38,15 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
                                             const ir::SymbolTable& table,
                                             const std::vector<int64_t>& candidates, size_t most);
 
+/// The first of them. Throws Error(kNotSupported) where there are none.
+std::vector<int64_t> base_point(const std::vector<std::string>& symbols, const ir::SymbolTable& table,
+                                const std::vector<int64_t>& candidates);
+
 /// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well. Returns
 /// such extents, at which kernels are to be compared. `takes_all` becomes false where the model may take 0
-/// and the plan does not.
-std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan,
-                                             bool& takes_all);
+/// and the plan does not. `symbols`: all_symbols(); those of a run may be 0, too.
+std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic,
+                                             const std::vector<std::string>& symbols,
+                                             package::GenericPlan& plan, bool& takes_all);
 
 }  // namespace tensormill::driver

@@ -308,7 +308,7 @@ private:
     for (const std::vector<Shape>& shapes : input_shapes)
       inputs.push_back(fit_shape(shapes, counts, fitter_).value());
     std::set<EmptyInputs> cases;
-    for (const std::vector<int64_t>& free_dims : small_dims()) {
+    for (const std::vector<int64_t>& free_dims : small_dims(result_.plan.dims)) {
       const std::vector<int64_t> dims = with_derived(free_dims, fitter_.derived());
       const auto least_of = [&](const ShapeFormulas& shape) {
         int64_t least = 1;

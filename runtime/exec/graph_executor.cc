@@ -94,7 +94,10 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   lent_.clear();
   bound_.clear();
   data_shapes_->clear();
-  for (size_t i = 0; i < this->plan().steps.size(); ++i) bind(i);
+  begin_segments();
+  bound_.resize(this->plan().steps.size());
+  for (size_t i = 0; i < bound_.size(); ++i) bound_[i].step = &this->plan().steps[i];
+  for (size_t i = 0; i < end_of_segment(0); ++i) bind(i);
   const std::vector<package::RoomCheck>& checks = bound_plan_->room_checks;
   room_counts_->assign(checks.size(), 0);
   for (size_t i = 0; i < checks.size(); ++i) bound_[checks[i].step].room_check = i;
@@ -126,12 +129,15 @@ void* GraphExecutor::address(int32_t buffer) const {
     return const_cast<std::byte*>(constant) + inside;
   }
   const int64_t offset = bound_plan_->memory.offsets[static_cast<size_t>(buffer)];
+  // Of a segment that no run has bound.
+  if (offset < 0 && segments_) return nullptr;
   TM_CHECK(offset >= 0, "buffer " + std::to_string(buffer) + " has no place");
   const int32_t root_id = root_buffer(plan, buffer);
   if (const auto lent = lent_.find(root_id); lent != lent_.end()) {
     return lent->second + (offset - bound_plan_->memory.offsets[static_cast<size_t>(root_id)]);
   }
-  return arena_.data() + offset;
+  const size_t arena = segments_ ? segments_->arena_of[static_cast<size_t>(root_id)] : 0;
+  return (arena == 0 ? arena_ : segments_->arenas[arena - 1]).data() + offset;
 }
 
 void GraphExecutor::bind(size_t step_index) {
@@ -147,7 +153,10 @@ void GraphExecutor::bind(size_t step_index) {
               .room_check = std::nullopt};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
   const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
-  if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
+  if (shared >= 0) {
+    const size_t segment = segments_ ? bound_plan_->segments->of_step(step_index) : 0;
+    bound.shared_workspace = (segment == 0 ? arena_ : segments_->arenas[segment - 1]).data() + shared;
+  }
   if (step.kind == StepKind::kHost && !package::begins_loop(step) && !package::ends_loop(step)) {
     bound.host = host_ops::find_host_op(step.function);
     if (bound.host == nullptr) {
@@ -155,7 +164,7 @@ void GraphExecutor::bind(size_t step_index) {
                                                 "\", which this program does not have");
     }
   }
-  bound_.push_back(std::move(bound));
+  bound_[step_index] = std::move(bound);
 }
 
 size_t GraphExecutor::find_port(const std::vector<Port>& ports, std::string_view name,
@@ -293,7 +302,7 @@ struct GraphExecutor::Stretch {
 
 size_t GraphExecutor::end_before_loops(size_t begin) const {
   const auto next = loop_steps_.lower_bound(begin);
-  return next == loop_steps_.end() ? bound_.size() : next->first;
+  return std::min(end_of_segment(begin), next == loop_steps_.end() ? bound_.size() : next->first);
 }
 
 void GraphExecutor::note_time(const RunOptions& options, const StepTime& time) const {
@@ -341,7 +350,8 @@ size_t GraphExecutor::run_loop_step(size_t step_index, const RunOptions& options
 
 size_t GraphExecutor::end_of_stretch(size_t begin) const {
   size_t end = begin;
-  while (end < bound_.size() && bound_[end].step->kind == StepKind::kKernel &&
+  const size_t last = end_of_segment(begin);
+  while (end < last && bound_[end].step->kind == StepKind::kKernel &&
          bound_[end].step->sharing != package::Sharing::kLaunches) {
     ++end;
   }
@@ -414,6 +424,7 @@ void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& opti
   if (options.profile != nullptr && !state) options.profile->clear();
   const auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < bound_.size();) {
+    enter_segment(i);
     if (loop_steps_.count(i) != 0) {
       i = run_loop_step(i, options, start, state);
       continue;
@@ -436,6 +447,8 @@ void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& opti
     if (stretch.code != TM_OK) throw_step_error(stretch.step, stretch.code, stretch.error_index);
     i = end;
   }
+  // Results may have extents that the last step has bound.
+  enter_segment(bound_.size());
 }
 
 TensorView GraphExecutor::output(size_t index) const {

@@ -140,16 +140,25 @@ public:
 private:
   /// A step with its addresses, fixed once the arena exists.
   struct Bound {
-    const package::Step* step;
-    tm_kernel kernel;
-    const package::InterpretedStep* interpreted;  ///< in place of the kernel, if any
-    host_ops::HostFunction host;
-    std::vector<void*> buffers;
-    void* shared_workspace;
-    std::optional<package::Trim> trim;  ///< of a host step that says an output's extents
-    std::optional<size_t> room_check;   ///< the one of the plan's that it is, if any
+    const package::Step* step = nullptr;
+    tm_kernel kernel = nullptr;
+    const package::InterpretedStep* interpreted = nullptr;  ///< in place of the kernel, if any
+    host_ops::HostFunction host = nullptr;
+    std::vector<void*> buffers = {};
+    void* shared_workspace = nullptr;
+    std::optional<package::Trim> trim = {};  ///< of a host step that says an output's extents
+    std::optional<size_t> room_check = {};   ///< the one of the plan's that it is, if any
   };
 
+  /// What is bound of a plan whose extents a run decides (package::Segments), of which each executor has its
+  /// own copy.
+  struct SegmentState {
+    std::shared_ptr<package::BoundPlan> plan;
+    std::vector<int64_t> dims;          ///< of formulas
+    std::vector<memory::Arena> arenas;  ///< of the segments behind the first
+    std::vector<size_t> arena_of;       ///< by buffer: 0 for the first segment's
+    size_t bound = 1;                   ///< segments that are bound
+  };
   struct Stretch;
   /// What the iterations of a loop have left, to go on from.
   struct LoopState {
@@ -175,6 +184,17 @@ private:
   /// As bind_dims, to a plan for other dims.
   void change_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);
+  /// Of the plan that has just been bound.
+  void begin_segments();
+  /// Before step `step_index` runs: where a segment begins there, binds it to the numbers that the steps
+  /// before have left. Throws OtherGraph where the plan does not take them and the package has an
+  /// interpreter.
+  void enter_segment(size_t step_index);
+  void bind_segment(size_t segment);
+  /// The end of the segment that the step is in.
+  size_t end_of_segment(size_t step_index) const;
+  /// The bytes that executors of the bound plan have but for `segment`'s.
+  int64_t bytes_without(size_t segment) const;
   void bind_loops();
   /// `change` of the plan; lent inputs stay lent.
   void change_plan_of_run(const std::function<void()>& change);
@@ -247,6 +267,10 @@ private:
   std::shared_ptr<const package::BoundPlan> bound_plan_;
   memory::Arena arena_;
   memory::Arena worker_workspace_;
+  std::optional<SegmentState> segments_;
+  /// The dims at which the interpreter has a plan though the package has one: its segments did not take the
+  /// data of the last run.
+  std::optional<std::vector<int64_t>> left_for_one_run_;
   std::vector<Bound> bound_;
   std::vector<LoopRunner> loops_;
   std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_

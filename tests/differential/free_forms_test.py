@@ -9,6 +9,7 @@ import free_exports  # noqa: F401
 import free_limits  # noqa: F401
 import free_networks  # noqa: F401
 import free_slices  # noqa: F401
+import free_runs  # noqa: F401
 import free_spread  # noqa: F401
 import free_weights  # noqa: F401
 import numpy as np
@@ -16,12 +17,10 @@ import sweep
 import scope  # (sweep adds its folder)
 from free_forms import MODELS, FreeBuilder
 
-# What data or a branch decides about extents is imported at samples still; all others are planned of an import with symbols.
+# What a branch decides about extents is imported at samples still; all others are planned of an import with symbols.
 SAMPLED = set("""
-    borders_of_what_is_kept detectors_that_suppress elements_that_are_kept largest_of_each_level masks_of_points
     merged_decoders_with_a_cache merged_decoders_without_a_cache one_row_takes_another_branch
-    one_row_takes_another_branch_of_one_form parts_and_what_they_are_joined_to rows_that_are_kept steps_of_durations
-    voices_of_texts
+    one_row_takes_another_branch_of_one_form
 """.split())
 
 
@@ -58,6 +57,18 @@ class FreeForms(unittest.TestCase):
             self.addCleanup(run.close)
             for name in names:
                 for shape in MODELS[name][2][:2]:
+                    with self.subTest(name, shape=shape):
+                        self.assertRegex(self.answer(run, name, shape), " 1 symbolic$")
+
+    def test_what_a_run_decides_is_of_one_import(self):
+        """Counts of what is chosen, of what was chosen of that, none of them, and numbers as shapes, ends, sizes and k."""
+        names = [name for name, (make, *_) in MODELS.items() if make.__module__ == "free_runs"]
+        self.assertEqual(len(names), 7)
+        with tempfile.TemporaryDirectory() as folder:
+            run = sweep.Sweep(folder)
+            self.addCleanup(run.close)
+            for name in names:
+                for shape in MODELS[name][2]:
                     with self.subTest(name, shape=shape):
                         self.assertRegex(self.answer(run, name, shape), " 1 symbolic$")
 

@@ -427,6 +427,12 @@ std::optional<ir::SymShape> told_ints(const NodeContext& context, V value) {
 namespace {
 
 std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char* what) {
+  if (context.binds_runs() && !is_float(context.type(value).dtype)) {
+    std::vector<BoundedInt> numbers;
+    for (const ir::SymInt& number : context.numbers_of_run(value, what))
+      numbers.push_back({number, ir::kAbsent, number});
+    return numbers;
+  }
   if (const BoundedInts found = bounds_of(context, value, std::nullopt)) return *found;
   if (context.room() && !context.is_computable(value)) {
     if (const BoundedInts found = bounds_of(context, value, context.room())) return *found;

@@ -59,6 +59,7 @@ std::vector<KnownNumber> least_of(const ir::Graph& graph, V id) {
 }  // namespace
 
 BoundedInt capped_int(NodeContext& context, size_t index, const char* what, const ir::SymInt& extent) {
+  if (context.binds_runs()) return bounded_int(context, index, what);
   const V value = context.input(index);
   const bool is_one = num_elements(context.type(value).shape) == 1 && !is_float(context.type(value).dtype);
   if (is_one && !context.is_computable(value) && !bounds_of(context, value, std::nullopt))

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -31,7 +32,7 @@ struct DataShape {
 };
 
 /// Where the axis of `from` stands after a change of shape, if it does.
-std::optional<size_t> reshaped_axis(const Shape& from, size_t axis, const Shape& to);
+std::optional<size_t> reshaped_axis(const ir::SymShape& from, size_t axis, const ir::SymShape& to);
 
 /// Which counts are computed alike, so that they are equal in each run.
 class CountNumbers {
@@ -61,7 +62,7 @@ private:
 /// Thread-safety: belongs to one thread. The graph outlives it.
 class DataExtents {
 public:
-  explicit DataExtents(const ir::Graph& graph) : graph_(graph), counts_(graph) {}
+  explicit DataExtents(const ir::Graph& graph);
   DataShape shape_of(ir::ValueId value);
   /// Whether an extent of the value may depend on data.
   bool may_depend(ir::ValueId value);
@@ -74,6 +75,11 @@ public:
   /// The node that mixes elements of such an axis with what may not be there, and from which the value is
   /// computed; kAbsent where there is none.
   ir::NodeId mixing(ir::ValueId value);
+  /// By value: the symbols that a run binds to its elements.
+  std::map<ir::ValueId, ir::SymShape>& bound_numbers() { return bound_numbers_; }
+  /// Nothing reads the results of the node whose first one this is but what makes them as long as there are
+  /// of them. To be called before anything is asked of it.
+  void set_exact(ir::ValueId value) { exact_.insert(value); }
   RoomNumbers& rooms() { return rooms_; }
   size_t unbounded_numbers() const { return rooms_.count(); }
 
@@ -91,6 +97,8 @@ private:
   const ir::Graph& graph_;
   CountNumbers counts_;
   RoomNumbers rooms_;
+  std::map<ir::ValueId, ir::SymShape> bound_numbers_;
+  std::set<ir::ValueId> exact_;
   size_t nodes_ = 0;                ///< of the graph, looked at so far
   std::vector<Extents> extents_;    ///< by value
   std::vector<ir::NodeId> mixing_;  ///< by value

@@ -66,6 +66,7 @@ std::set<size_t> spread_symbols(const ir::SymbolicModel& model) {
       const std::string* symbol = side->as_symbol();
       if (symbol == nullptr) continue;
       const auto found = std::find(model.symbols.begin(), model.symbols.end(), *symbol);
+      if (found == model.symbols.end()) continue;
       dims.insert(static_cast<size_t>(found - model.symbols.begin()));
     }
   }
@@ -73,6 +74,8 @@ std::set<size_t> spread_symbols(const ir::SymbolicModel& model) {
 }
 
 std::optional<ir::Graph> at_extents(const ir::SymbolicModel& model, const std::vector<int64_t>& dims) {
+  // What a run decides has no numbers yet.
+  if (!model.graph.symbols()->of_run().empty()) return std::nullopt;
   std::map<std::string, int64_t> values;
   for (size_t i = 0; i < dims.size(); ++i) values[model.symbols[i]] = dims[i];
   const std::vector<ir::Guard>& guards = model.graph.symbols()->guards();

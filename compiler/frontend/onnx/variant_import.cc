@@ -375,8 +375,10 @@ private:
           lacking_.insert(own_dims(dims));
           continue;
         }
-        // Several extents have the same room, whose product may be more than there can be.
-        if (is_needed) throw;
+        // Several extents have the same room, whose product may be more than there can be. What a run works
+        // out and nothing bounds has a plan whose steps are bound in the run.
+        const bool is_of_run = variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty();
+        if (is_needed && !(is_of_run && lacks_values(error))) throw;
         continue;
       }
       if (is_needed || largest_of(*graph) <= kMostOfRoom)
