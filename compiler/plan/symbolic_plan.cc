@@ -126,6 +126,7 @@ public:
     }
     PlanWriter::add_outputs(output_names);
     result_.plan.derived = dims_.derived();
+    add_count_guards();
     for (const ir::Guard& guard : table_.guards()) {
       // What was solved for a symbol is the extent of an input, which is compared with those that are given.
       const bool is_of_run = table_.is_of_run(guard);
@@ -150,6 +151,15 @@ private:
       // What counts something is never below 0; of other numbers guards say what they are.
       result_.plan.run_dims.push_back(
           {names[i], -1, 0, table_.find_of_run(symbols[i])->low, free_.dims.at(free_.symbols.size() + i)});
+    }
+  }
+
+  /// What counts something is no more than there is, which kernels rely on.
+  void add_count_guards() {
+    for (const ir::RunSymbol& symbol : table_.of_run()) {
+      if (symbol.high)
+        result_.plan.run_guards.push_back(
+            {dims_.extent(te::Dim::symbol(symbol.name)), dims_.extent(*symbol.high), "<=", ""});
     }
   }
 

@@ -114,17 +114,21 @@ public:
   /// Runs write output `index` at `data`, output_bytes(index) bytes, aligned and padded as a tensor's, and
   /// output() returns that place. Null: the executor's own storage again. Binding other dims also ends it.
   /// Returns false, and changes nothing, where the plan has no storage of the output's own: it is an input, a
-  /// constant, a part of another value, or the plan has loops.
+  /// constant, a part of another value, or the plan has loops; or where it gets one in the run alone, since a
+  /// run decides about extents of the plan.
   bool lend_output(size_t index, void* data);
   /// The storage that the output has with the dims that are bound: an extent that data decides counts with
-  /// the most that it may be.
+  /// the most that it may be, one that a run binds with what the last run has bound, 0 before any.
   size_t output_bytes(size_t index) const;
   /// Inputs keep their values over runs; this forgets that they are set.
   void clear_inputs();
 
   /// Throws Error(kInvalidTensor) for inputs that are not set, Error(kTensorData) naming the model's nodes
   /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
-  /// the inputs are as they were and the outputs unspecified. Where there turns out to be too
+  /// the inputs are as they were and the outputs unspecified. Of a plan in segments the extents of one are
+  /// bound when those before it have run; data that it does not take is interpreted where the
+  /// package has an interpreter, else Error(kTensorData) naming the node.
+  /// Where there turns out to be too
   /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
   /// more of it alone; it begins with what the package's runs of late needed. Where the generic plan serves
   /// it, and the loop is in no other, it goes on with what the iterations so far have left. Throws

@@ -76,3 +76,12 @@ def scores_of_what_is_kept(b):
     for other in (kept, rows):
         weights = b.node("Softmax", [b.node("MatMul", [kept, b.node("Transpose", [other])])], axis=-1)
         b.outputs = [*b.outputs, b.node("MatMul", [weights, other])]
+
+
+@form("N", [(12,), (5,), (6,)], x=lambda rng, shape: (all_below if shape[0] < 8 else signs)(rng, shape))
+def shapes_of_as_many_as_are_above(b):
+    """A shape's 0 copies an extent: there is no plan of it, and the run is interpreted."""
+    x = b.input("x", ["N"])
+    k = count_above(b, x)
+    rows = b.node("ConstantOfShape", [b.node("Concat", [k, b.i(6)], axis=0)])
+    b.node("Reshape", [rows, b.node("Concat", [k, b.i(2, 3)], axis=0)])
