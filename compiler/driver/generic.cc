@@ -15,6 +15,7 @@
 #include "compiler/plan/sharing.h"
 #include "compiler/plan/symbolic_plan.h"
 #include "runtime/base/error.h"
+#include "runtime/package/branches.h"
 #include "runtime/package/plan_formulas.h"
 
 namespace tensormill::driver {
@@ -36,7 +37,10 @@ public:
     const size_t own_inputs = graph.inputs().size() - hidden.size();
     for (size_t i = 0; i < hidden.size(); ++i)
       constants[graph.inputs()[own_inputs + i]] = &hidden[i].values[sample];
-    const package::ExecPlan plan = package::instantiate(model.plan, dims);
+    // Extents of a branch may be others than those around it: no run has them together.
+    const package::ExecPlan plan = package::branches_of(model.plan.plan).empty()
+                                       ? package::instantiate(model.plan, dims)
+                                       : package::with_extents(model.plan, dims);
     std::set<std::string> seen;
     for (const plan::GenericGroup& group : model.groups) {
       std::string what;
@@ -261,24 +265,25 @@ public:
     const ir::Graph graph = optimize_generic(symbolic.graph, options_);
     plan::find_kernel_guards(graph);
     const ir::SymbolTable& table = *graph.symbols();
-    const std::vector<std::string> symbols = all_symbols(symbolic, graph);
-    const std::vector<int64_t> base = base_point(symbols, table, {8, 4, 16, 32, 64, 128});
+    const PlanSymbols symbols = plan_symbols(symbolic, graph, free_dims);
+    const std::vector<int64_t> base = base_point(symbols.all, table, {8, 4, 16, 32, 64, 128});
     plan::GenericModel model =
-        plan::plan_symbolic(graph, {symbolic.symbols, free_dims, base}, symbolic.graph.output_names(),
-                            options_.target.facts.lanes(32));
+        plan_with(graph, symbols, base, symbolic.graph.output_names(), options_.target.facts.lanes(32));
     compile_steps(model);
     const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);
     std::vector<std::vector<int64_t>> points = take_zeros(symbolic, symbols, model.plan, serves_all);
-    for (std::vector<int64_t>& dims : points_of(symbols, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
+    for (std::vector<int64_t>& dims :
+         points_of(symbols.all, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
       points.push_back(std::move(dims));
     for (const std::vector<int64_t>& dims : points) {
       if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) break;
       std::map<std::string, int64_t> values;
-      for (size_t i = 0; i < dims.size(); ++i) values[symbols[i]] = dims[i];
+      for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
       verifier_.run(model, ir::bind_symbols(graph, values), {}, 0, dims,
                     is_full ? std::numeric_limits<int64_t>::max() : kFewFlops);
     }
+    model.plan = plan::with_dims_around(std::move(model.plan), symbols.dims, free_dims);
     compiled_.models.push_back(std::move(model));
     return serves_all;
   }

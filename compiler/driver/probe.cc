@@ -6,6 +6,7 @@
 
 #include "compiler/driver/seeded.h"
 #include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/branch_symbols.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/plan/kernel.h"
 #include "runtime/base/error.h"
@@ -105,6 +106,8 @@ std::vector<ir::Probe> probes_of(const ir::SymbolicModel& symbolic, const packag
       probe.graph.dims[dim] = extent;
       std::map<std::string, int64_t> values;
       for (size_t i = 0; i < plan.dims.size(); ++i) values[symbolic.symbols[i]] = probe.graph.dims[i];
+      // With all branches: where one does not take the extents nothing is compared.
+      ir::add_branch_values(*symbolic.graph.symbols(), values);
       const auto holds = [&](const ir::Guard& guard) { return ir::holds_at(guard, values); };
       if (!std::all_of(guards.begin(), guards.end(), holds)) continue;
       if (extent < plan.minimums[dim]) continue;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "compiler/ir/branch_symbols.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::ir {
@@ -460,7 +461,8 @@ bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b, bo
 void SymbolTable::add_guard(const Guard& guard) {
   guards_.push_back(guard);
   answers_ = answers_with_zeros_ = {};
-  if (!is_fact(guard)) return;
+  // What mixes symbols says nothing that holds of those of one place alone.
+  if (!is_fact(guard) || !branch_of(guard)) return;
   for (te::DimFacts* facts : {&facts_, &facts_with_zeros_}) assume(guard, *facts);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/ir/branches.h"
 #include "compiler/ir/kept.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ops/reference_util.h"
@@ -317,7 +318,8 @@ std::optional<size_t> operand_in_place(const ir::Node& node) {
 }
 
 bool is_read(const std::string& attribute) {
-  constexpr std::array<std::string_view, 5> kNotes = {"k", "trips", "counted", "spare", ir::kKept};
+  constexpr std::array<std::string_view, 7> kNotes = {"k",       "trips",         "counted",      "spare",
+                                                      ir::kKept, ir::kThenBranch, ir::kElseBranch};
   return std::find(kNotes.begin(), kNotes.end(), attribute) == kNotes.end();
 }
 

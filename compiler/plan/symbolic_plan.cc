@@ -4,11 +4,13 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/ir/branch_symbols.h"
 #include "compiler/ir/run_dims.h"
 #include "compiler/ops/host_steps.h"
 #include "compiler/plan/generic_epilogue.h"
 #include "compiler/plan/generic_join.h"
 #include "compiler/plan/plan_writer.h"
+#include "compiler/plan/step_branches.h"
 #include "compiler/plan/symbolic_nest.h"
 #include "runtime/base/error.h"
 
@@ -116,18 +118,25 @@ public:
     symbols_ = variables_of(table_);
     for (const ir::ValueId input : graph_.inputs())
       plan().inputs.push_back(port(graph_.value(input).name, add_value(input, package::BufferKind::kInput)));
+    BranchSteps branches(graph_, plan());
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       try {
+        branches.enter(
+            static_cast<ir::NodeId>(i), [this](ir::ValueId value) { return condition_buffer(value); },
+            [this](package::Step step) { add_step(std::move(step)); });
+        const size_t bound = bound_;
         add_node(static_cast<ir::NodeId>(i), programs[i]);
+        if (bound_ != bound && branches.is_inside())
+          throw Error(ErrorCode::kNotSupported, "a branch binds extents, which it does not where it is left");
       } catch (Error& error) {
         error.add_context("node \"" + name_of(graph_.nodes()[i]) + "\"");
         throw;
       }
     }
     PlanWriter::add_outputs(output_names);
-    result_.plan.derived = dims_.derived();
     add_count_guards();
     for (const ir::Guard& guard : table_.guards()) {
+      if (is_of_branch(guard, branches)) continue;
       // What was solved for a symbol is the extent of an input, which is compared with those that are given.
       const bool is_of_run = table_.is_of_run(guard);
       const bool is_solved = !is_of_run && guard.relation == ir::Relation::kEqual && guard.holds &&
@@ -140,6 +149,8 @@ public:
       raise_minimum(guard);
       note_multiple(guard);
     }
+    branches.finish(free_.free_dims);
+    result_.plan.derived = dims_.derived();
     return std::move(result_);
   }
 
@@ -176,6 +187,51 @@ private:
       run.step = static_cast<int32_t>(plan().steps.size());
       run.element = static_cast<int32_t>(i);
     }
+  }
+
+  /// Whether it is checked where a branch is taken, if the graph has that branch still.
+  bool is_of_branch(const ir::Guard& guard, BranchSteps& branches) {
+    const std::set<int64_t> all = ir::branches_of(guard);
+    if (all.empty()) return false;
+    if (ir::is_inherited(table_, guard)) return true;
+    if (!result_.plan.run_dims.empty())
+      throw Error(ErrorCode::kNotSupported,
+                  "node \"" + guard.origin + "\": a branch demands something beside extents of a run");
+    std::vector<ir::BranchSide> sides;
+    for (const int64_t branch : all) {
+      if (const std::optional<ir::BranchSide> side = side_of(branch)) sides.push_back(*side);
+    }
+    if (sides.size() > 1)
+      throw Error(ErrorCode::kNotSupported,
+                  "node \"" + guard.origin +
+                      "\": what has to hold is of extents of several branches: " + ir::to_string(guard));
+    for (const ir::BranchSide& side : sides)
+      branches.add_guard(side, {{guard_side(guard.left, false), guard_side(guard.right, false),
+                                 relation_of(guard), guard.origin},
+                                guard.demanded});
+    return true;
+  }
+
+  std::optional<ir::BranchSide> side_of(int64_t branch) const {
+    for (const ir::Node& node : graph_.nodes()) {
+      if (node.op != ir::kChoose || !node.attrs.has(ir::kThenBranch)) continue;
+      for (const bool when : {true, false}) {
+        if (node.attrs.int_of(when ? ir::kThenBranch : ir::kElseBranch) == branch)
+          return ir::BranchSide{node.inputs[0], when};
+      }
+    }
+    return std::nullopt;
+  }
+
+  int32_t condition_buffer(ir::ValueId condition) {
+    if (buffer_of_[static_cast<size_t>(condition)] < 0 && !graph_.value(condition).constant)
+      throw Error(ErrorCode::kNotSupported, "what a branch needs alone stands before its condition");
+    return buffer_for(condition);
+  }
+
+  void add_step(package::Step step) {
+    plan().steps.push_back(std::move(step));
+    result_.step_kernels.emplace_back();
   }
 
   /// Where the guard is that one symbol is the multiple of a number.
@@ -278,6 +334,8 @@ private:
   }
 
   static void check_host_step(const ir::Node& node) {
+    // What is chosen has the extents of its buffer.
+    if (node.op == ir::kChoose) return;
     for (const auto& [name, value] : node.attrs.all()) {
       const bool depends =
           std::holds_alternative<ir::SymInt>(value) || std::holds_alternative<ir::SymShape>(value);

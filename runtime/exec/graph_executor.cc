@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/no_room.h"
 #include "runtime/base/number_text.h"
+#include "runtime/base/other_graph.h"
 #include "runtime/base/text.h"
 #include "runtime/exec/host_step.h"
 #include "runtime/memory/planner.h"
@@ -107,6 +108,11 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
 void GraphExecutor::bind_loops() {
   loops_.clear();
   loop_steps_.clear();
+  branches_.clear();
+  for (package::Branch& branch : package::branches_of(plan())) {
+    const size_t step = branch.step;
+    branches_.emplace(step, std::move(branch));
+  }
   for (package::Loop& loop : package::loops_of(plan())) {
     for (const size_t step : {loop.begin, loop.end}) loop_steps_.emplace(step, loops_.size());
     const int64_t staged = bound_plan_->memory.shared_workspace[loop.end];
@@ -157,7 +163,8 @@ void GraphExecutor::bind(size_t step_index) {
     const size_t segment = segments_ ? bound_plan_->segments->of_step(step_index) : 0;
     bound.shared_workspace = (segment == 0 ? arena_ : segments_->arenas[segment - 1]).data() + shared;
   }
-  if (step.kind == StepKind::kHost && !package::begins_loop(step) && !package::ends_loop(step)) {
+  const bool jumps = package::begins_loop(step) || package::ends_loop(step) || package::begins_branch(step);
+  if (step.kind == StepKind::kHost && !jumps) {
     bound.host = host_ops::find_host_op(step.function);
     if (bound.host == nullptr) {
       throw Error(ErrorCode::kNotSupported, "the package needs the host step \"" + step.function +
@@ -300,9 +307,11 @@ struct GraphExecutor::Stretch {
   bool late = false;  ///< the deadline passed
 };
 
-size_t GraphExecutor::end_before_loops(size_t begin) const {
-  const auto next = loop_steps_.lower_bound(begin);
-  return std::min(end_of_segment(begin), next == loop_steps_.end() ? bound_.size() : next->first);
+size_t GraphExecutor::end_before_jumps(size_t begin) const {
+  const auto loop = loop_steps_.lower_bound(begin);
+  const auto branch = branches_.lower_bound(begin);
+  return std::min({end_of_segment(begin), loop == loop_steps_.end() ? bound_.size() : loop->first,
+                   branch == branches_.end() ? bound_.size() : branch->first});
 }
 
 void GraphExecutor::note_time(const RunOptions& options, const StepTime& time) const {
@@ -346,6 +355,14 @@ size_t GraphExecutor::run_loop_step(size_t step_index, const RunOptions& options
   if (options.profile != nullptr)
     note_time(options, {step_index, step_start, nanoseconds_since(start) - step_start});
   return next;
+}
+
+size_t GraphExecutor::run_branch_step(const package::Branch& branch) const {
+  const bool holds = *static_cast<const uint8_t*>(address(branch.condition)) != 0;
+  if (holds != branch.when) return branch.step + branch.steps + 1;
+  if (branch.refused.empty()) return branch.step + 1;
+  if (branch.is_other_graph) throw OtherGraph(branch.refused);
+  throw Error(ErrorCode::kInvalidTensor, branch.refused);
 }
 
 size_t GraphExecutor::end_of_stretch(size_t begin) const {
@@ -429,8 +446,12 @@ void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& opti
       i = run_loop_step(i, options, start, state);
       continue;
     }
+    if (const auto branch = branches_.find(i); branch != branches_.end()) {
+      i = run_branch_step(branch->second);
+      continue;
+    }
     const size_t together = lease.workers() > 1 ? end_of_stretch(i) : i;
-    const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : end_before_loops(i);
+    const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : end_before_jumps(i);
     Stretch stretch{
         .executor = *this, .options = options, .start = start, .begin = i, .end = end, .errors = {}};
     if (has_parallel_loops(i, together)) {

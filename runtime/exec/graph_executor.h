@@ -19,6 +19,7 @@
 #include "runtime/exec/loop_runner.h"
 #include "runtime/host_ops/registry.h"
 #include "runtime/memory/arena.h"
+#include "runtime/package/branches.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/package/trim.h"
 #include "runtime/parallel/thread_pool.h"
@@ -243,10 +244,12 @@ private:
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,
                        std::chrono::steady_clock::time_point start, const std::optional<LoopState>& state);
+  /// The step that is next behind the one that begins a branch.
+  size_t run_branch_step(const package::Branch& branch) const;
   /// Notes how long a step took, of one in a loop over all iterations.
   void note_time(const RunOptions& options, const StepTime& time) const;
-  /// The end of the steps from `begin` on that are no steps of a loop.
-  size_t end_before_loops(size_t begin) const;
+  /// The end of the steps from `begin` on that are no steps of a loop and begin no branch.
+  size_t end_before_jumps(size_t begin) const;
   /// The end of the steps from `begin` on through which all workers go side by side; `begin` for none.
   size_t end_of_stretch(size_t begin) const;
   /// Whether workers share anything in the steps: to wake them for nothing takes longer than a small net.
@@ -278,7 +281,8 @@ private:
   std::vector<Bound> bound_;
   std::vector<LoopRunner> loops_;
   std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_
-  std::optional<size_t> full_loop_;      ///< which is in no other and had no room for one more iteration
+  std::map<size_t, package::Branch> branches_;  ///< by the step that begins one
+  std::optional<size_t> full_loop_;  ///< which is in no other and had no room for one more iteration
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   /// By the plan's room checks: the most that the run has had so far; steps set them.

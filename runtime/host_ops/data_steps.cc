@@ -215,6 +215,18 @@ void append(const HostCall& call) {
     std::copy_n(tail + outer * own, moved, target + outer * all + first * rows.bytes);
 }
 
+void choose(const HostCall& call) {
+  expect(call, 3, 1);
+  const TensorView& condition = call.inputs[0];
+  if (condition.dtype != DType::kBool || num_elements(condition.shape) != 1)
+    throw Error(ErrorCode::kInvalidPackage, "what is chosen by is no bool");
+  const TensorView& taken = call.inputs[*static_cast<const uint8_t*>(condition.data) != 0 ? 1 : 2];
+  const auto elements = static_cast<size_t>(num_elements(taken.shape));
+  const size_t bytes = dtype_bytes(taken.dtype);
+  void* const target = storage(call, 0, elements, bytes);
+  if (elements * bytes != 0 && target != taken.data) std::memmove(target, taken.data, elements * bytes);
+}
+
 void trim(const HostCall& call) {
   const TensorView& x = call.inputs[0];
   const std::vector<size_t> axes = axes_of(call, x.shape.size());

@@ -161,13 +161,24 @@ std::vector<DerivedExtent> derived_from_json(JsonFields& set, std::span<const st
   return derived;
 }
 
+Json guard_to_json(const PlanGuard& guard) {
+  return {{"left", guard.left.to_string()},
+          {"relation", guard.relation},
+          {"right", guard.right.to_string()},
+          {"node", guard.node}};
+}
+
+PlanGuard guard_from_json(JsonFields& fields, std::span<const std::string> free_dims) {
+  PlanGuard guard{extent_from_json(fields, "left", free_dims), extent_from_json(fields, "right", free_dims),
+                  fields.text("relation"), fields.text("node")};
+  if (std::find(kRelations.begin(), kRelations.end(), guard.relation) == kRelations.end())
+    throw_invalid(fields.pointer_to("relation"), "no relation of two numbers");
+  return guard;
+}
+
 Json guards_to_json(const std::vector<PlanGuard>& guards) {
   Json result = Json::array();
-  for (const PlanGuard& guard : guards)
-    result.push_back({{"left", guard.left.to_string()},
-                      {"relation", guard.relation},
-                      {"right", guard.right.to_string()},
-                      {"node", guard.node}});
+  for (const PlanGuard& guard : guards) result.push_back(guard_to_json(guard));
   return result;
 }
 
@@ -178,12 +189,8 @@ std::vector<PlanGuard> guards_from_json(JsonFields& set, std::string_view key,
   const Json& items = set.array(key, kMaxPlanGuards);
   for (size_t i = 0; i < items.size(); ++i) {
     JsonFields fields(items[i], set.pointer_to(key) + "/" + std::to_string(i));
-    PlanGuard guard{extent_from_json(fields, "left", dims), extent_from_json(fields, "right", dims),
-                    fields.text("relation"), fields.text("node")};
-    if (std::find(kRelations.begin(), kRelations.end(), guard.relation) == kRelations.end())
-      throw_invalid(fields.pointer_to("relation"), "no relation of two numbers");
+    guards.push_back(guard_from_json(fields, dims));
     fields.finish();
-    guards.push_back(std::move(guard));
   }
   return guards;
 }

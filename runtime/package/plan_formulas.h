@@ -32,6 +32,10 @@ Json derived_to_json(const std::vector<DerivedExtent>& derived);
 /// Member "derived", if there is one: each over the free dims, of those names, and those before it.
 std::vector<DerivedExtent> derived_from_json(JsonFields& fields, std::span<const std::string> free_dims);
 
+/// Members "left", "relation", "right" and "node".
+Json guard_to_json(const PlanGuard& guard);
+/// Of an object that may have other members.
+PlanGuard guard_from_json(JsonFields& fields, std::span<const std::string> free_dims);
 Json guards_to_json(const std::vector<PlanGuard>& guards);
 /// The member, if there is one.
 std::vector<PlanGuard> guards_from_json(JsonFields& fields, std::string_view key,

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
 #include "runtime/base/tensor.h"
+#include "runtime/package/branches.h"
 #include "runtime/package/json_fields.h"
 #include "runtime/package/plan_formulas.h"
 #include "runtime/package/segments.h"
@@ -218,6 +219,11 @@ void check_set(const PlanSet& set) {
   const auto check_generic = [&](const GenericPlan& generic, const std::string& pointer) {
     check_plan(set, generic.plan, generic.dims, first, pointer);
     check_holes(generic, pointer);
+    for (const Branch& branch : branches_of(generic.plan)) {
+      if (branch.guards.empty()) continue;
+      if (branch.dims != set.free_dims || !generic.run_dims.empty())
+        throw_invalid(pointer + "/plan/steps/" + std::to_string(branch.step), "it has other free dims");
+    }
     check_formulas(generic, pointer);
     check_run_dims(generic, set.free_dims, pointer);
   };

@@ -75,7 +75,7 @@ V as_long_as(NodeContext& context, V x, size_t index) {
   return x;
 }
 
-V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
+V longer_by(NodeContext& context, V x, const ir::SymInt& more, int64_t axis) {
   Compose c(context);
   ir::SymShape behind = c.shape(x);
   behind[static_cast<size_t>(axis)] = more;
@@ -99,7 +99,7 @@ V take_first(NodeContext& context, V x, V count, int64_t axis) {
   if (context.binds_runs()) return context.first_of_run(x, count, axis);
   // The only element, which is always there.
   const auto own = static_cast<size_t>(axis < 0 ? axis + context.rank(x) : axis);
-  if (context.type(x).shape[own] == 1 && !context.graph().value(count).known) {
+  if (is_proven(ir::Relation::kEqual, context.type(x).shape[own], 1) && !context.graph().value(count).known) {
     const BoundedInts number = bounds_of(context, count, std::nullopt);
     if (number && number->size() == 1 && number->front().least >= 1) return x;
   }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "compiler/ir/branches.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/run_dims.h"
@@ -241,12 +242,12 @@ void CountNumbers::add_node(ir::NodeId id) {
 /// The count is n within [0, extent]: n itself, where n is the count of no more than that.
 void CountNumbers::add_taken(const ir::Node& node, size_t axis) {
   const ir::ValueId n = of(node.inputs[1]), count = node.outputs[1];
-  const int64_t extent = graph_.value(node.outputs[0]).type.shape[axis];
+  const ir::SymInt extent = graph_.value(node.outputs[0]).type.shape[axis];
   // A run in which there is no room for n of them begins again.
   if (node.attrs.has("grows")) return set(count, n);
   const auto most = most_.find(n);
-  if (most != most_.end() && most->second <= extent) return set(count, n);
-  const auto [first, is_new] = taken_.emplace(std::pair(n, extent), count);
+  if (most != most_.end() && is_proven(ir::Relation::kLessEqual, most->second, extent)) return set(count, n);
+  const auto [first, is_new] = taken_.emplace(std::pair(n, extent.expr()), count);
   if (!is_new) set(count, first->second);
   most_[first->second] = extent;
 }
@@ -344,6 +345,8 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
     return results;
   }
   if (!is_counted) return std::vector<Extents>(node.outputs.size());
+  if (node.op == ir::kEnterBranch) return std::vector<Extents>{operands[0]};
+  if (node.op == ir::kChoose) return chosen(operands[1], operands[2]);
   const ir::OpDef& def = graph_.ops().get(node.op);
   if (!def.is_view && !ops::is_host_step(def)) {
     const std::optional<NodeForm> form = form_of(graph_, node);
@@ -352,6 +355,15 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
   const std::optional<Extents> result = def.is_view ? reshaped(node) : of_host_step(node);
   if (!result) return std::nullopt;
   return std::vector<Extents>(node.outputs.size(), *result);
+}
+
+/// What either is as long as.
+std::optional<std::vector<Extents>> DataExtents::chosen(const Extents& yes, const Extents& no) const {
+  const bool are_alike =
+      std::equal(yes.begin(), yes.end(), no.begin(), no.end(), [&](const DataExtent& a, const DataExtent& b) {
+        return a.axis == b.axis && counts_.of(a.count) == counts_.of(b.count);
+      });
+  return are_alike ? std::optional(std::vector<Extents>{yes}) : std::nullopt;
 }
 
 std::optional<Extents> DataExtents::reshaped(const ir::Node& node) const {

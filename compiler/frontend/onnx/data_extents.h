@@ -54,8 +54,8 @@ private:
   /// By operator, operands and the attributes' integers.
   std::map<std::tuple<std::string, std::vector<ir::ValueId>, std::vector<int64_t>>, std::vector<ir::NodeId>>
       seen_;
-  std::map<std::pair<ir::ValueId, int64_t>, ir::ValueId> taken_;
-  std::map<ir::ValueId, int64_t> most_;  ///< of counts of host steps
+  std::map<std::pair<ir::ValueId, te::Dim>, ir::ValueId> taken_;
+  std::map<ir::ValueId, ir::SymInt> most_;  ///< of counts of host steps
 };
 
 /// The data extents of a graph to which nodes are added: what is asked for looks at those that are new since.
@@ -90,6 +90,7 @@ private:
   void note_inputs(const ir::Node& node);
   void visit(ir::NodeId id);
   std::optional<std::vector<Extents>> results_of(const ir::Node& node) const;
+  std::optional<std::vector<Extents>> chosen(const Extents& yes, const Extents& no) const;
   std::optional<Extents> reshaped(const ir::Node& node) const;
   std::optional<Extents> of_host_step(const ir::Node& node) const;
   std::vector<Extents> operands_of(const ir::Node& node) const;

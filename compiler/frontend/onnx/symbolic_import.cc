@@ -4,6 +4,7 @@
 
 #include "compiler/frontend/onnx/symbols.h"
 #include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/branch_symbols.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -46,12 +47,13 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
     }
   }
   try {
-    ir::Graph graph = model.import_graph(options, nullptr, nullptr);
+    ImportTally tally;
+    ir::Graph graph = model.import_graph(options, nullptr, &tally);
     if (graph.symbols() == nullptr || graph.symbols()->has_strayed()) return {};
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (ones.count(i) == 0 && graph.symbols()->hints().count(symbols[i]) == 0) return {};
     }
-    return {ir::SymbolicModel{std::move(graph), symbols}, false};
+    return {ir::SymbolicModel{std::move(graph), symbols}, false, tally.has_switches};
   } catch (const Error& error) {
     // What is wrong with the model is said by an import of numbers.
     return {std::nullopt, error.code() == ErrorCode::kInvalidModel};
@@ -78,6 +80,7 @@ std::optional<ir::Graph> at_extents(const ir::SymbolicModel& model, const std::v
   if (!model.graph.symbols()->of_run().empty()) return std::nullopt;
   std::map<std::string, int64_t> values;
   for (size_t i = 0; i < dims.size(); ++i) values[model.symbols[i]] = dims[i];
+  ir::add_branch_values(*model.graph.symbols(), values);
   const std::vector<ir::Guard>& guards = model.graph.symbols()->guards();
   const bool holds = std::all_of(guards.begin(), guards.end(),
                                  [&](const ir::Guard& guard) { return ir::holds_at(guard, values); });

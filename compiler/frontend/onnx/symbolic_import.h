@@ -11,7 +11,8 @@ namespace tensormill::frontend::onnx {
 /// The import, or why there is none.
 struct SymbolicImport {
   std::optional<ir::SymbolicModel> model;
-  bool takes_none = false;  ///< the model takes no such extents
+  bool takes_none = false;    ///< the model takes no such extents
+  bool has_switches = false;  ///< ImportTally::has_switches
 };
 /// The free dims that `ones` names are 1, the others symbols. There is no model where it cannot be imported
 /// so, where extents that its nodes demand lie beyond others that were decided about before, or where the

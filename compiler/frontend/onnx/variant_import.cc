@@ -155,6 +155,7 @@ private:
     if (!symbolic.model) return false;
     if (!model_.takes_symbolic(*symbolic.model)) return false;
     notes_.takes_some = true;
+    has_switches_ = symbolic.has_switches;
     variants.dependents = dependent_symbols(*symbolic.model);
     const std::set<size_t> spread = spread_symbols(*symbolic.model);
     variants.leaves_out = spread.size() > kFewSpread;
