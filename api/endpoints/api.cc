@@ -54,7 +54,7 @@ bool is_media_type_accepted(BodyKind kind, const std::string& type) {
 /// Whether looking takes a child process, or reads much.
 bool costs(const RouteRow& row) {
   return row.endpoint == get_model_graph || row.endpoint == get_package_code ||
-         row.endpoint == get_package_archive;
+         row.endpoint == get_package_archive || row.endpoint == get_package_bundle;
 }
 
 bool has_body(const http::Request& request) {

@@ -74,8 +74,8 @@ TEST_F(Dispatch, AnswersConfiguredHostsAndHealthOfAnyHost) {
 
 TEST_F(Dispatch, RefusesCostlyLooksFromForeignPagesWhereNobodyNeedsAKey) {
   const std::string package = "/v1/packages/" + packages_.package.id.text();
-  for (const std::string& path :
-       {std::string("/v1/models/digits/graph"), package + "/code", package + "/archive"}) {
+  for (const std::string& path : {std::string("/v1/models/digits/graph"), package + "/code",
+                                  package + "/archive", package + "/bundle"}) {
     for (const char* field :
          {"Origin: http://evil.example", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"}) {
       expect_problem(get(path, {field}), 403, "forbidden");
