@@ -54,7 +54,7 @@ bool is_media_type_accepted(BodyKind kind, const std::string& type) {
 /// Whether looking takes a child process, or reads much.
 bool costs(const RouteRow& row) {
   return row.endpoint == get_model_graph || row.endpoint == get_package_code ||
-         row.endpoint == get_package_archive;
+         row.endpoint == get_package_archive || row.endpoint == get_package_bundle;
 }
 
 bool has_body(const http::Request& request) {
@@ -90,9 +90,11 @@ public:
 
   http::Lane lane(const http::Request& request, std::string_view body) const noexcept override {
     if (is_health(request.target)) return http::Lane::kReserved;
-    const std::string name = direct_inference(request, body);
-    if (!name.empty() && services_.deployments->is_quick(name)) return http::Lane::kDirect;
-    return is_bulk(request, body) ? http::Lane::kBulk : http::Lane::kWorker;
+    const std::string name = inferred_deployment(request.target);
+    const std::string direct = direct_inference(request, body);
+    if (!direct.empty() && services_.deployments->is_quick(direct)) return http::Lane::kDirect;
+    const uint64_t ordinary = name.empty() ? 0 : services_.deployments->largest_inputs(name);
+    return is_bulk(request, body, ordinary) ? http::Lane::kBulk : http::Lane::kWorker;
   }
 
   http::Response handle(http::Request& request) noexcept override {

@@ -12,6 +12,7 @@
 #include "api/http/client_address.h"
 #include "api/http/handler.h"
 #include "api/services/services.h"
+#include "api/services/trace_service.h"
 #include "runtime/base/memory_budget.h"
 
 namespace tensormill::endpoints {
@@ -39,6 +40,8 @@ struct ApiOptions {
   std::string version = "0.1.0";  ///< of the OpenAPI document
   /// Answers a request by passing it on to one of these URLs, which have what it asks for; empty: none is.
   std::function<http::Response(http::Request&, const std::vector<std::string>&)> forward;
+  /// Which requests become traces, borrowed; null: none are made.
+  services::TraceService* traces = nullptr;
   /// Called once for each answered request, from the handler's thread; must not throw. May be empty.
   std::function<void(const http::Request&, const http::Response&, const std::string& route)> on_response;
 };

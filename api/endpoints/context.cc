@@ -4,6 +4,7 @@
 #include "api/http/scopes.h"
 #include "api/http/target.h"
 #include "api/http/tensor_body.h"
+#include "api/http/trace_context.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -91,8 +92,15 @@ std::string json_body(http::Request& request) {
 }
 
 services::CallContext call_context(const http::Request& request) {
-  return {request.request_id, request.caller, request.cancelled, request.later,
-          request.is_admin,   request.scopes, request.memory,    idempotency_key(request).value_or("")};
+  return {request.request_id,
+          request.caller,
+          request.cancelled,
+          request.later,
+          request.is_admin,
+          request.scopes,
+          request.memory,
+          idempotency_key(request).value_or(""),
+          http::recorded_trace_of(request.headers)};
 }
 
 std::optional<std::string> idempotency_key(const http::Request& request) {

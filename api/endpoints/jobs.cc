@@ -1,4 +1,4 @@
-// POST, GET /v1/jobs; GET /v1/jobs/{job}, …/log; POST …/cancel, …/retry
+// POST, GET /v1/jobs; GET /v1/jobs/{job}, …/log, …/report; POST …/cancel, …/retry
 #include <algorithm>
 #include <charconv>
 
@@ -56,6 +56,8 @@ services::Submission submit(services::JobService& jobs, const services::JobReque
     return jobs.submit_tune(*tune, options, call);
   if (const auto* benchmark = std::get_if<services::BenchmarkRequest>(&body))
     return jobs.submit_benchmark(*benchmark, options, call);
+  if (const auto* report = std::get_if<services::ReportRequest>(&body))
+    return jobs.submit_report(*report, options, call);
   return jobs.submit_compile(std::get<services::CompileRequest>(body), options, call);
 }
 
@@ -106,6 +108,22 @@ http::Response get_job(const Context& context, http::Request& request) {
 http::Response get_job_log(const Context& context, http::Request& request) {
   return http::serve_content(request, context.services.jobs->log(request.path_parameter("job")), "",
                              "text/plain; charset=utf-8");
+}
+
+http::Response get_job_report(const Context& context, http::Request& request) {
+  const std::string_view format = request.query_value("format").value_or("json");
+  if (format != "json" && format != "html") {
+    throw Error(ErrorCode::kInvalidRequest,
+                "query parameter format is \"" + std::string(format) + "\", expected json or html");
+  }
+  const auto form = format == "html" ? services::ReportForm::kHtml : services::ReportForm::kJson;
+  std::string text = context.services.jobs->report(request.path_parameter("job"), form);
+  if (form == services::ReportForm::kJson) return http::json_response(std::move(text), 200);
+  http::Response response = http::text_response(std::move(text), "text/html; charset=utf-8");
+  // Names are strangers': the page has its style and nothing else, and is of no origin.
+  response.headers.set("Content-Security-Policy",
+                       "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox");
+  return response;
 }
 
 http::Response cancel_job(const Context& context, http::Request& request) {

@@ -1,5 +1,6 @@
 // GET, POST /v1/keys; GET, DELETE /v1/keys/{key}; GET /v1/audit
 #include "api/endpoints/context.h"
+#include "api/http/tensor_body.h"
 #include "api/http/time.h"
 #include "api/schema/print.h"
 #include "api/schema/requests.h"

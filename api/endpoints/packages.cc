@@ -1,9 +1,10 @@
-// GET, POST /v1/packages; GET, DELETE /v1/packages/{package}; GET …/archive, …/code; POST …/run
+// GET, POST /v1/packages; GET, DELETE /v1/packages/{package}; GET …/archive, …/code, …/bundle; POST …/run
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
 #include "api/http/conditional.h"
 #include "api/http/labels.h"
 #include "api/schema/print.h"
+#include "runtime/base/names.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -17,6 +18,24 @@ services::CodeStage code_stage(const http::Request& request) {
   if (stage == "asm") return services::CodeStage::kAsm;
   throw Error(ErrorCode::kInvalidRequest,
               "query parameter stage is \"" + std::string(stage) + "\", expected relay, te, tir, ll or asm");
+}
+
+services::BundleOptions bundle_options(const http::Request& request) {
+  constexpr size_t kLongest = 64;
+  services::BundleOptions options;
+  const std::string_view form = request.query_value("form").value_or("static");
+  if (form != "so" && form != "static") {
+    throw Error(ErrorCode::kInvalidRequest,
+                "query parameter form is \"" + std::string(form) + "\", expected so or static");
+  }
+  options.form = form == "so" ? services::BundleForm::kShared : services::BundleForm::kStatic;
+  options.name = request.query_value("name").value_or(options.name);
+  if (!is_name(options.name) || options.name.size() > kLongest || options.name == "tensormill") {
+    throw Error(ErrorCode::kInvalidRequest, "query parameter name is \"" + options.name +
+                                                "\", expected a name of 64 letters at most that is not "
+                                                "tensormill");
+  }
+  return options;
 }
 
 }  // namespace
@@ -70,6 +89,16 @@ http::Response get_package_code(const Context& context, http::Request& request) 
   return http::serve_content(
       request, context.services.packages->code(request.path_parameter("package"), code_stage(request)), "",
       "text/plain; charset=utf-8");
+}
+
+http::Response get_package_bundle(const Context& context, http::Request& request) {
+  const services::BundleOptions options = bundle_options(request);
+  http::Response response = http::serve_content(
+      request,
+      context.services.packages->bundle(request.path_parameter("package"), options, call_context(request)),
+      "", "application/x-tar");
+  response.headers.set("Content-Disposition", "attachment; filename=\"" + options.name + ".tar\"");
+  return response;
 }
 
 http::Response run_package(const Context& context, http::Request& request) {

@@ -19,6 +19,7 @@ constexpr std::string_view kSharedMemory = "system_shared_memory";
 constexpr std::array<std::string_view, 7> kExtensions = {
     "binary_tensor_data", "classification",  "model_configuration", "model_repository",
     "parameters",         "schedule_policy", "statistics"};
+constexpr std::string_view kTrace = "trace";
 constexpr std::string_view kHeaderLength = "Inference-Header-Content-Length";
 
 std::optional<size_t> header_length(const http::Request& request) {
@@ -147,6 +148,7 @@ http::Response state_response(bool good) {
 http::Response get_v2_server(const Context& context, http::Request&) {
   Json extensions(kExtensions);
   if (context.options.shared_memory) extensions.push_back(kSharedMemory);
+  if (context.options.traces != nullptr) extensions.push_back(kTrace);
   return http::json_response(schema::print({{"name", "tensormill"},
                                             {"version", context.services.info->info().version},
                                             {"extensions", std::move(extensions)}}));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/http/labels.h"
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
@@ -83,8 +85,8 @@ void read_target_member(ObjectReader& body, std::string& target) {
 std::string read_kind(ObjectReader& body) {
   std::string kind;
   body.required("kind", kind);
-  if (!kind.empty() && kind != "compile" && kind != "tune" && kind != "benchmark") {
-    body.problems().add("/kind", "is \"" + kind + "\", expected one of compile, tune, benchmark");
+  if (!kind.empty() && kind != "compile" && kind != "tune" && kind != "benchmark" && kind != "report") {
+    body.problems().add("/kind", "is \"" + kind + "\", expected one of compile, tune, benchmark, report");
   }
   return kind;
 }
@@ -114,14 +116,25 @@ void read_on(ObjectReader& body, std::string& on) {
   }
 }
 
+/// `tuning_records`: "auto", an id, or null for none.
+void read_records(ObjectReader& body, std::optional<std::string>& records) {
+  body.nullable("tuning_records", records);
+  if (records && *records != "auto" && !Digest::parse(*records))
+    body.problems().add("/tuning_records", "is neither \"auto\" nor an id nor null");
+}
+
+void read_input_shapes(ObjectReader& body, Problems& problems, std::map<std::string, DimShape>& shapes) {
+  body.each_member("input_shapes", [&](const std::string& name, const Json& value, const std::string& at) {
+    read_shape(name, value, at, problems, shapes);
+  });
+}
+
 services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   services::CompileRequest request;
   body.required("model", request.model);
   read_target_member(body, request.target);
   body.optional("opt_level", request.opt_level, 0, 4);
-  body.each_member("input_shapes", [&](const std::string& name, const Json& value, const std::string& at) {
-    read_shape(name, value, at, problems, request.input_shapes);
-  });
+  read_input_shapes(body, problems, request.input_shapes);
   read_input_values(body, problems, request.input_values);
   body.each_member("shape_buckets", [&](const std::string& dim, const Json& value, const std::string& at) {
     read_buckets(dim, value, at, problems, request.shape_buckets);
@@ -129,11 +142,7 @@ services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   body.nullable("outputs", request.outputs);
   body.optional("signature", request.signature);
   if (request.outputs && request.outputs->empty()) problems.add("/outputs", "is empty");
-  body.nullable("tuning_records", request.tuning_records);
-  if (request.tuning_records && *request.tuning_records != "auto" &&
-      !Digest::parse(*request.tuning_records)) {
-    problems.add("/tuning_records", "is neither \"auto\" nor an id nor null");
-  }
+  read_records(body, request.tuning_records);
   body.each_member("pass_config", [&](const std::string& name, const Json& value, const std::string& at) {
     read_pass_setting(name, value, at, problems, request.pass_config);
   });
@@ -192,6 +201,79 @@ services::BenchmarkRequest read_benchmark(ObjectReader& body) {
   return request;
 }
 
+/// One or more texts, none of them empty.
+void read_some(ObjectReader& body, const char* name, bool is_required, std::vector<std::string>& out) {
+  if (is_required && body.find(name) == nullptr) body.problems().add(body.pointer(name), "is missing");
+  if (body.find(name) == nullptr) return;
+  out.clear();
+  body.optional(name, out);
+  if (out.empty()) body.problems().add(body.pointer(name), "is empty");
+  for (size_t i = 0; i < out.size(); ++i)
+    if (out[i].empty()) body.problems().add(pointer_to(body.pointer(name), std::to_string(i)), "is empty");
+}
+
+void read_levels(ObjectReader& body, std::vector<int>& levels) {
+  const Json* value = body.find("opt_levels");
+  if (value == nullptr) return;
+  constexpr size_t kLevels = 5;
+  if (!value->is_array() || value->empty() || value->size() > kLevels) {
+    body.problems().add("/opt_levels", "is no array of 1 to 5 levels");
+    return;
+  }
+  levels.clear();
+  for (size_t i = 0; i < value->size(); ++i) {
+    const std::string at = pointer_to("/opt_levels", std::to_string(i));
+    levels.push_back(static_cast<int>(read_int((*value)[i], at, 0, 4, body.problems()).value_or(0)));
+  }
+}
+
+void read_layouts(ObjectReader& body, std::vector<std::string>& layouts) {
+  body.optional("layouts", layouts);
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    if (layouts[i] == "NCHW" || layouts[i] == "NHWC") continue;
+    body.problems().add(pointer_to("/layouts", std::to_string(i)),
+                        "is \"" + layouts[i] + "\", expected NCHW or NHWC");
+  }
+}
+
+void read_example_sets(ObjectReader& body, services::ReportRequest& request) {
+  constexpr size_t kMaxClasses = 1000;
+  body.required("inputs", request.inputs);
+  if (!request.inputs.empty() && !Digest::parse(request.inputs))
+    body.problems().add("/inputs", "is no id of a blob");
+  body.nullable("labels", request.labels);
+  if (request.labels && !Digest::parse(*request.labels))
+    body.problems().add("/labels", "is neither the id of a blob nor null");
+  body.optional("classes", request.classes);
+  if (request.classes.size() > kMaxClasses) body.problems().add("/classes", "has more than 1000 names");
+}
+
+services::ReportRequest read_report(ObjectReader& body, Problems& problems) {
+  services::ReportRequest request;
+  read_some(body, "models", true, request.models);
+  read_some(body, "targets", false, request.targets);
+  read_levels(body, request.opt_levels);
+  read_layouts(body, request.layouts);
+  const size_t count = request.models.size() * request.targets.size() * request.opt_levels.size() *
+                       std::max<size_t>(1, request.layouts.size());
+  if (count > services::kMaxConfigurations)
+    problems.add("", "are " + std::to_string(count) + " configurations, more than 64");
+  read_input_shapes(body, problems, request.input_shapes);
+  read_records(body, request.tuning_records);
+  read_example_sets(body, request);
+  body.optional("scores", request.scores);
+  read_large(body, "samples", 0, request.samples);
+  body.optional("warmup", request.warmup, 0, kMaxRuns);
+  body.optional("repeat", request.repeat, 1, kMaxRuns);
+  body.optional("number", request.number, 1, kMaxRuns);
+  body.optional("threads", request.threads, 0, kMaxThreads);
+  read_seconds(body, "time_budget_s", request.time_budget_s);
+  constexpr double kLeastBudget = 1, kMostBudget = 86400;
+  if (request.time_budget_s < kLeastBudget || request.time_budget_s > kMostBudget)
+    problems.add("/time_budget_s", "is not from 1 to 86400");
+  return request;
+}
+
 }  // namespace
 
 std::string read_target(std::string_view text) {
@@ -215,6 +297,8 @@ services::JobRequest read_job_request(std::string_view text) {
     request = read_benchmark(body);
   } else if (kind == "tune") {
     request = read_tune(body, problems);
+  } else if (kind == "report") {
+    request = read_report(body, problems);
   } else {
     request = read_compile(body, problems);
   }

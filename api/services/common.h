@@ -45,6 +45,8 @@ struct CallContext {
   std::shared_ptr<MemoryShare> memory = {};
   /// Under which the caller may send the same request again; "" for none.
   std::string idempotency_key;
+  /// Of the trace that the call's request is recorded in, 32 hexadecimal digits; "" for none.
+  std::string trace_id = {};
 };
 
 /// What became of a call that ended on another thread: a value, or what it threw.

@@ -200,6 +200,9 @@ public:
   /// tell, and does not wait for a core now: such a request may run where nothing else waits for long. False
   /// for a name that is not there.
   virtual bool is_quick(const std::string& name) = 0;
+  /// Bytes of the largest inputs that the default version has run: a body of no more is an ordinary one. 0
+  /// for a name that is not there, and before the first run.
+  virtual uint64_t largest_inputs(const std::string& /*name*/) { return 0; }
   /// Asks before the inputs of a request are read or made whether infer() would take it now. Who keeps what
   /// this returns, which may be null, is one of those that max_queue counts, and gives it back before
   /// infer(). Throws Error(kUnavailable) when the queue is full or nothing is ready.

@@ -65,7 +65,32 @@ struct BenchmarkRequest {
   bool force = false;
 };
 
-using JobRequest = std::variant<CompileRequest, TuneRequest, BenchmarkRequest>;
+/// POST /v1/jobs with kind "report": each model for each target and opt level, tried on a set of inputs.
+struct ReportRequest {
+  std::vector<std::string> models;  ///< names or ids; not empty
+  std::vector<std::string> targets = {"llvm -mcpu=native"};
+  std::vector<int> opt_levels = {3};
+  std::vector<std::string> layouts;                    ///< "NCHW", "NHWC"; none: as the model has it
+  std::map<std::string, DimShape> input_shapes;        ///< by input name
+  std::optional<std::string> tuning_records = "auto";  ///< as of a compile job
+  std::string inputs;                                  ///< id of a blob: NPZ with the examples of each input
+  std::optional<std::string> labels;                   ///< id of a blob: the class of each example
+  std::vector<std::string> classes;                    ///< names of the classes
+  std::string scores;                                  ///< output with the scores; "": the first
+  int64_t samples = 0;                                 ///< the most to look at; 0: all
+  int warmup = 1;
+  int repeat = 20;
+  int number = 1;
+  int threads = 0;              ///< 0: all that serve
+  double time_budget_s = 3600;  ///< of the whole: what is not tried by then says so
+};
+
+/// Configurations of one report, at most.
+inline constexpr size_t kMaxConfigurations = 64;
+
+using JobRequest = std::variant<CompileRequest, TuneRequest, BenchmarkRequest, ReportRequest>;
+
+enum class ReportForm { kJson, kHtml };
 
 /// How a job came to be.
 struct SubmitOptions {
@@ -102,7 +127,7 @@ struct JobError {
 
 struct Job {
   std::string id;    ///< UUIDv7 text
-  std::string kind;  ///< "compile", "tune", "benchmark"
+  std::string kind;  ///< "compile", "tune", "benchmark", "report"
   JobState state = JobState::kQueued;
   int attempt = 1;
   std::string resolved_json;  ///< object: model digest, canonical target, options, records
@@ -164,6 +189,9 @@ public:
                                  const CallContext& context) = 0;
   virtual Submission submit_benchmark(const BenchmarkRequest& request, const SubmitOptions& options,
                                       const CallContext& context) = 0;
+  /// Details point at "/models/0", "/targets/1" …
+  virtual Submission submit_report(const ReportRequest& request, const SubmitOptions& options,
+                                   const CallContext& context) = 0;
   /// Newest first.
   virtual Page<Job> list(const JobQuery& query) = 0;
   /// Throws Error(kNotFound), as do all below.
@@ -188,6 +216,9 @@ public:
   virtual int64_t last_event() = 0;
   /// The log as it stands: UTF-8 text. Never null.
   virtual std::shared_ptr<http::Content> log(const std::string& id) = 0;
+  /// What a report job has found until now, as JSON or as a page that stands alone. Throws Error(kNotFound)
+  /// for jobs of other kinds, too.
+  virtual std::string report(const std::string& id, ReportForm form) = 0;
 };
 
 }  // namespace tensormill::services

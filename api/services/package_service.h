@@ -68,6 +68,13 @@ struct PackageQuery {
   std::string target;  ///< canonical form; "" = all
 };
 
+enum class BundleForm { kShared, kStatic };
+
+struct BundleOptions {
+  BundleForm form = BundleForm::kStatic;
+  std::string name = "model";  ///< of its files, and of its function
+};
+
 /// `id` is the text of a digest; one that is malformed or not here: Error(kNotFound).
 /// Thread-safety: all methods from many threads.
 class PackageService {
@@ -83,6 +90,10 @@ public:
   virtual ImportedPackage import_package(http::BodySource& bytes, const CallContext& context) = 0;
   /// The text of a stage, as the compile wrote it: of the whole package, kernel by kernel.
   virtual std::shared_ptr<http::Content> code(const std::string& id, CodeStage stage) = 0;
+  /// The package with its executor as one library and its headers, in a tar. Throws Error(kNotSupported)
+  /// where the form is not made for the package's target, Error(kUnavailable) when too many wait for a child.
+  virtual std::shared_ptr<http::Content> bundle(const std::string& id, const BundleOptions& options,
+                                                const CallContext& context) = 0;
   /// Throws Error(kInUse) while deployed.
   virtual void remove(const std::string& id) = 0;
   /// Asks before the inputs of a run are read whether it would be taken now. Throws Error(kNotFound),

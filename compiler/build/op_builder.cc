@@ -35,11 +35,16 @@ std::string OpBuilder::temporary_name() const {
 
 void OpBuilder::fit_operands(const std::string&, std::vector<ir::ValueId>&, const ir::Attrs&) {}
 
+void OpBuilder::fit_results(std::vector<ir::ValueId>&) {}
+
 std::vector<ir::ValueId> OpBuilder::add_many(const std::string& op, std::vector<ir::ValueId> inputs,
                                              ir::Attrs attrs) {
   fit_operands(op, inputs, attrs);
   const std::string name = temporary_name();
-  return graph_.add_node(op, std::move(inputs), std::move(attrs), {label_}, {name});
+  std::vector<ir::ValueId> results =
+      graph_.add_node(op, std::move(inputs), std::move(attrs), {label_}, {name});
+  fit_results(results);
+  return results;
 }
 
 ir::ValueId OpBuilder::add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs) {

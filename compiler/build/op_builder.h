@@ -58,6 +58,8 @@ public:
 protected:
   /// Called before a node is added: a frontend may fit operands to each other.
   virtual void fit_operands(const std::string& op, std::vector<ir::ValueId>& inputs, const ir::Attrs& attrs);
+  /// Called with a node's results: a frontend may give their readers something else.
+  virtual void fit_results(std::vector<ir::ValueId>& results);
   std::string temporary_name() const;
 
 private:

@@ -11,6 +11,7 @@
 #include "compiler/codegen/bundle.h"
 #include "compiler/target/features.h"
 #include "runtime/base/error.h"
+#include "runtime/base/module.h"
 
 namespace tensormill::bundle {
 namespace {
@@ -46,7 +47,15 @@ std::string header_text(const package::Metadata& metadata, const std::string& en
          entry + "(tm_package** package);\n\n#ifdef __cplusplus\n}\n#endif\n";
 }
 
-/// The C library's parts that this process runs with: a bundle needs them by their names.
+}  // namespace
+
+std::string entry_name(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem();
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return "tm_bundle_" + name;
+}
+
 std::vector<std::string> c_libraries() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
@@ -61,35 +70,38 @@ std::vector<std::string> c_libraries() {
   return paths;
 }
 
-}  // namespace
-
-std::string entry_name(const std::string& path) {
-  std::string name = std::filesystem::path(path).stem();
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return "tm_bundle_" + name;
+std::string runtime_file(std::string_view architecture) {
+  return "tensormill-runtime-" + std::string(architecture) + ".o";
 }
 
-void check_target(const target::Target& target) {
+Runtime::Runtime(const target::Target& target, Form form) {
   const std::string arch = target::arch_of(target.triple);
   const std::string here = target::arch_of(target::host_target().triple);
-  if (arch != here)
-    throw Error(ErrorCode::kNotSupported,
-                "a bundle for " + arch + " is not made on " + here +
-                    ": it holds this program's own runtime; make a package (-f tar)");
-  if (runtime_object().empty())
-    throw Error(ErrorCode::kNotSupported,
-                "this program was built without the runtime that bundles hold; make a package (-f tar)");
+  if (arch == here) {
+    own_ = runtime_object();
+    if (own_.empty())
+      throw Error(ErrorCode::kNotSupported,
+                  "this program was built without the runtime that bundles hold; make a package (-f tar)");
+    return;
+  }
+  if (form == Form::kShared)
+    throw Error(ErrorCode::kNotSupported, "a shared library for " + arch + " is not made on " + here +
+                                              ", which lacks that machine's C library; make an archive (-f "
+                                              "static), or a package (-f tar)");
+  const std::string path = find_beside(runtime_file(arch));
+  if (path.empty())
+    throw Error(ErrorCode::kNotSupported, "the runtime for " + arch + " is not installed: there is no " +
+                                              runtime_file(arch) +
+                                              " beside the program; make a package (-f tar)");
+  file_ = MappedFile::open(path);
 }
 
-Bundle make_bundle(Form form, std::span<const std::byte> archive, const package::Metadata& metadata,
-                   const target::Target& target, const std::string& path) {
-  check_target(target);
-  const codegen::BundleParts parts{runtime_object(), archive, entry_name(path), target};
-  const std::string file = std::filesystem::path(path).filename();
-  return {form == Form::kStatic ? codegen::static_bundle(parts)
-                                : codegen::shared_bundle(parts, file, c_libraries()),
-          header_text(metadata, parts.entry)};
+Bundle make_bundle(Form form, const Parts& parts) {
+  const codegen::BundleParts linked{parts.runtime, parts.archive, entry_name(parts.path), parts.target};
+  const std::string file = std::filesystem::path(parts.path).filename();
+  return {form == Form::kStatic ? codegen::static_bundle(linked)
+                                : codegen::shared_bundle(linked, file, parts.libraries),
+          header_text(parts.metadata, linked.entry)};
 }
 
 std::string_view interface_header() { return interface_text(); }

@@ -14,6 +14,7 @@
 #include "compiler/plan/sharing.h"
 #include "compiler/plan/symbolic_plan.h"
 #include "runtime/base/error.h"
+#include "runtime/package/branches.h"
 #include "runtime/package/plan_formulas.h"
 
 namespace tensormill::driver {
@@ -30,7 +31,10 @@ public:
   void run(const plan::GenericModel& model, const ir::Graph& graph, const std::vector<int64_t>& dims,
            int64_t most_flops) {
     load();
-    const package::ExecPlan plan = package::instantiate(model.plan, dims);
+    // Extents of a branch may be others than those around it: no run has them together.
+    const package::ExecPlan plan = package::branches_of(model.plan.plan).empty()
+                                       ? package::instantiate(model.plan, dims)
+                                       : package::with_extents(model.plan, dims);
     std::set<std::string> seen;
     for (const plan::GenericGroup& group : model.groups) {
       std::string what;
@@ -117,24 +121,25 @@ public:
     const ir::Graph graph = optimize_generic(symbolic.graph, options_);
     plan::find_kernel_guards(graph);
     const ir::SymbolTable& table = *graph.symbols();
-    const std::vector<int64_t> base = points_of(symbolic.symbols, table, {8, 4, 16, 32, 64, 128}, 1).at(0);
+    const PlanSymbols symbols = plan_symbols(symbolic, graph, free_dims);
+    const std::vector<int64_t> base = base_point(symbols.all, table, {8, 4, 16, 32, 64, 128});
     plan::GenericModel model =
-        plan::plan_symbolic(graph, {symbolic.symbols, free_dims, base}, symbolic.graph.output_names(),
-                            options_.target.facts.lanes(32));
+        plan_with(graph, symbols, base, symbolic.graph.output_names(), options_.target.facts.lanes(32));
     compile_steps(model);
     const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);
-    std::vector<std::vector<int64_t>> points = take_zeros(symbolic, model.plan, serves_all);
+    std::vector<std::vector<int64_t>> points = take_zeros(symbolic, symbols, model.plan, serves_all);
     for (std::vector<int64_t>& dims :
-         points_of(symbolic.symbols, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
+         points_of(symbols.all, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
       points.push_back(std::move(dims));
     for (const std::vector<int64_t>& dims : points) {
       if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) break;
       std::map<std::string, int64_t> values;
-      for (size_t i = 0; i < dims.size(); ++i) values[symbolic.symbols[i]] = dims[i];
+      for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
       verifier_.run(model, ir::bind_symbols(graph, values), dims,
                     is_full ? std::numeric_limits<int64_t>::max() : kFewFlops);
     }
+    model.plan = plan::with_dims_around(std::move(model.plan), symbols.dims, free_dims);
     compiled_.models.push_back(std::move(model));
     return serves_all;
   }

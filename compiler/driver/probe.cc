@@ -6,6 +6,7 @@
 
 #include "compiler/driver/seeded.h"
 #include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/branch_symbols.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/plan/kernel.h"
 #include "runtime/base/error.h"
@@ -112,6 +113,8 @@ std::vector<Probe> probes_of(const ir::SymbolicModel& symbolic, const package::G
       probe.graph.dims[dim] = extent;
       std::map<std::string, int64_t> values;
       for (size_t i = 0; i < plan.dims.size(); ++i) values[symbolic.symbols[i]] = probe.graph.dims[i];
+      // With all branches: where one does not take the extents nothing is compared.
+      ir::add_branch_values(*symbolic.graph.symbols(), values);
       const auto holds = [&](const ir::Guard& guard) { return ir::holds_at(guard, values); };
       if (!std::all_of(guards.begin(), guards.end(), holds)) continue;
       if (extent < plan.minimums[dim]) continue;
@@ -152,6 +155,8 @@ Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package,
   const package::PlanSet& plans = package->package().plans();
   // A model that is one step computes nothing without an interpreter.
   if (!variants.symbolic || !plans.generic || package::is_model_step(plans.generic->plan)) return probed;
+  // What a run decides about is no graph of numbers that a reference could run.
+  if (!variants.symbolic->graph.symbols()->of_run().empty()) return probed;
   if (exec::executor_bytes(*package, 1) > kMostBytes) return probed;
   Prober prober(package);
   const std::vector<Probe> made = probes_of(*variants.symbolic, *plans.generic);

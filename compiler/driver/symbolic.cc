@@ -5,6 +5,8 @@
 #include <set>
 
 #include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/branch_symbols.h"
+#include "compiler/ir/run_dims.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/symbolic_plan.h"
 #include "compiler/te/verify.h"
@@ -28,10 +30,11 @@ std::map<std::string, int64_t> values_of(const std::vector<std::string>& symbols
   return values;
 }
 
-/// Whether it takes an extent for a number, or for one of a few.
+/// Whether it takes an extent for a number, or for one of a few; what a branch does is told where it is
+/// taken.
 bool pins(const ir::Guard& guard) {
-  return guard.relation == ir::Relation::kEqual && guard.holds && !guard.demanded &&
-         (guard.left.is_constant() || guard.right.is_constant());
+  return ir::branch_of(guard) == ir::kOutside && guard.relation == ir::Relation::kEqual && guard.holds &&
+         !guard.demanded && (guard.left.is_constant() || guard.right.is_constant());
 }
 
 /// Whether the plans of extents of 1 serve what the guard leaves out: each side is a symbol, or more than 1.
@@ -51,7 +54,7 @@ ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options
   pipeline.disabled = options.disabled_passes;
   pipeline.disabled.insert(specializing_passes().begin(), specializing_passes().end());
   std::vector<std::string> ran;
-  return passes::run_pipeline(graph, pipeline, ran);
+  return ir::in_segments(passes::run_pipeline(graph, pipeline, ran));
 }
 
 /// Some products of dims are beyond what the verifier can show: no reason to lose the buckets.
@@ -68,9 +71,15 @@ void check_bounds(const plan::GenericKernel& kernel) {
 bool is_open(const ir::SymbolTable& table) {
   // What a guard leaves out is told without the guard: by those before it.
   const auto before = std::make_shared<ir::SymbolTable>();
-  for (const auto& [symbol, hint] : table.hints()) static_cast<void>(before->add(symbol, hint));
+  before->add_symbols_of(table);
+  for (const ir::RunSymbol& symbol : table.of_run()) {
+    // A run may have less of it.
+    if (symbol.low && !symbol.high) return false;
+  }
   for (const ir::Guard& guard : table.guards()) {
-    if (!guard.demanded && !is_spread(guard, before->facts())) return false;
+    // Of what a run decides there is no plan of extents of 1.
+    const bool is_apart = table.is_of_run(guard) || ir::branch_of(guard) != ir::kOutside;
+    if (!guard.demanded && (is_apart || !is_spread(guard, before->facts()))) return false;
     before->add_guard(guard);
   }
   return true;
@@ -86,11 +95,12 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
     const ir::Graph graph = optimize_generic(model.graph, {});
     plan::find_kernel_guards(graph);
     if (!takes()) return false;
-    const std::vector<int64_t> base = points_of(model.symbols, table, {}, 0).at(0);
+    const PlanSymbols symbols = plan_symbols(model, graph, model.symbols);
+    const std::vector<int64_t> base = base_point(symbols.all, table, {});
     constexpr int kLanes = 8;
-    const plan::GenericModel planned =
-        plan::plan_symbolic(graph, {model.symbols, model.symbols, base}, model.graph.output_names(), kLanes);
+    const plan::GenericModel planned = plan_with(graph, symbols, base, model.graph.output_names(), kLanes);
     for (const plan::GenericKernel& kernel : planned.kernels) check_bounds(kernel);
+    static_cast<void>(plan::with_dims_around(planned.plan, symbols.dims, model.symbols));
   } catch (const Error& error) {
     // What cannot be made for all extents is made for some shapes, and interpreted at others.
     static_cast<void>(error);
@@ -98,6 +108,18 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
   }
   return takes();
 }
+
+namespace {
+
+/// What counts something is no more than there is.
+void cap_counts(const ir::SymbolTable& table, std::map<std::string, int64_t>& values) {
+  for (const ir::RunSymbol& symbol : table.of_run()) {
+    const std::optional<int64_t> high = symbol.high ? symbol.high->evaluate(values) : std::nullopt;
+    if (high) values[symbol.name] = std::min(values[symbol.name], *high);
+  }
+}
+
+}  // namespace
 
 std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symbols,
                                             const ir::SymbolTable& table,
@@ -112,6 +134,7 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
       const auto solved = table.facts().simplify(te::Dim::symbol(symbol)).evaluate(values);
       if (solved) value = *solved;
     }
+    cap_counts(table, values);
     const bool are_extents =
         std::all_of(values.begin(), values.end(), [](const auto& each) { return each.second >= 1; });
     if (!are_extents || !holds(values)) return;
@@ -132,7 +155,16 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
 
 ir::ShapedGraph at_hints(const ir::SymbolicModel& model) {
   const std::vector<int64_t> dims = points_of(model.symbols, *model.graph.symbols(), {}, 0).at(0);
-  return {dims, ir::bind_symbols(model.graph, values_of(model.symbols, dims))};
+  std::map<std::string, int64_t> values = model.graph.symbols()->hints();
+  for (size_t i = 0; i < dims.size(); ++i) values[model.symbols[i]] = dims[i];
+  return {dims, ir::bind_symbols(model.graph, values)};
+}
+
+std::vector<int64_t> base_point(const std::vector<std::string>& symbols, const ir::SymbolTable& table,
+                                const std::vector<int64_t>& candidates) {
+  std::vector<std::vector<int64_t>> points = points_of(symbols, table, candidates, 1);
+  if (points.empty()) throw Error(ErrorCode::kNotSupported, "no extents are known that the model takes");
+  return std::move(points.front());
 }
 
 namespace {
@@ -145,11 +177,13 @@ const ir::Guard* first_broken(const ir::SymbolTable& table, const std::map<std::
 }
 
 /// Whether the plan's outputs have the extents that the model's have.
-bool has_shapes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan& plan,
-                   const std::vector<int64_t>& dims) {
+bool has_shapes_of(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols,
+                   const package::GenericPlan& plan, const std::vector<int64_t>& dims) {
   try {
-    const ir::Graph graph = ir::bind_symbols(symbolic.graph, values_of(symbolic.symbols, dims));
-    const package::ExecPlan at = package::instantiate(plan, dims);
+    const ir::Graph graph = ir::bind_symbols(symbolic.graph, values_of(symbols.all, dims));
+    const package::ExecPlan at =
+        package::instantiate(plan::with_dims_around(plan, symbols.dims, symbolic.symbols),
+                             plan::without_branches(dims, symbols.dims));
     for (size_t i = 0; i < graph.outputs().size(); ++i) {
       const ir::SymShape& expected = graph.value(graph.outputs()[i]).type.shape;
       if (at.buffers[static_cast<size_t>(at.outputs[i].buffer)].shape != expected.hints()) return false;
@@ -162,20 +196,58 @@ bool has_shapes_of(const ir::SymbolicModel& symbolic, const package::GenericPlan
   }
 }
 
+/// The dims where free dim `zero` is 0, and what the branches have of it, or, where a branch does not take
+/// that, what they have in `base`.
+std::vector<int64_t> dims_with_zero(const ir::SymbolTable& table, const PlanSymbols& symbols,
+                                    const std::vector<int64_t>& base, size_t zero, bool in_branches) {
+  std::map<std::string, int64_t> values = values_of(symbols.all, base);
+  values[symbols.all[zero]] = 0;
+  for (size_t i = 0; i < symbols.dims.around.size() && in_branches; ++i) {
+    if (symbols.dims.around[i] == zero) values[symbols.all[symbols.dims.free_dims + i]] = 0;
+  }
+  cap_counts(table, values);
+  std::vector<int64_t> result;
+  for (const std::string& symbol : symbols.all) {
+    const te::Dim solved = table.facts_with_zeros().solved(te::Dim::symbol(symbol));
+    result.push_back(solved.evaluate(values).value_or(0));
+  }
+  return result;
+}
+
 }  // namespace
 
-std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan,
-                                             bool& takes_all) {
+std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols,
+                                             package::GenericPlan& plan, bool& takes_all) {
   const ir::SymbolTable& table = *symbolic.graph.symbols();
+  std::vector<int64_t> base = plan.dims;
+  for (const package::RunDim& run : plan.run_dims) base.push_back(run.sample);
   std::vector<std::vector<int64_t>> taken;
+  const auto broken_at = [&](const std::vector<int64_t>& dims) {
+    return first_broken(table, values_of(symbols.all, dims));
+  };
+  for (size_t run = 0; run < plan.run_dims.size(); ++run) {
+    std::map<std::string, int64_t> values = values_of(symbols.all, base);
+    values[symbols.all[plan.dims.size() + run]] = 0;
+    cap_counts(table, values);
+    std::vector<int64_t> dims;
+    for (const std::string& symbol : symbols.all) dims.push_back(values.at(symbol));
+    // What a guard refuses the run refuses.
+    if (const ir::Guard* broken = broken_at(dims)) {
+      takes_all = takes_all && broken->demanded;
+    } else if (has_shapes_of(symbolic, symbols, plan, dims)) {
+      taken.push_back(std::move(dims));
+    } else {
+      plan.run_dims[run].least = 1;
+      takes_all = false;
+    }
+  }
   for (size_t d = 0; d < symbolic.symbols.size(); ++d) {
     if (table.hints().count(symbolic.symbols[d]) == 0) continue;
-    std::map<std::string, int64_t> values = values_of(symbolic.symbols, plan.dims);
-    values[symbolic.symbols[d]] = 0;
-    std::vector<int64_t> dims;
-    for (const std::string& symbol : symbolic.symbols) {
-      const te::Dim solved = table.facts_with_zeros().solved(te::Dim::symbol(symbol));
-      dims.push_back(solved.evaluate(values).value_or(0));
+    std::vector<int64_t> dims = dims_with_zero(table, symbols, base, d, true);
+    const ir::Guard* broken = broken_at(dims);
+    if (broken != nullptr && ir::branch_of(*broken) != ir::kOutside) {
+      dims = dims_with_zero(table, symbols, base, d, false);
+      broken = broken_at(dims);
     }
     // What follows from others is compared with what they make it.
     if (table.facts_with_zeros().solved(te::Dim::symbol(symbolic.symbols[d])).as_symbol() == nullptr) {
@@ -183,12 +255,12 @@ std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, 
       continue;
     }
     if (dims[d] != 0) continue;
-    if (const ir::Guard* broken = first_broken(table, values_of(symbolic.symbols, dims))) {
+    if (broken != nullptr) {
       takes_all = takes_all && broken->demanded;
       continue;
     }
     const int64_t before = std::exchange(plan.minimums[d], 0);
-    if (has_shapes_of(symbolic, plan, dims)) {
+    if (has_shapes_of(symbolic, symbols, plan, dims)) {
       taken.push_back(std::move(dims));
     } else {
       plan.minimums[d] = before;
@@ -196,6 +268,39 @@ std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, 
     }
   }
   return taken;
+}
+
+PlanSymbols plan_symbols(const ir::SymbolicModel& model, const ir::Graph& optimized,
+                         const std::vector<std::string>& free_dims) {
+  PlanSymbols result{{}, model.symbols, free_dims, {free_dims.size(), {}}};
+  for (const auto& [symbol, hint] : model.graph.symbols()->hints()) {
+    std::string around = symbol;
+    while (ir::branch_of(std::string_view(around)) != ir::kOutside) around = ir::around_branch(around);
+    if (around == symbol) continue;
+    const auto found = std::find(model.symbols.begin(), model.symbols.end(), around);
+    if (found == model.symbols.end())
+      throw Error(ErrorCode::kNotSupported, "symbol " + symbol + " of a branch stands for no free dim");
+    result.symbols.push_back(symbol);
+    result.names.push_back(symbol);
+    result.dims.around.push_back(static_cast<size_t>(found - model.symbols.begin()));
+  }
+  result.all = result.symbols;
+  const std::vector<std::string> of_run = ir::run_symbols(optimized);
+  result.all.insert(result.all.end(), of_run.begin(), of_run.end());
+  return result;
+}
+
+plan::GenericModel plan_with(const ir::Graph& graph, const PlanSymbols& symbols,
+                             const std::vector<int64_t>& dims, const std::vector<std::string>& outputs,
+                             int lanes) {
+  plan::GenericModel model =
+      plan::plan_symbolic(graph, {symbols.symbols, symbols.names, dims}, outputs, lanes);
+  // What a branch demands of them is a guard of the branch.
+  for (size_t i = symbols.dims.free_dims; i < symbols.symbols.size(); ++i) {
+    model.plan.minimums[i] = 0;
+    model.plan.multiples[i] = 1;
+  }
+  return model;
 }
 
 }  // namespace tensormill::driver

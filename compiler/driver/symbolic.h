@@ -9,6 +9,7 @@
 #include "compiler/driver/compile.h"
 #include "compiler/ir/variants.h"
 #include "compiler/plan/generic_plan.h"
+#include "compiler/plan/step_branches.h"
 #include "runtime/package/plan_set.h"
 
 namespace tensormill::driver {
@@ -37,10 +38,28 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
 /// The model at the hints of its symbols.
 ir::ShapedGraph at_hints(const ir::SymbolicModel& model);
 
+/// The first of them. Throws Error(kNotSupported) where there are none.
+std::vector<int64_t> base_point(const std::vector<std::string>& symbols, const ir::SymbolTable& table,
+                                const std::vector<int64_t>& candidates);
+
+/// The model's free dims, the symbols that its branches have of their own, and those that a run binds.
+struct PlanSymbols {
+  std::vector<std::string> all;
+  std::vector<std::string> symbols, names;  ///< without those of a run: of the graph, and of the plan
+  plan::BranchDims dims;
+};
+/// `free_dims`: the names of the free dims.
+PlanSymbols plan_symbols(const ir::SymbolicModel& model, const ir::Graph& optimized,
+                         const std::vector<std::string>& free_dims);
+/// The plan of an optimized graph, whose dims are those symbols; extents of branches may be 0.
+plan::GenericModel plan_with(const ir::Graph& graph, const PlanSymbols& symbols,
+                             const std::vector<int64_t>& dims, const std::vector<std::string>& outputs,
+                             int lanes);
+
 /// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well. Returns
 /// such extents, at which kernels are to be compared. `takes_all` becomes false where the model may take 0
-/// and the plan does not.
-std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, package::GenericPlan& plan,
-                                             bool& takes_all);
+/// and the plan does not. Symbols of a run may be 0, too.
+std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols,
+                                             package::GenericPlan& plan, bool& takes_all);
 
 }  // namespace tensormill::driver

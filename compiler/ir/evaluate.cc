@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/ir/branches.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
@@ -62,7 +63,11 @@ void evaluate_node(const Graph& graph, const Node& node, bool in_double, std::ve
 class Evaluation {
 public:
   Evaluation(const Graph& graph, bool in_double, std::vector<Tensor>& values)
-      : graph_(graph), in_double_(in_double), values_(values), order_(loop_order(graph)) {
+      : graph_(graph),
+        in_double_(in_double),
+        values_(values),
+        order_(loop_order(graph)),
+        branches_(branches_around(graph)) {
     std::map<int64_t, size_t> begins;
     for (size_t i = 0; i < order_.size(); ++i) {
       const Node& node = graph.node(order_[i]);
@@ -77,11 +82,11 @@ public:
     for (size_t i = 0; i < order_.size();) {
       const Node& node = graph_.node(order_[i]);
       if (node.op == kLoopBegin) {
-        i = enter(loops_.at(i), node);
+        i = is_taken(order_[i]) ? enter(loops_.at(i), node) : loops_.at(i).end + 1;
       } else if (node.op == kLoopEnd) {
         i = repeat(loops_.at(loops_.at(i).begin), node);
       } else {
-        evaluate_node(graph_, node, in_double_, values_);
+        if (is_taken(order_[i])) evaluate_node(graph_, node, in_double_, values_);
         ++i;
       }
     }
@@ -92,6 +97,15 @@ private:
     size_t begin, end;  ///< in the order
     int64_t trip, limit;
   };
+
+  /// What a branch that is not taken alone needs has no value.
+  bool is_taken(NodeId id) const {
+    if (branches_.empty()) return true;
+    const BranchChain& chain = branches_[static_cast<size_t>(id)];
+    return std::all_of(chain.begin(), chain.end(), [&](const BranchSide& side) {
+      return (values_[static_cast<size_t>(side.condition)].element_as_int(0) != 0) == side.when;
+    });
+  }
 
   Tensor& value(ValueId id) { return values_[static_cast<size_t>(id)]; }
   static size_t count(const Node& node, const char* attribute) {
@@ -164,6 +178,7 @@ private:
   bool in_double_;
   std::vector<Tensor>& values_;
   std::vector<NodeId> order_;
+  std::vector<BranchChain> branches_;
   std::map<size_t, Loop> loops_;  ///< by the places of both ends; the begin's has the counts
 };
 

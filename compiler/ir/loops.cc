@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/ir/branches.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::ir {
@@ -98,10 +99,9 @@ std::vector<NodeId> loop_order(const Graph& graph) {
   std::vector<NodeId> order;
   std::map<NodeId, std::vector<NodeId>> members;
   std::map<int64_t, NodeId> begins;
-  for (size_t i = 0; i < graph.nodes().size(); ++i) {
-    const auto id = static_cast<NodeId>(i);
-    members[around.empty() ? kAbsent : around[i]].push_back(id);
-    if (graph.nodes()[i].op == kLoopBegin) begins[graph.nodes()[i].attrs.int_of("loop")] = id;
+  for (const NodeId id : branch_order(graph)) {
+    members[around.empty() ? kAbsent : around[static_cast<size_t>(id)]].push_back(id);
+    if (graph.node(id).op == kLoopBegin) begins[graph.node(id).attrs.int_of("loop")] = id;
   }
   append(graph, members, begins, kAbsent, order);
   return order;

@@ -17,7 +17,7 @@ inline constexpr std::string_view kLoopBegin = "loop_begin", kLoopEnd = "loop_en
 std::vector<NodeId> loops_around(const Graph& graph);
 
 /// The nodes in an order in which each loop is its begin, its body and its end, one behind the other: what a
-/// body does not change is before it.
+/// body does not change is before it. Branches are in branch_order.
 std::vector<NodeId> loop_order(const Graph& graph);
 
 }  // namespace tensormill::ir

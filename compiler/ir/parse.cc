@@ -21,6 +21,7 @@ public:
     expect("graph");
     const std::string name = parse_quoted();
     if (accept("dims")) parse_symbols();
+    if (accept("run_dims")) parse_run_symbols();
     if (accept("guards")) parse_guards();
     Graph graph = parse_body(0);
     graph.set_name(name);
@@ -123,6 +124,25 @@ private:
       if (symbols_->hints().count(name) != 0) fail("dim " + name + " stands twice");
       expect(":");
       symbols_->add(name, parse_int());
+      accept(",");
+    }
+  }
+
+  /// Of those that a run binds, also what they are between.
+  void parse_run_symbols() {
+    if (symbols_ == nullptr) fail("run_dims without dims");
+    expect("(");
+    while (!accept(")")) {
+      RunSymbol symbol{parse_word(), std::nullopt, std::nullopt};
+      if (symbols_->hints().count(symbol.name) != 0) fail("dim " + symbol.name + " stands twice");
+      expect(":");
+      const int64_t hint = parse_int();
+      if (accept("from")) symbol.low = parse_int();
+      if (accept("to")) {
+        symbol.high = te::parse_dim(parse_quoted());
+        check_symbols(*symbol.high);
+      }
+      static_cast<void>(symbols_->add_of_run(symbol, hint));
       accept(",");
     }
   }

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "compiler/ir/run_dims.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::ir {
@@ -105,6 +106,9 @@ private:
       }
     };
     for (ValueId output : source_.outputs()) need(resolve(output, false));
+    for (const Node& node : source_.nodes()) {
+      if (has_effect(node)) need(node.outputs.front());
+    }
     while (!work.empty()) {
       const NodeId node = work.back();
       work.pop_back();

@@ -144,6 +144,22 @@ std::string guards_text(const SymbolTable& table) {
 
 }  // namespace
 
+namespace {
+
+/// `run_dims (run0: 23 from "0" to "N", run1: 8)`
+std::string run_dims_text(const SymbolTable& table) {
+  std::string text = "run_dims (";
+  for (const RunSymbol& symbol : table.of_run()) {
+    text +=
+        (text.back() == '(' ? "" : ", ") + symbol.name + ": " + std::to_string(table.hints().at(symbol.name));
+    if (symbol.low) text += " from " + std::to_string(*symbol.low);
+    if (symbol.high) text += " to " + quoted(symbol.high->to_string());
+  }
+  return text + ") ";
+}
+
+}  // namespace
+
 std::string to_string(const Attrs& attrs) {
   std::string text = "{";
   for (const auto& [name, value] : attrs.all())
@@ -155,9 +171,13 @@ std::string GraphPrinter::print(const Graph& graph) {
   std::string text = "graph " + quoted(graph.name()) + " ";
   if (graph.symbols() != nullptr) {
     text += "dims(";
-    for (const auto& [name, hint] : graph.symbols()->hints())
-      text += (text.back() == '(' ? "" : ", ") + name + ": " + std::to_string(hint);
+    const SymbolTable& table = *graph.symbols();
+    for (const auto& [name, hint] : table.hints()) {
+      if (!table.is_of_run(te::Dim::symbol(name)))
+        text += (text.back() == '(' ? "" : ", ") + name + ": " + std::to_string(hint);
+    }
     text += ") ";
+    if (!table.of_run().empty()) text += run_dims_text(table);
     if (!graph.symbols()->guards().empty()) text += guards_text(*graph.symbols());
   }
   text += body_text(graph, *this, "") + "\n";

@@ -1,8 +1,10 @@
 #include "compiler/ir/sym_int.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "compiler/ir/branch_symbols.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::ir {
@@ -125,8 +127,21 @@ bool is_never_above(const SymInt& a, const SymInt& b) {
 
 }  // namespace
 
+namespace {
+
+/// Where one side is the number that no integer is beyond, as minima and maxima of lists begin with: the
+/// other side. The difference to it would be no int64.
+std::optional<SymInt> beside_limit(const SymInt& a, const SymInt& b, int64_t limit) {
+  if (a.is_constant() && a.hint() == limit) return b;
+  if (b.is_constant() && b.hint() == limit) return a;
+  return std::nullopt;
+}
+
+}  // namespace
+
 SymInt min(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return std::min(a.hint(), b.hint());
+  if (auto other = beside_limit(a, b, std::numeric_limits<int64_t>::max())) return *std::move(other);
   if (is_never_above(a, b)) return a;
   if (is_never_above(b, a)) return b;
   return {te::min(a.expr(), b.expr()), table_of(a, b)};
@@ -134,6 +149,7 @@ SymInt min(const SymInt& a, const SymInt& b) {
 
 SymInt max(const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return std::max(a.hint(), b.hint());
+  if (auto other = beside_limit(a, b, std::numeric_limits<int64_t>::min())) return *std::move(other);
   if (is_never_above(a, b)) return b;
   if (is_never_above(b, a)) return a;
   return {te::max(a.expr(), b.expr()), table_of(a, b)};
@@ -221,6 +237,52 @@ SymInt SymbolTable::add(const std::string& name, int64_t hint, int64_t low) {
   facts_with_zeros_.declare(name, te::Dim(std::min<int64_t>(low, 0)));
   answers_ = answers_with_zeros_ = {};
   return {te::Dim::symbol(name), shared_from_this()};
+}
+
+SymInt SymbolTable::add_of_run(const RunSymbol& symbol, int64_t hint) {
+  TM_CHECK(hints_.emplace(symbol.name, hint).second, "symbol " + symbol.name + " exists already");
+  of_run_.push_back(symbol);
+  const auto low = [&](int64_t least) {
+    return symbol.low ? std::optional(te::Dim(std::max(*symbol.low, least))) : std::nullopt;
+  };
+  facts_.declare(symbol.name, low(1), symbol.high);
+  facts_with_zeros_.declare(symbol.name, low(0), symbol.high);
+  answers_ = answers_with_zeros_ = {};
+  return {te::Dim::symbol(symbol.name), shared_from_this()};
+}
+
+const RunSymbol* SymbolTable::find_of_run(const std::string& name) const {
+  const auto found =
+      std::find_if(of_run_.begin(), of_run_.end(), [&](const RunSymbol& each) { return each.name == name; });
+  return found == of_run_.end() ? nullptr : &*found;
+}
+
+bool SymbolTable::is_of_run(const te::Dim& dim) const {
+  if (of_run_.empty()) return false;
+  const std::vector<std::string> symbols = dim.symbols();
+  return std::any_of(symbols.begin(), symbols.end(),
+                     [&](const std::string& symbol) { return find_of_run(symbol) != nullptr; });
+}
+
+bool SymbolTable::is_fact(const Guard& guard) const {
+  if (!is_of_run(guard)) return true;
+  // What is computed before a run binds a symbol must not rely on what is checked then. Of symbols that
+  // nothing else bounds the guard says nothing about others.
+  for (const te::Dim* side : {&guard.left, &guard.right}) {
+    for (const std::string& symbol : side->symbols()) {
+      const RunSymbol* own = find_of_run(symbol);
+      if (own == nullptr || (own->high && !own->high->is_constant())) return false;
+    }
+  }
+  return true;
+}
+
+void SymbolTable::add_symbols_of(const SymbolTable& other) {
+  for (const auto& [symbol, hint] : other.hints_) {
+    if (other.find_of_run(symbol) == nullptr) static_cast<void>(add(symbol, hint));
+  }
+  for (const RunSymbol& symbol : other.of_run_)
+    static_cast<void>(add_of_run(symbol, other.hints_.at(symbol.name)));
 }
 
 te::Expr SymbolTable::expr_of(const te::Dim& dim) {
@@ -399,6 +461,8 @@ bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b, bo
 void SymbolTable::add_guard(const Guard& guard) {
   guards_.push_back(guard);
   answers_ = answers_with_zeros_ = {};
+  // What mixes symbols says nothing that holds of those of one place alone.
+  if (!is_fact(guard) || !branch_of(guard)) return;
   for (te::DimFacts* facts : {&facts_, &facts_with_zeros_}) assume(guard, *facts);
 }
 

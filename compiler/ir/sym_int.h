@@ -187,11 +187,32 @@ bool holds_at(const Guard& guard, const std::map<std::string, int64_t>& values);
 /// The reverse: of a guard without origin; nothing for another text.
 std::optional<Guard> parse_guard(std::string_view text);
 
+/// A symbol that a run works out, by a node bind_extents (compiler/ops/extents.cc): an extent that data
+/// decides, or a number of which extents are made.
+struct RunSymbol {
+  std::string name;
+  std::optional<int64_t> low;   ///< the least that what is built takes; none: any integer
+  std::optional<te::Dim> high;  ///< an upper bound of all runs, over symbols before it
+
+  bool operator==(const RunSymbol&) const = default;
+};
+
 /// The symbols of a graph, their hints, and what is known and what was assumed of them.
 class SymbolTable : public std::enable_shared_from_this<SymbolTable> {
 public:
   /// A new symbol of `low` or more. The name is free.
   SymInt add(const std::string& name, int64_t hint, int64_t low = 1);
+  /// One that a run binds, of that hint. What guards say of it holds from where it is bound on: it is no fact
+  /// about the symbols that are known before.
+  SymInt add_of_run(const RunSymbol& symbol, int64_t hint);
+  /// In the order in which they were added.
+  const std::vector<RunSymbol>& of_run() const { return of_run_; }
+  const RunSymbol* find_of_run(const std::string& name) const;  ///< null where there is none
+  /// Whether the dim is known only in a run, not yet when shapes bind.
+  bool is_of_run(const te::Dim& dim) const;
+  bool is_of_run(const Guard& guard) const { return is_of_run(guard.left) || is_of_run(guard.right); }
+  /// All symbols of another table, without its guards.
+  void add_symbols_of(const SymbolTable& other);
   const std::map<std::string, int64_t>& hints() const { return hints_; }
   /// Grows when hints move.
   size_t hints_version() const { return hints_version_; }
@@ -261,6 +282,9 @@ private:
                 const te::Dim& b) const;
   bool guards_hold_at(const std::map<std::string, int64_t>& hints) const;
 
+  /// Whether the guard, where it is checked, tells something of symbols that were known before.
+  bool is_fact(const Guard& guard) const;
+
   std::map<std::string, int64_t> hints_;
   size_t hints_version_ = 1;
   te::DimFacts facts_, facts_with_zeros_;
@@ -273,6 +297,7 @@ private:
   std::map<std::string, te::Var> variables_;
   std::string origin_;
   bool proofs_only_ = false;
+  std::vector<RunSymbol> of_run_;
 };
 
 }  // namespace tensormill::ir

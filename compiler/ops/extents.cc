@@ -1,4 +1,7 @@
-/// extents, iota: what follows from extents alone, where these are no constants.
+/// extents, iota: what follows from extents alone, where these are no constants. bind_extents: extents that a
+/// run works out.
+#include "compiler/ir/run_dims.h"
+#include "compiler/ops/host_steps.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -58,6 +61,28 @@ TeOutputs compute(const ir::ComputeContext& context) {
 
 }  // namespace iota
 
+namespace bind_extents {
+
+std::vector<ir::ValueType> infer(const ir::InferContext& context) {
+  const ir::ValueType& numbers = input_of(context, 0, set_of(DType::kInt64));
+  const auto count = static_cast<int64_t>(attr_dims(context.attrs, "extents").size());
+  if (!(numbers.shape == ir::SymShape{count}))
+    fail("the numbers have shape " + to_string(numbers.shape) + ", expected [" + std::to_string(count) + "]");
+  return {made_type(DType::kInt64, {count})};
+}
+
+ir::KnownValue known(const ir::Attrs& attrs) {
+  ir::SymShape extents = attr_dims(attrs, "extents");
+  const auto count = static_cast<int64_t>(extents.size());
+  return {DType::kInt64, {count}, std::move(extents)};
+}
+
+void reference(const ir::ReferenceContext& context) {
+  run_host(host_ops::find_host_op(ir::kBindExtents), context);
+}
+
+}  // namespace bind_extents
+
 std::vector<ir::OpDef> family() {
   ir::OpDef values;
   values.name = "extents";
@@ -75,7 +100,16 @@ std::vector<ir::OpDef> family() {
   places.reference = &iota::reference;
   places.compute = &iota::compute;
   places.doc = "i64 [extent]: 0, 1 ... extent - 1; attribute extent (dim, required)";
-  return {values, places};
+  ir::OpDef bound;
+  bound.name = ir::kBindExtents;
+  bound.min_inputs = bound.max_inputs = 1;
+  bound.infer = &bind_extents::infer;
+  bound.known = &bind_extents::known;
+  bound.reference = &bind_extents::reference;
+  bound.doc =
+      "the numbers (i64 [n]), which in a run are the dims of attribute extents (dims, required): symbols of "
+      "the run (RunSymbol)";
+  return {values, places, bound};
 }
 
 }  // namespace tensormill::ops::extent_ops

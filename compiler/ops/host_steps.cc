@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/ir/branches.h"
 #include "compiler/ir/kept.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ops/reference_util.h"
@@ -316,12 +317,16 @@ std::optional<size_t> operand_in_place(const ir::Node& node) {
   return node.op == "append" ? std::optional<size_t>(0) : std::nullopt;
 }
 
+bool is_read(const std::string& attribute) {
+  constexpr std::array<std::string_view, 7> kNotes = {"k",       "trips",         "counted",      "spare",
+                                                      ir::kKept, ir::kThenBranch, ir::kElseBranch};
+  return std::find(kNotes.begin(), kNotes.end(), attribute) == kNotes.end();
+}
+
 std::string host_attributes(const ir::Attrs& attrs) {
   Json json = Json::object();
   for (const auto& [name, value] : attrs.all()) {
-    // How many positions are sorted out, or parts stacked, is the extent of an output, which may be free.
-    // What the importer notes for itself says nothing to the step.
-    if (name == "k" || name == "trips" || name == "counted" || name == "spare" || name == ir::kKept) continue;
+    if (!is_read(name)) continue;
     if (const auto* integer = std::get_if<int64_t>(&value)) json[name] = *integer;
     if (const auto* real = std::get_if<double>(&value)) json[name] = *real;
     if (const auto* text = std::get_if<std::string>(&value)) json[name] = *text;

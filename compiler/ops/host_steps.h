@@ -27,6 +27,10 @@ std::optional<size_t> operand_in_place(const ir::Node& node);
 /// Runs a host step on the tensors of a reference evaluation.
 void run_host(host_ops::HostFunction function, const ir::ReferenceContext& context);
 
+/// Whether the host step reads the attribute. How many positions are sorted out, or parts stacked, is the
+/// extent of an output, which may be free, and what the importer notes for itself says nothing to the step.
+bool is_read(const std::string& attribute);
+
 /// The attributes as the host step reads them: JSON text.
 std::string host_attributes(const ir::Attrs& attrs);
 

@@ -15,21 +15,21 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::SymShape sizes = attr_dims(context.attrs, "sizes");
   if (sizes.empty()) fail("attribute sizes is empty, expected at least 1 value");
   std::vector<ir::ValueType> types;
-  ir::SymInt rest = x.shape[axis];
+  ir::SymInt rest = x.shape[axis], total = 0;
   for (const ir::SymInt& size : sizes) {
-    if (size < 0 || size > rest) {
+    const bool are_numbers = size.is_constant() && rest.is_constant();
+    if (!demand(ir::Relation::kLessEqual, 0, size) || (are_numbers && size > rest)) {
       fail("attribute sizes has the value " + to_string(size) + ", " + to_string(rest) + " of " +
-           std::to_string(x.shape[axis]) + " elements are left");
+           to_string(x.shape[axis]) + " elements are left");
     }
     rest -= size;
+    total += size;
     ir::SymShape part = x.shape;
     part[axis] = size;
     types.push_back(made_type(x.dtype, part));
   }
-  if (rest != 0) {
-    fail("attribute sizes covers " + std::to_string(x.shape[axis] - rest) + " of " +
-         std::to_string(x.shape[axis]) + " elements");
-  }
+  if (!demand(ir::Relation::kEqual, x.shape[axis], total))
+    fail("attribute sizes covers " + to_string(total) + " of " + to_string(x.shape[axis]) + " elements");
   return types;
 }
 

@@ -11,6 +11,7 @@
 // it is no kernel.
 #include <algorithm>
 
+#include "compiler/ir/branches.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
@@ -45,6 +46,7 @@ public:
         storage_(graph, context.is_sample),
         reads_(count_reads(graph)),
         loops_(ir::loops_around(graph)),
+        branches_(ir::branches_around(graph)),
         group_of_(graph.nodes().size()),
         groups_(graph.nodes().size()) {}
 
@@ -71,6 +73,11 @@ private:
     return loops_.empty() ? ir::kAbsent : loops_[static_cast<size_t>(id)];
   }
 
+  bool runs_with(ir::NodeId id, ir::NodeId other) const {
+    return loop_of(id) == loop_of(other) &&
+           (branches_.empty() || branches_[static_cast<size_t>(id)] == branches_[static_cast<size_t>(other)]);
+  }
+
   void place(ir::NodeId id) {
     const size_t index = static_cast<size_t>(id);
     group_of_[index] = index;
@@ -90,8 +97,7 @@ private:
 
   bool can_join(ir::NodeId id, const Group& own, ir::ValueId input, const Group& producer) const {
     const ir::NodeId from = graph_.value(input).producer;
-    if (!fusible(from) || reads_[static_cast<size_t>(input)] != 1 || loop_of(from) != loop_of(id))
-      return false;
+    if (!fusible(from) || reads_[static_cast<size_t>(input)] != 1 || !runs_with(from, id)) return false;
     if (own.nodes.size() + producer.nodes.size() > kMaxGroupNodes ||
         own.inputs + producer.inputs > kMaxGroupInputs) {
       return false;
@@ -190,6 +196,7 @@ private:
   const ir::Storage storage_;
   std::vector<int> reads_;
   const std::vector<ir::NodeId> loops_;
+  const std::vector<ir::BranchChain> branches_;
   std::vector<size_t> group_of_;
   std::vector<Group> groups_;
 };

@@ -1,7 +1,9 @@
 // identity(x) = x                         reshape(reshape(x)) = reshape(x); to the same shape: x
+// enter_branch(x) = x, choose(known, x, y) = x or y, of fixed shapes
 // transpose(transpose(x)) = transpose(x)  by the identity: x; that moves only extents of 1: reshape(x)
 // cast(x) to x's own type = x             expand, tile, slice, pad, concat that change nothing = x
 // pow(x, 1) = x, pow(x, 2) = x*x          mul(x, 1), div(x, 1) = x (same type and shape)
+#include "compiler/ir/branches.h"
 #include "compiler/ir/kept.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
@@ -47,6 +49,11 @@ private:
     if (type(node.outputs[0]) == patch_.value(to).type) patch_.replace(node.outputs[0], to);
   }
 
+  /// Of symbols nothing is asked: those of a branch are other ones than those around it.
+  void forward_fixed(const ir::Node& node, ir::ValueId to) {
+    if (type(to).shape.is_constant() && type(node.outputs[0]).shape.is_constant()) forward(node, to);
+  }
+
   void visit(const ir::Node& node) {
     if (node.attrs.has(ir::kKept)) return;
     const std::string& op = node.op;
@@ -60,6 +67,12 @@ private:
       visit_transpose(node);
     } else if (op == "pow") {
       visit_pow(node);
+    } else if (op == ir::kEnterBranch) {
+      forward_fixed(node, node.inputs[0]);
+    } else if (op == ir::kChoose) {
+      const ir::KnownValue& condition = graph_.value(node.inputs[0]).known;
+      if (condition && !condition.is_symbolic())
+        forward_fixed(node, node.inputs[condition->element_as_int(0) != 0 ? 1 : 2]);
     } else if (op == "mul" || op == "div") {
       if (scalar_of(graph_, node.inputs[1]) == 1.0) forward(node, node.inputs[0]);
     }

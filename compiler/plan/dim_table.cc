@@ -27,6 +27,10 @@ Extent DimTable::extent(const te::Dim& dim) const {
   return dim.substitute(names_).extent().bound_to(free_dims_);
 }
 
+Extent DimTable::free_extent(const te::Dim& dim, size_t count) const {
+  return dim.substitute(names_).extent().bound_to(std::span(free_dims_).first(count));
+}
+
 int32_t DimTable::index_of(const te::Atom& atom) {
   if (atom->kind == te::DimAtom::Kind::kSymbol) {
     const auto found = std::find(symbols_.begin(), symbols_.end(), atom->name);

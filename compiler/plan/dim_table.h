@@ -26,8 +26,9 @@ public:
     return facts_.prove_le(te::Dim(0), dim) == te::Truth::kProven;
   }
   te::Dim simplified(const te::Dim& dim) const { return facts_.simplify(dim); }
-  /// The dim as it is, over the free dims.
+  /// The dim as it is, over the free dims, or over the first `count` of them.
   Extent extent(const te::Dim& dim) const;
+  Extent free_extent(const te::Dim& dim, size_t count) const;
   const std::vector<DerivedExtent>& derived() const { return derived_; }
   size_t free_dims() const { return free_dims_.size(); }
   /// The value of a formula of this table's.

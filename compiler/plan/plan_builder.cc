@@ -4,6 +4,7 @@
 
 #include "compiler/ir/storage.h"
 #include "compiler/ops/host_steps.h"
+#include "compiler/plan/step_branches.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
@@ -29,8 +30,12 @@ public:
       result_.plan.inputs.push_back(port(graph_.value(input).name, buffer));
     }
     size_t call = 0;
+    BranchSteps branches(graph_, result_.plan);
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       if (storage_.is_view(static_cast<ir::NodeId>(i))) continue;
+      branches.enter(
+          static_cast<ir::NodeId>(i), [this](ir::ValueId value) { return buffer_for(value); },
+          [this](package::Step step) { result_.plan.steps.push_back(std::move(step)); });
       const ir::Node& node = graph_.nodes()[i];
       if (is_host_node(graph_, node)) {
         add_host_step(node);
@@ -38,6 +43,7 @@ public:
         add_step(node, kernels_.calls[call++]);
       }
     }
+    branches.finish({});
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const int32_t buffer = buffer_for(graph_.outputs()[i]);
       package::Buffer& root =

@@ -117,10 +117,9 @@ std::vector<int32_t> PlanWriter::arguments(const std::vector<NestSource>& source
   return args;
 }
 
-std::vector<std::vector<int64_t>> PlanWriter::small_dims() const {
+std::vector<std::vector<int64_t>> PlanWriter::small_dims(const std::vector<int64_t>& base) {
   constexpr int64_t kSmall = 64;
   std::vector<std::vector<int64_t>> points;
-  const std::vector<int64_t>& base = result_.plan.dims;
   for (int64_t value = 0; value <= kSmall; ++value) {
     points.emplace_back(base.size(), value);
     for (size_t d = 0; d < base.size() && base.size() > 1; ++d) {

@@ -55,8 +55,8 @@ protected:
   static std::vector<int32_t> arguments(const std::vector<NestSource>& sources,
                                         const std::vector<int32_t>& inputs,
                                         const std::vector<std::vector<int32_t>>& made);
-  /// Small values of the dims, one by one beside those of the plan, and all at once.
-  std::vector<std::vector<int64_t>> small_dims() const;
+  /// Small values of the dims, one by one beside those of `base`, and all at once.
+  static std::vector<std::vector<int64_t>> small_dims(const std::vector<int64_t>& base);
 
   const ir::Graph& graph_;
   std::vector<int32_t> buffer_of_;

@@ -4,9 +4,13 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/ir/branch_symbols.h"
+#include "compiler/ir/run_dims.h"
+#include "compiler/ops/host_steps.h"
 #include "compiler/plan/generic_epilogue.h"
 #include "compiler/plan/generic_join.h"
 #include "compiler/plan/plan_writer.h"
+#include "compiler/plan/step_branches.h"
 #include "compiler/plan/symbolic_nest.h"
 #include "runtime/base/error.h"
 
@@ -73,6 +77,20 @@ std::optional<int64_t> multiple_where_zero(const te::Dim& dim, const std::string
   return by > 1 ? std::optional(by) : std::nullopt;
 }
 
+/// The names of the run's symbols in a package, in which they are none of the free dims'.
+std::vector<std::string> run_names(const ir::Graph& graph, const std::vector<std::string>& free_dims) {
+  std::vector<std::string> names = ir::run_symbols(graph);
+  for (std::string& name : names) {
+    while (std::find(free_dims.begin(), free_dims.end(), name) != free_dims.end()) name += "_";
+  }
+  return names;
+}
+
+std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 class SymbolicBuilder : private PlanWriter {
 public:
   SymbolicBuilder(const ir::Graph& graph, const FreeSymbols& free, int lanes)
@@ -80,8 +98,11 @@ public:
         free_(free),
         table_(*graph.symbols()),
         lanes_(lanes),
-        dims_(free.symbols, free.free_dims, table_.facts_with_zeros()) {
-    result_.plan.dims = free.dims;
+        dims_(joined(free.symbols, ir::run_symbols(graph)),
+              joined(free.free_dims, run_names(graph, free.free_dims)), table_.facts_with_zeros()) {
+    result_.plan.dims.assign(free.dims.begin(),
+                             free.dims.begin() + static_cast<std::ptrdiff_t>(free.symbols.size()));
+    add_run_dims();
     result_.plan.multiples.assign(free.symbols.size(), 1);
     result_.plan.minimums.assign(free.symbols.size(), 1);
   }
@@ -97,30 +118,122 @@ public:
     symbols_ = variables_of(table_);
     for (const ir::ValueId input : graph_.inputs())
       plan().inputs.push_back(port(graph_.value(input).name, add_value(input, package::BufferKind::kInput)));
+    BranchSteps branches(graph_, plan());
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       try {
+        branches.enter(
+            static_cast<ir::NodeId>(i), [this](ir::ValueId value) { return condition_buffer(value); },
+            [this](package::Step step) { add_step(std::move(step)); });
+        const size_t bound = bound_;
         add_node(static_cast<ir::NodeId>(i), programs[i]);
+        if (bound_ != bound && branches.is_inside())
+          throw Error(ErrorCode::kNotSupported, "a branch binds extents, which it does not where it is left");
       } catch (Error& error) {
         error.add_context("node \"" + name_of(graph_.nodes()[i]) + "\"");
         throw;
       }
     }
     PlanWriter::add_outputs(output_names);
-    result_.plan.derived = dims_.derived();
+    add_count_guards();
     for (const ir::Guard& guard : table_.guards()) {
+      if (is_of_branch(guard, branches)) continue;
       // What was solved for a symbol is the extent of an input, which is compared with those that are given.
-      const bool is_solved = guard.relation == ir::Relation::kEqual && guard.holds &&
+      const bool is_of_run = table_.is_of_run(guard);
+      const bool is_solved = !is_of_run && guard.relation == ir::Relation::kEqual && guard.holds &&
                              table_.facts_with_zeros().solved(guard.left - guard.right) == te::Dim(0);
       if (!is_solved)
-        result_.plan.guards.push_back(
-            {dims_.extent(guard.left), dims_.extent(guard.right), relation_of(guard), guard.origin});
+        (is_of_run ? result_.plan.run_guards : result_.plan.guards)
+            .push_back({guard_side(guard.left, is_of_run), guard_side(guard.right, is_of_run),
+                        relation_of(guard), guard.origin});
+      if (is_of_run) continue;
       raise_minimum(guard);
       note_multiple(guard);
     }
+    branches.finish(free_.free_dims);
+    result_.plan.derived = dims_.derived();
     return std::move(result_);
   }
 
 private:
+  void add_run_dims() {
+    const std::vector<std::string> names = run_names(graph_, free_.free_dims);
+    const std::vector<std::string> symbols = ir::run_symbols(graph_);
+    for (size_t i = 0; i < names.size(); ++i) {
+      // What counts something is never below 0; of other numbers guards say what they are.
+      result_.plan.run_dims.push_back(
+          {names[i], -1, 0, table_.find_of_run(symbols[i])->low, free_.dims.at(free_.symbols.size() + i)});
+    }
+  }
+
+  /// What counts something is no more than there is, which kernels rely on.
+  void add_count_guards() {
+    for (const ir::RunSymbol& symbol : table_.of_run()) {
+      if (symbol.high)
+        result_.plan.run_guards.push_back(
+            {dims_.extent(te::Dim::symbol(symbol.name)), dims_.extent(*symbol.high), "<=", ""});
+    }
+  }
+
+  /// Guards of the free dims are over these alone.
+  Extent guard_side(const te::Dim& dim, bool is_of_run) const {
+    return is_of_run ? dims_.extent(dim) : dims_.free_extent(dim, free_.symbols.size());
+  }
+
+  /// Its symbols, which are listed in the order of such nodes, are bound by the step that is next.
+  void note_bound(const ir::Node& node) {
+    const size_t count = node.attrs.sym_ints_of("extents").size();
+    for (size_t i = 0; i < count; ++i) {
+      package::RunDim& run = result_.plan.run_dims.at(bound_++);
+      run.step = static_cast<int32_t>(plan().steps.size());
+      run.element = static_cast<int32_t>(i);
+    }
+  }
+
+  /// Whether it is checked where a branch is taken, if the graph has that branch still.
+  bool is_of_branch(const ir::Guard& guard, BranchSteps& branches) {
+    const std::set<int64_t> all = ir::branches_of(guard);
+    if (all.empty()) return false;
+    if (ir::is_inherited(table_, guard)) return true;
+    if (!result_.plan.run_dims.empty())
+      throw Error(ErrorCode::kNotSupported,
+                  "node \"" + guard.origin + "\": a branch demands something beside extents of a run");
+    std::vector<ir::BranchSide> sides;
+    for (const int64_t branch : all) {
+      if (const std::optional<ir::BranchSide> side = side_of(branch)) sides.push_back(*side);
+    }
+    if (sides.size() > 1)
+      throw Error(ErrorCode::kNotSupported,
+                  "node \"" + guard.origin +
+                      "\": what has to hold is of extents of several branches: " + ir::to_string(guard));
+    for (const ir::BranchSide& side : sides)
+      branches.add_guard(side, {{guard_side(guard.left, false), guard_side(guard.right, false),
+                                 relation_of(guard), guard.origin},
+                                guard.demanded});
+    return true;
+  }
+
+  std::optional<ir::BranchSide> side_of(int64_t branch) const {
+    for (const ir::Node& node : graph_.nodes()) {
+      if (node.op != ir::kChoose || !node.attrs.has(ir::kThenBranch)) continue;
+      for (const bool when : {true, false}) {
+        if (node.attrs.int_of(when ? ir::kThenBranch : ir::kElseBranch) == branch)
+          return ir::BranchSide{node.inputs[0], when};
+      }
+    }
+    return std::nullopt;
+  }
+
+  int32_t condition_buffer(ir::ValueId condition) {
+    if (buffer_of_[static_cast<size_t>(condition)] < 0 && !graph_.value(condition).constant)
+      throw Error(ErrorCode::kNotSupported, "what a branch needs alone stands before its condition");
+    return buffer_for(condition);
+  }
+
+  void add_step(package::Step step) {
+    plan().steps.push_back(std::move(step));
+    result_.step_kernels.emplace_back();
+  }
+
   /// Where the guard is that one symbol is the multiple of a number.
   void note_multiple(const ir::Guard& guard) {
     if (guard.relation != ir::Relation::kEqual || !guard.holds) return;
@@ -162,7 +275,7 @@ private:
     buffer.dtype = dtype;
     for (size_t d = 0; d < shape.size(); ++d) {
       DimFormula formula = dims_.formula(shape[d]);
-      buffer.shape.push_back(dims_.evaluate(formula, result_.plan.dims));
+      buffer.shape.push_back(dims_.evaluate(formula, free_.dims));
       if (!formula.products.empty())
         result_.plan.buffer_holes.push_back({index, static_cast<int32_t>(d), std::move(formula)});
     }
@@ -190,6 +303,10 @@ private:
     const ir::Node& node = graph_.node(id);
     if (is_view_node(graph_, node)) return add_view(node);
     if (is_host_node(graph_, node)) {
+      if (node.op == ir::kBindExtents) {
+        note_bound(node);
+        return add_host_step(node);
+      }
       check_host_step(node);
       return add_host_step(node);
     }
@@ -217,8 +334,12 @@ private:
   }
 
   static void check_host_step(const ir::Node& node) {
+    // What is chosen has the extents of its buffer.
+    if (node.op == ir::kChoose) return;
     for (const auto& [name, value] : node.attrs.all()) {
-      if (std::holds_alternative<ir::SymInt>(value) || std::holds_alternative<ir::SymShape>(value))
+      const bool depends =
+          std::holds_alternative<ir::SymInt>(value) || std::holds_alternative<ir::SymShape>(value);
+      if (depends && ops::is_read(name))
         throw Error(ErrorCode::kNotSupported, "attribute " + name + " of a host step depends on free dims");
     }
   }
@@ -278,7 +399,7 @@ private:
     std::vector<std::vector<DimFormula>> shapes = {formulas_of(nest.tensor->shape)};
     for (const te::Tensor& input : nest.inputs) shapes.push_back(formulas_of(input->shape));
     std::set<EmptyInputs> cases;
-    for (const std::vector<int64_t>& free_dims : small_dims()) {
+    for (const std::vector<int64_t>& free_dims : small_dims(free_.dims)) {
       std::vector<int64_t> dims;
       try {
         dims = with_derived(free_dims, dims_.derived());
@@ -322,7 +443,7 @@ private:
     const Nest nest = with_joined_axes(whole, vars);
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
-      step.dims.push_back(dims_.evaluate(formula, result_.plan.dims));
+      step.dims.push_back(dims_.evaluate(formula, free_.dims));
     }
     PlanWriter::add_kernel_step(std::move(step), all.base, build_generic_loops(nest, vars, lanes_, empties),
                                 empties, all.node.origins);
@@ -333,6 +454,7 @@ private:
   const int lanes_;
   DimTable dims_;
   SymbolVars symbols_;
+  size_t bound_ = 0;  ///< of the run's symbols, by the nodes so far
 };
 
 }  // namespace

@@ -12,11 +12,12 @@ namespace tensormill::plan {
 /// Which of the graph's symbols stands for which free dim of the package.
 struct FreeSymbols {
   std::vector<std::string> symbols, free_dims;  ///< by free dim
-  std::vector<int64_t> dims;                    ///< at which the plan is written down; all guards hold there
+  /// At which the plan is written down, and behind them the symbols that a run binds; all guards hold there.
+  std::vector<int64_t> dims;
 };
 
-/// The steps of an optimized graph, and its table's guards. Throws Error(kNotSupported) naming the node and
-/// what cannot be computed for all extents.
+/// The steps of an optimized graph, whose nodes stand in segments (ir::in_segments), and its table's guards.
+/// Throws Error(kNotSupported) naming the node and what cannot be computed for all extents.
 GenericModel plan_symbolic(const ir::Graph& graph, const FreeSymbols& free,
                            const std::vector<std::string>& output_names, int lanes);
 

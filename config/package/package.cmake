@@ -15,6 +15,9 @@ add_custom_command(
 add_custom_target(package_files DEPENDS ${TM_CLI_FILES}/stamp tensormill_shared)
 
 install(TARGETS tensormill RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Runtimes for bundles of other architectures: config/package/make puts there those whose compilers it finds.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/runtimes)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/runtimes/ DESTINATION lib/tensormill FILES_MATCHING PATTERN "tensormill-runtime-*.o")
 install(DIRECTORY ${TM_CLI_FILES}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(DIRECTORY ${TM_CLI_FILES}/bash/ DESTINATION share/bash-completion/completions)
 install(DIRECTORY ${TM_CLI_FILES}/zsh/ DESTINATION share/zsh/vendor-completions)

@@ -62,10 +62,12 @@ public:
   }
   /// A token ends here.
   void token_ends() { token_ = Tell(); }
-  /// A skip over the mark of UTF-8 texts of some editors.
-  void skip_mark() {
+  /// A skip over the mark of UTF-8 texts of some editors. False where only part of it is there.
+  bool skip_mark() {
     constexpr std::string_view kMark = "\xef\xbb\xbf";
-    for (size_t i = 0; i < kMark.size() && Peek() == kMark[i]; ++i) Take();
+    size_t there = 0;
+    for (; there < kMark.size() && Peek() == kMark[there]; ++there) Take();
+    return there == 0 || there == kMark.size();
   }
 
 private:
@@ -130,7 +132,7 @@ public:
       : limits_(limits), pieces_(text, limits_), events_(events) {}
 
   void read() {
-    pieces_.skip_mark();
+    if (!pieces_.skip_mark()) broken("part of a byte order mark", 0);
     rapidjson::Reader reader;
     const rapidjson::ParseResult result = reader.Parse<rapidjson::kParseIterativeFlag>(pieces_, *this);
     if (!result) fail(result);

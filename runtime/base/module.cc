@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <vector>
 
 #include "runtime/base/error.h"
 
@@ -28,20 +27,27 @@ std::string last_error() {
 
 }  // namespace
 
-void* load_module(const std::string& name, const std::string& symbol) {
-  const std::string folder = own_folder(), file = "/" + name + ".so";
-  for (const std::string& path :
-       std::vector{folder + file, folder + "/.." + file, folder + "/../lib/tensormill" + file}) {
-    if (::access(path.c_str(), R_OK) != 0) continue;
-    void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (module == nullptr)
-      throw Error(ErrorCode::kNotSupported, "the module " + name + " cannot be loaded: " + last_error());
-    void* found = ::dlsym(module, symbol.c_str());
-    if (found == nullptr) throw Error(ErrorCode::kNotSupported, "the module " + name + " is another's");
-    return found;
+std::string find_beside(const std::string& file) {
+  const std::string folder = own_folder();
+  for (const char* place : {"/", "/../", "/../lib/tensormill/"}) {
+    std::string path = folder + place + file;
+    if (::access(path.c_str(), R_OK) == 0) return path;
   }
-  throw Error(ErrorCode::kNotSupported,
-              "the module " + name + " is not installed: there is no " + name + ".so beside the program");
+  return "";
+}
+
+void* load_module(const std::string& name, const std::string& symbol) {
+  const std::string path = find_beside(name + ".so");
+  if (path.empty()) {
+    throw Error(ErrorCode::kNotSupported,
+                "the module " + name + " is not installed: there is no " + name + ".so beside the program");
+  }
+  void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr)
+    throw Error(ErrorCode::kNotSupported, "the module " + name + " cannot be loaded: " + last_error());
+  void* found = ::dlsym(module, symbol.c_str());
+  if (found == nullptr) throw Error(ErrorCode::kNotSupported, "the module " + name + " is another's");
+  return found;
 }
 
 }  // namespace tensormill

@@ -11,4 +11,7 @@ namespace tensormill {
 /// module is not installed or cannot be loaded; the reason is named.
 void* load_module(const std::string& name, const std::string& symbol);
 
+/// Where a file lies that is installed beside the program as modules are; "": nowhere.
+std::string find_beside(const std::string& file);
+
 }  // namespace tensormill

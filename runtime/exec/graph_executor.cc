@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/no_room.h"
 #include "runtime/base/number_text.h"
+#include "runtime/base/other_graph.h"
 #include "runtime/base/text.h"
 #include "runtime/exec/host_step.h"
 #include "runtime/memory/planner.h"
@@ -94,7 +95,10 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   lent_.clear();
   bound_.clear();
   data_shapes_->clear();
-  for (size_t i = 0; i < this->plan().steps.size(); ++i) bind(i);
+  begin_segments();
+  bound_.resize(this->plan().steps.size());
+  for (size_t i = 0; i < bound_.size(); ++i) bound_[i].step = &this->plan().steps[i];
+  for (size_t i = 0; i < end_of_segment(0); ++i) bind(i);
   const std::vector<package::RoomCheck>& checks = bound_plan_->room_checks;
   room_counts_->assign(checks.size(), 0);
   for (size_t i = 0; i < checks.size(); ++i) bound_[checks[i].step].room_check = i;
@@ -104,6 +108,11 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
 void GraphExecutor::bind_loops() {
   loops_.clear();
   loop_steps_.clear();
+  branches_.clear();
+  for (package::Branch& branch : package::branches_of(plan())) {
+    const size_t step = branch.step;
+    branches_.emplace(step, std::move(branch));
+  }
   for (package::Loop& loop : package::loops_of(plan())) {
     for (const size_t step : {loop.begin, loop.end}) loop_steps_.emplace(step, loops_.size());
     const int64_t staged = bound_plan_->memory.shared_workspace[loop.end];
@@ -126,12 +135,15 @@ void* GraphExecutor::address(int32_t buffer) const {
     return const_cast<std::byte*>(constant) + inside;
   }
   const int64_t offset = bound_plan_->memory.offsets[static_cast<size_t>(buffer)];
+  // Of a segment that no run has bound.
+  if (offset < 0 && segments_) return nullptr;
   TM_CHECK(offset >= 0, "buffer " + std::to_string(buffer) + " has no place");
   const int32_t root_id = root_buffer(plan, buffer);
   if (const auto lent = lent_.find(root_id); lent != lent_.end()) {
     return lent->second + (offset - bound_plan_->memory.offsets[static_cast<size_t>(root_id)]);
   }
-  return arena_.data() + offset;
+  const size_t arena = segments_ ? segments_->arena_of[static_cast<size_t>(root_id)] : 0;
+  return (arena == 0 ? arena_ : segments_->arenas[arena - 1]).data() + offset;
 }
 
 void GraphExecutor::bind(size_t step_index) {
@@ -147,15 +159,19 @@ void GraphExecutor::bind(size_t step_index) {
               .room_check = std::nullopt};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
   const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
-  if (shared >= 0) bound.shared_workspace = arena_.data() + shared;
-  if (step.kind == StepKind::kHost && !package::begins_loop(step) && !package::ends_loop(step)) {
+  if (shared >= 0) {
+    const size_t segment = segments_ ? bound_plan_->segments->of_step(step_index) : 0;
+    bound.shared_workspace = (segment == 0 ? arena_ : segments_->arenas[segment - 1]).data() + shared;
+  }
+  const bool jumps = package::begins_loop(step) || package::ends_loop(step) || package::begins_branch(step);
+  if (step.kind == StepKind::kHost && !jumps) {
     bound.host = host_ops::find_host_op(step.function);
     if (bound.host == nullptr) {
       throw Error(ErrorCode::kNotSupported, "the package needs the host step \"" + step.function +
                                                 "\", which this program does not have");
     }
   }
-  bound_.push_back(std::move(bound));
+  bound_[step_index] = std::move(bound);
 }
 
 size_t GraphExecutor::find_port(const std::vector<Port>& ports, std::string_view name,
@@ -291,9 +307,11 @@ struct GraphExecutor::Stretch {
   bool late = false;  ///< the deadline passed
 };
 
-size_t GraphExecutor::end_before_loops(size_t begin) const {
-  const auto next = loop_steps_.lower_bound(begin);
-  return next == loop_steps_.end() ? bound_.size() : next->first;
+size_t GraphExecutor::end_before_jumps(size_t begin) const {
+  const auto loop = loop_steps_.lower_bound(begin);
+  const auto branch = branches_.lower_bound(begin);
+  return std::min({end_of_segment(begin), loop == loop_steps_.end() ? bound_.size() : loop->first,
+                   branch == branches_.end() ? bound_.size() : branch->first});
 }
 
 void GraphExecutor::note_time(const RunOptions& options, const StepTime& time) const {
@@ -339,9 +357,18 @@ size_t GraphExecutor::run_loop_step(size_t step_index, const RunOptions& options
   return next;
 }
 
+size_t GraphExecutor::run_branch_step(const package::Branch& branch) const {
+  const bool holds = *static_cast<const uint8_t*>(address(branch.condition)) != 0;
+  if (holds != branch.when) return branch.step + branch.steps + 1;
+  if (branch.refused.empty()) return branch.step + 1;
+  if (branch.is_other_graph) throw OtherGraph(branch.refused);
+  throw Error(ErrorCode::kInvalidTensor, branch.refused);
+}
+
 size_t GraphExecutor::end_of_stretch(size_t begin) const {
   size_t end = begin;
-  while (end < bound_.size() && bound_[end].step->kind == StepKind::kKernel &&
+  const size_t last = end_of_segment(begin);
+  while (end < last && bound_[end].step->kind == StepKind::kKernel &&
          bound_[end].step->sharing != package::Sharing::kLaunches) {
     ++end;
   }
@@ -414,12 +441,17 @@ void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& opti
   if (options.profile != nullptr && !state) options.profile->clear();
   const auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < bound_.size();) {
+    enter_segment(i);
     if (loop_steps_.count(i) != 0) {
       i = run_loop_step(i, options, start, state);
       continue;
     }
+    if (const auto branch = branches_.find(i); branch != branches_.end()) {
+      i = run_branch_step(branch->second);
+      continue;
+    }
     const size_t together = lease.workers() > 1 ? end_of_stretch(i) : i;
-    const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : end_before_loops(i);
+    const size_t end = together > i ? together : lease.workers() > 1 ? i + 1 : end_before_jumps(i);
     Stretch stretch{
         .executor = *this, .options = options, .start = start, .begin = i, .end = end, .errors = {}};
     if (has_parallel_loops(i, together)) {
@@ -436,6 +468,8 @@ void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& opti
     if (stretch.code != TM_OK) throw_step_error(stretch.step, stretch.code, stretch.error_index);
     i = end;
   }
+  // Results may have extents that the last step has bound.
+  enter_segment(bound_.size());
 }
 
 TensorView GraphExecutor::output(size_t index) const {

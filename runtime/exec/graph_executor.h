@@ -19,6 +19,7 @@
 #include "runtime/exec/loop_runner.h"
 #include "runtime/host_ops/registry.h"
 #include "runtime/memory/arena.h"
+#include "runtime/package/branches.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/package/trim.h"
 #include "runtime/parallel/thread_pool.h"
@@ -114,17 +115,21 @@ public:
   /// Runs write output `index` at `data`, output_bytes(index) bytes, aligned and padded as a tensor's, and
   /// output() returns that place. Null: the executor's own storage again. Binding other dims also ends it.
   /// Returns false, and changes nothing, where the plan has no storage of the output's own: it is an input, a
-  /// constant, a part of another value, or the plan has loops.
+  /// constant, a part of another value, or the plan has loops; or where it gets one in the run alone, since a
+  /// run decides about extents of the plan.
   bool lend_output(size_t index, void* data);
   /// The storage that the output has with the dims that are bound: an extent that data decides counts with
-  /// the most that it may be.
+  /// the most that it may be, one that a run binds with what the last run has bound, 0 before any.
   size_t output_bytes(size_t index) const;
   /// Inputs keep their values over runs; this forgets that they are set.
   void clear_inputs();
 
   /// Throws Error(kInvalidTensor) for inputs that are not set, Error(kTensorData) naming the model's nodes
   /// when a kernel finds an index out of range, Error(kDeadlineExceeded), Error(kCancelled). After an error
-  /// the inputs are as they were and the outputs unspecified. Where there turns out to be too
+  /// the inputs are as they were and the outputs unspecified. Of a plan in segments the extents of one are
+  /// bound when those before it have run; data that it does not take is interpreted where the
+  /// package has an interpreter, else Error(kTensorData) naming the node.
+  /// Where there turns out to be too
   /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
   /// more of it alone; it begins with what the package's runs of late needed. Where the generic plan serves
   /// it, and the loop is in no other, it goes on with what the iterations so far have left. Throws
@@ -140,16 +145,25 @@ public:
 private:
   /// A step with its addresses, fixed once the arena exists.
   struct Bound {
-    const package::Step* step;
-    tm_kernel kernel;
-    const package::InterpretedStep* interpreted;  ///< in place of the kernel, if any
-    host_ops::HostFunction host;
-    std::vector<void*> buffers;
-    void* shared_workspace;
-    std::optional<package::Trim> trim;  ///< of a host step that says an output's extents
-    std::optional<size_t> room_check;   ///< the one of the plan's that it is, if any
+    const package::Step* step = nullptr;
+    tm_kernel kernel = nullptr;
+    const package::InterpretedStep* interpreted = nullptr;  ///< in place of the kernel, if any
+    host_ops::HostFunction host = nullptr;
+    std::vector<void*> buffers = {};
+    void* shared_workspace = nullptr;
+    std::optional<package::Trim> trim = {};  ///< of a host step that says an output's extents
+    std::optional<size_t> room_check = {};   ///< the one of the plan's that it is, if any
   };
 
+  /// What is bound of a plan whose extents a run decides (package::Segments), of which each executor has its
+  /// own copy.
+  struct SegmentState {
+    std::shared_ptr<package::BoundPlan> plan;
+    std::vector<int64_t> dims;          ///< of formulas
+    std::vector<memory::Arena> arenas;  ///< of the segments behind the first
+    std::vector<size_t> arena_of;       ///< by buffer: 0 for the first segment's
+    size_t bound = 1;                   ///< segments that are bound
+  };
   struct Stretch;
   /// What the iterations of a loop have left, to go on from.
   struct LoopState {
@@ -175,6 +189,17 @@ private:
   /// As bind_dims, to a plan for other dims.
   void change_plan(std::shared_ptr<const package::BoundPlan> plan);
   void bind(size_t step_index);
+  /// Of the plan that has just been bound.
+  void begin_segments();
+  /// Before step `step_index` runs: where a segment begins there, binds it to the numbers that the steps
+  /// before have left. Throws OtherGraph where the plan does not take them and the package has an
+  /// interpreter.
+  void enter_segment(size_t step_index);
+  void bind_segment(size_t segment);
+  /// The end of the segment that the step is in.
+  size_t end_of_segment(size_t step_index) const;
+  /// The bytes that executors of the bound plan have but for `segment`'s.
+  int64_t bytes_without(size_t segment) const;
   void bind_loops();
   /// `change` of the plan; lent inputs stay lent.
   void change_plan_of_run(const std::function<void()>& change);
@@ -219,10 +244,12 @@ private:
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,
                        std::chrono::steady_clock::time_point start, const std::optional<LoopState>& state);
+  /// The step that is next behind the one that begins a branch.
+  size_t run_branch_step(const package::Branch& branch) const;
   /// Notes how long a step took, of one in a loop over all iterations.
   void note_time(const RunOptions& options, const StepTime& time) const;
-  /// The end of the steps from `begin` on that are no steps of a loop.
-  size_t end_before_loops(size_t begin) const;
+  /// The end of the steps from `begin` on that are no steps of a loop and begin no branch.
+  size_t end_before_jumps(size_t begin) const;
   /// The end of the steps from `begin` on through which all workers go side by side; `begin` for none.
   size_t end_of_stretch(size_t begin) const;
   /// Whether workers share anything in the steps: to wake them for nothing takes longer than a small net.
@@ -247,10 +274,15 @@ private:
   std::shared_ptr<const package::BoundPlan> bound_plan_;
   memory::Arena arena_;
   memory::Arena worker_workspace_;
+  std::optional<SegmentState> segments_;
+  /// The dims at which the interpreter has a plan though the package has one: its segments did not take the
+  /// data of the last run.
+  std::optional<std::vector<int64_t>> left_for_one_run_;
   std::vector<Bound> bound_;
   std::vector<LoopRunner> loops_;
   std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_
-  std::optional<size_t> full_loop_;      ///< which is in no other and had no room for one more iteration
+  std::map<size_t, package::Branch> branches_;  ///< by the step that begins one
+  std::optional<size_t> full_loop_;  ///< which is in no other and had no room for one more iteration
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   /// By the plan's room checks: the most that the run has had so far; steps set them.

@@ -43,6 +43,10 @@ bool GraphExecutor::lend_output(size_t index, void* data) {
   // What a loop hands on may be made in the place of an output.
   if (plan().buffers[static_cast<size_t>(output)].kind != BufferKind::kOutput || !loops_.empty())
     return false;
+  // How large it is the run decides, or where it lies is not known before.
+  if (segments_ && (segments_->arena_of[static_cast<size_t>(output)] != 0 ||
+                    bound_plan_->memory.offsets[static_cast<size_t>(output)] < 0))
+    return false;
   if (data != nullptr) {
     lent_[output] = static_cast<std::byte*>(data);
   } else if (lent_.erase(output) == 0) {

@@ -144,12 +144,19 @@ void GraphExecutor::note_count(const Bound& bound, int64_t count) const {
 }
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
+  if (is_interpreted() && left_for_one_run_ == dims())
+    change_plan_of_run([this] { change_plan(package_->bind(dims())); });
+  left_for_one_run_.reset();
   try {
     return run_with_rooms(pool, options);
   } catch (const OtherGraph&) {
     if (!package_->interprets() || is_interpreted()) throw;
   }
-  change_plan_of_run([this] { change_plan(package_->interpret(dims())); });
+  // The data of other runs may be such that the plan serves them.
+  const bool is_of_data = segments_.has_value();
+  change_plan_of_run(
+      [&] { change_plan(is_of_data ? package_->interpret_run(dims(), {}) : package_->interpret(dims())); });
+  if (is_of_data) left_for_one_run_ = dims();
   check_set();
   run_with_rooms(pool, options);
 }

@@ -48,6 +48,16 @@ void find_nonzero(const HostCall& call) {
   *integers(call, 1, 1) = count;
 }
 
+/// The executor reads the numbers from the result.
+void bind_extents(const HostCall& call) {
+  expect(call, 1, 1);
+  const TensorView& numbers = call.inputs[0];
+  if (numbers.dtype != DType::kInt64 || numbers.shape.size() != 1)
+    throw Error(ErrorCode::kInvalidPackage, "extents are no vector of i64");
+  const auto* given = static_cast<const int64_t*>(numbers.data);
+  std::copy_n(given, numbers.shape[0], integers(call, 0, numbers.shape[0]));
+}
+
 void compress(const HostCall& call) {
   expect(call, 2, 2);
   const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
@@ -203,6 +213,18 @@ void append(const HostCall& call) {
   if (target != source) std::copy_n(source, rows.outer * all, target);
   for (size_t outer = 0; outer < rows.outer; ++outer)
     std::copy_n(tail + outer * own, moved, target + outer * all + first * rows.bytes);
+}
+
+void choose(const HostCall& call) {
+  expect(call, 3, 1);
+  const TensorView& condition = call.inputs[0];
+  if (condition.dtype != DType::kBool || num_elements(condition.shape) != 1)
+    throw Error(ErrorCode::kInvalidPackage, "what is chosen by is no bool");
+  const TensorView& taken = call.inputs[*static_cast<const uint8_t*>(condition.data) != 0 ? 1 : 2];
+  const auto elements = static_cast<size_t>(num_elements(taken.shape));
+  const size_t bytes = dtype_bytes(taken.dtype);
+  void* const target = storage(call, 0, elements, bytes);
+  if (elements * bytes != 0 && target != taken.data) std::memmove(target, taken.data, elements * bytes);
 }
 
 void trim(const HostCall& call) {

@@ -28,6 +28,11 @@ void take_first(const HostCall& call);
 /// x, i64 n [1], a part -> x with the part from element n on along attribute "axis", as far as x reaches. The
 /// result may lie where x does: then nothing but the part is moved.
 void append(const HostCall& call);
+/// i64 numbers [n] -> the same, which the executor takes for extents of the steps behind (RunDim).
+void bind_extents(const HostCall& call);
+/// A condition (bool, one element), two values of one type -> the first where it holds, else the second. The
+/// result may lie where either does.
+void choose(const HostCall& call);
 /// x, i64 counts [1] -> the first elements of x along each of attribute "axes" (or its one "axis"), as many
 /// as its count says, close together; what is behind them in the buffer is unspecified. The executor takes
 /// the counts for the output's extents.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/error.h"
 #include "runtime/package/metadata.h"
 
 namespace tensormill::package {
@@ -89,6 +90,18 @@ std::vector<ArchivePiece> archive_layout(const MemberSizes& sizes) {
   layout.add_member(kParamsMember, sizes.params);
   layout.add(std::string(2 * kBlock, '\0'));
   return layout.take();
+}
+
+std::string plain_archive(const std::vector<std::pair<std::string, std::string>>& files) {
+  constexpr size_t kLongest = 99;
+  std::string archive;
+  for (const auto& [name, bytes] : files) {
+    TM_CHECK(name.size() <= kLongest, "too long a name for an archive: " + name);
+    const auto size = static_cast<int64_t>(bytes.size());
+    archive += header_of(name, size) + bytes;
+    archive.append(static_cast<size_t>(padding_of(size)), '\0');
+  }
+  return archive.append(2 * kBlock, '\0');
 }
 
 }  // namespace tensormill::package

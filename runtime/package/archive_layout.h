@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tensormill::package {
@@ -26,5 +27,8 @@ struct MemberSizes {
 
 /// The pieces in order; the archive is their concatenation.
 std::vector<ArchivePiece> archive_layout(const MemberSizes& sizes);
+
+/// A USTAR archive of these files alone, by name and bytes; a name has 99 letters at most.
+std::string plain_archive(const std::vector<std::pair<std::string, std::string>>& files);
 
 }  // namespace tensormill::package

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/package/segments.h"
 
 namespace tensormill::package {
 
@@ -34,7 +35,7 @@ void for_each_named(const PlanSet& set, const GenericPlan& generic, const Visit&
 
 std::vector<int64_t> settled(const PlanSet& set, const GenericPlan& generic, std::vector<int64_t> dims) {
   for_each_named(set, generic, [&](size_t dim, const PlanHole* hole, int64_t) {
-    if (hole != nullptr) dims[dim] = evaluate(hole->value, with_derived(dims, generic.derived));
+    if (hole != nullptr) dims[dim] = evaluate(hole->value, formula_dims(generic, dims));
   });
   for (const GenericPlan::SpreadDim& spread : generic.spread) {
     int64_t& own = dims[static_cast<size_t>(spread.dim)];
@@ -50,7 +51,7 @@ bool takes_exactly(const PlanSet& set, const GenericPlan& generic, const std::ve
     if (own != 1 && own != evaluate(spread.value, dims)) return false;
   }
   bool is_taken = true;
-  const std::vector<int64_t> all = with_derived(dims, generic.derived);
+  const std::vector<int64_t> all = formula_dims(generic, dims);
   for_each_named(set, generic, [&](size_t dim, const PlanHole* hole, int64_t extent) {
     is_taken = is_taken && dims[dim] == (hole != nullptr ? evaluate(hole->value, all) : extent);
   });

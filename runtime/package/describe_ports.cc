@@ -7,6 +7,7 @@
 #include "runtime/base/text.h"
 #include "runtime/package/model_step.h"
 #include "runtime/package/plan_set.h"
+#include "runtime/package/segments.h"
 #include "runtime/package/trim.h"
 
 namespace tensormill::package {
@@ -84,6 +85,19 @@ void free_data_extents(const ExecPlan& plan, std::vector<TensorInfo>& outputs) {
   for (const auto& [buffer, axis] : open_axes(plan)) free(buffer, axis);
 }
 
+/// So have those that a run binds.
+void free_run_extents(const GenericPlan& generic, std::vector<TensorInfo>& outputs) {
+  if (generic.run_dims.empty()) return;
+  const Segments segments(generic, "/generic");
+  for (const PlanHole& hole : generic.buffer_holes) {
+    const auto axis = static_cast<size_t>(hole.position);
+    for (size_t i = 0; i < generic.plan.outputs.size() && segments.of_hole(hole) > 0; ++i) {
+      if (generic.plan.outputs[i].buffer == hole.owner && axis < outputs[i].shape.size())
+        outputs[i].shape[axis] = std::string();
+    }
+  }
+}
+
 }  // namespace
 
 void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::vector<TensorInfo>& outputs) {
@@ -107,6 +121,7 @@ void describe_ports(const PlanSet& set, std::vector<TensorInfo>& inputs, std::ve
     outputs.push_back(std::move(info));
   }
   free_data_extents(first, outputs);
+  if (set.generic) free_run_extents(*set.generic, outputs);
 }
 
 }  // namespace tensormill::package

@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/model_step.h"
 #include "runtime/base/tensor.h"
+#include "runtime/package/branches.h"
 #include "runtime/package/json_fields.h"
 #include "runtime/package/loops.h"
 
@@ -93,6 +94,7 @@ private:
         throw_invalid(pointer + "/name", "step name \"" + step.name + "\" is used twice");
       check_form(step, pointer);
     }
+    static_cast<void>(branches_of(plan_));
     const std::vector<Loop> loops = loops_of(plan_);
     is_over_.assign(loops.size(), false);
     for (size_t i = 0; i < plan_.steps.size(); ++i) {

@@ -196,7 +196,10 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
     throw Error(ErrorCode::kInvalidTensor, "the package has no plan for these shapes; it was compiled for " +
                                                std::to_string(plans.variants.size()) + " shapes alone");
   }
-  bound->memory = plan_memory(bound->plan);
+  if (bound->generic != nullptr && !bound->generic->run_dims.empty())
+    bound->segments = std::make_shared<const Segments>(*bound->generic, "");
+  bound->memory =
+      bound->segments ? plan_memory(bound->plan, 0, bound->segments->end(0)) : plan_memory(bound->plan);
   for (const Step& step : bound->plan.steps)
     bound->kernels.push_back(step.kind == StepKind::kKernel ? code_.kernel(step.function) : nullptr);
   if (!room_dims(plans).empty()) bound->room_checks = room_checks_of(bound->plan);

@@ -23,6 +23,7 @@
 #include "runtime/package/plan_set.h"
 #include "runtime/package/room_checks.h"
 #include "runtime/package/room_history.h"
+#include "runtime/package/segments.h"
 
 namespace tensormill::package {
 
@@ -76,7 +77,9 @@ struct BoundPlan {
   bool is_generic = false;
   const GenericPlan* generic = nullptr;  ///< of the package, which `plan` is bound of, if any
   ExecPlan plan;
-  MemoryPlan memory;
+  MemoryPlan memory;  ///< of the first segment
+  /// Where a run binds extents: those of `plan` behind the first segment are 0 until then.
+  std::shared_ptr<const Segments> segments = nullptr;
   std::vector<tm_kernel> kernels;           ///< by step; null when the step is not a kernel
   std::vector<RoomCheck> room_checks = {};  ///< none where the package has no rooms
   /// Of an Interpreter's plan, which has no kernels: by step, and the constants by their buffers.

@@ -161,30 +161,64 @@ std::vector<DerivedExtent> derived_from_json(JsonFields& set, std::span<const st
   return derived;
 }
 
+Json guard_to_json(const PlanGuard& guard) {
+  return {{"left", guard.left.to_string()},
+          {"relation", guard.relation},
+          {"right", guard.right.to_string()},
+          {"node", guard.node}};
+}
+
+PlanGuard guard_from_json(JsonFields& fields, std::span<const std::string> free_dims) {
+  PlanGuard guard{extent_from_json(fields, "left", free_dims), extent_from_json(fields, "right", free_dims),
+                  fields.text("relation"), fields.text("node")};
+  if (std::find(kRelations.begin(), kRelations.end(), guard.relation) == kRelations.end())
+    throw_invalid(fields.pointer_to("relation"), "no relation of two numbers");
+  return guard;
+}
+
 Json guards_to_json(const std::vector<PlanGuard>& guards) {
   Json result = Json::array();
-  for (const PlanGuard& guard : guards)
-    result.push_back({{"left", guard.left.to_string()},
-                      {"relation", guard.relation},
-                      {"right", guard.right.to_string()},
-                      {"node", guard.node}});
+  for (const PlanGuard& guard : guards) result.push_back(guard_to_json(guard));
   return result;
 }
 
-std::vector<PlanGuard> guards_from_json(JsonFields& set, std::span<const std::string> free_dims) {
+std::vector<PlanGuard> guards_from_json(JsonFields& set, std::string_view key,
+                                        std::span<const std::string> dims) {
   std::vector<PlanGuard> guards;
-  if (!set.has("guards")) return guards;
-  const Json& items = set.array("guards", kMaxPlanGuards);
+  if (!set.has(key)) return guards;
+  const Json& items = set.array(key, kMaxPlanGuards);
   for (size_t i = 0; i < items.size(); ++i) {
-    JsonFields fields(items[i], set.pointer_to("guards") + "/" + std::to_string(i));
-    PlanGuard guard{extent_from_json(fields, "left", free_dims), extent_from_json(fields, "right", free_dims),
-                    fields.text("relation"), fields.text("node")};
-    if (std::find(kRelations.begin(), kRelations.end(), guard.relation) == kRelations.end())
-      throw_invalid(fields.pointer_to("relation"), "no relation of two numbers");
+    JsonFields fields(items[i], set.pointer_to(key) + "/" + std::to_string(i));
+    guards.push_back(guard_from_json(fields, dims));
     fields.finish();
-    guards.push_back(std::move(guard));
   }
   return guards;
+}
+
+Json run_dims_to_json(const std::vector<RunDim>& dims) {
+  Json result = Json::array();
+  for (const RunDim& dim : dims) {
+    Json json = {{"name", dim.name}, {"step", dim.step}, {"element", dim.element}, {"sample", dim.sample}};
+    if (dim.least) json["least"] = *dim.least;
+    result.push_back(std::move(json));
+  }
+  return result;
+}
+
+std::vector<RunDim> run_dims_from_json(JsonFields& set) {
+  std::vector<RunDim> dims;
+  if (!set.has("run_dims")) return dims;
+  const Json& items = set.array("run_dims", kMaxRunDims);
+  for (size_t i = 0; i < items.size(); ++i) {
+    JsonFields fields(items[i], set.pointer_to("run_dims") + "/" + std::to_string(i));
+    RunDim dim{fields.text("name"), static_cast<int32_t>(fields.integer("step", 0, kMaxPlanSteps - 1)),
+               static_cast<int32_t>(fields.integer("element", 0, kMaxRunDims - 1)), std::nullopt,
+               fields.integer("sample", -kMaxFormulaNumber, kMaxFormulaNumber)};
+    if (fields.has("least")) dim.least = fields.integer("least", -kMaxFormulaNumber, kMaxFormulaNumber);
+    fields.finish();
+    dims.push_back(std::move(dim));
+  }
+  return dims;
 }
 
 std::optional<std::string> broken_by(const PlanGuard& guard, std::span<const int64_t> dims) {

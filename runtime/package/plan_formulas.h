@@ -32,9 +32,17 @@ Json derived_to_json(const std::vector<DerivedExtent>& derived);
 /// Member "derived", if there is one: each over the free dims, of those names, and those before it.
 std::vector<DerivedExtent> derived_from_json(JsonFields& fields, std::span<const std::string> free_dims);
 
+/// Members "left", "relation", "right" and "node".
+Json guard_to_json(const PlanGuard& guard);
+/// Of an object that may have other members.
+PlanGuard guard_from_json(JsonFields& fields, std::span<const std::string> free_dims);
 Json guards_to_json(const std::vector<PlanGuard>& guards);
-/// Member "guards", if there is one.
-std::vector<PlanGuard> guards_from_json(JsonFields& fields, std::span<const std::string> free_dims);
+/// The member, if there is one.
+std::vector<PlanGuard> guards_from_json(JsonFields& fields, std::string_view key,
+                                        std::span<const std::string> dims);
+Json run_dims_to_json(const std::vector<RunDim>& dims);
+/// Member "run_dims", if there is one.
+std::vector<RunDim> run_dims_from_json(JsonFields& fields);
 /// Nothing where the guard holds; else what it says of its node and both numbers.
 std::optional<std::string> broken_by(const PlanGuard& guard, std::span<const int64_t> dims);
 

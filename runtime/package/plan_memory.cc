@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/memory/planner.h"
 #include "runtime/package/loops.h"
+#include "runtime/package/segments.h"
 
 namespace tensormill::package {
 
@@ -26,8 +27,13 @@ struct Life {
 
 class MemoryPlanner {
 public:
-  explicit MemoryPlanner(const ExecPlan& plan)
-      : plan_(plan), loops_(loops_of(plan)), lives_(plan.buffers.size()), block_(plan.buffers.size(), -1) {}
+  MemoryPlanner(const ExecPlan& plan, size_t begin, size_t end)
+      : plan_(plan),
+        begin_(begin),
+        end_(end),
+        loops_(loops_of(plan)),
+        lives_(plan.buffers.size()),
+        block_(plan.buffers.size(), -1) {}
 
   MemoryPlan run() {
     find_lives();
@@ -36,7 +42,7 @@ public:
     find_hints();
     MemoryPlan result;
     std::vector<int32_t> workspace_block(plan_.steps.size(), -1);
-    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    for (size_t i = begin_; i < end_; ++i) {
       const Step& step = plan_.steps[i];
       const int64_t when = static_cast<int64_t>(i);
       if (step.shared_workspace_bytes > 0) {
@@ -75,7 +81,10 @@ private:
   void find_lives() {
     const int64_t end = static_cast<int64_t>(plan_.steps.size());
     for (int64_t i = 0; i < end; ++i) {
-      for (int32_t buffer : plan_.steps[static_cast<size_t>(i)].args) life(buffer).touch(i);
+      const Step& step = plan_.steps[static_cast<size_t>(i)];
+      for (int32_t buffer : step.args) life(buffer).touch(i);
+      // The executor reads what extents are bound to, behind the last step of the segment.
+      if (step.kind == StepKind::kHost && step.function == kBindStep) life(step.args.back()).touch(end);
     }
     for (const Port& port : plan_.outputs) life(port.buffer).touch(end);
     for (const Loop& loop : loops_) keep_through(loop);
@@ -161,11 +170,19 @@ private:
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       const Buffer& buffer = plan_.buffers[i];
       if (buffer.kind == BufferKind::kView || buffer.kind == BufferKind::kConstant) continue;
-      if (lives_[i].first < 0 || same_block_.count(static_cast<int32_t>(i)) != 0) continue;
+      if (lives_[i].first < 0 || same_block_.count(static_cast<int32_t>(i)) != 0 || !is_own(lives_[i]))
+        continue;
       block_[i] = add_block({buffer.bytes, lives_[i].first, lives_[i].last});
     }
     for (const auto& [next, carried] : same_block_)
       block_[static_cast<size_t>(next)] = block_[static_cast<size_t>(carried)];
+  }
+
+  /// An output that no step touches, as an input that is handed on, is there from the first step on.
+  bool is_own(const Life& life) const {
+    const size_t first =
+        life.first < static_cast<int64_t>(plan_.steps.size()) ? static_cast<size_t>(life.first) : 0;
+    return (begin_ <= first && first < end_) || (begin_ == 0 && first == 0);
   }
 
   /// A hint holds for whole root buffers only: a view's bytes belong to others too.
@@ -175,6 +192,7 @@ private:
         const int32_t target = step.args[static_cast<size_t>(pair.output)];
         const int32_t source = step.args[static_cast<size_t>(pair.input)];
         if (!is_whole_temp(target) || !is_whole_temp(source)) continue;
+        if (block_[static_cast<size_t>(target)] < 0 || block_[static_cast<size_t>(source)] < 0) continue;
         if (used_otherwise(step, source, pair.input)) continue;
         hints_.push_back({block_[static_cast<size_t>(target)], block_[static_cast<size_t>(source)]});
       }
@@ -195,6 +213,7 @@ private:
   }
 
   const ExecPlan& plan_;
+  const size_t begin_, end_;  ///< the steps that are looked at
   const std::vector<Loop> loops_;
   std::vector<Life> lives_;
   std::vector<int32_t> block_;
@@ -205,6 +224,10 @@ private:
 
 }  // namespace
 
-MemoryPlan plan_memory(const ExecPlan& plan) { return MemoryPlanner(plan).run(); }
+MemoryPlan plan_memory(const ExecPlan& plan) { return plan_memory(plan, 0, plan.steps.size()); }
+
+MemoryPlan plan_memory(const ExecPlan& plan, size_t begin, size_t end) {
+  return MemoryPlanner(plan, begin, end).run();
+}
 
 }  // namespace tensormill::package

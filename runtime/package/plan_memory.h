@@ -24,5 +24,8 @@ struct MemoryPlan {
 /// `plan` is valid (validate_plan). Inputs stay untouched until the next set_input, so that a run can be
 /// repeated; outputs live until the next run. Throws Error(kMemoryBudget) when the sum passes 2^62 bytes.
 MemoryPlan plan_memory(const ExecPlan& plan);
+/// The same of what the steps [begin, end) are the first to touch, and of their workspaces alone; inputs are
+/// of step 0. It lives as the whole plan says.
+MemoryPlan plan_memory(const ExecPlan& plan, size_t begin, size_t end);
 
 }  // namespace tensormill::package

@@ -7,8 +7,10 @@
 #include "runtime/base/error.h"
 #include "runtime/base/shape_buckets.h"
 #include "runtime/base/tensor.h"
+#include "runtime/package/branches.h"
 #include "runtime/package/json_fields.h"
 #include "runtime/package/plan_formulas.h"
+#include "runtime/package/segments.h"
 
 namespace tensormill::package {
 
@@ -64,6 +66,8 @@ Json generic_to_json(const GenericPlan& generic) {
   if (generic.goes_first) json["goes_first"] = 1;
   if (!generic.maximums.empty()) json["maximums"] = generic.maximums;
   if (!generic.guards.empty()) json["guards"] = guards_to_json(generic.guards);
+  if (!generic.run_dims.empty()) json["run_dims"] = run_dims_to_json(generic.run_dims);
+  if (!generic.run_guards.empty()) json["run_guards"] = guards_to_json(generic.run_guards);
   return json;
 }
 
@@ -215,7 +219,13 @@ void check_set(const PlanSet& set) {
   const auto check_generic = [&](const GenericPlan& generic, const std::string& pointer) {
     check_plan(set, generic.plan, generic.dims, first, pointer);
     check_holes(generic, pointer);
+    for (const Branch& branch : branches_of(generic.plan)) {
+      if (branch.guards.empty()) continue;
+      if (branch.dims != set.free_dims || !generic.run_dims.empty())
+        throw_invalid(pointer + "/plan/steps/" + std::to_string(branch.step), "it has other free dims");
+    }
     check_formulas(generic, pointer);
+    check_run_dims(generic, set.free_dims, pointer);
   };
   if (set.generic) check_generic(*set.generic, "/generic");
   if (!set.special.empty() && !set.generic) throw_invalid("/special", "there is no generic plan");
@@ -250,8 +260,11 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer,
   if (generic.minimums.size() != free_dims)
     throw_invalid(item.pointer_to("minimums"), "one for each free dim");
   generic.plan = plan_member(item);
-  generic.derived = derived_from_json(item, names);
-  const size_t dims = free_dims + generic.derived.size();
+  generic.run_dims = run_dims_from_json(item);
+  std::vector<std::string> all(names.begin(), names.end());
+  for (const RunDim& run : generic.run_dims) all.push_back(run.name);
+  generic.derived = derived_from_json(item, all);
+  const size_t dims = all.size() + generic.derived.size();
   generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
   generic.step_holes = holes_from_json(item, "step_holes", dims);
   generic.empties = empties_from_json(item);
@@ -260,7 +273,8 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer,
   generic.maximums = item.integers_or_none("maximums", 0, kMaxFreeDim, kMaxFreeDims);
   if (!generic.maximums.empty() && generic.maximums.size() != free_dims)
     throw_invalid(item.pointer_to("maximums"), "one for each free dim, or none");
-  generic.guards = guards_from_json(item, names);
+  generic.guards = guards_from_json(item, "guards", names);
+  generic.run_guards = guards_from_json(item, "run_guards", all);
   item.finish();
   return generic;
 }
@@ -282,7 +296,7 @@ int64_t version_of(const PlanSet& set) {
         return !special.maximums.empty() || std::count(special.dims.begin(), special.dims.end(), 0) != 0;
       });
   const bool has_texts =
-      set.generic && (!set.generic->guards.empty() ||
+      set.generic && (!set.generic->guards.empty() || !set.generic->run_dims.empty() ||
                       std::any_of(set.generic->derived.begin(), set.generic->derived.end(),
                                   [](const auto& each) { return each.formula.has_value(); }));
   if (has_texts) return kPlanSetFormatVersion;
@@ -337,120 +351,6 @@ PlanSet read_set(const Json& json) {
 }
 
 }  // namespace
-
-namespace {
-
-int64_t no_less(int64_t extent, int64_t least) {
-  if (extent < least)
-    throw Error(ErrorCode::kInvalidTensor, "an extent inside of it would be " + std::to_string(extent));
-  return extent;
-}
-
-void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, ExecPlan& plan) {
-  for (const PlanHole& hole : generic.buffer_holes) {
-    Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
-    buffer.shape[static_cast<size_t>(hole.position)] = no_less(evaluate(hole.value, dims), 0);
-  }
-  for (Buffer& buffer : plan.buffers) {
-    if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
-  }
-  for (const PlanHole& hole : generic.step_holes) {
-    const int64_t extent = no_less(evaluate(hole.value, dims), 0);
-    if (extent > kMaxStepDim)
-      throw Error(ErrorCode::kMemoryBudget, "an extent inside of it would be " + std::to_string(extent));
-    plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] = extent;
-  }
-}
-
-/// A kernel whose output has elements reads nothing that has none, but where it is made for that.
-void check_empty(const GenericPlan& generic, const ExecPlan& plan) {
-  // What never has elements is nothing that a kernel reads.
-  std::vector<Shape> shapes;
-  for (const Buffer& buffer : generic.plan.buffers) shapes.push_back(buffer.shape);
-  for (const PlanHole& hole : generic.buffer_holes)
-    shapes[static_cast<size_t>(hole.owner)][static_cast<size_t>(hole.position)] = 1;
-  const auto is_empty = [&](int32_t id) {
-    return num_elements(plan.buffers[static_cast<size_t>(id)].shape) == 0 &&
-           num_elements(shapes[static_cast<size_t>(id)]) != 0;
-  };
-  for (size_t s = 0; s < plan.steps.size(); ++s) {
-    const Step& step = plan.steps[s];
-    if (step.kind != StepKind::kKernel) continue;
-    EmptyArguments found{static_cast<int32_t>(s), {}};
-    bool writes = false;
-    for (size_t i = 0; i < step.args.size(); ++i) {
-      const auto position = static_cast<int32_t>(i);
-      const bool is_output =
-          std::find(step.outputs.begin(), step.outputs.end(), position) != step.outputs.end();
-      writes = writes || (is_output && !is_empty(step.args[i]));
-      if (!is_output && is_empty(step.args[i])) found.arguments.push_back(position);
-    }
-    if (!writes || found.arguments.empty()) continue;
-    if (std::find(generic.empties.begin(), generic.empties.end(), found) == generic.empties.end())
-      throw Error(ErrorCode::kInvalidTensor, "an operand of node \"" +
-                                                 (step.origins.empty() ? step.name : step.origins.front()) +
-                                                 "\" would have no elements");
-  }
-}
-
-/// Views are whole: two formulas that say otherwise cannot both be right.
-void check_views(const ExecPlan& plan) {
-  for (const Buffer& buffer : plan.buffers) {
-    if (buffer.kind != BufferKind::kView) continue;
-    const Buffer& root = plan.buffers[static_cast<size_t>(buffer.view_of)];
-    if (buffer.bytes != root.bytes)
-      throw Error(ErrorCode::kInvalidPackage, "the generic plan does not hold for these extents: \"" +
-                                                  buffer.name + "\" is " + to_string(buffer.shape) +
-                                                  ", a view of " + to_string(root.shape));
-  }
-}
-
-}  // namespace
-
-bool is_within(const GenericPlan& generic, std::span<const int64_t> dims) {
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
-    if (!generic.maximums.empty() && dims[i] > generic.maximums[i]) return false;
-  }
-  return std::none_of(generic.guards.begin(), generic.guards.end(),
-                      [&](const PlanGuard& guard) { return broken_by(guard, dims).has_value(); });
-}
-
-ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
-                     std::span<const std::string> names) {
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const std::string extent =
-        (names.empty() ? "an extent" : names[i]) + " is " + std::to_string(dims[i]) + ", the model takes ";
-    if (dims[i] % generic.multiples[i] != 0)
-      throw Error(ErrorCode::kInvalidTensor, extent + "multiples of " + std::to_string(generic.multiples[i]));
-    if (dims[i] < generic.minimums[i])
-      throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.minimums[i]) + " at least");
-    if (!generic.maximums.empty() && dims[i] > generic.maximums[i])
-      throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.maximums[i]) + " at most");
-  }
-  for (const PlanGuard& guard : generic.guards) {
-    if (const std::optional<std::string> broken = broken_by(guard, dims))
-      throw Error(ErrorCode::kInvalidTensor, "the model does not take inputs of these extents: " + *broken);
-  }
-  ExecPlan plan = generic.plan;
-  try {
-    fill_holes(generic, with_derived(dims, generic.derived), plan);
-    for (std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
-      for (Port& port : *ports) {
-        const Shape& shape = plan.buffers[static_cast<size_t>(port.buffer)].shape;
-        port.shape.assign(shape.begin(), shape.end());
-      }
-    }
-    validate_plan(plan);
-    check_empty(generic, plan);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kMemoryBudget) throw;
-    throw Error(ErrorCode::kInvalidTensor,
-                "the model does not take inputs of these extents: " + std::string(error.message()));
-  }
-  check_views(plan);
-  return plan;
-}
 
 std::string plan_set_to_json(const PlanSet& set) {
   if (!set.is_dynamic()) {

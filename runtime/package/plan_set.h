@@ -64,6 +64,16 @@ struct PlanGuard {
 };
 inline constexpr int64_t kMaxPlanGuards = 4096;
 
+/// A number that a run works out and extents are made of: a dim behind the free ones.
+struct RunDim {
+  std::string name;              ///< in formulas
+  int32_t step = 0;              ///< the host step bind_extents whose result has it
+  int32_t element = 0;           ///< of the result
+  std::optional<int64_t> least;  ///< which the plan takes; none: any integer
+  int64_t sample = 0;            ///< with which the plan is written down
+};
+inline constexpr int64_t kMaxRunDims = 4096;
+
 /// The plan of one sample of the free dims and what differs for others. Its buffers are dense; views are
 /// whole.
 struct GenericPlan {
@@ -85,6 +95,12 @@ struct GenericPlan {
   bool goes_first = false;  ///< where it takes a shape the model computes something else than other plans do
   std::vector<int64_t> maximums = {};  ///< the largest that each may be, kMaxFreeDim of most; none: all are
   std::vector<PlanGuard> guards = {};
+  /// What a run binds, and what must hold of it then: formulas over the free dims and these. A step behind
+  /// one that binds may have extents that are made of it (segments.h).
+  std::vector<RunDim> run_dims = {};
+  std::vector<PlanGuard> run_guards = {};
+  /// Of formulas: the free dims and the run's.
+  size_t num_dims() const { return dims.size() + run_dims.size(); }
 };
 
 /// The model that the package was compiled from: an Interpreter makes plans of it for shapes that the other
@@ -119,6 +135,8 @@ struct PlanSet {
 /// from its dims, because both are the same formulas, and a view has the size of what it views. Throws
 /// Error(kInvalidTensor) when the model does not take `dims`, or an extent would be less than 0, or a kernel
 /// would read what has no elements. `names`: of the free dims, for what it says.
+/// `dims` are the free ones, and may have all of the run's behind them: else what is made of these is empty
+/// (bind_segment).
 ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
                      std::span<const std::string> names = {});
 /// Whether each dim is a multiple and within the bounds that the plan has for it, and all guards hold.

@@ -44,6 +44,8 @@ jobs::ChildBody find_child(std::string_view command) {
   if (command == "child-import") return child_import;
   if (command == "child-compile") return child_compile;
   if (command == "child-run") return child_run;
+  if (command == "child-evaluate") return child_evaluate;
+  if (command == "child-bundle") return child_bundle;
   if (command == "child-execute") return child_execute;
   if (command == "child-measure") return measure::child_measure;
   if (command == "child-tune") return measure::child_tune;

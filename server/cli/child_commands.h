@@ -26,7 +26,14 @@ std::string child_compile(jobs::ChildChannel& channel, std::span<const std::stri
 /// {"fill_mode","seed","repeat","number","profile","threads","memory_budget"} -> the timing. Descriptors:
 /// metadata.json, mod.json, mod.so, mod.params, the inputs as NPZ; to write: the outputs as NPZ.
 std::string child_run(jobs::ChildChannel& channel, std::span<const std::string> arguments);
-
+/// Nothing -> {"evaluation","quality"} for a report's row (server/report/rows.h). Descriptors: the members as
+/// for a run, the set of inputs as NPZ, the labels, and the request:
+/// {"classes","has_labels","scores","samples","warmup",
+/// "repeat","number","threads","memory_budget","timeout_ms"}.
+std::string child_evaluate(jobs::ChildChannel& channel, std::span<const std::string> arguments);
+/// {"form":"so"|"static","name","libraries"} -> {}. Descriptors: the members as for a run, the runtime's object;
+/// to write: a tar with the library and its headers; to read: the C library's parts, as many as are named.
+std::string child_bundle(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// {"instances","max_queue","warmup","max_batch","max_delay_us","threads","memory","run_timeout_ms"} -> {}
 /// once the pipe of requests ends. Descriptors: the members as for a run, the pipe of requests, the pipe of
 /// answers (server/services/executor_wire.h). Event "ready" {"inputs","outputs","memory_bytes"}.

@@ -181,16 +181,21 @@ std::string default_output(const std::string& output_format) {
   return "module." + (output_format == "static" ? "a" : output_format);
 }
 
+bundle::Form form_of(const CompileArguments& arguments) {
+  return arguments.output_format == "so" ? bundle::Form::kShared : bundle::Form::kStatic;
+}
+
 /// The package as `compile -f so` or `-f static` gives it: the library, NAME.h and tensormill.h beside it.
 void write_bundle(const CompileArguments& arguments, const target::Target& target,
                   const package::ArchiveMembers& members) {
   const std::filesystem::path output(arguments.output);
   const std::string header = output.stem().string() + ".h";
-  const bundle::Form form = arguments.output_format == "so" ? bundle::Form::kShared : bundle::Form::kStatic;
+  const bundle::Form form = form_of(arguments);
+  const bundle::Runtime runtime(target, form);
   const std::string archive = package::archive_bytes(members);
-  const bundle::Bundle made =
-      bundle::make_bundle(form, std::as_bytes(std::span(archive)),
-                          package::metadata_from_json(members.metadata_json), target, arguments.output);
+  const bundle::Bundle made = bundle::make_bundle(form, {runtime.bytes(), std::as_bytes(std::span(archive)),
+                                                         package::metadata_from_json(members.metadata_json),
+                                                         target, arguments.output, bundle::c_libraries()});
   write_file(arguments.output, made.library);
   write_file(output.parent_path() / header, made.header);
   write_file(output.parent_path() / kInterfaceHeader, std::string(bundle::interface_header()));
@@ -211,7 +216,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.dumps = dump_stages(arguments.dump_code);
   check_outputs(arguments, options.dumps);
   options.target = resolve_target(target_text(arguments), target_overrides(arguments), host);
-  if (arguments.output_format != "tar") bundle::check_target(options.target);
+  // Found before the work, not after it.
+  if (arguments.output_format != "tar") bundle::Runtime(options.target, form_of(arguments));
   for (const std::string& warning : options.target.warnings) std::cerr << "warning: " << warning << "\n";
   options.opt_level = arguments.opt_level;
   options.disabled_passes = disabled_passes(arguments.disabled_pass);

@@ -23,6 +23,12 @@ http::Response OpsHandler::respond(const http::Request& request) {
   }
   if (path == "/metrics") {
     http::check_operator_host(request, rules_);
+    // Who asks for OpenMetrics, as Prometheus does where it takes exemplars, gets it.
+    const std::string_view accepted = request.headers.get("Accept").value_or("");
+    if (accepted.find("application/openmetrics-text") != std::string_view::npos) {
+      return http::text_response(registry_.text(metrics::Registry::Form::kOpenMetrics),
+                                 "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    }
     return http::text_response(registry_.text(), "text/plain; version=0.0.4; charset=utf-8");
   }
   if (path == "/healthz") {

@@ -21,7 +21,7 @@
 #include "server/report/confusion.h"
 #include "server/report/html.h"
 #include "server/report/program_run.h"
-#include "server/report/remarks.h"
+#include "server/report/rows.h"
 #include "server/report/times.h"
 
 namespace tensormill::cli {
@@ -54,15 +54,8 @@ struct Configuration {
   std::string name() const;
 };
 
-/// Short, for charts: "digits native O3".
 std::string Configuration::name() const {
-  constexpr size_t kLongest = 24;
-  const size_t cpu = target.find("-mcpu=");
-  const std::string from = cpu == std::string::npos ? target : target.substr(cpu + 6);
-  std::string text = std::filesystem::path(model).stem().string() + " " +
-                     from.substr(0, cpu == std::string::npos ? kLongest : from.find(' ')) + " O" +
-                     std::to_string(opt_level);
-  return layout.empty() ? text : text + " " + layout;
+  return report::configuration_name(std::filesystem::path(model).stem().string(), target, opt_level, layout);
 }
 
 [[noreturn]] void bad_levels(const std::string& text) {
@@ -190,48 +183,11 @@ report::ProgramRun evaluate_apart(const ReportArguments& arguments, const std::s
   return report::run_program(report::kOwnProgram, words);
 }
 
-Json package_json(const package::Package& package, const std::string& file) {
-  const package::Metadata& metadata = package.metadata();
-  Json parts = {{std::string(package::kMetadataMember), package.metadata_text().size()}};
-  for (const auto& [name, member] : metadata.members) parts[name] = member.size;
-  return {{"id", package.id().text()},
-          {"archive_bytes", std::filesystem::file_size(file)},
-          {"parts", parts},
-          {"arena_bytes", metadata.arena_bytes},
-          {"worker_workspace_bytes", metadata.worker_workspace_bytes},
-          {"kernels", metadata.kernels.size()},
-          {"host_steps", metadata.host_steps},
-          {"flops", metadata.flops}};
-}
-
-Json run_json(const report::ProgramRun& run, const Json& evaluation) {
-  Json json = evaluation;
-  json.erase("best");
-  json["max_resident_bytes"] = run.max_resident_bytes;
-  json["energy_j_per_sample"] =
-      evaluation["energy_j"].is_null()
-          ? Json()
-          : Json(evaluation["energy_j"].get<double>() / evaluation["samples"].get<double>());
-  return json;
-}
-
-/// What all configurations share.
-struct Truth {
-  std::vector<int64_t> classes;  ///< of the samples; none where there are no labels
-  std::vector<std::string> names;
-};
-
 /// Compiles and tries one configuration; what goes wrong is in its row.
 Json try_configuration(const ReportArguments& arguments, const Configuration& configuration,
-                       const Truth& truth, const target::Target& host, const std::string& file) {
-  Json row = {{"name", configuration.name()},
-              {"model", configuration.model},
-              {"target", configuration.target},
-              {"opt_level", configuration.opt_level},
-              {"layout", configuration.layout.empty() ? Json() : Json(configuration.layout)},
-              {"state", "failed"},
-              {"quality", Json()},
-              {"remarks", Json::array()}};
+                       const report::Truth& truth, const target::Target& host, const std::string& file) {
+  Json row = report::empty_row(configuration.name(), configuration.model, configuration.target,
+                               configuration.opt_level, configuration.layout);
   const report::ProgramRun compiled = compile_apart(arguments, configuration, file);
   row["compile"] = {{"wall_s", compiled.wall_s},
                     {"cpu_s", compiled.cpu_s},
@@ -244,27 +200,23 @@ Json try_configuration(const ReportArguments& arguments, const Configuration& co
   row["compile"]["times_ms"] = said["times_ms"];
   row["target"] = said["target"];
   const std::shared_ptr<const package::Package> package = package::Package::open(file);
-  row["package"] = package_json(*package, file);
+  row["package"] = report::package_json(package->metadata(), package->id(), package->metadata_text().size());
   const report::ProgramRun run = evaluate_apart(arguments, file);
   Json evaluation;
   if (run.exit_code == 0) {
     evaluation = parse_json(run.out);
-    row["run"] = run_json(run, evaluation);
+    row["run"] = report::run_json(evaluation, run.max_resident_bytes);
+    row["quality"] = report::quality_json(evaluation, truth);
     row["state"] = "ok";
   } else {
     row["error"] = failure("run", run);
   }
-  std::vector<std::string> lines = report::remarks(
-      package->metadata(), compiled.err, resolve_target(configuration.target, {}, host), host, evaluation);
+  std::vector<std::string> lines =
+      report::row_remarks({package->metadata(), compiled.err, resolve_target(configuration.target, {}, host),
+                           host, !truth.classes.empty()},
+                          evaluation, row["quality"]);
   if (const auto refused = said.value("generic_plan_refused", ""); !refused.empty())
     lines.push_back("no kernels for shapes other than those compiled for: " + refused);
-  if (!evaluation.is_null() && !truth.classes.empty()) {
-    if (evaluation["best"].is_null()) {
-      lines.emplace_back("no accuracy: the scores are not a row of classes for each sample");
-    } else {
-      row["quality"] = report::compare_classes(truth.classes, evaluation["best"], truth.names);
-    }
-  }
   row["remarks"] = lines;
   return row;
 }
@@ -304,7 +256,7 @@ int make_report(const ReportArguments& arguments, const GlobalOptions& globals) 
   if (!arguments.output.empty()) check_output("-o", arguments.output);
   const target::Target host = target::host_target();
   for (const Configuration& one : configurations) resolve_target(one.target, {}, host);
-  Truth truth;
+  report::Truth truth;
   truth.names = read_labels(arguments.classes);
   if (!arguments.labels.empty()) truth.classes = report::read_truth(arguments.labels, truth.names);
   MappedFile::open(arguments.inputs);
@@ -328,17 +280,9 @@ int make_report(const ReportArguments& arguments, const GlobalOptions& globals) 
   }
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
-  const Json first_good = [&] {
-    for (const Json& row : rows)
-      if (row["state"] == "ok") return row["run"]["samples"];
-    return Json();
-  }();
-  const Json report = {{"made_at", http::format_timestamp(now.count())},
-                       {"program", driver::compiler_build()},
-                       {"machine", {{"target", host.canonical()}, {"cores", host.facts.num_cores}}},
-                       {"inputs", arguments.inputs},
-                       {"samples", first_good},
-                       {"configurations", rows}};
+  const Json report = report::report_json({http::format_timestamp(now.count()), driver::compiler_build(),
+                                           report::machine_json(host), arguments.inputs},
+                                          rows);
   if (!arguments.output.empty()) write_report(arguments.output, report);
   if (globals.json) std::cout << document_text(report, -1) << std::endl;
   return has_good ? 0 : exit_code;

@@ -13,6 +13,7 @@
 #include "api/http/client_address.h"
 #include "api/http/message.h"
 #include "api/http/security.h"
+#include "api/http/trace_context.h"
 #include "api/services/services.h"
 #include "compiler/driver/compile.h"
 #include "config/settings.h"
@@ -176,7 +177,8 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - request.received;
     registry.count("http_requests_total",
                    {{"route", route}, {"method", method}, {"code", std::to_string(response.status)}});
-    registry.observe("http_request_duration_seconds", {{"route", route}, {"method", method}}, spent.count());
+    registry.observe("http_request_duration_seconds", {{"route", route}, {"method", method}}, spent.count(),
+                     http::recorded_trace_of(request.headers));
     if (response.status == 429) registry.count("quota_refusals_total", {});
     const metrics::AnsweredRequest answered = {
         request.request_id,
@@ -187,7 +189,7 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
         request.peer,
         response.status,
         spent.count() * 1e3,
-        metrics::trace_id_of(request.headers.get("traceparent").value_or("")),
+        http::trace_id_of(request.headers.get("traceparent").value_or("")),
         request.client};
     log.answered(answered);
     server.audit(answered);
@@ -231,12 +233,13 @@ private:
 class Entrance {
 public:
   Entrance(const config::Settings& settings, server::Server& server, endpoints::ApiOptions options)
-      : api_(endpoints::make_api(server.services(), std::move(options))) {
+      : settings_(settings.otel_sample_percent),
+        api_(endpoints::make_api(server.services(), with_traces(std::move(options), settings))) {
     if (settings.otel_endpoint.empty()) return;
     export_.emplace(
         trace::ExportOptions{settings.otel_endpoint, settings.otel_service, driver::compiler_version()},
         server.metrics());
-    traced_.emplace(*api_, *export_, settings.otel_sample_percent);
+    traced_.emplace(*api_, *export_, settings_);
   }
   http::Handler& handler() {
     if (traced_) return *traced_;
@@ -244,6 +247,12 @@ public:
   }
 
 private:
+  endpoints::ApiOptions with_traces(endpoints::ApiOptions options, const config::Settings& settings) {
+    if (!settings.otel_endpoint.empty()) options.traces = &settings_;
+    return options;
+  }
+
+  trace::TraceSettings settings_;
   const std::unique_ptr<http::Handler> api_;
   std::optional<trace::TraceExport> export_;
   std::optional<trace::TracedHandler> traced_;

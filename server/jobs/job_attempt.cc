@@ -235,6 +235,7 @@ std::string JobAttempt::run_child(ChildSpec spec, const TakeEvent& take) {
     throw;
   }
   set_child(nullptr);
+  last_child_ = {outcome->cpu_seconds, static_cast<int64_t>(outcome->max_resident_bytes)};
   log("child " + spec.command + ": " + std::to_string(outcome->cpu_seconds) + " s of CPU time, " +
       std::to_string(outcome->max_resident_bytes) + " bytes at most");
   if (outcome->end == ChildEnd::kOk) return outcome->result;

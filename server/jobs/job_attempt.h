@@ -51,6 +51,7 @@ public:
   const std::string& folder() const override { return folder_; }
   using JobContext::run_child;
   std::string run_child(ChildSpec spec, const TakeEvent& take) override;
+  ChildUse last_child() const override { return last_child_; }
   std::unique_ptr<MeasureGate::Quiet> quiet() override;
   void progress(std::string_view json) override;
   void event(std::string_view type, std::string_view json) override;
@@ -98,6 +99,7 @@ private:
   ChildProcess* child_ = nullptr;
   bool killed_ = false;
   bool lost_ = false;
+  ChildUse last_child_;
   bool succeeded_ = false;
   std::optional<LeaseKeeper::Kept> kept_;  ///< last: its hooks use what stands above
 };

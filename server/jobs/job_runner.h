@@ -3,6 +3,7 @@
 /// thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,12 @@
 #include "storage/catalog/catalog.h"
 
 namespace tensormill::jobs {
+
+/// What a child took.
+struct ChildUse {
+  double cpu_seconds = 0;
+  int64_t max_resident_bytes = 0;
+};
 
 /// The hands of one attempt at one job.
 class JobContext {
@@ -29,6 +36,8 @@ public:
   /// and may call anything here but run_child.
   using TakeEvent = std::function<bool(const std::string& type, const std::string& json)>;
   virtual std::string run_child(ChildSpec spec, const TakeEvent& take) = 0;
+  /// Of the last child that run_child returned from.
+  virtual ChildUse last_child() const = 0;
   /// The children of jobs that do not measure stand still for as long as it lives.
   virtual std::unique_ptr<MeasureGate::Quiet> quiet() = 0;
   /// Stores an object as the job's progress and as a "progress" event, with the next commit.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <span>
 
 #include "runtime/base/error.h"
@@ -28,6 +29,13 @@ std::string number(double value) {
   const auto [end, code] = std::to_chars(text, text + sizeof text, value);
   TM_CHECK(code == std::errc(), "a number that does not fit");
   return std::string(text, end);
+}
+
+/// A bucket's bound: OpenMetrics has a point in each.
+std::string bound(double value, bool is_open) {
+  std::string text = number(value);
+  if (is_open && text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
 }
 
 std::string label_text(const Labels& labels) {
@@ -93,7 +101,7 @@ void Registry::add(std::string_view name, const Labels& labels, double by) {
   gauge.values[label_text(labels)] += by;
 }
 
-void Registry::observe(std::string_view name, const Labels& labels, double value) {
+void Registry::observe(std::string_view name, const Labels& labels, double value, std::string_view trace_id) {
   const std::lock_guard lock(mutex_);
   Family& observed = family(name);
   TM_CHECK(observed.kind == kHistogram || observed.kind == kSizes, std::string(name) + " is no histogram");
@@ -101,7 +109,13 @@ void Registry::observe(std::string_view name, const Labels& labels, double value
   Histogram& histogram = observed.histograms[label_text(labels)];
   histogram.buckets.resize(bounds.size());
   const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), value);
-  if (bucket != bounds.end()) ++histogram.buckets[static_cast<size_t>(bucket - bounds.begin())];
+  const auto at = static_cast<size_t>(bucket - bounds.begin());
+  if (bucket != bounds.end()) ++histogram.buckets[at];
+  if (!trace_id.empty()) {
+    const std::chrono::duration<double> since = std::chrono::system_clock::now().time_since_epoch();
+    histogram.exemplars.resize(bounds.size() + 1);
+    histogram.exemplars[at] = {std::string(trace_id), value, since.count()};
+  }
   histogram.sum += value;
   ++histogram.count;
 }
@@ -134,33 +148,47 @@ void Registry::on_collect(std::function<void(Registry&)> collect) {
   collectors_.push_back(std::move(collect));
 }
 
-std::string Registry::text() {
+std::string Registry::text_of(std::string_view name, const Family& shown, Form form) {
+  constexpr std::string_view kTotal = "_total";
+  const bool is_open = form == Form::kOpenMetrics;
+  const std::string label(name);
+  // OpenMetrics calls a family of counters what its samples are called without the ending.
+  const std::string family_name =
+      is_open && shown.kind == kCounter ? label.substr(0, label.size() - kTotal.size()) : label;
+  const char* type = shown.kind == kCounter ? "counter" : shown.kind == kGauge ? "gauge" : "histogram";
+  std::string text = "# HELP " + family_name + " " + std::string(shown.meaning) + "\n# TYPE " + family_name +
+                     " " + type + "\n";
+  for (const auto& [labels, value] : shown.values)
+    text += label + braced(labels) + " " + number(value) + "\n";
+  for (const auto& [labels, histogram] : shown.histograms) {
+    const std::span<const double> bounds = bounds_of(shown.kind);
+    const auto exemplar = [&, &kept = histogram.exemplars](size_t at) -> std::string {
+      if (!is_open || at >= kept.size() || kept[at].trace_id.empty()) return "\n";
+      return " # {trace_id=\"" + kept[at].trace_id + "\"} " + number(kept[at].value) + " " +
+             number(kept[at].time_s) + "\n";
+    };
+    uint64_t below = 0;
+    for (size_t i = 0; i < bounds.size(); ++i) {
+      below += histogram.buckets[i];
+      text += label + "_bucket" + braced(labels, "le=\"" + bound(bounds[i], is_open) + "\"") + " " +
+              std::to_string(below) + exemplar(i);
+    }
+    text += label + "_bucket" + braced(labels, "le=\"+Inf\"") + " " + std::to_string(histogram.count) +
+            exemplar(bounds.size());
+    text += label + "_sum" + braced(labels) + " " + number(histogram.sum) + "\n";
+    text += label + "_count" + braced(labels) + " " + std::to_string(histogram.count) + "\n";
+  }
+  return text;
+}
+
+std::string Registry::text(Form form) {
   // One at a time: what is cleared here and set again must not be seen between.
   const std::lock_guard collecting(collecting_);
   for (const auto& collect : collectors_) collect(*this);
   const std::lock_guard lock(mutex_);
   std::string text;
-  for (const std::string_view name : order_) {
-    const Family& shown = families_.at(name);
-    const std::string label(name);
-    const char* type = shown.kind == kCounter ? "counter" : shown.kind == kGauge ? "gauge" : "histogram";
-    text += "# HELP " + label + " " + std::string(shown.meaning) + "\n# TYPE " + label + " " + type + "\n";
-    for (const auto& [labels, value] : shown.values)
-      text += label + braced(labels) + " " + number(value) + "\n";
-    for (const auto& [labels, histogram] : shown.histograms) {
-      const std::span<const double> bounds = bounds_of(shown.kind);
-      uint64_t below = 0;
-      for (size_t i = 0; i < bounds.size(); ++i) {
-        below += histogram.buckets[i];
-        text += label + "_bucket" + braced(labels, "le=\"" + number(bounds[i]) + "\"") + " " +
-                std::to_string(below) + "\n";
-      }
-      text +=
-          label + "_bucket" + braced(labels, "le=\"+Inf\"") + " " + std::to_string(histogram.count) + "\n";
-      text += label + "_sum" + braced(labels) + " " + number(histogram.sum) + "\n";
-      text += label + "_count" + braced(labels) + " " + std::to_string(histogram.count) + "\n";
-    }
-  }
+  for (const std::string_view name : order_) text += text_of(name, families_.at(name), form);
+  if (form == Form::kOpenMetrics) text += "# EOF\n";
   return text;
 }
 

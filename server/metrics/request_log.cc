@@ -37,31 +37,6 @@ RequestLog::RequestLog(const std::string& level) : sink_(std::make_unique<Sink>(
 
 RequestLog::~RequestLog() = default;
 
-std::string trace_id_of(std::string_view traceparent) {
-  // version "-" trace-id "-" parent-id "-" flags; later versions may add fields.
-  constexpr std::array<size_t, 4> kSizes = {2, 32, 16, 2};
-  const auto is_hex = [](std::string_view text) {
-    return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  };
-  std::array<std::string_view, 4> fields;
-  std::string_view rest = traceparent;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    fields[i] = rest.substr(0, kSizes[i]);
-    if (fields[i].size() != kSizes[i] || !is_hex(fields[i])) return "";
-    rest.remove_prefix(kSizes[i]);
-    if (i + 1 == fields.size()) break;
-    if (!rest.starts_with('-')) return "";
-    rest.remove_prefix(1);
-  }
-  const bool more_is_fine = fields[0] != "00" && rest.starts_with('-');
-  const auto is_zero = [](std::string_view text) {
-    return text.find_first_not_of('0') == std::string_view::npos;
-  };
-  if (fields[0] == "ff" || (!rest.empty() && !more_is_fine) || is_zero(fields[1]) || is_zero(fields[2]))
-    return "";
-  return std::string(fields[1]);
-}
-
 std::string logged_target(std::string_view target) {
   constexpr size_t kMaxTarget = 2048;
   constexpr std::string_view kKeyPrefix = "tm_";

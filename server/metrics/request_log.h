@@ -27,10 +27,6 @@ struct AnsweredRequest {
 /// by mistake, is replaced, and what is very long is cut.
 std::string logged_target(std::string_view target);
 
-/// The trace-id of a `traceparent` field (W3C Trace Context, level 1, section 3.2); "" for one that is
-/// malformed or all zeros.
-std::string trace_id_of(std::string_view traceparent);
-
 class RequestLog {
 public:
   /// `level` is one of trace, debug, info, warn, error; Error(kUsage) otherwise.

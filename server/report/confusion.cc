@@ -177,16 +177,20 @@ Json compare_classes(const std::vector<int64_t>& truth, const std::vector<int64_
 }
 
 std::vector<int64_t> read_truth(const std::string& path, const std::vector<std::string>& names) {
-  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  const std::string_view text = file->text();
-  if (text.starts_with("\x93NUMPY")) return numbers_of(npz::read_npy(file->bytes()), path);
-  if (!text.starts_with("PK")) return read_lines(text, path, names);
-  const std::vector<npz::NamedTensor> entries = npz::read_npz(file->bytes());
+  return read_truth(*MappedFile::open(path), path, names);
+}
+
+std::vector<int64_t> read_truth(const MappedFile& file, const std::string& name,
+                                const std::vector<std::string>& names) {
+  const std::string_view text = file.text();
+  if (text.starts_with("\x93NUMPY")) return numbers_of(npz::read_npy(file.bytes()), name);
+  if (!text.starts_with("PK")) return read_lines(text, name, names);
+  const std::vector<npz::NamedTensor> entries = npz::read_npz(file.bytes());
   if (entries.size() != 1) {
     throw Error(ErrorCode::kInvalidArgument,
-                path + " has " + std::to_string(entries.size()) + " arrays, labels are one");
+                name + " has " + std::to_string(entries.size()) + " arrays, labels are one");
   }
-  return numbers_of(entries.front().tensor, path);
+  return numbers_of(entries.front().tensor, name);
 }
 
 }  // namespace tensormill::report

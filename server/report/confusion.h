@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/file.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::report {
@@ -24,5 +25,8 @@ Json compare_classes(const std::vector<int64_t>& truth, const std::vector<int64_
 /// Truths from a file: an .npy array of whole numbers, an .npz with one array, or a text with one class a
 /// line, as a number or a name of `names`. Throws Error(kInvalidArgument) naming file and line.
 std::vector<int64_t> read_truth(const std::string& path, const std::vector<std::string>& names);
+/// The same of what is open already; `name` is what errors call it.
+std::vector<int64_t> read_truth(const MappedFile& file, const std::string& name,
+                                const std::vector<std::string>& names);
 
 }  // namespace tensormill::report

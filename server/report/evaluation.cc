@@ -127,7 +127,8 @@ Json evaluate(exec::GraphExecutor& executor, parallel::ThreadPool& pool, const e
   std::vector<int64_t> best;
   bool has_best = true;
   bool interpreted = false;
-  EnergyCounter energy;
+  std::optional<EnergyCounter> energy;
+  if (!options.energy_root.empty()) energy.emplace(options.energy_root);
   const auto start = std::chrono::steady_clock::now();
   for (int64_t batch = 0; batch < batches; ++batch) {
     set_batch(executor, feeds, batch);
@@ -136,7 +137,7 @@ Json evaluate(exec::GraphExecutor& executor, parallel::ThreadPool& pool, const e
     interpreted = interpreted || executor.is_interpreted();
   }
   const double pass_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::optional<double> joules = energy.joules();
+  const std::optional<double> joules = energy ? energy->joules() : std::nullopt;
   Json summary = times_json(times);
   summary["p95_ms"] = percentile(times, 0.95);
   return {{"times", summary},

@@ -17,6 +17,8 @@ struct EvaluationOptions {
   std::string scores;   ///< output with a score for each class; "": the first
   int64_t samples = 0;  ///< the most to look at; 0: all
   TimesOptions times;   ///< of the first batch, as `run` measures
+  /// Where the processor's counters of energy are; "": they are not asked, by a process that opens no files.
+  std::string energy_root = "/sys/class/powercap";
 };
 
 /// The set holds each input of the package by name. The first extent of an input is its batch, where it is

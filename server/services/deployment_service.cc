@@ -263,6 +263,12 @@ bool DeploymentServiceImpl::is_quick(const std::string& name) {
                                       [&](const auto& one) { return is_quick(one.second); });
 }
 
+uint64_t DeploymentServiceImpl::largest_inputs(const std::string& name) {
+  const EntryPtr entry = find(name);
+  const VersionPtr version = entry ? serving(*entry) : nullptr;
+  return version && version->package ? version->package->largest_inputs() : 0;
+}
+
 std::vector<services::InferStatistics> DeploymentServiceImpl::statistics(const std::string& name,
                                                                          const std::string& version) {
   std::vector<services::InferStatistics> all;
@@ -365,14 +371,18 @@ void DeploymentServiceImpl::infer(const std::string& name, const std::string& ve
   using Outcome = services::Outcome<services::RunResult>;
   const VersionPtr serving = require_next(name, version);
   touch(*serving);
-  serving->package->run(std::move(inputs), options, context, [serving, done = std::move(done)](Outcome run) {
-    done(Outcome::of([&] {
-      services::RunResult result = run.take();
-      result.version = serving->spec.version;
-      result.labels = {serving, &serving->labels};
-      return result;
-    }));
-  });
+  uint64_t bytes = 0;
+  for (const auto& input : inputs) bytes += input.second.num_bytes();
+  serving->package->run(std::move(inputs), options, context,
+                        [serving, bytes, done = std::move(done)](Outcome run) {
+                          done(Outcome::of([&] {
+                            services::RunResult result = run.take();
+                            serving->package->note_inputs(bytes);
+                            result.version = serving->spec.version;
+                            result.labels = {serving, &serving->labels};
+                            return result;
+                          }));
+                        });
 }
 
 }  // namespace tensormill::server

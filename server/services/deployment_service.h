@@ -99,6 +99,7 @@ public:
   bool has(const std::string& name) override;
   services::DeploymentSpec spec(const std::string& name, const std::string& version) override;
   bool is_quick(const std::string& name) override;
+  uint64_t largest_inputs(const std::string& name) override;
   std::vector<std::string> elsewhere(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   std::shared_ptr<void> input_room(const std::string& name, const std::string& version,

@@ -2,7 +2,9 @@
 /// same interface. Thread-safety: all methods from many threads.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -49,6 +51,17 @@ public:
   virtual services::InferStatistics statistics() const = 0;
   /// As services::DeploymentService::is_quick.
   virtual bool is_quick() const = 0;
+
+  /// Bytes of the largest inputs that a run has had so far.
+  uint64_t largest_inputs() const { return largest_inputs_.load(std::memory_order_relaxed); }
+  void note_inputs(uint64_t bytes) {
+    uint64_t known = largest_inputs();
+    while (bytes > known && !largest_inputs_.compare_exchange_weak(known, bytes, std::memory_order_relaxed)) {
+    }
+  }
+
+private:
+  std::atomic<uint64_t> largest_inputs_{0};
 };
 
 class ExecutorHost {

@@ -22,11 +22,6 @@ constexpr int kMaxAttempts = 2;
 /// Each goes on from the records of the ones before, so that restarts of the server lose nothing.
 constexpr int kMaxTuneAttempts = 20;
 
-/// A member of the body that is wrong, with the pointer to it.
-[[noreturn]] void refuse_job(ErrorCode code, const std::string& pointer, const std::string& detail) {
-  throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
-}
-
 void refuse_unsupported(const services::CompileRequest& request) {
   const auto unless = [](bool absent, const char* pointer) {
     if (!absent) refuse_job(ErrorCode::kNotSupported, pointer, "is not implemented yet");
@@ -138,6 +133,10 @@ target::Target target_of(const std::string& text, const target::Target& host) {
 }
 
 }  // namespace
+
+void refuse_job(ErrorCode code, const std::string& pointer, const std::string& detail) {
+  throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
+}
 
 Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) {
   const Json facts = parse_json(model.facts, 128);

@@ -19,6 +19,9 @@
 
 namespace tensormill::server {
 
+/// A member of the body that is wrong, with the pointer to it.
+[[noreturn]] void refuse_job(ErrorCode code, const std::string& pointer, const std::string& detail);
+
 struct JobServiceOptions {
   int64_t max_queued = 256;
 };
@@ -47,6 +50,9 @@ public:
   services::Submission submit_benchmark(const services::BenchmarkRequest& request,
                                         const services::SubmitOptions& options,
                                         const services::CallContext& context) override;
+  services::Submission submit_report(const services::ReportRequest& request,
+                                     const services::SubmitOptions& options,
+                                     const services::CallContext& context) override;
   services::Page<services::Job> list(const services::JobQuery& query) override;
   services::Job get(const std::string& id) override;
   services::Job wait(const std::string& id, std::chrono::milliseconds timeout,
@@ -59,6 +65,7 @@ public:
                                                 const services::CallContext& context) override;
   int64_t last_event() override { return catalog_.last_event_position(); }
   std::shared_ptr<http::Content> log(const std::string& id) override;
+  std::string report(const std::string& id, services::ReportForm form) override;
 
 private:
   storage::Submitter submitter_of(const services::CallContext& context) const;

@@ -17,7 +17,7 @@ std::string_view name_of(const std::exception& error) {
 /// Counts one inference: `start` is given what to tell its end.
 template <typename Result, typename Start>
 void metered(metrics::Registry& registry, metrics::LatencyHistory& history, const std::string& name,
-             services::Done<Result> done, const Start& start) {
+             const std::string& trace_id, services::Done<Result> done, const Start& start) {
   using Outcome = services::Outcome<Result>;
   const auto begun = std::chrono::steady_clock::now();
   const auto leave = [&registry, &history, begun, name](const std::string& version, std::string_view what) {
@@ -29,13 +29,13 @@ void metered(metrics::Registry& registry, metrics::LatencyHistory& history, cons
   };
   registry.add("infer_queue_depth", {{"model", name}}, 1);
   try {
-    start([&registry, name, leave, done = std::move(done)](Outcome outcome) {
+    start([&registry, name, trace_id, leave, done = std::move(done)](Outcome outcome) {
       done(Outcome::of([&] {
         try {
           Result result = outcome.take();
           const metrics::Labels labels = {{"model", name}, {"version", result.version}};
-          registry.observe("infer_queue_seconds", labels, result.timing.queue_ms / 1e3);
-          registry.observe("infer_compute_seconds", labels, result.timing.compute_ms / 1e3);
+          registry.observe("infer_queue_seconds", labels, result.timing.queue_ms / 1e3, trace_id);
+          registry.observe("infer_compute_seconds", labels, result.timing.compute_ms / 1e3, trace_id);
           registry.observe("infer_batch_size", labels, static_cast<double>(result.batch_rows));
           leave(result.version, "ok");
           return result;
@@ -125,7 +125,8 @@ void MeteredDeployments::infer(const std::string& name, const std::string& versi
     inner_.infer(name, version, std::move(inputs), options, context, std::move(end));
   };
   // No labels from names that are not there: strangers must not make series.
-  inner_.has(name) ? metered(registry_, history_, name, std::move(done), infer) : infer(std::move(done));
+  inner_.has(name) ? metered(registry_, history_, name, context.trace_id, std::move(done), infer)
+                   : infer(std::move(done));
 }
 
 void MeteredDeployments::classify(const std::string& name, std::string_view image, int top,
@@ -134,7 +135,7 @@ void MeteredDeployments::classify(const std::string& name, std::string_view imag
   const auto classify = [&](services::Done<services::ClassifyResult> end) {
     inner_.classify(name, image, top, context, std::move(end));
   };
-  inner_.has(name) ? metered(registry_, history_, name, std::move(done), classify)
+  inner_.has(name) ? metered(registry_, history_, name, context.trace_id, std::move(done), classify)
                    : classify(std::move(done));
 }
 

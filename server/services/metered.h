@@ -32,6 +32,7 @@ public:
   }
   services::Traffic traffic(const std::string& name) override;
   bool is_quick(const std::string& name) override { return inner_.is_quick(name); }
+  uint64_t largest_inputs(const std::string& name) override { return inner_.largest_inputs(name); }
   std::shared_ptr<void> admit(const std::string& name, const std::string& version) override;
   std::vector<std::string> elsewhere(const std::string& name, const std::string& version) override {
     return inner_.elsewhere(name, version);

@@ -9,6 +9,7 @@
 #include "server/services/forms.h"
 #include "server/services/model_service.h"
 #include "server/services/package_archive.h"
+#include "server/services/package_bundle.h"
 #include "server/services/run_apart.h"
 
 namespace tensormill::server {
@@ -106,6 +107,15 @@ std::shared_ptr<http::Content> PackageServiceImpl::code(const std::string& id, s
   }
   throw Error(ErrorCode::kNotFound, "package " + id + " has no text of the stage " +
                                         std::string(stage_name(stage)) + "; it was not compiled here");
+}
+
+std::shared_ptr<http::Content> PackageServiceImpl::bundle(const std::string& id,
+                                                          const services::BundleOptions& options,
+                                                          const services::CallContext& context) {
+  const storage::PackageRow row = require_package(catalog_, id);
+  catalog_.touch_package(row.id);
+  return make_bundle_archive(children_, open_members(blobs_, row), options,
+                             {.memory = options_.run_memory, .folder = options_.folder}, context.cancelled);
 }
 
 void PackageServiceImpl::remove(const std::string& id) {

@@ -22,7 +22,7 @@ struct PackageServiceOptions {
   std::chrono::milliseconds run_timeout{30'000};
   uint64_t run_memory = uint64_t{8} << 30;
   int threads = 1;
-  std::string folder;            ///< on the store's disk, for archives that arrive
+  std::string folder;            ///< on the store's disk, for archives that arrive and bundles that go
   RemoteRuns* remote = nullptr;  ///< of runs on workers elsewhere; none: they are refused
 };
 
@@ -49,6 +49,8 @@ public:
   /// An archive of this machine's administrator, who needs no signature; the package's id.
   std::string add_archive(const std::string& path);
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
+  std::shared_ptr<http::Content> bundle(const std::string& id, const services::BundleOptions& options,
+                                        const services::CallContext& context) override;
   void remove(const std::string& id) override;
   void require_room(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,

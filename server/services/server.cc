@@ -42,6 +42,7 @@
 #include "server/services/package_import.h"
 #include "server/services/package_service.h"
 #include "server/services/replica.h"
+#include "server/services/report_runner.h"
 #include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
@@ -274,6 +275,9 @@ struct Server::Parts {
         metered_tune(tune, registry),
         benchmark(desk, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
+        report({blobs, desk, signer, compile_options(settings, host, policy)}, pool,
+               benchmark_options(settings), host),
+        metered_report(report, registry),
         answers(catalog),
         audit(catalog, registry, audit_bounds(settings)) {
     blobs.bound_by([this](uint64_t more) { quota.check(more); });
@@ -290,9 +294,10 @@ struct Server::Parts {
     if (replica) options.owner = replica->id();
     options.shares_logs = replica != nullptr;
     options.collect = [this] { collector.collect_released(); };
-    workers.emplace(queue, blobs,
-                    std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark},
-                    options);
+    workers.emplace(
+        queue, blobs,
+        std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark, &metered_report},
+        options);
     remote.emplace(
         queue, blobs, collector, desk, trusted, registry,
         WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build(),
@@ -435,6 +440,8 @@ struct Server::Parts {
   MeteredRunner metered_tune;
   BenchmarkRunner benchmark;
   MeteredRunner metered_benchmark;
+  ReportRunner report;
+  MeteredRunner metered_report;
   std::optional<jobs::WorkerPool> workers;
   std::optional<WorkerServiceImpl> remote;
   std::optional<JobServiceImpl> jobs;

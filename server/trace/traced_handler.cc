@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <random>
 
-#include "server/metrics/request_log.h"
+#include "api/http/trace_context.h"
 
 namespace tensormill::trace {
 namespace {
@@ -13,11 +12,6 @@ namespace {
 int64_t now_ns() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
-}
-
-bool is_chosen(int percent) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return std::uniform_int_distribution<int>(0, 99)(random) < percent;
 }
 
 /// What a Server-Timing field says of a part, in ns; 0 where it says nothing.
@@ -47,10 +41,10 @@ Span TracedHandler::begin(http::Request& request) const {
   constexpr size_t kTrace = 3, kParent = 36, kFlags = 53;
   Span span;
   const std::string brought(request.headers.get("traceparent").value_or(""));
-  const std::string trace = metrics::trace_id_of(brought);
+  const std::string trace = http::trace_id_of(brought);
   // The last digit's last bit: whoever began the trace records it.
   const bool is_recorded = trace.empty()
-                               ? is_chosen(percent_)
+                               ? settings_.takes(request.target)
                                : (std::strtol(brought.substr(kFlags, 2).c_str(), nullptr, 16) & 1) != 0;
   if (!is_recorded) return span;
   span.trace_id = trace.empty() ? random_hex(16) : brought.substr(kTrace, 32);

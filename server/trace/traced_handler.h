@@ -6,14 +6,15 @@
 
 #include "api/http/handler.h"
 #include "server/trace/trace_export.h"
+#include "server/trace/trace_settings.h"
 
 namespace tensormill::trace {
 
 class TracedHandler final : public http::Handler {
 public:
-  /// `inner` and `out` outlive it. Of requests that bring no traceparent, `percent` of 100 are traced.
-  TracedHandler(http::Handler& inner, TraceExport& out, int percent)
-      : inner_(inner), out_(out), percent_(percent) {}
+  /// All outlive it. Of requests that bring no traceparent, those are traced that `settings` takes.
+  TracedHandler(http::Handler& inner, TraceExport& out, TraceSettings& settings)
+      : inner_(inner), out_(out), settings_(settings) {}
   http::Lane lane(const http::Request& request, std::string_view body) const noexcept override {
     return inner_.lane(request, body);
   }
@@ -28,7 +29,7 @@ private:
 
   http::Handler& inner_;
   TraceExport& out_;
-  const int percent_;
+  TraceSettings& settings_;
 };
 
 }  // namespace tensormill::trace

@@ -52,9 +52,9 @@ private:
 };
 
 struct BeastState {
-  /// Of what reads and unfolds large bodies: a tenth of a thread of the others, where they want the processor
-  /// at the same time. They hold nothing for long that the others need.
-  static constexpr int kBulkNice = 10;
+  /// Of what reads and unfolds large bodies: a third of a thread of the others, where they want the processor
+  /// at the same time, and three times one of an import. They hold nothing for long that the others need.
+  static constexpr int kBulkNice = 5;
 
   explicit BeastState(const TransportOptions& transport_options)
       : options(transport_options),

@@ -74,8 +74,8 @@ TEST_F(Dispatch, AnswersConfiguredHostsAndHealthOfAnyHost) {
 
 TEST_F(Dispatch, RefusesCostlyLooksFromForeignPagesWhereNobodyNeedsAKey) {
   const std::string package = "/v1/packages/" + packages_.package.id.text();
-  for (const std::string& path :
-       {std::string("/v1/models/digits/graph"), package + "/code", package + "/archive"}) {
+  for (const std::string& path : {std::string("/v1/models/digits/graph"), package + "/code",
+                                  package + "/archive", package + "/bundle"}) {
     for (const char* field :
          {"Origin: http://evil.example", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"}) {
       expect_problem(get(path, {field}), 403, "forbidden");
@@ -167,6 +167,13 @@ TEST_F(Dispatch, QuickInferencesMayRunWhereTheyWereRead) {
   EXPECT_EQ(lane(infer, std::string((16 << 10) + 1, ' ')), http::Lane::kBulk);
   for (const char* coding : {"gzip", "zstd", "identity"})
     EXPECT_EQ(lane(infer, "{}", coding), http::Lane::kBulk);
+  // Not what is as long as the inputs are.
+  deployments_.largest = 40'000;
+  const std::string picture((16 << 10) + 40'000, ' ');
+  EXPECT_EQ(lane(infer, picture), http::Lane::kWorker);
+  EXPECT_EQ(lane(infer, picture + " "), http::Lane::kBulk);
+  EXPECT_EQ(lane(infer, "{}", "gzip"), http::Lane::kBulk);
+  EXPECT_EQ(lane("/v1/deployments/digits/classify", picture), http::Lane::kBulk);
   const std::string kept = std::string("PK\x03\x04\x14\0\0\0\0\0", 10) + "data" +
                            std::string("PK\x01\x02\x14\0\x14\0\0\0\0\0", 12);
   EXPECT_EQ(lane(infer, kept), http::Lane::kDirect);

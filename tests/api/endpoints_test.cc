@@ -195,6 +195,19 @@ TEST_F(Endpoints, StreamsEvents) {
   expect_problem(get("/v1/jobs/other/events"), 404, "not_found");
 }
 
+TEST_F(Endpoints, ServesReports) {
+  const std::string path = "/v1/jobs/" + jobs_.job.id + "/report";
+  EXPECT_EQ(get(path).json().at("state"), "running");
+  const Answer page = get(path + "?format=html");
+  EXPECT_EQ(page.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_NE(page.header("Content-Security-Policy").find("sandbox"), std::string::npos);
+  expect_problem(get(path + "?format=pdf"), 400, "invalid_request");
+  expect_problem(get("/v1/jobs/other/report"), 404, "not_found");
+  post_json("/v1/jobs",
+            R"({"kind":"report","models":["m"],"inputs":")" + Digest::of("inputs").text() + "\"}");
+  EXPECT_EQ(jobs_.reported.models, std::vector<std::string>{"m"});
+}
+
 TEST_F(Endpoints, StreamsEventsOfAllJobs) {
   const auto frame = [&](const std::string& id) {
     return "id: " + id + "\nevent: state\ndata: {\"job\":\"" + jobs_.job.id +
@@ -204,6 +217,18 @@ TEST_F(Endpoints, StreamsEventsOfAllJobs) {
   jobs_.events_over = std::stop_source();
   EXPECT_EQ(get("/v1/events", {"Last-Event-ID: 8"}).body, "retry: 3000\n\n" + frame("9") + frame("10"));
   expect_problem(get("/v1/events", {"Last-Event-ID: -1"}), 400, "invalid_request");
+}
+
+TEST_F(Endpoints, ServesBundles) {
+  const Answer made = get(package_ + "/bundle?form=so&name=digits-net");
+  EXPECT_EQ(made.body, "bundle bytes");
+  EXPECT_EQ(made.header("Content-Disposition"), "attachment; filename=\"digits-net.tar\"");
+  EXPECT_EQ(packages_.bundled.name, "digits-net");
+  EXPECT_EQ(packages_.bundled.form, services::BundleForm::kShared);
+  get(package_ + "/bundle");
+  EXPECT_EQ(packages_.bundled.form, services::BundleForm::kStatic);
+  for (const char* wrong : {"form=tar", "name=", "name=..", "name=a%2Fb", "name=tensormill"})
+    expect_problem(get(package_ + "/bundle?" + wrong), 400, "invalid_request");
 }
 
 TEST_F(Endpoints, ServesPackages) {

@@ -57,6 +57,9 @@ public:
   services::Submission submit_benchmark(const services::BenchmarkRequest& asked,
                                         const services::SubmitOptions& how,
                                         const services::CallContext& context) override;
+  services::Submission submit_report(const services::ReportRequest& asked, const services::SubmitOptions& how,
+                                     const services::CallContext& context) override;
+  std::string report(const std::string& id, services::ReportForm form) override;
   services::Page<services::Job> list(const services::JobQuery& query) override;
   services::Job get(const std::string& id) override;
   services::Job wait(const std::string& id, std::chrono::milliseconds timeout,
@@ -75,6 +78,7 @@ public:
   services::CompileRequest request;
   services::TuneRequest tune;
   services::BenchmarkRequest benchmark;
+  services::ReportRequest reported;
   services::SubmitOptions options;
   services::JobQuery query;
   std::chrono::milliseconds waited{0};
@@ -89,6 +93,8 @@ public:
   services::ImportedPackage import_package(http::BodySource& bytes,
                                            const services::CallContext& context) override;
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
+  std::shared_ptr<http::Content> bundle(const std::string& id, const services::BundleOptions& options,
+                                        const services::CallContext& context) override;
   void remove(const std::string& id) override;
   void require_room(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,
@@ -99,6 +105,7 @@ public:
   services::NamedTensors inputs;
   services::RunOptions options;
   services::CodeStage stage = services::CodeStage::kRelay;
+  services::BundleOptions bundled;
   std::string imported;
 };
 
@@ -140,7 +147,9 @@ public:
   long places_of_inference = 0;                             ///< kept when the last inference came
   services::Deployment deployment;                          ///< the only one, but for what lists tell
   std::vector<std::string> listed;                          ///< names, sorted, in place of it
+  uint64_t largest_inputs(const std::string& name) override { return has(name) ? largest : 0; }
   bool quick = false;
+  uint64_t largest = 0;  ///< bytes
   services::InferStatistics counted;
   std::vector<std::string> labels;
   services::RunOptions options;

@@ -7,6 +7,7 @@
 #include "api/http/target.h"
 #include "api/http/tensor_body.h"
 #include "api/http/time.h"
+#include "api/http/trace_context.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::http {
@@ -34,6 +35,28 @@ TEST(HeadersTest, RefusesBytesThatSplitAMessage) {
 TEST(Lists, AreSplitAndTrimmed) {
   EXPECT_EQ(split_list(" a ,, b,c d,"), (std::vector<std::string_view>{"a", "b", "c d"}));
   EXPECT_TRUE(split_list("").empty());
+}
+
+TEST(TraceContexts, AreTakenWhenTheyAreWellFormed) {
+  const std::string trace = "0af7651916cd43dd8448eb211c80319c";
+  const std::string parent = "b7ad6b7169203331";
+  EXPECT_EQ(trace_id_of("00-" + trace + "-" + parent + "-01"), trace);
+  EXPECT_EQ(trace_id_of("cc-" + trace + "-" + parent + "-01-what.comes"), trace);
+  for (const std::string& wrong :
+       {std::string(), "00-" + trace, "00-" + trace + "-" + parent, "ff-" + trace + "-" + parent + "-01",
+        "00-" + trace + "-" + parent + "-01-more", "00-" + trace + "-" + parent + "-01x",
+        "00-0AF7651916CD43DD8448EB211C80319C-" + parent + "-01",
+        "00-" + std::string(32, '0') + "-" + parent + "-01", "00-" + trace + "-0000000000000000-01",
+        "00_" + trace + "-" + parent + "-01"}) {
+    EXPECT_EQ(trace_id_of(wrong), "") << wrong;
+  }
+  // Only a trace that somebody records can be looked at.
+  Headers headers;
+  EXPECT_EQ(recorded_trace_of(headers), "");
+  headers.set("traceparent", "00-" + trace + "-" + parent + "-01");
+  EXPECT_EQ(recorded_trace_of(headers), trace);
+  headers.set("traceparent", "00-" + trace + "-" + parent + "-02");
+  EXPECT_EQ(recorded_trace_of(headers), "");
 }
 
 TEST(Targets, AreDecoded) {

@@ -142,6 +142,48 @@ TEST(BenchmarkBody, ReadsEverythingAndNothingElse) {
             (Pointers{"/package", "/repeat", "/model"}));
 }
 
+TEST(ReportBody, ReadsEverything) {
+  const std::string inputs = Digest::of("inputs").text(), labels = Digest::of("labels").text();
+  const auto request = std::get<services::ReportRequest>(read_job_request(
+      R"({"kind":"report","models":["a","b"],"targets":["llvm","llvm -mcpu=native"],"opt_levels":[0,3],
+          "layouts":["NHWC"],"input_shapes":{"x":[1,"N"]},"tuning_records":null,"inputs":")" +
+      inputs + R"(","labels":")" + labels +
+      R"(","classes":["zero","one"],"scores":"y","samples":7,"warmup":0,"repeat":2,"number":3,"threads":1,
+          "time_budget_s":9})"));
+  EXPECT_EQ(request.models, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(request.targets, (std::vector<std::string>{"llvm", "llvm -mcpu=native"}));
+  EXPECT_EQ(request.opt_levels, (std::vector<int>{0, 3}));
+  EXPECT_EQ(request.layouts, std::vector<std::string>{"NHWC"});
+  EXPECT_EQ(request.input_shapes.at("x").size(), 2U);
+  EXPECT_FALSE(request.tuning_records);
+  EXPECT_EQ(request.inputs, inputs);
+  EXPECT_EQ(request.labels, labels);
+  EXPECT_EQ(request.classes, (std::vector<std::string>{"zero", "one"}));
+  EXPECT_EQ(request.scores, "y");
+  EXPECT_EQ(request.samples, 7);
+  EXPECT_EQ(request.warmup, 0);
+  EXPECT_EQ(request.repeat, 2);
+  EXPECT_EQ(request.number, 3);
+  EXPECT_EQ(request.threads, 1);
+  EXPECT_EQ(request.time_budget_s, 9);
+}
+
+TEST(ReportBody, PointsAtEachMistake) {
+  EXPECT_EQ(
+      mistakes([] {
+        read_job_request(R"({"kind":"report","models":[],"targets":[""],"opt_levels":[5],"layouts":["x"],
+                  "inputs":"i","labels":"l","repeat":0,"time_budget_s":0,"model":"m"})");
+      }),
+      (Pointers{"/models", "/targets/0", "/opt_levels/0", "/layouts/0", "/inputs", "/labels", "/repeat",
+                "/time_budget_s", "/model"}));
+  // What a report costs has a bound that the body itself must keep.
+  Json many = {{"kind", "report"}, {"inputs", Digest::of("inputs").text()}, {"opt_levels", {0, 1, 2, 3, 4}}};
+  many["models"] = std::vector<std::string>(13, "m");
+  EXPECT_EQ(mistakes([&] { read_job_request(many.dump()); }), Pointers{""});
+  many["models"] = std::vector<std::string>(12, "m");
+  EXPECT_EQ(std::get<services::ReportRequest>(read_job_request(many.dump())).models.size(), 12U);
+}
+
 TEST(CompileBody, RefusesWhatIsNoObject) {
   EXPECT_EQ(mistakes([] { read_job_request("[]"); }), Pointers{""});
   const std::string nested = std::string(100, '[') + std::string(100, ']');

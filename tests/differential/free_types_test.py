@@ -12,6 +12,7 @@ import free_exports  # noqa: F401
 import free_limits  # noqa: F401
 import free_networks  # noqa: F401
 import free_slices  # noqa: F401
+import free_runs  # noqa: F401
 import free_spread  # noqa: F401
 import free_weights  # noqa: F401
 import numpy as np
@@ -105,7 +106,8 @@ class FreeTypes(unittest.TestCase):
                 make(builder)
                 path.write_bytes(builder.free_model().SerializeToString())
                 text = shown(path)
-                if text is None:
+                # What a run decides is no number of a shape.
+                if text is None or " run_dims (" in text:
                     continue
                 guards = re.findall(r'^  "([^"]*)" "[^"]*"(?: demanded)?\)?', text, re.MULTILINE)
                 outputs = re.findall(r"%([\w.]+)", re.search(r"\n  return (.*)\n}", text)[1])

@@ -1,8 +1,10 @@
 """Libraries that hold a model and its executor (`compile -f so|static`), as a C program uses them."""
 
+import io
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -13,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 import numpy as np  # noqa: E402
 
 import mill  # noqa: E402
+import serving  # noqa: E402
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -136,6 +139,24 @@ class Bundles(unittest.TestCase):
                    self.folder / "program_cc")
         self.assertEqual(self.words(self.folder / "program_cc"), "caught image\n")
 
+    def test_a_server_makes_the_same_bytes(self):
+        server = serving.make_server(self)
+        server.upload("digits", (ROOT / "tests/models/digits.onnx").read_bytes())
+        package = server.compile("digits", {"image": [1, 1, 28, 28]}, opt_level=1)
+        for form, ending in (("static", ".a"), ("so", ".so")):
+            self.compile("-f", form, "-o", self.folder / f"served{ending}")
+            answer = server.request("GET", f"/v1/packages/{package}/bundle?form={form}&name=served")
+            self.assertEqual(answer.status, 200, answer.body[:300])
+            with tarfile.open(fileobj=io.BytesIO(answer.body)) as archive:
+                self.assertEqual(archive.getnames(), [f"served{ending}", "served.h", "tensormill.h"])
+                for name in archive.getnames():
+                    self.assertEqual(archive.extractfile(name).read(), (self.folder / name).read_bytes(), name)
+        # For a machine that this one is not: no guess, but an answer.
+        foreign = server.compile("digits", {"image": [1, 1, 28, 28]}, opt_level=0, target="llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
+        answer = server.request("GET", f"/v1/packages/{foreign}/bundle?form=so")
+        self.assertEqual((answer.status, answer.json()["code"]), (422, "not_supported"))
+        self.assertEqual(server.request("GET", "/v1/packages/sha256:" + "0" * 64 + "/bundle").status, 404)
+
     def refused(self, *words):
         done = subprocess.run([mill.PROGRAM, "compile", ROOT / "tests/models/digits.onnx", *map(str, words)],
                               capture_output=True, text=True, check=False, timeout=mill.PROGRAM_LIMIT_S)
@@ -146,7 +167,7 @@ class Bundles(unittest.TestCase):
         self.assertEqual(code, 2, said)
         code, said = self.refused("-f", "so", "-O", "1", "--target", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72",
                                   "--input-shapes", "image:[1,1,28,28]", "-o", self.folder / "arm.so")
-        self.assertIn("a bundle for aarch64 is not made", said)
+        self.assertIn("a shared library for aarch64 is not made", said)
         self.assertNotEqual(code, 0)
         self.assertFalse((self.folder / "arm.so").exists())
         code, said = self.refused("-f", "so", "-o", self.folder / "tensormill.so")

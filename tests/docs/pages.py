@@ -58,6 +58,8 @@ def run_script(text, folder, environment=None):
     programs.mkdir(exist_ok=True)
     if not (programs / "tensormill").exists():
         (programs / "tensormill").symlink_to(mill.PROGRAM)
+        # Debian's, which has numpy, whatever Python comes first here.
+        (programs / "python3").symlink_to("/usr/bin/python3")
     script = "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n" + text
     with open(Path(folder) / ".out", "w+", encoding="utf-8") as out:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder, stdout=out, stderr=subprocess.STDOUT,

@@ -47,6 +47,12 @@ class PagesRun(unittest.TestCase):
     def test_tune(self):
         self.assertIn("mean", self.run_page("tutorials/tune.md"))
 
+    def test_compare(self):
+        said = self.run_page("tutorials/compare.md")
+        self.assertRegex(said, r"digits native O3 .* samples/s +100\.00 % right")
+        self.assertRegex(said, r"net native O3 .* samples/s +100\.00 % right")
+        self.assertRegex(said, r"small native O3 .* samples/s +\d+\.\d\d % right")
+
     def test_board(self):
         self.assertIn("aarch64", self.run_page("tutorials/board.md"))
 

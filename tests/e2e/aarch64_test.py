@@ -1,5 +1,6 @@
 """Packages for 64-bit ARM, cross-compiled here and run under qemu-user by a cross-compiled runtime."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,31 @@ NEWER = [("neoverse-n1", "neoverse-n1", "cortex-a72", "dotprod, fullfp16, lse"),
 DTYPE_NUMBERS = {"float32": 0, "float64": 1, "float16": 2, "int8": 4, "int16": 5, "int32": 6, "int64": 7, "uint8": 8,
                  "uint16": 9, "uint32": 10, "uint64": 11, "bool": 12}
 NUMBER_DTYPES = {number: np.dtype(name) for name, number in DTYPE_NUMBERS.items()}
+
+
+BUNDLE_PROGRAM = r"""
+#include <stdio.h>
+#include "net.h"
+
+int main(void) {
+  tm_runtime* runtime = NULL;
+  tm_package* package = NULL;
+  tm_executor* executor = NULL;
+  void* image = NULL;
+  tm_tensor input, output;
+  if (tm_runtime_create(1, &runtime) != 0 || tm_bundle_net(&package) != 0 ||
+      tm_executor_create(runtime, package, 0, &executor) != 0 ||
+      tm_executor_input_buffer(executor, 0, &image, &input) != 0) {
+    fprintf(stderr, "%s\n", tm_last_error());
+    return 1;
+  }
+  for (size_t i = 0; i < input.bytes / sizeof(float); ++i) ((float*)image)[i] = (float)i / 784;
+  if (tm_executor_run(executor, 0, 0) != 0 || tm_executor_get_output_at(executor, 0, &output) != 0) return 1;
+  for (size_t i = 0; i < output.bytes / sizeof(float); ++i) printf("%.9g ", ((const float*)output.data)[i]);
+  printf("\n");
+  return 0;
+}
+"""
 
 
 def emulator():
@@ -101,6 +127,40 @@ class Aarch64(unittest.TestCase):
             done = mill.run_program("run", package)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("aarch64", done.stderr)
+
+
+    def bundling_program(self, folder):
+        """The program with the runtime for ARM beside it, as an installation has them."""
+        done = subprocess.run(["cmake", "--build", str(BUILD), "--target", "runtime_object"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        program = folder / "tensormill"
+        os.link(mill.PROGRAM.resolve(), program)
+        shutil.copy(BUILD / "bin/tensormill-runtime-aarch64.o", folder)
+        return program
+
+    def test_an_archive_with_the_model_in_it(self):
+        with tempfile.TemporaryDirectory(dir=BUILD) as name:
+            folder = Path(name)
+            image = (np.arange(784, dtype=np.float32) / 784).reshape(1, 1, 28, 28)
+            words = ["compile", mill.ROOT / "tests/models/digits.onnx", "--target", TARGETS["generic"], "-O", "1", "--input-shapes",
+                     "image:[1,1,28,28]"]
+            refused = mill.run_program(*words, "-f", "static", "-o", folder / "net.a")
+            self.assertEqual(refused.returncode, 4, refused.stderr)
+            self.assertIn("the runtime for aarch64 is not installed", refused.stderr)
+            program = self.bundling_program(folder)
+            for ending, form in (("tar", "tar"), ("a", "static")):
+                done = subprocess.run([program, *map(str, words), "-f", form, "-o", str(folder / f"net.{ending}")], capture_output=True,
+                                      text=True, timeout=mill.PROGRAM_LIMIT_S, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            (folder / "main.c").write_text(BUNDLE_PROGRAM, encoding="utf-8")
+            done = subprocess.run(["aarch64-linux-gnu-gcc", "-Wall", "-Werror", "-static", "-I", name, folder / "main.c", folder / "net.a", "-lm",
+                                   "-o", folder / "main"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = subprocess.run([emulator(), "-cpu", "max", folder / "main"], capture_output=True, text=True,
+                                  timeout=mill.PROGRAM_LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            expected = self.run_emulated(folder / "net.tar", {"image": image}, name, 1)["logits"].ravel()
+            np.testing.assert_array_equal(np.array(done.stdout.split(), np.float32), expected)
 
 
 def add_tests():

@@ -6,6 +6,7 @@ import queue
 import tempfile
 import threading
 import unittest
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,48 @@ class TraceTest(unittest.TestCase):
         self.assertEqual(span["name"], "GET /v1/info")
         self.assertNotEqual(span["traceId"], trace)
         self.assertNotIn("parentSpanId", span)
+
+    def test_clients_change_what_is_traced(self):
+        collector = self.collector()
+        server = serving.make_server(self, "--set", f"otel.endpoint={collector.url}", "--set", "otel.sample_percent=0")
+        server.upload("digits", DIGITS.read_bytes())
+        server.deploy("digits", server.compile("digits", {"image": [1, 1, 28, 28]}, opt_level=0))
+        self.assertIn("trace", server.request("GET", "/v2").json()["extensions"])
+        setting = "/v2/trace/setting"
+        self.assertEqual(server.request("GET", setting).json()["trace_level"], ["OFF"])
+        model = "/v2/models/digits/trace/setting"
+        changed = server.send_json("POST", model, {"trace_level": ["TIMESTAMPS"], "trace_rate": "2", "trace_count": "2"})
+        self.assertEqual((changed.status, changed.json()["trace_rate"]), (200, "2"))
+        self.assertEqual(server.request("GET", setting).json()["trace_level"], ["OFF"], "of one model alone")
+        infer = lambda name: server.request("POST", "/v1/deployments/digits/infer", serving.npz(PICTURE),
+                                            {"Content-Type": "application/x-npz", "X-Request-Id": name})
+        for number in range(8):
+            self.assertEqual(infer(f"r{number}").status, 200)
+        # Every second one, two of them.
+        self.assertEqual(server.request("GET", model).json()["trace_count"], "0")
+        taken = [attributes(collector.next("POST /v1/deployments/{deployment}/infer"))["tensormill.request_id"] for _ in range(2)]
+        self.assertEqual(taken, ["r0", "r2"])
+        back = server.send_json("POST", model, {"trace_level": None, "trace_rate": None, "trace_count": None}).json()
+        self.assertEqual((back["trace_level"], back["trace_count"]), (["OFF"], "-1"))
+        for status, body in ((501, {"trace_level": ["TENSORS"]}), (400, {"trace_rate": "0"}), (400, {"trace_level": "OFF"}), (400, {"luck": 1}),
+                             (501, {"trace_file": "/tmp/x"})):
+            self.assertEqual(server.send_json("POST", setting, body).status, status, body)
+        self.assertEqual(server.send_json("POST", "/v2/models/nothing/trace/setting", {}).status, 404)
+        plain = serving.make_server(self)
+        self.assertEqual(plain.request("GET", setting).json()["trace_level"], ["OFF"])
+        self.assertEqual(plain.send_json("POST", setting, {"trace_level": ["TIMESTAMPS"]}).status, 501)
+
+    def test_buckets_show_traces(self):
+        collector = self.collector()
+        server = serving.make_server(self, "--set", f"otel.endpoint={collector.url}", "--ops-listen", "127.0.0.1:0")
+        trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        server.request("GET", "/v1/models", headers={"traceparent": f"00-{trace}-00f067aa0ba902b7-01"})
+        url = next(line.split()[-1] for line in server.settings if line.startswith("metrics on "))
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept": "application/openmetrics-text; version=1.0.0"})) as answer:
+            self.assertTrue(answer.headers["Content-Type"].startswith("application/openmetrics-text"))
+            text = answer.read().decode()
+        self.assertRegex(text, rf'http_request_duration_seconds_bucket\{{route="/v1/models",[^}}]*\}} \d+ # \{{trace_id="{trace}"\}} ')
+        self.assertTrue(text.endswith("# EOF\n"))
 
     def test_an_inference_has_its_parts_below_it(self):
         collector = self.collector()

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op_def.h"
@@ -209,6 +210,13 @@ TEST_F(SymInts, ALeastThatIsOneOfItsOperandsSaysSoOfTheOthers) {
   EXPECT_TRUE(is_proven(Relation::kEqual, min(rows, 70), rows));
   EXPECT_TRUE(demand(Relation::kEqual, max(h_, 8), h_));
   EXPECT_TRUE(is_proven(Relation::kLessEqual, 8, h_));
+}
+
+/// Minima and maxima of lists begin with the limits of integers, to which there is no difference.
+TEST_F(SymInts, LimitsOfIntegersAreOnTheirSideOfEveryExtent) {
+  EXPECT_TRUE(same(min(std::numeric_limits<int64_t>::max(), n_), n_));
+  EXPECT_TRUE(same(max(n_, std::numeric_limits<int64_t>::min()), n_));
+  EXPECT_TRUE(table_->guards().empty());
 }
 
 TEST_F(SymInts, HintsMoveTogetherWhereOneAloneDoesNotDo) {

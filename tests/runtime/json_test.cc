@@ -132,6 +132,8 @@ const std::vector<std::string> kBad = {
     "-1e309",
     "[1,2//\n]",
     "/**/1",
+    "\xef[1]",
+    "\xef\xbb[1]",
 };
 
 TEST(Json, ReadsWhatTheLibraryOfTheDomReads) {

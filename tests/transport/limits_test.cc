@@ -217,7 +217,7 @@ TEST_F(Limits, BulkHasThreadsOfItsOwnWhichGiveWay) {
   errno = 0;
   const int own = ::getpriority(PRIO_PROCESS, 0);
   ASSERT_EQ(errno, 0);
-  const std::string below = std::to_string(std::min(own + 10, 19));
+  const std::string below = std::to_string(std::min(own + 5, 19));
   for (const char* framing : {"Content-Length: 4\r\n", "Transfer-Encoding: chunked\r\n"}) {
     // A body that stalls leaves the lane to another one.
     RawClient stalled = connect();

@@ -87,7 +87,7 @@ export const S = {
     noEstimate: 'No such job of this model has run here yet, so there is no estimate of its time.',
     left: (time: string) => time + ' left',
     none: 'No job yet', noneWhy: 'Open a model to compile or tune it.',
-    kinds: {compile: 'Compile', tune: 'Tune', benchmark: 'Benchmark'}, cancel: 'Cancel', again: 'Run again', open: 'Open the package',
+    kinds: {compile: 'Compile', tune: 'Tune', benchmark: 'Benchmark', report: 'Report', run: 'Run', measure: 'Measure'}, cancel: 'Cancel', again: 'Run again', open: 'Open the package',
     progress: 'Progress', waiting: 'Waiting for a worker …', failed: 'Why it failed',
     ended: (state: string) => 'The job has ended: ' + state,
     speedup: (times: string, before: string, after: string) => 'Measured alternately with the untuned package: ' + times + ' × its speed (' + before + ' → ' + after + ').',
@@ -135,6 +135,21 @@ export const S = {
     part: 'Part of the requests', back: (version: string) => 'Back to version ' + version,
     lastHour: 'Requests and latencies of the last hour.', noTraffic: 'No request in the last hour.', perMinute: 'Requests a minute, last hour',
     latencies: (p50: string, p95: string, p99: string, n: string) => 'Latency in ms by minute: p50 ' + p50 + ', p95 ' + p95 + ' (dashed), p99 ' + p99 + ' (faint), of ' + n + ' requests',
+  },
+  place: {
+    where: 'Where it is loaded', modes: {all: 'in every process', demand: 'when it is asked for', labels: 'where the labels are'},
+    hints: {
+      all: 'each process loads it at once', demand: 'the first request waits until it is loaded; it goes when nobody asks or memory is short',
+      labels: 'the other replicas pass its requests on',
+    },
+    idle: 'Seconds without a request', idleHint: 'after which it is unloaded', labels: 'Labels', labelsHint: 'with commas between: a replica must have all of them',
+    title: (version: string) => 'Where version ' + version + ' is loaded', submit: 'Load it there',
+    share: 'Share requests among versions', shareSubmit: 'Share them so', shareHint: 'Whole numbers: 9 and 1 give nine of ten requests to the first. They are for requests that name no version.',
+    version: (version: string) => 'Version ' + version, replicas: 'Replicas',
+  },
+  report: {
+    title: 'Configurations', configuration: 'Configuration', none: 'No configuration has been tried yet.', rate: 'Samples a second', accuracy: 'Accuracy',
+    save: 'Save the report as a page', remarks: (name: string) => 'What held ' + name + ' back',
   },
   tryout: {
     picture: 'Classify a picture', pictureHint: 'Choose a file, drop one here, or paste one from the clipboard.', file: 'Picture', classify: 'Classify',

@@ -41,10 +41,17 @@ export interface UnsupportedModel {
 export interface JobError { code: string; detail: string; errors?: ErrorDetail[]; model?: UnsupportedModel }
 export interface ResolvedCompile { model?: string; target?: string; opt_level?: number; input_shapes?: Record<string, (number | string)[]> }
 export interface Job {
-  id: string; kind: 'compile' | 'tune' | 'benchmark'; state: JobState; attempt: number;
+  id: string; kind: 'compile' | 'tune' | 'benchmark' | 'report' | 'run' | 'measure'; state: JobState; attempt: number;
   resolved: (ResolvedCompile & {compile?: ResolvedCompile; package?: string}) | null; progress: Progress; result: JobResult | null;
   error: JobError | null; created_at: string; started_at: string | null; finished_at: string | null; cached?: boolean;
 }
+
+export interface ReportRow {
+  name: string; model: string; target: string; opt_level: number; state: 'ok' | 'failed'; remarks: string[];
+  error?: {step: string; code: string; message: string}; package?: {id: string; archive_bytes: number};
+  run?: {times: Summary & {p95_ms: number}; samples_per_s: number}; quality: {accuracy: number | null} | null;
+}
+export interface Report { job: string; state: JobState; samples: number | null; configurations: ReportRow[] }
 
 export interface Kernel {
   symbol: string; task_key: string; template: string; tuning_record: string; tuning_reason: string; verified: string;
@@ -67,10 +74,12 @@ export interface Timing { queue_ms: number; compute_ms: number; decode_ms?: numb
 export interface RunAnswer { outputs: Record<string, {dtype: string; shape: number[]; data: unknown[]}>; timing: Timing }
 export interface Classification { top: {label: string; index: number; probability: number | string}[]; timing: Timing }
 
+export interface Placement { mode?: 'all' | 'demand' | 'labels'; labels?: string[]; idle_s?: number }
 export interface DeploymentVersion { package: string; state: string; reason: string }
 export interface Deployment {
   name: string; versions: Record<string, DeploymentVersion>; default_version: string | null; inputs: TensorSpec[];
   outputs: TensorSpec[]; created_at: string; weights?: Record<string, number>; previous?: {version: string; package: string};
+  replicas?: Record<string, {state: string; reason: string}>;
 }
 export interface TrafficMinute {
   since: string; requests: number; failed: number; p50_ms: number | null; p95_ms: number | null; p99_ms: number | null;

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class AsyncJob(JobBase):
-    """A compile, tune or benchmark job; awaiting it gives its result."""
+    """A compile, tune, benchmark or report job; awaiting it gives its result."""
 
     def __init__(self, client: "AsyncClient", document: Json) -> None:
         super().__init__(document)
@@ -65,6 +65,14 @@ class AsyncJob(JobBase):
     async def log(self) -> str:
         """The log so far."""
         return (await self._client._do(_calls.get_bytes("v1", "jobs", self.id, "log"))).decode("utf-8", "replace")
+
+    async def report(self) -> Json:
+        """What a report job has found so far: ``configurations``, one by one."""
+        return await self._client._do(_calls.get("v1", "jobs", self.id, "report"))
+
+    async def report_page(self) -> str:
+        """The same as one HTML page that loads nothing."""
+        return (await self._client._do(_calls.get_bytes("v1", "jobs", self.id, "report", format="html"))).decode()
 
 
 class AsyncClient:
@@ -217,6 +225,12 @@ class AsyncClient:
         """Starts a measurement: ``repeat``, ``number``, ``threads``."""
         return AsyncJob(self, await self._do(_calls.submit("benchmark", {"package": package, **options}, key)))
 
+    async def report(self, models: Sequence[str], inputs: str, *, key: Optional[str] = None, **options: Any) -> AsyncJob:
+        """Starts a comparison of models, targets and opt levels on a set of inputs: the digest that `upload` returned for an
+        NPZ. ``options``: ``targets``, ``opt_levels``, ``input_shapes``, ``labels`` (a digest too), ``classes``, ``repeat`` ..."""
+        body = {"models": list(models), "inputs": inputs, **options}
+        return AsyncJob(self, await self._do(_calls.submit("report", body, key)))
+
     async def job(self, job: str) -> AsyncJob:
         """A job by its id."""
         return AsyncJob(self, await self._do(_calls.get("v1", "jobs", job)))
@@ -240,6 +254,10 @@ class AsyncClient:
         """The package's archive, whose digest is checked."""
         digest = (await self.package(package))["archive"]["digest"]
         return check_digest(await self._do(_calls.get_bytes("v1", "packages", package, "archive")), digest)
+
+    async def package_bundle(self, package: str, *, form: str = "static", name: str = "model") -> bytes:
+        """The package with its executor as one library, ``form`` "so" or "static", and its headers, in a tar."""
+        return await self._do(_calls.get_bytes("v1", "packages", package, "bundle", form=form, name=name))
 
     async def load_package(self, package: str) -> Package:
         """The package, to run in this process: it is machine code of the server's."""

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Job(JobBase):
-    """A compile, tune or benchmark job."""
+    """A compile, tune, benchmark or report job."""
 
     def __init__(self, client: "Client", document: Json) -> None:
         super().__init__(document)
@@ -62,6 +62,14 @@ class Job(JobBase):
     def log(self) -> str:
         """The log so far."""
         return self._client._do(_calls.get_bytes("v1", "jobs", self.id, "log")).decode("utf-8", "replace")
+
+    def report(self) -> Json:
+        """What a report job has found so far: ``configurations``, one by one."""
+        return self._client._do(_calls.get("v1", "jobs", self.id, "report"))
+
+    def report_page(self) -> str:
+        """The same as one HTML page that loads nothing."""
+        return self._client._do(_calls.get_bytes("v1", "jobs", self.id, "report", format="html")).decode()
 
 
 class Client:
@@ -210,6 +218,12 @@ class Client:
         """Starts a measurement: ``repeat``, ``number``, ``threads``."""
         return Job(self, self._do(_calls.submit("benchmark", {"package": package, **options}, key)))
 
+    def report(self, models: Sequence[str], inputs: str, *, key: Optional[str] = None, **options: Any) -> Job:
+        """Starts a comparison of models, targets and opt levels on a set of inputs: the digest that `upload` returned for an
+        NPZ. ``options``: ``targets``, ``opt_levels``, ``input_shapes``, ``labels`` (a digest too), ``classes``, ``repeat`` ..."""
+        body = {"models": list(models), "inputs": inputs, **options}
+        return Job(self, self._do(_calls.submit("report", body, key)))
+
     def job(self, job: str) -> Job:
         """A job by its id."""
         return Job(self, self._do(_calls.get("v1", "jobs", job)))
@@ -233,6 +247,10 @@ class Client:
         """The package's archive, whose digest is checked."""
         digest = self.package(package)["archive"]["digest"]
         return check_digest(self._do(_calls.get_bytes("v1", "packages", package, "archive")), digest)
+
+    def package_bundle(self, package: str, *, form: str = "static", name: str = "model") -> bytes:
+        """The package with its executor as one library, ``form`` "so" or "static", and its headers, in a tar."""
+        return self._do(_calls.get_bytes("v1", "packages", package, "bundle", form=form, name=name))
 
     def load_package(self, package: str) -> Package:
         """The package, to run in this process: it is machine code of the server's."""

@@ -39,7 +39,9 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
   // What is not there is told before any shape is looked at.
   if (!importer.unsupported().empty())
     static_cast<void>(importer.import(with_ones(importer.facts(), options), ops));
-  const onnx::ImportGraph graph_at = [&](const ImportOptions& at) { return importer.import(at, ops); };
+  const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
+    return importer.import(at, ops);
+  };
   const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
   return onnx::import_variants(may_keep ? importer.kept_source() : importer.source(), importer.facts(),
                                options, buckets, graph_at, takes_symbolic);

@@ -419,6 +419,12 @@ std::optional<ir::SymShape> told_ints(const NodeContext& context, V value) {
 namespace {
 
 std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char* what) {
+  if (context.binds_runs() && !is_float(context.type(value).dtype)) {
+    std::vector<BoundedInt> numbers;
+    for (const ir::SymInt& number : context.numbers_of_run(value, what))
+      numbers.push_back({number, ir::kAbsent, number});
+    return numbers;
+  }
   if (const BoundedInts found = bounds_of(context, value, std::nullopt)) return *found;
   if (context.room() && !context.is_computable(value)) {
     if (const BoundedInts found = bounds_of(context, value, context.room())) return *found;
@@ -473,6 +479,7 @@ V as_count(NodeContext& context, const BoundedInt& number) {
 }
 
 BoundedInt capped_int(NodeContext& context, size_t index, const char* what, const ir::SymInt& extent) {
+  if (context.binds_runs()) return bounded_int(context, index, what);
   const V value = context.input(index);
   const bool is_one = num_elements(context.type(value).shape) == 1 && !is_float(context.type(value).dtype);
   if (is_one && !context.is_computable(value) && !bounds_of(context, value, std::nullopt))

@@ -73,6 +73,9 @@ public:
   /// converted: then nothing is noted, but nodes that nothing reads are left in the graph.
   std::optional<std::vector<Binding>> attempt(
       const std::function<std::optional<std::vector<Binding>>()>& convert);
+  /// What is made is of the extents alone at which it is, and says so where others would make another graph.
+  void note_switch() { has_switches_ = true; }
+  bool has_switches() const { return has_switches_; }
   /// Nodes that nothing reads were added.
   void leave_dead_nodes() { left_dead_nodes_ = true; }
   bool left_dead_nodes() const { return left_dead_nodes_; }
@@ -118,6 +121,7 @@ private:
   size_t calls_ = 0;
   size_t call_depth_ = 0;
   int64_t next_loop_ = 0;
+  bool has_switches_ = false;
   bool left_dead_nodes_ = false;
   ir::ValueId guard_ = ir::kAbsent;
   std::vector<ErrorDetail> unsupported_;

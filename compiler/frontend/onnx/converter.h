@@ -75,6 +75,18 @@ public:
   DataShape data_shape_of(size_t index) const;
   /// The graph's inputs of a few integers that decide about extents of operands, if nothing else does.
   std::vector<std::string> deciding_numbers() const;
+  /// Whether integers that a run works out become symbols of the graph: in an import with symbols, but in no
+  /// branch, whose numbers may mean nothing where it is not taken.
+  bool binds_runs() const { return graph().symbols() != nullptr && guard_ == ir::kAbsent; }
+  /// The integers of a small value, those that a run works out as symbols that it binds (ir/run_dims.h); what
+  /// is built takes those of `low` or more. Throws ValueRequired where binds_runs() is false, or there are
+  /// too many.
+  ir::SymShape numbers_of_run(ir::ValueId value, const char* what, std::optional<int64_t> low = std::nullopt);
+  /// Operands that say how large something is (extent_operands.def), and that a run works out, are such
+  /// symbols from here on.
+  void bind_operands();
+  /// x as long as the count (i64 [1]) of a run says, which is within [0, the axis' extent].
+  ir::ValueId first_of_run(ir::ValueId x, ir::ValueId count, int64_t axis);
   bool same_count(ir::ValueId a, ir::ValueId b) const { return extents_.same_count(a, b); }  ///< in each run
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }
@@ -105,9 +117,14 @@ public:
 protected:
   /// Of operands whose extents depend on data, those that meet are made as long.
   void fit_operands(const std::string& op, std::vector<ir::ValueId>& inputs, const ir::Attrs& attrs) override;
+  /// Results whose extent data decides are made as long as the run's count of them.
+  void fit_results(std::vector<ir::ValueId>& results) override;
 
 private:
   Room room_at(size_t number) const;
+  /// The symbols for the elements of a value of i64 [n], one node for all.
+  ir::SymShape bind_numbers(ir::ValueId numbers, std::optional<int64_t> low,
+                            const std::optional<ir::SymInt>& high);
   std::vector<ir::ValueId> results_of(const OpRow* row, const std::vector<ir::ValueId>& operands);
 
   DataExtents& extents_;

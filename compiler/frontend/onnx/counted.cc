@@ -75,7 +75,7 @@ V as_long_as(NodeContext& context, V x, size_t index) {
   return x;
 }
 
-V longer_by(NodeContext& context, V x, int64_t more, int64_t axis) {
+V longer_by(NodeContext& context, V x, const ir::SymInt& more, int64_t axis) {
   Compose c(context);
   ir::SymShape behind = c.shape(x);
   behind[static_cast<size_t>(axis)] = more;
@@ -96,9 +96,10 @@ V take_all(NodeContext& context, V x, V count, int64_t axis, const RoomSet& room
 }  // namespace
 
 V take_first(NodeContext& context, V x, V count, int64_t axis) {
+  if (context.binds_runs()) return context.first_of_run(x, count, axis);
   // The only element, which is always there.
   const auto own = static_cast<size_t>(axis < 0 ? axis + context.rank(x) : axis);
-  if (context.type(x).shape[own] == 1 && !context.graph().value(count).known) {
+  if (is_proven(ir::Relation::kEqual, context.type(x).shape[own], 1) && !context.graph().value(count).known) {
     const BoundedInts number = bounds_of(context, count, std::nullopt);
     if (number && number->size() == 1 && number->front().least >= 1) return x;
   }
@@ -185,6 +186,7 @@ std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
 }
 
 V take_zeroed(NodeContext& context, V x, V count, int64_t axis) {
+  if (context.binds_runs()) return context.first_of_run(x, count, axis);
   return context.add_many("take_first", {x, count},
                           {{"axis", axis}, {"fits", int64_t{1}}, {"zeros", int64_t{1}}})[0];
 }

@@ -5,8 +5,10 @@
 #include <utility>
 #include <variant>
 
+#include "compiler/ir/branches.h"
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/run_dims.h"
 #include "compiler/ops/host_steps.h"
 #include "compiler/te/simplify.h"
 #include "compiler/te/tensor_expr.h"
@@ -180,11 +182,11 @@ private:
 
 }  // namespace
 
-std::optional<size_t> reshaped_axis(const Shape& from, size_t axis, const Shape& to) {
-  int64_t before = 1, passed = 1;
+std::optional<size_t> reshaped_axis(const ir::SymShape& from, size_t axis, const ir::SymShape& to) {
+  ir::SymInt before = 1, passed = 1;
   for (size_t d = 0; d < axis; ++d) before *= from[d];
   for (size_t d = 0; d < to.size(); ++d) {
-    if (passed == before && to[d] == from[axis]) return d;
+    if (same(passed, before) && same(to[d], from[axis])) return d;
     passed *= to[d];
   }
   return std::nullopt;
@@ -216,7 +218,8 @@ void CountNumbers::add_node(ir::NodeId id) {
   const std::vector<std::optional<size_t>> axes = ops::data_axes(node);
   if (!axes.empty()) {
     for (size_t i = 0; i < axes.size() && node.op != "take_first"; ++i) {
-      if (axes[i]) most_[count] = graph_.value(node.outputs[i]).type.shape[*axes[i]];
+      const ir::SymShape& shape = graph_.value(node.outputs[i]).type.shape;
+      if (axes[i] && shape[*axes[i]].is_constant()) most_[count] = shape[*axes[i]].hint();
     }
     if (node.op == "take_first") add_taken(node, *axes[0]);
     return;
@@ -238,14 +241,24 @@ void CountNumbers::add_node(ir::NodeId id) {
 /// The count is n within [0, extent]: n itself, where n is the count of no more than that.
 void CountNumbers::add_taken(const ir::Node& node, size_t axis) {
   const ir::ValueId n = of(node.inputs[1]), count = node.outputs[1];
-  const int64_t extent = graph_.value(node.outputs[0]).type.shape[axis];
+  const ir::SymInt extent = graph_.value(node.outputs[0]).type.shape[axis];
   // A run in which there is no room for n of them begins again.
   if (node.attrs.has("grows")) return set(count, n);
   const auto most = most_.find(n);
-  if (most != most_.end() && most->second <= extent) return set(count, n);
-  const auto [first, is_new] = taken_.emplace(std::pair(n, extent), count);
+  if (most != most_.end() && is_proven(ir::Relation::kLessEqual, most->second, extent)) return set(count, n);
+  const auto [first, is_new] = taken_.emplace(std::pair(n, extent.expr()), count);
   if (!is_new) set(count, first->second);
   most_[first->second] = extent;
+}
+
+DataExtents::DataExtents(const ir::Graph& graph) : graph_(graph), counts_(graph) {
+  // Of what a run binds the results are as long as there are of them.
+  for (const ir::Node& node : graph.nodes()) {
+    const ir::NodeId counted =
+        ir::has_effect(node) ? graph.value(node.inputs[0]).producer : static_cast<ir::NodeId>(ir::kAbsent);
+    if (counted != ir::kAbsent && graph.node(counted).outputs.back() == node.inputs[0])
+      exact_.insert(graph.node(counted).outputs.front());
+  }
 }
 
 void DataExtents::catch_up() {
@@ -282,6 +295,7 @@ std::vector<Extents> DataExtents::operands_of(const ir::Node& node) const {
 
 void DataExtents::visit(ir::NodeId id) {
   const ir::Node& node = graph_.node(id);
+  if (exact_.count(node.outputs.front()) != 0) return;
   bool depends = !ops::data_axes(node).empty();
   ir::NodeId mixes = ir::kAbsent;
   for (const ir::ValueId input : node.inputs) {
@@ -330,6 +344,8 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
     return results;
   }
   if (!is_counted) return std::vector<Extents>(node.outputs.size());
+  if (node.op == ir::kEnterBranch) return std::vector<Extents>{operands[0]};
+  if (node.op == ir::kChoose) return chosen(operands[1], operands[2]);
   const ir::OpDef& def = graph_.ops().get(node.op);
   if (!def.is_view && !ops::is_host_step(def)) {
     const std::optional<NodeForm> form = form_of(graph_, node);
@@ -340,8 +356,18 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
   return std::vector<Extents>(node.outputs.size(), *result);
 }
 
+/// What either is as long as.
+std::optional<std::vector<Extents>> DataExtents::chosen(const Extents& yes, const Extents& no) const {
+  const bool are_alike =
+      std::equal(yes.begin(), yes.end(), no.begin(), no.end(), [&](const DataExtent& a, const DataExtent& b) {
+        return a.axis == b.axis && counts_.of(a.count) == counts_.of(b.count);
+      });
+  return are_alike ? std::optional(std::vector<Extents>{yes}) : std::nullopt;
+}
+
 std::optional<Extents> DataExtents::reshaped(const ir::Node& node) const {
-  const Shape &from = graph_.value(node.inputs[0]).type.shape, &to = graph_.value(node.outputs[0]).type.shape;
+  const ir::SymShape &from = graph_.value(node.inputs[0]).type.shape,
+                     &to = graph_.value(node.outputs[0]).type.shape;
   Extents result;
   for (const DataExtent& extent : extents_[static_cast<size_t>(node.inputs[0])]) {
     const std::optional<size_t> axis = reshaped_axis(from, extent.axis, to);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -31,7 +32,7 @@ struct DataShape {
 };
 
 /// Where the axis of `from` stands after a change of shape, if it does.
-std::optional<size_t> reshaped_axis(const Shape& from, size_t axis, const Shape& to);
+std::optional<size_t> reshaped_axis(const ir::SymShape& from, size_t axis, const ir::SymShape& to);
 
 /// Which counts are computed alike, so that they are equal in each run.
 class CountNumbers {
@@ -53,15 +54,15 @@ private:
   /// By operator, operands and the attributes' integers.
   std::map<std::tuple<std::string, std::vector<ir::ValueId>, std::vector<int64_t>>, std::vector<ir::NodeId>>
       seen_;
-  std::map<std::pair<ir::ValueId, int64_t>, ir::ValueId> taken_;
-  std::map<ir::ValueId, int64_t> most_;  ///< of counts of host steps
+  std::map<std::pair<ir::ValueId, te::Dim>, ir::ValueId> taken_;
+  std::map<ir::ValueId, ir::SymInt> most_;  ///< of counts of host steps
 };
 
 /// The data extents of a graph to which nodes are added: what is asked for looks at those that are new since.
 /// Thread-safety: belongs to one thread. The graph outlives it.
 class DataExtents {
 public:
-  explicit DataExtents(const ir::Graph& graph) : graph_(graph), counts_(graph) {}
+  explicit DataExtents(const ir::Graph& graph);
   DataShape shape_of(ir::ValueId value);
   /// Whether an extent of the value may depend on data.
   bool may_depend(ir::ValueId value);
@@ -74,6 +75,11 @@ public:
   /// The node that mixes elements of such an axis with what may not be there, and from which the value is
   /// computed; kAbsent where there is none.
   ir::NodeId mixing(ir::ValueId value);
+  /// By value: the symbols that a run binds to its elements.
+  std::map<ir::ValueId, ir::SymShape>& bound_numbers() { return bound_numbers_; }
+  /// Nothing reads the results of the node whose first one this is but what makes them as long as there are
+  /// of them. To be called before anything is asked of it.
+  void set_exact(ir::ValueId value) { exact_.insert(value); }
   RoomNumbers& rooms() { return rooms_; }
   size_t unbounded_numbers() const { return rooms_.count(); }
 
@@ -84,6 +90,7 @@ private:
   void note_inputs(const ir::Node& node);
   void visit(ir::NodeId id);
   std::optional<std::vector<Extents>> results_of(const ir::Node& node) const;
+  std::optional<std::vector<Extents>> chosen(const Extents& yes, const Extents& no) const;
   std::optional<Extents> reshaped(const ir::Node& node) const;
   std::optional<Extents> of_host_step(const ir::Node& node) const;
   std::vector<Extents> operands_of(const ir::Node& node) const;
@@ -91,6 +98,8 @@ private:
   const ir::Graph& graph_;
   CountNumbers counts_;
   RoomNumbers rooms_;
+  std::map<ir::ValueId, ir::SymShape> bound_numbers_;
+  std::set<ir::ValueId> exact_;
   size_t nodes_ = 0;                ///< of the graph, looked at so far
   std::vector<Extents> extents_;    ///< by value
   std::vector<ir::NodeId> mixing_;  ///< by value

@@ -143,7 +143,7 @@ public:
         builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
                  options.form) {}
 
-  ir::Graph run() {
+  ir::Graph run(ImportTally* tally) {
     begin();
     for (const TensorProto& tensor : model_.graph.initializers)
       bind(tensor.name, graph_.add_constant(tensor.name, read_tensor(tensor, source_)));
@@ -154,6 +154,7 @@ public:
     set_outputs({source_, model_, options_, builder_, scope_}, top_level_names(model_.graph));
     if (builder_.left_dead_nodes()) graph_ = ir::remove_dead(graph_);
     if (const std::optional<MixedExtent> mixed = trim_outputs(graph_)) throw_mixed(*mixed);
+    if (tally != nullptr) tally->has_switches = builder_.has_switches();
     return std::move(graph_);
   }
 
@@ -391,9 +392,10 @@ ir::Graph import_model(const ModelSource& source, const ImportOptions& options, 
 CheckedModel::CheckedModel(const ModelSource& source)
     : source_(source), model_(std::make_shared<const ModelProto>(checked_model(source))) {}
 
-ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops) const {
+ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops,
+                               ImportTally* tally) const {
   ++imports_;
-  return Importer(source_, *model_, options, ops).run();
+  return Importer(source_, *model_, options, ops).run(tally);
 }
 
 ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

@@ -122,12 +122,17 @@ struct ImportOptions {
   ImportForm form;
 };
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops);
+/// What an import has met.
+struct ImportTally {
+  bool has_switches = false;  ///< GraphBuilder::note_switch
+};
 struct ModelProto;
 /// A model that is read and checked once, and imported at many shapes. The source outlives it.
 class CheckedModel {
 public:
   explicit CheckedModel(const ModelSource& source);
-  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const;
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops,
+                   ImportTally* tally = nullptr) const;
   /// How many imports there were, with those that threw.
   size_t imports() const { return imports_; }
 

@@ -10,7 +10,8 @@
 namespace tensormill::frontend::onnx {
 
 /// The model at one shape, or with symbols, as the options have it.
-using ImportGraph = std::function<ir::Graph(const ImportOptions& options)>;
+/// `tally`: what it has met, or null.
+using ImportGraph = std::function<ir::Graph(const ImportOptions& options, ImportTally* tally)>;
 
 /// Whether a plan for all extents can be made of the model as it was imported with symbols.
 using TakesSymbolic = std::function<bool(const ir::SymbolicModel& model)>;

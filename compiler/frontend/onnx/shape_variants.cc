@@ -70,7 +70,9 @@ private:
   /// With a room for `rooms` numbers that nothing bounds.
   ir::Variants import(size_t rooms, bool may_lack_values = false) {
     const Signature signature(facts_, options_, buckets_, rooms);
-    const ImportGraph import_graph = [this](const ImportOptions& at) { return model_.import(at, ops_); };
+    const ImportGraph import_graph = [this](const ImportOptions& at, ImportTally* tally) {
+      return model_.import(at, ops_, tally);
+    };
     VariantNotes notes;
     try {
       ir::Variants variants = import_as_variants(
@@ -153,7 +155,7 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
   ShapeBuckets of_inputs = buckets;
   std::erase_if(of_inputs, [](const auto& bucket) { return is_room_name(bucket.first); });
   const Signature signature(facts, options, of_inputs, 0);
-  const ImportGraph import_graph = [&](const ImportOptions& at) {
+  const ImportGraph import_graph = [&](const ImportOptions& at, ImportTally*) {
     return import_as_step(source, at, ops, std::string(lacking->message()));
   };
   // A step takes all extents: nothing of it is computed before a run.

@@ -5,6 +5,7 @@
 
 #include "compiler/frontend/onnx/symbols.h"
 #include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/branch_symbols.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -49,14 +50,15 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
     }
   }
   try {
-    ir::Graph graph = model.import_graph(options);
+    ImportTally tally;
+    ir::Graph graph = model.import_graph(options, &tally);
     if (graph.symbols() == nullptr || graph.symbols()->has_strayed())
       return {std::nullopt, false, "extents that its nodes demand are no expressions over the free dims"};
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (ones.count(i) == 0 && graph.symbols()->hints().count(symbols[i]) == 0)
         return {std::nullopt, false, signature.free_dims[i] + " is no dim of an input of the graph"};
     }
-    return {ir::SymbolicModel{std::move(graph), symbols}, false, ""};
+    return {ir::SymbolicModel{std::move(graph), symbols}, false, "", tally.has_switches};
   } catch (const Error& error) {
     // What is wrong with the model is said by an import of numbers.
     return {std::nullopt, error.code() == ErrorCode::kInvalidModel, std::string(error.message())};
@@ -71,6 +73,7 @@ std::set<size_t> spread_symbols(const ir::SymbolicModel& model) {
       const std::string* symbol = side->as_symbol();
       if (symbol == nullptr) continue;
       const auto found = std::find(model.symbols.begin(), model.symbols.end(), *symbol);
+      if (found == model.symbols.end()) continue;
       dims.insert(static_cast<size_t>(found - model.symbols.begin()));
     }
   }
@@ -78,8 +81,11 @@ std::set<size_t> spread_symbols(const ir::SymbolicModel& model) {
 }
 
 std::optional<ir::Graph> at_extents(const ir::SymbolicModel& model, const std::vector<int64_t>& dims) {
+  // What a run decides has no numbers yet.
+  if (!model.graph.symbols()->of_run().empty()) return std::nullopt;
   std::map<std::string, int64_t> values;
   for (size_t i = 0; i < dims.size(); ++i) values[model.symbols[i]] = dims[i];
+  ir::add_branch_values(*model.graph.symbols(), values);
   const std::vector<ir::Guard>& guards = model.graph.symbols()->guards();
   const bool holds = std::all_of(guards.begin(), guards.end(),
                                  [&](const ir::Guard& guard) { return ir::holds_at(guard, values); });
@@ -109,12 +115,15 @@ std::optional<DimFormula> formula_of(const te::Dim& dim, const std::vector<std::
 std::vector<ir::DependentDim> dependent_symbols(const ir::SymbolicModel& model, bool is_planned) {
   // What was decided by the extents at which the model was looked at, and what follows, may be otherwise
   // elsewhere.
-  const auto known = std::make_shared<ir::SymbolTable>();
-  for (const auto& [symbol, hint] : model.graph.symbols()->hints())
-    static_cast<void>(known->add(symbol, hint));
-  for (const ir::Guard& guard : model.graph.symbols()->guards()) {
-    if (!guard.demanded && !is_planned) break;
-    known->add_guard(guard);
+  std::shared_ptr<ir::SymbolTable> known = model.graph.symbols();
+  if (!is_planned) {
+    known = std::make_shared<ir::SymbolTable>();
+    for (const auto& [symbol, hint] : model.graph.symbols()->hints())
+      static_cast<void>(known->add(symbol, hint));
+    for (const ir::Guard& guard : model.graph.symbols()->guards()) {
+      if (!guard.demanded) break;
+      known->add_guard(guard);
+    }
   }
   const te::DimFacts& facts = known->facts_with_zeros();
   std::vector<ir::DependentDim> dependents;

@@ -12,8 +12,9 @@ namespace tensormill::frontend::onnx {
 /// The import, or why there is none.
 struct SymbolicImport {
   std::optional<ir::SymbolicModel> model;
-  bool takes_none = false;  ///< the model takes no such extents
-  std::string reason = {};  ///< for people: why there is none; "" where rooms alone are free
+  bool takes_none = false;    ///< the model takes no such extents
+  std::string reason = {};    ///< for people: why there is none; "" where rooms alone are free
+  bool has_switches = false;  ///< ImportTally::has_switches
 };
 /// The free dims that `ones` names are 1, the others symbols. There is no model where it cannot be imported
 /// so, where extents that its nodes demand lie beyond others that were decided about before, or where the

@@ -104,7 +104,7 @@ public:
   ir::Variants run() {
     ir::Variants variants;
     if (signature_.free_dims.empty()) {
-      variants.graphs.push_back({{}, model_.import_graph(model_.options)});
+      variants.graphs.push_back({{}, model_.import_graph(model_.options, nullptr)});
       variants.input_shapes = shapes_of(variants.graphs.front().graph);
       return variants;
     }
@@ -139,6 +139,7 @@ private:
     }
     check_asked();
     take_ones(variants, spread_symbols(*symbolic.model));
+    variants.leaves_out = variants.leaves_out || symbolic.has_switches;
     variants.symbolic = std::move(symbolic.model);
   }
 
@@ -206,8 +207,10 @@ private:
         const bool lacks = lacks_values(error);
         notes_.lacks_values = notes_.lacks_values || lacks;
         if (lacks && model_.may_lack_values) continue;
-        // Several extents have the same room, whose product may be more than there can be.
-        if (is_needed) throw;
+        // Several extents have the same room, whose product may be more than there can be. What a run works
+        // out and nothing bounds has a plan whose steps are bound in the run.
+        const bool is_of_run = variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty();
+        if (is_needed && !(is_of_run && lacks)) throw;
         continue;
       }
       if (is_needed || largest_of(*graph) <= kMostOfRoom)
@@ -259,11 +262,11 @@ private:
     }
     ImportOptions options = bound(model_.options, signature_, dims);
     options.form.stacks_elements = stacks_elements_;
-    ir::Graph graph = model_.import_graph(options);
+    ir::Graph graph = model_.import_graph(options, nullptr);
     if (stacks_elements_ || !lists_elements(graph)) return graph;
     // Of other extents a list has another length.
     options.form.stacks_elements = stacks_elements_ = true;
-    return model_.import_graph(options);
+    return model_.import_graph(options, nullptr);
   }
 
   /// Of the graph's inputs, free dims by name.

@@ -223,17 +223,17 @@ private:
   size_t converted_ = 0, depth_ = 0;
 };
 
-constexpr int32_t code_of(std::string_view wanted) {
-  int32_t code = -1;
-#define TFL_OPERATOR(name, number) \
-  if (wanted == #name) code = number;
+/// The builtin codes: a row that names none of them does not compile.
+struct Code {
+  enum : int32_t {
+#define TFL_OPERATOR(name, number) name = number,
 #include "compiler/frontend/tflite/operators.def"
 #undef TFL_OPERATOR
-  return code;
-}
+  };
+};
 
 constexpr OpRow kRows[] = {
-#define TFL_OP(name, version, convert) {code_of(#name), version, &convert},
+#define TFL_OP(name, version, convert) {Code::name, version, &convert},
 #include "compiler/frontend/tflite/import_ops.def"
 #undef TFL_OP
 };
@@ -242,17 +242,15 @@ struct CustomRow {
   OpRow row;
 };
 constexpr CustomRow kCustomRows[] = {
-#define TFL_CUSTOM(name, version, convert) {name, {code_of("CUSTOM"), version, &convert}},
+#define TFL_CUSTOM(name, version, convert) {name, {Code::CUSTOM, version, &convert}},
 #include "compiler/frontend/tflite/custom_ops.def"
 #undef TFL_CUSTOM
 };
-static_assert(std::all_of(std::begin(kRows), std::end(kRows),
-                          [](const OpRow& row) { return row.code >= 0; }));
 
 }  // namespace
 
 const OpRow* find_row(const OperatorCode& code) {
-  if (code.builtin == code_of("CUSTOM")) {
+  if (code.builtin == Code::CUSTOM) {
     for (const CustomRow& each : kCustomRows)
       if (each.name == code.custom) return &each.row;
     return nullptr;

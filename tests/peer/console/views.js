@@ -132,9 +132,40 @@ async function longLists(page) {
   assert.equal(await page.locator('button:text-is("Next page")').count(), 0);
 }
 
+/** Shares of requests, placement and the way back: what is sent for what a person fills in. */
+async function versionsAndPlaces(page) {
+  const versions = {1: {package: PACKAGE, state: 'ready', reason: ''}, 2: {package: PACKAGE, state: 'ready', reason: ''}};
+  const item = {name: 'placed', versions, default_version: '2', inputs: [tensor('x')], outputs: [tensor('y')], created_at: NOW,
+    previous: {version: '1', package: PACKAGE}, replicas: {a: {state: 'ready', reason: ''}, b: {state: 'unloaded', reason: 'labels'}}};
+  await answering(page, {'/v1/deployments/placed': () => item, '/v1/deployments/placed/versions/2': {package: PACKAGE, version: '2', keep_versions: 1}});
+  const sent = async (method, button) => {
+    const [request] = await Promise.all([page.waitForRequest((one) => one.method() === method), page.click(button)]);
+    return [new URL(request.url()).pathname, request.postDataJSON()];
+  };
+  await page.goto(url + '#deployments/placed?tab=versions');
+  await page.waitForSelector('h2:text-is("Replicas")');
+  await page.fill('#weights [name=weight-1]', '9');
+  await page.fill('#weights [name=weight-2]', '1');
+  item.weights = {1: 9, 2: 1};
+  assert.deepEqual(await sent('PUT', '#weights button.primary'), ['/v1/deployments/placed/weights', {weights: {1: 9, 2: 1}}]);
+  await page.waitForSelector('td:text-is("90.0 %")');
+  await page.selectOption('#placement [name=place]', 'demand');
+  await page.fill('#placement [name=idle_s]', '60');
+  assert.deepEqual(await violations(page), [], 'versions and where they are loaded');
+  await shot(page, 'versions');
+  // The other version stays loaded, and keeps its share.
+  const put = {package: PACKAGE, version: '2', keep_versions: 2, weights: {1: 9, 2: 1}};
+  assert.deepEqual(await sent('PUT', '#placement button.primary'), ['/v1/deployments/placed', {...put, placement: {mode: 'demand', idle_s: 60}}]);
+  await page.selectOption('#placement [name=place]', 'labels');
+  await page.fill('#placement [name=place_labels]', 'zone=a, gpu=no');
+  assert.deepEqual(await sent('PUT', '#placement button.primary'), ['/v1/deployments/placed', {...put, placement: {mode: 'labels', labels: ['zone=a', 'gpu=no']}}]);
+  assert.deepEqual(await sent('POST', 'button:text-is("Back to version 1")'), ['/v1/deployments/placed/rollback', null]);
+}
+
 async function hostileNames(page, wrong) {
   const graph = residual(4, () => EVIL + Math.random());
-  const deployment = {name: EVIL, versions: {1: {package: PACKAGE, state: 'failed', reason: EVIL}}, default_version: '1', inputs: [tensor(EVIL)], outputs: [tensor(EVIL)], created_at: NOW};
+  const deployment = {name: EVIL, versions: {1: {package: PACKAGE, state: 'failed', reason: EVIL}}, default_version: '1', inputs: [tensor(EVIL)], outputs: [tensor(EVIL)], created_at: NOW,
+    replicas: {[EVIL]: {state: 'failed', reason: EVIL}}};
   const list = (item) => ({items: [item], next_cursor: null});
   await answering(page, {'/v1/models': list(model(EVIL)), '/v1/models/': model(EVIL), ['/v1/models/' + MODEL + '/graph']: graph,
     '/v1/jobs': list(job(EVIL)), '/v1/jobs/': job(EVIL), '/v1/packages': list(packaged(EVIL)), '/v1/packages/': packaged(EVIL, [EVIL]),
@@ -260,7 +291,7 @@ async function keyboardAlone(page) {
 
 async function main() {
   const only = process.env.CONSOLE_TEST_ONLY;
-  for (const test of [largeGraphs, namedBlocks, sideBySide, longLists, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
+  for (const test of [largeGraphs, namedBlocks, sideBySide, longLists, versionsAndPlaces, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
   if (only && only !== 'smallAndDark') return;
   await inBrowser(async (page) => {
     await page.goto(url);

@@ -1,6 +1,8 @@
 """Both clients with a server."""
 
 import asyncio
+import io
+import tarfile
 
 import numpy as np
 import pytest
@@ -50,6 +52,21 @@ def test_jobs_and_their_events(client, built):
     again = client.compile("digits", input_shapes=SHAPES, opt_level=1)
     assert again.cached and again.result()["package"] == result["package"]
     assert isinstance(job.log(), str)
+
+
+def test_reports(client, built, work):
+    np.savez(work / "set.npz", image=np.zeros((3, 1, 28, 28), np.float32))
+    job = client.report(["digits"], client.upload(work / "set.npz"), input_shapes={"image": [1, 1, 28, 28]}, opt_levels=[0], repeat=2)
+    assert job.result() == {"configurations": 1, "ok": 1}
+    (row,) = job.report()["configurations"]
+    assert (row["state"], row["run"]["samples"]) == ("ok", 3)
+    assert job.report_page().startswith("<!doctype html>")
+
+
+def test_bundles(client, built):
+    with tarfile.open(fileobj=io.BytesIO(client.package_bundle(built[0]["package"], name="net"))) as archive:
+        assert archive.getnames() == ["net.a", "net.h", "tensormill.h"]
+        assert b"tm_bundle_net" in archive.extractfile("net.h").read()
 
 
 def test_models(client, built):

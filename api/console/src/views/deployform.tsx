@@ -7,12 +7,13 @@ import {go, href} from '../router';
 import {S} from '../strings';
 import type {Deployment, Package} from '../types';
 import {Field, Form} from '../ui';
+import {PlacementFields, placementOf} from './placement';
 
 const numbers = (text: FormDataEntryValue | null): number[] => String(text ?? '').split(/[\s,]+/).filter(Boolean).map(Number);
 
 export function deploymentSpec(id: string, form: FormData): Record<string, unknown> {
   const spec: Record<string, unknown> = {package: id, version: form.get('version'), max_batch: Number(form.get('max_batch')),
-    keep_versions: Number(form.get('keep_versions')), instances: Number(form.get('instances')), isolation: form.get('isolation')};
+    keep_versions: Number(form.get('keep_versions')), instances: Number(form.get('instances')), isolation: form.get('isolation'), placement: placementOf(form)};
   if (!form.get('pictures')) return spec;
   const labels = String(form.get('labels')).split('\n').map((line) => line.trim()).filter(Boolean);
   return {...spec, ...(labels.length > 0 ? {labels} : {}), output: form.get('output'),
@@ -52,6 +53,7 @@ export function DeployForm({item}: {item: Package}): JSX.Element {
         <Field label={S.deploy.instances} hint={S.deploy.instancesHint}><input name="instances" type="number" min="1" max="64" value="1" /></Field>
         <Field label={S.deploy.isolation} hint={S.deploy.isolationHint}>
           <select name="isolation"><option value="none">{S.deploy.isolationNone}</option><option value="process">{S.deploy.isolationProcess}</option></select></Field>
+        <PlacementFields placed={{}} />
       </details>
       <label class="check"><input type="checkbox" name="pictures" checked={takes} onChange={(event) => setTakes(event.currentTarget.checked)} /> {S.deploy.pictures}</label>
       {takes && <PictureFields shape={input?.shape ?? []} />}

@@ -8,6 +8,7 @@ import {useGet} from '../load';
 import {go, href, usePlace} from '../router';
 import {S} from '../strings';
 import type {Deployment, Traffic} from '../types';
+import {PlacementForm, Replicas, WeightsForm} from './placement';
 import {Action, confirmed, Facts, Id, Loading, Specs, State, Table, Tabs, Time} from '../ui';
 
 const TryTab = lazyView(() => import('../tryout/try').then((module) => module.TryTab));
@@ -64,6 +65,9 @@ function Versions({item, path, reload}: {item: Deployment; path: string; reload:
         await send('DELETE', path);
         go(href('deployments'));
       }}>{S.deploy.stop}</Action></p>
+      <Replicas item={item} />
+      <WeightsForm key={JSON.stringify([item.weights, Object.keys(item.versions), item.default_version])} item={item} path={path} reload={reload} />
+      <PlacementForm item={item} path={path} reload={reload} />
     </>);
 }
 

@@ -12,6 +12,7 @@ import {S} from '../strings';
 import type {Job, JobError, Progress, Roof, Task} from '../types';
 import {Action, Facts, Id, Loading, State, Table, Time} from '../ui';
 import {progressText, spent} from './jobs';
+import {ReportView} from './report';
 
 interface Trial { task: string; name: string; trial: number; ms: number | null; error: string }
 interface Live { progress: Progress; stages: string[]; tasks: Map<string, Task>; best: [number, number][]; trials: Map<string, Trial[]> }
@@ -93,7 +94,7 @@ export function JobView({id}: {id: string}): JSX.Element {
       ]} />
       {!isOver(job) && <Running live={live} />}
       {job.error && <Failed error={job.error} />}
-      <Outcome job={job} />
+      {job.kind === 'report' ? <ReportView job={job} /> : <Outcome job={job} />}
       <Curve live={live} />
       {job.result?.roof && <Roofline roof={job.result.roof} tasks={job.result.tasks ?? []} />}
       <Tasks tasks={job.result?.tasks ?? [...live.tasks.values()]} trials={live.trials} roof={job.result?.roof ?? null} />

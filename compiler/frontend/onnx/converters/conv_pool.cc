@@ -366,7 +366,7 @@ V col2im_of_run(NodeContext& context) {
   ir::SymShape most{x[0], channels.most};
   for (size_t d = 0; d < rank; ++d) {
     // Of what is outside of the room the run learns behind.
-    most.push_back(std::max<int64_t>(axes[d].extent.most, 0));
+    most.push_back(max(axes[d].extent.most, 0));
     const V room = c.dims({most.back()}, {1});
     const V is_there = c.binary("and", c.binary("greater_equal", places[d], c.ints({0}, {1})),
                                 c.binary("less", places[d], c.binary("min", axes[d].image, room)));

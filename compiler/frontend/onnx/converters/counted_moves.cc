@@ -20,7 +20,7 @@ namespace {
 /// x as it broadcasts along an axis whose extent data decides, to as many elements as the number says.
 ir::ValueId spread_to(NodeContext& context, ir::ValueId x, int64_t axis, const BoundedInt& number) {
   Compose c(context);
-  ir::ValueId line = c.filled(DType::kUInt8, {std::max<int64_t>(number.most, 0)}, 0);
+  ir::ValueId line = c.filled(DType::kUInt8, {max(number.most, 0)}, 0);
   if (!number.is_known()) line = take_first(context, line, no_less_than(context, number, 0, "an extent"), 0);
   std::vector<ir::ValueId> operands{x, line};
   make_broadcast(context, operands, {{0, axis}, {1, 0}});
@@ -87,7 +87,7 @@ ir::ValueId copied(NodeContext& context, ir::ValueId x, int64_t axis, const Boun
   Compose c(context);
   const ir::ValueId own = *count_along(context, x, axis);
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
-  const int64_t most = context.product(extent, std::max<int64_t>(times.most, 0));
+  const ir::SymInt most = context.product(extent, max(times.most, 0));
   const ir::ValueId from =
       context.add("mod", {c.iota(most), c.binary("max", own, c.ints({1}, {1}))}, {{"fmod", int64_t{0}}});
   return take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
@@ -95,12 +95,12 @@ ir::ValueId copied(NodeContext& context, ir::ValueId x, int64_t axis, const Boun
 }
 
 /// `times` copies of x along an axis, whose extent may be as data says.
-ir::ValueId tiled(NodeContext& context, ir::ValueId x, const std::vector<int64_t>& repeats) {
+ir::ValueId tiled(NodeContext& context, ir::ValueId x, const ir::SymShape& repeats) {
   Compose c(context);
-  std::vector<int64_t> rest = repeats;
+  ir::SymShape rest = repeats;
   for (const DataExtent& extent : context.data_shape(x).extents) {
     if (extent.axis >= rest.size() || rest[extent.axis] == 1) continue;
-    const int64_t times = std::exchange(rest[extent.axis], 1);
+    const ir::SymInt times = std::exchange(rest[extent.axis], 1);
     const auto axis = static_cast<int64_t>(extent.axis);
     const ir::SymInt most = context.product(c.shape(x)[extent.axis], times);
     const ir::ValueId count = c.binary("max", extent.count, c.ints({1}, {1}));

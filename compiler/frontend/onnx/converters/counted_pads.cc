@@ -20,7 +20,7 @@ V within(NodeContext& context, V x, V low, V high) {
 
 V moved_along(NodeContext& context, V x, int64_t axis, V front, const BoundedInt& total, V value) {
   Compose c(context);
-  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)], most = std::max<int64_t>(total.most, 0);
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)], most = max(total.most, 0);
   const V end = c.add(front, *count_along(context, x, axis));
   const V places = c.iota(most);
   const V from = within(context, c.sub(places, front), c.ints({0}, {1}), c.dims({extent - 1}, {1}));

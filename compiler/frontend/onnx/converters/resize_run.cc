@@ -28,7 +28,7 @@ void set_out(NodeContext& context, ResizeAxis& axis, V out, const char* what) {
   out = checked_number(context, out, is_within(context, out, 0, static_cast<double>(kMaxListed)),
                        std::string(what) + " make an axis of {} elements");
   const BoundedInt extent = bounded_value(context, c.cast(out, DType::kInt64), what);
-  axis.out = std::max<int64_t>(extent.most, 0);
+  axis.out = max(extent.most, 0);
   axis.out_of_run = as_count(context, extent);
 }
 
@@ -174,7 +174,7 @@ void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
     const int64_t most = axis.in == 0 ? 0 : kMaxListed;
     const int64_t least = axis.in != 0 && axis.in_of_run == ir::kAbsent ? 1 : 0;
     const BoundedInt extent = bounded_count(context, size, most, "sizes", least);
-    axis.out = std::max<int64_t>(extent.most, 0);
+    axis.out = max(extent.most, 0);
     axis.out_of_run = as_count(context, extent);
   }
 }

@@ -185,8 +185,8 @@ void convert_one_hot(NodeContext& context) {
   const ir::ValueId from_front = c.add(given, c.reshape(count, {}));
   const ir::ValueId indices = c.where(c.binary("less", given, c.number(given, 0)), from_front, given);
   // What is below 0 still is of no class.
-  const int64_t classes = std::max<int64_t>(depth.most, 0);
-  const ir::ValueId none = c.number(given, static_cast<double>(classes));
+  const ir::SymInt classes = max(depth.most, 0);
+  const ir::ValueId none = c.extent(given, classes);
   const ir::ValueId hot =
       one_hot(c.where(c.binary("less", indices, c.number(given, 0)), none, indices), classes);
   context.set_output(0, take_first(context, hot, count, axis));

@@ -166,7 +166,7 @@ ir::ValueId counted_range(NodeContext& context) {
   const bool has_unit_step = is_known_to_be(2, 1);
   const bool is_count = has_unit_step && is_known_to_be(0, 0);
   const BoundedInt count = bounded_value(context, range_count(context, is_count, has_unit_step), "limit");
-  const int64_t most = std::max<int64_t>(count.most, 0);
+  const ir::SymInt most = max(count.most, 0);
   ir::ValueId values = c.cast(c.iota(most), dtype);
   if (!has_unit_step) values = c.mul(values, c.reshape(context.input(2), {1}));
   if (!is_known_to_be(0, 0)) values = c.add(values, c.reshape(context.input(0), {1}));

@@ -1,0 +1,101 @@
+// Runs of plans whose extents the run decides: what is known so far is run, then the next segment is bound.
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/base/other_graph.h"
+#include "runtime/exec/graph_executor.h"
+#include "runtime/memory/planner.h"
+
+namespace tensormill::exec {
+
+void GraphExecutor::begin_segments() {
+  segments_.reset();
+  if (bound_plan_->segments == nullptr) return;
+  SegmentState state;
+  state.plan = std::make_shared<package::BoundPlan>(*bound_plan_);
+  const package::Segments& segments = *state.plan->segments;
+  state.dims = package::formula_dims(*state.plan->generic, state.plan->dims);
+  state.arenas.resize(segments.count() - 1);
+  state.arena_of.assign(state.plan->plan.buffers.size(), 0);
+  bound_plan_ = state.plan;
+  segments_ = std::move(state);
+}
+
+size_t GraphExecutor::end_of_segment(size_t step_index) const {
+  if (!segments_) return plan().steps.size();
+  const package::Segments& segments = *bound_plan_->segments;
+  return segments.end(segments.of_step(step_index));
+}
+
+int64_t GraphExecutor::bytes_without(size_t segment) const {
+  int64_t bytes = memory::checked_add(static_cast<int64_t>(arena_.size()),
+                                      static_cast<int64_t>(worker_workspace_.size()));
+  for (size_t i = 0; i < segments_->arenas.size(); ++i) {
+    if (i + 1 != segment)
+      bytes = memory::checked_add(bytes, static_cast<int64_t>(segments_->arenas[i].size()));
+  }
+  return bytes;
+}
+
+void GraphExecutor::enter_segment(size_t step_index) {
+  if (!segments_ || step_index == 0) return;
+  const package::Segments& segments = *bound_plan_->segments;
+  const size_t segment = segments.of_step(step_index);
+  if (segments.begin(segment) != step_index) return;
+  const package::GenericPlan& generic = *bound_plan_->generic;
+  bool is_same = segments_->bound > segment;
+  for (size_t run = segments.bound_before(segment - 1); run < segments.bound_before(segment); ++run) {
+    const package::RunDim& dim = generic.run_dims[run];
+    const auto* numbers = static_cast<const int64_t*>(bound_[static_cast<size_t>(dim.step)].buffers.back());
+    int64_t& own = segments_->dims[generic.dims.size() + run];
+    is_same = is_same && own == numbers[dim.element];
+    own = numbers[dim.element];
+  }
+  // As in the run before, whose numbers so far were these, too.
+  if (is_same) return;
+  segments_->bound = segment;
+  const auto origins = [&] {
+    const std::vector<std::string>& names = plan().steps[step_index - 1].origins;
+    return names.empty() ? std::string("the run") : "node \"" + names.front() + "\"";
+  };
+  try {
+    bind_segment(segment);
+  } catch (Error& error) {
+    error.add_context("with the numbers of " + origins());
+    if (error.code() != ErrorCode::kInvalidTensor) throw;
+    if (package_->interprets()) throw OtherGraph(std::string(error.message()));
+    throw Error(ErrorCode::kTensorData, error.message());
+  }
+  segments_->bound = segment + 1;
+}
+
+void GraphExecutor::bind_segment(size_t segment) {
+  package::BoundPlan& bound = *segments_->plan;
+  const package::Segments& segments = *bound.segments;
+  const size_t begin = segments.begin(segment), end = segments.end(segment);
+  segments.bind(segment, segments_->dims, bound.plan);
+  const package::MemoryPlan memory = package::plan_memory(bound.plan, begin, end);
+  const int64_t workspace = memory::checked_mul(memory.worker_workspace_bytes, max_threads_);
+  const int64_t bytes =
+      memory::checked_add(memory::checked_add(bytes_without(segment), memory.arena_bytes), workspace);
+  if (bytes > memory_budget_)
+    throw Error(ErrorCode::kMemoryBudget, "the run needs " + std::to_string(bytes) + " bytes, " +
+                                              std::to_string(memory_budget_) + " are allowed");
+  memory::Arena& arena = segments_->arenas[segment - 1];
+  if (memory.arena_bytes > static_cast<int64_t>(arena.size())) arena = memory::Arena(memory.arena_bytes);
+  if (workspace > static_cast<int64_t>(worker_workspace_.size()))
+    worker_workspace_ = memory::Arena(workspace);
+  bound.memory.worker_workspace_bytes =
+      std::max(bound.memory.worker_workspace_bytes, memory.worker_workspace_bytes);
+  for (size_t i = 0; i < memory.offsets.size(); ++i) {
+    if (memory.offsets[i] < 0) continue;
+    bound.memory.offsets[i] = memory.offsets[i];
+    segments_->arena_of[i] = segment;
+  }
+  for (size_t i = begin; i < end; ++i) {
+    bound.memory.shared_workspace[i] = memory.shared_workspace[i];
+    bind(i);
+  }
+}
+
+}  // namespace tensormill::exec

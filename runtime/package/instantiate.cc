@@ -1,0 +1,217 @@
+// Generic plans at extents.
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/package/branches.h"
+#include "runtime/package/plan_formulas.h"
+#include "runtime/package/plan_set.h"
+#include "runtime/package/segments.h"
+
+namespace tensormill::package {
+
+int64_t no_less(int64_t extent, int64_t least) {
+  if (extent < least)
+    throw Error(ErrorCode::kInvalidTensor, "an extent inside of it would be " + std::to_string(extent));
+  return extent;
+}
+
+namespace {
+
+/// What the steps of refused branches alone read and make, and their launches: of the extents that are bound
+/// they have none.
+class Refused {
+public:
+  /// None.
+  explicit Refused(const ExecPlan& plan) : steps_(plan.steps.size()), buffers_(plan.buffers.size()) {}
+  /// Notes in the steps of branches whose guards do not hold why that is.
+  Refused(std::span<const int64_t> dims, ExecPlan& plan)
+      : steps_(plan.steps.size()), buffers_(plan.buffers.size()) {
+    std::vector<Branch> refused;
+    for (Branch& each : branches_of(plan)) {
+      if (each.guards.empty()) continue;
+      Branch branch = package::at_extents(std::move(each), dims);
+      plan.steps[branch.step].attributes = branch_step(branch).attributes;
+      if (branch.refused.empty()) continue;
+      for (size_t i = 1; i <= branch.steps; ++i) steps_[branch.step + i] = true;
+      refused.push_back(std::move(branch));
+    }
+    if (!refused.empty()) note_buffers(plan, refused);
+  }
+
+  bool has_step(int32_t step) const { return steps_[static_cast<size_t>(step)]; }
+  bool has_buffer(int32_t buffer) const { return buffers_[static_cast<size_t>(buffer)]; }
+
+private:
+  /// Whether the step is a choose that reads the argument in the refused branch alone.
+  static bool is_left(const ExecPlan& plan, const Step& step, size_t argument,
+                      const std::vector<Branch>& refused) {
+    if (step.kind != StepKind::kHost || step.function != "choose" || argument == 0 || argument > 2)
+      return false;
+    const auto condition = [&](int32_t id) { return root_buffer(plan, id); };
+    return std::any_of(refused.begin(), refused.end(), [&](const Branch& branch) {
+      return condition(branch.condition) == condition(step.args[0]) && branch.when == (argument == 1);
+    });
+  }
+
+  void note_buffers(const ExecPlan& plan, const std::vector<Branch>& refused) {
+    std::vector<bool> is_used(buffers_.size());
+    const auto use = [&](int32_t id) { is_used[static_cast<size_t>(id)] = true; };
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      if (steps_[i]) continue;
+      const Step& step = plan.steps[i];
+      for (size_t argument = 0; argument < step.args.size(); ++argument) {
+        if (!is_left(plan, step, argument, refused)) use(step.args[argument]);
+      }
+    }
+    for (const std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
+      for (const Port& port : *ports) use(port.buffer);
+    }
+    // A view that is used has what it is a view of.
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (is_used[i]) use(root_buffer(plan, static_cast<int32_t>(i)));
+    }
+    for (size_t i = 0; i < buffers_.size(); ++i)
+      buffers_[i] = !is_used[i] && plan.buffers[i].kind != BufferKind::kConstant;
+  }
+
+  std::vector<bool> steps_, buffers_;
+};
+
+void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, const Refused& refused,
+                ExecPlan& plan) {
+  for (const PlanHole& hole : generic.buffer_holes) {
+    Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
+    buffer.shape[static_cast<size_t>(hole.position)] =
+        refused.has_buffer(hole.owner) ? 0 : no_less(evaluate(hole.value, dims), 0);
+  }
+  for (Buffer& buffer : plan.buffers) {
+    if (buffer.kind != BufferKind::kConstant) buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
+  }
+  for (const PlanHole& hole : generic.step_holes) {
+    const int64_t extent = refused.has_step(hole.owner) ? 0 : no_less(evaluate(hole.value, dims), 0);
+    if (extent > kMaxStepDim)
+      throw Error(ErrorCode::kMemoryBudget, "an extent inside of it would be " + std::to_string(extent));
+    plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] = extent;
+  }
+}
+
+}  // namespace
+
+/// A kernel whose output has elements reads nothing that has none, but where it is made for that.
+void check_empty(const GenericPlan& generic, const ExecPlan& plan, size_t begin, size_t end) {
+  // What never has elements is nothing that a kernel reads.
+  std::vector<Shape> shapes;
+  for (const Buffer& buffer : generic.plan.buffers) shapes.push_back(buffer.shape);
+  for (const PlanHole& hole : generic.buffer_holes)
+    shapes[static_cast<size_t>(hole.owner)][static_cast<size_t>(hole.position)] = 1;
+  const auto is_empty = [&](int32_t id) {
+    return num_elements(plan.buffers[static_cast<size_t>(id)].shape) == 0 &&
+           num_elements(shapes[static_cast<size_t>(id)]) != 0;
+  };
+  for (size_t s = begin; s < end; ++s) {
+    const Step& step = plan.steps[s];
+    if (step.kind != StepKind::kKernel) continue;
+    EmptyArguments found{static_cast<int32_t>(s), {}};
+    bool writes = false;
+    for (size_t i = 0; i < step.args.size(); ++i) {
+      const auto position = static_cast<int32_t>(i);
+      const bool is_output =
+          std::find(step.outputs.begin(), step.outputs.end(), position) != step.outputs.end();
+      writes = writes || (is_output && !is_empty(step.args[i]));
+      if (!is_output && is_empty(step.args[i])) found.arguments.push_back(position);
+    }
+    if (!writes || found.arguments.empty()) continue;
+    if (std::find(generic.empties.begin(), generic.empties.end(), found) == generic.empties.end())
+      throw Error(ErrorCode::kInvalidTensor, "an operand of node \"" +
+                                                 (step.origins.empty() ? step.name : step.origins.front()) +
+                                                 "\" would have no elements");
+  }
+}
+
+namespace {
+
+/// Views are whole: two formulas that say otherwise cannot both be right.
+void check_views(const ExecPlan& plan, const Refused& refused) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.kind != BufferKind::kView || refused.has_buffer(static_cast<int32_t>(i))) continue;
+    const Buffer& root = plan.buffers[static_cast<size_t>(buffer.view_of)];
+    if (buffer.bytes != root.bytes)
+      throw Error(ErrorCode::kInvalidPackage, "the generic plan does not hold for these extents: \"" +
+                                                  buffer.name + "\" is " + to_string(buffer.shape) +
+                                                  ", a view of " + to_string(root.shape));
+  }
+}
+
+}  // namespace
+
+namespace {
+
+/// Of what a run binds as far as `dims` have it.
+ExecPlan bound_to(const GenericPlan& generic, std::span<const int64_t> dims) {
+  const Segments segments(generic, "");
+  ExecPlan plan = generic.plan;
+  std::vector<int64_t> all = segments.dims_of(dims);
+  for (size_t i = 0; i < segments.count(); ++i) {
+    if (segments.bound_before(i) <= dims.size() - generic.dims.size()) segments.bind(i, all, plan);
+  }
+  return plan;
+}
+
+}  // namespace
+
+ExecPlan with_extents(const GenericPlan& generic, std::span<const int64_t> dims) {
+  ExecPlan plan = generic.plan;
+  fill_holes(generic, with_derived(dims, generic.derived), Refused(plan), plan);
+  return plan;
+}
+
+bool is_within(const GenericPlan& generic, std::span<const int64_t> dims) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
+    if (!generic.maximums.empty() && dims[i] > generic.maximums[i]) return false;
+  }
+  return std::none_of(generic.guards.begin(), generic.guards.end(),
+                      [&](const PlanGuard& guard) { return broken_by(guard, dims).has_value(); });
+}
+
+ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
+                     std::span<const std::string> names) {
+  const std::span<const int64_t> free_dims = dims.first(generic.dims.size());
+  for (size_t i = 0; i < free_dims.size(); ++i) {
+    const std::string extent =
+        (names.empty() ? "an extent" : names[i]) + " is " + std::to_string(dims[i]) + ", the model takes ";
+    if (dims[i] % generic.multiples[i] != 0)
+      throw Error(ErrorCode::kInvalidTensor, extent + "multiples of " + std::to_string(generic.multiples[i]));
+    if (dims[i] < generic.minimums[i])
+      throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.minimums[i]) + " at least");
+    if (!generic.maximums.empty() && dims[i] > generic.maximums[i])
+      throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.maximums[i]) + " at most");
+  }
+  for (const PlanGuard& guard : generic.guards) {
+    if (const std::optional<std::string> broken = broken_by(guard, free_dims))
+      throw Error(ErrorCode::kInvalidTensor, "the model does not take inputs of these extents: " + *broken);
+  }
+  ExecPlan plan = generic.plan;
+  const Refused refused(free_dims, plan);
+  try {
+    if (!generic.run_dims.empty()) return bound_to(generic, dims);
+    fill_holes(generic, with_derived(dims, generic.derived), refused, plan);
+    for (std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
+      for (Port& port : *ports) {
+        const Shape& shape = plan.buffers[static_cast<size_t>(port.buffer)].shape;
+        port.shape.assign(shape.begin(), shape.end());
+      }
+    }
+    validate_plan(plan);
+    check_empty(generic, plan, 0, plan.steps.size());
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kMemoryBudget) throw;
+    throw Error(ErrorCode::kInvalidTensor,
+                "the model does not take inputs of these extents: " + std::string(error.message()));
+  }
+  check_views(plan, refused);
+  return plan;
+}
+
+}  // namespace tensormill::package

@@ -1,0 +1,177 @@
+/// Plans whose extents a run decides: steps in segments, each bound to the numbers that the one before left.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/driver/symbolic.h"
+#include "compiler/ir/patch.h"
+#include "compiler/ir/run_dims.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "runtime/exec/graph_executor.h"
+#include "runtime/package/segments.h"
+#include "tests/driver/support.h"
+#include "tests/expect_error.h"
+
+namespace tensormill::driver_test::run_dims {
+namespace {
+
+/// The elements above 0, squared; and as many numbers as their sum says, which are those below 3 again.
+constexpr const char* kNet =
+    R"text(graph "kept" dims(N: 32) run_dims (run0: 5 from 0 to "N", run1: 9, run2: 3 from 0 to "max(run1, 0)") (%x: f32[N]) {
+  %zero = const f32[1] {0.0}
+  %three = const i64[1] {3}
+  %above: bool[N] = greater(%x, %zero) from ["above"]
+  %places: i64[1,N], %count: i64[1] = find_nonzero(%above) from ["places"]
+  %kept_count: i64[1] = bind_extents(%count) {extents: dims[run0]} from ["places"]
+  %there: i64[1,run0] = slice(%places) {extents: dims[1, run0], starts: dims[0, 0], steps: ints[1, 1]} from ["places"]
+  %flat: i64[run0] = reshape(%there) {shape: dims[run0]} from ["flat"]
+  %kept: f32[run0] = gather(%x, %flat) {axis: 0} from ["kept"]
+  %squares: f32[run0] = mul(%kept, %kept) from ["squares"]
+  %sum: f32[1] = reduce_sum(%x) {axes: ints[0], keepdims: 1} from ["sum"]
+  %length: i64[1] = cast(%sum) {to: i64} from ["length"]
+  %steps_count: i64[1] = bind_extents(%length) {extents: dims[run1]} from ["length"]
+  %steps: i64[max(run1, 0)] = iota() {extent: dim max(run1, 0)} from ["steps"]
+  %few: bool[max(run1, 0)] = less(%steps, %three) from ["few"]
+  %few_places: i64[1,max(run1, 0)], %few_count: i64[1] = find_nonzero(%few) from ["few places"]
+  %bound_few: i64[1] = bind_extents(%few_count) {extents: dims[run2]} from ["few places"]
+  %last: i64[1,run2] = slice(%few_places) {extents: dims[1, run2], starts: dims[0, 0], steps: ints[1, 1]} from ["few places"]
+  return %squares, %last, %steps
+}
+)text";
+
+ir::Variants net() {
+  ir::Variants result;
+  result.free_dims = {"N"};
+  result.input_shapes = {{"N"}};
+  result.symbolic = ir::SymbolicModel{parse(kNet), {"N"}};
+  return result;
+}
+
+void run(exec::GraphExecutor& executor, const std::vector<float>& x) {
+  parallel::ThreadPool pool(2);
+  executor.set_input(0, {DType::kFloat32, {static_cast<int64_t>(x.size())}, x.data()});
+  executor.run(pool, {.threads = 2});
+}
+
+void expect_right(exec::GraphExecutor& executor, const std::vector<float>& x) {
+  run(executor, x);
+  std::vector<float> squares;
+  float sum = 0;
+  for (const float value : x) {
+    if (value > 0) squares.push_back(value * value);
+    sum += value;
+  }
+  const auto steps = static_cast<int64_t>(std::max(sum, 0.0f)), few = std::min<int64_t>(steps, 3);
+  ASSERT_EQ(executor.output(0).shape, Shape{static_cast<int64_t>(squares.size())});
+  ASSERT_EQ(executor.output(1).shape, (Shape{1, few}));
+  ASSERT_EQ(executor.output(2).shape, Shape{steps});
+  const Tensor kept = executor.copy_output(0), last = executor.copy_output(1), all = executor.copy_output(2);
+  for (size_t i = 0; i < squares.size(); ++i) EXPECT_EQ(kept.values<float>()[i], squares[i]);
+  for (int64_t i = 0; i < few; ++i) EXPECT_EQ(last.element_as_int(i), i);
+  for (int64_t i = 0; i < steps; ++i) EXPECT_EQ(all.element_as_int(i), i);
+}
+
+TEST(RunDims, AreBoundInTheRun) {
+  const ir::Variants model = net();
+  ASSERT_TRUE(driver::takes_symbolic(*model.symbolic));
+  const auto result = driver::compile(model, host_options(3));
+  EXPECT_EQ(result.generic_refused, "");
+  exec::GraphExecutor executor(load(result), {.max_threads = 2});
+  // The same numbers again, others, none, more than in any run before, other free dims.
+  for (const std::vector<float>& x : {std::vector<float>{1, -2, 3, 4},
+                                      {1, -2, 3, 4},
+                                      {5, -2, 3, -1},
+                                      {-1, -2, -3, -4},
+                                      {9, 30, 80, 900},
+                                      {0, 0},
+                                      {},
+                                      std::vector<float>(70, 2.0f),
+                                      {1, -2, 3, 4}})
+    expect_right(executor, x);
+}
+
+TEST(RunDims, ExtentsPastALimitNameTheNode) {
+  exec::GraphExecutor executor(load(driver::compile(net(), host_options(3))), {.max_threads = 1});
+  expect_error(ErrorCode::kMemoryBudget, "length", [&] { run(executor, {1e15f, 1}); });
+  expect_right(executor, {1, 2});
+}
+
+TEST(RunDims, OutputsHaveDimsWithoutNames) {
+  const package::Metadata metadata =
+      package::metadata_from_json(driver::compile(net(), host_options(3)).metadata_json);
+  EXPECT_EQ(metadata.outputs.at(0).shape, DimShape{std::string()});
+  EXPECT_EQ(metadata.outputs.at(1).shape, (DimShape{int64_t{1}, std::string()}));
+}
+
+TEST(RunDims, AreInTheGraphsText) {
+  const ir::Graph graph = parse(kNet);
+  EXPECT_EQ(ir::print(parse(ir::print(graph))), ir::print(graph));
+  ASSERT_EQ(graph.symbols()->of_run().size(), 3U);
+  EXPECT_EQ(graph.symbols()->of_run()[0].high, te::Dim::symbol("N"));
+  EXPECT_EQ(graph.symbols()->of_run()[1].low, std::nullopt);
+}
+
+TEST(RunDims, SegmentsAreAsFewAsTheSymbolsAllow) {
+  const ir::Graph graph = ir::in_segments(ir::remove_dead(parse(kNet)));
+  EXPECT_EQ(ir::run_symbols(graph), (std::vector<std::string>{"run0", "run1", "run2"}));
+  std::string kinds;
+  for (const ir::Node& node : graph.nodes()) {
+    const char kind = ir::has_effect(node) ? 'b' : '.';
+    if (kinds.empty() || kinds.back() != kind) kinds += kind;
+  }
+  EXPECT_EQ(kinds, ".b.b.") << "run0 and run1 are bound together";
+}
+
+/// What is checked in a run says nothing of what was computed before.
+TEST(RunDims, AGuardOfARunIsNoFactAboutOtherSymbols) {
+  const auto table = std::make_shared<ir::SymbolTable>();
+  const ir::SymInt n = table->add("N", 32);
+  const ir::SymInt count = table->add_of_run({"run0", 0, te::Dim::symbol("N")}, 9);
+  ASSERT_TRUE(ir::demand(ir::Relation::kLessEqual, 5, count));
+  EXPECT_TRUE(ir::is_proven(ir::Relation::kLessEqual, 5, count));
+  EXPECT_FALSE(ir::is_proven(ir::Relation::kLessEqual, 5, n));
+  EXPECT_TRUE(ir::is_proven(ir::Relation::kLessEqual, count, n));
+}
+
+/// Plans of strangers: each dim is bound once, by a step that says so, before anything has it.
+TEST(RunDims, PlansThatBindNothingRightAreRefused) {
+  const std::string text = driver::compile(net(), host_options(3)).plan_json;
+  const auto refused = [&](const char* what, const std::function<void(Json&)>& change) {
+    Json json = parse_json(text);
+    change(json["generic"]);
+    SCOPED_TRACE(what);
+    expect_error(ErrorCode::kInvalidPackage, what,
+                 [&] { package::plan_set_from_json(canonical_json(json)); });
+  };
+  EXPECT_NO_THROW(package::plan_set_from_json(text));
+  refused("not what the steps", [](Json& plan) { plan["run_dims"][0]["step"] = 0; });
+  refused("not what the steps",
+          [](Json& plan) { plan["run_dims"][1]["step"] = plan["run_dims"][0]["step"]; });
+  refused("a name is empty or stands twice", [](Json& plan) {
+    plan.erase("run_guards");
+    plan["run_dims"][0]["name"] = plan["run_dims"][1]["name"];
+  });
+  refused("a name is empty or stands twice", [](Json& plan) {
+    plan.erase("run_guards");
+    plan["run_dims"][0]["name"] = "N";
+  });
+  refused("not what the steps", [](Json& plan) { plan["run_dims"][0]["element"] = 1; });
+  refused("not what the steps", [](Json& plan) { std::swap(plan["run_dims"][0], plan["run_dims"][2]); });
+  refused("/generic", [](Json& plan) { plan.erase("run_dims"); });
+  // The last dim in the place of the first one: what is bound first has it before its time.
+  refused("bound behind it", [](Json& plan) {
+    for (const char* list : {"buffer_holes", "step_holes"}) {
+      for (Json& hole : plan[list]) {
+        for (Json& product : hole["products"]) {
+          for (Json& factor : product["factors"])
+            factor["dim"] = factor["dim"] == 1 ? Json(3) : factor["dim"];
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tensormill::driver_test::run_dims
