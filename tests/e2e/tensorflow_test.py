@@ -94,7 +94,7 @@ class Tensorflow(unittest.TestCase):
         shard.write_bytes(data[:-1])
         cases = [("too short for it", text)]
         for what, words, told in (("a path", '"group1-shard1of2.bin"', "no name of a file beside it"), ("a type", '"DT_FLOAT"', ""),
-                                  ("a shape", '"shape": [8]', "bytes")):
+                                  ("a shape", '"shape": [8]', "too short for it")):
             self.assertIn(words, text)
             cases.append((told, text.replace(words, {"a path": '"../weights.bin"', "a type": '"DT_STRANGE"', "a shape": '"shape": [9]'}[what])))
         for told, changed in cases:
