@@ -111,7 +111,7 @@ class Tensorflow(unittest.TestCase):
         server = serving.make_server(self)
         answer = server.upload("alone", text.encode())
         self.assertEqual(answer.status, 422, answer.body)
-        self.assertIn('no file \"group1-shard1of2.bin\" of weights beside model.json', answer.body.decode())
+        self.assertIn('no file "group1-shard1of2.bin" of weights beside model.json', answer.json()["detail"])
 
     def test_results_as_long_as_a_run_decides(self):
         arrays = mill.load_npz(FIXTURES / "tensorflow_ops/counted.npz")

@@ -49,8 +49,14 @@ void convert_non_max_suppression(NodeContext& node) {
   const bool is_first = op == "NonMaxSuppression", has_score = has_count || op == "NonMaxSuppressionV3";
   const bool is_padded = has_count && node.flag("pad_to_max_output_size", false);
   const V none = c.doubles(DType::kFloat32, {std::numeric_limits<float>::lowest()}, {1});
-  const V overlap =
-      is_first ? c.doubles(DType::kFloat32, {node.real("iou_threshold", 0.5)}, {1}) : node.input(3);
+  V overlap = is_first ? c.doubles(DType::kFloat32, {node.real("iou_threshold", 0.5)}, {1}) : node.input(3);
+  // TensorFlow's kernel leaves out none for its overlap where scores are lowered, TensorFlow Lite's does.
+  if (has_sigma) {
+    overlap = c.cast(c.reshape(overlap, {1}), DType::kFloat32);
+    const V sigma = c.cast(c.reshape(node.input(5), {1}), DType::kFloat32);
+    const V any = c.doubles(DType::kFloat32, {1}, {1}), zero = c.doubles(DType::kFloat32, {0}, {1});
+    overlap = c.where(c.binary("greater", sigma, zero), any, overlap);
+  }
   const build::KeptBoxes kept = build::suppressed_boxes(
       node, c.cast(node.input(0), DType::kFloat32), c.cast(node.input(1), DType::kFloat32),
       node.known_int(2, "max_output_size"), overlap, has_score ? node.input(4) : none,
