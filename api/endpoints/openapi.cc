@@ -37,7 +37,8 @@ Json parameters(const RouteRow& row) {
     list.push_back({{"name", name},
                     {"in", "query"},
                     {"description", query.meaning},
-                    {"required", name == "name"},
+                    // What is uploaded needs one; a bundle has one of its own.
+                    {"required", name == "name" && row.method == "POST"},
                     {"schema", {{"type", query.type}}}});
   }
   if (takes_idempotency_key(row)) {

@@ -162,8 +162,8 @@ int32_t tm_executor_input_buffer(tm_executor* executor, int32_t index, void** da
 int32_t tm_executor_clear_inputs(tm_executor* executor);
 
 /* Bytes that the output's storage has with the shapes that the inputs have now: of an extent that data
- * decides the most that it may be, or, where each run binds it, as in the last run, and 0 before any. Negative: an
- * error. */
+ * decides the most that it may be, or, where each run binds it, as in the last run, and 0 before any.
+ * Negative: an error. */
 int64_t tm_executor_output_bytes(const tm_executor* executor, int32_t index);
 /* Without a copy: runs write the output at `data`, which is as a lent input's but written, with `bytes` at
  * least tm_executor_output_bytes. Other shapes of inputs end it. *is_lent is 0, and nothing has changed,

@@ -31,8 +31,9 @@ std::string child_run(jobs::ChildChannel& channel, std::span<const std::string> 
 /// {"classes","has_labels","scores","samples","warmup",
 /// "repeat","number","threads","memory_budget","timeout_ms"}.
 std::string child_evaluate(jobs::ChildChannel& channel, std::span<const std::string> arguments);
-/// {"form":"so"|"static","name","libraries"} -> {}. Descriptors: the members as for a run, the runtime's object;
-/// to write: a tar with the library and its headers; to read: the C library's parts, as many as are named.
+/// {"form":"so"|"static","name","libraries"} -> {}. Descriptors: the members as for a run, the runtime's
+/// object; to write: a tar with the library and its headers; to read: the C library's parts, as many as are
+/// named.
 std::string child_bundle(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// {"instances","max_queue","warmup","max_batch","max_delay_us","threads","memory","run_timeout_ms"} -> {}
 /// once the pipe of requests ends. Descriptors: the members as for a run, the pipe of requests, the pipe of

@@ -16,6 +16,7 @@
 #include "runtime/parallel/thread_pool.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/open_package.h"
 #include "server/cli/run_on.h"
 #include "server/report/times.h"
 #include "server/services/run_package.h"
@@ -41,6 +42,7 @@ struct RunArguments {
   std::string outputs;
   int threads = 0;
   bool end_to_end = false;
+  bool float_io = false;
   RunOnArguments elsewhere;
 };
 
@@ -48,6 +50,35 @@ struct Inputs {
   std::shared_ptr<const MappedFile> file;  ///< must outlive the tensors' use
   std::vector<Tensor> tensors;             ///< one per input of the package
 };
+
+/// The scale of an input's integers, where the caller speaks of real numbers.
+std::optional<Quantization> scale_of(const RunArguments& arguments, const exec::GraphExecutor& executor,
+                                     size_t input) {
+  return arguments.float_io ? executor.package().metadata().inputs.at(input).quantization : std::nullopt;
+}
+
+Tensor integers_of(const npz::NamedTensor& entry, const Quantization& scale, DType dtype) {
+  if (entry.tensor.dtype() != DType::kFloat32)
+    throw Error(ErrorCode::kInvalidTensor, "input \"" + entry.name + "\" is " +
+                                               std::string(dtype_long_name(entry.tensor.dtype())) +
+                                               "; with --float-io it is float32");
+  return quantize(entry.tensor, scale, dtype);
+}
+
+/// An output as the caller gets it.
+RealOutput output_of(const RunArguments& arguments, const exec::GraphExecutor& executor, size_t output) {
+  return arguments.float_io ? real_output(executor, output) : RealOutput(executor.output(output));
+}
+
+Tensor filled(const RunArguments& arguments, const exec::GraphExecutor& executor, size_t input) {
+  const package::Port& port = executor.inputs()[input];
+  const services::FillMode mode = server::parse_fill_mode(arguments.fill_mode);
+  const std::optional<Quantization> scale = scale_of(arguments, executor, input);
+  const DType dtype = scale ? DType::kFloat32 : port.dtype;
+  const Tensor tensor =
+      server::filled_tensor(dtype, concrete_shape(port.shape), mode, arguments.seed + input);
+  return scale ? quantize(tensor, *scale, port.dtype) : tensor;
+}
 
 /// Binds the free dims to those of the inputs that are given or whose shape is.
 void bind_shapes(const std::vector<std::optional<Tensor>>& given, const RunArguments& arguments,
@@ -74,21 +105,20 @@ Inputs read_inputs(const RunArguments& arguments, exec::GraphExecutor& executor)
     std::vector<npz::NamedTensor> entries =
         in_context(arguments.input, [&] { return npz::read_npz(inputs.file->bytes()); });
     for (npz::NamedTensor& entry : entries) {
-      std::optional<Tensor>& slot = given[executor.input_index(entry.name)];
+      const size_t index = executor.input_index(entry.name);
+      std::optional<Tensor>& slot = given[index];
       if (slot) throw Error(ErrorCode::kInvalidTensor, "input \"" + entry.name + "\" is given twice");
-      slot = std::move(entry.tensor);
+      const std::optional<Quantization> scale = scale_of(arguments, executor, index);
+      slot = scale ? integers_of(entry, *scale, executor.inputs()[index].dtype) : std::move(entry.tensor);
     }
   }
   bind_shapes(given, arguments, executor);
-  const services::FillMode mode = server::parse_fill_mode(arguments.fill_mode);
   for (size_t i = 0; i < given.size(); ++i) {
     const package::Port& port = executor.inputs()[i];
     if (!given[i] && !arguments.input.empty()) {
       throw Error(ErrorCode::kInvalidTensor, "input \"" + port.name + "\" is not in " + arguments.input);
     }
-    inputs.tensors.push_back(
-        given[i] ? *given[i]
-                 : server::filled_tensor(port.dtype, concrete_shape(port.shape), mode, arguments.seed + i));
+    inputs.tensors.push_back(given[i] ? *given[i] : filled(arguments, executor, i));
   }
   return inputs;
 }
@@ -123,9 +153,13 @@ std::vector<double> measure(const RunArguments& arguments, exec::GraphExecutor& 
   });
 }
 
-void print_top(const exec::GraphExecutor& executor, const std::vector<size_t>& outputs, int count) {
+void print_top(const RunArguments& arguments, const exec::GraphExecutor& executor,
+               const std::vector<size_t>& outputs) {
+  const int count = arguments.print_top;
   for (size_t index : outputs) {
-    const Tensor tensor = executor.copy_output(index);
+    const RealOutput output = output_of(arguments, executor, index);
+    const Tensor tensor(output.view().dtype, output.view().shape, nullptr,
+                        const_cast<void*>(output.view().data));
     std::vector<int64_t> order(static_cast<size_t>(tensor.num_elements()));
     std::iota(order.begin(), order.end(), 0);
     const auto larger = [&](int64_t a, int64_t b) {
@@ -167,11 +201,14 @@ void print_profile(const exec::GraphExecutor& executor, const std::vector<exec::
   if (!file.empty()) write_file(file, Json{{"traceEvents", events}}.dump());
 }
 
-void write_outputs(const exec::GraphExecutor& executor, const std::vector<size_t>& outputs,
-                   const std::string& path) {
+void write_outputs(const RunArguments& arguments, const exec::GraphExecutor& executor,
+                   const std::vector<size_t>& outputs) {
+  std::vector<RealOutput> values;
   std::vector<npz::NamedView> views;
-  for (size_t index : outputs) views.push_back({executor.outputs()[index].name, executor.output(index)});
-  write_file(path, npz::write_npz(views));
+  for (size_t index : outputs) values.push_back(output_of(arguments, executor, index));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    views.push_back({executor.outputs()[outputs[i]].name, values[i].view()});
+  write_file(arguments.output, npz::write_npz(views));
 }
 
 void print_times(const std::vector<double>& times, bool json) {
@@ -193,7 +230,7 @@ void print_times(const std::vector<double>& times, bool json) {
 int run_elsewhere(const RunArguments& arguments, const GlobalOptions& globals) {
   if (arguments.profile || arguments.print_top > 0 || !arguments.outputs.empty() ||
       !arguments.input_shapes.empty() || arguments.threads > 0 || arguments.end_to_end ||
-      arguments.repeat > 1 || arguments.number > 1)
+      arguments.float_io || arguments.repeat > 1 || arguments.number > 1)
     throw Error(
         ErrorCode::kUsage,
         "--on goes with -i, -o, --fill-mode, --seed and --print-time alone; a benchmark job measures");
@@ -231,8 +268,8 @@ int run_package(const RunArguments& arguments, const GlobalOptions& globals) {
     executor.run(pool, options);
     print_profile(executor, profile, arguments.profile_file);
   }
-  if (!arguments.output.empty()) write_outputs(executor, outputs, arguments.output);
-  if (arguments.print_top > 0) print_top(executor, outputs, arguments.print_top);
+  if (!arguments.output.empty()) write_outputs(arguments, executor, outputs);
+  if (arguments.print_top > 0) print_top(arguments, executor, outputs);
   if (arguments.print_time || globals.json) print_times(times, globals.json);
   return 0;
 }
@@ -261,6 +298,8 @@ Action run_command(CLI::App& app) {
   profile->expected(0, 1);
   app.add_option("--outputs", arguments->outputs, "only these outputs: A,B");
   app.add_option("--threads", arguments->threads, "default: all cores")->check(CLI::Range(0, 1024));
+  app.add_flag("--float-io", arguments->float_io,
+               "inputs and outputs whose integers stand for real numbers are these numbers, as float32");
   app.add_flag("--end-to-end", arguments->end_to_end, "measure with copies of inputs and outputs");
   add_run_on_options(app, arguments->elsewhere,
                      "run it on a worker with these labels, of --server, which has the package");

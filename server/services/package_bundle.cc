@@ -18,10 +18,11 @@ namespace tensormill::server {
 
 namespace {
 
-FileDescriptor open_to_read(const std::string& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+/// As memory: the child may not open a file of the disk again, which its linker does.
+FileDescriptor copied(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) throw_errno(errno, "cannot open " + path);
-  return file;
+  return memory_file("library", MappedFile::map(file.get(), path)->text());
 }
 
 /// On the disk, since it is as large as the package; it has no name, and goes with its last reader.
@@ -54,7 +55,7 @@ std::shared_ptr<http::Content> make_bundle_archive(ChildRunner& children, const 
   FileDescriptor made = bundle_file(limits.folder);
   std::vector<FileDescriptor> libraries;
   if (is_shared)
-    for (const std::string& path : bundle::c_libraries()) libraries.push_back(open_to_read(path));
+    for (const std::string& path : bundle::c_libraries()) libraries.push_back(copied(path));
   jobs::ChildSpec spec;
   spec.command = "child-bundle";
   spec.arguments = {

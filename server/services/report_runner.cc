@@ -111,7 +111,8 @@ Json ReportRunner::evaluate(jobs::JobContext& context, const Json& resolved, con
 }
 
 void ReportRunner::fill_row(jobs::JobContext& context, const Json& resolved, const Json& configuration,
-                            const Sets& sets, Clock::time_point end, Json& row) const {
+                            const Sets& sets, Clock::time_point end,
+                            const std::function<void()>& tell_progress, Json& row) const {
   const auto left = [&] {
     const auto rest = std::chrono::duration_cast<milliseconds>(end - Clock::now());
     if (rest.count() <= 0) {
@@ -129,6 +130,7 @@ void ReportRunner::fill_row(jobs::JobContext& context, const Json& resolved, con
     const package::Metadata metadata = package::metadata_from_json(text->text());
     row["package"] = report::package_json(metadata, package::package_id(text->text()), text->bytes().size());
     step = "run";
+    tell_progress();  // in place of that of the compilation
     if (!configuration.at("compile").at("host_runs_target").get<bool>())
       throw Error(ErrorCode::kNotSupported, "this machine cannot run code for the target");
     Json said = evaluate(context, resolved, files, sets, left());
@@ -150,11 +152,13 @@ void ReportRunner::fill_row(jobs::JobContext& context, const Json& resolved, con
 }
 
 Json ReportRunner::row_of(jobs::JobContext& context, const Json& resolved, const Json& configuration,
-                          const Sets& sets, Clock::time_point end) const {
+                          const Sets& sets, Clock::time_point end,
+                          const std::function<void()>& tell_progress) const {
   const Json& form = configuration.at("compile");
   Json row = report::empty_row(configuration.at("name"), configuration.at("model"), form.at("target"),
                                form.at("opt_level"), "");
-  fill_row(context, resolved, configuration, sets, end, row);
+  tell_progress();
+  fill_row(context, resolved, configuration, sets, end, tell_progress, row);
   return row;
 }
 
@@ -169,9 +173,12 @@ storage::JobFinish ReportRunner::run(jobs::JobContext& context) {
   const Json& configurations = resolved.at("configurations");
   size_t good = 0;
   for (size_t i = 0; i < configurations.size(); ++i) {
-    context.progress(
-        Json{{"stage", configurations[i].at("name")}, {"done", i}, {"total", configurations.size()}}.dump());
-    const Json row = row_of(context, resolved, configurations[i], sets, end);
+    const auto tell_progress = [&] {
+      context.progress(
+          Json{{"stage", configurations[i].at("name")}, {"done", i}, {"total", configurations.size()}}
+              .dump());
+    };
+    const Json row = row_of(context, resolved, configurations[i], sets, end, tell_progress);
     good += row["state"] == "ok" ? 1 : 0;
     context.event(kReportRow, report_row_event(i, row, host_));
     context.log(summary_line(row, i, configurations.size()));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -30,9 +31,10 @@ public:
 private:
   struct Sets;
   Json row_of(jobs::JobContext& context, const Json& resolved, const Json& configuration, const Sets& sets,
-              std::chrono::steady_clock::time_point end) const;
+              std::chrono::steady_clock::time_point end, const std::function<void()>& tell_progress) const;
   void fill_row(jobs::JobContext& context, const Json& resolved, const Json& configuration, const Sets& sets,
-                std::chrono::steady_clock::time_point end, Json& row) const;
+                std::chrono::steady_clock::time_point end, const std::function<void()>& tell_progress,
+                Json& row) const;
   void compile(jobs::JobContext& context, const Json& configuration, const PackageFiles& files,
                std::chrono::milliseconds left, Json& row, std::string& warnings) const;
   Json evaluate(jobs::JobContext& context, const Json& resolved, const PackageFiles& files, const Sets& sets,

@@ -99,28 +99,6 @@ services::Submission FakeJobs::submit_benchmark(const services::BenchmarkRequest
   return {job, cached};
 }
 
-services::Submission FakeJobs::submit_report(const services::ReportRequest& asked,
-                                             const services::SubmitOptions& how,
-                                             const services::CallContext&) {
-  reported = asked;
-  options = how;
-  return {job, cached};
-}
-
-std::string FakeJobs::report(const std::string& id, services::ReportForm form) {
-  get(id);
-  if (form == services::ReportForm::kHtml) return "<!doctype html>";
-  return Json{{"made_at", "2024-02-29T23:59:59.007Z"},
-              {"program", "p"},
-              {"machine", nullptr},
-              {"inputs", "i"},
-              {"samples", nullptr},
-              {"job", job.id},
-              {"state", "running"},
-              {"configurations", Json::array()}}
-      .dump();
-}
-
 services::Page<services::Job> FakeJobs::list(const services::JobQuery& job_query) {
   query = job_query;
   return {{job}, ""};
@@ -188,14 +166,6 @@ std::shared_ptr<http::Content> FakePackages::code(const std::string& id, service
   get(id);
   stage = code_stage;
   return std::make_shared<http::BytesContent>("define void @f()");
-}
-
-std::shared_ptr<http::Content> FakePackages::bundle(const std::string& id,
-                                                    const services::BundleOptions& asked,
-                                                    const CallContext&) {
-  get(id);
-  bundled = asked;
-  return std::make_shared<http::BytesContent>("bundle bytes");
 }
 
 void FakePackages::remove(const std::string& id) {

@@ -58,8 +58,18 @@ public:
                                         const services::SubmitOptions& how,
                                         const services::CallContext& context) override;
   services::Submission submit_report(const services::ReportRequest& asked, const services::SubmitOptions& how,
-                                     const services::CallContext& context) override;
-  std::string report(const std::string& id, services::ReportForm form) override;
+                                     const services::CallContext&) override {
+    reported = asked;
+    options = how;
+    return {job, cached};
+  }
+  std::string report(const std::string& id, services::ReportForm form) override {
+    get(id);
+    if (form == services::ReportForm::kHtml) return "<!doctype html>";
+    return R"({"made_at":"2024-02-29T23:59:59.007Z","program":"p","machine":null,"inputs":"i","samples":null,)"
+           R"("configurations":[],"state":"running","job":")" +
+           job.id + "\"}";
+  }
   services::Page<services::Job> list(const services::JobQuery& query) override;
   services::Job get(const std::string& id) override;
   services::Job wait(const std::string& id, std::chrono::milliseconds timeout,
@@ -93,8 +103,12 @@ public:
   services::ImportedPackage import_package(http::BodySource& bytes,
                                            const services::CallContext& context) override;
   std::shared_ptr<http::Content> code(const std::string& id, services::CodeStage stage) override;
-  std::shared_ptr<http::Content> bundle(const std::string& id, const services::BundleOptions& options,
-                                        const services::CallContext& context) override;
+  std::shared_ptr<http::Content> bundle(const std::string& id, const services::BundleOptions& asked,
+                                        const services::CallContext&) override {
+    get(id);
+    bundled = asked;
+    return std::make_shared<http::BytesContent>("bundle bytes");
+  }
   void remove(const std::string& id) override;
   void require_room(const std::string& id) override;
   services::RunResult run(const std::string& id, services::NamedTensors inputs,

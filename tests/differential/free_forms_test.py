@@ -19,6 +19,10 @@ import scope  # (sweep adds its folder)
 from free_forms import MODELS, FreeBuilder
 
 
+# A branch demands something, and data decides how long the result is: imported at samples still.
+SAMPLED = ("places_that_there_are", "places_that_nobody_looks_for")
+
+
 class FreeForms(unittest.TestCase):
     def answer(self, run, name, shape):
         """Ours, which is the peer's, for the form at the shape, from a package without a variant of it."""
@@ -42,7 +46,7 @@ class FreeForms(unittest.TestCase):
                 for shape in scope.sampled(shapes, 2):
                     answer = self.answer(run, name, shape)
                     with self.subTest(name, shape=shape):
-                        self.assertTrue(answer.endswith(" symbolic"), answer)
+                        self.assertTrue(name in SAMPLED or answer.endswith(" symbolic"), answer)
 
     def test_what_shapes_compute_is_of_one_import(self):
         """Counts of float ranges, depths, middles, places of maxima, products of bounds, and a dim that may be 1 beside a number."""
@@ -68,8 +72,9 @@ class FreeForms(unittest.TestCase):
                         self.assertRegex(self.answer(run, name, shape), " 1 symbolic$")
 
     def test_branches_are_of_one_import(self):
-        """Of a condition of the run, or of extents; each form that free_branches has, and exporters' decoders in one."""
-        names = [name for name, (make, *_) in MODELS.items() if make.__module__ == "free_branches"]
+        """Of a condition of the run, or of extents; each form that free_branches has, and exporters' decoders in one. A shape with
+        kernels of its own is imported once more where a run decides about extents."""
+        names = [name for name, (make, *_) in MODELS.items() if make.__module__ == "free_branches" and name not in SAMPLED]
         names += ["one_row_takes_another_branch", "merged_decoders_with_a_cache", "merged_decoders_without_a_cache"]
         with tempfile.TemporaryDirectory() as folder:
             run = sweep.Sweep(folder)
@@ -77,7 +82,7 @@ class FreeForms(unittest.TestCase):
             for name in names:
                 for shape in MODELS[name][2][-2:]:
                     with self.subTest(name, shape=shape):
-                        self.assertRegex(self.answer(run, name, shape), " 1 symbolic$")
+                        self.assertRegex(self.answer(run, name, shape), " [12] symbolic$" if "merged" in name else " 1 symbolic$")
 
     def test_what_a_branch_demands_is_refused_where_it_is_taken(self):
         """With the node and both numbers; rows_that_need_not_meet is the same model where it is not."""

@@ -296,7 +296,9 @@ class NestedExtents(ModelChecks):
         self.check_free(dense_detector(("A", "B")), "boxes0:[A,4] boxes1:[B,4] scores0:[A,3] scores1:[B,3]", levels, "dense", 1e-5)
         maps = [{"large": some(1, 4, 2 * h, 2 * w), "small": some(1, 4, h, w), "boxes": boxes(n), "scores": np.abs(some(n))}
                 for h, w, n in ((8, 8, 30), (9, 13, 21), (20, 6, 150))]
-        self.check_free(two_stage_detector("N", "free"), "large:[1,4,H,W] small:[1,4,h,w] boxes:[N,4] scores:[N]", maps, "two_stage", 1e-4)
+        # The model takes no fewer than 20; it is held for counts that the plan leaves out.
+        self.check_free(two_stage_detector("N", "free"), "large:[1,4,H,W] small:[1,4,h,w] boxes:[N,4] scores:[N]", maps, "two_stage", 1e-4,
+                        "N from 20")
 
 
 if __name__ == "__main__":

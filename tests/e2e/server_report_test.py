@@ -99,7 +99,7 @@ class ReportJobs(unittest.TestCase):
         job = self.submit(opt_levels=[0, 3, 4], repeat=100_000, number=100_000, time_budget_s=86_400).json()["id"]
         running = lambda: self.server.request("GET", f"/v1/jobs/{job}").json()
         serving.wait_for(lambda: any("child-evaluate" in line for line in self.log(job)) or self.has_child("child-evaluate"), "the first run")
-        self.assertEqual(running()["progress"]["total"], 3)
+        serving.wait_for(lambda: running()["progress"]["total"] == 3, "the progress of the report, not of its compilation")
         self.server.request("POST", f"/v1/jobs/{job}/cancel")
         ended = self.server.finished(job)
         self.assertEqual(ended["state"], "cancelled")

@@ -63,6 +63,67 @@ class Tensorflow(unittest.TestCase):
                 for rows in ([0, 1], [1], [0, 1, 1]):
                     self.check(self.run_on({said["inputs"][0]["name"]: image[rows]}), want[rows])
 
+    def graph_model(self, name="mobile_graph_model"):
+        """A graph model of TensorFlow.js as a folder."""
+        with zipfile.ZipFile(NETS / f"{name}.zip") as archive:
+            archive.extractall(self.folder / name)
+        return self.folder / name / "net"
+
+    def test_graph_models_of_tensorflow_js(self):
+        image, want = rows_of("mobile")
+        folder = self.graph_model()
+        tar = shutil.make_archive(str(self.folder / "packed"), "tar", folder.parent)
+        for model in (folder, folder / "model.json", NETS / "mobile_graph_model.zip", tar):
+            with self.subTest(model=Path(model).name):
+                said = json.loads(mill.check_program(self, "--json", "show", model))
+                self.assertEqual((said["format"], said["inputs"][0]["name"], said["outputs"][0]["name"]),
+                                 ("tfjs-graph", "picture", "classes"))
+        self.compile(folder / "model.json", "-O", 1)
+        for rows in ([0, 1], [1], [0, 1, 1]):
+            self.check(self.run_on({"picture": image[rows]}), want[rows])
+        server = serving.make_server(self)
+        answer = server.upload("net", (NETS / "mobile_graph_model.zip").read_bytes())
+        self.assertEqual((answer.status, answer.json()["format"]), (201, "tfjs-graph"), answer.body)
+        package = server.compile("net", {"picture": list(image.shape)})
+        self.check(serving.from_npz(server.run(package, {"picture": image}).body), want)
+
+    def test_graph_models_that_are_broken(self):
+        folder = self.graph_model()
+        model, shard = folder / "model.json", folder / "group1-shard2of2.bin"
+        text, data = model.read_text(encoding="utf-8"), shard.read_bytes()
+        shard.write_bytes(data[:-1])
+        cases = [("too short for it", text)]
+        for what, words, told in (("a path", '"group1-shard1of2.bin"', "no name of a file beside it"), ("a type", '"DT_FLOAT"', ""),
+                                  ("a shape", '"shape": [8]', "too short for it")):
+            self.assertIn(words, text)
+            cases.append((told, text.replace(words, {"a path": '"../weights.bin"', "a type": '"DT_STRANGE"', "a shape": '"shape": [9]'}[what])))
+        for told, changed in cases:
+            model.write_text(changed, encoding="utf-8")
+            done = mill.run_program("compile", folder, "-o", self.package)
+            self.assertIn(done.returncode, (3, 4), done.stderr)
+            self.assertIn(told, done.stderr)
+            shard.write_bytes(data)
+        model.write_text(text, encoding="utf-8")
+        shard.unlink()
+        done = mill.run_program("compile", model, "-o", self.package)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("group1-shard2of2.bin", done.stderr)
+        server = serving.make_server(self)
+        answer = server.upload("alone", text.encode())
+        self.assertEqual(answer.status, 422, answer.body)
+        self.assertIn('no file "group1-shard1of2.bin" of weights beside model.json', answer.json()["detail"])
+
+    def test_results_as_long_as_a_run_decides(self):
+        arrays = mill.load_npz(FIXTURES / "tensorflow_ops/counted.npz")
+        self.compile(FIXTURES / "tensorflow_ops/counted.pb", "-O", 1)
+        got = self.run_on({name[3:]: array for name, array in arrays.items() if name.startswith("in.")})
+        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
+        self.assertEqual(set(got), set(wanted))
+        for name, want in wanted.items():
+            with self.subTest(case=name):
+                self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape))
+                np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+
     def test_recurrent(self):
         rows, want = rows_of("recurrent")
         self.compile(NETS / "recurrent.pb", "-O", 1, "--input-shapes", "rows:[2,4,3]")

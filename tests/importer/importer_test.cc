@@ -88,12 +88,37 @@ TEST(TfliteNetwork, ThatAPackageHoldsIsImportedAtItsShapes) {
   EXPECT_EQ(ir::hash(import.at({3})), ir::hash(model->import(at_batch(3), ops::standard_ops())));
 }
 
+// A package of one of a model's signatures opens the model it holds by the same one.
+TEST(TfliteNetwork, ThatAPackageHoldsIsImportedByItsSignature) {
+  const auto first = importer_of("tflite_ops/free_signatures.tflite");
+  for (const char* name : {"", "twice", "product"}) {
+    const auto model = make_importer(first->source(), name);
+    const ir::Variants variants = model->import_for_package({}, {}, ops::standard_ops(), nullptr);
+    ASSERT_TRUE(variants.model.has_value()) << name;
+    const Tensor& bytes = variants.model->files.at(0).second;
+    const KeptFiles files{
+        {{"",
+          MappedFile::part_of(std::make_shared<Tensor>(bytes),
+                              {static_cast<const std::byte*>(bytes.data()), bytes.num_bytes()}, "model")}},
+        variants.model->options,
+        variants.free_dims,
+        {model->facts().outputs[0].name}};
+    const ir::Graph kept =
+        KeptImport(files, ops::standard_ops()).at(std::vector<int64_t>(variants.free_dims.size(), 3));
+    const bool is_product = std::string_view(name) == "product";
+    EXPECT_EQ(kept.inputs().size(), is_product ? 2u : 1u) << name;
+    EXPECT_EQ(kept.output_names(), std::vector<std::string>{is_product ? "both" : "y"}) << name;
+    ASSERT_EQ(kept.nodes().size(), 1u) << name;
+    EXPECT_EQ(kept.nodes()[0].op, is_product ? "mul" : "add") << name;
+  }
+}
+
 TEST(TfliteNetwork, TellsAllOperatorsThatAreMissing) {
   const auto model = importer_of("tflite_ops/missing.tflite");
   const std::vector<ErrorDetail> missing = model->unsupported();
   ASSERT_EQ(missing.size(), 5u);
-  EXPECT_EQ(missing[0].detail, "op UNIQUE version 1, 2 nodes, operands float32[4]");
-  EXPECT_EQ(missing[0].pointer, "values_0");
+  EXPECT_EQ(missing[0].detail, "op CONCAT_EMBEDDINGS version 1, 2 nodes, operands float32[4]");
+  EXPECT_EQ(missing[0].pointer, "joined_0");
   EXPECT_EQ(missing[1].detail,
             "op ADD version 99: versions up to 6 are known, 1 node, operands float32[4], float32[4]");
   EXPECT_EQ(missing[2].detail, "op SKIP_GRAM version 1, 1 node, operands float32[4]");

@@ -99,7 +99,9 @@ INSTANTIATE_TEST_SUITE_P(Files, BrokenTflite,
                                          "tflite_ops/updates.tflite", "tflite_ops/boxes.tflite",
                                          "tflite_ops/bits.tflite", "tflite_ops/gathers.tflite",
                                          "tflite_ops/rows.tflite", "tflite_ops/cells.tflite",
-                                         "tflite_ops/state.tflite", "tflite_ops/spectra.tflite"));
+                                         "tflite_ops/state.tflite", "tflite_ops/spectra.tflite",
+                                         "tflite_ops/counted.tflite", "tflite_ops/sound.tflite",
+                                         "tflite_ops/mediapipe.tflite", "tflite_ops/small_cells.tflite"));
 
 class BrokenKeras : public testing::TestWithParam<const char*> {};
 

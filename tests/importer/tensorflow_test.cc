@@ -3,6 +3,8 @@
 #include <random>
 #include <set>
 
+#include "compiler/frontend/tensorflow/archive_files.h"
+#include "compiler/frontend/tensorflow/tfjs.h"
 #include "runtime/base/error.h"
 #include "tests/importer/imported.h"
 #include "tests/scope.h"
@@ -47,6 +49,8 @@ INSTANTIATE_TEST_SUITE_P(Files, TensorflowNets,
                          testing::Values(std::pair("mobile.pb", "mobile.npz"),
                                          std::pair("mobile_fused.pb", "mobile.npz"),
                                          std::pair("mobile.zip", "mobile.npz"),
+                                         std::pair("mobile_graph_model.zip", "mobile.npz"),
+                                         std::pair("packed_graph_model.zip", "packed_graph_model.npz"),
                                          std::pair("recurrent.pb", "recurrent.npz")));
 
 // Maps whose channels stand last are moved at the ends of the network alone.
@@ -100,6 +104,51 @@ TEST(Tensorflow, UnrollsLoopsOfFixedCounts) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
     EXPECT_NE(error.message().find("output \"names\" is no tensor"), std::string::npos) << error.message();
+  }
+}
+
+// Functions and branches out of JSON are those of the graph that it was made of.
+TEST(GraphModel, HasTheFunctionsOfItsGraph) {
+  const auto model = importer_of("tensorflow_nets/control_graph_model.zip");
+  EXPECT_EQ(model->format(), "tfjs-graph");
+  const ir::Graph graph = model->import({}, ops::standard_ops());
+  const Tensors got = evaluated(graph, arrays_of("tensorflow_ops/control.npz", "in."));
+  const Tensors want = arrays_of("tensorflow_ops/control.npz", "out.");
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [output, tensor] : want) {
+    SCOPED_TRACE(output);
+    ASSERT_EQ(got.count(output), 1u);
+    expect_same(got.at(output), tensor, 1e-5);
+  }
+}
+
+TEST(GraphModel, ThatIsBrokenIsReadOrRefused) {
+  for (const char* name : {"control_graph_model", "packed_graph_model"}) {
+    const std::string archive = read_file(fixture_path("tensorflow_nets/" + std::string(name) + ".zip"));
+    tensorflow::ArchiveFiles files(archive, tensorflow::kTfjsFile);
+    const std::string text(files.find(tensorflow::kTfjsFile).value());
+    std::mt19937 random(31);
+    size_t read = 0, refused = 0;
+    for (size_t i = 0; i < 2 * kCopiesOfGraphs; ++i) {
+      SCOPED_TRACE("copy " + std::to_string(i));
+      std::string copy = text;
+      for (size_t k = 0; k < 1 + random() % 3; ++k)
+        copy[random() % copy.size()] = "\"{}[]:,0123456789-eDTFLOA="[random() % 26];
+      if (random() % 16 == 0) copy.resize(random() % copy.size());
+      try {
+        tensorflow::read_tfjs_model([&](const std::string& file) {
+          return file == tensorflow::kTfjsFile ? std::optional<std::string_view>(copy) : files.find(file);
+        });
+        ++read;
+      } catch (const Error& error) {
+        const bool is_said =
+            error.code() == ErrorCode::kInvalidModel || error.code() == ErrorCode::kNotSupported;
+        EXPECT_TRUE(is_said) << error.message();
+        ++refused;
+      }
+    }
+    EXPECT_GT(read, 0u);
+    EXPECT_GT(refused, 0u);
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 /// "e" and "n" are read in one branch each, "s" in the inner branch, "both" in either; the condition stands
 /// last.
-constexpr std::string_view kNested = R"(graph "nested" (%x: f32[2], %a: bool[1], %b: bool[1]) {
+constexpr std::string_view kNestedBranches = R"(graph "nested" (%x: f32[2], %a: bool[1], %b: bool[1]) {
   %e: f32[2] = exp(%x)
   %n: f32[2] = neg(%x)
   %both: f32[2] = abs(%x)
@@ -33,7 +33,7 @@ std::string side_text(const Graph& graph, const BranchChain& chain) {
 }
 
 TEST(Branches, AreWhatAllUsesHaveInCommon) {
-  const Graph graph = graph_of(kNested);
+  const Graph graph = graph_of(kNestedBranches);
   const std::vector<BranchChain> chains = branches_around(graph);
   std::map<std::string, std::string> found;
   for (size_t i = 0; i < chains.size(); ++i)
@@ -45,14 +45,14 @@ TEST(Branches, AreWhatAllUsesHaveInCommon) {
 }
 
 TEST(Branches, StandBehindTheirCondition) {
-  const Graph graph = graph_of(kNested);
+  const Graph graph = graph_of(kNestedBranches);
   std::vector<std::string> names;
   for (const NodeId id : branch_order(graph)) names.push_back(graph.value(graph.node(id).outputs[0]).name);
   EXPECT_EQ(names, (std::vector<std::string>{"both", "c", "e", "t", "s", "inner", "n", "u", "y"}));
 }
 
 TEST(Branches, AreEvaluatedAsTheConditionsSay) {
-  const Graph graph = graph_of(kNested);
+  const Graph graph = graph_of(kNestedBranches);
   const std::vector<float> x = {1.5f, -2.0f};
   for (const int a : {0, 1}) {
     for (const int b : {0, 1}) {

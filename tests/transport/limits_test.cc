@@ -199,7 +199,7 @@ TEST_F(Limits, RefusesStreamsPastTheLimitAndCutsNone) {
 
 TEST_F(Limits, StreamsKeepNoWorker) {
   options_.workers = 1;
-  options_.queue = 0;
+  options_.queue = 1;  // the worker may be about to give the stream away
   start();
   RawClient streaming = connect();
   streaming.send(get("/quiet"));

@@ -13,6 +13,7 @@
 #include "compiler/frontend/pytorch/model.h"
 #include "compiler/frontend/tensorflow/archive_files.h"
 #include "compiler/frontend/tensorflow/model.h"
+#include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/wire/pickle.h"
 #include "compiler/frontend/wire/zip.h"
@@ -86,6 +87,14 @@ FileFormat format_of_names(const Names& names) {
   return FileFormat::kUnknown;
 }
 
+FileFormat json_format(std::string_view bytes);
+
+/// What model.json says that lies in an archive.
+FileFormat archived_json_format(std::string_view bytes) {
+  tensorflow::ArchiveFiles archive(bytes, tensorflow::kTfjsFile);
+  return json_format(archive.find(tensorflow::kTfjsFile).value_or(std::string_view()));
+}
+
 FileFormat zip_format(std::string_view bytes) {
   try {
     wire::ZipFile zip(bytes, {.members = 100'000, .inflated_bytes = uint64_t{64} << 20});
@@ -96,6 +105,8 @@ FileFormat zip_format(std::string_view bytes) {
       if (member.name.ends_with("data.pkl")) pickle = member.name;
     }
     const FileFormat format = format_of_names(names);
+    if (format == FileFormat::kUnknown && has_file(names, tensorflow::kTfjsFile))
+      return archived_json_format(bytes);
     return format == FileFormat::kStateDict ? pickled_format(zip.read(pickle)) : format;
   } catch (const Error&) {
     // The reader of archives says what is broken.
@@ -105,7 +116,16 @@ FileFormat zip_format(std::string_view bytes) {
 
 FileFormat tar_format(std::string_view bytes) {
   const std::vector<std::string> names = tar_names(bytes);
-  const FileFormat format = format_of_names({names.begin(), names.end()});
+  const Names set(names.begin(), names.end());
+  const FileFormat format = format_of_names(set);
+  if (format == FileFormat::kUnknown && has_file(set, tensorflow::kTfjsFile)) {
+    try {
+      return archived_json_format(bytes);
+    } catch (const Error&) {
+      // The reader of archives says what is broken.
+      return FileFormat::kUnknown;
+    }
+  }
   const bool is_package =
       !names.empty() && names.front() == "metadata.json" && format == FileFormat::kUnknown;
   return is_package ? FileFormat::kPackage : format;
@@ -189,32 +209,39 @@ FileFormat marked_format(std::string_view bytes) {
   return FileFormat::kUnknown;
 }
 
-/// A SavedModel in a zip or tar, whatever folder it lies in; of saved_model.pb alone what that says.
-FileFacts saved_file_facts(std::string_view bytes) {
+FileFacts facts_of_files(const tensorflow::ModelFiles& files, FileFormat format) {
+  return format == FileFormat::kTfjsGraph ? tensorflow::facts_of(tensorflow::read_tfjs_model(files))
+                                          : tensorflow::facts_of(tensorflow::read_saved_model(files));
+}
+
+/// A model of several files in a zip or tar, whatever folder it lies in; of its main file alone what that
+/// says.
+FileFacts saved_file_facts(std::string_view bytes, FileFormat format) {
+  const char* main = format == FileFormat::kTfjsGraph ? tensorflow::kTfjsFile : "saved_model.pb";
   const bool is_archive =
       wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
   if (!is_archive) {
     const tensorflow::ModelFiles alone = [&](const std::string& name) {
-      return name == "saved_model.pb" ? std::optional(bytes) : std::nullopt;
+      return name == main ? std::optional(bytes) : std::nullopt;
     };
-    return tensorflow::facts_of(tensorflow::read_saved_model(alone));
+    return facts_of_files(alone, format);
   }
-  tensorflow::ArchiveFiles archive(bytes, "saved_model.pb");
-  const tensorflow::ModelFiles files = [&](const std::string& name) { return archive.find(name); };
-  return tensorflow::facts_of(tensorflow::read_saved_model(files));
+  tensorflow::ArchiveFiles archive(bytes, main);
+  return facts_of_files([&](const std::string& name) { return archive.find(name); }, format);
 }
 
-FileFacts saved_folder_facts(const std::string& folder) {
+FileFacts saved_folder_facts(const std::filesystem::path& folder, const std::filesystem::path& json,
+                             FileFormat format) {
   std::map<std::string, std::shared_ptr<const MappedFile>> open;
   const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
-    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    const std::filesystem::path path = name == tensorflow::kTfjsFile ? json : folder / name;
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
     auto& file = open[name];
     if (file == nullptr) file = MappedFile::open(path.string());
     return file->text();
   };
-  return tensorflow::facts_of(tensorflow::read_saved_model(files));
+  return facts_of_files(files, format);
 }
 
 std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
@@ -230,7 +257,8 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
     case FileFormat::kFrozenGraph:
       return tensorflow::facts_of(tensorflow::read_graph(bytes));
     case FileFormat::kSavedModel:
-      return saved_file_facts(bytes);
+    case FileFormat::kTfjsGraph:
+      return saved_file_facts(bytes, format);
     default:
       return std::nullopt;
   }
@@ -338,11 +366,19 @@ std::optional<FileFacts> read_file_facts(std::string_view bytes, FileFormat form
 }
 
 std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat format) {
+  namespace fs = std::filesystem;
   std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored))
-    return read_file_facts(MappedFile::open(path)->text(), format);
-  if (format != FileFormat::kSavedModel) return std::nullopt;
-  return in_format(format, [&] { return std::optional(saved_folder_facts(path)); });
+  const bool is_folder = fs::is_directory(path, ignored);
+  if (!is_folder) {
+    const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+    const bool stands_alone =
+        format != FileFormat::kTfjsGraph || !without_blanks(file->text()).starts_with("{");
+    if (stands_alone) return read_file_facts(file->text(), format);
+  }
+  if (format != FileFormat::kSavedModel && format != FileFormat::kTfjsGraph) return std::nullopt;
+  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  const fs::path json = is_folder ? folder / tensorflow::kTfjsFile : fs::path(path);
+  return in_format(format, [&] { return std::optional(saved_folder_facts(folder, json, format)); });
 }
 
 Error not_importable(std::string_view bytes, FileFormat format) {

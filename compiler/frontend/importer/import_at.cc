@@ -3,6 +3,7 @@
 #include "compiler/frontend/onnx/free_dims.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend {
 
@@ -45,6 +46,13 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
   const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
   return onnx::import_variants(may_keep ? importer.kept_source() : importer.source(), importer.facts(),
                                options, buckets, graph_at, takes_symbolic);
+}
+
+void keep_signature(ir::Variants& variants, const std::string& signature) {
+  if (signature.empty() || !variants.model) return;
+  Json kept = parse_json(variants.model->options);
+  kept["signature"] = signature;
+  variants.model->options = canonical_json(kept);
 }
 
 }  // namespace tensormill::frontend

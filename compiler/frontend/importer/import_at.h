@@ -17,4 +17,7 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
 /// name, one that is another expression is free without a name.
 void set_output_types(ModelFacts& facts, const ir::Graph& graph);
 
+/// A package that keeps the model opens it by the signature that was asked for (kept_import.h); "": none was.
+void keep_signature(ir::Variants& variants, const std::string& signature);
+
 }  // namespace tensormill::frontend

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/graph_importer.h"
 #include "compiler/frontend/importer/keras_importer.h"
@@ -53,12 +54,15 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
 
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links, const std::string& signature) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return make_tensorflow_importer(open_saved_model(path), signature);
+  if (std::filesystem::is_directory(path, ignored)) {
+    const bool is_tfjs = detect_path(path) == FileFormat::kTfjsGraph;
+    return make_tensorflow_importer(is_tfjs ? open_tfjs_model(path) : open_saved_model(path), signature);
+  }
   ModelSource source;
   source.model = MappedFile::open(path);
   const std::string_view bytes = source.model->text();
   if (is_saved_model_file(bytes)) return make_tensorflow_importer(open_saved_model(path), signature);
+  if (is_tfjs_file(bytes)) return make_tensorflow_importer(open_tfjs_model(path), signature);
   const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !is_tensorflow(bytes) &&
                        !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);

@@ -6,11 +6,12 @@
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/tensorflow/archive_files.h"
 #include "compiler/frontend/tensorflow/import.h"
+#include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 
 namespace tensormill::frontend {
 
@@ -20,40 +21,60 @@ constexpr const char* kSavedModel = "saved_model.pb";
 
 bool is_tar(std::string_view bytes) { return bytes.size() >= 512 && bytes.substr(257, 5) == "ustar"; }
 
+bool is_archive(std::string_view bytes) { return wire::begins_as_zip(bytes) || is_tar(bytes); }
+
 /// What a model was read from, with what its views need.
 struct Opened {
   std::unique_ptr<tensorflow::LoadedModel> model;
-  bool is_saved = false;
+  FileFacts facts;
 };
 
-tensorflow::SavedModel frozen_model(std::string_view bytes) {
+Opened frozen_graph(const std::shared_ptr<const ModelSource>& source) {
   tensorflow::SavedModel model;
-  model.graph = tensorflow::read_graph(bytes);
-  return model;
+  model.graph = tensorflow::read_graph(source->model->text());
+  FileFacts facts = tensorflow::facts_of(model.graph);
+  return {std::make_unique<tensorflow::LoadedModel>(source, std::move(model)), std::move(facts)};
+}
+
+/// `owner`: of the files' contents.
+Opened opened_files(const std::shared_ptr<const void>& owner, FileFormat format,
+                    const tensorflow::ModelFiles& files) {
+  if (format == FileFormat::kTfjsGraph) {
+    tensorflow::TfjsModel made = tensorflow::read_tfjs_model(files);
+    FileFacts facts = tensorflow::facts_of(made);
+    const auto both =
+        std::make_shared<const std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+            owner, made.owner);
+    return {std::make_unique<tensorflow::LoadedModel>(both, std::move(made.model)), std::move(facts)};
+  }
+  tensorflow::SavedModel model = tensorflow::read_saved_model(files);
+  FileFacts facts = tensorflow::facts_of(model);
+  return {std::make_unique<tensorflow::LoadedModel>(owner, std::move(model)), std::move(facts)};
+}
+
+const char* main_file(FileFormat format) {
+  return format == FileFormat::kTfjsGraph ? tensorflow::kTfjsFile : kSavedModel;
 }
 
 Opened open(const ModelSource& source) {
   const std::string_view bytes = source.model->text();
-  const bool is_archive = wire::begins_as_zip(bytes) || is_tar(bytes);
-  if (is_archive) {
+  const FileFormat format = detect_format(bytes);
+  if (is_archive(bytes)) {
     struct Archive {
       std::shared_ptr<const MappedFile> file;
       tensorflow::ArchiveFiles files;
     };
     const auto archive =
-        std::make_shared<Archive>(Archive{source.model, tensorflow::ArchiveFiles(bytes, kSavedModel)});
-    const tensorflow::ModelFiles files = [&](const std::string& name) { return archive->files.find(name); };
-    return {std::make_unique<tensorflow::LoadedModel>(archive, tensorflow::read_saved_model(files)), true};
+        std::make_shared<Archive>(Archive{source.model, tensorflow::ArchiveFiles(bytes, main_file(format))});
+    return opened_files(archive, format, [&](const std::string& name) { return archive->files.find(name); });
   }
   const auto owner = std::make_shared<const ModelSource>(source);
-  if (protobuf_format(bytes) == FileFormat::kFrozenGraph)
-    return {std::make_unique<tensorflow::LoadedModel>(owner, frozen_model(bytes)), false};
-  const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
-    if (name == kSavedModel) return bytes;
+  if (format == FileFormat::kFrozenGraph) return frozen_graph(owner);
+  return opened_files(owner, format, [&](const std::string& name) -> std::optional<std::string_view> {
+    if (name == main_file(format)) return bytes;
     const auto found = source.external.find(name);
     return found == source.external.end() ? std::nullopt : std::optional(found->second->text());
-  };
-  return {std::make_unique<tensorflow::LoadedModel>(owner, tensorflow::read_saved_model(files)), true};
+  });
 }
 
 std::vector<SignatureValue> values_of(const std::vector<tensorflow::Port>& ports) {
@@ -77,12 +98,15 @@ public:
   TensorflowImporter(ModelSource source, const std::string& signature)
       : Importer(std::move(source)), signature_(signature), opened_(open(this->source())) {
     const tensorflow::SavedModel& model = opened_.model->model();
-    if (!opened_.is_saved && !signature.empty())
-      throw Error(ErrorCode::kInvalidArgument,
-                  "signature \"" + signature + "\" was asked for; a frozen graph has none");
+    const FileFacts& file = opened_.facts;
+    // A SavedModel without a signature has nothing that could be called; another graph is called as it is.
+    const bool has_signatures = file.format == "saved-model" || !model.signatures.empty();
+    if (!has_signatures && !signature.empty())
+      throw Error(ErrorCode::kInvalidArgument, "signature \"" + signature + "\" was asked for; this " +
+                                                   (file.format == "tfjs-graph" ? "model" : "frozen graph") +
+                                                   " has none");
     entry_ =
-        opened_.is_saved ? tensorflow::entry_point(model, signature) : tensorflow::graph_entry(model.graph);
-    const FileFacts file = opened_.is_saved ? tensorflow::facts_of(model) : tensorflow::facts_of(model.graph);
+        has_signatures ? tensorflow::entry_point(model, signature) : tensorflow::graph_entry(model.graph);
     facts_.producer = "TensorFlow " + file.version;
     facts_.inputs = values_of(entry_.inputs);
     facts_.outputs = values_of(entry_.outputs);
@@ -92,7 +116,7 @@ public:
     add_output_types();
   }
 
-  std::string format() const override { return opened_.is_saved ? "saved-model" : "frozen-graph"; }
+  std::string format() const override { return opened_.facts.format; }
   const ModelFacts& facts() const override { return facts_; }
   std::vector<NamedSignature> signatures() const override {
     std::vector<NamedSignature> all;
@@ -114,19 +138,15 @@ public:
                                                   "\" has no number of dims: save the model with the shape "
                                                   "that it has, None for each dim that is free");
     const tensorflow::ImportRequest request{graph_request(facts_, options), entry_};
-    return with_facts(facts_, [&] { return tensorflow::import_graph(*opened_.model, request, ops); });
+    return with_facts(facts_,
+                      [&] { return trim_counted(tensorflow::import_graph(*opened_.model, request, ops)); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
                                   const ir::OpRegistry& ops,
                                   const TakesSymbolic& takes_symbolic) const override {
     ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
-    // A package that keeps the model opens it by the same signature (kept_import.h).
-    if (!signature_.empty() && variants.model) {
-      Json kept = parse_json(variants.model->options);
-      kept["signature"] = signature_;
-      variants.model->options = canonical_json(kept);
-    }
+    keep_signature(variants, signature_);
     return variants;
   }
 
@@ -154,13 +174,41 @@ private:
 }  // namespace
 
 bool is_tensorflow(std::string_view bytes) {
-  if (wire::begins_as_zip(bytes) || is_tar(bytes)) return detect_format(bytes) == FileFormat::kSavedModel;
+  if (is_archive(bytes)) {
+    const FileFormat format = detect_format(bytes);
+    return format == FileFormat::kSavedModel || format == FileFormat::kTfjsGraph;
+  }
   const FileFormat format = protobuf_format(bytes);
-  return format == FileFormat::kFrozenGraph || format == FileFormat::kSavedModel;
+  return format == FileFormat::kFrozenGraph || format == FileFormat::kSavedModel || is_tfjs_file(bytes);
 }
 
 bool is_saved_model_file(std::string_view bytes) {
-  return !wire::begins_as_zip(bytes) && !is_tar(bytes) && protobuf_format(bytes) == FileFormat::kSavedModel;
+  return !is_archive(bytes) && protobuf_format(bytes) == FileFormat::kSavedModel;
+}
+
+bool is_tfjs_file(std::string_view bytes) {
+  const size_t first = bytes.substr(0, 4096).find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && bytes[first] == '{' &&
+         detect_format(bytes) == FileFormat::kTfjsGraph;
+}
+
+ModelSource open_tfjs_model(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path given(path);
+  const fs::path file = fs::is_directory(given) ? given / tensorflow::kTfjsFile : given;
+  ModelSource source;
+  source.model = MappedFile::open(file.string());
+  Hasher hasher;
+  hasher.update_field("TensorFlow.js");
+  hasher.update_field(Digest::of(source.model->bytes()).text());
+  for (const std::string& name : tensorflow::tfjs_weight_files(source.model->text()))
+    source.external[name] = MappedFile::open((file.parent_path() / name).string());
+  for (const auto& [name, weights] : source.external) {
+    hasher.update_field(name);
+    hasher.update_field(Digest::of(weights->bytes()).text());
+  }
+  source.digest = hasher.finish();
+  return source;
 }
 
 ModelSource open_saved_model(const std::string& path) {

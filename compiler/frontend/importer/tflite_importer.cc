@@ -4,10 +4,10 @@
 
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/import.h"
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
 
 namespace tensormill::frontend {
 
@@ -89,7 +89,7 @@ public:
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const tflite::ImportRequest request{graph_request(facts_, options), entry_};
-    return with_facts(facts_, [&] { return tflite::import_graph(loaded_, request, ops); });
+    return with_facts(facts_, [&] { return trim_counted(tflite::import_graph(loaded_, request, ops)); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
@@ -97,12 +97,7 @@ public:
                                   const TakesSymbolic& takes_symbolic) const override {
     ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
     variants.quantizations = quantizations_of(facts_);
-    // A package that keeps the model opens it by the same signature (kept_import.h).
-    if (!signature_.empty() && variants.model) {
-      Json kept = parse_json(variants.model->options);
-      kept["signature"] = signature_;
-      variants.model->options = canonical_json(kept);
-    }
+    keep_signature(variants, signature_);
     return variants;
   }
 

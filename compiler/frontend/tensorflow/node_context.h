@@ -12,6 +12,7 @@
 
 #include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/counted.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tensorflow/loaded_model.h"
 #include "compiler/frontend/tensorflow/schema.h"
@@ -50,6 +51,7 @@ struct ImportState {
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
   bool is_one_form = false;
   build::ChannelsLast maps = {};
+  build::CountedValues counted = {};
   std::set<V> from_file = {};  ///< constants of the model, as they are there
   /// Those that are there already: by what they are in the file, and of variables by their keys.
   std::map<const TensorValue*, V> constants = {};

@@ -11,6 +11,7 @@
 
 #include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/counted.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tflite/loaded_model.h"
 
@@ -27,6 +28,7 @@ struct ImportState {
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
   bool is_one_form = false;
   build::ChannelsLast maps = {};
+  build::CountedValues counted = {};
   /// Variables: their numbers by name, and what each holds where the import stands.
   std::map<std::string, int64_t> handles = {};
   std::map<int64_t, V> variables = {};

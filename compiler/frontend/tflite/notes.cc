@@ -62,13 +62,18 @@ std::optional<ModelNotes> read_notes(const Model& model) {
   if (found == model.metadata.end() || found->second.empty()) return std::nullopt;
   const auto* data = reinterpret_cast<const uint8_t*>(found->second.data());
   const size_t size = found->second.size();
+  // Writers pack descriptions as bytes, at any place.
+  std::shared_ptr<const std::vector<uint8_t>> moved;
+  if (reinterpret_cast<uintptr_t>(data) % 8 != 0) {
+    moved = std::make_shared<const std::vector<uint8_t>>(data, data + size);
+    data = moved->data();
+  }
   flatbuffers::Verifier verifier(data, size, kNotesDepth, kNotesTables);
-  const bool is_aligned = reinterpret_cast<uintptr_t>(data) % 8 == 0;
-  if (!is_aligned || size < 8 || size >= FLATBUFFERS_MAX_BUFFER_SIZE ||
-      !tflite_notes::VerifyModelMetadataBuffer(verifier))
+  if (size < 8 || size >= FLATBUFFERS_MAX_BUFFER_SIZE || !tflite_notes::VerifyModelMetadataBuffer(verifier))
     throw Error(ErrorCode::kInvalidModel, "metadata entry TFLITE_METADATA is broken");
   const auto& from = *tflite_notes::GetModelMetadata(data);
   ModelNotes to;
+  to.moved = moved;
   to.name = text_of(from.name());
   to.description = text_of(from.description());
   to.version = text_of(from.version());
@@ -82,8 +87,8 @@ std::optional<ModelNotes> read_notes(const Model& model) {
   return to;
 }
 
-std::vector<std::pair<std::string, std::string>> associated_files(std::string_view bytes) {
-  std::vector<std::pair<std::string, std::string>> files;
+AppendedFiles associated_files(std::string_view bytes) {
+  AppendedFiles files;
   if (!wire::ends_as_zip(bytes)) return files;
   wire::ZipFile zip(bytes, {.members = 1000, .inflated_bytes = kMaxAppended});
   uint64_t total = 0;

@@ -2,6 +2,7 @@
 /// zip: labels, vocabularies. Thread-safety: pure functions; views live as long as the bytes.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ struct TensorNotes {
   std::vector<AssociatedFile> files;
 };
 struct ModelNotes {
+  /// What the views are of, where the file has the description at a place that its numbers may not lie at.
+  std::shared_ptr<const std::vector<uint8_t>> moved;
   std::string_view name, description, version, author, license;
   std::vector<TensorNotes> inputs, outputs;  ///< of the main subgraph, in its order
 };
@@ -46,7 +49,8 @@ std::optional<ModelNotes> read_notes(const Model& model);
 
 /// The files appended to a model, at most 64 MiB of them: name and content. Empty where none are. Throws
 /// Error(kInvalidModel).
-std::vector<std::pair<std::string, std::string>> associated_files(std::string_view bytes);
+using AppendedFiles = std::vector<std::pair<std::string, std::string>>;
+AppendedFiles associated_files(std::string_view bytes);
 /// The lines of a file of labels, without line ends; an empty last line is none.
 std::vector<std::string> label_lines(std::string_view text);
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tflite {
 
@@ -26,8 +27,12 @@ std::span<const T> span_of(const flatbuffers::Vector<Element>* list) {
   return {reinterpret_cast<const T*>(list->Data()), list->size()};
 }
 
+/// Names and texts go into answers as they are. Throws Error(kInvalidModel) for one that is not UTF-8.
 inline std::string_view text_of(const flatbuffers::String* text) {
-  return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
+  if (text == nullptr) return {};
+  const std::string_view view(text->c_str(), text->size());
+  if (!is_utf8(view)) throw Error(ErrorCode::kInvalidModel, "a name or another text is not UTF-8");
+  return view;
 }
 
 inline std::string_view bytes_of(const flatbuffers::Vector<uint8_t>* list) {

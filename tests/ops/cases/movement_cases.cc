@@ -27,6 +27,11 @@ void add_shapes(std::vector<Case>& cases) {
   reshape("to scalar", {1, 1}, {{"shape", Ints{}}});
   reshape("from scalar", {}, {{"shape", Ints{1}}});
   reshape("empty", {0, 4}, {{"shape", Ints{2, 0, 3}}});
+  for (const Shape& shape : {Shape{3, 5}, Shape{1, 7}, Shape{0, 4}, Shape{}})
+    cases.push_back({"enter_branch",
+                     to_string(shape),
+                     {{"shape", Ints(shape)}},
+                     {{.shape = shape}, {.shape = {1}, .dtype = DType::kBool}}});
   const Table transpose{cases, "transpose"};
   transpose("reversed", {2, 3, 5}, {});
   transpose("perm", {2, 3, 5, 7}, {{"perm", Ints{0, 2, 1, 3}}});

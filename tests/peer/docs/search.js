@@ -21,7 +21,8 @@ async function look(browser, base) {
   });
   page.on('pageerror', (error) => wrong.push(error.message));
   for (const name of PAGES) {
-    await page.goto(base + name, {waitUntil: 'load'});
+    // Whoever leaves earlier ends what the page still asks for.
+    await page.goto(base + name, {waitUntil: 'networkidle'});
     const broken = await page.evaluate(() => [...document.images].filter((one) => one.complete && one.naturalWidth === 0).map((one) => one.src));
     wrong.push(...broken);
   }

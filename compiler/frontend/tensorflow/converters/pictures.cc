@@ -125,32 +125,4 @@ void convert_crop_and_resize(NodeContext& node) {
   node.set_output(0, c.where(c.unsqueeze(is_inside, 3), result, c.number(result, outside)));
 }
 
-// Operands: boxes [n,4], scores [n], how many at most, overlap, score, of V5 sigma. As many places as there
-// are at most, zeros behind those that are chosen.
-void convert_non_max_suppression(NodeContext& node) {
-  constexpr int64_t kMostBoxes = 1 << 16;
-  Compose c(node);
-  if (!node.flag("pad_to_max_output_size", false))
-    node.unsupported("pad_to_max_output_size", "as many places as data decides are not implemented; set it");
-  const bool has_sigma = node.op() == "NonMaxSuppressionV5";
-  const V boxes = node.input(0), scores = node.input(1);
-  if (node.rank(boxes) != 2 || node.rank(scores) != 1)
-    node.invalid("boxes of shape " + to_string(node.shape(boxes)) + " with scores of " +
-                 to_string(node.shape(scores)));
-  const ir::SymInt wanted = node.known_int(2, "max_output_size");
-  if (!wanted.is_constant()) node.unsupported("max_output_size", "it is a free dim");
-  const int64_t most = wanted.hint();
-  if (most < 0 || most > kMostBoxes) node.invalid("max_output_size is " + std::to_string(most));
-  std::vector<V> limits{c.doubles(DType::kFloat64, {static_cast<double>(most)}, {1})};
-  for (size_t i = 3; i < (has_sigma ? 6U : 5U); ++i)
-    limits.push_back(c.reshape(c.cast(node.input(i), DType::kFloat64), {1}));
-  if (!has_sigma) limits.push_back(c.doubles(DType::kFloat64, {0}, {1}));
-  const std::vector<V> kept = node.add_many(
-      "suppress_boxes", {boxes, c.reshape(scores, {1, node.shape(scores)[0]}), c.concat(limits, 0)},
-      {{"most", most}});
-  node.set_output(0, c.reshape(kept[0], {most}));
-  if (has_sigma) node.set_output(1, c.reshape(kept[1], {most}));
-  node.set_output(has_sigma ? 2 : 1, c.reshape(kept[2], {}));
-}
-
 }  // namespace tensormill::frontend::tensorflow

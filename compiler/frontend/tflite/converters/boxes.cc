@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/build/counted.h"
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/wire/flexbuffer.h"
 
@@ -34,24 +35,13 @@ int64_t checked_most(NodeContext& node, int64_t most, const char* what) {
 
 // Operands: boxes [n,4], scores [n], how many at most, overlap, score, in version 5 sigma.
 void convert_non_max_suppression(NodeContext& node) {
-  Compose c(node);
   const bool has_sigma = node.op() == "NON_MAX_SUPPRESSION_V5";
-  const V boxes = node.real(0), scores = node.real(1);
-  if (node.rank(boxes) != 2 || node.rank(scores) != 1)
-    node.invalid("boxes of shape " + to_string(node.shape(boxes)) + " with scores of " +
-                 to_string(node.shape(scores)));
-  const ir::SymInt wanted = node.known_int(2, "max_output_size");
-  if (!wanted.is_constant()) node.unsupported("max_output_size", "it is a free dim");
-  const int64_t most = checked_most(node, wanted.hint(), "max_output_size");
-  std::vector<V> limits{c.doubles(DType::kFloat64, {static_cast<double>(most)}, {1})};
-  for (size_t i = 3; i < (has_sigma ? 6U : 5U); ++i)
-    limits.push_back(c.reshape(c.cast(node.real(i), DType::kFloat64), {1}));
-  if (!has_sigma) limits.push_back(c.doubles(DType::kFloat64, {0}, {1}));
-  const Suppressed kept =
-      suppressed(node, boxes, c.reshape(scores, {1, node.shape(scores)[0]}), c.concat(limits, 0), most);
-  node.set_stored(0, c.reshape(kept.places, {most}));
-  if (has_sigma) node.set_real(1, c.reshape(kept.scores, {most}));
-  node.set_stored(has_sigma ? 2 : 1, c.reshape(kept.counts, {}));
+  const build::KeptBoxes kept =
+      build::suppressed_boxes(node, node.real(0), node.real(1), node.known_int(2, "max_output_size"),
+                              node.real(3), node.real(4), has_sigma ? node.real(5) : ir::kAbsent);
+  node.set_stored(0, kept.places);
+  if (has_sigma) node.set_real(1, kept.scores);
+  node.set_stored(has_sigma ? 2 : 1, kept.count);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include "compiler/build/arithmetic.h"
 #include "compiler/build/places.h"
+#include "compiler/build/quantize.h"
 #include "compiler/frontend/tflite/converters/moved.h"
 
 namespace tensormill::frontend::tflite {
@@ -48,11 +49,27 @@ void convert_reverse_sequence(NodeContext& node) {
 
 void convert_atan2(NodeContext& node) { node.set_real(0, build::atan2(node, node.real(0), node.real(1))); }
 
+namespace {
+
+/// What an integer operator's memory keeps of real numbers: those of the state's own integers.
+V as_state(NodeContext& node, V x) {
+  const Quantization& state = node.input_tensor(4).quantization;
+  if (node.input_tensor(4).type != TensorType::kInt16 || state.scale.size() != 1 ||
+      state.details.index() != 0 || (!state.zero_point.empty() && state.zero_point.front() != 0))
+    node.unsupported("operand 4", "a state that is not int16 with one scale around 0 is not implemented");
+  const V scale = node.scalar_like(x, static_cast<double>(state.scale[0]));
+  return build::dequantize(node, build::quantize(node, x, scale, ir::kAbsent, DType::kInt16), scale,
+                           ir::kAbsent);
+}
+
+}  // namespace
+
 // One step behind a state that is zero: of the memory only the newest column counts.
 void convert_svdf(NodeContext& node) {
   const auto options = node.options<SVDFOptions>();
-  if (node.input_tensor(0).type != TensorType::kFloat32)
-    node.unsupported("operand 0", "integers are not implemented");
+  const bool is_integer = node.input_tensor(0).type == TensorType::kInt8;
+  if (!is_integer && node.input_tensor(0).type != TensorType::kFloat32)
+    node.unsupported("operand 0", "elements of type " + std::string(type_name(node.input_tensor(0).type)));
   if (node.has_input(4) && !node.input_tensor(4).is_variable)
     node.unsupported("operand 4", "a state that is no variable is not implemented");
   Compose c(node);
@@ -61,12 +78,15 @@ void convert_svdf(NodeContext& node) {
   if (options.rank < 1 || filters.size() != 2 || !ir::demand_divisible(filters[0], options.rank))
     node.invalid("rank " + std::to_string(options.rank) + " of filters " + to_string(filters));
   const V newest = c.reshape(c.slice(times, 1, filters[1] - 1, 1), {filters[0]});
-  const V sums = c.mul(c.matmul(x, features, true), newest);
+  V products = c.matmul(x, features, true);
+  if (is_integer) products = as_state(node, products);
+  const V sums = c.mul(products, newest);
   V y = c.reduce("reduce_sum",
                  c.reshape(sums, {node.shape(x)[0], floordiv(filters[0], options.rank), options.rank}), {2},
                  false);
   if (node.has_input(3)) y = c.add(y, node.real(3));
-  node.set_real(0, y, options.fused_activation_function);
+  // The kernel of integers asks for RELU, and clamps to its type alone.
+  node.set_real(0, y, is_integer ? Activation::kNone : options.fused_activation_function);
 }
 
 }  // namespace tensormill::frontend::tflite

@@ -1,0 +1,74 @@
+#include "compiler/build/counted.h"
+
+#include "compiler/build/compose.h"
+
+namespace tensormill::build {
+
+namespace {
+
+/// Of a constant, whose places are known.
+ir::ValueId known_places(OpBuilder& builder, const Tensor& x) {
+  std::vector<int64_t> places;
+  const Shape& shape = x.shape();
+  int64_t count = 0;
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    if (x.element_as_double(i) == 0) continue;
+    ++count;
+    const size_t first = places.size();
+    int64_t rest = i;
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
+      places.insert(places.begin() + static_cast<std::ptrdiff_t>(first), rest % shape[axis]);
+  }
+  return builder.constant(Tensor::from<int64_t>({count, static_cast<int64_t>(shape.size())}, places));
+}
+
+}  // namespace
+
+ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x, CountedValues& counted) {
+  if (builder.rank(x) == 0) builder.unsupported("condition", "the place of a scalar is not implemented");
+  if (const Tensor* known = builder.graph().value(x).tensor()) return known_places(builder, *known);
+  Compose c(builder);
+  const ir::ValueId places = c.transpose(builder.add_many("find_nonzero", {x})[0], {1, 0});
+  counted.add(places);
+  return places;
+}
+
+DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis, CountedValues& counted) {
+  const std::vector<ir::ValueId> made =
+      builder.add_many("distinct", {x}, {{"axis", axis}, {"sorted", int64_t{0}}});
+  counted.add(made[0]);
+  counted.add(made[3]);
+  return {made[0], made[2], made[3]};
+}
+
+ir::ValueId first_elements(OpBuilder& builder, ir::ValueId x, ir::ValueId count, CountedValues& counted) {
+  Compose c(builder);
+  const ir::ValueId number = c.reshape(c.cast(count, DType::kInt64), {1});
+  const ir::ValueId taken = builder.add_many("take_first", {x, number}, {{"axis", int64_t{0}}})[0];
+  counted.add(taken);
+  return taken;
+}
+
+KeptBoxes suppressed_boxes(OpBuilder& builder, ir::ValueId boxes, ir::ValueId scores, const ir::SymInt& most,
+                           ir::ValueId overlap, ir::ValueId score, ir::ValueId sigma) {
+  constexpr int64_t kMostBoxes = 1 << 16;
+  Compose c(builder);
+  if (builder.rank(boxes) != 2 || builder.rank(scores) != 1)
+    builder.invalid("boxes of shape " + to_string(c.shape(boxes)) + " with scores of " +
+                    to_string(c.shape(scores)));
+  if (!most.is_constant()) builder.unsupported("max_output_size", "it is a free dim");
+  const int64_t room = most.hint();
+  if (room < 0 || room > kMostBoxes)
+    builder.invalid("max_output_size is " + std::to_string(room) + ", expected 0 to " +
+                    std::to_string(kMostBoxes));
+  std::vector<ir::ValueId> limits{c.doubles(DType::kFloat64, {static_cast<double>(room)}, {1})};
+  for (const ir::ValueId limit : {overlap, score, sigma})
+    limits.push_back(limit == ir::kAbsent ? c.doubles(DType::kFloat64, {0}, {1})
+                                          : c.reshape(c.cast(limit, DType::kFloat64), {1}));
+  const std::vector<ir::ValueId> kept = builder.add_many(
+      "suppress_boxes", {boxes, c.reshape(scores, {1, c.shape(scores)[0]}), c.concat(limits, 0)},
+      {{"most", room}});
+  return {c.reshape(kept[0], {room}), c.reshape(kept[1], {room}), c.reshape(kept[2], {})};
+}
+
+}  // namespace tensormill::build
