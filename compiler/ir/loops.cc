@@ -94,6 +94,22 @@ std::vector<NodeId> loops_around(const Graph& graph) {
   return has_loops ? LoopFinder(graph).run() : std::vector<NodeId>();
 }
 
+std::vector<NodeId> outermost_loops(const Graph& graph) {
+  const std::vector<NodeId> around = loops_around(graph);
+  std::vector<NodeId> outermost(around.size(), kAbsent);
+  std::map<int64_t, NodeId> begins;
+  for (size_t i = 0; i < around.size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    NodeId own = around[i];
+    if (node.op == kLoopBegin) own = begins[node.attrs.int_of("loop")] = static_cast<NodeId>(i);
+    if (node.op == kLoopEnd) own = begins.at(node.attrs.int_of("loop"));
+    while (own != kAbsent && around[static_cast<size_t>(own)] != kAbsent)
+      own = around[static_cast<size_t>(own)];
+    outermost[i] = own;
+  }
+  return outermost;
+}
+
 std::vector<NodeId> loop_order(const Graph& graph) {
   const std::vector<NodeId> around = loops_around(graph);
   std::vector<NodeId> order;

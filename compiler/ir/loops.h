@@ -16,6 +16,10 @@ inline constexpr std::string_view kLoopBegin = "loop_begin", kLoopEnd = "loop_en
 /// without an end, or a value that leaves its loop.
 std::vector<NodeId> loops_around(const Graph& graph);
 
+/// By node: the outermost loop that it is part of, as begin, end or body, by the node of its begin; kAbsent
+/// for none. Empty for a graph without loops. Throws as loops_around.
+std::vector<NodeId> outermost_loops(const Graph& graph);
+
 /// The nodes in an order in which each loop is its begin, its body and its end, one behind the other: what a
 /// body does not change is before it. Branches are in branch_order.
 std::vector<NodeId> loop_order(const Graph& graph);

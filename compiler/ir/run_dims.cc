@@ -16,14 +16,30 @@ namespace {
 /// The segment of each node; those that bind are the last of theirs.
 class Segments {
 public:
-  explicit Segments(const Graph& graph) : graph_(graph), of_value_(graph.values().size(), 0) {}
+  explicit Segments(const Graph& graph)
+      : graph_(graph), of_value_(graph.values().size(), 0), loop_of_(outermost_loops(graph)) {
+    for (size_t i = 0; i < loop_of_.size(); ++i) {
+      if (loop_of_[i] != kAbsent) members_[loop_of_[i]].push_back(static_cast<NodeId>(i));
+    }
+  }
 
   std::vector<NodeId> order() {
     std::vector<size_t> of_node(graph_.nodes().size(), kOpen);
     // Nodes stand behind what they read; what binds their symbols may still stand behind them.
     for (bool moved = true; moved;) {
       moved = false;
-      for (size_t i = 0; i < of_node.size(); ++i) moved = visit(graph_.nodes()[i], of_node[i]) || moved;
+      for (size_t i = 0; i < of_node.size(); ++i) {
+        if (of_node[i] != kOpen) continue;
+        const auto id = static_cast<NodeId>(i);
+        const NodeId loop = loop_of(id);
+        if (loop == kAbsent) {
+          of_node[i] = visit({id});
+        } else if (const std::vector<NodeId>& members = members_.at(loop); members.back() == id) {
+          const size_t segment = visit(members);
+          for (const NodeId member : members) of_node[static_cast<size_t>(member)] = segment;
+        }
+        moved = moved || of_node[i] != kOpen;
+      }
     }
     std::vector<NodeId> order(of_node.size());
     std::iota(order.begin(), order.end(), 0);
@@ -42,49 +58,57 @@ public:
 private:
   static constexpr size_t kOpen = static_cast<size_t>(-1);
 
-  /// Whether the node's segment is known from now on.
-  bool visit(const Node& node, size_t& segment) {
-    if (segment != kOpen) return false;
-    if (is_loop_step(node))
-      throw Error(ErrorCode::kNotSupported, "a loop beside extents that a run works out");
+  NodeId loop_of(NodeId id) const { return loop_of_.empty() ? kAbsent : loop_of_[static_cast<size_t>(id)]; }
+
+  /// The segment of nodes that are in one; kOpen while it is not known.
+  size_t visit(const std::vector<NodeId>& nodes) {
+    size_t found = 0;
+    for (const NodeId id : nodes) found = std::max(found, needed_by(id));
+    for (const NodeId id : nodes) {
+      const Node& node = graph_.node(id);
+      if (has_effect(node) && nodes.size() > 1)
+        throw Error(ErrorCode::kNotSupported, "a loop whose body decides about extents");
+      // What an operand waits for waits as well.
+      for (const ValueId output : node.outputs) of_value_[static_cast<size_t>(output)] = found;
+      if (found != kOpen && has_effect(node)) bind(node, found + 1);
+    }
+    return found;
+  }
+
+  /// What the node's own loop makes it waits for in no other segment.
+  size_t needed_by(NodeId id) const {
+    const Node& node = graph_.node(id);
+    const NodeId loop = loop_of(id);
     size_t found = 0;
     for (const ValueId input : node.inputs) {
-      if (input != kAbsent) found = std::max(found, of_value_[static_cast<size_t>(input)]);
+      if (input == kAbsent) continue;
+      const NodeId producer = graph_.value(input).producer;
+      if (loop == kAbsent || producer == kAbsent || loop_of(producer) != loop)
+        found = std::max(found, of_value_[static_cast<size_t>(input)]);
     }
-    if (!has_effect(node)) {
-      for (const ValueId output : node.outputs) {
-        for (const SymInt& extent : graph_.value(output).type.shape) found = std::max(found, of_dim(extent));
-      }
+    if (has_effect(node)) return found;
+    found = std::max(found, of_types(graph_, node));
+    return node.region == nullptr ? found : std::max(found, of_region(*node.region));
+  }
+
+  /// Of the extents of its results, and of its attributes.
+  size_t of_types(const Graph& graph, const Node& node) const {
+    size_t found = 0;
+    for (const ValueId output : node.outputs) {
+      for (const SymInt& extent : graph.value(output).type.shape) found = std::max(found, of_dim(extent));
     }
     for (const auto& [name, value] : node.attrs.all()) {
-      if (has_effect(node)) continue;
       if (const auto* one = std::get_if<SymInt>(&value)) found = std::max(found, of_dim(*one));
       if (const auto* list = std::get_if<SymShape>(&value)) {
         for (const SymInt& each : *list) found = std::max(found, of_dim(each));
       }
     }
-    if (node.region != nullptr) found = std::max(found, of_region(*node.region));
-    // What an operand waits for waits as well.
-    for (const ValueId output : node.outputs) of_value_[static_cast<size_t>(output)] = found;
-    if (found == kOpen) return false;
-    segment = found;
-    if (has_effect(node)) bind(node, found + 1);
-    return true;
+    return found;
   }
 
-  size_t of_region(const Graph& region) {
+  size_t of_region(const Graph& region) const {
     size_t found = 0;
-    for (const Node& node : region.nodes()) {
-      for (const ValueId output : node.outputs) {
-        for (const SymInt& extent : region.value(output).type.shape) found = std::max(found, of_dim(extent));
-      }
-      for (const auto& [name, value] : node.attrs.all()) {
-        if (const auto* one = std::get_if<SymInt>(&value)) found = std::max(found, of_dim(*one));
-        if (const auto* list = std::get_if<SymShape>(&value)) {
-          for (const SymInt& each : *list) found = std::max(found, of_dim(each));
-        }
-      }
-    }
+    for (const Node& node : region.nodes()) found = std::max(found, of_types(region, node));
     return found;
   }
 
@@ -107,11 +131,11 @@ private:
     return found;
   }
 
-  static bool is_loop_step(const Node& node) { return node.op == kLoopBegin || node.op == kLoopEnd; }
-
   const Graph& graph_;
   std::vector<size_t> of_value_;
-  std::map<std::string, size_t> bound_;  ///< by symbol: the first segment that has it
+  const std::vector<NodeId> loop_of_;              ///< by node: outermost_loops
+  std::map<NodeId, std::vector<NodeId>> members_;  ///< by loop, in the graph's order
+  std::map<std::string, size_t> bound_;            ///< by symbol: the first segment that has it
 };
 
 }  // namespace

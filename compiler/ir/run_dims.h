@@ -18,7 +18,9 @@ inline bool has_effect(const Node& node) { return node.op == kBindExtents; }
 /// Nodes in the order in which a run can compute them, in segments: those whose extents are known when shapes
 /// bind, then the nodes that bind the first symbols of a run, those whose extents are known by these, and so
 /// on, so that there are as few segments as the symbols allow. A graph without such symbols stays as it is.
-/// Throws Error(kNotSupported) for loops beside such symbols, and where a symbol is used that no node binds.
+/// A loop, with all that is in it, is in one segment, whose numbers are the same in all iterations. Throws
+/// Error(kNotSupported) where a loop's body binds such symbols, and where a symbol is used that no node
+/// binds.
 Graph in_segments(const Graph& graph);
 
 /// The symbols that a run binds, by name, in the order of the nodes that bind them.

@@ -45,7 +45,7 @@ std::vector<ir::ValueType> infer_begin(const ir::InferContext& context) {
 
 std::vector<ir::ValueType> infer_end(const ir::InferContext& context) {
   const size_t carried = count_of(context, "carried");
-  const int64_t trips = attr_int(context.attrs, "trips");
+  const ir::SymInt trips = attr_dim(context.attrs, "trips");
   size_t next = 1;
   attr_int(context.attrs, "loop");
   attr_int(context.attrs, "counted");

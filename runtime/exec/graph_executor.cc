@@ -99,13 +99,13 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   bound_.resize(this->plan().steps.size());
   for (size_t i = 0; i < bound_.size(); ++i) bound_[i].step = &this->plan().steps[i];
   for (size_t i = 0; i < end_of_segment(0); ++i) bind(i);
-  const std::vector<package::RoomCheck>& checks = bound_plan_->room_checks;
-  room_counts_->assign(checks.size(), 0);
-  for (size_t i = 0; i < checks.size(); ++i) bound_[checks[i].step].room_check = i;
+  room_counts_->assign(bound_plan_->room_checks.size(), 0);
   bind_loops();
 }
 
 void GraphExecutor::bind_loops() {
+  const std::vector<package::RoomCheck>& checks = bound_plan_->room_checks;
+  for (size_t i = 0; i < checks.size(); ++i) bound_[checks[i].step].room_check = i;
   loops_.clear();
   loop_steps_.clear();
   branches_.clear();
@@ -115,10 +115,9 @@ void GraphExecutor::bind_loops() {
   }
   for (package::Loop& loop : package::loops_of(plan())) {
     for (const size_t step : {loop.begin, loop.end}) loop_steps_.emplace(step, loops_.size());
-    const int64_t staged = bound_plan_->memory.shared_workspace[loop.end];
+    std::byte* const staged = shared_workspace(loop.end);
     loops_.emplace_back(
-        plan(), std::move(loop), [this](int32_t buffer) { return address(buffer); },
-        staged >= 0 ? arena_.data() + staged : nullptr);
+        plan(), std::move(loop), [this](int32_t buffer) { return address(buffer); }, staged);
   }
 }
 
@@ -146,6 +145,13 @@ void* GraphExecutor::address(int32_t buffer) const {
   return (arena == 0 ? arena_ : segments_->arenas[arena - 1]).data() + offset;
 }
 
+std::byte* GraphExecutor::shared_workspace(size_t step_index) const {
+  const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
+  if (shared < 0) return nullptr;
+  const size_t segment = segments_ ? bound_plan_->segments->of_step(step_index) : 0;
+  return (segment == 0 ? arena_ : segments_->arenas[segment - 1]).data() + shared;
+}
+
 void GraphExecutor::bind(size_t step_index) {
   const Step& step = plan().steps[step_index];
   const bool is_kernel = step.kind == StepKind::kKernel;
@@ -158,11 +164,7 @@ void GraphExecutor::bind(size_t step_index) {
               .trim = package::trim_of(plan(), step),
               .room_check = std::nullopt};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
-  const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
-  if (shared >= 0) {
-    const size_t segment = segments_ ? bound_plan_->segments->of_step(step_index) : 0;
-    bound.shared_workspace = (segment == 0 ? arena_ : segments_->arenas[segment - 1]).data() + shared;
-  }
+  bound.shared_workspace = shared_workspace(step_index);
   const bool jumps = package::begins_loop(step) || package::ends_loop(step) || package::begins_branch(step);
   if (step.kind == StepKind::kHost && !jumps) {
     bound.host = host_ops::find_host_op(step.function);

@@ -165,6 +165,10 @@ private:
     size_t bound = 1;                   ///< segments that are bound
   };
   struct Stretch;
+  /// A plan that the interpreter has taken over from for one run: for its data, or for want of room.
+  struct LeftPlan {
+    std::vector<int64_t> planned, interpreted;  ///< dims
+  };
   /// What the iterations of a loop have left, to go on from.
   struct LoopState {
     size_t loop = 0;  ///< its place in loops_
@@ -201,6 +205,7 @@ private:
   /// The bytes that executors of the bound plan have but for `segment`'s.
   int64_t bytes_without(size_t segment) const;
   void bind_loops();
+  std::byte* shared_workspace(size_t step_index) const;  ///< null where the step has none
   /// `change` of the plan; lent inputs stay lent.
   void change_plan_of_run(const std::function<void()>& change);
   /// As bind_dims; lent inputs stay lent.
@@ -275,9 +280,7 @@ private:
   memory::Arena arena_;
   memory::Arena worker_workspace_;
   std::optional<SegmentState> segments_;
-  /// The dims at which the interpreter has a plan though the package has one: its segments did not take the
-  /// data of the last run.
-  std::optional<std::vector<int64_t>> left_for_one_run_;
+  std::optional<LeftPlan> left_;
   std::vector<Bound> bound_;
   std::vector<LoopRunner> loops_;
   std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_

@@ -75,7 +75,8 @@ void place_at_first(const Tensor& tensor, const package::Buffer& buffer, std::by
 }  // namespace
 
 std::optional<GraphExecutor::LoopState> GraphExecutor::state_of_full_loop() const {
-  if (!full_loop_ || bound_plan_->generic == nullptr) return std::nullopt;
+  // What stands before a segment would have to run again.
+  if (!full_loop_ || bound_plan_->generic == nullptr || segments_) return std::nullopt;
   const LoopRunner& runner = loops_[*full_loop_];
   LoopState state{*full_loop_, runner.trip(), {}, {}, *room_counts_};
   const auto copies = [&](const std::vector<int32_t>& ids, std::vector<Tensor>& into) {
@@ -144,9 +145,9 @@ void GraphExecutor::note_count(const Bound& bound, int64_t count) const {
 }
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
-  if (is_interpreted() && left_for_one_run_ == dims())
-    change_plan_of_run([this] { change_plan(package_->bind(dims())); });
-  left_for_one_run_.reset();
+  if (is_interpreted() && left_ && left_->interpreted == dims())
+    change_plan_of_run([this] { change_plan(package_->bind(left_->planned)); });
+  left_.reset();
   try {
     return run_with_rooms(pool, options);
   } catch (const OtherGraph&) {
@@ -156,7 +157,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   const bool is_of_data = segments_.has_value();
   change_plan_of_run(
       [&] { change_plan(is_of_data ? package_->interpret_run(dims(), {}) : package_->interpret(dims())); });
-  if (is_of_data) left_for_one_run_ = dims();
+  if (is_of_data) left_ = LeftPlan{dims(), dims()};
   check_set();
   run_with_rooms(pool, options);
 }
@@ -185,13 +186,22 @@ void GraphExecutor::run_with_rooms(parallel::ThreadPool& pool, const RunOptions&
       state = state_of_full_loop();
       const std::shared_ptr<const package::BoundPlan> before = bound_plan_;
       next = is_interpreted() ? rooms.grown(dims(), error) : rooms.more(dims(), error, state.has_value());
+      // The most for which the package has a plan is not enough.
+      const bool is_left = !next && !is_interpreted() && package_->interprets();
+      if (is_left) next = rooms.grown(dims(), error);
       if (!next) throw;
       try {
-        bind_room(*next);
+        if (is_left) {
+          change_plan_of_run([&] { change_plan(package_->interpret(*next)); });
+          left_ = LeftPlan{first.value_or(dims()), *next};
+        } else {
+          bind_room(*next);
+        }
       } catch (Error& larger) {
         larger.add_context(error.message());
         throw;
       }
+      if (left_) left_->interpreted = *next;
       // A plan that no compiler writes may have another shape of an input for each room.
       check_set();
       if (state && !holds(*state, *before)) state.reset();

@@ -96,6 +96,7 @@ void GraphExecutor::bind_segment(size_t segment) {
     bound.memory.shared_workspace[i] = memory.shared_workspace[i];
     bind(i);
   }
+  bind_loops();
 }
 
 }  // namespace tensormill::exec

@@ -51,6 +51,7 @@ public:
       result.worker_workspace_bytes = std::max(result.worker_workspace_bytes, step.worker_workspace_bytes);
     }
     for (const Loop& loop : loops_) {
+      if (loop.end < begin_ || loop.end >= end_) continue;
       const auto when = static_cast<int64_t>(loop.end);
       const int64_t bytes = staged_bytes(plan_, loop);
       if (bytes > 0) workspace_block[loop.end] = add_block({bytes, when, when});

@@ -44,7 +44,6 @@ void Segments::find_ends(const std::string& pointer) {
   std::vector<std::pair<int32_t, int32_t>> expected, named;  // step and element
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    if (begins_loop(step)) throw_invalid(pointer + "/run_dims", "a plan with loops binds extents of a run");
     if (!binds(step)) continue;
     const bool fits = step.args.size() == 2 && step.outputs == std::vector<int32_t>{1} &&
                       result_of(plan, step).dtype == DType::kInt64 && result_of(plan, step).shape.size() == 1;
@@ -66,6 +65,10 @@ void Segments::find_ends(const std::string& pointer) {
     bound_.push_back(static_cast<size_t>(behind - named.begin()));
   }
   ends_.push_back(plan.steps.size());
+  for (const Loop& loop : loops_of(plan)) {
+    if (of_step(loop.begin) != of_step(loop.end))
+      throw_invalid(pointer + "/plan/steps/" + std::to_string(loop.begin), "a loop binds extents of a run");
+  }
 }
 
 size_t Segments::of_step(size_t step) const {

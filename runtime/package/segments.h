@@ -20,7 +20,7 @@ inline constexpr const char* kBindStep = "bind_extents";
 class Segments {
 public:
   /// The plan outlives it. Throws Error(kInvalidPackage), at the pointer, where a dim is bound by no such
-  /// step, a step binds nothing, something is named before it is bound, or there are loops.
+  /// step, a step binds nothing, something is named before it is bound, or a loop is in two segments.
   Segments(const GenericPlan& generic, const std::string& pointer);
 
   size_t count() const { return ends_.size(); }

@@ -121,14 +121,19 @@ private:
 
   BoundedInt with_room(const BoundedInt& number) const {
     if (!is_open(number)) return number;
-    const Interval room = room_of(number.count, number.element);
-    return {room.most, number.count, 0, number.element, room.grows};
+    return room_of(number.count, number.element);
   }
 
-  Interval room_of(V id, int64_t element) const {
+  BoundedInt room_of(V id, int64_t element) const {
     const std::optional<Room> room = adds_ ? context_.room_of(id, element) : context_.find_room(id, element);
-    if (!room) return {0, *context_.room(), {kNoRoom, 0}};
-    return {0, room->extent, {room->rooms, room->rooms}};
+    if (!room) return {*context_.room(), id, 0, element, {kNoRoom, 0}};
+    return {room->extent, id, 0, element, {room->rooms, room->rooms}};
+  }
+
+  /// Extents are none: of those no interval is made.
+  static Interval interval(const BoundedInt& number) {
+    if (!number.most.is_constant() || !number.least.is_constant()) return {kLeast, kMost, number.grows};
+    return {number.least.hint(), number.most.hint(), number.grows};
   }
 
   /// An integer of one element that a float, held between two numbers, is cast to.
@@ -351,14 +356,15 @@ private:
   /// Of all elements of an operand, or of their least.
   Interval operand(V id, bool of_least) {
     const Numbers numbers = id == ir::kAbsent ? std::nullopt : of(id);
-    if (!numbers) return has_room(id) ? room_of(id, RoomNumbers::kAll) : Interval{least_known(id), kMost};
+    if (!numbers)
+      return has_room(id) ? interval(room_of(id, RoomNumbers::kAll)) : Interval{least_known(id), kMost};
     if (numbers->empty()) return {};
     // What is made of several that nothing bounds is one number.
-    if (std::count_if(numbers->begin(), numbers->end(), &is_open) > 1) return room_of(id, RoomNumbers::kAll);
+    if (std::count_if(numbers->begin(), numbers->end(), &is_open) > 1)
+      return interval(room_of(id, RoomNumbers::kAll));
     std::optional<Interval> all;
     for (const BoundedInt& number : *numbers) {
-      const BoundedInt each = with_room(number);
-      const Interval one{each.least, each.most, each.grows};
+      const Interval one = interval(with_room(number));
       if (!all) {
         all = one;
       } else if (of_least) {
@@ -379,7 +385,7 @@ private:
     const Numbers numbers = of(id);
     if (!numbers) return has_room(id) ? 0 : least_known(id);
     int64_t least = numbers->empty() ? kLeast : kMost;
-    for (const BoundedInt& each : *numbers) least = std::min<int64_t>(least, each.least);
+    for (const BoundedInt& each : *numbers) least = std::min(least, interval(each).least);
     return least;
   }
 
@@ -392,7 +398,7 @@ private:
 
 }  // namespace
 
-BoundedInts bounds_of(const NodeContext& context, V value, std::optional<int64_t> room) {
+BoundedInts bounds_of(const NodeContext& context, V value, const std::optional<ir::SymInt>& room) {
   return Bounds(context, room.has_value(), true).bounded(value);
 }
 

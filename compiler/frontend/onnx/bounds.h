@@ -22,7 +22,7 @@ struct BoundedInt {
 using BoundedInts = std::optional<std::vector<BoundedInt>>;
 /// The integers of a small value, by the nodes that they come from; nothing where one is not bounded. What
 /// nothing else bounds is bounded by its room, where `room` is NodeContext::room() and there is one.
-BoundedInts bounds_of(const NodeContext& context, ir::ValueId value, std::optional<int64_t> room);
+BoundedInts bounds_of(const NodeContext& context, ir::ValueId value, const std::optional<ir::SymInt>& room);
 /// What bounds a count, where it may turn out to be more than there is room for: no room of one that nothing
 /// bounds and that has said nothing yet about how large something is. Nothing where it cannot be more.
 std::optional<RoomSet> growing_rooms(const NodeContext& context, ir::ValueId count);

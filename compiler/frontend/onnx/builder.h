@@ -96,6 +96,17 @@ public:
     GraphBuilder& builder_;
     ir::ValueId before_;
   };
+  /// What is converted is in the body of a loop as long as it exists.
+  class InLoop {
+  public:
+    explicit InLoop(GraphBuilder& builder) : extents_(builder.extents_) { extents_.enter_loop(); }
+    ~InLoop() { extents_.leave_loop(); }
+    InLoop(const InLoop&) = delete;
+    InLoop& operator=(const InLoop&) = delete;
+
+  private:
+    DataExtents& extents_;
+  };
 
   /// Nodes that could not be converted, and graph inputs whose values are needed (with what needs them).
   const std::vector<ErrorDetail>& unsupported() const { return unsupported_; }

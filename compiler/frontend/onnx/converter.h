@@ -39,7 +39,7 @@ public:
   const Digest& source_digest() const;  ///< of the model
   bool stacks_elements() const { return form_.stacks_elements; }
   /// Whether there are rooms (ImportForm::rooms): that of the first number.
-  std::optional<int64_t> room() const;
+  std::optional<ir::SymInt> room() const;
   /// That of an element of a value, or of all (RoomNumbers::kAll); nothing where there are none.
   std::optional<Room> room_of(ir::ValueId value, int64_t element) const;
   /// The same where the number has been met before.
@@ -76,8 +76,11 @@ public:
   /// The graph's inputs of a few integers that decide about extents of operands, if nothing else does.
   std::vector<std::string> deciding_numbers() const;
   /// Whether integers that a run works out become symbols of the graph: in an import with symbols, but in no
-  /// branch, whose numbers may mean nothing where it is not taken.
-  bool binds_runs() const { return graph().symbols() != nullptr && guard_ == ir::kAbsent; }
+  /// branch, whose numbers may mean nothing where it is not taken, and in no body of a loop, which has others
+  /// in each iteration.
+  bool binds_runs() const {
+    return graph().symbols() != nullptr && guard_ == ir::kAbsent && !extents_.is_in_loop();
+  }
   /// The integers of a small value, those that a run works out as symbols that it binds (ir/run_dims.h); what
   /// is built takes those of `low` or more. Throws ValueRequired where binds_runs() is false, or there are
   /// too many.

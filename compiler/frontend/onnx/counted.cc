@@ -118,10 +118,10 @@ struct AxisRange {
 
 /// The axes of `from` that axis `at` of `to` is made of, if it is made of whole ones.
 std::optional<AxisRange> merged_axes(const ir::SymShape& from, const ir::SymShape& to, size_t at) {
-  const auto behind = [&](size_t first, int64_t product) -> std::optional<size_t> {
-    int64_t passed = 1;
-    for (; first < from.size() && passed < product; ++first) passed *= from[first];
-    return passed == product ? std::optional(first) : std::nullopt;
+  const auto behind = [&](size_t first, const ir::SymInt& product) -> std::optional<size_t> {
+    ir::SymInt passed = 1;
+    for (; first < from.size() && !same(passed, product); ++first) passed *= from[first];
+    return same(passed, product) ? std::optional(first) : std::nullopt;
   };
   const ir::SymInt before =
       num_elements(ir::SymShape(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(at)));
@@ -129,7 +129,8 @@ std::optional<AxisRange> merged_axes(const ir::SymShape& from, const ir::SymShap
   std::optional<size_t> last = first ? behind(*first, to[at]) : std::nullopt;
   if (!last) return std::nullopt;
   // What is 1 at most behind them may be none.
-  while (*last < from.size() && from[*last] == 1 && (at + 1 == to.size() || to[at + 1] != 1)) ++*last;
+  const auto is_one = [](const ir::SymInt& extent) { return is_proven(ir::Relation::kEqual, extent, 1); };
+  while (*last < from.size() && is_one(from[*last]) && (at + 1 == to.size() || !is_one(to[at + 1]))) ++*last;
   return AxisRange{*first, *last};
 }
 
@@ -149,10 +150,11 @@ V merged(NodeContext& context, V x, AxisRange range, const ir::SymShape& to, siz
   V result = context.reshape(x, to), total = counts[0];
   for (size_t i = 1; i < counts.size(); ++i) total = c.mul(total, counts[i]);
   bool is_leading = counted.size() == 1;
-  for (size_t d = range.first; is_leading && d < counted[0]; ++d) is_leading = from[d] == 1;
+  for (size_t d = range.first; is_leading && d < counted[0]; ++d)
+    is_leading = is_proven(ir::Relation::kEqual, from[d], 1);
   if (is_leading) return take_first(context, result, total, axis);
   V rest = c.iota(to[at]), place = c.ints({0}, {1});
-  int64_t stride = 1;
+  ir::SymInt stride = 1;
   for (size_t d = range.last; d-- > range.first; stride *= from[d]) {
     const V count = c.binary("max", counts[d - range.first], c.ints({1}, {1}));
     const V own = context.add("mod", {rest, count}, {{"fmod", int64_t{0}}});
@@ -201,7 +203,7 @@ int64_t spare_of(NodeContext& context, V x, int64_t axis) {
   const ir::Node& node = context.graph().node(producer);
   if (node.op == "append" && node.attrs.int_of("axis") == axis)
     return spare_of(context, node.inputs[0], axis) -
-           context.type(node.inputs[2]).shape[static_cast<size_t>(axis)];
+           context.type(node.inputs[2]).shape[static_cast<size_t>(axis)].hint();
   if (node.op != ir::kLoopBegin || !node.attrs.has("spare")) return 0;
   const std::vector<int64_t>& spare = node.attrs.ints_of("spare");
   for (size_t i = 0; i + 2 < spare.size(); i += 3) {
@@ -224,9 +226,9 @@ std::optional<V> appended(NodeContext& context, const std::vector<V>& parts, int
     if (!shape.is_known || !shape.extents.empty()) return std::nullopt;
   }
   const int64_t spare = spare_of(context, whole, axis);
-  int64_t more = 0;
+  ir::SymInt more = 0;
   for (size_t i = 1; i < parts.size(); ++i) more += c.shape(parts[i])[static_cast<size_t>(axis)];
-  if (more == 0 || more > spare) return std::nullopt;
+  if (!more.is_constant() || more.hint() == 0 || more.hint() > spare) return std::nullopt;
   const V part = parts.size() == 2 ? parts[1] : c.concat({parts.begin() + 1, parts.end()}, axis);
   const V longer = context.add("append", {whole, count, part}, {{"axis", axis}});
   return take_zeroed(context, longer, c.add(count, c.dims({more}, {1})), axis);
@@ -238,7 +240,7 @@ V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axi
   if (const std::optional<V> joined = appended(context, inputs, axis)) return *joined;
   Compose c(context);
   std::vector<V> parts, counts;
-  int64_t extent = 0;
+  ir::SymInt extent = 0;
   for (const V input : inputs) {
     const std::optional<V> count = count_along(context, input, axis);
     if (!count)

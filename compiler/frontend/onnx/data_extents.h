@@ -80,6 +80,10 @@ public:
   /// Nothing reads the results of the node whose first one this is but what makes them as long as there are
   /// of them. To be called before anything is asked of it.
   void set_exact(ir::ValueId value) { exact_.insert(value); }
+  /// Whether the body of a loop is being built, whose numbers are other ones in each iteration.
+  bool is_in_loop() const { return loops_ > 0; }
+  void enter_loop() { ++loops_; }
+  void leave_loop() { --loops_; }
   RoomNumbers& rooms() { return rooms_; }
   size_t unbounded_numbers() const { return rooms_.count(); }
 
@@ -100,6 +104,7 @@ private:
   RoomNumbers rooms_;
   std::map<ir::ValueId, ir::SymShape> bound_numbers_;
   std::set<ir::ValueId> exact_;
+  size_t loops_ = 0;                ///< around what is being built
   size_t nodes_ = 0;                ///< of the graph, looked at so far
   std::vector<Extents> extents_;    ///< by value
   std::vector<ir::NodeId> mixing_;  ///< by value

@@ -123,7 +123,7 @@ Room NodeContext::room_at(size_t number) const {
   return form_.rooms[std::min(number, form_.rooms.size() - 1)];
 }
 
-std::optional<int64_t> NodeContext::room() const {
+std::optional<ir::SymInt> NodeContext::room() const {
   return form_.rooms.empty() ? std::nullopt : std::optional(form_.rooms.front().extent);
 }
 

@@ -14,8 +14,10 @@ namespace tensormill::frontend::onnx {
 
 /// As much as there is room for, and what of: bit i for room i of the package, of a sum or product several.
 struct Room {
-  int64_t extent = 0;
+  ir::SymInt extent = 0;
   uint64_t rooms = 1;
+  /// Where it is not empty, the extent is a symbol of that name, and this one's hint.
+  std::string symbol = {};
 };
 
 /// What a bound is made of, as Room::rooms.

@@ -30,9 +30,6 @@ Place place_of(const Signature& signature, const std::string& name) {
 
 SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>& ones) {
   const Signature& signature = model.signature;
-  if (signature.has_room())
-    return {std::nullopt, false,
-            signature.first_room == 0 ? "" : "nothing bounds a number that a run works out"};
   const std::vector<std::string> symbols = symbol_names(signature.free_dims);
   std::vector<int64_t> hints;
   for (size_t i = 0; i < symbols.size(); ++i) {
@@ -40,6 +37,8 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
     hints.push_back(ones.count(i) != 0 ? 1 : symbol_hint(i, place.axis, place.rank));
   }
   ImportOptions options = bound(model.options, signature, hints);
+  for (size_t room = 0; room < options.form.rooms.size(); ++room)
+    options.form.rooms[room].symbol = symbols[signature.first_room + room];
   for (const auto& [input, shape] : signature.shapes) {
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const auto* name = std::get_if<std::string>(&shape[axis]);

@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/kept_model.h"
 #include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/frontend/onnx/symbolic_import.h"
+#include "compiler/ir/loops.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -92,6 +93,23 @@ int64_t largest_of(const ir::Graph& graph) {
   return most;
 }
 
+bool has_loops(const ir::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const ir::Node& node) { return node.op == ir::kLoopBegin; });
+}
+
+/// Whether the extents of a graph have the symbol in them.
+bool has_symbol(const ir::Graph& graph, const std::string& symbol) {
+  const auto has = [&](const ir::SymInt& extent) {
+    if (extent.is_constant()) return false;
+    const std::vector<std::string> symbols = extent.expr().symbols();
+    return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
+  };
+  return std::any_of(graph.values().begin(), graph.values().end(), [&](const ir::Value& value) {
+    return std::any_of(value.type.shape.begin(), value.type.shape.end(), has);
+  });
+}
+
 class VariantImport {
 public:
   VariantImport(const VariantModel& model, VariantNotes& notes)
@@ -140,6 +158,11 @@ private:
     check_asked();
     take_ones(variants, spread_symbols(*symbolic.model));
     variants.leaves_out = variants.leaves_out || symbolic.has_switches;
+    for (size_t dim = signature_.first_room; dim < signature_.free_dims.size(); ++dim) {
+      // The run's numbers are its extents: there is nothing to leave room for.
+      const bool is_used = has_symbol(symbolic.model->graph, symbolic.model->symbols[dim]);
+      if (!is_used && model_.buckets.count(signature_.free_dims[dim]) == 0) extents_[dim].clear();
+    }
     variants.symbolic = std::move(symbolic.model);
   }
 
@@ -257,7 +280,8 @@ private:
   }
 
   ir::Graph at(const std::vector<int64_t>& dims, const ir::Variants& variants) {
-    if (variants.symbolic) {
+    // Short loops are unrolled where their length is a number.
+    if (variants.symbolic && !has_loops(variants.symbolic->graph)) {
       if (std::optional<ir::Graph> graph = at_extents(*variants.symbolic, dims)) return *std::move(graph);
     }
     ImportOptions options = bound(model_.options, signature_, dims);

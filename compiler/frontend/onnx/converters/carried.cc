@@ -68,8 +68,8 @@ CarriedValues::Axis& CarriedValues::Form::along(size_t axis) {
 }
 
 CarriedValues::CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
-                             std::optional<int64_t> most_trips)
-    : context_(context), node_(context.node), most_trips_(most_trips) {
+                             std::optional<ir::SymInt> most_trips)
+    : context_(context), node_(context.node), most_trips_(std::move(most_trips)) {
   for (size_t i = 0; i < initial.size(); ++i) {
     Form form;
     form.initial = initial[i];
@@ -115,11 +115,10 @@ void CarriedValues::add_table(size_t owner) {
   forms_.push_back(std::move(table));
 }
 
-int64_t CarriedValues::extent_of(const Form& form, size_t axis) const {
+ir::SymInt CarriedValues::extent_of(const Form& form, size_t axis) const {
   ir::SymInt extent = form.type.shape[axis];
   for (const Axis& own : form.axes) {
-    if (own.axis == axis && own.growth != 0)
-      extent += node_.product(own.growth, std::max<int64_t>(*most_trips_, 1));
+    if (own.axis == axis && own.growth != 0) extent += node_.product(own.growth, max(*most_trips_, 1));
   }
   return extent;
 }
@@ -166,9 +165,10 @@ V CarriedValues::largest(const Form& form, V x) {
   x = filled_behind(node_, x, "zero");
   for (const Axis& axis : form.axes) {
     const auto at = static_cast<int64_t>(axis.axis);
-    const ir::SymInt own = c.shape(x)[axis.axis], most = extents[axis.axis];
-    if (own < most) x = longer_by(node_, x, most - own, at);
-    if (own > most) x = c.slice(x, at, 0, most);
+    const ir::SymInt own = c.shape(x)[axis.axis], more = extents[axis.axis] - own;
+    // What grows is a multiple of the iterations behind what it is.
+    if (more > 0) x = longer_by(node_, x, more, at);
+    if (more < 0) x = c.slice(x, at, 0, extents[axis.axis]);
   }
   return x;
 }
@@ -249,7 +249,7 @@ void CarriedValues::refuse(const std::string& name, const ir::ValueType& type, c
 }
 
 void CarriedValues::check_bound(int64_t growth, const std::string& name) const {
-  if (growth > 0 && (!most_trips_ || *most_trips_ > kMostElements / growth))
+  if (growth > 0 && (!most_trips_ || most_trips_->hint() > kMostElements / growth))
     node_.unsupported("M", "the number of iterations has no bound while the model is compiled, and output " +
                                name + " of the body grows in each");
 }
@@ -272,8 +272,10 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
 
 /// Whether the form has room for `more` along an axis, of which a count may say how much is there. First it
 /// gets as much as a value needs; where that is not enough, as much as it gets longer by in each iteration.
-bool CarriedValues::make_room(Form& form, size_t axis, int64_t more, bool is_counted,
+bool CarriedValues::make_room(Form& form, size_t axis, const ir::SymInt& by, bool is_counted,
                               const std::string& name) {
+  if (!by.is_constant()) refuse(name, form.type, form);
+  const int64_t more = by.hint();
   const bool is_new =
       std::none_of(form.axes.begin(), form.axes.end(), [&](const Axis& own) { return own.axis == axis; });
   if (is_new && more == 0 && !is_counted) return true;
@@ -446,8 +448,8 @@ bool CarriedValues::is_steady(const Count& count) const {
 }
 
 std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is_exact) {
-  return bindings_of(final,
-                     [&](const Count& count) { return is_exact && most_trips_ > 0 && is_steady(count); });
+  const bool is_told = is_exact && is_proven(ir::Relation::kLess, 0, *most_trips_);
+  return bindings_of(final, [&](const Count& count) { return is_told && is_steady(count); });
 }
 
 }  // namespace tensormill::frontend::onnx

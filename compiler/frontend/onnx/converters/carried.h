@@ -15,7 +15,7 @@ class CarriedValues {
 public:
   /// `most_trips`: a bound of the iterations' number, if there is one.
   CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
-                std::optional<int64_t> most_trips);
+                std::optional<ir::SymInt> most_trips);
 
   /// What the loop starts with: the values, then the counts of what may grow and whether there are those that
   /// are optional.
@@ -72,19 +72,19 @@ private:
   bool has_table(const Form& form) const;
   void add_sequence(Form& form, const Binding& result, const std::string& name);
   bool widen(Form& form, ir::ValueId result, const std::string& name);
-  bool make_room(Form& form, size_t axis, int64_t more, bool is_counted, const std::string& name);
+  bool make_room(Form& form, size_t axis, const ir::SymInt& more, bool is_counted, const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;
   void share_counts();
   size_t places() const;
   ir::ValueId largest(const Form& form, ir::ValueId x);
-  int64_t extent_of(const Form& form, size_t axis) const;
+  ir::SymInt extent_of(const Form& form, size_t axis) const;
   bool is_steady(const Count& count) const;
   bool starts_with_some(const Count& count) const;
   [[noreturn]] void refuse(const std::string& name, const ir::ValueType& type, const Form& form) const;
 
   StructureContext& context_;
   NodeContext& node_;
-  std::optional<int64_t> most_trips_;
+  std::optional<ir::SymInt> most_trips_;
   std::vector<Form> forms_;
   std::vector<Count> counts_;
   bool counts_are_apart_ = false;

@@ -26,10 +26,13 @@ size_t carried_of(const StructureContext& context) {
   return context.inputs.size() - std::min<size_t>(2, context.inputs.size());
 }
 
-/// Whether the number of iterations and the first condition are known.
+/// Whether the number of iterations is one number, and the first condition is known.
 bool knows_trips(const StructureContext& context) {
-  return (!context.has_input(0) || context.node.is_known(0)) &&
-         (!context.has_input(1) || context.node.is_known(1));
+  const auto is_number = [&](size_t input) {
+    return context.node.is_known(input) &&
+           !context.node.known_symbolic(context.node.input(input), "an operand").is_symbolic();
+  };
+  return (!context.has_input(0) || is_number(0)) && (!context.has_input(1) || is_number(1));
 }
 
 int64_t known_trips(const StructureContext& context) {
@@ -68,12 +71,13 @@ Bindings unrolled_loop(StructureContext& context, int64_t most) {
 void bound_trips(StructureContext& context, LoopForm& form) {
   Compose c(context.node);
   if (context.node.is_known(0)) {
-    form.most_trips = known_trips(context);
+    form.most_trips = context.node.known_symbolic(context.node.input(0), "M").elements().at(0);
     form.is_exact = true;
   } else {
     try {
       const BoundedInt most = bounded_int(context.node, 0, "M");
       if (!most.grows) form.most_trips = most.most;
+      form.is_exact = most.is_known();
     } catch (const ValueRequired&) {
       form.most_trips.reset();
     }
@@ -88,7 +92,7 @@ Bindings looped_loop(StructureContext& context) {
   if (context.has_input(0)) bound_trips(context, form);
   // So many that none is meant: exporters write the largest integer.
   constexpr int64_t kMostTrips = int64_t{1} << 31;
-  if (form.most_trips && *form.most_trips > kMostTrips) form.most_trips.reset();
+  if (form.most_trips && form.most_trips->hint() > kMostTrips) form.most_trips.reset();
   form.is_exact = form.is_exact && form.most_trips;
   const bool always =
       !context.has_input(1) || (context.node.is_known(1) && known_bool(context, context.input(1), "cond"));

@@ -32,9 +32,14 @@ public:
     // Each time that a value does not fit its form it gets a wider one.
     for (size_t attempts = 0; attempts < kMostForms * (form_.initial.size() + 1); ++attempts) {
       const Values begun = begin();
+      std::optional<GraphBuilder::InLoop> inside(std::in_place, context_.builder);
       const std::optional<std::vector<Binding>> results = body_of(begun);
       if (!results) return std::nullopt;
-      if (const std::optional<Values> next = next_of(*results)) return end(begun, *results, *next);
+      if (const std::optional<Values> next = next_of(*results)) {
+        Ended ended = end(begun, *results, *next);
+        inside.reset();
+        return behind(std::move(ended));
+      }
       context_.builder.leave_dead_nodes();
     }
     node_.unsupported("body", "what it hands on is of another form in each iteration");
@@ -78,14 +83,22 @@ private:
     return carried_.next({from, from + static_cast<std::ptrdiff_t>(form_.initial.size())}, names);
   }
 
-  std::vector<Binding> end(const Values& begun, const std::vector<Binding>& results, const Values& next) {
+  /// The loop's end, before it is a node.
+  struct Ended {
+    Values operands;
+    ir::Attrs attrs;
+    std::vector<Binding> stacks;  ///< of parts, whose places in the list their tensors have
+    bool is_exact = false;
+  };
+
+  Ended end(const Values& begun, const std::vector<Binding>& results, const Values& next) {
     const ir::ValueId condition = form_.has_condition ? condition_of(tensor_of(results, 0)) : ir::kAbsent;
     if (form_.max_trips == ir::kAbsent && form_.scanned.empty() && form_.condition == ir::kAbsent &&
         condition == ir::kAbsent)
       node_.unsupported("body", "neither M nor a condition ends the loop");
     const bool is_exact = form_.is_exact && condition == ir::kAbsent && form_.condition == ir::kAbsent;
     Values parts;
-    std::vector<Binding> stacks;  // of parts, whose places in the list their tensors have
+    std::vector<Binding> stacks;
     const auto add_part = [&](ir::ValueId part) {
       parts.push_back(part);
       return static_cast<ir::ValueId>(parts.size() - 1);
@@ -105,14 +118,18 @@ private:
     ir::Attrs attrs{{"loop", number_},
                     {"carried", static_cast<int64_t>(count_)},
                     {"condition", int64_t{condition != ir::kAbsent}},
-                    {"trips", parts.empty() ? 0 : bound()},
+                    {"trips", parts.empty() ? ir::SymInt(0) : bound()},
                     {"counted", int64_t{!is_exact && !form_.keeps_parts}}};
     // The first room is meant where nothing is said.
     if (room_ && room_->rooms != 1) attrs.set("grows", static_cast<int64_t>(room_->rooms));
-    const Values made = node_.add_many(std::string(ir::kLoopEnd), operands, std::move(attrs));
+    return {std::move(operands), std::move(attrs), std::move(stacks), is_exact};
+  }
+
+  std::vector<Binding> behind(Ended ended) {
+    const Values made = node_.add_many(std::string(ir::kLoopEnd), ended.operands, std::move(ended.attrs));
     const auto stacked = made.begin() + static_cast<std::ptrdiff_t>(count_);
-    std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, is_exact);
-    for (Binding& all : stacks) {
+    std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, ended.is_exact);
+    for (Binding& all : ended.stacks) {
       all.tensor = stacked[static_cast<std::ptrdiff_t>(all.tensor)];
       if (!all.uneven.empty()) all.extents = stacked[static_cast<std::ptrdiff_t>(all.extents)];
       const bool is_even = !form_.parts_are_elements;
@@ -183,12 +200,12 @@ private:
   }
 
   /// How many parts there is room for.
-  int64_t bound() const {
+  ir::SymInt bound() const {
     if (!most_trips_)
       node_.unsupported("M",
                         "the number of iterations has no bound while the model is compiled, and output " +
                             name_of(first_ + form_.initial.size()) + " of the body has a part of each");
-    return std::max<int64_t>(*most_trips_, 0);
+    return max(*most_trips_, 0);
   }
 
   StructureContext& context_;
@@ -198,7 +215,7 @@ private:
   const size_t first_;  ///< the body's outputs in front of those handed on
   Compose c_;
   const std::optional<Room> room_;  ///< where nothing else bounds their number
-  const std::optional<int64_t> most_trips_;
+  const std::optional<ir::SymInt> most_trips_;
   CarriedValues carried_;
   int64_t number_ = 0;
   size_t count_ = 0;  ///< of the tensors handed on

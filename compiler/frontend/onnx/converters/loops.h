@@ -18,8 +18,8 @@ struct LoopForm {
   std::vector<ir::ValueId> scanned;     ///< along their first axis
   /// The body gets the number of the iteration and a condition in front, and gives a condition in front.
   bool has_condition = false;
-  std::optional<int64_t> most_trips;  ///< what bounds their number; nothing: ImportForm::rooms
-  bool is_exact = false;              ///< there are as many where no condition ends the loop
+  std::optional<ir::SymInt> most_trips;  ///< what bounds their number; nothing: ImportForm::rooms
+  bool is_exact = false;                 ///< there are as many where no condition ends the loop
   /// Stacked parts are the elements of a sequence, which may differ in their extents.
   bool parts_are_elements = false;
   bool keeps_parts = false;  ///< stacked parts have all rows, zeros behind those of the iterations

@@ -64,12 +64,13 @@ Bindings scan(StructureContext& context, const ScanForm& form, std::vector<Bindi
   };
   const ir::SymInt steps =
       inputs.empty() ? ir::SymInt(0) : c.shape(inputs[0])[static_cast<size_t>(axis_of(0))];
+  if (!steps.is_constant()) context.node.unsupported("body", "a free number of steps is not unrolled");
   for (int64_t step = 0; step < steps; ++step) {
     check_size(context);
     std::vector<Binding> arguments = states;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const int64_t axis = axis_of(i);
-      if (c.shape(inputs[i])[static_cast<size_t>(axis)] != steps)
+      if (!demand(ir::Relation::kEqual, c.shape(inputs[i])[static_cast<size_t>(axis)], steps))
         context.node.invalid("scan inputs have other lengths");
       const bool is_reversed = form.input_reversed[i] != 0;
       const int64_t at = is_reversed ? steps - 1 - step : ir::SymInt(step);
@@ -124,7 +125,8 @@ ir::ValueId backwards(NodeContext& node, ir::ValueId x, ir::ValueId count) {
   const ir::SymInt extent = c.shape(x)[0];
   if (count == ir::kAbsent) return c.slice(x, 0, extent - 1, extent, -1);
   const ir::ValueId places = c.sub(c.minus(count, 1), c.iota(extent));
-  return c.gather(x, c.clip(places, 0, static_cast<double>(extent - 1)), 0);
+  const ir::ValueId first = c.dims({0}, {1}), last = c.dims({extent - 1}, {1});
+  return c.gather(x, c.binary("min", c.binary("max", places, first), last), 0);
 }
 
 /// The count of an axis where data decides it, or kAbsent.
@@ -156,7 +158,8 @@ Bindings looped_scan(StructureContext& context, const ScanForm& form, std::vecto
     }
     if (form.input_reversed[i] != 0) x = backwards(node, filled_along(node, x, 0, "zero"), count);
     loop.scanned.push_back(x);
-    if (c.shape(x)[0] != c.shape(loop.scanned[0])[0]) node.invalid("scan inputs have other lengths");
+    if (!demand(ir::Relation::kEqual, c.shape(x)[0], c.shape(loop.scanned[0])[0]))
+      node.invalid("scan inputs have other lengths");
   }
   loop.most_trips = c.shape(loop.scanned[0])[0];
   Bindings results = convert_as_loop(context, loop);
@@ -182,13 +185,13 @@ Bindings convert_scan(StructureContext& context) {
                               context.inputs.begin() + static_cast<std::ptrdiff_t>(form.states));
   std::vector<ir::ValueId> inputs;
   for (size_t i = form.states; i < context.inputs.size(); ++i) inputs.push_back(context.node.input(i));
-  const int64_t steps = inputs.empty()
-                            ? ir::SymInt(0)
-                            : Compose(context.node)
-                                  .shape(inputs[0])[static_cast<size_t>(context.node.normalize_axis(
-                                      form.input_axes[0], shown_rank(context.node, inputs[0])))];
+  const ir::SymInt steps = inputs.empty()
+                               ? ir::SymInt(0)
+                               : Compose(context.node)
+                                     .shape(inputs[0])[static_cast<size_t>(context.node.normalize_axis(
+                                         form.input_axes[0], shown_rank(context.node, inputs[0])))];
   const auto unrolled = [&] { return scan(context, form, states, inputs); };
-  const bool is_short = steps <= unrolled_trips(context.body("body"));
+  const bool is_short = steps.is_constant() && steps.hint() <= unrolled_trips(context.body("body"));
   if (is_short) return unrolled();
   if (Bindings results = context.builder.attempt([&] { return looped_scan(context, form, states, inputs); }))
     return results;
@@ -200,7 +203,7 @@ namespace {
 /// Opset 8: all operands have a batch axis in front; operand 0 is the optional lengths (i64 [batch]).
 struct BatchedScan {
   ScanForm form;
-  int64_t batch = 0;
+  ir::SymInt batch = 0;
   ir::ValueId lengths = ir::kAbsent;
 };
 
@@ -216,8 +219,9 @@ struct BatchRow {
 
 Bindings unrolled_batch(StructureContext& context, const BatchedScan& scanned) {
   Compose c(context.node);
+  if (!scanned.batch.is_constant()) context.node.unsupported("body", "a free batch is not unrolled");
   std::vector<std::vector<ir::ValueId>> rows;
-  for (int64_t row = 0; row < scanned.batch; ++row) {
+  for (int64_t row = 0; row < scanned.batch.hint(); ++row) {
     std::vector<ir::ValueId> parts;
     for (size_t i = 1; i < context.inputs.size(); ++i)
       parts.push_back(c.squeeze(c.slice(context.node.input(i), 0, row, 1), 0));
@@ -263,9 +267,9 @@ Bindings convert_scan_batched(StructureContext& context) {
   if (context.has_input(0)) scanned.lengths = c.cast(context.node.input(0), DType::kInt64);
   if (context.has_input(0) && c.shape(scanned.lengths) != ir::SymShape{scanned.batch})
     context.node.invalid("sequence_lens has shape " + to_string(c.shape(scanned.lengths)) +
-                         " for a batch of " + std::to_string(scanned.batch));
+                         " for a batch of " + to_string(scanned.batch));
   const size_t first = 1 + scanned.form.states;
-  int64_t steps = scanned.batch;
+  ir::SymInt steps = scanned.batch;
   if (scanned.form.inputs != 0) {
     const ir::SymShape shape = c.shape(context.node.input(first));
     const int64_t axis =
@@ -273,7 +277,7 @@ Bindings convert_scan_batched(StructureContext& context) {
     steps = context.node.product(steps, shape[static_cast<size_t>(axis) + 1]);
   }
   const auto unrolled = [&] { return unrolled_batch(context, scanned); };
-  if (steps <= unrolled_trips(context.body("body"))) return unrolled();
+  if (steps.is_constant() && steps.hint() <= unrolled_trips(context.body("body"))) return unrolled();
   if (Bindings results = context.builder.attempt([&] { return looped_batch(context, scanned); }))
     return results;
   return unrolled();

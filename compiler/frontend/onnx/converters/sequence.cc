@@ -184,8 +184,10 @@ Bindings mapped_stacks(StructureContext& context) {
     if (!is_first && !context.node.same_count(loop.max_trips, number_of_elements(context, operand)))
       context.node.unsupported("operand", "sequences of which it cannot be told that they have one length");
   }
-  const auto is_longer = [&](ir::ValueId a, ir::ValueId b) { return c.shape(a)[0] < c.shape(b)[0]; };
-  loop.most_trips = c.shape(*std::max_element(loop.scanned.begin(), loop.scanned.end(), is_longer))[0];
+  for (const ir::ValueId scanned : loop.scanned) {
+    const ir::SymInt own = c.shape(scanned)[0];
+    loop.most_trips = loop.most_trips ? max(*loop.most_trips, own) : own;
+  }
   loop.body = [&](const std::vector<Binding>& rows) {
     std::vector<Binding> arguments = context.inputs;
     auto row = rows.begin();
