@@ -19,7 +19,7 @@ ir::Attrs pool_attrs(const PoolSpec& spec) {
 }  // namespace
 
 ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId bias, ConvSpec spec) {
-  std::vector<ir::ValueId> inputs{padded_for(builder, x, spec.windows, 0, spec.is_one_form), w};
+  std::vector<ir::ValueId> inputs{padded_for(builder, x, spec.windows, 0), w};
   if (bias != ir::kAbsent) inputs.push_back(bias);
   ir::Attrs attrs{{"strides", spec.windows.strides},
                   {"dilations", spec.windows.dilations},
@@ -31,19 +31,19 @@ ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId b
 
 ir::ValueId max_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec) {
   if (is_float(builder.type(x).dtype))
-    x = padded_for(builder, x, spec.windows, -std::numeric_limits<double>::infinity(), spec.is_one_form);
+    x = padded_for(builder, x, spec.windows, -std::numeric_limits<double>::infinity());
   return builder.add("max_pool", {x}, pool_attrs(spec));
 }
 
 ir::ValueId avg_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec) {
   const auto pool = [&](ir::ValueId value) {
     PoolSpec own = spec;
-    value = padded_for(builder, value, own.windows, 0, own.is_one_form);
+    value = padded_for(builder, value, own.windows, 0);
     ir::Attrs attrs = pool_attrs(own);
     attrs.set("count_include_pad", int64_t{0});
     return builder.add("avg_pool", {value}, std::move(attrs));
   };
-  const bool is_padded = !spec.windows.symbolic_pads.empty() || (spec.windows.same && spec.is_one_form);
+  const bool is_padded = !spec.windows.symbolic_pads.empty();
   if (!is_padded) return pool(x);
   // Pads that are nodes count as elements; the mean of ones tells which part of each window is data.
   Compose c(builder);

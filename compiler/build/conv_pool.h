@@ -8,8 +8,7 @@ namespace tensormill::build {
 struct ConvSpec {
   Windows windows;
   int64_t groups = 1;
-  bool exact = false;        ///< the sums are integers that must stay so
-  bool is_one_form = false;  ///< padded_for
+  bool exact = false;  ///< the sums are integers that must stay so
 };
 /// x [N,C,...] with weights [O,C/groups,kernel...]; `bias` [O] may be kAbsent.
 ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId bias, ConvSpec spec);
@@ -17,7 +16,6 @@ ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId b
 struct PoolSpec {
   Windows windows;
   bool ceil_mode = false;
-  bool is_one_form = false;
 };
 /// What is in the padding is no element. Integers are pooled without pads that follow from symbolic extents.
 ir::ValueId max_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec);

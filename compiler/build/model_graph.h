@@ -19,8 +19,6 @@ struct GraphRequest {
   /// Values that inputs have in the one run that the graph is made for; the inputs stay.
   std::map<std::string, Tensor> run_inputs;
   std::shared_ptr<ir::SymbolTable> symbols;
-  /// The graph is to be of one form for all extents of its inputs.
-  bool is_one_form = false;
   std::vector<std::string> outputs;  ///< empty: all of the model
 };
 

@@ -47,14 +47,14 @@ V gather_nd(OpBuilder& builder, V x, V indices) {
   return c.gather(c.reshape(x, merged), place, 0);
 }
 
-V scattered(OpBuilder& builder, V filled, V places, V rows, const char* reduction, bool is_one_form) {
+V scattered(OpBuilder& builder, V filled, V places, V rows, const char* reduction) {
   constexpr int64_t kMostByKernel = 256;
   Compose c(builder);
   ir::SymShape along(builder.type(rows).shape.size(), 1);
   along[0] = builder.type(rows).shape[0];
   const V indices = c.expand(c.reshape(places, along), builder.type(rows).shape);
   // A kernel looks at every update for every element.
-  const bool by_host = is_one_form || builder.type(rows).shape[0].hint() > kMostByKernel;
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, builder.type(rows).shape[0], kMostByKernel);
   return builder.add(by_host ? "scatter" : "scatter_elements", {filled, indices, rows},
                      {{"axis", int64_t{0}}, {"reduction", std::string(reduction)}});
 }
@@ -75,7 +75,7 @@ V flat_places(OpBuilder& builder, V indices, const ir::SymShape& shape, int64_t 
 
 }  // namespace
 
-V scatter_nd(OpBuilder& builder, V x, V indices, V updates, const char* reduction, bool is_one_form) {
+V scatter_nd(OpBuilder& builder, V x, V indices, V updates, const char* reduction) {
   Compose c(builder);
   const ir::SymShape places = c.shape(indices), shape = c.shape(x);
   if (places.empty() || !places.back().is_constant())
@@ -87,7 +87,7 @@ V scatter_nd(OpBuilder& builder, V x, V indices, V updates, const char* reductio
   rows.insert(rows.begin(), num_elements(ir::SymShape(places.begin(), places.end() - 1)));
   table.insert(table.begin(), num_elements(ir::SymShape(shape.begin(), shape.begin() + depth)));
   const V whole = scattered(builder, c.reshape(x, table), flat_places(builder, indices, shape, depth),
-                            c.reshape(updates, rows), reduction, is_one_form);
+                            c.reshape(updates, rows), reduction);
   return c.reshape(whole, shape);
 }
 

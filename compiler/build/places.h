@@ -14,10 +14,10 @@ ir::ValueId gather_nd(OpBuilder& builder, ir::ValueId x, ir::ValueId indices);
 
 /// Rows [n,...] put at the places [n] of `filled` [rows,...]; `reduction`: none, add, mul, max, min.
 ir::ValueId scattered(OpBuilder& builder, ir::ValueId filled, ir::ValueId places, ir::ValueId rows,
-                      const char* reduction, bool is_one_form);
+                      const char* reduction);
 /// `updates` put into x at the places that the last axis of the indices says.
 ir::ValueId scatter_nd(OpBuilder& builder, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
-                       const char* reduction, bool is_one_form);
+                       const char* reduction);
 
 /// Where the last two axes of a shape have the same place, `offset` columns to the right.
 ir::ValueId on_diagonal(OpBuilder& builder, const ir::SymShape& shape, int64_t offset = 0);

@@ -57,12 +57,11 @@ std::vector<int64_t> nearest_elements(int64_t in, int64_t out, bool align_corner
 
 }  // namespace
 
-V resize_by(OpBuilder& builder, V map, const ir::SymShape& size, const ResizeOptions& options,
-            bool is_one_form) {
+V resize_by(OpBuilder& builder, V map, const ir::SymShape& size, const ResizeOptions& options) {
   Compose c(builder);
   const std::vector<Sizes> sizes = sizes_of(builder, map, size);
   for (const size_t d : order_of(sizes)) {
-    const bool is_open = is_one_form || !sizes[d].in.is_constant() || !sizes[d].out.is_constant();
+    const bool is_open = !sizes[d].in.is_constant() || !sizes[d].out.is_constant();
     if (!is_open && same(sizes[d].in, sizes[d].out)) continue;
     ResizeAxis axis;
     axis.in = sizes[d].in;
@@ -82,16 +81,16 @@ V resize_bilinear(OpBuilder& builder, V map, const ir::SymShape& size, const Res
   options.coordinates = rule.align_corners        ? "align_corners"
                         : rule.half_pixel_centers ? "half_pixel"
                                                   : "asymmetric";
-  return resize_by(builder, map, size, options, rule.is_one_form);
+  return resize_by(builder, map, size, options);
 }
 
 V resize_nearest(OpBuilder& builder, V map, const ir::SymShape& size, const ResizeRule& rule) {
   check_rule(builder, rule);
   Compose c(builder);
   const std::vector<Sizes> sizes = sizes_of(builder, map, size);
-  const bool is_open = rule.is_one_form || std::any_of(sizes.begin(), sizes.end(), [](const Sizes& each) {
-                         return !each.in.is_constant() || !each.out.is_constant();
-                       });
+  const bool is_open = std::any_of(sizes.begin(), sizes.end(), [](const Sizes& each) {
+    return !each.in.is_constant() || !each.out.is_constant();
+  });
   if (is_open) {
     ResizeOptions options;
     options.mode = "nearest";
@@ -99,7 +98,7 @@ V resize_nearest(OpBuilder& builder, V map, const ir::SymShape& size, const Resi
     options.coordinates = rule.align_corners        ? "align_corners"
                           : rule.half_pixel_centers ? "tf_half_pixel_for_nn"
                                                     : "asymmetric";
-    return resize_by(builder, map, size, options, rule.is_one_form);
+    return resize_by(builder, map, size, options);
   }
   for (const size_t d : order_of(sizes)) {
     const int64_t in = sizes[d].in, out = sizes[d].out;

@@ -10,7 +10,6 @@ namespace tensormill::build {
 struct ResizeRule {
   bool align_corners = false;
   bool half_pixel_centers = false;
-  bool is_one_form = false;
 };
 /// To `size` [2], H and W. Errors: Error(kInvalidModel) for sizes that are none, or for both flags at once.
 ir::ValueId resize_bilinear(OpBuilder& builder, ir::ValueId map, const ir::SymShape& size,
@@ -19,6 +18,6 @@ ir::ValueId resize_nearest(OpBuilder& builder, ir::ValueId map, const ir::SymSha
                            const ResizeRule& rule);
 /// By any other filter.
 ir::ValueId resize_by(OpBuilder& builder, ir::ValueId map, const ir::SymShape& size,
-                      const ResizeOptions& options, bool is_one_form);
+                      const ResizeOptions& options);
 
 }  // namespace tensormill::build

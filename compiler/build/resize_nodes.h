@@ -1,5 +1,5 @@
 /// Resizing along an axis: by tables where its extents are known, else by nodes of one form for every extent,
-/// as in samples of free dims, and where a run works out extents, scales or the part that is read.
+/// as where they are free, and where a run works out extents, scales or the part that is read.
 /// Thread-safety: as the context.
 #pragma once
 

@@ -29,7 +29,7 @@ struct ResizeAxis {
   bool by_size = false;  ///< scale is out / in
   double roi_start = 0;
   double roi_end = 1;
-  ir::ValueId computed = ir::kAbsent;  ///< the scale [1], where nodes compute it: in a sample, or of a run
+  ir::ValueId computed = ir::kAbsent;  ///< the scale [1], where nodes compute it, of free extents or of a run
   /// The extents as i64 [1], where a run works them out: `in` and `out` are the largest ones.
   ir::ValueId in_of_run = ir::kAbsent, out_of_run = ir::kAbsent;
   /// Where the part begins and how long it is, as f64 [1], where a run has them.

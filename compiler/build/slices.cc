@@ -12,8 +12,8 @@ ir::SymInt place_within(const ir::SymInt& at, const ir::SymInt& extent, const ir
   return max(min(wrapped, high), low);
 }
 
-AxisSlice slice_within(const ir::SymInt& start, const ir::SymInt& end, int64_t step, const ir::SymInt& extent,
-                       bool keeps_place) {
+AxisSlice slice_within(const ir::SymInt& start, const ir::SymInt& end, int64_t step,
+                       const ir::SymInt& extent) {
   AxisSlice slice;
   slice.step = step;
   if (step > 0) {
@@ -29,7 +29,7 @@ AxisSlice slice_within(const ir::SymInt& start, const ir::SymInt& end, int64_t s
   }
   slice.start = max(slice.start, 0);
   const bool is_empty = slice.extent.is_constant() && slice.extent.hint() == 0;
-  if (is_empty && !keeps_place) slice = {0, 0, 1};
+  if (is_empty) slice = {0, 0, 1};
   return slice;
 }
 

@@ -19,9 +19,8 @@ struct AxisSlice {
 ir::SymInt place_within(const ir::SymInt& at, const ir::SymInt& extent, const ir::SymInt& low,
                         const ir::SymInt& high);
 
-/// What numpy's start:end:step takes of an axis of `extent`. `keeps_place`: also of no elements, where it
-/// starts.
-AxisSlice slice_within(const ir::SymInt& start, const ir::SymInt& end, int64_t step, const ir::SymInt& extent,
-                       bool keeps_place);
+/// What numpy's start:end:step takes of an axis of `extent`.
+AxisSlice slice_within(const ir::SymInt& start, const ir::SymInt& end, int64_t step,
+                       const ir::SymInt& extent);
 
 }  // namespace tensormill::build

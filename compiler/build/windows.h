@@ -28,8 +28,7 @@ struct Windows {
 /// Pads (begins, then ends) with which there are ceil(in / stride) windows; the odd one goes to the end where
 /// `upper` is set, else to the begin.
 ir::SymShape same_pads(const ir::SymShape& spatial, const Windows& windows);
-/// x [N,C,spatial...] with the windows' pads, which become 0, where these are no numbers, or may be others in
-/// a graph that is to be of one form for all extents.
-ir::ValueId padded_for(OpBuilder& builder, ir::ValueId x, Windows& windows, double value, bool is_one_form);
+/// x [N,C,spatial...] with the windows' pads, which become 0, where these are no numbers.
+ir::ValueId padded_for(OpBuilder& builder, ir::ValueId x, Windows& windows, double value);
 
 }  // namespace tensormill::build

@@ -50,7 +50,7 @@ bool is_spread(const ir::Guard& guard, const te::DimFacts& facts) {
 ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options) {
   passes::PipelineOptions pipeline;
   pipeline.context = {options.target.facts, options.opt_level};
-  pipeline.context.is_sample = true;
+  pipeline.context.is_generic = true;
   pipeline.disabled = options.disabled_passes;
   pipeline.disabled.insert(specializing_passes().begin(), specializing_passes().end());
   std::vector<std::string> ran;

@@ -10,18 +10,16 @@ namespace tensormill::driver {
 
 namespace {
 
-/// "T from 224 to 351, N in multiples of 2 from 4", of those dims that do not take every extent.
+/// "T from 224, N in multiples of 2 from 4", of those dims that do not take every extent.
 std::string ranges_of(const package::PlanSet& set) {
   std::string text;
   for (size_t d = 0; d < set.free_dims.size(); ++d) {
     const int64_t least = set.generic->minimums[d];
-    const bool has_most = !set.generic->maximums.empty() && set.generic->maximums[d] < package::kMaxFreeDim;
     const int64_t multiple = set.generic->multiples[d];
-    if (least <= 1 && !has_most && multiple == 1) continue;
+    if (least <= 1 && multiple == 1) continue;
     text += (text.empty() ? "" : ", ") + set.free_dims[d];
     if (multiple != 1) text += " in multiples of " + std::to_string(multiple);
     if (least > 1 || multiple == 1) text += " from " + std::to_string(least);
-    if (has_most) text += " to " + std::to_string(set.generic->maximums[d]);
   }
   return text;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/ir/kept.h"
 #include "compiler/ir/op_def.h"
 
 namespace tensormill::ir {
@@ -58,9 +57,6 @@ void Storage::visit(NodeId id) {
   if (graph_.ops().get(node.op).is_view) {
     put(node.outputs[0], node.inputs[0], 0);
     view = true;
-  } else if (node.attrs.has(kKept)) {
-    // One that takes all in some samples, or nothing, has no place inside there.
-    return;
   } else if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known) ||
              !std::all_of(node.outputs.begin(), node.outputs.end(), is_known)) {
     // Where its bytes begin differs.

@@ -233,10 +233,24 @@ std::optional<Guard> parse_guard(std::string_view text) {
 
 SymInt SymbolTable::add(const std::string& name, int64_t hint, int64_t low) {
   TM_CHECK(hints_.emplace(name, hint).second, "symbol " + name + " exists already");
-  facts_.declare(name, te::Dim(low));
-  facts_with_zeros_.declare(name, te::Dim(std::min<int64_t>(low, 0)));
-  answers_ = answers_with_zeros_ = {};
+  declare({name, te::Dim(low), te::Dim(std::min<int64_t>(low, 0)), std::nullopt});
   return {te::Dim::symbol(name), shared_from_this()};
+}
+
+void SymbolTable::declare(Declared symbol) {
+  facts_.declare(symbol.name, symbol.low, symbol.high);
+  facts_with_zeros_.declare(symbol.name, symbol.low_with_zeros, symbol.high);
+  answers_ = answers_with_zeros_ = {};
+  declared_.push_back(std::move(symbol));
+}
+
+void SymbolTable::drop_guards_behind(size_t count) {
+  if (guards_.size() <= count) return;
+  std::vector<Guard> kept(guards_.begin(), guards_.begin() + static_cast<std::ptrdiff_t>(count));
+  guards_.clear();
+  facts_ = facts_with_zeros_ = {};
+  for (Declared& symbol : std::exchange(declared_, {})) declare(std::move(symbol));
+  for (const Guard& guard : kept) add_guard(guard);
 }
 
 SymInt SymbolTable::add_of_run(const RunSymbol& symbol, int64_t hint) {
@@ -245,9 +259,7 @@ SymInt SymbolTable::add_of_run(const RunSymbol& symbol, int64_t hint) {
   const auto low = [&](int64_t least) {
     return symbol.low ? std::optional(te::Dim(std::max(*symbol.low, least))) : std::nullopt;
   };
-  facts_.declare(symbol.name, low(1), symbol.high);
-  facts_with_zeros_.declare(symbol.name, low(0), symbol.high);
-  answers_ = answers_with_zeros_ = {};
+  declare({symbol.name, low(1), low(0), symbol.high});
   return {te::Dim::symbol(symbol.name), shared_from_this()};
 }
 

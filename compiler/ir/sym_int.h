@@ -246,6 +246,9 @@ public:
   bool demand(Relation relation, const SymInt& a, const SymInt& b, bool for_all = true);
   /// One that another table had, of the same symbols.
   void add_guard(const Guard& guard);
+  /// Takes back the guards behind the first `count`: what they are of was built and is dropped. Symbols and
+  /// hints stay as they are.
+  void drop_guards_behind(size_t count);
 
   /// While it exists, extents that are not known to be equal are told to be other ones, without a guard: for
   /// who makes of equal ones something better, and of others what is right of any.
@@ -285,8 +288,16 @@ private:
   /// Whether the guard, where it is checked, tells something of symbols that were known before.
   bool is_fact(const Guard& guard) const;
 
+  /// What is known of a symbol by itself.
+  struct Declared {
+    std::string name;
+    std::optional<te::Dim> low, low_with_zeros, high;
+  };
+  void declare(Declared symbol);
+
   std::map<std::string, int64_t> hints_;
   size_t hints_version_ = 1;
+  std::vector<Declared> declared_;
   te::DimFacts facts_, facts_with_zeros_;
   /// Whether a difference is 0, or 0 or less, as far as it was asked for: as long as no fact is added.
   struct Answers {

@@ -1,5 +1,4 @@
 /// concat: tensors one after the other along an axis.
-#include "compiler/ir/kept.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
@@ -52,8 +51,6 @@ bool part(ir::PartContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), out.shape.size());
-  // In one form whatever the parts, of which some have no elements in some samples (ir::kKept).
-  const bool is_kept = context.attrs.has(ir::kKept) && !is_empty({out.shape[axis]});
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     // From the last part to the first: select(axis < end of part, part, the parts after it).
     Expr value;
@@ -61,9 +58,9 @@ TeOutputs compute(const ir::ComputeContext& context) {
     for (size_t i = context.inputs.size(); i-- > 0;) {
       const ir::SymInt& extent = context.input_types[i].shape[axis];
       const ir::SymInt start = end - extent;
-      if (is_empty({extent}) && !is_kept) continue;
+      if (is_empty({extent})) continue;
       const Expr at = clamp_index(axes[axis] - Expr(start), extent);
-      const bool is_whole = is_proven(ir::Relation::kEqual, extent, out.shape[axis]) && !is_kept;
+      const bool is_whole = is_proven(ir::Relation::kEqual, extent, out.shape[axis]);
       const Expr part = te::read(context.inputs[i], replaced(axes, axis, is_whole ? axes[axis] : at));
       value = value ? te::select(axes[axis] < Expr(end), part, value) : part;
       end = start;

@@ -1,7 +1,6 @@
 /// pad: elements added around a tensor, or (negative pads) cut off.
 #include <algorithm>
 
-#include "compiler/ir/kept.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -129,30 +128,12 @@ Expr fill_expr(const ir::ComputeContext& context, DType dtype) {
   return dtype == DType::kBool ? te::bool_imm(value != 0) : te::int_imm(dtype, saturate_to(dtype, value));
 }
 
-/// In one form whatever the pads, which are 0 in some samples (ir::kKept).
-TeOutputs compute_kept(const ir::ComputeContext& context, const ir::SymShape& pads, Mode mode) {
-  const ir::ValueType& out = context.output_types[0];
-  const ir::SymShape& in = context.input_types[0].shape;
-  return {te::compute(context.name, out.shape.exprs(), [&](const std::vector<Expr>& axes) {
-    std::vector<Expr> index;
-    Expr inside = te::bool_imm(true);
-    for (size_t d = 0; d < in.size(); ++d) {
-      const Expr at = te::make(te::ExprOp::kSub, {axes[d], Expr(pads[d])});
-      index.push_back(mode == Mode::kConstant ? clamp_index(at, in[d]) : source(mode, at, in[d]));
-      inside = te::logical_and(inside, in_range(at, in[d]));
-    }
-    const Expr value = te::read(context.inputs[0], index);
-    return mode == Mode::kConstant ? te::select(inside, value, fill_expr(context, out.dtype)) : value;
-  })};
-}
-
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const ir::SymShape& in = context.input_types[0].shape;
   const size_t rank = in.size();
   const ir::SymShape pads = read_pads(context.attrs, rank);
   const Mode mode = read_mode(context.attrs);
-  if (context.attrs.has(ir::kKept) && !is_empty(in)) return compute_kept(context, pads, mode);
   const ir::SymShape before(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
   const ir::SymShape after(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
   if (mode == Mode::kConstant) {

@@ -188,7 +188,7 @@ ir::Graph decompose_conv_transpose(const ir::Graph& graph, const PassContext& co
   ir::Patch patch(graph, "decompose_conv_transpose");
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "conv_transpose" || !has_constants(graph, node)) continue;
-    const Decomposition decomposition(graph, node, context.is_sample ? 1 : context.facts.lanes(32));
+    const Decomposition decomposition(graph, node, context.is_generic ? 1 : context.facts.lanes(32));
     if (decomposition.pays()) decomposition.apply(graph, patch);
   }
   return patch.apply();

@@ -2,12 +2,11 @@
 // partial sum is an integer that float32 holds. Products of 8-bit values, widened to int32 less their zero
 // points as quantized models have them, are then computed by the kernels of float32, whose vectors multiply
 // and add in one instruction. Where a whole depth may add up to more, it is cut into parts that do not, and
-// the parts are added in int32. Where the depth is free (ir::kKept), no bound holds.
+// the parts are added in int32. Where the depth is free, no bound holds.
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "compiler/ir/kept.h"
 #include "compiler/ir/patch.h"
 #include "compiler/passes/constant_value.h"
 #include "compiler/passes/match.h"
@@ -30,7 +29,7 @@ public:
 
   ir::Graph run() {
     for (const ir::Node& node : graph_.nodes()) {
-      if (node.op != "matmul" || node.attrs.has(ir::kKept)) continue;
+      if (node.op != "matmul") continue;
       if (type(node.outputs[0]).dtype == DType::kInt32) visit(node);
     }
     return patch_.apply();

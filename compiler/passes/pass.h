@@ -33,8 +33,9 @@ struct PassContext {
   target::CpuFacts facts;
   int opt_level = 3;
   AlgorithmOptions algorithms = {};
-  /// The graph is one of several for different extents, which have to stay of one form.
-  bool is_sample = false;
+  /// The graph is for a generic plan: extents may be expressions, and nothing is chosen by what they are at
+  /// one shape.
+  bool is_generic = false;
 };
 
 struct PassInfo {

@@ -1,6 +1,6 @@
-// A padded convolution of a sample = a pad, and a convolution without one. The kernels of generic plans ask
-// of each tap whether it lies inside, unless all do: a 3x3 of 64 channels takes seven times as long with the
-// question as after the copy. Kernels of known extents split the borders off instead.
+// A padded convolution of a generic plan = a pad, and a convolution without one. The kernels of generic plans
+// ask of each tap whether it lies inside, unless all do: a 3x3 of 64 channels takes seven times as long with
+// the question as after the copy. Kernels of known extents split the borders off instead.
 #include <algorithm>
 
 #include "compiler/ir/patch.h"
@@ -10,7 +10,7 @@ namespace tensormill::passes {
 
 ir::Graph separate_pads(const ir::Graph& graph, const PassContext& context) {
   ir::Patch patch(graph, "separate_pads");
-  if (!context.is_sample) return patch.apply();
+  if (!context.is_generic) return patch.apply();
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "conv" || !node.attrs.has("pads")) continue;
     const ir::SymShape pads = node.attrs.sym_ints_of("pads");

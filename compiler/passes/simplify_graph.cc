@@ -4,7 +4,6 @@
 // cast(x) to x's own type = x             expand, tile, slice, pad, concat that change nothing = x
 // pow(x, 1) = x, pow(x, 2) = x*x          mul(x, 1), div(x, 1) = x (same type and shape)
 #include "compiler/ir/branches.h"
-#include "compiler/ir/kept.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
 #include "compiler/passes/match.h"
@@ -55,7 +54,6 @@ private:
   }
 
   void visit(const ir::Node& node) {
-    if (node.attrs.has(ir::kKept)) return;
     const std::string& op = node.op;
     if (op == "identity" || op == "cast" || op == "expand" || op == "tile" || op == "slice" || op == "pad") {
       visit_no_op(node);

@@ -1,6 +1,6 @@
 // matmul(x, transposed B) with a constant B = matmul(x, B turned round): the kernel's vectors lie along the
-// rows of B that it reads. What pack_matmul packs needs no turning: this is for samples, whose products stay
-// as they are, and for the types that it does not take.
+// rows of B that it reads. What pack_matmul packs needs no turning: this is for generic plans, whose
+// products stay as they are, and for the types that it does not take.
 #include <map>
 
 #include "compiler/ir/patch.h"
@@ -16,7 +16,7 @@ bool applies(const ir::Graph& graph, const ir::Node& node, const PassContext& co
     return false;
   const ir::Value& matrix = graph.value(node.inputs[1]);
   return matrix.constant && matrix.type.shape.size() == 2 && is_float(matrix.type.dtype) &&
-         (context.is_sample || matrix.type.dtype != DType::kFloat32);
+         (context.is_generic || matrix.type.dtype != DType::kFloat32);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/ir/kept.h"
 #include "compiler/ir/patch.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
@@ -40,8 +39,8 @@ private:
     const ir::SymShape& a = shape(node.inputs[0]);
     if (a.size() < 2 || has(node, "transpose_a")) return false;
     const ir::SymInt& rows = a[a.size() - 2];
-    // A sample may have few rows by chance.
-    if (context_.is_sample) return is_proven(ir::Relation::kEqual, rows, 1) && !node.attrs.has(ir::kKept);
+    // That a free extent is small is no reason to leave the large ones out.
+    if (context_.is_generic) return is_proven(ir::Relation::kEqual, rows, 1);
     return is_proven(ir::Relation::kLessEqual, rows, kFewRows);
   }
 

@@ -143,6 +143,10 @@ void GraphExecutor::bind_wanted(size_t index, const std::vector<std::optional<in
       const std::optional<size_t> at = free_dim(plans, declared);
       if (!at || dims[*at] == bound_plan_->dims[*at]) continue;
       (named[*at] ? is_named : follows) = true;
+      if (named[*at] && index < inputs().size())
+        unset_by_[i] = "input \"" + inputs()[index].name + "\" has " + std::to_string(dims[*at]) + " for \"" +
+                       plans.free_dims[*at] + "\", an input before it " +
+                       std::to_string(bound_plan_->dims[*at]);
     }
     if (input_set_[i] && i != index && follows && !is_named) lost.emplace(i, input_copy(i));
   }
@@ -263,8 +267,10 @@ void GraphExecutor::check_agreed() const {
 void GraphExecutor::check_set() const {
   check_agreed();
   for (size_t i = 0; i < input_set_.size(); ++i) {
-    if (!input_set_[i])
-      throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[i].name + "\" is not set");
+    if (input_set_[i]) continue;
+    const auto other = unset_by_.find(i);
+    throw Error(ErrorCode::kInvalidTensor, "input \"" + inputs()[i].name + "\" is not set" +
+                                               (other == unset_by_.end() ? "" : ": " + other->second));
   }
 }
 

@@ -218,6 +218,7 @@ void GraphExecutor::set_input(size_t index, const TensorView& tensor) {
 std::span<std::byte> GraphExecutor::input_bytes(size_t index) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   input_set_[index] = true;
+  unset_by_.erase(index);
   const int32_t buffer = inputs()[index].buffer;
   const int64_t bytes = plan().buffers[static_cast<size_t>(buffer)].bytes;
   return {static_cast<std::byte*>(address(buffer)), static_cast<size_t>(bytes)};

@@ -281,6 +281,7 @@ private:
   memory::Arena worker_workspace_;
   std::optional<SegmentState> segments_;
   std::optional<LeftPlan> left_;
+  std::map<size_t, std::string> unset_by_;  ///< by input: which other one it does not go with, for people
   std::vector<Bound> bound_;
   std::vector<LoopRunner> loops_;
   std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_

@@ -31,6 +31,7 @@ void GraphExecutor::lend_input(size_t index, void* data) {
   if (data != nullptr) {
     lent_[input] = static_cast<std::byte*>(data);
     input_set_[index] = true;
+    unset_by_.erase(index);
   } else if (lent_.erase(input) == 0) {
     return;
   }

@@ -37,19 +37,11 @@ std::vector<int64_t> settled(const PlanSet& set, const GenericPlan& generic, std
   for_each_named(set, generic, [&](size_t dim, const PlanHole* hole, int64_t) {
     if (hole != nullptr) dims[dim] = evaluate(hole->value, formula_dims(generic, dims));
   });
-  for (const GenericPlan::SpreadDim& spread : generic.spread) {
-    int64_t& own = dims[static_cast<size_t>(spread.dim)];
-    if (own != 1) own = evaluate(spread.value, dims);
-  }
   return dims;
 }
 
 bool takes_exactly(const PlanSet& set, const GenericPlan& generic, const std::vector<int64_t>& dims) {
   if (!is_within(generic, dims)) return false;
-  for (const GenericPlan::SpreadDim& spread : generic.spread) {
-    const int64_t own = dims[static_cast<size_t>(spread.dim)];
-    if (own != 1 && own != evaluate(spread.value, dims)) return false;
-  }
   bool is_taken = true;
   const std::vector<int64_t> all = formula_dims(generic, dims);
   for_each_named(set, generic, [&](size_t dim, const PlanHole* hole, int64_t extent) {
@@ -82,9 +74,6 @@ std::vector<const GenericPlan*> plans_taking(const PlanSet& set, const std::vect
   plans.erase(std::remove_if(plans.begin(), plans.end(),
                              [&](const GenericPlan* generic) { return !takes(set, *generic, dims); }),
               plans.end());
-  const auto others = std::stable_partition(plans.begin(), plans.end(),
-                                            [](const GenericPlan* generic) { return generic->goes_first; });
-  std::reverse(plans.begin(), others);
   return plans;
 }
 

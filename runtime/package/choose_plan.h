@@ -9,7 +9,7 @@
 
 namespace tensormill::package {
 
-/// The generic plans whose inputs have the extents that `dims` say, those that go first before others.
+/// The generic plans whose inputs have the extents that `dims` say.
 std::vector<const GenericPlan*> plans_taking(const PlanSet& set, const std::vector<int64_t>& dims);
 /// Whether a variant or a generic plan takes exactly these dims.
 bool has_plan(const PlanSet& set, const std::vector<int64_t>& dims);

@@ -169,7 +169,6 @@ ExecPlan with_extents(const GenericPlan& generic, std::span<const int64_t> dims)
 bool is_within(const GenericPlan& generic, std::span<const int64_t> dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] % generic.multiples[i] != 0 || dims[i] < generic.minimums[i]) return false;
-    if (!generic.maximums.empty() && dims[i] > generic.maximums[i]) return false;
   }
   return std::none_of(generic.guards.begin(), generic.guards.end(),
                       [&](const PlanGuard& guard) { return broken_by(guard, dims).has_value(); });
@@ -185,8 +184,6 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
       throw Error(ErrorCode::kInvalidTensor, extent + "multiples of " + std::to_string(generic.multiples[i]));
     if (dims[i] < generic.minimums[i])
       throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.minimums[i]) + " at least");
-    if (!generic.maximums.empty() && dims[i] > generic.maximums[i])
-      throw Error(ErrorCode::kInvalidTensor, extent + std::to_string(generic.maximums[i]) + " at most");
   }
   for (const PlanGuard& guard : generic.guards) {
     if (const std::optional<std::string> broken = broken_by(guard, free_dims))

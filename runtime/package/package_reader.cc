@@ -225,7 +225,7 @@ std::shared_ptr<const BoundPlan> LoadedPackage::interpret_run(const std::vector<
 std::shared_ptr<const BoundPlan> LoadedPackage::kept_plan(
     const std::function<bool(const BoundPlan&)>& serves,
     const std::function<std::shared_ptr<const BoundPlan>()>& make) const {
-  constexpr size_t kKept = 32;
+  constexpr size_t kMostPlans = 32;
   const auto place_of = [&](const std::function<bool(const BoundPlan&)>& is_wanted) {
     return std::find_if(bound_.begin(), bound_.end(), [&](const auto& plan) { return is_wanted(*plan); });
   };
@@ -244,7 +244,7 @@ std::shared_ptr<const BoundPlan> LoadedPackage::kept_plan(
   // An interpreted plan takes the place of the one with kernels: that was none for the dims.
   const auto of_dims = [&](const BoundPlan& plan) { return plan.dims == result->dims; };
   if (const auto other = place_of(of_dims); other != bound_.end()) bound_.erase(other);
-  if (bound_.size() == kKept) bound_.erase(bound_.begin());
+  if (bound_.size() == kMostPlans) bound_.erase(bound_.begin());
   bound_.push_back(result);
   return result;
 }

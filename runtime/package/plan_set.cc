@@ -58,13 +58,6 @@ Json generic_to_json(const GenericPlan& generic) {
                {"step_holes", holes_to_json(generic.step_holes)}};
   if (!generic.derived.empty()) json["derived"] = derived_to_json(generic.derived);
   if (!generic.empties.empty()) json["empties"] = empties_to_json(generic.empties);
-  for (const GenericPlan::SpreadDim& spread : generic.spread) {
-    Json own = formula_to_json(spread.value);
-    own["dim"] = spread.dim;
-    json["spread"].push_back(std::move(own));
-  }
-  if (generic.goes_first) json["goes_first"] = 1;
-  if (!generic.maximums.empty()) json["maximums"] = generic.maximums;
   if (!generic.guards.empty()) json["guards"] = guards_to_json(generic.guards);
   if (!generic.run_dims.empty()) json["run_dims"] = run_dims_to_json(generic.run_dims);
   if (!generic.run_guards.empty()) json["run_guards"] = guards_to_json(generic.run_guards);
@@ -201,7 +194,6 @@ void check_formulas(const GenericPlan& generic, const std::string& pointer) {
   const auto own = [](const auto& each) -> const DimFormula& { return each.value; };
   check(generic.buffer_holes, "/buffer_holes", own);
   check(generic.step_holes, "/step_holes", own);
-  check(generic.spread, "/spread", own);
   check(
       generic.derived, "/derived", [](const DerivedExtent& each) -> const auto& { return each; });
 }
@@ -234,19 +226,6 @@ void check_set(const PlanSet& set) {
   if (set.model) check_model(*set.model, first.params_bytes);
 }
 
-std::vector<GenericPlan::SpreadDim> spread_from_json(JsonFields& set, size_t free_dims) {
-  std::vector<GenericPlan::SpreadDim> spread;
-  if (!set.has("spread")) return spread;
-  const Json& items = set.array("spread", kMaxFreeDims);
-  for (size_t i = 0; i < items.size(); ++i) {
-    JsonFields fields(items[i], set.pointer_to("spread") + "/" + std::to_string(i));
-    const auto dim = static_cast<int32_t>(fields.integer("dim", 0, static_cast<int64_t>(free_dims) - 1));
-    spread.push_back({dim, formula_from_json(fields, free_dims)});
-    fields.finish();
-  }
-  return spread;
-}
-
 GenericPlan generic_from_json(const Json& json, const std::string& pointer,
                               std::span<const std::string> names) {
   const size_t free_dims = names.size();
@@ -268,59 +247,35 @@ GenericPlan generic_from_json(const Json& json, const std::string& pointer,
   generic.buffer_holes = holes_from_json(item, "buffer_holes", dims);
   generic.step_holes = holes_from_json(item, "step_holes", dims);
   generic.empties = empties_from_json(item);
-  generic.spread = spread_from_json(item, free_dims);
-  generic.goes_first = item.integer_or("goes_first", 0, 0, 1) != 0;
-  generic.maximums = item.integers_or_none("maximums", 0, kMaxFreeDim, kMaxFreeDims);
-  if (!generic.maximums.empty() && generic.maximums.size() != free_dims)
-    throw_invalid(item.pointer_to("maximums"), "one for each free dim, or none");
   generic.guards = guards_from_json(item, "guards", names);
   generic.run_guards = guards_from_json(item, "run_guards", all);
   item.finish();
   return generic;
 }
 
-/// The oldest version that has all that is in the set: what needs no newer program is served by older ones.
-int64_t version_of(const PlanSet& set) {
-  const auto has_rooms = [](const ExecPlan& plan) {
-    return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-      return step.kind == StepKind::kHost && step.attributes.find("\"grows\":") != std::string::npos;
-    });
-  };
-  const bool is_new = !set.special.empty() ||
-                      (set.generic && (!set.generic->spread.empty() || has_rooms(set.generic->plan))) ||
-                      std::any_of(set.variants.begin(), set.variants.end(),
-                                  [&](const PlanVariant& variant) { return has_rooms(variant.plan); });
-  const bool has_maximums =
-      (set.generic && !set.generic->maximums.empty()) ||
-      std::any_of(set.special.begin(), set.special.end(), [](const GenericPlan& special) {
-        return !special.maximums.empty() || std::count(special.dims.begin(), special.dims.end(), 0) != 0;
-      });
-  const bool has_texts =
-      set.generic && (!set.generic->guards.empty() || !set.generic->run_dims.empty() ||
-                      std::any_of(set.generic->derived.begin(), set.generic->derived.end(),
-                                  [](const auto& each) { return each.formula.has_value(); }));
-  if (has_texts) return kPlanSetFormatVersion;
-  if (set.model) return set.is_dynamic() ? kModelFormatVersion : kModelAloneFormatVersion;
-  if (has_maximums) return kMaximumsFormatVersion;
-  return is_new ? kSpecialPlansFormatVersion : kOldestPlanSetFormatVersion;
-}
-
-/// Which version a set of plans says to be; nothing where the text is a plan's alone.
-std::optional<int64_t> said_version(const Json& json) {
+/// Whether the text is a set's; else it is a plan's alone.
+bool is_set(const Json& json) {
   if (!json.is_object() || !json.contains("format_version") || !json["format_version"].is_number_integer())
-    return std::nullopt;
+    return false;
   const auto version = json["format_version"].get<int64_t>();
-  if (version > kPlanSetFormatVersion)
-    throw_invalid("/format_version", "the package is newer than this program: its plans have format " +
-                                         std::to_string(version) + ", this program reads up to " +
-                                         std::to_string(kPlanSetFormatVersion));
-  return version < kOldestPlanSetFormatVersion ? std::nullopt : std::optional(version);
+  const auto refuse = [&](const std::string& whose, const std::string& then) {
+    throw_invalid("/format_version", "the package is " + whose +
+                                         " than this program: its plans have format " +
+                                         std::to_string(version) + ", this program reads " +
+                                         std::to_string(kPlanSetFormatVersion) + then);
+  };
+  if (version > kPlanSetFormatVersion) refuse("newer", "");
+  // Below that are a plan's own versions.
+  constexpr int64_t kFirstOfSets = 3;
+  if (version >= kFirstOfSets && version < kPlanSetFormatVersion)
+    refuse("older", " alone; compile the model again");
+  return version == kPlanSetFormatVersion;
 }
 
 PlanSet read_set(const Json& json) {
   JsonFields fields(json, "");
   PlanSet set;
-  fields.integer("format_version", kOldestPlanSetFormatVersion, kPlanSetFormatVersion);
+  fields.integer("format_version", kPlanSetFormatVersion, kPlanSetFormatVersion);
   set.free_dims = fields.texts("free_dims", kMaxFreeDims);
   const Json& shapes = fields.array("input_shapes", kMaxPlanBuffers);
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -363,7 +318,7 @@ std::string plan_set_to_json(const PlanSet& set) {
     variants.push_back({{"dims", variant.dims}, {"plan", parse_json(plan_to_json(variant.plan))}});
   Json shapes = Json::array();
   for (const DimShape& shape : set.input_shapes) shapes.push_back(dims_to_json(shape));
-  Json json = {{"format_version", version_of(set)},
+  Json json = {{"format_version", kPlanSetFormatVersion},
                {"free_dims", set.free_dims},
                {"input_shapes", std::move(shapes)},
                {"variants", std::move(variants)}};
@@ -378,7 +333,7 @@ std::string plan_set_to_json(const PlanSet& set) {
 PlanSet plan_set_from_json(std::string_view text) {
   try {
     const Json json = parse_json(text);
-    if (!said_version(json)) {
+    if (!is_set(json)) {
       PlanSet set;
       set.variants.push_back({{}, plan_from_json(text)});
       for (const Port& port : set.variants.front().plan.inputs) set.input_shapes.push_back(port.shape);

@@ -16,17 +16,9 @@
 
 namespace tensormill::package {
 
-/// The newest version has `guards` and derived extents that are texts; the one before it `model` without free
-/// dims; the one before that `model` beside them; the one before
-/// that `maximums`, and special plans of extents of 0; the one before that `special`, `spread` and rooms of
-/// their own for what loops stack. A set without any of them is written as the oldest one; all are read, and
-/// the oldest may hold what came next, as programs wrote it for a while.
+/// Of sets of plans; a fixed package's plan has one of its own (exec_plan.h). Sets of older versions are
+/// refused: the model is to be compiled again.
 inline constexpr int64_t kPlanSetFormatVersion = 8;
-inline constexpr int64_t kModelAloneFormatVersion = 7;
-inline constexpr int64_t kModelFormatVersion = 6;
-inline constexpr int64_t kMaximumsFormatVersion = 5;
-inline constexpr int64_t kSpecialPlansFormatVersion = 4;
-inline constexpr int64_t kOldestPlanSetFormatVersion = 3;
 inline constexpr int64_t kMaxFreeDims = 128;
 /// Largest extent that a step takes as an argument.
 inline constexpr int64_t kMaxStepDim = int64_t{1} << 40;
@@ -74,10 +66,10 @@ struct RunDim {
 };
 inline constexpr int64_t kMaxRunDims = 4096;
 
-/// The plan of one sample of the free dims and what differs for others. Its buffers are dense; views are
+/// The plan at some extents of the free dims and what differs for others. Its buffers are dense; views are
 /// whole.
 struct GenericPlan {
-  std::vector<int64_t> dims;       ///< of the sample
+  std::vector<int64_t> dims;       ///< at which it is written down
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of
   std::vector<int64_t> minimums;   ///< the least that each may be
   ExecPlan plan;
@@ -85,15 +77,6 @@ struct GenericPlan {
   std::vector<PlanHole> buffer_holes;
   std::vector<PlanHole> step_holes;
   std::vector<EmptyArguments> empties;  ///< all others are refused
-  /// Free dims that are what a formula makes of others, or 1, as a row that stands for all of another
-  /// operand.
-  struct SpreadDim {
-    int32_t dim = 0;
-    DimFormula value;
-  };
-  std::vector<SpreadDim> spread = {};
-  bool goes_first = false;  ///< where it takes a shape the model computes something else than other plans do
-  std::vector<int64_t> maximums = {};  ///< the largest that each may be, kMaxFreeDim of most; none: all are
   std::vector<PlanGuard> guards = {};
   /// What a run binds, and what must hold of it then: formulas over the free dims and these. A step behind
   /// one that binds may have extents that are made of it (segments.h).

@@ -57,7 +57,7 @@ void RoomHistory::note(const std::vector<int64_t>& first, std::vector<int64_t> d
   }
   if (entry.runs.size() == kRuns) entry.runs.erase(entry.runs.begin());
   entry.runs.push_back({std::move(dims), bytes});
-  if (entries_.size() == kKept) entries_.erase(entries_.begin());
+  if (entries_.size() == kMostEntries) entries_.erase(entries_.begin());
   entries_.push_back(std::move(entry));
 }
 

@@ -25,7 +25,7 @@ public:
   void note(const std::vector<int64_t>& first, std::vector<int64_t> dims, int64_t bytes);
 
   static constexpr size_t kRuns = 8;   ///< of late
-  static constexpr size_t kKept = 32;  ///< first dims, those of the last runs
+  static constexpr size_t kMostEntries = 32;  ///< first dims, those of the last runs
 
 private:
   struct Run {

@@ -124,6 +124,49 @@ TEST(RunDims, SegmentsAreAsFewAsTheSymbolsAllow) {
   EXPECT_EQ(kinds, ".b.b.") << "run0 and run1 are bound together";
 }
 
+/// A running sum of the elements above 0.
+constexpr const char* kLoop =
+    R"text(graph "summed" dims(N: 32) run_dims (run0: 5 from 0 to "N") (%x: f32[N]) {
+  %zero = const f32[1] {0.0}
+  %start = const f32[] {0.0}
+  %above: bool[N] = greater(%x, %zero) from ["above"]
+  %places: i64[1,N], %count: i64[1] = find_nonzero(%above) from ["places"]
+  %bound: i64[1] = bind_extents(%count) {extents: dims[run0]} from ["places"]
+  %there: i64[1,run0] = slice(%places) {extents: dims[1, run0], starts: dims[0, 0], steps: ints[1, 1]} from ["places"]
+  %flat: i64[run0] = reshape(%there) {shape: dims[run0]} from ["flat"]
+  %kept: f32[run0] = gather(%x, %flat) {axis: 0} from ["kept"]
+  %number: i64[], %sum: f32[], %row: f32[] = loop_begin(%start, %kept) {carried: 1, condition: 0, loop: 0, max_trips: 0} from ["loop"]
+  %next: f32[] = add(%sum, %row) from ["next"]
+  %last: f32[], %sums: f32[run0], %trips: i64[1] = loop_end(%number, %next, %next) {carried: 1, condition: 0, counted: 0, loop: 0, trips: dim run0} from ["loop"]
+  return %last, %sums
+}
+)text";
+
+TEST(RunDims, ALoopIsInOneSegment) {
+  ir::Variants model = net();
+  model.symbolic = ir::SymbolicModel{parse(kLoop), {"N"}};
+  const ir::Graph graph = ir::in_segments(model.symbolic->graph);
+  std::string kinds;
+  for (const ir::Node& node : graph.nodes()) {
+    const char kind = ir::has_effect(node) ? 'b' : node.op.rfind("loop_", 0) == 0 ? 'l' : '.';
+    if (kinds.empty() || kinds.back() != kind) kinds += kind;
+  }
+  EXPECT_EQ(kinds, ".b.l.l");
+  const auto result = driver::compile(model, host_options(3));
+  EXPECT_EQ(result.generic_refused, "");
+  exec::GraphExecutor executor(load(result), {.max_threads = 2});
+  for (const std::vector<float>& x : {std::vector<float>{1, -2, 3, 0, 5}, {-1, -2}, {7}}) {
+    run(executor, x);
+    std::vector<float> sums;
+    for (const float value : x) {
+      if (value > 0) sums.push_back((sums.empty() ? 0 : sums.back()) + value);
+    }
+    EXPECT_EQ(executor.copy_output(0).values<float>()[0], sums.empty() ? 0 : sums.back());
+    ASSERT_EQ(executor.output(1).shape, Shape{static_cast<int64_t>(sums.size())});
+    for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(executor.copy_output(1).values<float>()[i], sums[i]);
+  }
+}
+
 /// What is checked in a run says nothing of what was computed before.
 TEST(RunDims, AGuardOfARunIsNoFactAboutOtherSymbols) {
   const auto table = std::make_shared<ir::SymbolTable>();

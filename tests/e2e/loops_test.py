@@ -10,6 +10,7 @@ import growth_models
 import loop_models
 import mill
 import numpy as np
+import onnx.parser
 
 
 class Loops(unittest.TestCase):
@@ -216,6 +217,34 @@ class Loops(unittest.TestCase):
             x = np.random.default_rng(length).standard_normal((length, 4)).astype(np.float32)
             self.check(loop_models.rounds_of_rows_of(x), length, x=x)
         self.assertEqual(self.loops(self.plans()[-1]), 1)
+
+    def test_as_many_steps_as_data_counts(self):
+        """The steps of rows that data chooses, and what data chooses of their results."""
+        text = """<ir_version: 8, opset_import: ["": 17]> counted (float[T, 4] x) => (float[4] s, float[K, 4] all, int64[J] late)
+          <int64[1] flat = {-1}, int64 first = {0}, float bound = {0}, float[4] start = {0, 0, 0, 0}> {
+          firsts = Gather<axis = 1>(x, first)
+          above = Greater(firsts, bound)
+          places = NonZero(above)
+          list = Reshape(places, flat)
+          rows = Gather(x, list)
+          s, all = Scan<num_scan_inputs = 1>(start, rows) <body = step (float[4] h, float[4] row) => (float[4] g, float[4] part) {
+            g = Add(h, row)
+            part = Relu(g)
+          }>
+          lasts = Gather<axis = 1>(all, first)
+          some = Greater(lasts, bound)
+          more = NonZero(some)
+          late = Reshape(more, flat)
+        }"""
+        self.compile(onnx.parser.parse_model(text).SerializeToString())
+        (plan,) = self.plans()
+        self.assertEqual(self.loops(plan), 1)
+        for length in (1, 7, 40, 3):
+            for shift in (0, -100, 100):
+                x = np.random.default_rng(length).standard_normal((length, 4)).astype(np.float32) + np.float32(shift)
+                sums = np.cumsum(x[x[:, 0] > 0], axis=0, dtype=np.float32)
+                wanted = [sums[-1] if len(sums) else np.zeros(4, np.float32), np.maximum(sums, 0), np.nonzero(sums[:, 0] > 0)[0]]
+                self.check(wanted, (length, shift), x=x)
 
     def test_long_sequences(self):
         self.compile(loop_models.recurrence(900))

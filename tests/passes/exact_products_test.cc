@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "compiler/ir/kept.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
@@ -27,7 +26,6 @@ struct Product {
   bool transposed = false;
   bool constant = true;  ///< weights
   DType data = DType::kUInt8;
-  bool kept = false;  ///< the product has ir::kKept
 };
 
 /// (x - 3) times (w - 1), x of the given type, w of int8.
@@ -47,9 +45,7 @@ ir::Graph product_net(const Product& product) {
                             : graph.add_input("w", {DType::kInt8, shape});
   const ir::ValueId left = graph.add_node("sub", {wide(x), scalar(3)})[0];
   const ir::ValueId right = graph.add_node("sub", {wide(w), scalar(1)})[0];
-  ir::Attrs attrs{{"transpose_b", int64_t{product.transposed}}};
-  if (product.kept) attrs.set(ir::kKept, int64_t{1});
-  graph.set_outputs(graph.add_node("matmul", {left, right}, std::move(attrs)));
+  graph.set_outputs(graph.add_node("matmul", {left, right}, {{"transpose_b", int64_t{product.transposed}}}));
   return graph;
 }
 
@@ -95,9 +91,19 @@ TEST(ExactProducts, TakesTwoOperandsThatAreData) {
   EXPECT_EQ(rewritten({.depth = 1400, .constant = false}), 0) << "might pass 2^24";
 }
 
-/// Other samples of a free depth may pass 2^24.
+/// At other extents of a free depth sums may pass 2^24.
 TEST(ExactProducts, LeavesAFreeDepth) {
-  EXPECT_EQ(rewritten({.depth = 64, .constant = false, .kept = true}), 0);
+  ir::Graph graph(ops::standard_ops());
+  graph.set_symbols(std::make_shared<ir::SymbolTable>());
+  const ir::SymInt depth = graph.symbols()->add("K", 64);
+  const auto wide = [&](ir::ValueId value) {
+    return graph.add_node("cast", {value}, {{"to", DType::kInt32}})[0];
+  };
+  const ir::ValueId x = graph.add_input("x", {DType::kUInt8, {2, depth}});
+  const ir::ValueId w = graph.add_input("w", {DType::kInt8, {depth, 3}});
+  graph.set_outputs(graph.add_node("matmul", {wide(x), wide(w)}));
+  for (const ir::Node& node : passes::exact_products(graph, {}).nodes())
+    EXPECT_FALSE(node.op == "matmul" && graph.value(node.outputs[0]).type.dtype != DType::kInt32);
 }
 
 TEST(ExactProducts, LeavesWideIntegers) {

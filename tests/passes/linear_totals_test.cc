@@ -40,11 +40,11 @@ TEST(LinearTotals, GiveTheSameValues) {
   }
 }
 
-TEST(LinearTotals, ShortRowsStayKernelsButInSamples) {
+TEST(LinearTotals, ShortRowsStayKernelsButInGenericPlans) {
   const ir::Graph graph = graph_of("cumsum", DType::kFloat32, {150, 3}, 1, 0);
   passes::PassContext context;
   EXPECT_EQ(count(passes::linear_totals(graph, context), "cumsum"), 1);
-  context.is_sample = true;
+  context.is_generic = true;
   EXPECT_EQ(count(passes::linear_totals(graph, context), "cumsum"), 0);
 }
 

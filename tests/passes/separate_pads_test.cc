@@ -1,4 +1,4 @@
-/// Convolutions of samples: their pads are nodes of their own, with the same answers.
+/// Convolutions of generic plans: their pads are nodes of their own, with the same answers.
 #include <gtest/gtest.h>
 
 #include "compiler/passes/pass.h"
@@ -24,10 +24,10 @@ ir::Graph padded_net() {
   return net.finish({c, row});
 }
 
-TEST(SeparatePads, OfSamplesGiveTheSameAnswers) {
+TEST(SeparatePads, OfGenericPlansGiveTheSameAnswers) {
   const ir::Graph graph = padded_net();
   passes::PassContext context;
-  context.is_sample = true;
+  context.is_generic = true;
   const ir::Graph result = passes::separate_pads(graph, context);
   small_nets::expect_same(graph, result, 0);
   EXPECT_EQ(count(result, "pad"), 3);

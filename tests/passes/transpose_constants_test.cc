@@ -32,15 +32,15 @@ int64_t transposed(const ir::Graph& graph) {
   return found;
 }
 
-TEST(TransposeConstants, TurnsThoseOfSamplesAndOfOtherFloats) {
+TEST(TransposeConstants, TurnsThoseOfGenericPlansAndOfOtherFloats) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
-    for (const bool is_sample : {false, true}) {
+    for (const bool is_generic : {false, true}) {
       passes::PassContext context;
-      context.is_sample = is_sample;
+      context.is_generic = is_generic;
       const ir::Graph graph = two_products(dtype);
       const ir::Graph result = passes::transpose_constants(graph, context);
       expect_same(graph, result, 0);
-      EXPECT_EQ(transposed(result), dtype == DType::kFloat32 && !is_sample ? 2 : 0);
+      EXPECT_EQ(transposed(result), dtype == DType::kFloat32 && !is_generic ? 2 : 0);
       EXPECT_EQ(count(result, "matmul"), 2);
     }
   }
@@ -51,7 +51,7 @@ TEST(TransposeConstants, LeavesMatricesOfARunAlone) {
   const ir::Graph graph =
       net.finish({net.add("matmul", {net.input({3, 5}), net.input({7, 5})}, {{"transpose_b", int64_t{1}}})});
   passes::PassContext context;
-  context.is_sample = true;
+  context.is_generic = true;
   EXPECT_EQ(transposed(passes::transpose_constants(graph, context)), 1);
 }
 

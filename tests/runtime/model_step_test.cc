@@ -68,7 +68,7 @@ TEST(ModelStep, WhatNoCompilerWritesIsRefused) {
 
 TEST(ModelStep, APackageOfFixedShapesHoldsItsModel) {
   const std::string text = plan_set_to_json(fixed_set());
-  EXPECT_EQ(parse_json(text)["format_version"], kModelAloneFormatVersion);
+  EXPECT_EQ(parse_json(text)["format_version"], kPlanSetFormatVersion);
   const PlanSet set = plan_set_from_json(text);
   EXPECT_FALSE(set.is_dynamic());
   ASSERT_TRUE(set.model.has_value());

@@ -111,7 +111,7 @@ public:
         output_names_(output_names(model_)),
         graph_(ops),
         reserved_(all_names()),
-        state_{std::move(loaded), graph_, reserved_, request.is_one_form} {
+        state_{std::move(loaded), graph_, reserved_} {
     state_.call = [this](const LayerCall& call) { return call_inner(call); };
   }
 

@@ -43,7 +43,6 @@ struct ImportState {
   std::shared_ptr<const LoadedModel> loaded;
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
-  bool is_one_form = false;
   build::ChannelsLast maps = {};
   std::map<const Weight*, V> constants = {};
   /// The outputs of a layer that another one holds. Throws CallFails where it is not supported, which is
@@ -60,7 +59,6 @@ public:
   const Layer& layer() const { return call_.layer; }
   std::string_view class_name() const { return call_.layer.class_name; }
   const LayerConfig& config() const { return config_; }
-  bool is_one_form() const { return state_.is_one_form; }
   /// Whether the file was written by Keras 1 or 2, of which some functions are others.
   bool has_old_rules() const { return state_.loaded->model.has_old_rules(); }
   /// Of floating-point inputs and weights, and so of what is computed.

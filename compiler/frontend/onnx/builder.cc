@@ -216,6 +216,8 @@ std::optional<std::vector<Binding>> GraphBuilder::attempt(
     const std::function<std::optional<std::vector<Binding>>()>& convert) {
   const std::vector<ErrorDetail> unsupported = unsupported_;
   const std::map<std::string, std::string> required = required_;
+  ir::SymbolTable* const symbols = graph_.symbols().get();
+  const size_t guards = symbols == nullptr ? 0 : symbols->guards().size();
   std::optional<std::vector<Binding>> results;
   try {
     results = convert();
@@ -229,6 +231,7 @@ std::optional<std::vector<Binding>> GraphBuilder::attempt(
   unsupported_ = unsupported;
   required_ = required;
   left_dead_nodes_ = true;
+  if (symbols != nullptr) symbols->drop_guards_behind(guards);
   return std::nullopt;
 }
 

@@ -1,6 +1,5 @@
 #include "compiler/frontend/onnx/truths.h"
 
-#include <limits>
 #include <string_view>
 
 #include "runtime/base/narrow.h"
@@ -14,19 +13,21 @@ using Truths = std::vector<std::optional<bool>>;
 
 std::optional<bool> negated(std::optional<bool> truth) { return truth ? std::optional(!*truth) : truth; }
 
-int64_t most_of(const BoundedInt& number) {
-  return number.is_known() ? number.most : ir::SymInt(std::numeric_limits<int64_t>::max());
+/// Whether a is less than b (or, by kLessEqual, no more) at all extents: what is not known is no more than
+/// any number.
+bool is_proven_of(ir::Relation relation, const BoundedInt& a, const BoundedInt& b) {
+  return a.is_known() && is_proven(relation, a.most, b.least);
 }
 
 std::optional<bool> is_less(const BoundedInt& a, const BoundedInt& b) {
-  if (most_of(a) < b.least) return true;
-  if (a.least >= most_of(b)) return false;
+  if (is_proven_of(ir::Relation::kLess, a, b)) return true;
+  if (is_proven_of(ir::Relation::kLessEqual, b, a)) return false;
   return std::nullopt;
 }
 
 std::optional<bool> is_equal(const BoundedInt& a, const BoundedInt& b) {
-  if (most_of(a) < b.least || most_of(b) < a.least) return false;
-  if (a.is_known() && b.is_known()) return a.most == b.most;
+  if (is_proven_of(ir::Relation::kLess, a, b) || is_proven_of(ir::Relation::kLess, b, a)) return false;
+  if (a.is_known() && b.is_known() && is_proven(ir::Relation::kEqual, a.most, b.most)) return true;
   return std::nullopt;
 }
 

@@ -82,7 +82,7 @@ public:
         request_(request),
         graph_(ops),
         reserved_(names_of(request.ports)),
-        state_{loaded, graph_, reserved_, request.is_one_form, {}} {
+        state_{loaded, graph_, reserved_, {}} {
     state_.call = [this](const Graph& graph, const std::vector<View>& inputs) { return call(graph, inputs); };
   }
 

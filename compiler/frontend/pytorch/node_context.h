@@ -31,7 +31,6 @@ struct ImportState {
   const LoadedProgram& loaded;
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
-  bool is_one_form = false;
   /// The outputs of a graph within a node; nothing where an operator in it is not supported, which is noted.
   std::function<std::optional<std::vector<V>>(const Graph& graph, const std::vector<View>& inputs)> call = {};
 };
@@ -61,7 +60,6 @@ public:
   const Node& node() const { return node_; }
   const OpRow& row() const { return row_; }
   const std::string& op() const { return row_.name; }
-  bool is_one_form() const { return state_.import.is_one_form; }
   ir::SymShape shape(V value) const { return type(value).shape; }
   DType dtype(V value) const { return type(value).dtype; }
 

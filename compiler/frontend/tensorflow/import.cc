@@ -142,7 +142,7 @@ public:
         request_(request),
         graph_(ops),
         reserved_(names_of(request.entry)),
-        state_{loaded, graph_, reserved_, request.is_one_form},
+        state_{loaded, graph_, reserved_},
         scopes_(
             graph_,
             [this](Scope& scope, size_t node, std::vector<Item> inputs) {

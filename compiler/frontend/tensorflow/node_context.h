@@ -49,7 +49,6 @@ struct ImportState {
   const LoadedModel& loaded;
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
-  bool is_one_form = false;
   build::ChannelsLast maps = {};
   build::CountedValues counted = {};
   std::set<V> from_file = {};  ///< constants of the model, as they are there
@@ -73,7 +72,6 @@ public:
 
   const Node& node() const { return node_; }
   std::string_view op() const { return row_.name; }
-  bool is_one_form() const { return state_.is_one_form; }
   ImportState& import_state() { return state_; }
   ir::SymShape shape(V value) const { return type(value).shape; }
   DType dtype(V value) const { return type(value).dtype; }

@@ -105,7 +105,7 @@ public:
         request_(request),
         graph_(ops),
         reserved_(names_of(request.entry)),
-        state_{loaded, graph_, reserved_, request.is_one_form} {
+        state_{loaded, graph_, reserved_} {
     state_.call = [this](uint32_t subgraph, const std::vector<V>& inputs) { return call(subgraph, inputs); };
   }
 

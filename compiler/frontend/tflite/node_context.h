@@ -26,7 +26,6 @@ struct ImportState {
   const LoadedModel& loaded;
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
-  bool is_one_form = false;
   build::ChannelsLast maps = {};
   build::CountedValues counted = {};
   /// Variables: their numbers by name, and what each holds where the import stands.
@@ -63,7 +62,6 @@ public:
       invalid("it has the options of another operator");
     return {};
   }
-  bool is_one_form() const { return state_.import.is_one_form; }
 
   size_t num_inputs() const { return node_.inputs.size(); }
   size_t num_outputs() const { return node_.outputs.size(); }

@@ -160,7 +160,7 @@ V resized(LayerContext& context, V map, const ir::SymShape& sizes, const build::
     const ir::SymInt& out = sizes[d];
     if (!ir::demand(ir::Relation::kLess, 0, out) || out.hint() > build::kMaxListed)
       context.invalid("a size of " + to_string(out));
-    const bool is_open = context.is_one_form() || !in.is_constant() || !out.is_constant();
+    const bool is_open = !in.is_constant() || !out.is_constant();
     if (!is_open && same(in, out)) continue;
     build::ResizeAxis axis;
     axis.in = in;

@@ -321,7 +321,7 @@ V sliced(LayerContext& context, V x, int64_t axis, const Json& slice) {
   if (step < 1) context.unsupported("index", "a step of " + std::to_string(step) + " is not implemented");
   const auto stop = bound("stop");
   const build::AxisSlice part =
-      build::slice_within(bound("start").value_or(0), stop ? ir::SymInt(*stop) : extent, step, extent, false);
+      build::slice_within(bound("start").value_or(0), stop ? ir::SymInt(*stop) : extent, step, extent);
   return c.slice(x, axis, part.start, part.extent, part.step);
 }
 

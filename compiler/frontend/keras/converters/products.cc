@@ -83,7 +83,6 @@ V convolved(LayerContext& context, V map, V weights, V bias, int64_t groups, con
   spec.windows =
       windows_over(context, map, geometry.padding, geometry.kernel, geometry.strides, geometry.dilations);
   spec.groups = groups;
-  spec.is_one_form = context.is_one_form();
   return build::conv(context, map, weights, bias, spec);
 }
 
@@ -249,8 +248,7 @@ void convert_pool(LayerContext& context) {
   const std::vector<int64_t> size = config.integers("pool_size", rank);
   const std::vector<int64_t> strides = config.has("strides") ? config.integers("strides", rank) : size;
   const build::PoolSpec spec{windows_over(context, map, config.text("padding", "valid"), size, strides,
-                                          std::vector<int64_t>(rank, 1)),
-                             false, context.is_one_form()};
+                                          std::vector<int64_t>(rank, 1))};
   const bool is_max = context.class_name().starts_with("Max");
   context.set_output(
       context.unmap(is_max ? build::max_pool(context, map, spec) : build::avg_pool(context, map, spec)));

@@ -37,7 +37,7 @@ void add_slice(NodeContext& context, const ir::SymShape& starts, const ir::SymSh
     if (is_sliced[axis]) context.invalid("axis " + std::to_string(axes[i]) + " stands twice");
     is_sliced[axis] = true;
     if (steps[i] == 0) context.invalid("a step is 0");
-    const build::AxisSlice slice = build::slice_within(starts[i], ends[i], steps[i], shape[axis], false);
+    const build::AxisSlice slice = build::slice_within(starts[i], ends[i], steps[i], shape[axis]);
     all_starts[axis] = slice.start;
     extents[axis] = slice.extent;
     all_steps[axis] = slice.step;

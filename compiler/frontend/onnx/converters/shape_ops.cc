@@ -396,7 +396,7 @@ void convert_squeeze(NodeContext& context) {
     bool drop = !axes && shape[static_cast<size_t>(i)] == 1;
     for (int64_t axis : axes.value_or(std::vector<int64_t>{}))
       drop = drop || context.normalize_axis(axis, rank) == i;
-    if (drop && shape[static_cast<size_t>(i)] != 1) {
+    if (drop && !demand(ir::Relation::kEqual, shape[static_cast<size_t>(i)], 1)) {
       context.invalid("axis " + std::to_string(i) + " has extent " +
                       std::to_string(shape[static_cast<size_t>(i)]) + ", expected 1");
     }

@@ -22,8 +22,5 @@ Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::
 /// than a stride is missing, and none where less than two are. What lacks more is left to the operator, which
 /// refuses it.
 Windows read_pool_windows(NodeContext& context, ir::ValueId x);
-inline ir::ValueId padded_for(NodeContext& context, ir::ValueId x, Windows& windows, double value) {
-  return build::padded_for(context, x, windows, value, false);
-}
 
 }  // namespace tensormill::frontend::onnx

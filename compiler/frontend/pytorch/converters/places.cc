@@ -290,7 +290,7 @@ void convert_slice_scatter(NodeContext& node) {
   const ir::SymInt end = node.has("end") ? node.sym("end") : ir::SymInt(INT64_MAX);
   const int64_t step = node.integer("step");
   if (step < 1) node.invalid("a step of " + std::to_string(step));
-  const build::AxisSlice part = build::slice_within(start, end, step, own[static_cast<size_t>(axis)], false);
+  const build::AxisSlice part = build::slice_within(start, end, step, own[static_cast<size_t>(axis)]);
   node.set_output(0, replaced(node, slice_step(axis, part.start, part.extent, part.step)));
 }
 

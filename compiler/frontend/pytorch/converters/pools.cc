@@ -96,7 +96,6 @@ void convert_max_pool(NodeContext& node) {
   check(node, pool);
   if (node.is_used(1)) node.unsupported("output 1", "the places of the largest elements are not implemented");
   build::PoolSpec spec = spec_of(pool, pads_of(node, pool, true));
-  spec.is_one_form = node.is_one_form();
   node.set_output(0, without_batch(node, pool, build::max_pool(node, pool.x, spec)));
 }
 

@@ -136,7 +136,6 @@ void set_conv(NodeContext& node, Conv conv, const std::vector<int64_t>& pads) {
     build::ConvSpec spec;
     spec.windows = {kernel, conv.stride, conv.dilation, pads};
     spec.groups = conv.groups;
-    spec.is_one_form = node.is_one_form();
     y = build::conv(node, conv.x, conv.weight, conv.bias, spec);
   }
   node.set_output(0, conv.had_batch ? y : c.squeeze(y, 0));

@@ -55,7 +55,7 @@ public:
   State run(const Direction& d, V x, const State& first, V& y) {
     const ir::SymShape s = node_.shape(x);
     const bool is_short = s[0].is_constant() && s[0].hint() <= kMostUnrolled && s[0].hint() > 0;
-    if (is_short && !node_.is_one_form()) return unrolled(d, x, first, y);
+    if (is_short) return unrolled(d, x, first, y);
     if (d.projection != ir::kAbsent) {
       if (!s[0].is_constant())
         node_.unsupported("params", "projections over a free number of steps are not implemented");

@@ -97,7 +97,7 @@ void convert_upsample(NodeContext& node) {
     axis.scale = axis.by_size ? static_cast<double>(axis.out.hint()) /
                                     static_cast<double>(std::max<int64_t>(axis.in.hint(), 1))
                               : targets[d].scale;
-    const bool is_open = node.is_one_form() || axis.is_symbolic();
+    const bool is_open = axis.is_symbolic();
     if (!is_open && axis.in.hint() == axis.out.hint() && (axis.by_size || axis.scale == 1)) continue;
     if (axis.in.hint() < 1) node.invalid("an axis without elements");
     const auto dim = static_cast<int64_t>(d) + 2;

@@ -9,7 +9,7 @@ namespace tensormill::frontend::tensorflow {
 namespace {
 
 build::ResizeRule rule_of(NodeContext& node) {
-  return {node.flag("align_corners", false), node.flag("half_pixel_centers", false), node.is_one_form()};
+  return {node.flag("align_corners", false), node.flag("half_pixel_centers", false)};
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ void convert_resize_bicubic(NodeContext& node) {
                         : rule.half_pixel_centers ? "half_pixel"
                                                   : "asymmetric";
   const V map = node.first(node.cast(node.input(0), DType::kFloat32));
-  node.set_output(0, node.last(build::resize_by(node, map, size, options, rule.is_one_form)));
+  node.set_output(0, node.last(build::resize_by(node, map, size, options)));
 }
 
 namespace {

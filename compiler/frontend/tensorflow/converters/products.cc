@@ -96,7 +96,6 @@ V conv_of(NodeContext& node, V map, V filters, size_t rank) {
       windows_of(node, map, {w.begin(), w.begin() + static_cast<std::ptrdiff_t>(rank)},
                  spatial(node, "strides", rank, false), spatial(node, "dilations", rank, true), rank == 2);
   spec.groups = channels / inputs;
-  spec.is_one_form = node.is_one_form();
   Shape perm{static_cast<int64_t>(rank) + 1, static_cast<int64_t>(rank)}, to{outputs, inputs};
   for (size_t d = 0; d < rank; ++d) {
     perm.push_back(static_cast<int64_t>(d));
@@ -116,7 +115,6 @@ V depthwise_of(NodeContext& node, V map, V filters) {
   spec.windows = windows_of(node, map, {w[0], w[1]}, spatial(node, "strides", 2, false),
                             spatial(node, "dilations", 2, true), true);
   spec.groups = channels;
-  spec.is_one_form = node.is_one_form();
   return build::conv(node, map, node.weights(filters, {2, 3, 0, 1}, {w[2] * w[3], 1, w[0], w[1]}),
                      ir::kAbsent, spec);
 }
@@ -291,8 +289,7 @@ std::vector<int64_t> numbers_of(NodeContext& node, const char* name, size_t oper
 
 build::PoolSpec pool_of(NodeContext& node, V map, size_t rank) {
   return {windows_of(node, map, numbers_of(node, "ksize", 1, rank), numbers_of(node, "strides", 2, rank),
-                     std::vector<int64_t>(rank, 1), node.op() == "MaxPool"),
-          false, node.is_one_form()};
+                     std::vector<int64_t>(rank, 1), node.op() == "MaxPool")};
 }
 
 }  // namespace

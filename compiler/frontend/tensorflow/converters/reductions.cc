@@ -76,7 +76,7 @@ void convert_top_k(NodeContext& node) {
   // In order they are right, too, where any order is.
   static_cast<void>(node.flag("sorted", true));
   const DType to = node.op() == "TopKV2" ? node.dtype_attr("index_type", DataType::kInt32) : DType::kInt32;
-  const bool by_host = node.is_one_form() || c.shape(x).back().hint() > kSortedByKernel;
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, c.shape(x).back(), kSortedByKernel);
   const V order = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
                            {{"axis", axis}, {"k", k}, {"largest", int64_t{1}}});
   node.set_output(0, c.gather_elements(x, order, axis));
@@ -116,7 +116,7 @@ void convert_unsorted_segment(NodeContext& node) {
   table.insert(table.begin(), count);
   const V flat = c.reshape(c.cast(ids, DType::kInt64), {total});
   node.set_output(0, build::scattered(node, c.filled(node.dtype(data), table, neutral), flat,
-                                      c.reshape(data, rows), reduction, node.is_one_form()));
+                                      c.reshape(data, rows), reduction));
 }
 
 // How many of the boundaries a number is not below.

@@ -129,7 +129,7 @@ void convert_gather_nd(NodeContext& node) {
 void convert_scatter_nd(NodeContext& node) {
   const V updates = node.input(1);
   const V zeros = Compose(node).filled(node.dtype(updates), node.known_ints(2, "shape"), 0);
-  node.set_output(0, build::scatter_nd(node, zeros, node.input(0), updates, "add", node.is_one_form()));
+  node.set_output(0, build::scatter_nd(node, zeros, node.input(0), updates, "add"));
 }
 
 // Operands: tensor, indices, updates.
@@ -141,8 +141,7 @@ void convert_tensor_scatter(NodeContext& node) {
                           : op == "TensorScatterMin"  ? "min"
                                                       : "add";
   if (op == "TensorScatterSub") updates = Compose(node).unary("neg", updates);
-  node.set_output(
-      0, build::scatter_nd(node, node.input(0), node.input(1), updates, reduction, node.is_one_form()));
+  node.set_output(0, build::scatter_nd(node, node.input(0), node.input(1), updates, reduction));
 }
 
 void convert_reverse_sequence(NodeContext& node) {

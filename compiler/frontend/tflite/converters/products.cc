@@ -72,7 +72,6 @@ void convert_conv_2d(NodeContext& node) {
   spec.windows = windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
                               {options.dilation_h_factor, options.dilation_w_factor});
   spec.groups = channels / w[3];
-  spec.is_one_form = node.is_one_form();
   const V weights = node.weights(1, {0, 3, 1, 2}, {w[0], w[3], w[1], w[2]});
   const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
   node.set_real(0, node.last(y), options.fused_activation_function);
@@ -91,7 +90,6 @@ void convert_depthwise_conv_2d(NodeContext& node) {
   spec.windows = windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
                               {options.dilation_h_factor, options.dilation_w_factor});
   spec.groups = channels;
-  spec.is_one_form = node.is_one_form();
   const V weights = node.weights(1, {3, 0, 1, 2}, {w[3], 1, w[1], w[2]});
   const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
   node.set_real(0, node.last(y), options.fused_activation_function);
@@ -112,7 +110,6 @@ void convert_conv_3d(NodeContext& node) {
       node, map, options.padding, {w[0], w[1], w[2]}, {options.stride_d, options.stride_h, options.stride_w},
       {options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor});
   spec.groups = channels / w[3];
-  spec.is_one_form = node.is_one_form();
   const V weights = node.weights(1, {4, 3, 0, 1, 2}, {w[4], w[3], w[0], w[1], w[2]});
   const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
   node.set_real(0, node.last(y), options.fused_activation_function);
@@ -222,8 +219,7 @@ Pool pool_of(NodeContext& node, V map) {
   const auto options = node.options<Pool2DOptions>();
   return {map,
           {windows_over(node, map, options.padding, {options.filter_height, options.filter_width},
-                        {options.stride_h, options.stride_w}, {1, 1}),
-           false, node.is_one_form()}};
+                        {options.stride_h, options.stride_w}, {1, 1})}};
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void convert_top_k(NodeContext& node) {
   const int64_t axis = node.rank(x) - 1;
   if (axis < 0) node.invalid("the input has no axis");
   const int64_t k = node.known_int(1, "k");
-  const bool by_host = node.is_one_form() || c.shape(x).back().hint() > kSortedByKernel;
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, c.shape(x).back(), kSortedByKernel);
   const V order = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
                            {{"axis", axis}, {"k", k}, {"largest", int64_t{1}}});
   node.set_stored(0, c.gather_elements(x, order, axis));

@@ -6,14 +6,14 @@ namespace tensormill::frontend::tflite {
 
 void convert_resize_bilinear(NodeContext& node) {
   const auto options = node.options<ResizeBilinearOptions>();
-  const build::ResizeRule rule{options.align_corners, options.half_pixel_centers, node.is_one_form()};
+  const build::ResizeRule rule{options.align_corners, options.half_pixel_centers};
   const ir::SymShape size = node.known_ints(1, "size");
   node.set_real(0, node.last(build::resize_bilinear(node, node.real_first(0), size, rule)));
 }
 
 void convert_resize_nearest(NodeContext& node) {
   const auto options = node.options<ResizeNearestNeighborOptions>();
-  const build::ResizeRule rule{options.align_corners, options.half_pixel_centers, node.is_one_form()};
+  const build::ResizeRule rule{options.align_corners, options.half_pixel_centers};
   const ir::SymShape size = node.known_ints(1, "size");
   if (node.has_output_scale(0))
     return node.set_stored(0, node.last(build::resize_nearest(node, node.first(node.stored(0)), size, rule)));

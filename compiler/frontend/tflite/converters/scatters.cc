@@ -13,7 +13,7 @@ void convert_scatter_nd(NodeContext& node) {
   const ir::SymShape shape = node.known_ints(2, "shape");
   set_moved(node, 1, [&](V updates) {
     const V zeros = Compose(node).filled(node.type(updates).dtype, shape, 0);
-    return build::scatter_nd(node, zeros, node.stored(0), updates, "add", node.is_one_form());
+    return build::scatter_nd(node, zeros, node.stored(0), updates, "add");
   });
 }
 
@@ -43,9 +43,9 @@ void convert_unsorted_segment(NodeContext& node) {
   const ir::SymInt total = num_elements(places);
   rows.insert(rows.begin(), total);
   table.insert(table.begin(), count);
-  node.set_real(0, build::scattered(node, c.filled(dtype, table, neutral),
-                                    c.reshape(c.cast(ids, DType::kInt64), {total}), c.reshape(data, rows),
-                                    reduction, node.is_one_form()));
+  node.set_real(
+      0, build::scattered(node, c.filled(dtype, table, neutral),
+                          c.reshape(c.cast(ids, DType::kInt64), {total}), c.reshape(data, rows), reduction));
 }
 
 void convert_matrix_diag(NodeContext& node) {
