@@ -341,10 +341,20 @@ private:
       package::GenericPlan& own =
           is_special ? set.special[static_cast<size_t>(raised.plan - plans.special.data())] : *set.generic;
       own.minimums[raised.dim] = std::max(own.minimums[raised.dim], raised.least);
+      if (!is_special) raised_.push_back(set.free_dims[raised.dim] + " >= " + std::to_string(raised.least));
     }
     const bool keeps = !probed.is_complete && variants_.model && !set.model;
     if (keeps) keep_model(set);
     return keeps || !probed.raised.empty();
+  }
+
+  /// What has to hold of shapes for which there is a plan.
+  std::vector<std::string> conditions() const {
+    std::vector<std::string> all = raised_;
+    if (!generic_) return all;
+    const std::vector<std::string> own = conditions_of(*variants_.symbolic->graph.symbols());
+    all.insert(all.end(), own.begin(), own.end());
+    return all;
   }
 
   void write(package::PlanSet& set) {
@@ -356,7 +366,7 @@ private:
       result_.params_bytes = params_.finish(plans);
       result_.params = params_.segments();
     }
-    result_.shape_warning = warn_of_shapes(set, result_.generic_refused);
+    result_.shape_warning = warn_of_shapes(set, result_.generic_refused, conditions());
     result_.plan_json = package::plan_set_to_json(set);
     // What the compiler writes is read as a stranger's package is.
     package::plan_set_from_json(result_.plan_json);
@@ -454,6 +464,7 @@ private:
   std::unique_ptr<codegen::Backend> backend_;
   std::mutex progress_mutex_;
   std::vector<const ir::ShapedGraph*> imported_;  ///< what plans of one shape are made of
+  std::vector<std::string> raised_;               ///< conditions that a look at the plan has shown
   std::optional<ir::ShapedGraph> at_hints_;       ///< one of them that nobody asked for
   std::vector<ir::Graph> graphs_;                 ///< the same, optimized
   std::vector<ShapedCalls> shaped_;

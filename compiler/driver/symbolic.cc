@@ -68,6 +68,23 @@ void check_bounds(const plan::GenericKernel& kernel) {
   }
 }
 
+std::vector<std::string> conditions_of(const ir::SymbolTable& table) {
+  const auto before = std::make_shared<ir::SymbolTable>();
+  before->add_symbols_of(table);
+  std::vector<std::string> conditions;
+  for (const ir::Guard& guard : table.guards()) {
+    const bool is_outside = !table.is_of_run(guard) && ir::branch_of(guard) == ir::kOutside;
+    // Of extents of 1 or more most hold by themselves.
+    const te::Truth truth = !is_outside || guard.demanded
+                                ? te::Truth::kProven
+                                : before->truth(guard.relation, {guard.left, before}, {guard.right, before});
+    if (truth == te::Truth::kUnknown && !is_spread(guard, before->facts()))
+      conditions.push_back(ir::to_string(guard));
+    before->add_guard(guard);
+  }
+  return conditions;
+}
+
 bool is_open(const ir::SymbolTable& table) {
   // What a guard leaves out is told without the guard: by those before it.
   const auto before = std::make_shared<ir::SymbolTable>();

@@ -10,20 +10,6 @@ namespace tensormill::driver {
 
 namespace {
 
-/// "T from 224, N in multiples of 2 from 4", of those dims that do not take every extent.
-std::string ranges_of(const package::PlanSet& set) {
-  std::string text;
-  for (size_t d = 0; d < set.free_dims.size(); ++d) {
-    const int64_t least = set.generic->minimums[d];
-    const int64_t multiple = set.generic->multiples[d];
-    if (least <= 1 && multiple == 1) continue;
-    text += (text.empty() ? "" : ", ") + set.free_dims[d];
-    if (multiple != 1) text += " in multiples of " + std::to_string(multiple);
-    if (least > 1 || multiple == 1) text += " from " + std::to_string(least);
-  }
-  return text;
-}
-
 /// The one extent of each free dim that inputs of the generic plan have, if it is one.
 std::map<std::string, int64_t> single_extents(const package::PlanSet& set) {
   std::map<std::string, int64_t> single;
@@ -57,7 +43,8 @@ std::string fixed_dims(const package::PlanSet& set) {
 
 }  // namespace
 
-std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused) {
+std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused,
+                           const std::vector<std::string>& conditions) {
   const package::ExecPlan& plan = set.first();
   if (package::is_model_step(plan))
     return "there are no kernels, and each run is interpreted, which is slow; input_values make kernels: " +
@@ -66,10 +53,11 @@ std::string warn_of_shapes(const package::PlanSet& set, const std::string& refus
   std::string warning = fixed_dims(set);
   if (!warning.empty())
     warning = "of dims that inputs leave free the model takes one extent alone: " + warning;
-  const std::string ranges = set.model && set.generic ? ranges_of(set) : "";
-  if (ranges.empty()) return warning;
+  if (!set.model || !set.generic || conditions.empty()) return warning;
+  std::string all;
+  for (const std::string& condition : conditions) all += (all.empty() ? "" : ", ") + condition;
   return warning + (warning.empty() ? "" : "; ") +
-         "some shapes have no kernels and are interpreted, which is slow: there are kernels for " + ranges +
+         "some shapes have no kernels and are interpreted, which is slow: there are kernels where " + all +
          "; shape_buckets make more";
 }
 

@@ -194,9 +194,9 @@ private:
     const std::set<int64_t> all = ir::branches_of(guard);
     if (all.empty()) return false;
     if (ir::is_inherited(table_, guard)) return true;
-    if (!result_.plan.run_dims.empty())
+    if (table_.is_of_run(guard))
       throw Error(ErrorCode::kNotSupported,
-                  "node \"" + guard.origin + "\": a branch demands something beside extents of a run");
+                  "node \"" + guard.origin + "\": a branch demands something of what a run decides");
     std::vector<ir::BranchSide> sides;
     for (const int64_t branch : all) {
       if (const std::optional<ir::BranchSide> side = side_of(branch)) sides.push_back(*side);

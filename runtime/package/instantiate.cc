@@ -5,6 +5,7 @@
 #include "runtime/package/branches.h"
 #include "runtime/package/plan_formulas.h"
 #include "runtime/package/plan_set.h"
+#include "runtime/package/refused_branches.h"
 #include "runtime/package/segments.h"
 
 namespace tensormill::package {
@@ -17,67 +18,7 @@ int64_t no_less(int64_t extent, int64_t least) {
 
 namespace {
 
-/// What the steps of refused branches alone read and make, and their launches: of the extents that are bound
-/// they have none.
-class Refused {
-public:
-  /// None.
-  explicit Refused(const ExecPlan& plan) : steps_(plan.steps.size()), buffers_(plan.buffers.size()) {}
-  /// Notes in the steps of branches whose guards do not hold why that is.
-  Refused(std::span<const int64_t> dims, ExecPlan& plan)
-      : steps_(plan.steps.size()), buffers_(plan.buffers.size()) {
-    std::vector<Branch> refused;
-    for (Branch& each : branches_of(plan)) {
-      if (each.guards.empty()) continue;
-      Branch branch = package::at_extents(std::move(each), dims);
-      plan.steps[branch.step].attributes = branch_step(branch).attributes;
-      if (branch.refused.empty()) continue;
-      for (size_t i = 1; i <= branch.steps; ++i) steps_[branch.step + i] = true;
-      refused.push_back(std::move(branch));
-    }
-    if (!refused.empty()) note_buffers(plan, refused);
-  }
-
-  bool has_step(int32_t step) const { return steps_[static_cast<size_t>(step)]; }
-  bool has_buffer(int32_t buffer) const { return buffers_[static_cast<size_t>(buffer)]; }
-
-private:
-  /// Whether the step is a choose that reads the argument in the refused branch alone.
-  static bool is_left(const ExecPlan& plan, const Step& step, size_t argument,
-                      const std::vector<Branch>& refused) {
-    if (step.kind != StepKind::kHost || step.function != "choose" || argument == 0 || argument > 2)
-      return false;
-    const auto condition = [&](int32_t id) { return root_buffer(plan, id); };
-    return std::any_of(refused.begin(), refused.end(), [&](const Branch& branch) {
-      return condition(branch.condition) == condition(step.args[0]) && branch.when == (argument == 1);
-    });
-  }
-
-  void note_buffers(const ExecPlan& plan, const std::vector<Branch>& refused) {
-    std::vector<bool> is_used(buffers_.size());
-    const auto use = [&](int32_t id) { is_used[static_cast<size_t>(id)] = true; };
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-      if (steps_[i]) continue;
-      const Step& step = plan.steps[i];
-      for (size_t argument = 0; argument < step.args.size(); ++argument) {
-        if (!is_left(plan, step, argument, refused)) use(step.args[argument]);
-      }
-    }
-    for (const std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
-      for (const Port& port : *ports) use(port.buffer);
-    }
-    // A view that is used has what it is a view of.
-    for (size_t i = 0; i < buffers_.size(); ++i) {
-      if (is_used[i]) use(root_buffer(plan, static_cast<int32_t>(i)));
-    }
-    for (size_t i = 0; i < buffers_.size(); ++i)
-      buffers_[i] = !is_used[i] && plan.buffers[i].kind != BufferKind::kConstant;
-  }
-
-  std::vector<bool> steps_, buffers_;
-};
-
-void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, const Refused& refused,
+void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, const RefusedBranches& refused,
                 ExecPlan& plan) {
   for (const PlanHole& hole : generic.buffer_holes) {
     Buffer& buffer = plan.buffers[static_cast<size_t>(hole.owner)];
@@ -131,7 +72,7 @@ void check_empty(const GenericPlan& generic, const ExecPlan& plan, size_t begin,
 namespace {
 
 /// Views are whole: two formulas that say otherwise cannot both be right.
-void check_views(const ExecPlan& plan, const Refused& refused) {
+void check_views(const ExecPlan& plan, const RefusedBranches& refused) {
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
     if (buffer.kind != BufferKind::kView || refused.has_buffer(static_cast<int32_t>(i))) continue;
@@ -148,9 +89,8 @@ void check_views(const ExecPlan& plan, const Refused& refused) {
 namespace {
 
 /// Of what a run binds as far as `dims` have it.
-ExecPlan bound_to(const GenericPlan& generic, std::span<const int64_t> dims) {
+ExecPlan bound_to(const GenericPlan& generic, std::span<const int64_t> dims, ExecPlan plan) {
   const Segments segments(generic, "");
-  ExecPlan plan = generic.plan;
   std::vector<int64_t> all = segments.dims_of(dims);
   for (size_t i = 0; i < segments.count(); ++i) {
     if (segments.bound_before(i) <= dims.size() - generic.dims.size()) segments.bind(i, all, plan);
@@ -162,7 +102,7 @@ ExecPlan bound_to(const GenericPlan& generic, std::span<const int64_t> dims) {
 
 ExecPlan with_extents(const GenericPlan& generic, std::span<const int64_t> dims) {
   ExecPlan plan = generic.plan;
-  fill_holes(generic, with_derived(dims, generic.derived), Refused(plan), plan);
+  fill_holes(generic, with_derived(dims, generic.derived), RefusedBranches(), plan);
   return plan;
 }
 
@@ -190,9 +130,10 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
       throw Error(ErrorCode::kInvalidTensor, "the model does not take inputs of these extents: " + *broken);
   }
   ExecPlan plan = generic.plan;
-  const Refused refused(free_dims, plan);
+  note_refused(free_dims, plan);
+  const RefusedBranches refused(plan);
   try {
-    if (!generic.run_dims.empty()) return bound_to(generic, dims);
+    if (!generic.run_dims.empty()) return bound_to(generic, dims, std::move(plan));
     fill_holes(generic, with_derived(dims, generic.derived), refused, plan);
     for (std::vector<Port>* ports : {&plan.inputs, &plan.outputs}) {
       for (Port& port : *ports) {

@@ -213,7 +213,7 @@ void check_set(const PlanSet& set) {
     check_holes(generic, pointer);
     for (const Branch& branch : branches_of(generic.plan)) {
       if (branch.guards.empty()) continue;
-      if (branch.dims != set.free_dims || !generic.run_dims.empty())
+      if (branch.dims != set.free_dims)
         throw_invalid(pointer + "/plan/steps/" + std::to_string(branch.step), "it has other free dims");
     }
     check_formulas(generic, pointer);

@@ -8,6 +8,7 @@
 #include "runtime/package/json_fields.h"
 #include "runtime/package/loops.h"
 #include "runtime/package/plan_formulas.h"
+#include "runtime/package/refused_branches.h"
 
 namespace tensormill::package {
 
@@ -199,11 +200,12 @@ void Segments::clear_later(ExecPlan& plan) const {
   }
 }
 
-void Segments::fill_buffers(const Parts& parts, const std::vector<int64_t>& dims, ExecPlan& plan) const {
+void Segments::fill_buffers(const Parts& parts, const std::vector<int64_t>& dims,
+                            const RefusedBranches& refused, ExecPlan& plan) const {
   for (const size_t i : parts.buffer_holes) {
     const PlanHole& hole = generic_.buffer_holes[i];
     plan.buffers[static_cast<size_t>(hole.owner)].shape[static_cast<size_t>(hole.position)] =
-        no_less(evaluate(hole.value, dims), 0);
+        refused.has_buffer(hole.owner) ? 0 : no_less(evaluate(hole.value, dims), 0);
   }
   for (const size_t i : parts.buffers) {
     Buffer& buffer = plan.buffers[i];
@@ -214,7 +216,7 @@ void Segments::fill_buffers(const Parts& parts, const std::vector<int64_t>& dims
   }
   for (const size_t i : parts.buffers) {
     const Buffer& buffer = plan.buffers[i];
-    if (buffer.kind != BufferKind::kView) continue;
+    if (buffer.kind != BufferKind::kView || refused.has_buffer(static_cast<int32_t>(i))) continue;
     const Buffer& root = plan.buffers[static_cast<size_t>(buffer.view_of)];
     if (buffer.bytes != root.bytes)
       throw Error(ErrorCode::kInvalidTensor, "\"" + buffer.name + "\" would be " + to_string(buffer.shape) +
@@ -227,10 +229,11 @@ void Segments::bind(size_t segment, std::vector<int64_t>& dims, ExecPlan& plan) 
   check_numbers(segment, dims);
   derive(segment, dims);
   if (segment == 0) clear_later(plan);
-  fill_buffers(parts, dims, plan);
+  const RefusedBranches refused(plan);
+  fill_buffers(parts, dims, refused, plan);
   for (const size_t i : parts.step_holes) {
     const PlanHole& hole = generic_.step_holes[i];
-    const int64_t extent = no_less(evaluate(hole.value, dims), 0);
+    const int64_t extent = refused.has_step(hole.owner) ? 0 : no_less(evaluate(hole.value, dims), 0);
     if (extent > kMaxStepDim)
       throw Error(ErrorCode::kMemoryBudget, "an extent inside of it would be " + std::to_string(extent));
     plan.steps[static_cast<size_t>(hole.owner)].dims[static_cast<size_t>(hole.position)] = extent;

@@ -17,6 +17,8 @@ namespace tensormill::package {
 /// The name of the host step, and of the compiler's operator.
 inline constexpr const char* kBindStep = "bind_extents";
 
+class RefusedBranches;
+
 class Segments {
 public:
   /// The plan outlives it. Throws Error(kInvalidPackage), at the pointer, where a dim is bound by no such
@@ -54,7 +56,8 @@ private:
   void check_numbers(size_t segment, const std::vector<int64_t>& dims) const;
   void clear_later(ExecPlan& plan) const;
   struct Parts;
-  void fill_buffers(const Parts& parts, const std::vector<int64_t>& dims, ExecPlan& plan) const;
+  void fill_buffers(const Parts& parts, const std::vector<int64_t>& dims, const RefusedBranches& refused,
+                    ExecPlan& plan) const;
 
   const GenericPlan& generic_;
   std::vector<size_t> ends_, bound_;

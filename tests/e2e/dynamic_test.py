@@ -85,7 +85,7 @@ class Dynamic(unittest.TestCase):
             done = mill.run_program("compile", path, "--input-shapes", shapes, "-o", self.package)
             said = ""
             if name in free_dims_nets.KERNELS:
-                said = ("warning: some shapes have no kernels and are interpreted, which is slow: there are kernels for "
+                said = ("warning: some shapes have no kernels and are interpreted, which is slow: there are kernels where "
                         f"{free_dims_nets.KERNELS[name]}; shape_buckets make more\n")
             self.assertEqual((done.returncode, done.stderr), (0, said), name)
             for dims in asked:

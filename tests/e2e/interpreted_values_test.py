@@ -65,14 +65,14 @@ class InterpretedValues(PackageTest):
 
     def test_one_row_alone_needs_them(self):
         warning = self.compile(blocks("Equal", 1))
-        self.assertIn("there are kernels for N from 2; shape_buckets make more", warning)
+        self.assertIn("there are kernels where N != 1; shape_buckets make more", warning)
         for rows in (1, 2, 3, 24):
             self.check_blocks(rows, rows == 1)
         self.assertRegex(self.refused({"x": floats(1, 24), "s": ints(1, 4, 2, 4)}), "of these extents and values: .*Reshape")
 
     def test_many_rows_need_them(self):
         warning = self.compile(blocks("Greater", 20))
-        self.assertIn("shapes without a plan are interpreted, which is slow: the graph itself depends on the free dims", warning)
+        self.assertIn("there are kernels where 20 >= N; shape_buckets make more", warning)
         for rows in (1, 20, 21, 100):
             self.check_blocks(rows, rows > 20)
 

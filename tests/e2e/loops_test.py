@@ -227,7 +227,7 @@ class Loops(unittest.TestCase):
           places = NonZero(above)
           list = Reshape(places, flat)
           rows = Gather(x, list)
-          s, all = Scan<num_scan_inputs = 1>(start, rows) <body = step (float[4] h, float[4] row) => (float[4] g, float[4] part) {
+          s, all = Scan(start, rows) <num_scan_inputs = 1, body = step (float[4] h, float[4] row) => (float[4] g, float[4] part) {
             g = Add(h, row)
             part = Relu(g)
           }>

@@ -13,8 +13,7 @@ using Truths = std::vector<std::optional<bool>>;
 
 std::optional<bool> negated(std::optional<bool> truth) { return truth ? std::optional(!*truth) : truth; }
 
-/// Whether a is less than b (or, by kLessEqual, no more) at all extents: what is not known is no more than
-/// any number.
+/// Whether the most that a can be is in that relation to the least that b can be, at all extents.
 bool is_proven_of(ir::Relation relation, const BoundedInt& a, const BoundedInt& b) {
   return a.is_known() && is_proven(relation, a.most, b.least);
 }
