@@ -12,6 +12,7 @@
 #include "runtime/base/dim_formula.h"
 #include "runtime/base/file.h"
 #include "runtime/base/quantization.h"
+#include "runtime/base/value_notes.h"
 
 namespace tensormill::ir {
 
@@ -96,6 +97,7 @@ struct Variants : SampleSet {
   /// dependents of the set, of the value 1.
   std::vector<SampleSet> special;
   Quantizations quantizations;     ///< of inputs and outputs that are quantized
+  NotesByName notes;               ///< of those of which the file says something
   bool leaves_out = false;         ///< there are such shapes for which there is no set
   std::optional<KeptModel> model;  ///< where there are free dims
   int64_t imports = 0;             ///< that it took to make them; not part of what they are

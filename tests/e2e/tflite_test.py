@@ -181,6 +181,56 @@ class Tflite(unittest.TestCase):
         for index, score in enumerate(scores):
             self.assertAlmostEqual(top[index], score, places=6)
 
+    def picture(self, seed=5):
+        pixels = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8)
+        picture = self.folder / "picture.png"
+        Image.fromarray(pixels).save(picture)
+        return picture
+
+    def classes_of(self, picture, *options):
+        said = json.loads(mill.check_program(self, "--json", "classify", self.package, picture, "--probabilities", "--top", "5", *options))
+        return [(row["label"], row["index"], row["probability"]) for row in said["pictures"][0]["top"]]
+
+    def test_what_a_file_says_of_pictures_and_classes(self):
+        """Labels and normalization of the file's description are what is taken unless the user says something."""
+        picture, labels = self.picture(), self.folder / "labels.txt"
+        own = ["cat", "dog", "koala", "zebra", "whale"]
+        labels.write_text("".join(f"own {label}\n" for label in own), encoding="utf-8")
+        for kind in ("float32", "int8"):
+            with self.subTest(kind=kind):
+                self.compile(NETS / f"net_{kind}.tflite", "--input-shapes", "image:[1,8,8,3]")
+                wanted = self.classes_of(picture, "--scale", "1", "--mean", "127.5", "--std", "63.75")
+                plain = self.classes_of(picture)
+                self.compile(NETS / f"described_{kind}.tflite", "--input-shapes", "image:[1,8,8,3]")
+                self.assertEqual(self.classes_of(picture), [(own[index], index, part) for _, index, part in wanted])
+                self.assertNotEqual(wanted, plain)
+                for options in (("--scale", str(1 / 255)), ("--mean", "0"), ("--std", "1")):
+                    self.assertEqual([row[1:] for row in self.classes_of(picture, *options)], [row[1:] for row in plain])
+                self.assertEqual([row[0] for row in self.classes_of(picture, "--labels", labels)], [f"own {own[row[1]]}" for row in wanted])
+                said = mill.check_program(self, "show", self.package)
+                self.assertIn("(mean 127.5, std 63.75)", said)
+                self.assertIn("(5 labels)", said)
+
+    def test_what_a_file_says_is_served(self):
+        picture = self.picture()
+        self.compile(NETS / "described_int8.tflite", "--input-shapes", "image:[1,8,8,3]")
+        wanted, plain = self.classes_of(picture), self.classes_of(picture, "--mean", "0")
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("animals", (NETS / "described_int8.tflite").read_bytes()).status, 201)
+        package = server.compile("animals", {"image": [1, 8, 8, 3]})
+        own = [f"own {index}" for index in range(5)]
+        named = [(own[index], index, part) for _, index, part in wanted]
+        for version, (more, rows) in enumerate((({}, wanted), ({"isolation": "process"}, wanted), ({"preprocess": {"mean": [0]}}, plain),
+                                                ({"labels": own}, named)), 1):
+            with self.subTest(more=more):
+                server.deploy("net", package, output="probabilities", version=str(version), **more)
+                answer = server.request("POST", "/v1/deployments/net/classify?top=5", picture.read_bytes(), {"Content-Type": "image/png"})
+                self.assertEqual(answer.status, 200, answer.body)
+                got = [(row["label"], row["index"], row["probability"]) for row in answer.json()["top"]]
+                self.assertEqual([row[:2] for row in got], [row[:2] for row in rows])
+                for (*_, part), (*_, other) in zip(got, rows):
+                    self.assertAlmostEqual(part, other, places=6)
+
     def test_real_numbers_for_integers(self):
         """`run --float-io`: inputs and outputs by the scales of the model."""
         self.compile(NETS / "net_int8.tflite", "--input-shapes", "image:[1,8,8,3]")
