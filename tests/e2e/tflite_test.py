@@ -49,11 +49,11 @@ class Tflite(unittest.TestCase):
         bound = tolerance * max(np.abs(want).max(initial=0), 1e-6)
         self.assertLessEqual(np.abs(got - want).max(initial=0), bound, name)
 
-    def check_family(self, family, level, quanta=0):
+    def check_family(self, family, level, *options, quanta=0):
         arrays = mill.load_npz(OPS / f"{family}.npz")
         inputs = {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}
         wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
-        self.compile(OPS / f"{family}.tflite", "-O", level)
+        self.compile(OPS / f"{family}.tflite", "-O", level, *options)
         got = self.run_on(inputs)
         self.assertEqual(set(got), set(wanted))
         for name, want in wanted.items():
@@ -96,6 +96,9 @@ class Tflite(unittest.TestCase):
     def test_operators_of_mediapipe(self):
         self.check_family("mediapipe", 3)
 
+    def test_landmarks_of_mediapipe(self):
+        self.check_family("landmarks", 3)
+
     def test_small_cells(self):
         self.check_family("small_cells", 3, quanta=1)
 
@@ -123,6 +126,20 @@ class Tflite(unittest.TestCase):
         steps = mill.check_program(self, "show", "--graph", self.package)
         for kernel, count in (("conv_blocked_cast_mul_", 2), ("matmul_packed_cast_mul_", 1)):
             self.assertEqual(len([line for line in steps.splitlines() if line.startswith(kernel)]), count, steps)
+
+    def test_reference_kernels_bit_for_bit(self):
+        """`--quantized exact`, at the first level and the last, and for another CPU."""
+        for family in ("exact_products", "exact_elements", "exact_rows"):
+            for options in (("-O", 3), ("-O", 0), ("-O", 3, "--target", "llvm -mcpu=x86-64-v2")):
+                self.check_family(family, *options[1:], "--quantized", "exact")
+
+    def test_what_has_no_exact_form(self):
+        package = self.folder / "other.tar"
+        done = mill.run_program("compile", NETS / "net_int16.tflite", "--quantized", "exact", "--input-shapes", "image:[1,8,8,3]", "-o", package)
+        self.assertIn("quantized exact: output 0 is int16", done.stderr)
+        self.assertFalse(package.exists())
+        done = mill.run_program("compile", mill.ROOT / "tests/fixtures/keras/net.keras", "--quantized", "exact", "-o", package)
+        self.assertIn("have no reference kernels", done.stderr)
 
     def test_network(self):
         image, classes = values_of("float32")
@@ -299,6 +316,20 @@ class Tflite(unittest.TestCase):
         answer = server.submit("two", signature="sum")
         self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, "/signature"), answer.body)
         self.assertIn("twice", answer.json()["errors"][0]["detail"])
+
+    def test_exact_over_http(self):
+        arrays = mill.load_npz(OPS / "exact_rows.npz")
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("rows", (OPS / "exact_rows.tflite").read_bytes()).status, 201)
+        package = server.compile("rows", {}, quantized="exact")
+        got = serving.from_npz(server.run(package, {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}).body)
+        for name in got:
+            self.check(name, got[name], arrays[f"out.{name}"])
+        answer = server.submit("rows", quantized="nearly")
+        self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, "/quantized"), answer.body)
+        self.assertEqual(server.upload("net", (mill.ROOT / "tests/fixtures/keras/net.keras").read_bytes()).status, 201)
+        answer = server.submit("net", quantized="exact")
+        self.assertEqual((answer.json()["code"], answer.json()["errors"][0]["pointer"]), ("not_supported", "/quantized"), answer.body)
 
     def test_shapes_that_do_not_fit(self):
         done = mill.run_program("compile", NETS / "net_float32.tflite", "--input-shapes", "image:[1,8,9,3]", "-o", self.package)

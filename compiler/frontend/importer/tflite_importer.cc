@@ -151,7 +151,7 @@ public:
   }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
-    const tflite::ImportRequest request{graph_request(facts_, options), entry_};
+    const tflite::ImportRequest request{graph_request(facts_, options), entry_, options.is_exact};
     return with_facts(facts_, [&] { return trim_counted(tflite::import_graph(loaded_, request, ops)); });
   }
 
@@ -161,7 +161,7 @@ public:
     ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
     variants.quantizations = quantizations_of(facts_);
     variants.notes = notes_;
-    keep_signature(variants, signature_);
+    keep_choices(variants, signature_, options);
     return variants;
   }
 
