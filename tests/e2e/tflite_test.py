@@ -133,6 +133,17 @@ class Tflite(unittest.TestCase):
             for options in (("-O", 3), ("-O", 0), ("-O", 3, "--target", "llvm -mcpu=x86-64-v2")):
                 self.check_family(family, *options[1:], "--quantized", "exact")
 
+    def test_integers_of_a_free_batch(self):
+        """A package for all batches gives the bits of one for a single picture, rounded either way."""
+        images = np.random.default_rng(9).integers(-128, 128, (5, 8, 8, 3)).astype(np.int8)
+        for options in ((), ("--quantized", "exact")):
+            with self.subTest(options=options):
+                self.compile(NETS / "net_int8.tflite", "--input-shapes", "image:[1,8,8,3]", *options)
+                single = [self.run_on({"image": image[None]})["output_0"] for image in images]
+                self.compile(NETS / "net_int8.tflite", *options)
+                for count in (1, 2, 5):
+                    self.check("classes", self.run_on({"image": images[:count]})["output_0"], np.concatenate(single[:count]))
+
     def test_what_has_no_exact_form(self):
         package = self.folder / "other.tar"
         done = mill.run_program("compile", NETS / "net_int16.tflite", "--quantized", "exact", "--input-shapes", "image:[1,8,8,3]", "-o", package)
