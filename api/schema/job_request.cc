@@ -141,6 +141,9 @@ services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   });
   body.nullable("outputs", request.outputs);
   body.optional("signature", request.signature);
+  body.optional("quantized", request.quantized);
+  if (!request.quantized.empty() && request.quantized != "exact")
+    problems.add("/quantized", "is \"" + request.quantized + "\", expected exact");
   if (request.outputs && request.outputs->empty()) problems.add("/outputs", "is empty");
   read_records(body, request.tuning_records);
   body.each_member("pass_config", [&](const std::string& name, const Json& value, const std::string& at) {

@@ -28,8 +28,9 @@ struct CompileRequest {
   std::map<std::string, std::vector<int64_t>> shape_buckets;  ///< by free dim: ascending, >= 1
   std::optional<std::vector<std::string>> outputs;            ///< nothing: the model's own
   std::string signature = {};                                 ///< of the model's; "": its first
-  std::optional<std::string> tuning_records = "auto";         ///< "auto", an id, nothing for none
-  std::map<std::string, std::string> pass_config;             ///< values as the command line writes them
+  std::string quantized = {};  ///< "exact": the roundings of the reference kernels; "": the fast ones
+  std::optional<std::string> tuning_records = "auto";  ///< "auto", an id, nothing for none
+  std::map<std::string, std::string> pass_config;      ///< values as the command line writes them
   std::vector<std::string> disabled_pass;
   std::optional<std::string> desired_layout;  ///< "NCHW", "NHWC"
   std::optional<std::string> mixed_precision;

@@ -124,12 +124,12 @@ std::vector<int64_t> Compose::count_to(int64_t count) const {
   return values;
 }
 
-ir::ValueId Compose::ints(const std::vector<int64_t>& values, ir::SymShape shape) {
-  return context_.constant(Tensor::from<int64_t>(std::move(shape), values));
+ir::ValueId Compose::ints(const std::vector<int64_t>& values, const ir::SymShape& shape) {
+  return context_.constant(Tensor::from<int64_t>(shape, values));
 }
 
-ir::ValueId Compose::doubles(DType dtype, const std::vector<double>& values, ir::SymShape shape) {
-  Tensor tensor(dtype, std::move(shape));
+ir::ValueId Compose::doubles(DType dtype, const std::vector<double>& values, const ir::SymShape& shape) {
+  Tensor tensor(dtype, shape);
   for (size_t i = 0; i < values.size(); ++i) tensor.set_element(static_cast<int64_t>(i), values[i]);
   return context_.constant(std::move(tensor));
 }

@@ -61,7 +61,7 @@ public:
   V filled(DType dtype, const ir::SymShape& shape, double value);
   /// 0, 1 ... count - 1; UnsupportedForm when that is too long to stand in the graph.
   std::vector<int64_t> count_to(int64_t count) const;
-  V ints(const std::vector<int64_t>& values, ir::SymShape shape);
+  V ints(const std::vector<int64_t>& values, const ir::SymShape& shape);
   /// Dims, as `shape` of as many elements.
   V dims(const ir::SymShape& values, const Shape& shape) { return reshape(context_.extents(values), shape); }
   /// 0, 1 ... count - 1, in the shape [count], or in one of as many elements.
@@ -69,7 +69,7 @@ public:
   V iota(const ir::SymInt& count, const ir::SymShape& shape);
   /// 0, 1 ... count - 1 along `axis` of `rank` axes, the others of extent 1.
   V positions(const ir::SymInt& count, size_t axis, size_t rank);
-  V doubles(DType dtype, const std::vector<double>& values, ir::SymShape shape);
+  V doubles(DType dtype, const std::vector<double>& values, const ir::SymShape& shape);
 
 private:
   OpBuilder& context_;

@@ -9,7 +9,7 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/build_kernel.h"
-#include "compiler/driver/describe_quantizations.h"
+#include "compiler/driver/describe_values.h"
 #include "compiler/driver/for_each_index.h"
 #include "compiler/driver/generic.h"
 #include "compiler/driver/phase_timer.h"
@@ -392,8 +392,7 @@ private:
     metadata_.triple = options_.target.triple;
     metadata_.cpu_features = options_.target.required_features();
     package::describe_ports(set, metadata_.inputs, metadata_.outputs);
-    for (auto* ports : {&metadata_.inputs, &metadata_.outputs})
-      describe_quantizations(variants_.quantizations, *ports);
+    for (auto* ports : {&metadata_.inputs, &metadata_.outputs}) describe_values(variants_, *ports);
     metadata_.opt_level = options_.opt_level;
     metadata_.options = options_.recorded_options;
     if (!result_.generic_refused.empty())

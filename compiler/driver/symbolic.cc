@@ -68,6 +68,29 @@ void check_bounds(const plan::GenericKernel& kernel) {
   }
 }
 
+namespace {
+
+/// "N >= 2" where the guard is of one extent, else as it is.
+std::string condition_text(const ir::Guard& guard) {
+  const te::Dim difference = guard.left - guard.right;
+  const std::vector<te::DimTerm>& terms = difference.terms();
+  const bool is_single = terms.size() == 1 && std::abs(terms[0].coefficient) == 1 &&
+                         terms[0].factors.size() == 1 && terms[0].factors[0]->kind == te::DimAtom::Kind::kSymbol;
+  if (!is_single) return ir::to_string(guard);
+  // sign * symbol + constant, compared with 0.
+  const int64_t sign = terms[0].coefficient, zero = -sign * difference.constant();
+  const std::string name = difference.symbols()[0];
+  if (guard.relation == ir::Relation::kEqual)
+    return name + (guard.holds ? " == " : " != ") + std::to_string(zero);
+  const bool is_at_most = guard.holds == (sign > 0);
+  // Whether the relation holds where both sides are equal.
+  const bool has_zero = guard.holds == (guard.relation == ir::Relation::kLessEqual);
+  const int64_t bound = has_zero ? zero : zero + (is_at_most ? -1 : 1);
+  return name + (is_at_most ? " <= " : " >= ") + std::to_string(bound);
+}
+
+}  // namespace
+
 std::vector<std::string> conditions_of(const ir::SymbolTable& table) {
   const auto before = std::make_shared<ir::SymbolTable>();
   before->add_symbols_of(table);
@@ -79,7 +102,7 @@ std::vector<std::string> conditions_of(const ir::SymbolTable& table) {
                                 ? te::Truth::kProven
                                 : before->truth(guard.relation, {guard.left, before}, {guard.right, before});
     if (truth == te::Truth::kUnknown && !is_spread(guard, before->facts()))
-      conditions.push_back(ir::to_string(guard));
+      conditions.push_back(condition_text(guard));
     before->add_guard(guard);
   }
   return conditions;

@@ -99,12 +99,19 @@ std::string write_variants(const Variants& variants, int text_fd, int constants_
   Json quantizations = Json::object();
   for (const auto& [name, quantization] : variants.quantizations)
     quantizations[name] = quantization_to_json(quantization);
+  Json notes = Json::object();
+  for (const auto& [name, said] : variants.notes) notes[name] = notes_to_json(said);
   Json shapes = Json::array();
   for (const DimShape& shape : variants.input_shapes) shapes.push_back(dims_to_json(shape));
-  return Json{{"free_dims", variants.free_dims},    {"input_shapes", std::move(shapes)},
-              {"graphs", dims_of(variants.graphs)}, {"quantizations", std::move(quantizations)},
-              {"leaves_out", variants.leaves_out},  {"not_symbolic", variants.not_symbolic},
-              {"symbols", std::move(symbols)},      {"model", std::move(model)}}
+  return Json{{"free_dims", variants.free_dims},
+              {"input_shapes", std::move(shapes)},
+              {"graphs", dims_of(variants.graphs)},
+              {"quantizations", std::move(quantizations)},
+              {"notes", std::move(notes)},
+              {"leaves_out", variants.leaves_out},
+              {"not_symbolic", variants.not_symbolic},
+              {"symbols", std::move(symbols)},
+              {"model", std::move(model)}}
       .dump();
 }
 
@@ -120,6 +127,8 @@ Variants read_variants(const std::string& description, const MappedFile& text,
   json.at("not_symbolic").get_to(variants.not_symbolic);
   for (const auto& [name, quantization] : json.at("quantizations").items())
     variants.quantizations.emplace(name, quantization_from_json(quantization));
+  for (const auto& [name, said] : json.at("notes").items())
+    variants.notes.emplace(name, notes_from_json(said));
   for (const Json& symbols : json.at("symbols")) {
     SymbolicModel model{reader.next(), symbols.get<std::vector<std::string>>()};
     if (variants.symbolic) {

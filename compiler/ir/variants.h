@@ -12,6 +12,7 @@
 #include "runtime/base/dim_formula.h"
 #include "runtime/base/file.h"
 #include "runtime/base/quantization.h"
+#include "runtime/base/value_notes.h"
 
 namespace tensormill::ir {
 
@@ -49,6 +50,7 @@ struct Variants {
   std::optional<SymbolicModel> symbolic;     ///< what the generic plan is made of, if there is one
   std::vector<SymbolicModel> symbolic_ones;  ///< the same where dims are 1 that broadcast then: special plans
   Quantizations quantizations;               ///< of inputs and outputs that are quantized
+  NotesByName notes;                         ///< of those of which the file says something
   bool leaves_out = false;         ///< there are shapes that broadcast for which there is no such model
   std::string not_symbolic;        ///< for people: why there is no `symbolic`; "" where none was looked for
   std::optional<KeptModel> model;  ///< where there are free dims

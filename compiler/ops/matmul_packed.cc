@@ -15,13 +15,14 @@ namespace {
 
 /// Columns [first, first + depth) of x [..., width] as rows x depth, w as blocks x depth x block.
 struct PackedProduct {
-  Shape leading;
-  int64_t rows, width, first, depth, columns, blocks, block;
+  ir::SymShape leading;
+  ir::SymInt rows;
+  int64_t width, first, depth, columns, blocks, block;
 };
 
-PackedProduct read_product(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
+PackedProduct read_product(const ir::Attrs& attrs, const ir::SymShape& x, const ir::SymShape& w) {
   PackedProduct p;
-  p.leading.assign(x.begin(), x.end() - 1);
+  p.leading = ir::SymShape(x.begin(), x.end() - 1);
   p.rows = num_elements(p.leading);
   p.width = x.back();
   p.first = attr_int(attrs, "first", 0);
@@ -110,14 +111,15 @@ void reference(const ir::ReferenceContext& context) {
 }
 
 /// The index into dimensions `shape` of the row-major position `position`.
-std::vector<Expr> unflatten(Expr position, const Shape& shape) {
+std::vector<Expr> unflatten(Expr position, const ir::SymShape& shape) {
   std::vector<Expr> index(shape.size(), Expr(0));
-  int64_t left = num_elements(shape);
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1) continue;
-    left /= shape[d];
-    index[d] = left == 1 ? position : te::floordiv(position, Expr(left));
-    if (left > 1) position = te::floormod(position, Expr(left));
+    if (same(shape[d], 1)) continue;
+    // What is divided by is a number; the first axis may be free.
+    const int64_t behind =
+        num_elements(ir::SymShape(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1, shape.end()));
+    index[d] = behind == 1 ? position : te::floordiv(position, Expr(behind));
+    if (behind > 1) position = te::floormod(position, Expr(behind));
   }
   return index;
 }
@@ -132,7 +134,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const PackedProduct p =
       read_product(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
-  const Shape blocked = {p.rows, p.blocks, p.block};
+  const ir::SymShape blocked = {p.rows, p.blocks, p.block};
   const bool words = attr_bool(context.attrs, "words", false);
   const te::Tensor sums =
       reduce_safe(context.name + "_sums", te::ReduceOp::kSum, blocked, {p.depth}, compute_dtype(out.dtype),

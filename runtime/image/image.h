@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/quantization.h"
 #include "runtime/base/tensor.h"
+#include "runtime/base/value_notes.h"
 
 namespace tensormill::image {
 
@@ -97,6 +98,10 @@ struct Preprocess {
   bool bgr = false;   ///< colour order
 };
 
+/// What the model's file says of the samples of its input, unless the options say any of it themselves.
+void set_noted(Preprocess& options, bool says_scale, const ValueNotes& notes);
+/// Whether an input's shape is that of pictures with their channels last, and of no others.
+bool looks_nhwc(const Shape& shape);
 /// The most that to_tensor() allocates for such a picture, with the result.
 int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const Shape& shape);
 /// The tensor [1,C,H,W] or [1,H,W,C] of `dtype` (f32, or u8 without scale, mean and std) for a model's input

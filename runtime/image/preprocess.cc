@@ -66,6 +66,19 @@ double value_of(const std::vector<double>& values, int64_t channel, double fallb
 
 }  // namespace
 
+void set_noted(Preprocess& options, bool says_scale, const ValueNotes& notes) {
+  if (says_scale || !options.mean.empty() || !options.std.empty() || notes.mean.empty()) return;
+  // The file's numbers are of samples as they are, 0 to 255.
+  options.scale = 1;
+  options.mean = notes.mean;
+  options.std = notes.std;
+}
+
+bool looks_nhwc(const Shape& shape) {
+  const auto is_channels = [](int64_t extent) { return extent == 1 || extent == 3; };
+  return shape.size() == 4 && !is_channels(shape[1]) && is_channels(shape.back());
+}
+
 int64_t tensor_bytes(const PictureHead& head, const Preprocess& options, const Shape& shape) {
   const InputSize size = input_size(shape, options.nhwc);
   const Sides from{head.width, head.height};

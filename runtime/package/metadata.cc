@@ -17,6 +17,7 @@ Json tensors_to_json(const std::vector<TensorInfo>& tensors) {
                       {"dtype", std::string(dtype_long_name(tensor.dtype))},
                       {"shape", dims_to_json(tensor.shape)}});
     if (tensor.quantization) result.back()["quantization"] = quantization_to_json(*tensor.quantization);
+    if (!tensor.notes.empty()) result.back()["notes"] = notes_to_json(tensor.notes);
   }
   return result;
 }
@@ -31,6 +32,7 @@ std::vector<TensorInfo> tensors_from_json(JsonFields& fields, std::string_view k
     tensor.dtype = item.dtype("dtype");
     tensor.shape = item.dims("shape", 32);
     if (item.has("quantization")) tensor.quantization = quantization_from_json(item.object("quantization"));
+    if (item.has("notes")) tensor.notes = notes_from_json(item.object("notes"));
     item.finish();
     result.push_back(std::move(tensor));
   }

@@ -15,6 +15,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/quantization.h"
 #include "runtime/base/shape.h"
+#include "runtime/base/value_notes.h"
 
 namespace tensormill::package {
 
@@ -34,6 +35,7 @@ struct TensorInfo {
   DType dtype = DType::kFloat32;
   DimShape shape;
   std::optional<Quantization> quantization = {};  ///< of integers that stand for real numbers
+  ValueNotes notes = {};
 };
 
 struct KernelInfo {

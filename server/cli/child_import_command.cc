@@ -116,6 +116,7 @@ frontend::ImportOptions import_options(const Importer& model, const Json& reques
   }
   server::bind_input_values(request.at("input_values"), specs_of(model.facts().inputs), options);
   options.outputs = request.at("outputs").get<std::vector<std::string>>();
+  frontend::set_quantized(model, request.value("quantized", std::string()), options);
   return options;
 }
 

@@ -35,9 +35,8 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 }
 
 Classified classify(const std::string& path, const ClassifyArguments& arguments, const PictureInput& input,
-                    OpenPackage& package) {
+                    size_t output, OpenPackage& package) {
   exec::GraphExecutor& executor = package.executor();
-  const size_t output = arguments.output.empty() ? 0 : executor.output_index(arguments.output);
   Classified result;
   const auto start = std::chrono::steady_clock::now();
   const Tensor tensor =
@@ -82,14 +81,15 @@ void print_result(const std::string& path, const Classified& result, const std::
 /// Every picture is tried: one that cannot be read is told, and the others have their answers. Returns the
 /// exit code of the first that failed.
 int classify_all(const ClassifyArguments& arguments, const GlobalOptions& globals) {
-  const std::vector<std::string> labels = read_labels(arguments.labels);
   OpenPackage package(arguments.package, arguments.picture.threads);
+  const size_t output = arguments.output.empty() ? 0 : package.executor().output_index(arguments.output);
+  const std::vector<std::string> labels = labels_of(arguments.labels, package.executor(), output);
   const PictureInput input = picture_input(package.executor(), arguments.picture);
   Json list = Json::array();
   int exit_code = 0;
   for (const std::string& path : arguments.pictures) {
     try {
-      const Classified result = classify(path, arguments, input, package);
+      const Classified result = classify(path, arguments, input, output, package);
       list.push_back(result_json(path, result, labels));
       if (!globals.json) print_result(path, result, labels);
     } catch (const Error& error) {
@@ -112,7 +112,8 @@ Action classify_command(CLI::App& app) {
   app.add_option("PICTURE", arguments->pictures, "JPEG, PNG, WebP, JPEG 2000, BMP, Netpbm or TIFF")
       ->required()
       ->expected(1, 1 << 20);
-  app.add_option("--labels", arguments->labels, "text file with the names of the classes, one a line");
+  app.add_option("--labels", arguments->labels,
+                 "text file with the names of the classes, one a line; default: the model's own");
   app.add_option("--top", arguments->top, "how many classes to tell")->check(CLI::Range(1, 1000000));
   app.add_option("--scores", arguments->output, "output with the scores; default: the first");
   app.add_flag("--probabilities", arguments->probabilities, "the scores are probabilities, not logits");

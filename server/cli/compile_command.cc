@@ -32,6 +32,7 @@ struct CompileArguments {
   std::string model;
   std::string format;
   std::string signature;
+  std::string quantized;
   std::string target;
   std::string mcpu, mattr, mtriple;
   int num_cores = 0;
@@ -240,6 +241,8 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
     options.recorded_options["input_shapes." + name] = to_string(shape);
   if (!arguments.outputs.empty()) options.recorded_options["outputs"] = arguments.outputs;
   if (!arguments.signature.empty()) options.recorded_options["signature"] = arguments.signature;
+  frontend::set_quantized(*model, arguments.quantized, import);
+  if (!arguments.quantized.empty()) options.recorded_options["quantized"] = arguments.quantized;
   driver::CompileHooks hooks;
   ProgressLine line;
   if (globals.verbosity > 0) {
@@ -275,6 +278,9 @@ Action compile_command(CLI::App& app) {
   app.add_option("--model-format", arguments->format, model_format_help());
   app.add_option("--signature", arguments->signature,
                  "which of the model's signatures; its first when absent");
+  app.add_option("--quantized", arguments->quantized,
+                 "exact: integers of a TFLite file are rounded as its reference kernels do, bit for bit")
+      ->check(CLI::IsMember({"exact"}));
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--target-llvm-mcpu", arguments->mcpu, "as -mcpu in the target string");

@@ -117,8 +117,10 @@ int detect_all(const DetectArguments& arguments, const GlobalOptions& globals) {
       throw Error(ErrorCode::kUsage, "-o " + arguments.output + ": for several pictures it is a folder");
     check_output("-o", arguments.output);
   }
-  const std::vector<std::string> labels = read_labels(arguments.labels);
   OpenPackage package(arguments.package, arguments.picture.threads);
+  std::vector<std::string> labels = read_labels(arguments.labels);
+  for (size_t i = 0; labels.empty() && i < package.executor().outputs().size(); ++i)
+    labels = labels_of(arguments.labels, package.executor(), i);
   const PictureInput input = picture_input(package.executor(), arguments.picture);
   Json list = Json::array();
   int exit_code = 0;
@@ -147,7 +149,8 @@ Action detect_command(CLI::App& app) {
   app.add_option("PICTURE", arguments->pictures, "JPEG, PNG, WebP, JPEG 2000, BMP, Netpbm or TIFF")
       ->required()
       ->expected(1, 1 << 20);
-  app.add_option("--labels", arguments->labels, "text file with the names of the classes, one a line");
+  app.add_option("--labels", arguments->labels,
+                 "text file with the names of the classes, one a line; default: the model's own");
   app.add_option("--threshold", arguments->boxes.threshold, "least score of a box; default 0.25")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--overlap", arguments->boxes.overlap,

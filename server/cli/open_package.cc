@@ -32,8 +32,6 @@ Shape bound_shape(const exec::GraphExecutor& executor, const PictureArguments& a
   return concrete_shape(shape);
 }
 
-bool is_channel_count(int64_t extent) { return extent == 1 || extent == 3; }
-
 void add_size_options(CLI::App& app, PictureArguments& arguments) {
   app.add_option("--resize", arguments.resize, "pixels of the shorter side, before the crop")
       ->check(CLI::Range(0, 65536));
@@ -59,14 +57,16 @@ void add_picture_options(CLI::App& app, PictureArguments& arguments) {
 }
 
 void add_input_options(CLI::App& app, PictureArguments& arguments) {
-  app.add_option("--mean", arguments.mean, "of a channel, 1 or 3 numbers: A,B,C; default 0")
+  app.add_option("--mean", arguments.mean,
+                 "of a channel, 1 or 3 numbers: A,B,C; default 0, or what the model says")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--std", arguments.std, "of a channel, 1 or 3 numbers: A,B,C; default 1")
+  app.add_option("--std", arguments.std,
+                 "of a channel, 1 or 3 numbers: A,B,C; default 1, or what the model says")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--scale", arguments.scale,
-                 "what bytes are multiplied by, before mean and std; default 1/255");
+                 "what bytes are multiplied by, before mean and std; default 1/255, or what the model says");
   app.add_option("--layout", arguments.layout, "of the model's input; default: what its shape says")
       ->check(CLI::IsMember({"NCHW", "NHWC"}));
   app.add_option("--color", arguments.color, "order of the channels")->check(CLI::IsMember({"rgb", "bgr"}));
@@ -96,14 +96,15 @@ PictureInput picture_input(const exec::GraphExecutor& executor, const PictureArg
   input.preprocess.crop_width = input.preprocess.crop_height = arguments.crop;
   input.preprocess.mean = arguments.mean;
   input.preprocess.std = arguments.std;
-  input.preprocess.scale = arguments.scale;
+  if (arguments.scale) input.preprocess.scale = *arguments.scale;
+  image::set_noted(input.preprocess, arguments.scale.has_value(),
+                   executor.package().metadata().inputs.front().notes);
   input.preprocess.bgr = arguments.color == "bgr";
   const Shape& shape = input.shape;
   if (shape.size() != 4)
     throw Error(ErrorCode::kInvalidTensor,
                 "input \"" + port.name + "\" is " + to_string(shape) + ", no picture");
-  const bool looks_nhwc = shape.size() == 4 && !is_channel_count(shape[1]) && is_channel_count(shape.back());
-  input.preprocess.nhwc = arguments.layout.empty() ? looks_nhwc : arguments.layout == "NHWC";
+  input.preprocess.nhwc = arguments.layout.empty() ? image::looks_nhwc(shape) : arguments.layout == "NHWC";
   return input;
 }
 
@@ -111,6 +112,11 @@ RealOutput real_output(const exec::GraphExecutor& executor, size_t index) {
   const TensorView view = executor.output(index);
   const auto& quantization = executor.package().metadata().outputs.at(index).quantization;
   return quantization ? RealOutput(dequantize(view, *quantization)) : RealOutput(view);
+}
+
+std::vector<std::string> labels_of(const std::string& path, const exec::GraphExecutor& executor,
+                                   size_t output) {
+  return path.empty() ? executor.package().metadata().outputs.at(output).notes.labels : read_labels(path);
 }
 
 image::Image read_picture(const std::string& path) {

@@ -34,7 +34,7 @@ struct PictureArguments {
   int crop = 0;
   std::vector<double> mean;
   std::vector<double> std;
-  double scale = 1.0 / 255.0;
+  std::optional<double> scale;
   std::string layout;  ///< "NCHW", "NHWC", or "" for what the input's shape says
   std::string color = "rgb";
   std::string input_shapes;
@@ -73,6 +73,10 @@ private:
   TensorView view_;
 };
 RealOutput real_output(const exec::GraphExecutor& executor, size_t index);
+
+/// The file's lines, or, where `path` is "", what the model says of that output.
+std::vector<std::string> labels_of(const std::string& path, const exec::GraphExecutor& executor,
+                                   size_t output);
 
 /// JPEG, PNG, WebP, JPEG 2000, BMP, Netpbm, TIFF. Errors name the file.
 image::Image read_picture(const std::string& path);

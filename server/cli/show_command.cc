@@ -49,6 +49,21 @@ Json signature_json(const std::vector<Value>& values) {
   return list;
 }
 
+void print_numbers(const std::vector<double>& numbers) {
+  for (const double number : numbers) std::cout << " " << number;
+}
+
+void print_notes(const ValueNotes& notes) {
+  if (!notes.mean.empty()) {
+    std::cout << " (mean";
+    print_numbers(notes.mean);
+    std::cout << ", std";
+    print_numbers(notes.std);
+    std::cout << ")";
+  }
+  if (!notes.labels.empty()) std::cout << " (" << notes.labels.size() << " labels)";
+}
+
 template <typename Value>
 void print_signature(const char* title, const std::vector<Value>& values) {
   for (const Value& value : values) {
@@ -56,6 +71,7 @@ void print_signature(const char* title, const std::vector<Value>& values) {
     if (value.quantization)
       std::cout << " (scale " << value.quantization->scale << ", zero point "
                 << value.quantization->zero_point << ")";
+    if constexpr (std::is_same_v<Value, package::TensorInfo>) print_notes(value.notes);
     std::cout << "\n";
   }
 }

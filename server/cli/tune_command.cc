@@ -33,6 +33,7 @@ struct TuneArguments {
   std::string model;
   std::string format;
   std::string signature;
+  std::string quantized;
   std::string target = "llvm -mcpu=native";
   std::string input_shapes;
   std::string input_values;
@@ -58,6 +59,7 @@ ir::Graph graph_of(const TuneArguments& arguments) {
   const std::unique_ptr<frontend::Importer> model =
       open_model_file(arguments.model, arguments.format, arguments.signature);
   bind_input_values(arguments.input_values, *model, import);
+  frontend::set_quantized(*model, arguments.quantized, import);
   return model->import(import, ops::standard_ops());
 }
 
@@ -286,6 +288,7 @@ int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals)
     job["input_shapes"][name] = dims_to_json(shape);
   if (!arguments.input_values.empty()) job["input_values"] = parse_json(arguments.input_values);
   if (!arguments.signature.empty()) job["signature"] = arguments.signature;
+  if (!arguments.quantized.empty()) job["quantized"] = arguments.quantized;
   const Json result =
       tune_on(arguments.elsewhere, {arguments.model, arguments.output, std::move(job)}, globals);
   if (globals.json) {
@@ -366,6 +369,9 @@ Action tune_command(CLI::App& app) {
   app.add_option("--model-format", arguments->format, model_format_help());
   app.add_option("--signature", arguments->signature,
                  "which of the model's signatures; its first when absent");
+  app.add_option("--quantized", arguments->quantized,
+                 "exact: integers of a TFLite file are rounded as its reference kernels do, bit for bit")
+      ->check(CLI::IsMember({"exact"}));
   app.add_option("--target", arguments->target,
                  "target string, JSON, or a .json file; default: this machine");
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");

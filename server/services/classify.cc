@@ -9,17 +9,20 @@ namespace tensormill::server {
 
 namespace {
 
-image::Preprocess preprocess_of(const std::optional<services::Preprocess>& given) {
+/// As the deployment says, else as the model's file does, else by the input's shape.
+image::Preprocess preprocess_of(const std::optional<services::Preprocess>& said, const ValueNotes& notes,
+                                const Shape& shape) {
+  const services::Preprocess given = said.value_or(services::Preprocess());
   image::Preprocess options;
-  if (!given) return options;
-  options.resize = given->resize.value_or(0);
-  options.crop_width = given->crop.value_or(0);
+  options.resize = given.resize.value_or(0);
+  options.crop_width = given.crop.value_or(0);
   options.crop_height = options.crop_width;
-  options.mean = given->mean;
-  options.std = given->std;
-  if (given->scale) options.scale = *given->scale;
-  options.nhwc = given->layout == "NHWC";
-  options.bgr = given->color == "bgr";
+  options.mean = given.mean;
+  options.std = given.std;
+  if (given.scale) options.scale = *given.scale;
+  options.nhwc = given.layout == "NHWC" || image::looks_nhwc(shape);
+  options.bgr = given.color == "bgr";
+  image::set_noted(options, given.scale.has_value(), notes);
   return options;
 }
 
@@ -68,8 +71,8 @@ void DeploymentServiceImpl::classify(const std::string& name, std::string_view i
   const auto start = std::chrono::steady_clock::now();
   const std::span<const std::byte> file = std::as_bytes(std::span(image.data(), image.size()));
   const image::PictureHead head = image::read_head(file, options_.max_pixels);
-  const image::Preprocess preprocess = preprocess_of(live->spec.preprocess);
   const Shape shape = input_shape(inputs.front());
+  const image::Preprocess preprocess = preprocess_of(live->spec.preprocess, live->picture, shape);
   std::optional<Tensor> tensor;
   {
     const auto bytes = static_cast<uint64_t>(head.bytes + image::tensor_bytes(head, preprocess, shape));

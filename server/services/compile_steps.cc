@@ -45,7 +45,9 @@ Json recorded_options(const Json& resolved) {
     options["shape_buckets." + name] = to_string(extents.get<Shape>());
   const auto outputs = resolved.at("outputs").get<std::vector<std::string>>();
   if (!outputs.empty()) options["outputs"] = joined(outputs);
-  if (resolved.contains("signature")) options["signature"] = resolved.at("signature");
+  for (const char* choice : {"signature", "quantized"}) {
+    if (resolved.contains(choice)) options[choice] = resolved.at(choice);
+  }
   return options;
 }
 
@@ -62,6 +64,7 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
                          {"shape_buckets", resolved.value("shape_buckets", Json::object())},
                          {"outputs", resolved.at("outputs")},
                          {"signature", resolved.value("signature", std::string())},
+                         {"quantized", resolved.value("quantized", std::string())},
                          {"kernels", kernels},
                          {"target", resolved.at("target")},
                          {"opt_level", resolved.at("opt_level")},

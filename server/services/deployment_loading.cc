@@ -105,6 +105,11 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   HostOptions options{spec.instances, spec.max_queue, spec.warmup, spec.max_batch,
                       std::chrono::microseconds(spec.max_delay_us)};
   options.stop = stop_.get_token();
+  // What the model brings, where the deployment says nothing of its own.
+  if (!package->metadata().inputs.empty()) version->picture = package->metadata().inputs.front().notes;
+  for (const package::TensorInfo& output : package->metadata().outputs) {
+    if (version->labels.empty()) version->labels = output.notes.labels;
+  }
   if (spec.isolation == "process") {
     version->package = options_.load_isolated(members, options);
     return version;

@@ -28,6 +28,7 @@
 
 #include "api/services/deployment_service.h"
 #include "runtime/base/error.h"
+#include "runtime/base/value_notes.h"
 #include "server/services/crash_mark.h"
 #include "server/services/deployment_rows.h"
 #include "server/services/executor_host.h"
@@ -134,6 +135,7 @@ private:
     std::vector<services::TensorSpec> inputs = {};  ///< of one that rests, as it was when it was loaded
     std::vector<services::TensorSpec> outputs = {};
     std::vector<std::string> labels;
+    ValueNotes picture;                      ///< what the model says of its first input
     std::shared_ptr<HostedPackage> package;  ///< set when ready
   };
   using VersionPtr = std::shared_ptr<const Version>;

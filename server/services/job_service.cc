@@ -160,6 +160,11 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
                    {"host_runs_target", host_runs(target, host_)},
                    {"compiler", driver::compiler_build()}};
   if (!request.signature.empty()) resolved["signature"] = request.signature;
+  if (!request.quantized.empty() && facts.at("format") != "tflite")
+    refuse_job(
+        ErrorCode::kNotSupported, "/quantized",
+        "models of format \"" + facts.at("format").get<std::string>() + "\" have no reference kernels");
+  if (!request.quantized.empty()) resolved["quantized"] = request.quantized;
   Json values = checked_values(request, inputs);
   if (!values.empty()) resolved["input_values"] = std::move(values);
   if (!request.on.empty()) resolved["on"] = request.on;

@@ -66,7 +66,7 @@ class Pytorch(unittest.TestCase):
                 self.check(self.run_on(inputs), outputs)
 
     def test_families(self):
-        for name in ("unary1", "moves", "quantized"):
+        for name in ("unary1", "moves", "quantized", "boxes"):
             with self.subTest(family=name):
                 inputs, outputs = values_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)

@@ -49,11 +49,11 @@ class Tflite(unittest.TestCase):
         bound = tolerance * max(np.abs(want).max(initial=0), 1e-6)
         self.assertLessEqual(np.abs(got - want).max(initial=0), bound, name)
 
-    def check_family(self, family, level, quanta=0):
+    def check_family(self, family, level, *options, quanta=0):
         arrays = mill.load_npz(OPS / f"{family}.npz")
         inputs = {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}
         wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
-        self.compile(OPS / f"{family}.tflite", "-O", level)
+        self.compile(OPS / f"{family}.tflite", "-O", level, *options)
         got = self.run_on(inputs)
         self.assertEqual(set(got), set(wanted))
         for name, want in wanted.items():
@@ -96,6 +96,9 @@ class Tflite(unittest.TestCase):
     def test_operators_of_mediapipe(self):
         self.check_family("mediapipe", 3)
 
+    def test_landmarks_of_mediapipe(self):
+        self.check_family("landmarks", 3)
+
     def test_small_cells(self):
         self.check_family("small_cells", 3, quanta=1)
 
@@ -123,6 +126,31 @@ class Tflite(unittest.TestCase):
         steps = mill.check_program(self, "show", "--graph", self.package)
         for kernel, count in (("conv_blocked_cast_mul_", 2), ("matmul_packed_cast_mul_", 1)):
             self.assertEqual(len([line for line in steps.splitlines() if line.startswith(kernel)]), count, steps)
+
+    def test_reference_kernels_bit_for_bit(self):
+        """`--quantized exact`, at the first level and the last, and for another CPU."""
+        for family in ("exact_products", "exact_elements", "exact_rows"):
+            for options in (("-O", 3), ("-O", 0), ("-O", 3, "--target", "llvm -mcpu=x86-64-v2")):
+                self.check_family(family, *options[1:], "--quantized", "exact")
+
+    def test_integers_of_a_free_batch(self):
+        """A package for all batches gives the bits of one for a single picture, rounded either way."""
+        images = np.random.default_rng(9).integers(-128, 128, (5, 8, 8, 3)).astype(np.int8)
+        for options in ((), ("--quantized", "exact")):
+            with self.subTest(options=options):
+                self.compile(NETS / "net_int8.tflite", "--input-shapes", "image:[1,8,8,3]", *options)
+                single = [self.run_on({"image": image[None]})["output_0"] for image in images]
+                self.compile(NETS / "net_int8.tflite", *options)
+                for count in (1, 2, 5):
+                    self.check("classes", self.run_on({"image": images[:count]})["output_0"], np.concatenate(single[:count]))
+
+    def test_what_has_no_exact_form(self):
+        package = self.folder / "other.tar"
+        done = mill.run_program("compile", NETS / "net_int16.tflite", "--quantized", "exact", "--input-shapes", "image:[1,8,8,3]", "-o", package)
+        self.assertIn("quantized exact: output 0 is int16", done.stderr)
+        self.assertFalse(package.exists())
+        done = mill.run_program("compile", mill.ROOT / "tests/fixtures/keras/net.keras", "--quantized", "exact", "-o", package)
+        self.assertIn("have no reference kernels", done.stderr)
 
     def test_network(self):
         image, classes = values_of("float32")
@@ -180,6 +208,56 @@ class Tflite(unittest.TestCase):
         self.assertEqual(set(top), set(range(5)))
         for index, score in enumerate(scores):
             self.assertAlmostEqual(top[index], score, places=6)
+
+    def picture(self, seed=5):
+        pixels = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8)
+        picture = self.folder / "picture.png"
+        Image.fromarray(pixels).save(picture)
+        return picture
+
+    def classes_of(self, picture, *options):
+        said = json.loads(mill.check_program(self, "--json", "classify", self.package, picture, "--probabilities", "--top", "5", *options))
+        return [(row["label"], row["index"], row["probability"]) for row in said["pictures"][0]["top"]]
+
+    def test_what_a_file_says_of_pictures_and_classes(self):
+        """Labels and normalization of the file's description are what is taken unless the user says something."""
+        picture, labels = self.picture(), self.folder / "labels.txt"
+        own = ["cat", "dog", "koala", "zebra", "whale"]
+        labels.write_text("".join(f"own {label}\n" for label in own), encoding="utf-8")
+        for kind in ("float32", "int8"):
+            with self.subTest(kind=kind):
+                self.compile(NETS / f"net_{kind}.tflite", "--input-shapes", "image:[1,8,8,3]")
+                wanted = self.classes_of(picture, "--scale", "1", "--mean", "127.5", "--std", "63.75")
+                plain = self.classes_of(picture)
+                self.compile(NETS / f"described_{kind}.tflite", "--input-shapes", "image:[1,8,8,3]")
+                self.assertEqual(self.classes_of(picture), [(own[index], index, part) for _, index, part in wanted])
+                self.assertNotEqual(wanted, plain)
+                for options in (("--scale", str(1 / 255)), ("--mean", "0"), ("--std", "1")):
+                    self.assertEqual([row[1:] for row in self.classes_of(picture, *options)], [row[1:] for row in plain])
+                self.assertEqual([row[0] for row in self.classes_of(picture, "--labels", labels)], [f"own {own[row[1]]}" for row in wanted])
+                said = mill.check_program(self, "show", self.package)
+                self.assertIn("(mean 127.5, std 63.75)", said)
+                self.assertIn("(5 labels)", said)
+
+    def test_what_a_file_says_is_served(self):
+        picture = self.picture()
+        self.compile(NETS / "described_int8.tflite", "--input-shapes", "image:[1,8,8,3]")
+        wanted, plain = self.classes_of(picture), self.classes_of(picture, "--mean", "0")
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("animals", (NETS / "described_int8.tflite").read_bytes()).status, 201)
+        package = server.compile("animals", {"image": [1, 8, 8, 3]})
+        own = [f"own {index}" for index in range(5)]
+        named = [(own[index], index, part) for _, index, part in wanted]
+        for version, (more, rows) in enumerate((({}, wanted), ({"isolation": "process"}, wanted), ({"preprocess": {"mean": [0]}}, plain),
+                                                ({"labels": own}, named)), 1):
+            with self.subTest(more=more):
+                server.deploy("net", package, output="probabilities", version=str(version), **more)
+                answer = server.request("POST", "/v1/deployments/net/classify?top=5", picture.read_bytes(), {"Content-Type": "image/png"})
+                self.assertEqual(answer.status, 200, answer.body)
+                got = [(row["label"], row["index"], row["probability"]) for row in answer.json()["top"]]
+                self.assertEqual([row[:2] for row in got], [row[:2] for row in rows])
+                for (*_, part), (*_, other) in zip(got, rows):
+                    self.assertAlmostEqual(part, other, places=6)
 
     def test_real_numbers_for_integers(self):
         """`run --float-io`: inputs and outputs by the scales of the model."""
@@ -249,6 +327,20 @@ class Tflite(unittest.TestCase):
         answer = server.submit("two", signature="sum")
         self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, "/signature"), answer.body)
         self.assertIn("twice", answer.json()["errors"][0]["detail"])
+
+    def test_exact_over_http(self):
+        arrays = mill.load_npz(OPS / "exact_rows.npz")
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("rows", (OPS / "exact_rows.tflite").read_bytes()).status, 201)
+        package = server.compile("rows", {}, quantized="exact")
+        got = serving.from_npz(server.run(package, {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}).body)
+        for name in got:
+            self.check(name, got[name], arrays[f"out.{name}"])
+        answer = server.submit("rows", quantized="nearly")
+        self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, "/quantized"), answer.body)
+        self.assertEqual(server.upload("net", (mill.ROOT / "tests/fixtures/keras/net.keras").read_bytes()).status, 201)
+        answer = server.submit("net", quantized="exact")
+        self.assertEqual((answer.json()["code"], answer.json()["errors"][0]["pointer"]), ("not_supported", "/quantized"), answer.body)
 
     def test_shapes_that_do_not_fit(self):
         done = mill.run_program("compile", NETS / "net_float32.tflite", "--input-shapes", "image:[1,8,9,3]", "-o", self.package)

@@ -14,6 +14,7 @@ from PIL import Image
 
 import seeds_onnx
 import seeds_text
+import seeds_tfjs
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 
@@ -276,7 +277,8 @@ def relocations(good):
 
 def main():
     folders = {"npz": npz_seeds, "package": package_seeds, "archive": archive_seeds, "picture": picture_seeds,
-               "elf": elf_seeds, "onnx": seeds_onnx.seeds, **seeds_text.SEEDS}
+               "elf": elf_seeds, "onnx": seeds_onnx.seeds, "tfjs": seeds_tfjs.tfjs_seeds,
+               **seeds_text.SEEDS}
     for folder, seeds in folders.items():
         for name, data in seeds():
             (CORPUS / folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())

@@ -91,17 +91,16 @@ TEST_P(BrokenTflite, IsImportedOrRefused) {
   expect_imported_or_refused(read_file(fixture_path(GetParam())), broken, kCopies);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, BrokenTflite,
-                         testing::Values("tflite_ops/elementwise.tflite", "tflite_ops/integers.tflite",
-                                         "tflite_ops/windows.tflite", "tflite_ops/products.tflite",
-                                         "tflite_ops/moves.tflite", "tflite_ops/places.tflite",
-                                         "tflite_ops/steps.tflite", "tflite_ops/quantized.tflite",
-                                         "tflite_ops/updates.tflite", "tflite_ops/boxes.tflite",
-                                         "tflite_ops/bits.tflite", "tflite_ops/gathers.tflite",
-                                         "tflite_ops/rows.tflite", "tflite_ops/cells.tflite",
-                                         "tflite_ops/state.tflite", "tflite_ops/spectra.tflite",
-                                         "tflite_ops/counted.tflite", "tflite_ops/sound.tflite",
-                                         "tflite_ops/mediapipe.tflite", "tflite_ops/small_cells.tflite"));
+INSTANTIATE_TEST_SUITE_P(
+    Files, BrokenTflite,
+    testing::Values("tflite_ops/elementwise.tflite", "tflite_ops/integers.tflite",
+                    "tflite_ops/windows.tflite", "tflite_ops/products.tflite", "tflite_ops/moves.tflite",
+                    "tflite_ops/places.tflite", "tflite_ops/steps.tflite", "tflite_ops/quantized.tflite",
+                    "tflite_ops/updates.tflite", "tflite_ops/boxes.tflite", "tflite_ops/bits.tflite",
+                    "tflite_ops/gathers.tflite", "tflite_ops/rows.tflite", "tflite_ops/cells.tflite",
+                    "tflite_ops/state.tflite", "tflite_ops/spectra.tflite", "tflite_ops/counted.tflite",
+                    "tflite_ops/sound.tflite", "tflite_ops/mediapipe.tflite", "tflite_ops/small_cells.tflite",
+                    "tflite_ops/landmarks.tflite"));
 
 class BrokenKeras : public testing::TestWithParam<const char*> {};
 

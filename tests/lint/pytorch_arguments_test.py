@@ -32,7 +32,7 @@ def unread(arguments, texts):
 def covered():
     """Targets in the cases, and those that networks or other fixtures hold."""
     cases = " ".join(case for family in torch_cases.FAMILIES.values() for case in family())
-    return {name.removeprefix("torch.ops.") for name in re.findall(r"(?:aten|torch\.ops\.quantized_decomposed)\.\w+\.\w+", cases)}
+    return {name.removeprefix("torch.ops.") for name in re.findall(r"(?:aten|torch\.ops\.quantized_decomposed|torch\.ops\.torchvision)\.\w+\.\w+", cases)}
 
 
 class PytorchArguments(unittest.TestCase):
@@ -53,7 +53,7 @@ class PytorchArguments(unittest.TestCase):
         there = covered()
         # Numbers, checks and graphs within nodes are in networks (pytorch_nets).
         rest = [target for target, _, converter in rows()
-                if target not in there and target.startswith(("aten.", "quantized_decomposed."))
+                if target not in there and target.startswith(("aten.", "quantized_decomposed.", "torchvision."))
                 and converter not in ("convert_nothing", "convert_sym_size", "convert_item")]
         self.assertEqual(rest, [])
 

@@ -48,10 +48,11 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
                                options, buckets, graph_at, takes_symbolic);
 }
 
-void keep_signature(ir::Variants& variants, const std::string& signature) {
-  if (signature.empty() || !variants.model) return;
+void keep_choices(ir::Variants& variants, const std::string& signature, const ImportOptions& options) {
+  if (!variants.model) return;
   Json kept = parse_json(variants.model->options);
-  kept["signature"] = signature;
+  if (!signature.empty()) kept["signature"] = signature;
+  if (options.is_exact) kept["quantized"] = "exact";
   variants.model->options = canonical_json(kept);
 }
 

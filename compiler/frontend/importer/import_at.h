@@ -17,7 +17,8 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
 /// name, one that is another expression is free without a name.
 void set_output_types(ModelFacts& facts, const ir::Graph& graph);
 
-/// A package that keeps the model opens it by the signature that was asked for (kept_import.h); "": none was.
-void keep_signature(ir::Variants& variants, const std::string& signature);
+/// A package that keeps the model opens it by the signature that was asked for (kept_import.h), "": none was,
+/// and rounds as was asked for.
+void keep_choices(ir::Variants& variants, const std::string& signature, const ImportOptions& options);
 
 }  // namespace tensormill::frontend

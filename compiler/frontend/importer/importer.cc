@@ -70,6 +70,16 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links, co
   return make_importer(std::move(source), signature);
 }
 
+void set_quantized(const Importer& model, const std::string& word, ImportOptions& options) {
+  if (word.empty()) return;
+  if (word != "exact")
+    throw Error(ErrorCode::kInvalidArgument, "quantized: \"" + word + "\", expected \"exact\"");
+  if (model.format() != "tflite")
+    throw Error(ErrorCode::kNotSupported, "quantized: models of format \"" + model.format() +
+                                              "\" have no reference kernels, TFLite files alone have");
+  options.is_exact = true;
+}
+
 std::unique_ptr<Importer> open_archive_importer(int fd, const std::string& folder, int64_t max_bytes) {
   return make_importer(onnx::open_archive(fd, folder, max_bytes));
 }

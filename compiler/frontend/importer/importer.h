@@ -71,6 +71,10 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
 /// kNotFound.
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links,
                                         const std::string& signature = "");
+/// How integers that stand for real numbers are rounded: "": as fast kernels do; "exact": as the reference
+/// kernels of the model's format do, bit for bit. Throws Error(kInvalidArgument) for another word,
+/// Error(kNotSupported) for a format that has no such kernels.
+void set_quantized(const Importer& model, const std::string& word, ImportOptions& options);
 /// A tar or zip of an ONNX model and the files that it names, as onnx::open_archive.
 std::unique_ptr<Importer> open_archive_importer(int fd, const std::string& folder, int64_t max_bytes);
 

@@ -12,12 +12,12 @@ namespace {
   throw Error(ErrorCode::kInvalidPackage, "mod.json: /model: " + what);
 }
 
-/// Of options that parse_kept_options has taken; "" where they name no signature.
-std::string signature_name(const std::string& options) {
+/// Of options that parse_kept_options has taken; "" where they choose nothing.
+std::string choice(const std::string& options, const char* key) {
   const Json json = parse_json(options);
-  const auto found = json.find("signature");
+  const auto found = json.find(key);
   if (found == json.end()) return "";
-  if (!found->is_string()) fail("its signature is no name");
+  if (!found->is_string()) fail("its " + std::string(key) + " is no word");
   return found->get<std::string>();
 }
 
@@ -32,7 +32,8 @@ KeptImport::KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops) : outpu
   source.digest = parsed.digest;
   options_ = std::move(parsed.options);
   stacks_elements_ = parsed.stacks_elements;
-  importer_ = make_importer(std::move(source), signature_name(kept.options));
+  importer_ = make_importer(std::move(source), choice(kept.options, "signature"));
+  set_quantized(*importer_, choice(kept.options, "quantized"), options_);
   const size_t own = onnx::Signature(importer_->facts(), options_, {}, 0).free_dims.size();
   const size_t rooms = kept.free_dims.size() > own ? kept.free_dims.size() - own : 0;
   signature_.emplace(importer_->facts(), options_, ShapeBuckets(), rooms);

@@ -146,7 +146,7 @@ public:
                                   const ir::OpRegistry& ops,
                                   const TakesSymbolic& takes_symbolic) const override {
     ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
-    keep_signature(variants, signature_);
+    keep_choices(variants, signature_, options);
     return variants;
   }
 

@@ -1,5 +1,6 @@
 #include "compiler/frontend/importer/tflite_importer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/frontend/importer/bind_inputs.h"
@@ -7,7 +8,9 @@
 #include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/import.h"
+#include "compiler/frontend/tflite/notes.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend {
 
@@ -29,6 +32,65 @@ Quantizations quantizations_of(const ModelFacts& facts) {
     for (const SignatureValue& value : *values)
       if (value.quantization) all.emplace(value.name, *value.quantization);
   }
+  return all;
+}
+
+/// Labels are those of no language, where there are several files of them.
+std::vector<std::string> labels_of(const tflite::TensorNotes& tensor, const tflite::AppendedFiles& files) {
+  const tflite::AssociatedFile* chosen = nullptr;
+  for (const tflite::AssociatedFile& file : tensor.files) {
+    const bool is_labels =
+        file.kind == tflite::FileKind::kAxisLabels || file.kind == tflite::FileKind::kValueLabels;
+    if (is_labels && (chosen == nullptr || (!chosen->locale.empty() && file.locale.empty()))) chosen = &file;
+  }
+  if (chosen == nullptr) return {};
+  for (const auto& [name, text] : files) {
+    if (name != chosen->name) continue;
+    if (!is_utf8(text) || text.find('\0') != std::string::npos)
+      throw Error(ErrorCode::kInvalidModel, "file \"" + name + "\" of labels is no text of UTF-8");
+    std::vector<std::string> labels = tflite::label_lines(text);
+    if (labels.size() > kMostNotedLabels || text.size() > kMostNotedBytes)
+      throw Error(ErrorCode::kTooLarge, "file \"" + name + "\" has more than " +
+                                            std::to_string(kMostNotedLabels) + " labels or 1 MiB");
+    return labels;
+  }
+  throw Error(ErrorCode::kInvalidModel, "the model has no file \"" + std::string(chosen->name) +
+                                            "\" of labels, which its metadata names");
+}
+
+/// What the description of the main subgraph says of its inputs or outputs.
+void add_notes(const std::vector<tflite::TensorNotes>& notes, const tflite::AppendedFiles& files,
+               tflite::Ints tensors, const std::vector<tflite::Port>& ports, NotesByName& to) {
+  for (size_t i = 0; i < std::min(notes.size(), tensors.size()); ++i) {
+    const auto port = std::find_if(ports.begin(), ports.end(),
+                                   [&](const tflite::Port& each) { return each.tensor == tensors[i]; });
+    if (port == ports.end()) continue;
+    ValueNotes said;
+    said.labels = labels_of(notes[i], files);
+    const tflite::Floats mean = notes[i].mean, std = notes[i].std;
+    const auto is_channels = [](tflite::Floats all) { return all.size() == 1 || all.size() == 3; };
+    // Of other things than pictures, nothing here asks for them.
+    const bool is_picture = is_channels(mean) && is_channels(std);
+    for (const float each : std) {
+      if (is_picture && !(each > 0 && std::isfinite(each)))
+        throw Error(ErrorCode::kInvalidModel, "metadata: a std of " + std::to_string(each));
+    }
+    if (is_picture) {
+      said.mean.assign(mean.begin(), mean.end());
+      said.std.assign(std.begin(), std.end());
+    }
+    if (!said.empty()) to.emplace(port->name, std::move(said));
+  }
+}
+
+NotesByName notes_of(const tflite::Model& model, const tflite::EntryPoint& entry, std::string_view bytes) {
+  NotesByName all;
+  const std::optional<tflite::ModelNotes> notes = tflite::read_notes(model);
+  if (!notes || entry.subgraph != 0) return all;
+  const tflite::AppendedFiles files = tflite::associated_files(bytes);
+  const tflite::Subgraph& main = model.subgraphs.front();
+  add_notes(notes->inputs, files, main.inputs, entry.inputs, all);
+  add_notes(notes->outputs, files, main.outputs, entry.outputs, all);
   return all;
 }
 
@@ -69,7 +131,8 @@ public:
         signature_(signature),
         loaded_(this->source().model),
         entry_(tflite::entry_point(loaded_.model(), signature)),
-        facts_(facts_of(loaded_.model(), entry_, this->source().model->text())) {}
+        facts_(facts_of(loaded_.model(), entry_, this->source().model->text())),
+        notes_(notes_of(loaded_.model(), entry_, this->source().model->text())) {}
 
   std::string format() const override { return "tflite"; }
   const ModelFacts& facts() const override { return facts_; }
@@ -88,7 +151,7 @@ public:
   }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
-    const tflite::ImportRequest request{graph_request(facts_, options), entry_};
+    const tflite::ImportRequest request{graph_request(facts_, options), entry_, options.is_exact};
     return with_facts(facts_, [&] { return trim_counted(tflite::import_graph(loaded_, request, ops)); });
   }
 
@@ -97,7 +160,8 @@ public:
                                   const TakesSymbolic& takes_symbolic) const override {
     ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
     variants.quantizations = quantizations_of(facts_);
-    keep_signature(variants, signature_);
+    variants.notes = notes_;
+    keep_choices(variants, signature_, options);
     return variants;
   }
 
@@ -106,6 +170,7 @@ private:
   const tflite::LoadedModel loaded_;
   const tflite::EntryPoint entry_;
   const ModelFacts facts_;
+  const NotesByName notes_;
 };
 
 }  // namespace

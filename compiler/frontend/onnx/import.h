@@ -119,6 +119,9 @@ struct ImportOptions {
   /// Names of values to return instead of the model's outputs; empty: the model's. kInvalidArgument for
   /// unknown names.
   std::vector<std::string> outputs;
+  /// Integers that stand for real numbers are rounded as the format's reference kernels do, bit for bit; what
+  /// has no such form is not implemented. Of TFLite files alone (Importer::set_quantized).
+  bool is_exact = false;
   ImportForm form;
 };
 ir::Graph import_model(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops);

@@ -105,7 +105,7 @@ public:
         request_(request),
         graph_(ops),
         reserved_(names_of(request.entry)),
-        state_{loaded, graph_, reserved_} {
+        state_{loaded, graph_, reserved_, request.is_exact} {
     state_.call = [this](uint32_t subgraph, const std::vector<V>& inputs) { return call(subgraph, inputs); };
   }
 
@@ -159,6 +159,18 @@ private:
     return lost.empty();
   }
 
+  /// Of quantized numbers the exact form where that was asked for and there is one.
+  Converter converter_of(const GraphState& state, const Operator& node) const {
+    const OperatorCode& code = loaded_.model().codes[node.code];
+    const auto quantized = [&](int32_t tensor) {
+      return tensor >= 0 && is_quantized(state.subgraph.tensors[static_cast<size_t>(tensor)]);
+    };
+    const bool computes = std::any_of(node.inputs.begin(), node.inputs.end(), quantized) ||
+                          std::any_of(node.outputs.begin(), node.outputs.end(), quantized);
+    const Converter exact = state_.is_exact && computes ? find_exact(code) : nullptr;
+    return exact != nullptr ? exact : find_row(code)->convert;
+  }
+
   bool convert(GraphState& state, size_t index) {
     const Operator& node = state.subgraph.operators[index];
     const std::string label = label_of(loaded_.model(), state.subgraph, index);
@@ -170,7 +182,7 @@ private:
     const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
     NodeContext context(state, node, label);
     try {
-      const Converter convert = find_row(loaded_.model().codes[node.code])->convert;
+      const Converter convert = converter_of(state, node);
       const bool has_counted = check_counted(state, node, convert, context);
       convert(context);
       if (has_counted) note_counted(state, node);
@@ -272,6 +284,15 @@ constexpr OpRow kRows[] = {
 #include "compiler/frontend/tflite/import_ops.def"
 #undef TFL_OP
 };
+struct ExactRow {
+  int32_t code;
+  Converter convert;
+};
+constexpr ExactRow kExactRows[] = {
+#define TFL_EXACT(name, convert) {Code::name, &convert},
+#include "compiler/frontend/tflite/exact_ops.def"
+#undef TFL_EXACT
+};
 struct CustomRow {
   std::string_view name;
   OpRow row;
@@ -293,6 +314,12 @@ const OpRow* find_row(const OperatorCode& code) {
   const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
                                  [&](const OpRow& each) { return each.code == code.builtin; });
   return row == std::end(kRows) ? nullptr : row;
+}
+
+Converter find_exact(const OperatorCode& code) {
+  for (const ExactRow& each : kExactRows)
+    if (each.code == code.builtin) return each.convert;
+  return nullptr;
 }
 
 EntryPoint entry_point(const Model& model, std::string_view key) {

@@ -40,6 +40,9 @@ std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPo
 
 struct ImportRequest : build::GraphRequest {
   EntryPoint entry;
+  /// Quantized numbers are rounded as the reference kernels do (exact_ops.def); what computes with them and
+  /// has no such form is not supported.
+  bool is_exact = false;
 };
 /// Throws as above, and Error(kInvalidArgument) for an output that the entry does not have.
 ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops);

@@ -97,7 +97,13 @@ int64_t NodeContext::handle(size_t index) {
   return known->element_as_int(0);
 }
 
+void NodeContext::refuse_exact() const {
+  if (state_.import.is_exact)
+    unsupported("quantized exact", "it has no form that rounds as the reference kernel does");
+}
+
 V NodeContext::dequantized(const Tensor& tensor, V value, size_t axis) {
+  refuse_exact();
   const Quantization& from = tensor.quantization;
   if (from.details.index() != 0 || from.scale.empty())
     unsupported("quantization", "scales by blocks are not implemented");
@@ -228,6 +234,7 @@ void NodeContext::set_real(size_t index, V value, Activation activation) {
   if (index >= node_.outputs.size() || node_.outputs[index] < 0) return;
   const Tensor& tensor = output_tensor(index);
   if (!is_quantized(tensor)) return set_stored(index, value);
+  refuse_exact();
   const Quantization& to = tensor.quantization;
   if (to.scale.size() != 1 || to.details.index() != 0)
     unsupported("quantization", "a result of several scales is not implemented");

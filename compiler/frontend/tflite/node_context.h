@@ -26,6 +26,7 @@ struct ImportState {
   const LoadedModel& loaded;
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
+  bool is_exact = false;  ///< ImportRequest
   build::ChannelsLast maps = {};
   build::CountedValues counted = {};
   /// Variables: their numbers by name, and what each holds where the import stands.
@@ -53,6 +54,7 @@ public:
   const Operator& node() const { return node_; }
   /// "CONV_2D"
   std::string_view op() const { return builtin_name(state_.import.loaded.model().codes[node_.code].builtin); }
+  int32_t version() const { return state_.import.loaded.model().codes[node_.code].version; }
   /// The node's options; the schema's defaults where the file leaves them out. Throws Error(kInvalidModel)
   /// for those of another operator.
   template <typename Options>
@@ -93,6 +95,10 @@ public:
   /// The real numbers of weights, transposed by `perm`, unless that is empty, and as `shape`: constants are
   /// so arranged once.
   V weights(size_t index, const Shape& perm, const ir::SymShape& shape);
+  /// The stored elements of a constant, transposed by `perm` and as `shape`.
+  ::tensormill::Tensor arranged(size_t index, const Shape& perm, const Shape& shape) const {
+    return state_.import.loaded.arranged(input_tensor(index), perm, shape);
+  }
   /// Integers of an operand that is known while the graph is built; throws UnsupportedForm otherwise.
   ir::SymShape known_ints(size_t index, const char* what);
   /// The one integer of such an operand.
@@ -129,6 +135,8 @@ public:
 private:
   V value_of(int32_t tensor);
   V dequantized(const Tensor& tensor, V value, size_t axis);
+  /// Throws UnsupportedForm where the import is exact.
+  void refuse_exact() const;
   const Tensor& tensor_at(int32_t index) const { return state_.subgraph.tensors[static_cast<size_t>(index)]; }
 
   GraphState& state_;
@@ -148,6 +156,8 @@ struct OpRow {
 };
 /// Of a custom operator by its name. Null where there is none.
 const OpRow* find_row(const OperatorCode& code);
+/// The exact form of a builtin operator on quantized numbers (exact_ops.def). Null where there is none.
+Converter find_exact(const OperatorCode& code);
 
 #define TFL_CONVERTER(name) void name(NodeContext& node);
 #include "compiler/frontend/tflite/converters/converters.def"

@@ -1,5 +1,7 @@
 #include "compiler/frontend/tflite/notes.h"
 
+#include <cstring>
+
 #include <tflite_metadata_generated.h>
 
 #include "compiler/frontend/tflite/views.h"
@@ -87,10 +89,32 @@ std::optional<ModelNotes> read_notes(const Model& model) {
   return to;
 }
 
+namespace {
+
+uint32_t number_at(std::string_view bytes, size_t at) {
+  uint32_t number = 0;
+  std::memcpy(&number, bytes.data() + at, sizeof(number));
+  return number;
+}
+
+/// The archive behind a model. Its places are those in the whole file, as Python appends to one, or those in
+/// the archive, where it was made alone: what lies before it tells.
+std::string_view archive_of(std::string_view bytes) {
+  constexpr size_t kEndBytes = 22, kSizeAt = 12, kOffsetAt = 16;
+  constexpr uint64_t kElsewhere = 0xffffffff;
+  const size_t end = bytes.rfind("PK\5\6");
+  if (end == std::string_view::npos || bytes.size() - end < kEndBytes) return bytes;
+  const uint64_t size = number_at(bytes, end + kSizeAt), offset = number_at(bytes, end + kOffsetAt);
+  if (size == kElsewhere || offset == kElsewhere || size + offset > end) return bytes;
+  return bytes.substr(end - size - offset);
+}
+
+}  // namespace
+
 AppendedFiles associated_files(std::string_view bytes) {
   AppendedFiles files;
   if (!wire::ends_as_zip(bytes)) return files;
-  wire::ZipFile zip(bytes, {.members = 1000, .inflated_bytes = kMaxAppended});
+  wire::ZipFile zip(archive_of(bytes), {.members = 1000, .inflated_bytes = kMaxAppended});
   uint64_t total = 0;
   for (const npz::ZipMember& member : zip.members()) {
     total += member.size;

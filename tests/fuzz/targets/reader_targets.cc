@@ -4,6 +4,7 @@
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/pytorch/graph_json.h"
 #include "compiler/frontend/tensorflow/model.h"
+#include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/model.h"
 #include "compiler/frontend/wire/checkpoint/crc32c.h"
@@ -84,6 +85,27 @@ void fuzz_graph_def(std::string_view bytes) {
     return std::nullopt;
   };
   tensorflow::facts_of(tensorflow::read_saved_model(files));
+}
+
+/// model.json up to the first NUL; behind it the files of weights: those whose names begin with "a" are the
+/// first half, "none" is not there, others are the second half.
+void fuzz_tfjs(std::string_view bytes) {
+  namespace tensorflow = frontend::tensorflow;
+  const size_t end = std::min(bytes.find('\0'), bytes.size());
+  const std::string_view text = bytes.substr(0, end), data = bytes.substr(std::min(end + 1, bytes.size()));
+  attempt([&] {
+    for (const std::string& name : tensorflow::tfjs_weight_files(text))
+      TM_CHECK(!name.empty() && name.find('/') == std::string::npos, "a file that does not lie beside");
+  });
+  const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
+    if (name == tensorflow::kTfjsFile) return text;
+    if (name == "none") return std::nullopt;
+    return name.starts_with("a") ? data.substr(0, data.size() / 2) : data.substr(data.size() / 2);
+  };
+  const tensorflow::TfjsModel model = tensorflow::read_tfjs_model(files);
+  const frontend::FileFacts facts = tensorflow::facts_of(model);
+  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
+           "facts without words");
 }
 
 void fuzz_sstable(std::string_view bytes) { frontend::wire::read_sstable(bytes); }

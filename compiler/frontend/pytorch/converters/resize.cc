@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/build/resize_nodes.h"
+#include "compiler/frontend/pytorch/converters/grid.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -137,48 +138,6 @@ V reflected(NodeContext& node, V at, const ir::SymInt& extent, bool align_corner
   return c.add(low, c.where(is_even, rest, c.sub(whole, rest)));
 }
 
-/// A sampler of x [N,C,H,W] at places [N,Ho,Wo].
-class Grid {
-public:
-  Grid(NodeContext& node, V x, int64_t padding) : node_(node), c_(node), x_(x), padding_(padding) {
-    const ir::SymShape s = node.shape(x);
-    rows_ = s[2];
-    columns_ = s[3];
-    flat_ = c_.reshape(x, {s[0], s[1], s[2] * s[3]});
-  }
-
-  V clamped(V at, const ir::SymInt& extent) {
-    const V most = c_.minus(c_.extent(at, extent), 1);
-    return c_.binary("max", c_.number(at, 0), c_.binary("min", at, most));
-  }
-
-  /// The elements at whole places, zeros outside of the map.
-  V taken(V y, V x) {
-    const V row = c_.cast(clamped(y, rows_), DType::kInt64),
-            column = c_.cast(clamped(x, columns_), DType::kInt64);
-    const ir::SymShape s = node_.shape(y);
-    const ir::SymInt points = s[1] * s[2], channels = node_.shape(x_)[1];
-    const V place = c_.add(c_.mul(row, c_.dims({columns_}, {})), column);
-    const V index = c_.expand(c_.reshape(place, {s[0], 1, points}), {s[0], channels, points});
-    const V values = c_.reshape(c_.gather_elements(flat_, index, 2), {s[0], channels, s[1], s[2]});
-    if (padding_ != 0) return values;
-    const V is_in = both(node_, inside(y, rows_), inside(x, columns_));
-    return c_.where(c_.unsqueeze(is_in, 1), values, c_.number(values, 0));
-  }
-
-private:
-  V inside(V at, const ir::SymInt& extent) {
-    return both(node_, c_.binary("greater_equal", at, c_.number(at, 0)),
-                c_.binary("less", at, c_.extent(at, extent)));
-  }
-
-  NodeContext& node_;
-  Compose c_;
-  V x_, flat_ = ir::kAbsent;
-  int64_t padding_;
-  ir::SymInt rows_, columns_;
-};
-
 }  // namespace
 
 // Modes: 0 bilinear, 1 nearest, 2 bicubic. Padding: 0 zeros, 1 border, 2 reflection.
@@ -202,18 +161,7 @@ void convert_grid_sample(NodeContext& node) {
     at_y = map.clamped(at_y, s[2]);
   }
   if (mode == 1) return node.set_output(0, map.taken(c.unary("round", at_y), c.unary("round", at_x)));
-  const V left = c.unary("floor", at_x), top = c.unary("floor", at_y);
-  const V right = c.sub(at_x, left), low = c.sub(at_y, top);
-  V sum = ir::kAbsent;
-  for (const int down : {0, 1}) {
-    for (const int over : {0, 1}) {
-      const V wy = down == 1 ? low : c.sub(c.number(low, 1), low);
-      const V wx = over == 1 ? right : c.sub(c.number(right, 1), right);
-      const V part = c.mul(map.taken(c.plus(top, down), c.plus(left, over)), c.unsqueeze(c.mul(wy, wx), 1));
-      sum = sum == ir::kAbsent ? part : c.add(sum, part);
-    }
-  }
-  node.set_output(0, sum);
+  node.set_output(0, map.between(at_y, at_x));
 }
 
 }  // namespace tensormill::frontend::pytorch

@@ -1,32 +1,9 @@
 // Custom operators of sound, whose options are a map.
 #include "compiler/build/audio.h"
 
-#include <cmath>
-
-#include "compiler/frontend/tflite/node_context.h"
-#include "compiler/frontend/wire/flexbuffer.h"
+#include "compiler/frontend/tflite/converters/custom_options.h"
 
 namespace tensormill::frontend::tflite {
-
-namespace {
-
-double number_of(const NodeContext& node, const Json& options, const char* name) {
-  const auto found = options.find(name);
-  if (found == options.end() || !(found->is_number() || found->is_boolean()))
-    node.invalid("option " + std::string(name) + " is no number");
-  const double value = found->is_boolean() ? (found->get<bool>() ? 1 : 0) : found->get<double>();
-  if (!std::isfinite(value) || std::abs(value) > 1e9)
-    node.invalid("option " + std::string(name) + " is " + std::to_string(value));
-  return value;
-}
-
-Json options_of(const NodeContext& node) {
-  Json options = wire::flexbuffer_to_json(node.node().custom_options);
-  if (!options.is_object()) node.invalid("its options are no map");
-  return options;
-}
-
-}  // namespace
 
 void convert_audio_spectrogram(NodeContext& node) {
   const Json options = options_of(node);

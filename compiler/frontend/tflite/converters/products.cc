@@ -59,40 +59,55 @@ V bias_of(NodeContext& node, size_t index) {
 
 }  // namespace
 
-void convert_conv_2d(NodeContext& node) {
-  const auto options = node.options<Conv2DOptions>();
-  check_rank(node, node.stored(0), 4, "the input");
-  const V map = node.real_first(0);
-  const Shape w = weight_shape(node, 1, 4);
-  const int64_t channels = channels_of(node, map);
-  if (w[3] < 1 || channels % w[3] != 0)
+namespace {
+
+int64_t groups_of(const NodeContext& node, int64_t channels, int64_t of_filters) {
+  if (of_filters < 1 || channels % of_filters != 0)
     node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +
-                 std::to_string(w[3]));
-  build::ConvSpec spec;
-  spec.windows = windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
-                              {options.dilation_h_factor, options.dilation_w_factor});
-  spec.groups = channels / w[3];
-  const V weights = node.weights(1, {0, 3, 1, 2}, {w[0], w[3], w[1], w[2]});
-  const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
-  node.set_real(0, node.last(y), options.fused_activation_function);
+                 std::to_string(of_filters));
+  return channels / of_filters;
+}
+
+ConvForm plain_form(NodeContext& node, V map, const Shape& w, int64_t channels) {
+  const auto options = node.options<Conv2DOptions>();
+  ConvForm form{{}, {0, 3, 1, 2}, {w[0], w[3], w[1], w[2]}, options.fused_activation_function};
+  form.spec.windows =
+      windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
+                   {options.dilation_h_factor, options.dilation_w_factor});
+  form.spec.groups = groups_of(node, channels, w[3]);
+  return form;
 }
 
 // Filters [1,H,W,channels * multiplier]: each channel has as many as the shapes say.
-void convert_depthwise_conv_2d(NodeContext& node) {
+ConvForm depthwise_form(NodeContext& node, V map, const Shape& w, int64_t channels) {
   const auto options = node.options<DepthwiseConv2DOptions>();
-  check_rank(node, node.stored(0), 4, "the input");
-  const V map = node.real_first(0);
-  const Shape w = weight_shape(node, 1, 4);
-  const int64_t channels = channels_of(node, map);
   if (w[0] != 1 || channels < 1 || w[3] % channels != 0)
     node.invalid("filters of shape " + to_string(w) + " for " + std::to_string(channels) + " channels");
-  build::ConvSpec spec;
-  spec.windows = windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
-                              {options.dilation_h_factor, options.dilation_w_factor});
-  spec.groups = channels;
-  const V weights = node.weights(1, {3, 0, 1, 2}, {w[3], 1, w[1], w[2]});
-  const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
-  node.set_real(0, node.last(y), options.fused_activation_function);
+  ConvForm form{{}, {3, 0, 1, 2}, {w[3], 1, w[1], w[2]}, options.fused_activation_function};
+  form.spec.windows =
+      windows_over(node, map, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w},
+                   {options.dilation_h_factor, options.dilation_w_factor});
+  form.spec.groups = channels;
+  return form;
+}
+
+}  // namespace
+
+ConvForm conv_form(NodeContext& node, V map) {
+  const Shape w = weight_shape(node, 1, 4);
+  const int64_t channels = channels_of(node, map);
+  ConvForm form =
+      node.op() == "CONV_2D" ? plain_form(node, map, w, channels) : depthwise_form(node, map, w, channels);
+  return form;
+}
+
+void convert_conv_2d(NodeContext& node) {
+  check_rank(node, node.stored(0), 4, "the input");
+  const V map = node.real_first(0);
+  const ConvForm form = conv_form(node, map);
+  const V weights = node.weights(1, form.perm, form.weights);
+  const V y = build::conv(node, map, weights, bias_of(node, 2), form.spec);
+  node.set_real(0, node.last(y), form.activation);
 }
 
 // Filters [D,H,W,I,O].
@@ -102,14 +117,11 @@ void convert_conv_3d(NodeContext& node) {
   const V map = node.real_first(0);
   const Shape w = weight_shape(node, 1, 5);
   const int64_t channels = channels_of(node, map);
-  if (w[3] < 1 || channels % w[3] != 0)
-    node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +
-                 std::to_string(w[3]));
   build::ConvSpec spec;
   spec.windows = windows_over(
       node, map, options.padding, {w[0], w[1], w[2]}, {options.stride_d, options.stride_h, options.stride_w},
       {options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor});
-  spec.groups = channels / w[3];
+  spec.groups = groups_of(node, channels, w[3]);
   const V weights = node.weights(1, {4, 3, 0, 1, 2}, {w[4], w[3], w[0], w[1], w[2]});
   const V y = build::conv(node, map, weights, bias_of(node, 2), spec);
   node.set_real(0, node.last(y), options.fused_activation_function);
@@ -173,24 +185,27 @@ void convert_conv_3d_transpose(NodeContext& node) {
   node.set_real(0, node.last(y), options.fused_activation_function);
 }
 
-// Weights [O,I]; without keep_num_dims everything in front of the last I elements is the batch.
-void convert_fully_connected(NodeContext& node) {
+Rows rows_of(NodeContext& node, V x) {
   const auto options = node.options<FullyConnectedOptions>();
   if (options.weights_format != WeightsFormat::kDefault)
     node.unsupported("weights_format", "SHUFFLED4x16INT8 is not implemented");
-  Compose c(node);
   const Shape w = weight_shape(node, 1, 2);
-  V x = node.real(0);
   const ir::SymShape shape = node.shape(x);
   const bool is_row = !options.keep_num_dims || shape.empty() || !same(shape.back(), w[1]);
   if (is_row) {
     if (w[1] < 1 || !ir::demand_divisible(num_elements(shape), w[1]))
       node.invalid("an input of shape " + to_string(shape) + " for weights of shape " + to_string(w));
-    x = c.reshape(x, {floordiv(num_elements(shape), w[1]), w[1]});
+    x = Compose(node).reshape(x, {floordiv(num_elements(shape), w[1]), w[1]});
   }
-  V y = c.matmul(x, node.weights(1, {1, 0}, {w[1], w[0]}));
+  return {x, {w[1], w[0]}, options.fused_activation_function};
+}
+
+void convert_fully_connected(NodeContext& node) {
+  Compose c(node);
+  const Rows rows = rows_of(node, node.real(0));
+  V y = c.matmul(rows.x, node.weights(1, {1, 0}, rows.weights));
   if (const V bias = bias_of(node, 2); bias != ir::kAbsent) y = c.add(y, bias);
-  node.set_real(0, y, options.fused_activation_function);
+  node.set_real(0, y, rows.activation);
 }
 
 void convert_batch_matmul(NodeContext& node) {
@@ -207,27 +222,16 @@ void convert_batch_matmul(NodeContext& node) {
   node.set_real(0, c.matmul(a, b, options.adj_y));
 }
 
-namespace {
-
-struct Pool {
-  V map;
-  build::PoolSpec spec;
-};
-
-/// Over a map with its channels first.
-Pool pool_of(NodeContext& node, V map) {
+build::PoolSpec pool_over(NodeContext& node, V map) {
   const auto options = node.options<Pool2DOptions>();
-  return {map,
-          {windows_over(node, map, options.padding, {options.filter_height, options.filter_width},
-                        {options.stride_h, options.stride_w}, {1, 1})}};
+  return {windows_over(node, map, options.padding, {options.filter_height, options.filter_width},
+                       {options.stride_h, options.stride_w}, {1, 1})};
 }
-
-}  // namespace
 
 void convert_average_pool(NodeContext& node) {
   check_rank(node, node.stored(0), 4, "the input");
-  const Pool pool = pool_of(node, node.real_first(0));
-  node.set_real(0, node.last(build::avg_pool(node, pool.map, pool.spec)),
+  const V map = node.real_first(0);
+  node.set_real(0, node.last(build::avg_pool(node, map, pool_over(node, map))),
                 node.options<Pool2DOptions>().fused_activation_function);
 }
 
@@ -236,16 +240,16 @@ void convert_max_pool(NodeContext& node) {
   // The largest integer is that of the largest number.
   const bool is_moved = node.has_output_scale(0) && activation == Activation::kNone;
   check_rank(node, node.stored(0), 4, "the input");
-  const Pool pool = pool_of(node, is_moved ? node.first(node.stored(0)) : node.real_first(0));
-  const V y = node.last(build::max_pool(node, pool.map, pool.spec));
+  const V map = is_moved ? node.first(node.stored(0)) : node.real_first(0);
+  const V y = node.last(build::max_pool(node, map, pool_over(node, map)));
   is_moved ? node.set_stored(0, y) : node.set_real(0, y, activation);
 }
 
 void convert_l2_pool(NodeContext& node) {
   check_rank(node, node.stored(0), 4, "the input");
   const V x = node.real_first(0);
-  const Pool pool = pool_of(node, node.add("mul", {x, x}));
-  const V y = node.add("sqrt", {build::avg_pool(node, pool.map, pool.spec)});
+  const V squares = node.add("mul", {x, x});
+  const V y = node.add("sqrt", {build::avg_pool(node, squares, pool_over(node, squares))});
   node.set_real(0, node.last(y), node.options<Pool2DOptions>().fused_activation_function);
 }
 

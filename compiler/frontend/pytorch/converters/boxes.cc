@@ -1,0 +1,130 @@
+// torchvision's operators on parts of maps.
+#include <algorithm>
+
+#include "compiler/frontend/pytorch/converters/grid.h"
+#include "compiler/frontend/pytorch/converters/helpers.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+constexpr int64_t kMostPoints = 4096;  ///< of a side of a box, of a kernel, of groups
+
+int64_t count_of(NodeContext& node, const char* name, int64_t least) {
+  const int64_t count = node.integer(name);
+  if (count < least || count > kMostPoints) node.invalid(std::string(name) + " is " + std::to_string(count));
+  return count;
+}
+
+/// Places along one axis of each box: `bins` parts, in each as many samples, evenly; [boxes, bins * samples].
+V points_of(Compose& c, V start, V size, int64_t bins, int64_t samples) {
+  std::vector<double> offsets;
+  for (int64_t i = 0; i < bins * samples; ++i)
+    offsets.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(bins * samples));
+  return c.add(start, c.mul(size, c.doubles(c.dtype(start), offsets, {1, bins * samples})));
+}
+
+/// Whether places are not more than one outside of the axis.
+V near(NodeContext& node, V at, const ir::SymInt& extent) {
+  Compose c(node);
+  return both(node, c.binary("greater_equal", at, c.number(at, -1)),
+              c.binary("less_equal", at, c.extent(at, extent)));
+}
+
+}  // namespace
+
+// input [N,C,H,W]; rois [K,5]: which map, x1, y1, x2, y2.
+void convert_roi_align(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("input"), rois = node.tensor("rois");
+  if (node.rank(x) != 4 || node.rank(rois) != 2 || !same(node.shape(rois)[1], 5))
+    node.invalid("maps of shape " + to_string(node.shape(x)) + ", boxes of " + to_string(node.shape(rois)));
+  const double scale = node.real("spatial_scale");
+  const int64_t height = count_of(node, "pooled_height", 1), width = count_of(node, "pooled_width", 1);
+  const int64_t samples = node.integer("sampling_ratio");
+  const bool aligned = node.flag("aligned");
+  const V which = c.cast(c.squeeze(c.slice(rois, 1, 0, 1), 1), DType::kInt64), boxes = c.slice(rois, 1, 1, 4);
+  if (samples < 1) {
+    // As many samples as a part has elements: work that depends on the boxes.
+    const DType wide = node.dtype(x) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+    const V pooled = node.add("roi_align", {c.cast(x, wide), c.cast(boxes, wide), which},
+                              {{"height", height},
+                               {"width", width},
+                               {"is_max", int64_t{0}},
+                               {"half_pixel", int64_t{aligned}},
+                               {"spatial_scale", scale}});
+    return node.set_output(0, c.cast(pooled, node.dtype(x)));
+  }
+  if (samples > kMostPoints || std::max(height, width) * samples > kMostPoints)
+    node.unsupported("sampling_ratio", "more than " + std::to_string(kMostPoints) + " samples of a side");
+  const V scaled = c.minus(c.times(boxes, scale), aligned ? 0.5 : 0.0);
+  const auto corner = [&](int64_t index) { return c.slice(scaled, 1, index, 1); };
+  const auto size = [&](int64_t from) {
+    const V extent = c.sub(corner(from + 2), corner(from));
+    return aligned ? extent : c.binary("max", extent, c.number(extent, 1));
+  };
+  const ir::SymShape s = node.shape(x);
+  const ir::SymInt count = node.shape(rois)[0];
+  const int64_t rows = height * samples, columns = width * samples;
+  const V y = points_of(c, corner(1), size(1), height, samples);
+  const V across = points_of(c, corner(0), size(0), width, samples);
+  Grid grid(node, c.gather(x, which, 0), 1);
+  const ir::SymShape all{count, rows, columns};
+  const auto spread_out = [&](V at, int64_t axis) { return c.expand(c.unsqueeze(at, axis), all); };
+  const V values =
+      grid.between(spread_out(grid.clamped(y, s[2]), 2), spread_out(grid.clamped(across, s[3]), 1));
+  const V is_near = both(node, c.unsqueeze(near(node, y, s[2]), 2), c.unsqueeze(near(node, across, s[3]), 1));
+  const V kept = c.where(c.unsqueeze(is_near, 1), values, c.number(values, 0));
+  const V parts = c.reshape(kept, {count, s[1], height, samples, width, samples});
+  node.set_output(0, c.reduce("reduce_mean", parts, {3, 5}, false));
+}
+
+// input [N,C,H,W], weight [O,C/groups,kh,kw], offset [N,2*offset_groups*kh*kw,Ho,Wo] with y before x of each
+// tap, mask [N,offset_groups*kh*kw,Ho,Wo].
+void convert_deform_conv2d(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("input"), weight = node.tensor("weight"), offset = node.tensor("offset");
+  const ir::SymShape s = node.shape(x), w = node.shape(weight), o = node.shape(offset);
+  if (s.size() != 4 || w.size() != 4 || o.size() != 4 || !w.is_constant() || !s[1].is_constant())
+    node.invalid("maps of shape " + to_string(s) + ", filters of " + to_string(w) + ", offsets of " +
+                 to_string(o));
+  const int64_t groups = count_of(node, "groups", 1), parts = count_of(node, "offset_groups", 1);
+  const int64_t channels = s[1].hint(), kh = w[2].hint(), kw = w[3].hint(), taps = kh * kw;
+  const bool fits = w[1].hint() * groups == channels && w[0].hint() % groups == 0 && channels % parts == 0 &&
+                    taps >= 1 && taps <= kMostPoints && same(o[1], 2 * parts * taps);
+  if (!fits)
+    node.invalid("filters of shape " + to_string(w) + " and offsets of " + to_string(o) + " for " +
+                 std::to_string(channels) + " channels");
+  const ir::SymInt points = o[2] * o[3];
+  // Each tap of each group of offsets is a row of places in a map of its channels.
+  const ir::SymShape rows{s[0] * parts, taps, points};
+  const V moved = c.reshape(offset, {s[0] * parts, taps, 2, points});
+  const auto places = [&](int64_t which, const char* stride, const char* pad, const char* dilation,
+                          bool is_row) {
+    const int64_t step = count_of(node, stride, 1), before = count_of(node, pad, 0),
+                  gap = count_of(node, dilation, 1);
+    std::vector<double> starts;
+    for (int64_t tap = 0; tap < taps; ++tap)
+      starts.push_back(static_cast<double>((is_row ? tap / kw : tap % kw) * gap - before));
+    const DType dtype = node.dtype(offset);
+    const ir::SymInt extent = is_row ? o[2] : o[3];
+    const V along =
+        c.times(c.cast(c.iota(extent, is_row ? ir::SymShape{extent, 1} : ir::SymShape{1, extent}), dtype),
+                static_cast<double>(step));
+    const V all = c.reshape(c.expand(along, {o[2], o[3]}), {1, 1, points});
+    const V own = c.add(all, c.doubles(dtype, starts, {1, taps, 1}));
+    return c.add(c.squeeze(c.slice(moved, 2, which, 1), 2), own);
+  };
+  Grid grid(node, c.reshape(x, {s[0] * parts, channels / parts, s[2], s[3]}), 0);
+  V read = grid.between(places(0, "stride_h", "pad_h", "dilation_h", true),
+                        places(1, "stride_w", "pad_w", "dilation_w", false));
+  if (node.has("mask") && node.flag("use_mask"))
+    read = c.mul(read, c.reshape(node.tensor("mask"), {rows[0], 1, rows[1], rows[2]}));
+  const V columns = c.reshape(read, {s[0], groups, channels / groups * taps, points});
+  const V filters = c.reshape(weight, {1, groups, w[0].hint() / groups, w[1].hint() * taps});
+  V y = c.reshape(c.matmul(filters, columns), {s[0], w[0], o[2], o[3]});
+  if (node.has("bias")) y = c.add(y, c.reshape(node.tensor("bias"), {1, w[0], 1, 1}));
+  node.set_output(0, y);
+}
+
+}  // namespace tensormill::frontend::pytorch
