@@ -3,13 +3,15 @@
 their end, and what a job costs the server's CPU. One JSON line.
 
   bench/worker_load.py --workers 64 --hold 1 --seconds 30
+  bench/worker_load.py --workers 8 --hold 0 --queued 4000   # from lease to finish alone: all are submitted before
 """
 
 import argparse
-import http.client
 import json
 import os
 import queue
+import re
+import socket
 import sys
 import tempfile
 import threading
@@ -25,19 +27,32 @@ DIGITS = mill.ROOT / "tests/models/digits.onnx"
 
 
 class Link:
-    """A connection that stays."""
+    """A connection that stays. As little of a client as there can be: what it takes, the server lacks on the same cores."""
 
     def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=120)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def post(self, path, body, kind="application/json"):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.connection.request("POST", path, body=data, headers={"Content-Type": kind})
-        answer = self.connection.getresponse()
-        text = answer.read()
-        if answer.status // 100 != 2:
-            raise RuntimeError(f"{path}: {answer.status} {text[:300]}")
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
+        self.socket.sendall(head.encode() + data)
+        text = b""
+        while b"\r\n\r\n" not in text:
+            text += self.more()
+        head, _, text = text.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        while len(text) < int(length[1] if length else 0):
+            text += self.more()
+        if head[9:10] != b"2":
+            raise RuntimeError(f"{path}: {head[:80]} {text[:300]}")
         return json.loads(text) if text else None
+
+    def more(self):
+        data = self.socket.recv(65536)
+        if not data:
+            raise RuntimeError("the server has closed the connection")
+        return data
 
 
 def cpu_seconds(pid):
@@ -60,15 +75,32 @@ def work(port, name, compiler, hold, stop, done):
         done.put(time.monotonic())
 
 
-def submit(port, jobs, stop):
-    """Keeps the queue filled."""
+def submit(port, jobs, stop, once=False):
+    """Keeps the queue filled, or fills it once."""
     link = Link(port)
     body = {"kind": "compile", "model": "digits", "target": "llvm -mcpu=native", "input_shapes": {"image": [1, 1, 28, 28]},
             "force": True, "tuning_records": None}
     while not stop.is_set():
         if not jobs.acquire(timeout=0.2):
+            if once:
+                return
             continue
         link.post("/v1/jobs", body)
+
+
+def measured(server, options, room, done):
+    """How many ended in how many seconds, and the CPU that the server took for them."""
+    done.get()
+    room.release()
+    begun, before, count = time.monotonic(), cpu_seconds(server.process.pid), 0
+    while count < options.queued - 1 if options.queued else time.monotonic() - begun < options.seconds:
+        try:
+            done.get(timeout=0.5)
+        except queue.Empty:
+            continue
+        room.release()
+        count += 1
+    return count, time.monotonic() - begun, cpu_seconds(server.process.pid) - before
 
 
 def main():
@@ -76,31 +108,26 @@ def main():
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--hold", type=float, default=1.0, help="seconds that an item is held")
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--queued", type=int, default=0, help="jobs that are submitted before, in place of a time")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = serving.Server(folder, "--set", "jobs.workers=0", "--set", "jobs.queue=100000")
         try:
             assert server.upload("digits", DIGITS.read_bytes()).status == 201
             compiler = server.request("GET", "/v1/info").json()["compiler"]["id"]
-            stop, done, room = threading.Event(), queue.Queue(), threading.Semaphore(4 * options.workers)
+            stop, done, room = threading.Event(), queue.Queue(), threading.Semaphore(options.queued or 4 * options.workers)
+            submitters = [threading.Thread(target=submit, args=(server.port, room, stop, bool(options.queued))) for _ in range(4)]
+            for thread in submitters:
+                thread.start()
+            for thread in submitters if options.queued else []:
+                thread.join()
             threads = [threading.Thread(target=work, args=(server.port, f"w{i}", compiler, options.hold, stop, done))
                        for i in range(options.workers)]
-            threads += [threading.Thread(target=submit, args=(server.port, room, stop)) for _ in range(4)]
             for thread in threads:
                 thread.start()
-            done.get()
-            room.release()
-            begun, before, count = time.monotonic(), cpu_seconds(server.process.pid), 0
-            while time.monotonic() - begun < options.seconds:
-                try:
-                    done.get(timeout=0.5)
-                except queue.Empty:
-                    continue
-                room.release()
-                count += 1
-            elapsed, spent = time.monotonic() - begun, cpu_seconds(server.process.pid) - before
+            count, elapsed, spent = measured(server, options, room, done)
             stop.set()
-            for thread in threads:
+            for thread in threads + submitters:
                 thread.join()
             print(json.dumps({"workers": options.workers, "hold_s": options.hold, "jobs_per_s": round(count / elapsed, 2),
                               "of_ideal": round(count / elapsed / (options.workers / options.hold), 3) if options.hold else None,

@@ -117,6 +117,37 @@ Asked ask_unload(const std::string& text) {
   return ask_control<inference::RepositoryModelUnloadRequest>(text, "/unload");
 }
 
+/// Values are lists of texts here; there the level alone is a list, and what becomes as it was is null.
+json setting_of(const std::string& name, const inference::TraceSettingRequest::SettingValue& setting) {
+  if (setting.value().empty()) return nullptr;
+  if (name != "trace_level" && setting.value_size() == 1) return setting.value(0);
+  json values = json::array();
+  for (const std::string& value : setting.value()) values.push_back(value);
+  return values;
+}
+
+Asked ask_trace(const std::string& text) {
+  const auto request = parsed<inference::TraceSettingRequest>(text);
+  const std::string model = request.model_name().empty() ? "/v2" : model_path(request.model_name(), "");
+  const std::string target = model + "/trace/setting";
+  if (request.settings().empty()) return get(target);
+  json body = json::object();
+  for (const auto& [name, setting] : request.settings()) body[name] = setting_of(name, setting);
+  return post(target, body);
+}
+
+std::string print_trace(const Answer& answer) {
+  inference::TraceSettingResponse response;
+  const json settings = json::parse(*answer.body);
+  for (const auto& [name, value] : settings.items()) {
+    auto& setting = (*response.mutable_settings())[name];
+    if (value.is_string()) setting.add_value(value.get<std::string>());
+    if (!value.is_array()) continue;
+    for (const json& each : value) setting.add_value(each.get<std::string>());
+  }
+  return response.SerializeAsString();
+}
+
 #define TM_METHOD(name, kind, ask, print, needs_key) \
   { "/inference.GRPCInferenceService/" name, CallKind::kind, ask, print, needs_key }
 const Method kMethods[] = {
@@ -134,6 +165,7 @@ const Method kMethods[] = {
     TM_METHOD("RepositoryIndex", kUnary, ask_index, print_index, true),
     TM_METHOD("RepositoryModelLoad", kUnary, ask_load, nothing, true),
     TM_METHOD("RepositoryModelUnload", kUnary, ask_unload, nothing, true),
+    TM_METHOD("TraceSetting", kUnary, ask_trace, print_trace, true),
     TM_METHOD("ModelInfer", kInfer, nullptr, nullptr, true),
     TM_METHOD("ModelStreamInfer", kInferStream, nullptr, nullptr, true),
     {"/grpc.health.v1.Health/Check", CallKind::kHealth, nullptr, nullptr, false},
@@ -152,6 +184,7 @@ const Method* find_method(std::string_view name) {
 Asked refused_request(const Method& method) {
   // A message in which the model has a name; what it is called is not looked at.
   if (method.kind != CallKind::kUnary) return post("/v2/models/-/infer", json::object());
+  if (method.ask == ask_trace) return ask_trace("");
   inference::ModelReadyRequest named;
   named.set_name("-");
   // Name and model_name are the fields 1 and 2.

@@ -12,6 +12,7 @@
 #include "server/services/host_runs.h"
 #include "server/services/input_values.h"
 #include "server/services/model_service.h"
+#include "server/services/work_desk.h"
 
 namespace tensormill::server {
 
@@ -225,7 +226,7 @@ services::Submission JobServiceImpl::submit_compile(const services::CompileReque
   storage::JobSubmission submission;
   submission.kind = "compile";
   submission.subject = model.id.text();
-  submission.needs_model = model.id;
+  submission.needs_models = {model.id};
   submission.request = Json{{"model", request.model}, {"target", request.target}}.dump();
   submission.max_attempts = kMaxAttempts;
   submission.force = request.force;
@@ -255,7 +256,7 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
   storage::JobSubmission submission;
   submission.kind = "tune";
   submission.subject = model.id.text();
-  submission.needs_model = model.id;
+  submission.needs_models = {model.id};
   submission.request = Json{{"model", compile.model}, {"target", compile.target}}.dump();
   submission.max_attempts = kMaxTuneAttempts;
   submission.force = compile.force;
@@ -355,6 +356,14 @@ services::CancelResult JobServiceImpl::cancel(const std::string& id, const servi
 }
 
 services::Job JobServiceImpl::retry(const std::string& id, const services::CallContext& context) {
+  // What it works on may be an upload's, or was only sent for it: it must not go before the row names it
+  // again.
+  const storage::BlobHold hold(blobs_);
+  for (const Digest& blob : blobs_named_by(parse_json(queue_.get(id).resolved))) {
+    if (!blobs_.keep(blob))
+      throw Error(ErrorCode::kConflict, "job " + id + " works on the blob " + blob.text() +
+                                            ", which is not here any more; submit it again");
+  }
   return job_of(queue_.retry(id, submitter_of(context), context.idempotency_key));
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/base/file.h"
 #include "runtime/package/metadata.h"
 #include "server/services/run_package.h"
+#include "server/services/work_desk.h"
 
 namespace tensormill::server {
 
@@ -95,6 +96,7 @@ Json RemoteBench::ask(Json form) {
   submission.resolved = canonical_json(form);
   submission.action_key = Digest::of(submission.resolved).text();
   submission.max_attempts = kMeasureAttempts;
+  submission.needs_blobs = blobs_named_by(form);
   // The same candidate again is another measurement.
   submission.force = true;
   submission.reuse_result = false;

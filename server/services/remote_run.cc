@@ -9,6 +9,7 @@
 #include "runtime/base/json.h"
 #include "runtime/npz/npz.h"
 #include "server/services/run_package.h"
+#include "server/services/work_desk.h"
 
 namespace tensormill::server {
 
@@ -73,6 +74,7 @@ storage::JobRow RemoteRuns::submit(const storage::PackageRow& package, const ser
   submission.force = true;
   submission.reuse_result = false;
   submission.needs_package = package.id;
+  submission.needs_blobs = blobs_named_by(form);
   submission.demand = options.on;
   submission.submitter = callers_.submitter(context.submitter);
   return queue_.submit(submission).job;

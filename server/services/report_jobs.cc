@@ -8,6 +8,7 @@
 #include "server/services/job_service.h"
 #include "server/services/model_service.h"
 #include "server/services/report_document.h"
+#include "server/services/work_desk.h"
 
 namespace tensormill::server {
 
@@ -57,8 +58,10 @@ services::Submission JobServiceImpl::submit_report(const services::ReportRequest
                                                    const services::SubmitOptions& options,
                                                    const services::CallContext& context) {
   if (!request.layouts.empty()) refuse_job(ErrorCode::kNotSupported, "/layouts", "is not implemented yet");
+  // They may be an upload's: they must not go before the row names them.
+  const storage::BlobHold hold(blobs_);
   const auto require_blob = [&](const char* pointer, const std::string& id) {
-    if (!blobs_.exists(Digest::parse(id).value()))
+    if (!blobs_.keep(Digest::parse(id).value()))
       refuse_job(ErrorCode::kInvalidArgument, pointer, "there is no blob " + id);
   };
   require_blob("/inputs", request.inputs);
@@ -74,7 +77,7 @@ services::Submission JobServiceImpl::submit_report(const services::ReportRequest
           const storage::ModelRow row = model_of(compile);
           return std::pair(row.id, resolve(compile, row));
         });
-        if (!submission.needs_model) submission.needs_model = model;
+        submission.needs_models.push_back(model);
         configurations.push_back(
             {{"name", report::configuration_name(short_name(compile.model), compile.target, level, "")},
              {"model", compile.model},
@@ -83,7 +86,7 @@ services::Submission JobServiceImpl::submit_report(const services::ReportRequest
     }
   }
   submission.kind = "report";
-  submission.subject = submission.needs_model->text();
+  submission.subject = submission.needs_models.at(0).text();
   submission.request = Json{{"models", request.models}}.dump();
   submission.max_attempts = kReportAttempts;
   submission.reuse_result = false;
@@ -94,6 +97,9 @@ services::Submission JobServiceImpl::submit_report(const services::ReportRequest
       {"samples", request.samples}, {"warmup", request.warmup},
       {"repeat", request.repeat},   {"number", request.number},
       {"threads", request.threads}, {"time_budget_s", request.time_budget_s}};
+  submission.needs_blobs = blobs_named_by(form);
+  // It may be tried again, and its document names them.
+  submission.keeps_blobs = true;
   return submit(std::move(submission), form, options, context);
 }
 

@@ -12,6 +12,20 @@ Digest model_blob(storage::Catalog& catalog, const Json& resolved) {
   return model->blobs.at(0);
 }
 
+std::vector<Digest> blobs_named_by(const Json& resolved) {
+  std::vector<Digest> blobs;
+  const auto add = [&](const Json& digest) {
+    if (!digest.is_null()) blobs.push_back(Digest::parse(digest.get<std::string>()).value());
+  };
+  for (const char* name : {"inputs", "labels", "expected"}) {
+    if (const auto named = resolved.find(name); named != resolved.end()) add(*named);
+  }
+  if (const auto named = resolved.find("blobs"); named != resolved.end()) {
+    for (const Json& digest : *named) add(digest);
+  }
+  return blobs;
+}
+
 std::shared_ptr<const storage::Blob> StoreDesk::open_model(jobs::JobContext&, const Json& resolved) {
   return blobs_.open(model_blob(catalog_, resolved));
 }

@@ -57,6 +57,11 @@ private:
   TuningRecords& records_;
 };
 
+/// The blobs that a job's request names, of which `resolved` is the resolved form: what whoever submits such
+/// a job has its row name (storage::JobSubmission::needs_blobs). A new member that names one has its place
+/// here.
+std::vector<Digest> blobs_named_by(const Json& resolved);
+
 /// The blob of the model that a resolved compilation names. Throws Error(kNotFound) when it was removed.
 Digest model_blob(storage::Catalog& catalog, const Json& resolved);
 

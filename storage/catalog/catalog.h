@@ -54,9 +54,13 @@ struct JobSubmission {
   std::function<bool(const JobRow&)> still_whole = nullptr;
   /// What the job works on. It must be there when the job is made, else Error(kNotFound) naming it, and a
   /// model or a package cannot be removed while the job is live.
-  std::optional<Digest> needs_model = std::nullopt;
+  std::vector<Digest> needs_models = {};
   std::optional<Digest> needs_package = std::nullopt;
   std::optional<Digest> needs_set = std::nullopt;  ///< of tuning records; it may be removed later
+  /// Blobs that its request names: rows name them (referenced_blobs) while the job is live, and, with
+  /// keeps_blobs, as long as there is a row of the job. Whoever submits it holds them until then.
+  std::vector<Digest> needs_blobs = {};
+  bool keeps_blobs = false;
   /// Which workers may claim it: those that name this text, which the catalog does not read. "": those that
   /// ask nothing of a job but its kind.
   std::string demand = {};

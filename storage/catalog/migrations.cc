@@ -290,8 +290,24 @@ CREATE INDEX observed_by_replica ON observed(replica);
 ALTER TABLE deployments ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array<std::string_view, 8> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
-                                                         kKeysAndAudit, kIndices,  kClaims,   kFleet};
+/// What jobs need beside their subject and package: blobs that their requests name, and further models. Jobs
+/// that were made before have what their requests say.
+constexpr std::string_view kNeedsOfJobs = R"sql(
+CREATE TABLE job_needs(
+  job TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  kept INTEGER NOT NULL,
+  PRIMARY KEY(job, kind, digest));
+CREATE INDEX job_needs_by_digest ON job_needs(digest, kind);
+INSERT OR IGNORE INTO job_needs SELECT id, 'blob', json_extract(resolved, '$.inputs'), kind = 'report' FROM jobs
+  WHERE kind IN ('report', 'run') AND json_extract(resolved, '$.inputs') IS NOT NULL;
+INSERT OR IGNORE INTO job_needs SELECT id, 'blob', json_extract(resolved, '$.labels'), 1 FROM jobs
+  WHERE kind = 'report' AND json_extract(resolved, '$.labels') IS NOT NULL;
+)sql";
+
+constexpr std::array<std::string_view, 9> kMigrations = {
+    kVersion1, kVersion2, kVersion3, kVersion4, kKeysAndAudit, kIndices, kClaims, kFleet, kNeedsOfJobs};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

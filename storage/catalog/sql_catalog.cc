@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::string_view kModelColumns = "SELECT seq, id, facts, created_ms, owner, bytes FROM models ";
 
+/// Of job_needs beside its job: what that may still read, also when it is tried again.
+constexpr std::string_view kNeededBlob =
+    "WHERE job_needs.kind = 'blob' AND (kept <> 0 OR state IN ('queued', 'running'))";
+
 }  // namespace
 
 bool SqlCatalog::insert_model(SqlDb& db, const ModelRow& model) {
@@ -72,8 +76,10 @@ bool SqlCatalog::remove_model(const Digest& id) {
   return write([&](SqlDb& db) -> bool {
     const auto name = db.query("SELECT name FROM names WHERE id = ? ORDER BY name", id);
     if (name->step()) throw Error(ErrorCode::kInUse, id.text() + " is named " + name->text(0));
-    const auto job =
-        db.query("SELECT id FROM jobs WHERE subject = ? AND state IN ('queued', 'running') ORDER BY seq", id);
+    const auto job = db.query(
+        "SELECT id FROM jobs WHERE state IN ('queued', 'running') AND (subject = ? OR id IN (SELECT job FROM "
+        "job_needs WHERE digest = ? AND kind = 'model')) ORDER BY seq",
+        id, id);
     if (job->step()) throw Error(ErrorCode::kInUse, id.text() + " is used by job " + job->text(0));
     const bool removed = db.run("DELETE FROM models WHERE id = ?", id) != 0;
     return removed;
@@ -138,8 +144,9 @@ std::vector<Digest> SqlCatalog::referenced_blobs() {
     const auto row = db.query(
         "SELECT digest FROM model_blobs UNION SELECT digest FROM package_members UNION SELECT id FROM "
         "packages "
-        "UNION SELECT digest FROM deployment_blobs UNION SELECT log FROM jobs WHERE log IS NOT NULL ORDER BY "
-        "1");
+        "UNION SELECT digest FROM deployment_blobs UNION SELECT log FROM jobs WHERE log IS NOT NULL "
+        "UNION SELECT digest FROM job_needs JOIN jobs ON jobs.id = job_needs.job " +
+        std::string(kNeededBlob) + " ORDER BY 1");
     std::vector<Digest> blobs;
     while (row->step()) blobs.push_back(row->digest(0));
     return blobs;
@@ -156,8 +163,9 @@ std::vector<Digest> SqlCatalog::referenced_among(const std::vector<Digest>& blob
           "EXISTS(SELECT 1 FROM package_members WHERE digest = ?) OR EXISTS(SELECT 1 FROM packages WHERE id "
           "= ?) "
           "OR EXISTS(SELECT 1 FROM deployment_blobs WHERE digest = ?) OR EXISTS(SELECT 1 FROM jobs WHERE log "
-          "= ?)",
-          blob, blob, blob, blob, blob);
+          "= ?) OR EXISTS(SELECT 1 FROM job_needs JOIN jobs ON jobs.id = job_needs.job " +
+              std::string(kNeededBlob) + " AND digest = ?)",
+          blob, blob, blob, blob, blob, blob);
       if (row->step() && row->integer(0) != 0) named.push_back(blob);
     }
     return named;

@@ -205,6 +205,7 @@ private:
   static std::optional<Submitted> reuse_of(SqlDb& db, const JobSubmission& submission);
   std::string insert_job(SqlDb& db, const JobSubmission& submission);
   static void check_bound(SqlDb& db, const Submitter& submitter);
+  void add_needs(SqlDb& db, const std::string& job, const JobSubmission& submission);
   static void add_submitter(SqlDb& db, const std::string& job, const std::string& caller);
   static int64_t remove_audit(SqlDb& db, int64_t excess, bool of_strangers);
   static int64_t insert_tuning_records(SqlDb& db, const std::vector<TuningRecordRow>& records);

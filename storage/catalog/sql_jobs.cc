@@ -119,6 +119,19 @@ void SqlCatalog::check_bound(SqlDb& db, const Submitter& submitter) {
                                              std::to_string(submitter.max_live));
 }
 
+void SqlCatalog::add_needs(SqlDb& db, const std::string& job, const JobSubmission& submission) {
+  const auto add = [&](std::string_view kind, const Digest& digest, bool kept) {
+    db.post("INSERT INTO job_needs(job, kind, digest, kept) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING", job,
+            kind, digest, static_cast<int64_t>(kept));
+  };
+  touch_named(db, submission.needs_blobs);
+  for (const Digest& blob : submission.needs_blobs) add("blob", blob, submission.keeps_blobs);
+  for (const Digest& model : submission.needs_models) {
+    // A subject is looked for in the row of the job.
+    if (model.text() != submission.subject) add("model", model, false);
+  }
+}
+
 std::string SqlCatalog::insert_job(SqlDb& db, const JobSubmission& submission) {
   if (submission.max_queued > 0) {
     const auto count = db.query("SELECT COUNT(*) FROM jobs WHERE state = 'queued'");
@@ -130,7 +143,7 @@ std::string SqlCatalog::insert_job(SqlDb& db, const JobSubmission& submission) {
     }
   }
   check_bound(db, submission.submitter);
-  require_row(db, "models", "model", submission.needs_model);
+  for (const Digest& model : submission.needs_models) require_row(db, "models", "model", model);
   require_row(db, "packages", "package", submission.needs_package);
   require_row(db, "tuning_sets", "set of tuning records", submission.needs_set);
   const std::string id = make_uuid7(db.now_ms());
@@ -147,6 +160,7 @@ std::string SqlCatalog::insert_job(SqlDb& db, const JobSubmission& submission) {
       static_cast<int64_t>(submission.priority), submission.submitter.name, submission.needs_package,
       submission.demand);
   add_submitter(db, id, submission.submitter.name);
+  add_needs(db, id, submission);
   add_event(db, id, state_event(JobState::kQueued, 0), true);
   return id;
 }

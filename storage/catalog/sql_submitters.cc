@@ -1,5 +1,6 @@
 // Who has a job made, and who may have it cancelled or tried again.
 #include <optional>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "storage/catalog/sql_catalog.h"
@@ -15,6 +16,14 @@ constexpr int64_t kNotedMs = 86'400'000;
 std::optional<int64_t> wanted_by(SqlDb& db, const std::string& job, const std::string& caller) {
   const auto row = db.query("SELECT wanted FROM job_submitters WHERE job = ? AND caller = ?", job, caller);
   return row->step() ? std::optional(row->integer(0)) : std::nullopt;
+}
+
+/// What its request names.
+std::vector<Digest> blobs_of(SqlDb& db, const std::string& job) {
+  const auto row = db.query("SELECT digest FROM job_needs WHERE job = ? AND kind = 'blob'", job);
+  std::vector<Digest> blobs;
+  while (row->step()) blobs.push_back(row->digest(0));
+  return blobs;
 }
 
 void check_may_change(const std::optional<int64_t>& wanted, const std::string& job, const Submitter& by) {
@@ -103,6 +112,7 @@ JobRow SqlCatalog::retry_job(const std::string& id, const Submitter& submitter,
     const auto live = db.query("SELECT id FROM jobs WHERE live_key = ?", job.action_key);
     if (live->step()) throw Error(ErrorCode::kConflict, "job " + live->text(0) + " does the same work");
     check_bound(db, submitter);
+    touch_named(db, blobs_of(db, id));
     db.post(
         "UPDATE jobs SET state = 'queued', live_key = action_key, error = '', progress = '{}', "
         "cancel_requested = 0, "

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "storage/catalog/commit_group.h"
 #include "storage/catalog/migrations.h"
 #include "storage/catalog/sqlite_db.h"
 #include "storage/catalog/sqlite_readers.h"
@@ -24,17 +25,13 @@ SqliteCatalog::SqliteCatalog(Env& env, const std::string& path, SqliteCatalogOpt
   const auto index = std::make_shared<SqliteWalIndex>();
   db_ = std::make_unique<SqliteDb>(env, path, options.now_ms, options.checkpoint_pages, index);
   migrate(*db_);
+  writers_ = std::make_unique<CommitGroup>(*db_);
   readers_ = std::make_unique<SqliteReaders>(env, path, std::move(options.now_ms), index);
 }
 
 SqliteCatalog::~SqliteCatalog() = default;
 
-void SqliteCatalog::run_write(Isolation, const Work& work) {
-  const std::lock_guard lock(mutex_);
-  Transaction transaction(*db_);
-  work(*db_);
-  transaction.commit();
-}
+void SqliteCatalog::run_write(Isolation, const Work& work) { writers_->run(work); }
 
 void SqliteCatalog::run_read(const Work& work) {
   const SqliteReaders::Turn db(*readers_);

@@ -1,11 +1,11 @@
 /// The catalog in an SQLite file. One process at a time: the file is locked for the life of the object.
-/// Thread-safety: as Catalog; one connection that writes behind one mutex, and a few that read beside it: a
-/// read sees what was committed when it began and waits for no commit.
+/// Thread-safety: as Catalog; one connection that writes, for writers that come together in one transaction
+/// (CommitGroup), and a few that read beside it: a read sees what was committed when it began and waits for
+/// no commit.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +14,7 @@
 
 namespace tensormill::storage {
 
+class CommitGroup;
 class SqliteDb;
 class SqliteReaders;
 
@@ -43,8 +44,8 @@ private:
   std::string_view next_moment() const override;
 
   std::unique_ptr<EnvLock> lock_;
-  std::mutex mutex_;
   std::unique_ptr<SqliteDb> db_;
+  std::unique_ptr<CommitGroup> writers_;
   std::unique_ptr<SqliteReaders> readers_;  ///< after the writer, so that they close before it
 };
 

@@ -27,7 +27,7 @@ struct Table {
 };
 
 /// What is belonged to comes before what belongs to it.
-constexpr std::array<Table, 20> kCopied = {{
+constexpr std::array<Table, 21> kCopied = {{
     {"models", "seq:,id,facts,created_ms:,owner,bytes:", 1},
     {"model_blobs", "model,position:,digest", 2},
     {"names", "kind,name,id,updated_ms:", 2},
@@ -44,6 +44,7 @@ constexpr std::array<Table, 20> kCopied = {{
      1},
     {"job_events", "job,seq:,type,data,position:", 2},
     {"job_submitters", "job,caller,wanted:", 2},
+    {"job_needs", "job,kind,digest,kept:", 3},
     {"idempotency", "key,request_hash,job,created_ms:", 1},
     {"answers", "caller,key,request_hash,answer,created_ms:", 2},
     {"tuning_records",

@@ -262,7 +262,25 @@ ALTER TABLE deployments ADD COLUMN revision BIGINT NOT NULL DEFAULT 0;
 CREATE SEQUENCE moments;
 )sql";
 
-constexpr std::array<PgMigration, 2> kMigrations = {{{kFirst, 1}, {kFleet, 2}}};
+/// What jobs need beside their subject and package: blobs that their requests name, and further models. Jobs
+/// that were made before have what their requests say. Programs that do not know the table lose no more by
+/// their collections than they did without it.
+constexpr std::string_view kNeedsOfJobs = R"sql(
+CREATE TABLE job_needs(
+  job TEXT COLLATE "C" NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  kind TEXT COLLATE "C" NOT NULL,
+  digest TEXT COLLATE "C" NOT NULL,
+  kept BIGINT NOT NULL,
+  PRIMARY KEY(job, kind, digest));
+CREATE INDEX job_needs_by_digest ON job_needs(digest, kind);
+INSERT INTO job_needs SELECT id, 'blob', named, kept FROM (
+    SELECT id, CAST(convert_from(resolved, 'UTF8') AS json) ->> 'inputs' AS named,
+           CASE WHEN kind = 'report' THEN 1 ELSE 0 END AS kept FROM jobs WHERE kind IN ('report', 'run')
+    UNION SELECT id, CAST(convert_from(resolved, 'UTF8') AS json) ->> 'labels', 1 FROM jobs WHERE kind = 'report'
+  ) AS of_requests WHERE named IS NOT NULL ON CONFLICT DO NOTHING;
+)sql";
+
+constexpr std::array<PgMigration, 3> kMigrations = {{{kFirst, 1}, {kFleet, 2}, {kNeedsOfJobs, 2}}};
 
 struct Versions {
   int64_t tables = 0;  ///< 0: there are none

@@ -22,12 +22,32 @@ constexpr int kMaxPauseMs = 64;
 /// JavaScript for 70 years of 1,000 transactions a second.
 constexpr int kEventBits = 12;
 
-constexpr std::array<std::string_view, 25> kTables = {
-    "models",   "model_blobs",    "names",      "packages",       "package_members", "deployments",
-    "api_keys", "job_submitters", "jobs",       "job_events",     "idempotency",     "answers",
-    "facts",    "audit",          "counters",   "tuning_records", "tuning_sets",     "tuning_set_records",
-    "replicas", "blobs",          "blob_holds", "uploads",        "upload_chunks",   "job_logs",
-    "observed"};
+constexpr std::array<std::string_view, 26> kTables = {"models",
+                                                      "model_blobs",
+                                                      "names",
+                                                      "packages",
+                                                      "package_members",
+                                                      "deployments",
+                                                      "api_keys",
+                                                      "job_submitters",
+                                                      "job_needs",
+                                                      "jobs",
+                                                      "job_events",
+                                                      "idempotency",
+                                                      "answers",
+                                                      "facts",
+                                                      "audit",
+                                                      "counters",
+                                                      "tuning_records",
+                                                      "tuning_sets",
+                                                      "tuning_set_records",
+                                                      "replicas",
+                                                      "blobs",
+                                                      "blob_holds",
+                                                      "uploads",
+                                                      "upload_chunks",
+                                                      "job_logs",
+                                                      "observed"};
 
 /// Longer each time, and never the same for two that met.
 void pause_before(int attempt) {

@@ -51,7 +51,7 @@ class Commands(unittest.TestCase):
     def test_readme_with_a_server(self):
         block = pages.shell_blocks("README.md")[0]
         start, rest = block.split("\n", 1)
-        self.assertRegex(start, r"^build/bin/tensormill serve --listen 127\.0\.0\.1:8080 --data \S+ &$")
+        self.assertRegex(start, r"^build/bin/tensormill serve --listen 127\.0\.0\.1:8080 --data \S+ >build/\S+ 2>&1 &$")
         server = self.server_that_compiled()
         with tempfile.TemporaryDirectory() as folder:
             out = self.run_block(rest.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}"), folder)

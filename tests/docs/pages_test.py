@@ -52,6 +52,10 @@ class PagesRun(unittest.TestCase):
         self.assertRegex(said, r"digits native O3 .* samples/s +100\.00 % right")
         self.assertRegex(said, r"net native O3 .* samples/s +100\.00 % right")
         self.assertRegex(said, r"small native O3 .* samples/s +\d+\.\d\d % right")
+        for net in ("shapes", "shapes_int8"):
+            right = int(re.search(rf"(?m)^\S*{net}(?:\.tflite)? is right in (\d+)%$", said)[1])
+            self.assertGreater(right, 60, net)
+        self.assertIn("  star is taken for cross: ", said)
 
     def test_board(self):
         self.assertIn("aarch64", self.run_page("tutorials/board.md"))

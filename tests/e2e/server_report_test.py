@@ -20,6 +20,7 @@ class ReportJobs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = serving.make_server(cls)
+        cls.uploads = {}
         cls.server.upload("digits", DIGITS.read_bytes())
         pictures, labels = mnist_npz.load("t10k")
         cls.pictures = (pictures[:SAMPLES, None] / 255).astype(np.float32)
@@ -33,6 +34,7 @@ class ReportJobs(unittest.TestCase):
         upload = cls.server.request("POST", "/v1/uploads").headers["Location"]
         cls.server.request("PATCH", upload, data, {"Content-Range": f"0-{len(data) - 1}"})
         digest = "sha256:" + hashlib.sha256(data).hexdigest()
+        cls.uploads[digest] = upload
         done = cls.server.request("PUT", f"{upload}?digest={digest}")
         assert done.status == 201, done.body
         return digest
@@ -70,6 +72,25 @@ class ReportJobs(unittest.TestCase):
             self.assertTrue(any("takes" in line for line in row["remarks"]))
         listed = self.server.request("GET", "/v1/jobs?kind=report").json()["items"]
         self.assertIn(job["id"], [one["id"] for one in listed])
+
+    def test_what_it_reads_stays_though_its_upload_goes(self):
+        inputs, truth = self.blob(serving.npz({"image": self.pictures[:2]})), self.blob(b"7\n2\n\n")
+        waits = self.submit(opt_levels=[0, 3], repeat=100_000, number=100_000, time_budget_s=86_400).json()["id"]
+        job = self.submit(inputs=inputs, labels=truth, opt_levels=[0]).json()["id"]
+        gone = self.blob(b"a blob that nothing names")
+        for digest in (inputs, truth, gone):
+            self.assertEqual(self.server.request("DELETE", self.uploads[digest]).status, 204)
+        there = lambda digest: self.server.request("HEAD", f"/v1/blobs/{digest}").status
+        look = lambda: (self.server.request("POST", "/v1/gc").status, there(gone), there(inputs), there(truth))
+        # The attempt that runs holds what came since it began, named or not.
+        self.assertEqual(look()[2:], (200, 200), "the job is live")
+        for one in (job, waits):
+            self.server.request("POST", f"/v1/jobs/{one}/cancel")
+            self.assertEqual(self.server.finished(one)["state"], "cancelled")
+        self.assertEqual(look(), (200, 404, 200, 200), "it may be tried again")
+        self.assertEqual(self.server.request("POST", f"/v1/jobs/{job}/retry").status, 202)
+        self.assertEqual(self.server.finished(job)["state"], "succeeded")
+        self.assertEqual(look(), (200, 404, 200, 200), "its document names them")
 
     def test_a_row_that_fails_is_no_failure_of_the_others(self):
         wrong = self.blob(serving.npz({"image": self.pictures[:, :, :27]}))

@@ -9,6 +9,7 @@ import unittest
 import urllib.request
 from pathlib import Path
 
+import grpc_peer
 import numpy as np
 
 import mill
@@ -125,6 +126,31 @@ class TraceTest(unittest.TestCase):
         plain = serving.make_server(self)
         self.assertEqual(plain.request("GET", setting).json()["trace_level"], ["OFF"])
         self.assertEqual(plain.send_json("POST", setting, {"trace_level": ["TIMESTAMPS"]}).status, 501)
+
+    def test_the_same_over_grpc(self):
+        collector = self.collector()
+        server = grpc_peer.make_server(self, "--set", f"otel.endpoint={collector.url}", "--set", "otel.sample_percent=0")
+        server.upload("digits", DIGITS.read_bytes())
+        server.deploy("digits", server.compile("digits", {"image": [1, 1, 28, 28]}, opt_level=0))
+        client = grpc_peer.client(self, server)
+        texts = lambda answer: {name: list(setting.value) for name, setting in answer.settings.items()}
+        rest = lambda path: {name: value if isinstance(value, list) else [value] for name, value in server.request("GET", path).json().items()}
+        for model, path in ((None, "/v2/trace/setting"), ("digits", "/v2/models/digits/trace/setting")):
+            self.assertEqual(texts(client.get_trace_settings(model)), rest(path))
+            changed = texts(client.update_trace_settings(model, {"trace_level": ["TIMESTAMPS"], "trace_rate": "3", "trace_count": "9"}))
+            self.assertEqual((changed["trace_level"], changed["trace_rate"], changed["trace_count"]), (["TIMESTAMPS"], ["3"], ["9"]))
+            self.assertEqual(changed, {**rest(path), "trace_count": ["9"]}, "the request that asks is counted itself")
+            back = texts(client.update_trace_settings(model, {"trace_level": None, "trace_rate": None, "trace_count": None}))
+            self.assertEqual((back["trace_level"], back["trace_rate"], back["trace_count"]), (["OFF"], ["1"], ["-1"]))
+        for status, model, settings in (("UNIMPLEMENTED", None, {"trace_level": ["TENSORS"]}), ("INVALID_ARGUMENT", None, {"trace_rate": "0"}),
+                                        ("INVALID_ARGUMENT", None, {"trace_rate": ["1", "2"]}), ("INVALID_ARGUMENT", None, {"luck": "1"}),
+                                        ("NOT_FOUND", "nothing", {"trace_rate": "1"})):
+            with self.assertRaises(grpc_peer.InferenceServerException) as caught:
+                client.update_trace_settings(model, settings)
+            self.assertIn(status, caught.exception.status(), settings)
+        with self.assertRaises(grpc_peer.InferenceServerException) as caught:
+            client.get_trace_settings("nothing")
+        self.assertIn("NOT_FOUND", caught.exception.status())
 
     def test_buckets_show_traces(self):
         collector = self.collector()

@@ -90,10 +90,26 @@ std::function<bool()> inputs_of_a_live_job(Store& store) {
   submission.kind = "later";
   submission.subject = model.text();
   submission.action_key = "later";
-  submission.needs_model = model;
+  submission.needs_models = {model};
   submission.needs_package = package;
   store.catalog.submit_job(submission);
   return all_there(store, {model, package});
+}
+
+/// Blobs that the request of a job names, of which an upload is all that a row had.
+std::function<bool()> blobs_of_a_request(Store& store, bool is_kept) {
+  const Digest inputs = store.put("inputs of a request"), labels = store.put("labels of a request");
+  storage::JobSubmission submission;
+  submission.kind = is_kept ? "told" : "later";
+  submission.action_key = "with blobs";
+  submission.needs_blobs = {inputs, labels};
+  submission.keeps_blobs = is_kept;
+  const std::string id = store.catalog.submit_job(submission).job.id;
+  if (is_kept) {
+    store.catalog.claim_job({"told"}, "me", 60'000);
+    store.catalog.finish_job({id, 1, "me"}, {JobState::kFailed, "", "{}"});
+  }
+  return all_there(store, {inputs, labels});
 }
 
 std::function<bool()> record_set(Store& store) {
@@ -130,6 +146,9 @@ std::vector<Root> roots() {
            }},
           {"a deployment", deployment},
           {"a live job's inputs", inputs_of_a_live_job},
+          {"a live job's blobs", [](Store& store) { return blobs_of_a_request(store, false); }},
+          {"blobs of a job that may be asked again",
+           [](Store& store) { return blobs_of_a_request(store, true); }},
           {"a record set", record_set},
           {"a pinned package",
            [](Store& store) {

@@ -28,9 +28,11 @@ TEST_P(CatalogChecksTest, ADeploymentIsOfPackagesThatAreThere) {
 TEST_P(CatalogChecksTest, AJobIsOfThingsThatAreThereAndKeepsThem) {
   JobSubmission job = submission("k");
   const auto refused = [&] { EXPECT_ERROR(catalog_->submit_job(job), ErrorCode::kNotFound); };
-  job.needs_model = digest("m");
+  job.needs_models = {digest("m"), digest("n")};
   refused();
   catalog_->put_model(model("m"), std::nullopt);
+  refused();
+  catalog_->put_model(model("n"), std::nullopt);
   job.subject = digest("m").text();
   job.needs_package = digest("p");
   refused();
@@ -43,6 +45,7 @@ TEST_P(CatalogChecksTest, AJobIsOfThingsThatAreThereAndKeepsThem) {
   now_ += 1000;
   for (int running = 0; running < 2; ++running) {
     EXPECT_ERROR(catalog_->remove_model(digest("m")), ErrorCode::kInUse);
+    EXPECT_ERROR(catalog_->remove_model(digest("n")), ErrorCode::kInUse);
     EXPECT_ERROR(catalog_->remove_package(digest("p")), ErrorCode::kInUse);
     EXPECT_EQ(catalog_->expire_packages(1), 0);
     if (running == 0) claim();
@@ -50,6 +53,43 @@ TEST_P(CatalogChecksTest, AJobIsOfThingsThatAreThereAndKeepsThem) {
   catalog_->finish_job({id, 1, "w1"}, {JobState::kFailed, "", "{}"});
   EXPECT_EQ(catalog_->expire_packages(1), 1);
   EXPECT_TRUE(catalog_->remove_model(digest("m")));
+  EXPECT_TRUE(catalog_->remove_model(digest("n")));
+}
+
+TEST_P(CatalogChecksTest, BlobsOfARequestAreNamedAsLongAsTheyMayBeRead) {
+  JobSubmission once = submission("once"), told = submission("told");
+  once.needs_blobs = {digest("shared"), digest("of one run")};
+  told.needs_blobs = {digest("shared"), digest("of a report"), digest("of a report")};
+  told.keeps_blobs = true;
+  catalog_->submit_job(once);
+  catalog_->submit_job(told);
+  const std::vector<std::string> all = {"of a report", "of one run", "shared"};
+  const auto named = [&] {
+    std::vector<Digest> asked;
+    for (const std::string& text : all) asked.push_back(digest(text));
+    std::sort(asked.begin(), asked.end());
+    const std::vector<Digest> among = catalog_->referenced_among(asked), rows = catalog_->referenced_blobs();
+    std::vector<std::string> found;
+    for (const std::string& text : all) {
+      EXPECT_EQ(testing::Value(among, testing::Contains(digest(text))),
+                testing::Value(rows, testing::Contains(digest(text))));
+      if (testing::Value(rows, testing::Contains(digest(text)))) found.push_back(text);
+    }
+    return found;
+  };
+  EXPECT_EQ(named(), all);
+  const JobClaim first = claim(), second = claim();
+  EXPECT_EQ(named(), all) << "both run";
+  catalog_->finish_job(first, {JobState::kSucceeded, "{}", ""});
+  catalog_->finish_job(second, {JobState::kFailed, "", "{}"});
+  EXPECT_THAT(named(), testing::ElementsAre("of a report", "shared"));
+  reopen();
+  EXPECT_THAT(named(), testing::ElementsAre("of a report", "shared"));
+  catalog_->retry_job(second.id, {});
+  catalog_->cancel_job(second.id);
+  now_ += 1000;
+  EXPECT_EQ(catalog_->expire_jobs(1), 2);
+  EXPECT_THAT(named(), testing::IsEmpty());
 }
 
 Submitter caller(const std::string& name) { return {name, 0, false}; }

@@ -107,6 +107,19 @@ TEST_P(OlderCatalogTest, IsReadByThisProgram) {
   EXPECT_GT(catalog.submit_job(next).job.sequence, job.sequence);
 }
 
+/// What requests named before rows of their own did is named by rows since.
+TEST(MigrationsTest, BlobsOfOlderRequestsAreNamed) {
+  MemoryEnv env;
+  run_sql(env, read_file(TM_SOURCE_DIR "/tests/storage/fixtures/catalog_v8.sql"));
+  const Digest inputs = Digest::of("inputs"), labels = Digest::of("labels");
+  run_sql(env, "UPDATE jobs SET kind = 'report', resolved = json_object('inputs', '" + inputs.text() +
+                   "', 'labels', CASE state WHEN 'failed' THEN '" + labels.text() + "' END)");
+  SqliteCatalog catalog(env, "/c.db");
+  const std::vector<Digest> named = catalog.referenced_blobs();
+  EXPECT_TRUE(std::binary_search(named.begin(), named.end(), inputs));
+  EXPECT_TRUE(std::binary_search(named.begin(), named.end(), labels));
+}
+
 TEST(MigrationsTest, AnotherProgramsDatabaseIsRefused) {
   MemoryEnv env;
   run_sql(env, "CREATE TABLE t(x); PRAGMA application_id = 5; PRAGMA user_version = 1");

@@ -42,6 +42,8 @@ protected:
     job.kind = "compile";
     job.action_key = "a";
     job.idempotency_key = "once";
+    job.needs_blobs = {digest("inputs")};
+    job.keeps_blobs = true;
     catalog.submit_job(job);
     const JobRow claimed = catalog.claim_job({"compile"}, "w", 1).value();
     catalog.finish_job({claimed.id, claimed.attempt, claimed.owner}, {});
@@ -54,6 +56,7 @@ protected:
     EXPECT_EQ(catalog.list_tuning_records({}, {0, 1000}).items.size(), 510U);
     EXPECT_EQ(catalog.list_audit({}, {}).items.at(0).target, "/\xff");
     EXPECT_EQ(catalog.list_keys().at(0).hash, digest("secret"));
+    EXPECT_THAT(catalog.referenced_blobs(), testing::Contains(digest("inputs")));
     const JobRow job = catalog.list_jobs({}, {}).items.at(0);
     EXPECT_EQ(job.state, JobState::kSucceeded);
     EXPECT_EQ(catalog.job_events(job.id, 0, 9).size(), 4U);

@@ -281,6 +281,28 @@ TEST_F(PostgresTest, OlderProgramsWorkOnUntilTheTablesContract) {
   }
 }
 
+TEST_F(PostgresTest, BlobsOfOlderRequestsAreNamed) {
+  const Digest inputs = Digest::of("inputs"), labels = Digest::of("labels");
+  {
+    PgConnection db(postgres_options(url_));
+    migrate_pg(db, pg_migrations().first(2));
+    for (const char* state : {"queued", "failed"}) {
+      db.run(
+          "INSERT INTO jobs(id, kind, subject, action_key, state, request, resolved, progress, result, "
+          "error, attempt, "
+          "max_attempts, priority, submitters, cancel_requested, owner, lease_until_ms, not_before_ms, "
+          "created_ms, "
+          "started_ms, finished_ms, submitter) VALUES(?, 'report', '', 'k', ?, '{}', ?, '{}', '', '', 0, 1, "
+          "0, 1, 0, '', "
+          "0, 0, 0, 0, 0, '')",
+          std::string(state), std::string(state),
+          R"({"inputs":")" + inputs.text() + R"(","labels":)" +
+              (std::string(state) == "failed" ? "\"" + labels.text() + "\"" : "null") + "}");
+    }
+  }
+  EXPECT_THAT(open()->referenced_blobs(), testing::UnorderedElementsAre(inputs, labels));
+}
+
 TEST_F(PostgresTest, AStepThatFailsLeavesTheTablesAsTheyWere) {
   constexpr std::array<PgMigration, 2> kBroken = {
       {{"CREATE TABLE a(x BIGINT);", 1}, {"CREATE TABLE a(x BIGINT);", 1}}};
