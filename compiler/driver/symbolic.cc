@@ -75,7 +75,8 @@ std::string condition_text(const ir::Guard& guard) {
   const te::Dim difference = guard.left - guard.right;
   const std::vector<te::DimTerm>& terms = difference.terms();
   const bool is_single = terms.size() == 1 && std::abs(terms[0].coefficient) == 1 &&
-                         terms[0].factors.size() == 1 && terms[0].factors[0]->kind == te::DimAtom::Kind::kSymbol;
+                         terms[0].factors.size() == 1 &&
+                         terms[0].factors[0]->kind == te::DimAtom::Kind::kSymbol;
   if (!is_single) return ir::to_string(guard);
   // sign * symbol + constant, compared with 0.
   const int64_t sign = terms[0].coefficient, zero = -sign * difference.constant();

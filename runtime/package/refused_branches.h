@@ -1,5 +1,5 @@
-/// Branches that a plan at some extents refuses: their guards do not hold there. Thread-safety: pure functions
-/// and values.
+/// Branches that a plan at some extents refuses: their guards do not hold there. Thread-safety: pure
+/// functions and values.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ public:
   /// A run that begins with `first` ends with `dims`, of which a plan takes `bytes`.
   void note(const std::vector<int64_t>& first, std::vector<int64_t> dims, int64_t bytes);
 
-  static constexpr size_t kRuns = 8;   ///< of late
+  static constexpr size_t kRuns = 8;          ///< of late
   static constexpr size_t kMostEntries = 32;  ///< first dims, those of the last runs
 
 private:

@@ -35,7 +35,8 @@ TEST(RoomHistory, IsOfTheSameFirstDims) {
   EXPECT_EQ(history.best({4}, bytes_of, kNoLimit), Dims{9});
   EXPECT_EQ(history.best({5}, bytes_of, kNoLimit), Dims{5});
   // Those that no run was of for long are forgotten.
-  for (size_t i = 0; i < RoomHistory::kMostEntries; ++i) history.note({100 + static_cast<int64_t>(i)}, {1000}, 1);
+  for (size_t i = 0; i < RoomHistory::kMostEntries; ++i)
+    history.note({100 + static_cast<int64_t>(i)}, {1000}, 1);
   EXPECT_EQ(history.best({4}, bytes_of, kNoLimit), Dims{4});
   EXPECT_EQ(history.best({100}, bytes_of, kNoLimit), Dims{1000});
 }

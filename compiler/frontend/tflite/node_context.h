@@ -26,7 +26,7 @@ struct ImportState {
   const LoadedModel& loaded;
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
-  bool is_exact = false;  ///< ImportRequest
+  bool is_exact = false;                  ///< ImportRequest
   build::ChannelsLast maps = {};
   build::CountedValues counted = {};
   /// Variables: their numbers by name, and what each holds where the import stands.
