@@ -348,15 +348,6 @@ private:
     return keeps || !probed.raised.empty();
   }
 
-  /// What has to hold of shapes for which there is a plan.
-  std::vector<std::string> conditions() const {
-    std::vector<std::string> all = raised_;
-    if (!generic_) return all;
-    const std::vector<std::string> own = conditions_of(*variants_.symbolic->graph.symbols());
-    all.insert(all.end(), own.begin(), own.end());
-    return all;
-  }
-
   void write(package::PlanSet& set) {
     if (shares_params()) {
       std::vector<package::ExecPlan*> plans;
@@ -366,7 +357,9 @@ private:
       result_.params_bytes = params_.finish(plans);
       result_.params = params_.segments();
     }
-    result_.shape_warning = warn_of_shapes(set, result_.generic_refused, conditions());
+    std::vector<std::string> conditions = raised_;
+    if (generic_) add_conditions(*variants_.symbolic->graph.symbols(), conditions);
+    result_.shape_warning = warn_of_shapes(set, result_.generic_refused, conditions);
     result_.plan_json = package::plan_set_to_json(set);
     // What the compiler writes is read as a stranger's package is.
     package::plan_set_from_json(result_.plan_json);

@@ -92,10 +92,9 @@ std::string condition_text(const ir::Guard& guard) {
 
 }  // namespace
 
-std::vector<std::string> conditions_of(const ir::SymbolTable& table) {
+void add_conditions(const ir::SymbolTable& table, std::vector<std::string>& conditions) {
   const auto before = std::make_shared<ir::SymbolTable>();
   before->add_symbols_of(table);
-  std::vector<std::string> conditions;
   for (const ir::Guard& guard : table.guards()) {
     const bool is_outside = !table.is_of_run(guard) && ir::branch_of(guard) == ir::kOutside;
     // Of extents of 1 or more most hold by themselves.
@@ -106,7 +105,6 @@ std::vector<std::string> conditions_of(const ir::SymbolTable& table) {
       conditions.push_back(condition_text(guard));
     before->add_guard(guard);
   }
-  return conditions;
 }
 
 bool is_open(const ir::SymbolTable& table) {

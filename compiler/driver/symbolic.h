@@ -25,9 +25,9 @@ void check_bounds(const plan::GenericKernel& kernel);
 /// guards of the graph then.
 bool takes_symbolic(const ir::SymbolicModel& model);
 
-/// What the guards leave out though the model may take it, for people: what has to hold for a plan, as "N !=
-/// 1".
-std::vector<std::string> conditions_of(const ir::SymbolTable& table);
+/// Adds what the guards leave out though the model may take it, for people: what has to hold for a plan, as
+/// "N != 1".
+void add_conditions(const ir::SymbolTable& table, std::vector<std::string>& conditions);
 
 /// Whether the guards leave out no extents but those that the model does not take, and of 1 where that
 /// broadcasts.
