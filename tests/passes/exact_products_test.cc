@@ -102,8 +102,9 @@ TEST(ExactProducts, LeavesAFreeDepth) {
   const ir::ValueId x = graph.add_input("x", {DType::kUInt8, {2, depth}});
   const ir::ValueId w = graph.add_input("w", {DType::kInt8, {depth, 3}});
   graph.set_outputs(graph.add_node("matmul", {wide(x), wide(w)}));
-  for (const ir::Node& node : passes::exact_products(graph, {}).nodes())
-    EXPECT_FALSE(node.op == "matmul" && graph.value(node.outputs[0]).type.dtype != DType::kInt32);
+  const ir::Graph result = passes::exact_products(graph, {});
+  for (const ir::Node& node : result.nodes())
+    EXPECT_FALSE(node.op == "matmul" && result.value(node.outputs[0]).type.dtype != DType::kInt32);
 }
 
 TEST(ExactProducts, LeavesWideIntegers) {
