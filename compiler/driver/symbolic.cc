@@ -70,17 +70,15 @@ void check_bounds(const plan::GenericKernel& kernel) {
 
 namespace {
 
-/// "N >= 2" where the guard is of one extent, else as it is.
+/// "N >= 2", "(W + 3)//4 >= 2" where one term is compared with a number, else as it is.
 std::string condition_text(const ir::Guard& guard) {
   const te::Dim difference = guard.left - guard.right;
   const std::vector<te::DimTerm>& terms = difference.terms();
-  const bool is_single = terms.size() == 1 && std::abs(terms[0].coefficient) == 1 &&
-                         terms[0].factors.size() == 1 &&
-                         terms[0].factors[0]->kind == te::DimAtom::Kind::kSymbol;
-  if (!is_single) return ir::to_string(guard);
-  // sign * symbol + constant, compared with 0.
+  if (terms.size() != 1 || std::abs(terms[0].coefficient) != 1) return ir::to_string(guard);
+  // sign * term + constant, compared with 0.
   const int64_t sign = terms[0].coefficient, zero = -sign * difference.constant();
-  const std::string name = difference.symbols()[0];
+  const te::Dim term = difference - te::Dim(difference.constant());
+  const std::string name = (sign > 0 ? term : -term).to_string();
   if (guard.relation == ir::Relation::kEqual)
     return name + (guard.holds ? " == " : " != ") + std::to_string(zero);
   const bool is_at_most = guard.holds == (sign > 0);

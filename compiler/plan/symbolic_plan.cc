@@ -428,7 +428,32 @@ private:
       if (any && !negative && !checks_index(nest, empty)) cases.insert(std::move(empty));
       if (cases.size() == kMaxCases) break;
     }
+    // By how much something is moved, say, may be 0 by itself.
+    const EmptyInputs none(nest.inputs.size(), false);
+    if (has_dim_of_no_shape(shapes, vars)) cases.insert(none);
     return {cases.begin(), cases.end()};
+  }
+
+  /// Whether a free dim is an argument, and 0 of it takes the elements of no operand.
+  static bool has_dim_of_no_shape(const std::vector<std::vector<DimFormula>>& shapes, const TermVars& vars) {
+    const auto vanishes = [](const DimFormula& formula, int32_t dim) {
+      const auto has_dim = [&](const DimProduct& product) {
+        return std::any_of(product.factors.begin(), product.factors.end(),
+                           [&](const DimTerm& term) { return term.dim == dim && term.add == 0; });
+      };
+      return formula.offset == 0 && !formula.products.empty() &&
+             std::all_of(formula.products.begin(), formula.products.end(), has_dim);
+    };
+    for (size_t i = 0; i < vars.formulas().size(); ++i) {
+      if (!vars.is_positive(i)) continue;
+      const int32_t dim = vars.formulas()[i].products[0].factors[0].dim;
+      const bool is_extent = std::any_of(shapes.begin(), shapes.end(), [&](const auto& shape) {
+        return std::any_of(shape.begin(), shape.end(),
+                           [&](const DimFormula& formula) { return vanishes(formula, dim); });
+      });
+      if (!is_extent) return true;
+    }
+    return false;
   }
 
   std::vector<DimFormula> formulas_of(const std::vector<te::Expr>& shape) {

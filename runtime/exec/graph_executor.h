@@ -27,8 +27,13 @@
 namespace tensormill::parallel {
 class KernelParallel;
 }
+namespace tensormill {
+class NoRoom;
+}
 
 namespace tensormill::exec {
+
+class Rooms;
 
 struct ExecutorOptions {
   int max_threads = 1;  ///< most workers that a run will use; sizes the workers' workspaces
@@ -209,6 +214,11 @@ private:
   /// `change` of the plan; lent inputs stay lent.
   void change_plan_of_run(const std::function<void()>& change);
   /// As bind_dims; lent inputs stay lent.
+  /// More than what was lacked: of a plan of the package, or, where none has as much or there is no memory
+  /// for it, of the interpreter for this run; `first`: the room with which the next run begins then. Nothing
+  /// where there is neither.
+  std::optional<std::vector<int64_t>> bind_more_room(Rooms& rooms, const NoRoom& error, bool goes_on,
+                                                     const std::vector<int64_t>& first);
   void bind_room(const std::vector<int64_t>& dims);
   /// Binds the rooms with which runs of late would have done well that begin with `first`.
   void bind_known_room(const std::vector<int64_t>& first);

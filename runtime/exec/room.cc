@@ -162,6 +162,28 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   run_with_rooms(pool, options);
 }
 
+std::optional<std::vector<int64_t>> GraphExecutor::bind_more_room(Rooms& rooms, const NoRoom& error,
+                                                                  bool goes_on,
+                                                                  const std::vector<int64_t>& first) {
+  const std::vector<int64_t> lacking = dims();
+  const bool may_leave = !is_interpreted() && package_->interprets();
+  std::optional<std::vector<int64_t>> next =
+      is_interpreted() ? rooms.grown(lacking, error) : rooms.more(lacking, error, goes_on);
+  if (next) {
+    try {
+      bind_room(*next);
+      return next;
+    } catch (const Error& larger) {
+      if (!may_leave || larger.code() != ErrorCode::kMemoryBudget) throw;
+    }
+  }
+  if (may_leave) next = rooms.grown(lacking, error);
+  if (!may_leave || !next) return std::nullopt;
+  change_plan_of_run([&] { change_plan(package_->interpret(*next)); });
+  left_ = LeftPlan{first, *next};
+  return next;
+}
+
 void GraphExecutor::run_with_rooms(parallel::ThreadPool& pool, const RunOptions& options) {
   retry_refused();
   const auto is_given = [&](size_t i) { return input_set_[i] || waiting_.count(i) != 0; };
@@ -185,22 +207,13 @@ void GraphExecutor::run_with_rooms(parallel::ThreadPool& pool, const RunOptions&
     } catch (const NoRoom& error) {
       state = state_of_full_loop();
       const std::shared_ptr<const package::BoundPlan> before = bound_plan_;
-      next = is_interpreted() ? rooms.grown(dims(), error) : rooms.more(dims(), error, state.has_value());
-      // The most for which the package has a plan is not enough.
-      const bool is_left = !next && !is_interpreted() && package_->interprets();
-      if (is_left) next = rooms.grown(dims(), error);
-      if (!next) throw;
       try {
-        if (is_left) {
-          change_plan_of_run([&] { change_plan(package_->interpret(*next)); });
-          left_ = LeftPlan{first.value_or(dims()), *next};
-        } else {
-          bind_room(*next);
-        }
+        next = bind_more_room(rooms, error, state.has_value(), first.value_or(dims()));
       } catch (Error& larger) {
         larger.add_context(error.message());
         throw;
       }
+      if (!next) throw;
       if (left_) left_->interpreted = *next;
       // A plan that no compiler writes may have another shape of an input for each room.
       check_set();

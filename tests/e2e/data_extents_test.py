@@ -143,14 +143,13 @@ class DataExtents(unittest.TestCase):
         for x in ([0, 1, 0, 2], [1, 1, 1, 1], [3, 0, 2, 1]):
             self.check(filtered(), {"x": np.asarray(x, np.float32)}, f"data.filtered.{x[0]}")
 
-    def test_what_is_no_element_for_itself_is_interpreted(self):
+    def test_windows_over_what_data_counts(self):
         b = Builder([("x", [4])])
         places = b.add("Unsqueeze", [found_places(b), b.ints(0)])
         made = model(b, [(b.add("MaxPool", [places], kernel_shape=[2], ceil_mode=1), TensorProto.FLOAT)])
         self.path.write_bytes(made)
         done = mill.run_program("compile", self.path, "-o", self.package)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, "each run is interpreted, .*maxpool")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
         for x in ([0, 1, 0, 2], [1, 1, 1, 1], [3, 0, 2, 1]):
             self.check(made, {"x": np.asarray(x, np.float32)}, f"data.pooled.{x[0]}")
 

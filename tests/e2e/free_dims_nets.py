@@ -265,4 +265,4 @@ NETS = {
     "text_lines": (text_lines, "x:[N,3,16,W]", [(1, 32), (2, 33), (3, 127), (1, 320)]),
 }
 # For which extents there are kernels, where a net takes others too: below them its results have no elements.
-KERNELS = {"round_up_pooling": "H >= 2, W >= 2"}
+KERNELS = {"round_up_pooling": "H >= 2, W >= 2", "text_lines": "(W + 3)//4 >= 2, (W + 3)//8 != 0"}

@@ -137,7 +137,9 @@ void convert_tile_axis(NodeContext& context) {
   }
   require_told_extents(context);
   const NamedAxes axes = axes_named_by(context, numbers_of(context, 2, 1, "axis"), rank);
-  const ir::ValueId tiles = numbers_of(context, 1, 1, "tiles");
+  const ir::ValueId number = numbers_of(context, 1, 1, "tiles");
+  const ir::ValueId is_some = c.unary("not", c.binary("less", number, c.ints({0}, {1})));
+  const ir::ValueId tiles = checked_number(context, number, is_some, "a number of repeats is {}");
   for (int64_t d = 0; d < rank; ++d) {
     const ir::ValueId times = c.where(c.cast(axes.flag(context, d), DType::kBool), tiles, c.ints({1}, {1}));
     x = copied(context, x, d, bounded_value(context, times, "tiles"));
