@@ -99,8 +99,10 @@ void add_conditions(const ir::SymbolTable& table, std::vector<std::string>& cond
     const te::Truth truth = !is_outside || guard.demanded
                                 ? te::Truth::kProven
                                 : before->truth(guard.relation, {guard.left, before}, {guard.right, before});
-    if (truth == te::Truth::kUnknown && !is_spread(guard, before->facts()))
-      conditions.push_back(condition_text(guard));
+    // What meets is as long, or one of them is 1: of most others the model takes none.
+    const bool is_meeting = guard.relation == ir::Relation::kEqual && guard.holds &&
+                            !guard.left.is_constant() && !guard.right.is_constant();
+    if (truth == te::Truth::kUnknown && !is_meeting) conditions.push_back(condition_text(guard));
     before->add_guard(guard);
   }
 }

@@ -34,6 +34,9 @@ FREE = {
     "spectrogram": (WAKE / "melspectrogram.onnx", "input:[1,S]", None, [{"input": [1, s]} for s in (512, 1280, 17281)]),
     "recognition": (OCR / "ch_PP-OCRv4_rec_infer.onnx", "x:[1,3,48,W]", None, [{"x": [1, 3, 48, w]} for w in (67, 160)]),
 }
+# What is said of those that a plan leaves out: maps of one column.
+SAID = {"recognition": "warning: some shapes have no kernels and are interpreted, which is slow: there are kernels where (W + 3)//4 >= 2; "
+                       "shape_buckets make more\n"}
 TOLERANCE = 1e-3
 
 
@@ -49,10 +52,10 @@ class RealModels(unittest.TestCase):
         self.folder = Path(folder.name)
         self.package = self.folder / "module.tar"
 
-    def compile_free(self, model, shapes, buckets, package):
+    def compile_free(self, model, shapes, buckets, package, said=""):
         options = [] if buckets is None else ["--shape-buckets", buckets]
         done = mill.run_program("compile", model, "--input-shapes", shapes, *options, "-o", package)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((done.returncode, done.stderr), (0, said))
 
     def run_on(self, package, inputs):
         feed = self.folder / "in.npz"
@@ -73,7 +76,7 @@ class RealModels(unittest.TestCase):
 
     def check_free(self, name):
         model, shapes, buckets, all_inputs = FREE[name]
-        self.compile_free(model, shapes, buckets, self.package)
+        self.compile_free(model, shapes, buckets, self.package, SAID.get(name, ""))
         for i, shapes in enumerate(all_inputs):
             with self.subTest(shapes=shapes):
                 self.check(model, seeded(shapes), f"{name}.free{i}")
