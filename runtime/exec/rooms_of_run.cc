@@ -61,7 +61,10 @@ std::optional<std::vector<int64_t>> Rooms::grown(std::vector<int64_t> dims, cons
   for (size_t i = 0; i < dims_.size(); ++i) {
     if ((error.rooms() >> i & 1) == 0) continue;
     int64_t& room = dims[dims_[i]];
-    room = std::max(wanted_room(error, room, std::nullopt), room * package::kRoomGrowth);
+    const int64_t wanted = wanted_room(error, room, std::nullopt);
+    // The product of several rooms may be much.
+    constexpr int64_t kSpare = 8;
+    room = wanted > room ? wanted + wanted / kSpare : room * package::kRoomGrowth;
     is_past = is_past || room > package::kMaxFreeDim;
   }
   return is_past ? std::nullopt : std::optional(std::move(dims));
