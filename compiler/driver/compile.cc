@@ -229,7 +229,7 @@ private:
       generic_ = compile_generic(variants_, options_, *backend_,
                                  [this](const plan::Kernel& kernel) { return verifies(kernel); });
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotSupported || (variants_.graphs.empty() && !variants_.model)) throw;
+      if (error.code() != ErrorCode::kNotSupported || needs_generic(variants_)) throw;
       result_.generic_refused = error.message();
     }
   }

@@ -201,10 +201,20 @@ private:
 
 }  // namespace
 
+bool needs_generic(const ir::Variants& variants) {
+  return variants.graphs.empty() &&
+         (!variants.model || !variants.symbolic->graph.symbols()->of_run().empty());
+}
+
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
-  GenericCompiler compiler(options, backend, verifies);
+  CompileOptions own = options;
+  if (needs_generic(variants) && !variants.symbolic->graph.symbols()->of_run().empty()) {
+    own.opt_level = CompileOptions().opt_level;
+    own.disabled_passes.clear();
+  }
+  GenericCompiler compiler(own, backend, verifies);
   bool is_complete = compiler.add(*variants.symbolic, variants.free_dims) && !variants.leaves_out;
   for (const ir::SymbolicModel& ones : variants.symbolic_ones)
     is_complete = compiler.add(ones, variants.free_dims) && is_complete;

@@ -19,9 +19,13 @@ struct CompiledGeneric {
   bool is_complete = false;                  ///< every shape that the model takes has a plan
 };
 
+/// Whether there is nothing else that a package could be made of: of numbers of a run there is no plan at
+/// their hints.
+bool needs_generic(const ir::Variants& variants);
+
 /// Plans the symbolic models of `variants` (which has one), compiles the kernels and compares each node that
-/// `verifies` with its reference at a few shapes. Throws Error(kNotSupported) saying what has no such plan,
-/// Error(kWrongAnswer).
+/// `verifies` with its reference at a few shapes. What is needed is planned at the level at which it was
+/// found that it can be. Throws Error(kNotSupported) saying what has no such plan, Error(kWrongAnswer).
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies);

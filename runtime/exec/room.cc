@@ -155,8 +155,11 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   }
   // The data of other runs may be such that the plan serves them.
   const bool is_of_data = segments_.has_value();
-  change_plan_of_run(
-      [&] { change_plan(is_of_data ? package_->interpret_run(dims(), {}) : package_->interpret(dims())); });
+  package::RunValues values;
+  for (size_t i = 0; is_of_data && i < inputs().size(); ++i) values.emplace(inputs()[i].name, input_copy(i));
+  change_plan_of_run([&] {
+    change_plan(is_of_data ? package_->interpret_run(dims(), values) : package_->interpret(dims()));
+  });
   if (is_of_data) left_ = LeftPlan{dims(), dims()};
   check_set();
   run_with_rooms(pool, options);
