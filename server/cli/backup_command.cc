@@ -5,7 +5,9 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
+#include "server/cli/settings_input.h"
 #include "server/services/blob_place.h"
+#include "server/services/store_backup.h"
 #include "storage/backup/store_copy.h"
 #include "storage/env/posix_env.h"
 
@@ -13,17 +15,7 @@ namespace tensormill::cli {
 
 namespace {
 
-struct CopyArguments {
-  std::string data = "tensormill-data";
-  std::string copy;
-};
-
-int copy(const std::string& from, const std::string& to, bool json) {
-  storage::PosixEnv env;
-  if (const std::string place = server::place_of_blobs(env, from); !place.empty())
-    throw Error(ErrorCode::kNotSupported, "the blobs of " + from + " are in " + place +
-                                              "; `tensormill migrate` copies such a store to a folder");
-  const storage::StoreCopy done = storage::copy_store(env, from, to);
+void tell(const std::string& to, const storage::StoreCopy& done, bool json) {
   if (json) {
     std::cout
         << Json{{"to", to}, {"blobs", done.blobs}, {"copied", done.copied}, {"bytes", done.bytes}}.dump();
@@ -32,30 +24,59 @@ int copy(const std::string& from, const std::string& to, bool json) {
               << " bytes";
   }
   std::cout << std::endl;
+}
+
+/// Whether the store is one that several servers may have open. One of the two elsewhere alone is none.
+bool is_shared(const config::Settings& settings) {
+  const bool has_catalog = !settings.catalog_url.empty(), has_blobs = !settings.blobs.empty();
+  if (has_catalog == has_blobs) return has_catalog;
+  throw Error(
+      ErrorCode::kNotSupported,
+      "a store is copied from its folder, or from a PostgreSQL database and an S3 bucket, not from one of "
+      "these and the folder; `tensormill migrate` and `migrate-catalog` move either");
+}
+
+int back_up(const config::Settings& settings, const std::string& to, bool json) {
+  storage::PosixEnv env;
+  if (is_shared(settings)) {
+    tell(to, server::back_up_shared(settings, env, to), json);
+    return 0;
+  }
+  if (const std::string place = server::place_of_blobs(env, settings.data); !place.empty())
+    throw Error(ErrorCode::kNotSupported, "the blobs of " + settings.data + " are in " + place +
+                                              "; `tensormill migrate` copies such a store to a folder");
+  tell(to, storage::copy_store(env, settings.data, to), json);
+  return 0;
+}
+
+int restore(const config::Settings& settings, const std::string& from, bool json) {
+  storage::PosixEnv env;
+  if (env.exists(settings.data + "/catalog.db"))
+    throw Error(ErrorCode::kConflict, settings.data + " is a store already; restore into another folder");
+  const bool shared = is_shared(settings);
+  const storage::StoreCopy done = storage::copy_store(env, from, settings.data);
+  if (shared) server::move_to_shared(settings, env, settings.data);
+  tell(shared ? settings.catalog_url + ", " + settings.blobs : settings.data, done, json);
   return 0;
 }
 
 }  // namespace
 
 Action backup_command(CLI::App& app) {
-  const auto arguments = std::make_shared<CopyArguments>();
-  app.add_option("--data", arguments->data, "folder of the store; a server may have it open");
-  app.add_option("-o,--output", arguments->copy, "folder of the backup; what it has already is not copied")
-      ->required();
-  return [arguments](const GlobalOptions& globals) {
-    return copy(arguments->data, arguments->copy, globals.json);
+  const std::shared_ptr<SettingsArguments> settings = add_copied_store_options(app);
+  const auto to = std::make_shared<std::string>();
+  app.add_option("-o,--output", *to, "folder of the backup; what it has already is not copied")->required();
+  return [settings, to](const GlobalOptions& globals) {
+    return back_up(settings_of(*settings), *to, globals.json);
   };
 }
 
 Action restore_command(CLI::App& app) {
-  const auto arguments = std::make_shared<CopyArguments>();
-  app.add_option("BACKUP", arguments->copy, "folder of the backup")->required();
-  app.add_option("--data", arguments->data, "folder of the new store");
-  return [arguments](const GlobalOptions& globals) {
-    storage::PosixEnv env;
-    if (env.exists(arguments->data + "/catalog.db"))
-      throw Error(ErrorCode::kConflict, arguments->data + " is a store already; restore into another folder");
-    return copy(arguments->copy, arguments->data, globals.json);
+  const std::shared_ptr<SettingsArguments> settings = add_copied_store_options(app);
+  const auto from = std::make_shared<std::string>();
+  app.add_option("BACKUP", *from, "folder of the backup")->required();
+  return [settings, from](const GlobalOptions& globals) {
+    return restore(settings_of(*settings), *from, globals.json);
   };
 }
 

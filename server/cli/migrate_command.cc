@@ -21,9 +21,9 @@ int migrate(const SettingsArguments& arguments, const std::string& to, bool json
   if (!env.exists(settings.data + "/catalog.db"))
     throw Error(ErrorCode::kNotFound, settings.data + " is no store: there is no catalog.db");
   // Nobody else has the store open meanwhile.
-  const storage::SqliteCatalog catalog(env, settings.data + "/catalog.db");
+  storage::SqliteCatalog catalog(env, settings.data + "/catalog.db");
   const server::Migrated done =
-      server::migrate_blobs(settings, env, settings.data, to, [&](const server::Migrated& now) {
+      server::migrate_blobs(settings, env, settings.data, catalog, to, [&](const server::Migrated& now) {
         if (!json && now.blobs % kTellEvery == 0) std::cerr << now.blobs << " blobs" << std::endl;
       });
   if (json) {

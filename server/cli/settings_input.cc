@@ -35,6 +35,18 @@ std::shared_ptr<SettingsArguments> add_store_options(CLI::App& app) {
   return arguments;
 }
 
+std::shared_ptr<SettingsArguments> add_copied_store_options(CLI::App& app) {
+  auto arguments = std::make_shared<SettingsArguments>();
+  app.add_option("--data", arguments->data, "folder of the store");
+  app.add_option(
+      "--catalog", arguments->catalog,
+      "postgresql://USER@HOST/DATABASE of a store that several servers may have open, with --blobs");
+  app.add_option("--blobs", arguments->blobs, "s3://BUCKET/PREFIX of such a store");
+  app.add_option("--config", arguments->config, "TOML file of settings");
+  app.add_option("--set", arguments->settings, "NAME=VALUE of any setting; may be repeated");
+  return arguments;
+}
+
 config::Settings settings_of(const SettingsArguments& arguments) {
   config::SettingSources sources;
   sources.environment = config::tensormill_environment(environ);

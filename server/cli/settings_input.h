@@ -28,6 +28,8 @@ struct SettingsArguments {
 std::shared_ptr<SettingsArguments> add_settings_options(CLI::App& app);
 /// Those of commands on a store that no server has open.
 std::shared_ptr<SettingsArguments> add_store_options(CLI::App& app);
+/// Those of commands on a store that servers may have open.
+std::shared_ptr<SettingsArguments> add_copied_store_options(CLI::App& app);
 /// Throws Error(kUsage) naming the setting and where it came from.
 config::Settings settings_of(const SettingsArguments& arguments);
 /// One line a setting, together a file for --config. Settings hold no secrets: keys are in a file of their

@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
 #include "runtime/base/json.h"
+#include "server/services/replica.h"
 #include "storage/blob/folder_blob_store.h"
 #include "storage/s3/s3_blob_store.h"
 
@@ -114,7 +115,8 @@ void copy_blob(storage::BlobStore& from, storage::BlobStore& to, const storage::
 }  // namespace
 
 Migrated migrate_blobs(const config::Settings& settings, storage::Env& env, const std::string& root,
-                       const std::string& to, const std::function<void(const Migrated&)>& tell) {
+                       storage::Catalog& catalog, const std::string& to,
+                       const std::function<void(const Migrated&)>& tell) {
   Place place = read_place(env, root);
   const bool to_folder = to == "folder";
   if (to_folder == place.blobs.empty())
@@ -123,6 +125,7 @@ Migrated migrate_blobs(const config::Settings& settings, storage::Env& env, cons
                                        "; they go from there to the other kind of place alone");
   storage::S3StoreOptions options = s3_options(settings, to_folder ? place.blobs : to);
   if (place.store_id.empty()) write_place(env, root, place = {new_id(), ""});
+  put_store_id(catalog, place.store_id);
   options.store_id = place.store_id;
   // Beside the folder's own temporary files.
   const std::string cache = root + "/migrating";

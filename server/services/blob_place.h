@@ -9,6 +9,7 @@
 
 #include "config/settings.h"
 #include "storage/blob/blob_store.h"
+#include "storage/catalog/catalog.h"
 
 namespace tensormill::server {
 
@@ -29,12 +30,13 @@ struct Migrated {
   uint64_t bytes = 0;   ///< uncompressed, of what was copied
 };
 
-/// Copies all blobs of the store in `root`, whose catalog the caller has open, to `to` ("s3://…", or
+/// Copies all blobs of the store in `root`, whose catalog is the caller's, to `to` ("s3://…", or
 /// "folder"), each verified, and makes that the store's place once all are there. What an earlier, unfinished
-/// run copied is not copied again. The old ones stay. `tell` hears of each. Throws Error(kUsage) where they
-/// are there.
+/// run copied is not copied again. The old ones stay. `tell` hears of each. The catalog knows the bucket
+/// then, wherever it is moved to. Throws Error(kUsage) where they are there.
 Migrated migrate_blobs(const config::Settings& settings, storage::Env& env, const std::string& root,
-                       const std::string& to, const std::function<void(const Migrated&)>& tell);
+                       storage::Catalog& catalog, const std::string& to,
+                       const std::function<void(const Migrated&)>& tell);
 /// "s3://…" where the store in `root` has its blobs in S3; else "".
 std::string place_of_blobs(storage::Env& env, const std::string& root);
 

@@ -56,9 +56,11 @@ std::string shared_store_id(storage::Catalog& catalog, const std::string& shared
                             const std::string& known) {
   if (const auto kept = catalog.find_fact(kStoreIdFact)) return *kept;
   const std::string id = known.empty() ? shared_id : known;
-  catalog.put_fact(kStoreIdFact, id);
+  put_store_id(catalog, id);
   return id;
 }
+
+void put_store_id(storage::Catalog& catalog, const std::string& id) { catalog.put_fact(kStoreIdFact, id); }
 
 SharedPlace Replica::place() {
   SharedPlace place;

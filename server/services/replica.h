@@ -39,5 +39,8 @@ private:
 /// from both knew its bucket by.
 std::string shared_store_id(storage::Catalog& catalog, const std::string& shared_id,
                             const std::string& known);
+/// From now on the bucket of the store that `catalog` is, or is moved to, is known by this id, whatever one
+/// that it is a copy of is known by.
+void put_store_id(storage::Catalog& catalog, const std::string& id);
 
 }  // namespace tensormill::server

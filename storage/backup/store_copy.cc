@@ -1,6 +1,7 @@
 #include "storage/backup/store_copy.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <vector>
@@ -97,14 +98,55 @@ std::vector<Digest> settle_catalog(Env& env, const std::string& path) {
   return named;
 }
 
+/// A store whose catalog and blobs are in one folder.
+class FolderSource final : public StoreSource {
+public:
+  /// `scratch`: a folder for files without a name.
+  FolderSource(Env& env, std::string from, std::string scratch)
+      : env_(env), from_(std::move(from)), scratch_(std::move(scratch)) {}
+  const std::string& name() const override { return from_; }
+  bool copy_catalog(const std::string& path) override {
+    return copy_database(env_, from_ + "/catalog.db", path);
+  }
+  bool keep(const Digest&) override { return true; }
+
+  std::optional<Bytes> open(const Digest& digest) override {
+    const std::string plain = from_ + "/blobs/sha256/" + digest.hex().substr(0, 2) + "/" + digest.hex();
+    for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
+      const bool compressed = form == BlobForm::kCompressed;
+      const std::optional<FileDescriptor> file = open_file(compressed ? plain + ".zst" : plain);
+      if (!file) continue;
+      std::shared_ptr<const MappedFile> bytes = MappedFile::map(file->get(), plain);
+      if (compressed) {
+        const FileDescriptor unpacked = env_.scratch_file(scratch_);
+        decompress(bytes->text(), unpacked.get(), plain);
+        bytes = MappedFile::map(unpacked.get(), plain);
+      }
+      return Bytes{form, bytes, bytes->text()};
+    }
+    return std::nullopt;
+  }
+
+private:
+  std::optional<FileDescriptor> open_file(const std::string& path) {
+    try {
+      return env_.open_descriptor(path);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      return std::nullopt;
+    }
+  }
+
+  Env& env_;
+  const std::string from_, scratch_;
+};
+
 class Copier {
 public:
-  Copier(Env& env, std::string from, std::string to)
-      : env_(env),
-        from_(std::move(from)),
-        to_(std::move(to)),
-        target_(env, to_),
-        uploads_(env, to_, target_, {}, [] { return int64_t{0}; }) {
+  Copier(Env& env, StoreSource& from, std::string to)
+      : env_(env), from_(from), to_(std::move(to)), target_(env, to_), uploads_(env, to_, target_, {}, [] {
+          return int64_t{0};
+        }) {
     // Somebody may have uploaded to the copy while it was served.
     target_.keep_roots([this] { return store_roots(named_, uploads_); });
   }
@@ -112,7 +154,7 @@ public:
   StoreCopy run() {
     for (int attempt = 1; !take(); ++attempt) {
       if (attempt == kTries)
-        throw Error(ErrorCode::kUnavailable, from_ + " changes faster than it can be copied");
+        throw Error(ErrorCode::kUnavailable, from_.name() + " changes faster than it can be copied");
     }
     // Names that a copy before this one left behind may not be durable yet.
     std::set<std::string> shards;
@@ -131,43 +173,27 @@ private:
 
   /// False when something was removed before it was copied.
   bool take() {
-    if (!copy_database(env_, from_ + "/catalog.db", incoming())) return false;
+    if (!from_.copy_catalog(incoming())) return false;
     named_ = settle_catalog(env_, incoming());
-    return std::all_of(named_.begin(), named_.end(),
-                       [&](const Digest& digest) { return target_.exists(digest) || copy_blob(digest); });
+    std::vector<Digest> missing;
+    std::copy_if(named_.begin(), named_.end(), std::back_inserter(missing),
+                 [&](const Digest& digest) { return !target_.exists(digest); });
+    // All before the first: the copy of one may take long.
+    const auto all = [&](const auto& step) { return std::all_of(missing.begin(), missing.end(), step); };
+    return all([&](const Digest& digest) { return from_.keep(digest); }) &&
+           all([&](const Digest& digest) { return copy_blob(digest); });
   }
 
   /// False when the store has it no more.
   bool copy_blob(const Digest& digest) {
-    const std::string plain = from_ + "/blobs/sha256/" + digest.hex().substr(0, 2) + "/" + digest.hex();
-    for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
-      const bool compressed = form == BlobForm::kCompressed;
-      const std::optional<FileDescriptor> file = open_blob(compressed ? plain + ".zst" : plain);
-      if (!file) continue;
-      std::shared_ptr<const MappedFile> bytes = MappedFile::map(file->get(), plain);
-      if (compressed) {
-        const FileDescriptor unpacked = env_.scratch_file(to_ + "/tmp");
-        decompress(bytes->text(), unpacked.get(), plain);
-        bytes = MappedFile::map(unpacked.get(), plain);
-      }
-      write_blob(digest, form, bytes->text());
-      return true;
-    }
-    return false;
-  }
-
-  std::optional<FileDescriptor> open_blob(const std::string& path) {
-    try {
-      return env_.open_descriptor(path);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotFound) throw;
-      return std::nullopt;
-    }
+    const std::optional<StoreSource::Bytes> found = from_.open(digest);
+    if (found) write_blob(digest, found->form, found->bytes);
+    return found.has_value();
   }
 
   void write_blob(const Digest& digest, BlobForm form, std::string_view bytes) {
     if (Digest::of(bytes) != digest)
-      throw Error(ErrorCode::kCorrupt, "blob " + digest.text() + " of " + from_ + " has other bytes");
+      throw Error(ErrorCode::kCorrupt, "blob " + digest.text() + " of " + from_.name() + " has other bytes");
     const std::unique_ptr<BlobWriter> writer = target_.writer({.form = form});
     for (; !bytes.empty(); bytes.remove_prefix(std::min(kPart, bytes.size()))) {
       writer->write(bytes.substr(0, kPart));
@@ -178,7 +204,7 @@ private:
   }
 
   Env& env_;
-  const std::string from_;
+  StoreSource& from_;
   const std::string to_;
   FolderBlobStore target_;
   FolderUploadStore uploads_;
@@ -188,14 +214,19 @@ private:
 
 }  // namespace
 
-StoreCopy copy_store(Env& env, const std::string& from, const std::string& to) {
-  if (!env.exists(from + "/catalog.db"))
-    throw Error(ErrorCode::kNotFound, from + " is no store: there is no catalog.db");
+StoreCopy copy_store(Env& env, StoreSource& from, const std::string& to) {
   make_durable_folders(env, to);
   // Somebody may have served from the copy: what is in its log belongs to it.
   if (env.exists(to + "/catalog.db")) const SqliteCatalog folded(env, to + "/catalog.db");
   const std::unique_ptr<EnvLock> lock = env.lock(to + "/catalog.db.lock");
   return Copier(env, from, to).run();
+}
+
+StoreCopy copy_store(Env& env, const std::string& from, const std::string& to) {
+  if (!env.exists(from + "/catalog.db"))
+    throw Error(ErrorCode::kNotFound, from + " is no store: there is no catalog.db");
+  FolderSource source(env, from, to + "/tmp");
+  return copy_store(env, source, to);
 }
 
 }  // namespace tensormill::storage

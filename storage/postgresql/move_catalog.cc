@@ -66,6 +66,15 @@ private:
   PgConnection db_;
 };
 
+CatalogCopy copy_still(Env& env, const std::string& path, DatabaseSide& database) {
+  FileSide target(env, path);
+  database.hold_still();
+  const CatalogCopy result = copy_catalog(database, target);
+  database.commit();
+  end_copy(target);
+  return result;
+}
+
 }  // namespace
 
 CatalogCopy move_to_database(Env& env, const std::string& folder, const CatalogPlace& place) {
@@ -90,6 +99,12 @@ CatalogCopy move_to_database(Env& env, const std::string& folder, const CatalogP
   return result;
 }
 
+CatalogCopy copy_to_file(Env& env, const std::string& path, const CatalogPlace& place) {
+  for (const char* suffix : {"", "-wal"}) env.remove_file(path + suffix);
+  DatabaseSide database(place);
+  return copy_still(env, path, database);
+}
+
 CatalogCopy move_to_file(Env& env, const std::string& folder, const CatalogPlace& place) {
   const std::string file = folder + "/catalog.db";
   const std::string incoming = file + ".incoming";
@@ -101,14 +116,7 @@ CatalogCopy move_to_file(Env& env, const std::string& folder, const CatalogPlace
     throw Error(ErrorCode::kConflict,
                 folder + " belongs to the PostgreSQL catalog " + mark + ", this one is " + database.id());
   }
-  CatalogCopy result;
-  {
-    FileSide target(env, incoming);
-    database.hold_still();
-    result = copy_catalog(database, target);
-    database.commit();
-    end_copy(target);
-  }
+  const CatalogCopy result = copy_still(env, incoming, database);
   env.rename(incoming, file);
   env.sync_folder(folder);
   set_folder_mark(env, folder, "");

@@ -1,5 +1,5 @@
 /// Moves the catalog of a store between a file in its folder and a PostgreSQL database. Thread-safety: no
-/// server may have either open meanwhile; the folder is locked.
+/// server may have either open meanwhile, unless it is said; the folder is locked.
 #pragma once
 
 #include <string>
@@ -17,5 +17,8 @@ CatalogCopy move_to_database(Env& env, const std::string& folder, const CatalogP
 /// From the database into the folder's file. The database stays as it is. Throws as copy_catalog;
 /// Error(kConflict) where the folder has a file or belongs to another database.
 CatalogCopy move_to_file(Env& env, const std::string& folder, const CatalogPlace& place);
+/// From the database, as it is at one moment and which servers may have open, into a new file, whatever stood
+/// there. Throws as copy_catalog.
+CatalogCopy copy_to_file(Env& env, const std::string& path, const CatalogPlace& place);
 
 }  // namespace tensormill::storage
