@@ -56,6 +56,8 @@ services::Submission submit(services::JobService& jobs, const services::JobReque
     return jobs.submit_tune(*tune, options, call);
   if (const auto* benchmark = std::get_if<services::BenchmarkRequest>(&body))
     return jobs.submit_benchmark(*benchmark, options, call);
+  if (const auto* verify = std::get_if<services::VerifyRequest>(&body))
+    return jobs.submit_verify(*verify, options, call);
   if (const auto* report = std::get_if<services::ReportRequest>(&body))
     return jobs.submit_report(*report, options, call);
   return jobs.submit_compile(std::get<services::CompileRequest>(body), options, call);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "api/http/labels.h"
 #include "api/schema/reader.h"
@@ -85,9 +87,10 @@ void read_target_member(ObjectReader& body, std::string& target) {
 std::string read_kind(ObjectReader& body) {
   std::string kind;
   body.required("kind", kind);
-  if (!kind.empty() && kind != "compile" && kind != "tune" && kind != "benchmark" && kind != "report") {
-    body.problems().add("/kind", "is \"" + kind + "\", expected one of compile, tune, benchmark, report");
-  }
+  constexpr std::array<std::string_view, 5> kKinds = {"compile", "tune", "benchmark", "verify", "report"};
+  if (!kind.empty() && std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+    body.problems().add("/kind",
+                        "is \"" + kind + "\", expected one of compile, tune, benchmark, verify, report");
   return kind;
 }
 
@@ -204,6 +207,26 @@ services::BenchmarkRequest read_benchmark(ObjectReader& body) {
   return request;
 }
 
+/// Of a blob.
+void read_digest(ObjectReader& body, const char* name, std::string& out) {
+  body.required(name, out);
+  if (!out.empty() && !Digest::parse(out)) body.problems().add(body.pointer(name), "is no id of a blob");
+}
+
+services::VerifyRequest read_verify(ObjectReader& body) {
+  services::VerifyRequest request;
+  body.required("package", request.package);
+  read_digest(body, "inputs", request.inputs);
+  read_on(body, request.on);
+  read_seconds(body, "rtol", request.rtol);
+  read_seconds(body, "atol", request.atol);
+  read_seconds(body, "timeout_s", request.timeout_s);
+  constexpr double kLeast = 1, kMost = 86400;
+  if (request.timeout_s < kLeast || request.timeout_s > kMost)
+    body.problems().add("/timeout_s", "is not from 1 to 86400");
+  return request;
+}
+
 /// One or more texts, none of them empty.
 void read_some(ObjectReader& body, const char* name, bool is_required, std::vector<std::string>& out) {
   if (is_required && body.find(name) == nullptr) body.problems().add(body.pointer(name), "is missing");
@@ -300,6 +323,8 @@ services::JobRequest read_job_request(std::string_view text) {
     request = read_benchmark(body);
   } else if (kind == "tune") {
     request = read_tune(body, problems);
+  } else if (kind == "verify") {
+    request = read_verify(body);
   } else if (kind == "report") {
     request = read_report(body, problems);
   } else {

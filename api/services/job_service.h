@@ -66,6 +66,16 @@ struct BenchmarkRequest {
   bool force = false;
 };
 
+/// POST /v1/jobs with kind "verify": a package beside its model, evaluated node by node.
+struct VerifyRequest {
+  std::string package;  ///< id
+  std::string inputs;   ///< id of a blob: NPZ
+  std::string on = {};  ///< as of a benchmark
+  double rtol = 1e-3;   ///< of the largest magnitude of each output of floats
+  double atol = 1e-6;
+  double timeout_s = 600;  ///< of the whole, with the time that it waits for a worker
+};
+
 /// POST /v1/jobs with kind "report": each model for each target and opt level, tried on a set of inputs.
 struct ReportRequest {
   std::vector<std::string> models;  ///< names or ids; not empty
@@ -89,7 +99,7 @@ struct ReportRequest {
 /// Configurations of one report, at most.
 inline constexpr size_t kMaxConfigurations = 64;
 
-using JobRequest = std::variant<CompileRequest, TuneRequest, BenchmarkRequest, ReportRequest>;
+using JobRequest = std::variant<CompileRequest, TuneRequest, BenchmarkRequest, VerifyRequest, ReportRequest>;
 
 enum class ReportForm { kJson, kHtml };
 
@@ -128,7 +138,7 @@ struct JobError {
 
 struct Job {
   std::string id;    ///< UUIDv7 text
-  std::string kind;  ///< "compile", "tune", "benchmark", "report"
+  std::string kind;  ///< "compile", "tune", "benchmark", "verify", "report"
   JobState state = JobState::kQueued;
   int attempt = 1;
   std::string resolved_json;  ///< object: model digest, canonical target, options, records
@@ -190,6 +200,8 @@ public:
                                  const CallContext& context) = 0;
   virtual Submission submit_benchmark(const BenchmarkRequest& request, const SubmitOptions& options,
                                       const CallContext& context) = 0;
+  virtual Submission submit_verify(const VerifyRequest& request, const SubmitOptions& options,
+                                   const CallContext& context) = 0;
   /// Details point at "/models/0", "/targets/1" …
   virtual Submission submit_report(const ReportRequest& request, const SubmitOptions& options,
                                    const CallContext& context) = 0;

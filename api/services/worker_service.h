@@ -2,10 +2,12 @@
 /// a stranger's: a worker learns and changes nothing but what its live lease is about.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/http/body.h"
@@ -16,6 +18,9 @@ namespace tensormill::services {
 
 /// Of the messages between worker and server. Both name theirs where they refuse each other.
 inline constexpr int kWorkerProtocol = 1;
+/// All that a worker may be asked to do.
+inline constexpr std::array<std::string_view, 5> kWorkerVerbs = {"compile", "benchmark", "run", "verify",
+                                                                 "measure"};
 /// The scopes of keys that workers show begin so; behind it stands what it lets them do.
 inline constexpr const char* kWorkerScope = "worker";
 

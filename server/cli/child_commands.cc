@@ -45,6 +45,7 @@ jobs::ChildBody find_child(std::string_view command) {
   if (command == "child-compile") return child_compile;
   if (command == "child-run") return child_run;
   if (command == "child-evaluate") return child_evaluate;
+  if (command == "child-reference") return child_reference;
   if (command == "child-bundle") return child_bundle;
   if (command == "child-execute") return child_execute;
   if (command == "child-measure") return measure::child_measure;

@@ -31,6 +31,9 @@ std::string child_run(jobs::ChildChannel& channel, std::span<const std::string> 
 /// {"classes","has_labels","scores","samples","warmup",
 /// "repeat","number","threads","memory_budget","timeout_ms"}.
 std::string child_evaluate(jobs::ChildChannel& channel, std::span<const std::string> arguments);
+/// {"variants","outputs"} -> {}: the model, evaluated node by node. Descriptors: the bundle's text and
+/// constants, the inputs as NPZ; to write: the outputs as NPZ, under the names that the request has for them.
+std::string child_reference(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// {"form":"so"|"static","name","libraries"} -> {}. Descriptors: the members as for a run, the runtime's
 /// object; to write: a tar with the library and its headers; to read: the C library's parts, as many as are
 /// named.

@@ -60,7 +60,8 @@ std::vector<std::string> verbs_of(const std::string& text) {
   for (const std::string& verb : verbs) {
     const auto& known = worker::known_verbs();
     if (std::find(known.begin(), known.end(), verb) == known.end())
-      throw Error(ErrorCode::kUsage, "--verbs " + verb + ": expected compile, benchmark, run or measure");
+      throw Error(ErrorCode::kUsage,
+                  "--verbs " + verb + ": expected compile, benchmark, run, verify or measure");
   }
   if (verbs.empty()) throw Error(ErrorCode::kUsage, "--verbs names none");
   return verbs;
@@ -129,7 +130,7 @@ void take_signal(const FileDescriptor& signals) {
 
 /// One item into a file, for a machine that does not reach the server.
 int take(WorkerArguments arguments) {
-  if (arguments.verbs.empty()) arguments.verbs = "measure,benchmark,run";
+  if (arguments.verbs.empty()) arguments.verbs = "measure,benchmark,run,verify";
   const std::vector<std::string> verbs = verbs_of(arguments.verbs);
   if (std::find(verbs.begin(), verbs.end(), "compile") != verbs.end())
     throw Error(ErrorCode::kUsage,
@@ -206,7 +207,7 @@ Action worker_command(CLI::App& app) {
   app.add_option("--labels", arguments->labels,
                  "board=rpi4,...: of those that the key grants; default: all of them");
   app.add_option("--verbs", arguments->verbs,
-                 "compile,benchmark,run,measure: what it does; default: compile");
+                 "compile,benchmark,run,verify,measure: what it does; default: compile");
   app.add_option("--signing-key", arguments->signing_key, "PEM file of the Ed25519 key that signs packages");
   app.add_option("--data", arguments->data, "folder of the cache and of what runs");
   app.add_option("--cache-bytes", arguments->cache_bytes, "disk that models and packages may take")

@@ -50,6 +50,9 @@ public:
   services::Submission submit_benchmark(const services::BenchmarkRequest& request,
                                         const services::SubmitOptions& options,
                                         const services::CallContext& context) override;
+  services::Submission submit_verify(const services::VerifyRequest& request,
+                                     const services::SubmitOptions& options,
+                                     const services::CallContext& context) override;
   services::Submission submit_report(const services::ReportRequest& request,
                                      const services::SubmitOptions& options,
                                      const services::CallContext& context) override;

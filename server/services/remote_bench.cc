@@ -4,22 +4,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/error_json.h"
 #include "runtime/base/file.h"
 #include "runtime/package/metadata.h"
+#include "server/services/ask_elsewhere.h"
 #include "server/services/run_package.h"
-#include "server/services/work_desk.h"
 
 namespace tensormill::server {
 
 namespace {
 
-/// How often the job is asked whether it is to stop while it waits.
-constexpr std::chrono::milliseconds kAskEvery{500};
 /// A crash of what measures is tried once more.
 constexpr int kMeasureAttempts = 2;
 /// As where it is measured beside the server.
@@ -48,40 +44,12 @@ void put_at(int fd, std::string_view bytes, int64_t offset) {
   }
 }
 
-/// Nobody waits for the job any more, unless it has ended.
-class Asked {
-public:
-  Asked(jobs::JobQueue& queue, std::string id) : queue_(queue), id_(std::move(id)) {}
-  ~Asked() {
-    try {
-      if (!has_ended_) queue_.cancel(id_);
-    } catch (const Error&) {
-      // The catalog is away: the next attempt at the job cancels it.
-    }
-  }
-  Asked(const Asked&) = delete;
-  Asked& operator=(const Asked&) = delete;
-  void ended() { has_ended_ = true; }
-
-private:
-  jobs::JobQueue& queue_;
-  const std::string id_;
-  bool has_ended_ = false;
-};
-
 }  // namespace
 
 RemoteBench::RemoteBench(jobs::JobQueue& queue, storage::BlobStore& blobs, jobs::JobContext& context,
                          TuneFiles files, RemoteBenchOptions options)
     : queue_(queue), blobs_(blobs), context_(context), files_(files), options_(std::move(options)) {
-  for (const auto state : {storage::JobState::kQueued, storage::JobState::kRunning}) {
-    storage::JobFilter filter;
-    filter.kind = "measure";
-    filter.subject = context_.job().id;
-    filter.state = state;
-    for (const storage::JobRow& job : queue_.catalog().list_jobs(filter, {0, 100}).items)
-      queue_.cancel(job.id);
-  }
+  cancel_asked(queue_, "measure", context_.job().id);
 }
 
 Json RemoteBench::ask(Json form) {
@@ -89,31 +57,7 @@ Json RemoteBench::ask(Json form) {
   form["on"] = options_.on;
   form["target"] = options_.target;
   form["job"] = context_.job().id;
-  storage::JobSubmission submission;
-  submission.kind = "measure";
-  submission.subject = context_.job().id;
-  submission.request = Json{{"job", context_.job().id}}.dump();
-  submission.resolved = canonical_json(form);
-  submission.action_key = Digest::of(submission.resolved).text();
-  submission.max_attempts = kMeasureAttempts;
-  submission.needs_blobs = blobs_named_by(form);
-  // The same candidate again is another measurement.
-  submission.force = true;
-  submission.reuse_result = false;
-  submission.demand = options_.on;
-  submission.submitter.name = context_.job().submitter;
-  const std::string id = queue_.submit(submission).job.id;
-  Asked asked(queue_, id);
-  storage::JobRow job;
-  do {
-    context_.keep_alive();
-    job = queue_.wait(id, kAskEvery, {});
-  } while (!storage::is_final(job.state));
-  asked.ended();
-  if (job.state == storage::JobState::kFailed) throw error_from_json(parse_json(job.error));
-  if (job.state == storage::JobState::kCancelled)
-    throw Error(ErrorCode::kCancelled, "the measurement " + id + " was cancelled");
-  Json result = parse_json(job.result);
+  Json result = ask_elsewhere(queue_, context_, std::move(form), {kMeasureAttempts, {}});
   const std::string cpu = options_.on + " " + result.at("cpu").get<std::string>();
   if (cpu_.empty()) cpu_ = cpu;
   if (cpu != cpu_)

@@ -46,6 +46,7 @@
 #include "server/services/run_apart.h"
 #include "server/services/store_service.h"
 #include "server/services/tune_runner.h"
+#include "server/services/verify_runner.h"
 #include "server/services/worker_service.h"
 #include "storage/env/memory_env.h"
 #include "storage/env/posix_env.h"
@@ -275,6 +276,9 @@ struct Server::Parts {
         metered_tune(tune, registry),
         benchmark(desk, pool, benchmark_options(settings)),
         metered_benchmark(benchmark, registry),
+        verify({{blobs, desk, signer, compile_options(settings, host, policy)}, catalog, records}, queue,
+               {settings.run_timeout, static_cast<uint64_t>(settings.run_memory), pool.cores()}),
+        metered_verify(verify, registry),
         report({blobs, desk, signer, compile_options(settings, host, policy)}, pool,
                benchmark_options(settings), host),
         metered_report(report, registry),
@@ -294,10 +298,10 @@ struct Server::Parts {
     if (replica) options.owner = replica->id();
     options.shares_logs = replica != nullptr;
     options.collect = [this] { collector.collect_released(); };
-    workers.emplace(
-        queue, blobs,
-        std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark, &metered_report},
-        options);
+    workers.emplace(queue, blobs,
+                    std::vector<jobs::JobRunner*>{&metered_compile, &metered_tune, &metered_benchmark,
+                                                  &metered_verify, &metered_report},
+                    options);
     remote.emplace(
         queue, blobs, collector, desk, trusted, registry,
         WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build(),
@@ -440,6 +444,8 @@ struct Server::Parts {
   MeteredRunner metered_tune;
   BenchmarkRunner benchmark;
   MeteredRunner metered_benchmark;
+  VerifyRunner verify;
+  MeteredRunner metered_verify;
   ReportRunner report;
   MeteredRunner metered_report;
   std::optional<jobs::WorkerPool> workers;

@@ -21,6 +21,8 @@ constexpr size_t kMaxLine = size_t{16} << 20;
 constexpr uint64_t kMaxCode = uint64_t{256} << 20;
 constexpr size_t kMaxRuns = 1'000'000;
 constexpr int64_t kMaxBackoff = 60'000;
+constexpr size_t kMaxOutputs = 65'536;
+constexpr size_t kMaxOutputName = 4096;
 /// Of the text that says what measured.
 constexpr size_t kMaxCpu = 2000;
 /// The last of tune::TrialError.
@@ -123,10 +125,11 @@ storage::JobFinish compile_end(const storage::JobRow& job, const WorkerEnd& end,
   return finish;
 }
 
-double time_of(const Json& said) {
-  const double ms = said.is_number() ? said.get<double>() : -1;
-  if (!(ms >= 0) || !std::isfinite(ms)) throw refuse("has a time that is none");
-  return ms;
+/// Of a time or a difference.
+double number_of(const Json& said) {
+  const double number = said.is_number() ? said.get<double>() : -1;
+  if (!(number >= 0) || !std::isfinite(number)) throw refuse("has a number that is none");
+  return number;
 }
 
 /// The runs, of which everything else is made here.
@@ -136,7 +139,7 @@ storage::JobFinish benchmark_end(const storage::JobRow& job, const WorkerEnd& en
     throw refuse("has no measured runs");
   std::vector<double> runs_ms;
   for (const Json& run : *runs) {
-    runs_ms.push_back(time_of(run));
+    runs_ms.push_back(number_of(run));
   }
   Json result = summary_of(std::move(runs_ms));
   result["package"] = parse_json(job.resolved).at("package");
@@ -159,7 +162,7 @@ Json measured(const Json& said) {
   Json one = Json::object();
   if (said.contains("gflops")) {
     for (const char* limit : {"gflops", "memory_gbytes_per_s", "l2_gbytes_per_s"})
-      one[limit] = time_of(said.value(limit, Json()));
+      one[limit] = number_of(said.value(limit, Json()));
     return one;
   }
   const Json code = said.value("code", Json()), overrun = said.value("overrun", Json()),
@@ -169,7 +172,7 @@ Json measured(const Json& said) {
                      seconds.is_array() && seconds.size() <= kMaxRuns;
   if (!whole) throw refuse("has a measurement that is none");
   one = {{"code", code}, {"overrun", overrun}, {"outputs", place}, {"seconds", Json::array()}};
-  for (const Json& each : seconds) one["seconds"].push_back(time_of(each));
+  for (const Json& each : seconds) one["seconds"].push_back(number_of(each));
   return one;
 }
 
@@ -202,7 +205,7 @@ storage::JobFinish measure_end(const storage::JobRow& job, const WorkerEnd& end,
     const Json runs = timing.is_object() ? timing.value("runs_ms", Json()) : Json();
     if (!runs.is_array() || runs.empty() || runs.size() > kMaxRuns) throw refuse("has no measured runs");
     result["timing"] = {{"runs_ms", Json::array()}};
-    for (const Json& run : runs) result["timing"]["runs_ms"].push_back(time_of(run));
+    for (const Json& run : runs) result["timing"]["runs_ms"].push_back(number_of(run));
     if (timing.value("profile", Json()).is_array()) result["timing"]["profile"] = timing["profile"];
   }
   storage::JobFinish finish;
@@ -214,16 +217,39 @@ storage::JobFinish run_end(const storage::JobRow& job, const WorkerEnd& end, htt
                            const WorkerEndPlace& place) {
   const Json said = end.result.is_object() ? end.result.value("timing", Json()) : Json();
   if (!said.is_object()) throw refuse("has no times");
-  Json timing = {{"compute_ms", time_of(said.value("compute_ms", Json()))}, {"runs_ms", Json::array()}};
+  Json timing = {{"compute_ms", number_of(said.value("compute_ms", Json()))}, {"runs_ms", Json::array()}};
   const Json runs = said.value("runs_ms", Json::array());
   if (!runs.is_array() || runs.size() > kMaxRuns) throw refuse("has no measured runs");
-  for (const Json& run : runs) timing["runs_ms"].push_back(time_of(run));
+  for (const Json& run : runs) timing["runs_ms"].push_back(number_of(run));
   if (said.contains("profile") && said["profile"].is_array()) timing["profile"] = said["profile"];
   storage::JobFinish finish;
   finish.result = Json{{"package", parse_json(job.resolved).at("package")},
                        {"outputs", store_outputs(end, body, place).text()},
                        {"timing", std::move(timing)}}
                       .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return finish;
+}
+
+/// Numbers of outputs that the worker found right; that they are those of the package is not known here.
+storage::JobFinish verify_end(const storage::JobRow& job, const WorkerEnd& end) {
+  const Json said = end.result.is_object() ? end.result.value("outputs", Json()) : Json();
+  if (!said.is_array() || said.empty() || said.size() > kMaxOutputs) throw refuse("has no compared outputs");
+  Json outputs = Json::array();
+  for (const Json& one : said) {
+    const Json name = one.is_object() ? one.value("name", Json()) : Json();
+    const Json elements = one.is_object() ? one.value("elements", Json()) : Json();
+    if (!name.is_string() || name.get_ref<const std::string&>().size() > kMaxOutputName ||
+        !elements.is_number_unsigned())
+      throw refuse("has an output that is none");
+    outputs.push_back({{"name", name},
+                       {"elements", elements},
+                       {"max_abs_error", number_of(one.value("max_abs_error", Json()))},
+                       {"largest", number_of(one.value("largest", Json()))}});
+  }
+  storage::JobFinish finish;
+  finish.result =
+      Json{{"package", parse_json(job.resolved).at("package")}, {"outputs", std::move(outputs)}}.dump(
+          -1, ' ', false, Json::error_handler_t::replace);
   return finish;
 }
 
@@ -287,6 +313,7 @@ storage::JobFinish read_result(const storage::JobRow& job, const WorkerEnd& end,
   if (job.kind == "compile") return compile_end(job, end, body, place);
   if (job.kind == "benchmark") return benchmark_end(job, end);
   if (job.kind == "run") return run_end(job, end, body, place);
+  if (job.kind == "verify") return verify_end(job, end);
   if (job.kind == "measure") return measure_end(job, end, body, place);
   throw refuse("is about a " + job.kind + " job, which no worker elsewhere does");
 }

@@ -101,7 +101,8 @@ std::vector<WorkerWants> worker_wants(const services::WorkerOffer& offer,
   const std::vector<std::string> sets = http::label_sets(labels_of(offer, scopes));
   std::vector<WorkerWants> wants;
   bool may_any = false, knows_any = false;
-  for (const std::string verb : {"compile", "benchmark", "run", "measure"}) {
+  for (const std::string_view known : services::kWorkerVerbs) {
+    const std::string verb(known);
     if (std::find(offer.verbs.begin(), offer.verbs.end(), verb) == offer.verbs.end()) continue;
     knows_any = true;
     if (!may_do(scopes, verb)) continue;
@@ -198,7 +199,9 @@ Json WorkerServiceImpl::inputs_of(const storage::JobRow& job) {
   for (const storage::MemberRow& member : row.members) {
     if (is_archived(member.name)) inputs[member.name] = {{"digest", member.digest.text()}};
   }
-  if (job.kind == "run") inputs["inputs"] = {{"digest", resolved.at("inputs")}};
+  for (const char* name : {"inputs", "expected"}) {
+    if (const auto named = resolved.find(name); named != resolved.end()) inputs[name] = {{"digest", *named}};
+  }
   return inputs;
 }
 

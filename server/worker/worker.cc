@@ -25,6 +25,7 @@
 #include "server/services/compile_runner.h"
 #include "server/services/measure_runner.h"
 #include "server/services/run_runner.h"
+#include "server/services/verify_runner.h"
 #include "server/worker/remote_desk.h"
 #include "server/worker/remote_source.h"
 #include "storage/blob/folder_blob_store.h"
@@ -95,7 +96,7 @@ void write_result(const std::string& path, const std::string& lease, int end,
 }  // namespace
 
 const std::vector<std::string>& known_verbs() {
-  static const std::vector<std::string> verbs = {"compile", "benchmark", "run", "measure"};
+  static const std::vector<std::string> verbs(services::kWorkerVerbs.begin(), services::kWorkerVerbs.end());
   return verbs;
 }
 
@@ -122,6 +123,8 @@ struct Worker::Parts {
         run(made, desk,
             {settings.run_timeout, static_cast<uint64_t>(settings.run_memory),
              static_cast<uint64_t>(settings.max_tensor_bytes), std::max(1, host.facts.num_cores)}),
+        verify(desk, {settings.run_timeout, static_cast<uint64_t>(settings.run_memory),
+                      std::max(1, host.facts.num_cores)}),
         measure(made, desk, pool,
                 {{settings.job_timeout, static_cast<uint64_t>(settings.run_memory)},
                  static_cast<uint64_t>(settings.max_tensor_bytes),
@@ -133,7 +136,7 @@ struct Worker::Parts {
     source.on_refusal(std::move(refused));
     std::vector<jobs::JobRunner*> runners;
     for (jobs::JobRunner* one :
-         std::initializer_list<jobs::JobRunner*>{&compile, &benchmark, &run, &measure}) {
+         std::initializer_list<jobs::JobRunner*>{&compile, &benchmark, &run, &verify, &measure}) {
       if (std::find(options.verbs.begin(), options.verbs.end(), one->kind()) != options.verbs.end())
         runners.push_back(one);
     }
@@ -191,6 +194,7 @@ struct Worker::Parts {
   server::CompileRunner compile;
   server::BenchmarkRunner benchmark;
   server::RunRunner run;
+  server::VerifyItemRunner verify;
   server::MeasureRunner measure;
   std::optional<jobs::WorkerPool> workers;
 };

@@ -57,6 +57,12 @@ public:
   services::Submission submit_benchmark(const services::BenchmarkRequest& asked,
                                         const services::SubmitOptions& how,
                                         const services::CallContext& context) override;
+  services::Submission submit_verify(const services::VerifyRequest& asked, const services::SubmitOptions& how,
+                                     const services::CallContext&) override {
+    verified = asked;
+    options = how;
+    return {job, cached};
+  }
   services::Submission submit_report(const services::ReportRequest& asked, const services::SubmitOptions& how,
                                      const services::CallContext&) override {
     reported = asked;
@@ -88,6 +94,7 @@ public:
   services::CompileRequest request;
   services::TuneRequest tune;
   services::BenchmarkRequest benchmark;
+  services::VerifyRequest verified;
   services::ReportRequest reported;
   services::SubmitOptions options;
   services::JobQuery query;

@@ -142,6 +142,23 @@ TEST(BenchmarkBody, ReadsEverythingAndNothingElse) {
             (Pointers{"/package", "/repeat", "/model"}));
 }
 
+TEST(VerifyBody, ReadsEverythingAndNothingElse) {
+  const std::string inputs = Digest::of("inputs").text();
+  const auto request = std::get<services::VerifyRequest>(read_job_request(
+      R"({"kind":"verify","package":"p","on":"board=rpi4","rtol":0.5,"atol":2,"timeout_s":9,"inputs":")" +
+      inputs + R"("})"));
+  EXPECT_EQ(request.package, "p");
+  EXPECT_EQ(request.inputs, inputs);
+  EXPECT_EQ(request.on, "board=rpi4");
+  EXPECT_EQ(request.rtol, 0.5);
+  EXPECT_EQ(request.atol, 2);
+  EXPECT_EQ(request.timeout_s, 9);
+  EXPECT_EQ(mistakes([] {
+              read_job_request(R"({"kind":"verify","inputs":"x","rtol":-1,"timeout_s":0,"repeat":3})");
+            }),
+            (Pointers{"/package", "/inputs", "/rtol", "/timeout_s", "/repeat"}));
+}
+
 TEST(ReportBody, ReadsEverything) {
   const std::string inputs = Digest::of("inputs").text(), labels = Digest::of("labels").text();
   const auto request = std::get<services::ReportRequest>(read_job_request(

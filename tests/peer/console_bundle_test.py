@@ -41,6 +41,12 @@ class ConsoleBundleTest(unittest.TestCase):
         code, words = node(CONSOLE / "node_modules/typescript/bin/tsc", "--noEmit")
         self.assertEqual(code, 0, words)
 
+    def test_every_kind_of_job_has_a_name(self):
+        kinds = re.search(r'TM_SCHEMA\("JobKind", "(.*)"\)', (ROOT / "api/schema/schemas.def").read_text()).group(1)
+        named = re.search(r"\bkinds: \{(.*?)\}", (CONSOLE / "src/strings.ts").read_text()).group(1)
+        self.assertEqual(re.findall(r"(\w+):", named), re.findall(r"'(\w+)'", kinds))
+        self.assertIn("kind: " + kinds + ";", (CONSOLE / "src/types.ts").read_text())
+
     def test_a_start_is_small(self):
         sizes = {name: len(gzip.compress((CONSOLE / "dist" / name).read_bytes(), 9, mtime=0)) for name in START}
         self.assertLess(sum(sizes.values()), START_BYTES, sizes)

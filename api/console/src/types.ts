@@ -32,6 +32,7 @@ export interface Roof { gflops: number; memory_gbytes_per_s: number; l2_gbytes_p
 export interface JobResult extends Partial<Summary> {
   package?: string; records?: string; times_ms?: Record<string, number>; warnings?: string[]; tuned?: boolean;
   before?: Summary; after?: Summary; speedup?: number; trials?: number; tasks?: Task[]; threads?: number; roof?: Roof | null;
+  outputs?: string | {name: string; elements: number; max_abs_error: number; largest: number}[];
   left_out?: {name: string; key: string; calls: number; untuned_ms: number; tuned_ms: number}[];
 }
 export interface ErrorDetail { pointer?: string; node?: string; op?: string; detail?: string; reason?: string }
@@ -41,7 +42,7 @@ export interface UnsupportedModel {
 export interface JobError { code: string; detail: string; errors?: ErrorDetail[]; model?: UnsupportedModel }
 export interface ResolvedCompile { model?: string; target?: string; opt_level?: number; input_shapes?: Record<string, (number | string)[]> }
 export interface Job {
-  id: string; kind: 'compile' | 'tune' | 'benchmark' | 'report' | 'run' | 'measure'; state: JobState; attempt: number;
+  id: string; kind: 'compile' | 'tune' | 'benchmark' | 'verify' | 'report' | 'run' | 'measure'; state: JobState; attempt: number;
   resolved: (ResolvedCompile & {compile?: ResolvedCompile; package?: string}) | null; progress: Progress; result: JobResult | null;
   error: JobError | null; created_at: string; started_at: string | null; finished_at: string | null; cached?: boolean;
 }

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class AsyncJob(JobBase):
-    """A compile, tune, benchmark or report job; awaiting it gives its result."""
+    """A compile, tune, benchmark, verify or report job; awaiting it gives its result."""
 
     def __init__(self, client: "AsyncClient", document: Json) -> None:
         super().__init__(document)
@@ -224,6 +224,11 @@ class AsyncClient:
     async def benchmark(self, package: str, *, key: Optional[str] = None, **options: Any) -> AsyncJob:
         """Starts a measurement: ``repeat``, ``number``, ``threads``."""
         return AsyncJob(self, await self._do(_calls.submit("benchmark", {"package": package, **options}, key)))
+
+    async def verify(self, package: str, inputs: str, *, key: Optional[str] = None, **options: Any) -> AsyncJob:
+        """Starts a comparison of a package with its model, evaluated node by node, on inputs: the digest that `upload` returned for
+        an NPZ. ``options``: ``on`` (a worker's labels), ``rtol``, ``atol``, ``timeout_s``."""
+        return AsyncJob(self, await self._do(_calls.submit("verify", {"package": package, "inputs": inputs, **options}, key)))
 
     async def report(self, models: Sequence[str], inputs: str, *, key: Optional[str] = None, **options: Any) -> AsyncJob:
         """Starts a comparison of models, targets and opt levels on a set of inputs: the digest that `upload` returned for an

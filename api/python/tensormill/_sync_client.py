@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Job(JobBase):
-    """A compile, tune, benchmark or report job."""
+    """A compile, tune, benchmark, verify or report job."""
 
     def __init__(self, client: "Client", document: Json) -> None:
         super().__init__(document)
@@ -217,6 +217,11 @@ class Client:
     def benchmark(self, package: str, *, key: Optional[str] = None, **options: Any) -> Job:
         """Starts a measurement: ``repeat``, ``number``, ``threads``."""
         return Job(self, self._do(_calls.submit("benchmark", {"package": package, **options}, key)))
+
+    def verify(self, package: str, inputs: str, *, key: Optional[str] = None, **options: Any) -> Job:
+        """Starts a comparison of a package with its model, evaluated node by node, on inputs: the digest that `upload` returned for
+        an NPZ. ``options``: ``on`` (a worker's labels), ``rtol``, ``atol``, ``timeout_s``."""
+        return Job(self, self._do(_calls.submit("verify", {"package": package, "inputs": inputs, **options}, key)))
 
     def report(self, models: Sequence[str], inputs: str, *, key: Optional[str] = None, **options: Any) -> Job:
         """Starts a comparison of models, targets and opt levels on a set of inputs: the digest that `upload` returned for an

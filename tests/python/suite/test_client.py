@@ -63,6 +63,21 @@ def test_reports(client, built, work):
     assert job.report_page().startswith("<!doctype html>")
 
 
+def npz_of_pictures():
+    file = io.BytesIO()
+    np.savez(file, image=PICTURES)
+    return file.getvalue()
+
+
+def test_verifications(client, built):
+    inputs = client.upload(npz_of_pictures())
+    (output,) = client.verify(built[0]["package"], inputs).result()["outputs"]
+    assert (output["name"], output["elements"]) == ("logits", 20)
+    with pytest.raises(tm.ServerError) as caught:
+        client.verify(built[0]["package"], inputs, rtol=-1)
+    assert caught.value.pointer == "/rtol"
+
+
 def test_bundles(client, built):
     with tarfile.open(fileobj=io.BytesIO(client.package_bundle(built[0]["package"], name="net"))) as archive:
         assert archive.getnames() == ["net.a", "net.h", "tensormill.h"]
@@ -135,6 +150,8 @@ def test_asyncio(server, built, expected):
             await client.deploy("served", built[0])
             answers = await asyncio.gather(*(client.infer("served", {"image": PICTURES}) for _ in range(6)))
             assert all(answer[0].tobytes() == expected.tobytes() for answer in answers)
+            verified = await client.verify(built[0]["package"], await client.upload(npz_of_pictures()))
+            assert (await verified)["package"] == built[0]["package"]
             package = await client.load_package(built[0]["package"])
             assert package.run(PICTURES)[0].tobytes() == expected.tobytes()
             with pytest.raises(tm.ServerError) as caught:

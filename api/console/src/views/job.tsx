@@ -130,6 +130,9 @@ function Outcome({job}: {job: Job}): JSX.Element | null {
       {result.warnings?.map((warning) => <p key={warning} class="warned">{warning}</p>)}
       {job.kind === 'benchmark' && <Facts rows={[[S.columns.median, ms(result.median_ms)], [S.columns.least, ms(result.min_ms)],
         [S.columns.most, ms(result.max_ms)], [S.columns.package, <a href={href('packages', result.package!)}><Id id={result.package!} /></a>]]} />}
+      {job.kind === 'verify' && Array.isArray(result.outputs) && <Facts rows={[...result.outputs.map((output): [string, string] =>
+        [output.name, S.job.apart(output.max_abs_error, output.largest)]),
+        [S.columns.package, <a href={href('packages', result.package!)}><Id id={result.package!} /></a>]]} />}
       {times.length > 0 && <p class="hint">{S.job.phases} {times.map(([name, spentMs]) => name + ' ' + seconds(spentMs / 1000)).join(' · ')}</p>}
     </>);
 }

@@ -37,7 +37,7 @@ export function Jobs(): JSX.Element {
   return (
     <>
       <h1>{S.nav.jobs}</h1>
-      <div class="filters">{choice('kind', S.columns.kind, ['compile', 'tune', 'benchmark'])}
+      <div class="filters">{choice('kind', S.columns.kind, ['compile', 'tune', 'benchmark', 'verify'])}
         {choice('state', S.columns.state, ['queued', 'running', 'succeeded', 'failed', 'cancelled'])}</div>
       {!list.rows ? <Loading /> : list.rows.length === 0 && !filter
         ? <Empty title={S.job.none}><p>{S.job.noneWhy}</p><p><a class="button primary" href={href('models')}>{S.nav.models}</a></p></Empty>
