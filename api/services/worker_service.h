@@ -110,13 +110,14 @@ public:
   /// What tuning records say, now that the kernels of the model are known: {"resolved","tuned"}.
   virtual std::string tuned(const std::string& lease, const std::vector<std::string>& kernels,
                             const CallContext& context) = 0;
-  /// How the lease ended: a line of JSON, then the bytes that it announces (server/services/worker_finish.h).
-  /// Throws Error(kForeignCode) for a package without the signature of a trusted key.
+  /// How the lease ended: a line of JSON, then the bytes that it announces
+  /// (server/services/workers/worker_finish.h). Throws Error(kForeignCode) for a package without the
+  /// signature of a trusted key.
   virtual void finish(const std::string& lease, http::BodySource& body, const CallContext& context) = 0;
 
-  /// What came of an item that was carried away (server/services/carried_work.h), whoever brings it: who did
-  /// it has signed it. Throws Error(kForeignCode) without the signature of a trusted key, Error(kConflict)
-  /// for a lease that is over.
+  /// What came of an item that was carried away (server/services/jobs/carried_work.h), whoever brings it: who
+  /// did it has signed it. Throws Error(kForeignCode) without the signature of a trusted key,
+  /// Error(kConflict) for a lease that is over.
   virtual void import_results(http::BodySource& body, const CallContext& context) = 0;
 
   /// By name.

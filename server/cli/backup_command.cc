@@ -6,8 +6,8 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/settings_input.h"
-#include "server/services/blob_place.h"
-#include "server/services/store_backup.h"
+#include "server/services/store/blob_place.h"
+#include "server/services/store/store_backup.h"
 #include "storage/backup/store_copy.h"
 #include "storage/env/posix_env.h"
 

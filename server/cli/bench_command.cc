@@ -16,7 +16,7 @@
 #include "server/load/bodies.h"
 #include "server/load/http_client.h"
 #include "server/load/load.h"
-#include "server/services/run_package.h"
+#include "server/services/jobs/run_package.h"
 
 namespace tensormill::cli {
 

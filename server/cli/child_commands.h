@@ -40,7 +40,7 @@ std::string child_reference(jobs::ChildChannel& channel, std::span<const std::st
 std::string child_bundle(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// {"instances","max_queue","warmup","max_batch","max_delay_us","threads","memory","run_timeout_ms"} -> {}
 /// once the pipe of requests ends. Descriptors: the members as for a run, the pipe of requests, the pipe of
-/// answers (server/services/executor_wire.h). Event "ready" {"inputs","outputs","memory_bytes"}.
+/// answers (server/services/deployments/executor_wire.h). Event "ready" {"inputs","outputs","memory_bytes"}.
 std::string child_execute(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// The package whose members are the first inherited descriptors.
 std::shared_ptr<const package::Package> open_package_members();

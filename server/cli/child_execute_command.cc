@@ -5,8 +5,8 @@
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/cli/child_commands.h"
-#include "server/services/executor_child.h"
-#include "server/services/executor_host.h"
+#include "server/services/deployments/executor_child.h"
+#include "server/services/deployments/executor_host.h"
 #include "server/services/forms.h"
 
 namespace tensormill::cli {

@@ -14,8 +14,8 @@
 #include "runtime/base/json.h"
 #include "server/cli/child_commands.h"
 #include "server/cli/model_input.h"
+#include "server/services/deployments/input_values.h"
 #include "server/services/forms.h"
-#include "server/services/input_values.h"
 
 namespace tensormill::cli {
 

@@ -7,7 +7,7 @@
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
 #include "server/cli/child_commands.h"
-#include "server/services/run_package.h"
+#include "server/services/jobs/run_package.h"
 
 namespace tensormill::cli {
 

@@ -20,7 +20,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
 #include "server/cli/terminal.h"
-#include "server/services/host_runs.h"
+#include "server/services/deployments/host_runs.h"
 
 namespace tensormill::cli {
 

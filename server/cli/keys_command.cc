@@ -12,7 +12,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
 #include "server/cli/settings_input.h"
-#include "server/services/key_file.h"
+#include "server/services/keys/key_file.h"
 
 namespace tensormill::cli {
 

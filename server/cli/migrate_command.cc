@@ -6,7 +6,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/settings_input.h"
-#include "server/services/blob_place.h"
+#include "server/services/store/blob_place.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
 

@@ -12,7 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
-#include "server/services/input_values.h"
+#include "server/services/deployments/input_values.h"
 
 namespace tensormill::cli {
 

@@ -14,7 +14,7 @@
 #include "server/cli/model_input.h"
 #include "server/registry/artifact.h"
 #include "server/registry/client.h"
-#include "server/services/package_signature.h"
+#include "server/services/store/package_signature.h"
 
 namespace tensormill::cli {
 

@@ -19,7 +19,7 @@
 #include "server/cli/open_package.h"
 #include "server/cli/run_on.h"
 #include "server/report/times.h"
-#include "server/services/run_package.h"
+#include "server/services/jobs/run_package.h"
 
 namespace tensormill::cli {
 

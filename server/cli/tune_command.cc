@@ -23,7 +23,7 @@
 #include "server/cli/tune_network.h"
 #include "server/cli/tune_on.h"
 #include "server/measure/worker.h"
-#include "server/services/host_runs.h"
+#include "server/services/deployments/host_runs.h"
 
 namespace tensormill::cli {
 

@@ -8,8 +8,8 @@
 #include "runtime/base/file.h"
 #include "runtime/base/memory_file.h"
 #include "runtime/exec/graph_executor.h"
-#include "server/services/network_run.h"
-#include "server/services/run_package.h"
+#include "server/services/jobs/network_run.h"
+#include "server/services/jobs/run_package.h"
 
 namespace tensormill::cli {
 

@@ -21,7 +21,7 @@
 #include "server/cli/model_input.h"
 #include "server/cli/settings_input.h"
 #include "server/cli/stop_signals.h"
-#include "server/services/carried_work.h"
+#include "server/services/jobs/carried_work.h"
 #include "server/worker/carry.h"
 #include "server/worker/worker.h"
 

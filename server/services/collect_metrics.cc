@@ -8,7 +8,7 @@
 #include <set>
 
 #include "compiler/driver/compile.h"
-#include "server/services/worker_rows.h"
+#include "server/services/workers/worker_rows.h"
 
 namespace tensormill::server {
 

@@ -9,7 +9,7 @@
 #include "runtime/base/memory_budget.h"
 #include "server/jobs/child_slots.h"
 #include "server/metrics/registry.h"
-#include "server/services/caller_quota.h"
+#include "server/services/keys/caller_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 

@@ -10,7 +10,7 @@
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "server/services/carried_work.h"
+#include "server/services/jobs/carried_work.h"
 
 namespace tensormill::worker {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/package/metadata.h"
-#include "server/services/compile_action.h"
+#include "server/services/jobs/compile_action.h"
 
 namespace tensormill::worker {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/services/work_desk.h"
+#include "server/services/workers/work_desk.h"
 #include "server/worker/remote_source.h"
 #include "server/worker/server_link.h"
 #include "storage/s3/blob_cache.h"

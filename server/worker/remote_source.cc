@@ -13,7 +13,7 @@
 #include "runtime/base/error_json.h"
 #include "runtime/base/file.h"
 #include "server/jobs/job_attempt.h"
-#include "server/services/package_archive.h"
+#include "server/services/store/package_archive.h"
 
 namespace tensormill::worker {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "runtime/base/json.h"
 #include "server/jobs/job_source.h"
-#include "server/services/worker_finish.h"
+#include "server/services/workers/worker_finish.h"
 #include "server/worker/server_link.h"
 #include "storage/blob/blob_store.h"
 

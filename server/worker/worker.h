@@ -23,8 +23,8 @@ struct WorkerOptions {
   uint64_t cache_bytes = uint64_t{16} << 30;
   int slots = 1;                                 ///< jobs side by side that do not measure
   std::function<void(const std::string&)> tell;  ///< one line for whoever looks after the worker
-  std::string
-      item;  ///< file of an item that was carried here (server/services/carried_work.h): it alone is done
+  std::string item;    ///< file of an item that was carried here (server/services/jobs/carried_work.h): it
+                       ///< alone is done
   std::string result;  ///< file that what comes of it goes to, signed
 };
 

@@ -13,8 +13,8 @@
 
 #include "compiler/driver/compile.h"
 #include "compiler/driver/symbolic.h"
+#include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/onnx/import.h"
-#include "compiler/frontend/onnx/shape_variants.h"
 #include "compiler/interpret/interpreter.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "compiler/frontend/onnx/shape_variants.h"
+#include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "tests/driver/support.h"

@@ -20,7 +20,7 @@ ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 
 def sign(archive, key, folder):
-    """The archive as a store exports it with this key: the block that is behind it (server/services/package_signature.h)."""
+    """The archive as a store exports it with this key: the block that is behind it (server/services/store/package_signature.h)."""
     statement = folder / "statement"
     statement.write_text("tensormill package archive sha256:" + hashlib.sha256(archive).hexdigest())
     done = subprocess.run(["openssl", "pkeyutl", "-sign", "-rawin", "-inkey", key, "-in", statement], check=True,

@@ -1,4 +1,4 @@
-#include "compiler/frontend/onnx/kept_model.h"
+#include "compiler/frontend/onnx/free_dims/kept_model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/frontend/onnx/philox.h"
+#include "compiler/frontend/onnx/graph/philox.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/kept_import.h"
-#include "compiler/frontend/onnx/kept_model.h"
+#include "compiler/frontend/onnx/free_dims/kept_model.h"
 #include "runtime/base/json.h"
 #include "tests/expect_error.h"
 #include "tests/importer/imported.h"

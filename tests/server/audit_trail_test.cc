@@ -4,8 +4,8 @@
 
 #include "server/cli/ops_handler.h"
 #include "server/metrics/registry.h"
-#include "server/services/audit_trail.h"
 #include "server/services/info_service.h"
+#include "server/services/keys/audit_trail.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "tests/storage/support.h"

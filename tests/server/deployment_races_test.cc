@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
-#include "server/services/blob_collector.h"
+#include "server/services/store/blob_collector.h"
 #include "tests/server/store.h"
 
 namespace tensormill::server::races {

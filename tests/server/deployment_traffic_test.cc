@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
-#include "server/services/traffic_split.h"
+#include "server/services/deployments/traffic_split.h"
 #include "tests/outcome.h"
 #include "tests/server/store.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
-#include "server/services/metered.h"
+#include "server/services/deployments/metered.h"
 #include "tests/outcome.h"
 #include "tests/server/store.h"
 

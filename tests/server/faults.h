@@ -10,7 +10,7 @@
 
 #include "api/services/services.h"
 #include "runtime/base/json.h"
-#include "server/services/fsck.h"
+#include "server/services/store/fsck.h"
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"

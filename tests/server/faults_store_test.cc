@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "compiler/driver/compile.h"
-#include "server/services/tuning_records.h"
+#include "server/services/jobs/tuning_records.h"
 #include "tests/server/faults.h"
 
 namespace tensormill::server {

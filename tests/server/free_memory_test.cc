@@ -1,4 +1,4 @@
-#include "server/services/free_memory.h"
+#include "server/services/deployments/free_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 
 #include "runtime/base/file.h"
 #include "server/metrics/registry.h"
-#include "server/services/key_file.h"
-#include "server/services/key_store.h"
+#include "server/services/keys/key_file.h"
+#include "server/services/keys/key_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 #include "tests/storage/support.h"

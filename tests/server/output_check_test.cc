@@ -1,5 +1,5 @@
 // What is right beside a reference, and how what is wrong is told.
-#include "server/services/output_check.h"
+#include "server/services/jobs/output_check.h"
 
 #include <gtest/gtest.h>
 

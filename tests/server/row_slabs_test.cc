@@ -1,4 +1,4 @@
-#include "server/services/row_slabs.h"
+#include "server/services/deployments/row_slabs.h"
 
 #include <gtest/gtest.h>
 

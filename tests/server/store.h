@@ -8,7 +8,7 @@
 #include <string>
 
 #include "config/settings.h"
-#include "server/services/deployment_service.h"
+#include "server/services/deployments/deployment_service.h"
 #include "server/services/forms.h"
 #include "server/services/server.h"
 #include "storage/blob/folder_blob_store.h"

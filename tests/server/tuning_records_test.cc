@@ -4,8 +4,8 @@
 
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
-#include "server/services/compile_action.h"
-#include "server/services/tuning_records.h"
+#include "server/services/jobs/compile_action.h"
+#include "server/services/jobs/tuning_records.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
 

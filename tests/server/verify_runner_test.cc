@@ -1,5 +1,5 @@
 // The form in which a package's model is read again to be its reference.
-#include "server/services/verify_runner.h"
+#include "server/services/jobs/verify_runner.h"
 
 #include <gtest/gtest.h>
 

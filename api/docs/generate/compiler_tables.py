@@ -11,7 +11,7 @@ tables. Those of TFLite are behind them, with the highest
 version that is implemented, those of TensorFlow's graphs and of PyTorch's exported programs, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
 with all of their names.
 """
-TABLES = "compiler/frontend/onnx"
+TABLES = "compiler/frontend/onnx/operators"
 TARGETS = """# Targets
 
 A target is a string like `llvm -mcpu=skylake-avx512`; `-mcpu=native` is the machine that compiles. The processors below are

@@ -7,7 +7,7 @@
 
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/importer/importer.h"
-#include "compiler/frontend/onnx/check_model.h"
+#include "compiler/frontend/onnx/model/check_model.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {

@@ -1,7 +1,7 @@
 #include "compiler/frontend/importer/import_at.h"
 
-#include "compiler/frontend/onnx/free_dims.h"
-#include "compiler/frontend/onnx/shape_variants.h"
+#include "compiler/frontend/onnx/free_dims/free_dims.h"
+#include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 

@@ -9,7 +9,7 @@
 #include "compiler/frontend/importer/pytorch_importer.h"
 #include "compiler/frontend/importer/tensorflow_importer.h"
 #include "compiler/frontend/importer/tflite_importer.h"
-#include "compiler/frontend/onnx/shape_variants.h"
+#include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "compiler/frontend/onnx/free_dims/shape_variants.h"
+#include "compiler/frontend/onnx/free_dims/symbols.h"
 #include "compiler/frontend/onnx/import.h"
-#include "compiler/frontend/onnx/shape_variants.h"
-#include "compiler/frontend/onnx/symbols.h"
 #include "compiler/ir/variants.h"
 #include "runtime/base/shape_buckets.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/frontend/importer/kept_import.h"
 
-#include "compiler/frontend/onnx/kept_model.h"
+#include "compiler/frontend/onnx/free_dims/kept_model.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/frontend/importer/importer.h"
-#include "compiler/frontend/onnx/free_dims.h"
+#include "compiler/frontend/onnx/free_dims/free_dims.h"
 
 namespace tensormill::frontend {
 

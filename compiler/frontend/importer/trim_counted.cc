@@ -1,6 +1,6 @@
 #include "compiler/frontend/importer/trim_counted.h"
 
-#include "compiler/frontend/onnx/data_extents.h"
+#include "compiler/frontend/onnx/extents/data_extents.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "compiler/frontend/onnx/builder.h"
-#include "compiler/frontend/onnx/check_model.h"
-#include "compiler/frontend/onnx/converter.h"
-#include "compiler/frontend/onnx/data_extents.h"
-#include "compiler/frontend/onnx/model_step.h"
-#include "compiler/frontend/onnx/set_outputs.h"
-#include "compiler/frontend/onnx/tensor_data.h"
+#include "compiler/frontend/onnx/extents/data_extents.h"
+#include "compiler/frontend/onnx/graph/builder.h"
+#include "compiler/frontend/onnx/graph/converter.h"
+#include "compiler/frontend/onnx/graph/model_step.h"
+#include "compiler/frontend/onnx/graph/set_outputs.h"
+#include "compiler/frontend/onnx/model/check_model.h"
+#include "compiler/frontend/onnx/model/tensor_data.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
 #include "runtime/base/text.h"

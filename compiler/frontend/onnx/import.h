@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/frontend/onnx/copied_tensors.h"
-#include "compiler/frontend/onnx/rooms.h"
-#include "compiler/frontend/onnx/value_kind.h"
+#include "compiler/frontend/onnx/extents/rooms.h"
+#include "compiler/frontend/onnx/graph/value_kind.h"
+#include "compiler/frontend/onnx/model/copied_tensors.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"

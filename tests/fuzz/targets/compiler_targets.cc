@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "compiler/frontend/onnx/check_model.h"
 #include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/onnx/model/check_model.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/ops.h"

@@ -2,7 +2,7 @@
 /// Thread-safety: pure functions.
 #pragma once
 
-#include "compiler/frontend/onnx/converter.h"
+#include "compiler/frontend/onnx/graph/converter.h"
 
 namespace tensormill::frontend::onnx {
 

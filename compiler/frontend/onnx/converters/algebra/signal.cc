@@ -1,0 +1,372 @@
+// Fourier transforms: a transform is a product with the constant matrix of its complex roots.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/run_checks.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+constexpr int64_t kMaxFrames = int64_t{1} << 28;  ///< elements of all frames
+
+/// [in, out] matrices of the real and imaginary parts of e^(-+2 pi i k n / length), over `scale`.
+struct Roots {
+  std::vector<double> real, imaginary;
+};
+
+Roots make_roots(int64_t in, int64_t out, int64_t length, bool inverse) {
+  Roots roots;
+  const double scale = inverse ? 1.0 / static_cast<double>(length) : 1;
+  for (int64_t n = 0; n < in; ++n) {
+    for (int64_t k = 0; k < out; ++k) {
+      const double angle =
+          2 * std::numbers::pi * static_cast<double>(n * k % length) / static_cast<double>(length);
+      roots.real.push_back(scale * std::cos(angle));
+      roots.imaginary.push_back(scale * std::sin(angle) * (inverse ? 1 : -1));
+    }
+  }
+  return roots;
+}
+
+/// Lengths up to which a transform is a product with a matrix: of 100 lines of 1,024 both take as long.
+constexpr int64_t kMostByMatrix = 1024;
+
+/// Whether a transform of x is a host step: where its length, or whether x is complex, is free, or where it
+/// is too much for a matrix.
+bool is_step(const NodeContext& context, V x, const ir::SymInt& length) {
+  return !length.is_constant() || length.hint() > kMostByMatrix ||
+         !context.type(x).shape.back().is_constant();
+}
+
+/// The last axis is of real or of complex elements.
+void check_parts(const NodeContext& context, const ir::SymInt& parts) {
+  if (demand(ir::Relation::kLessEqual, 1, parts) && demand(ir::Relation::kLessEqual, parts, 2)) return;
+  context.invalid("the last axis has " + to_string(parts) + " elements, expected 1 (real) or 2 (complex)");
+}
+
+/// The host step for lines x [..., in, 1 or 2] and a window [length], or kAbsent. `count`: the length that a
+/// run works out, i64 [1], or kAbsent.
+V fourier(NodeContext& context, V x, V window, const ir::SymInt& length, bool inverse, bool hermitian,
+          V count = ir::kAbsent) {
+  Compose c(context);
+  const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+  std::vector<V> operands{c.cast(x, wide),
+                          window == ir::kAbsent ? c.filled(wide, {length}, 1) : c.cast(window, wide)};
+  if (count != ir::kAbsent) operands.push_back(count);
+  const V result = context.add(
+      "fourier", std::move(operands),
+      {{"axis", context.rank(x) - 2}, {"inverse", int64_t{inverse}}, {"hermitian", int64_t{hermitian}}});
+  return c.cast(result, dtype);
+}
+
+ir::SymInt half_of(const ir::SymInt& length) { return floordiv(length, 2) + 1; }
+
+/// What of a transform along `axis` the rest are conjugates of: a slice, also where it is all.
+V first_half(NodeContext& context, V x, int64_t axis, const ir::SymInt& length) {
+  ir::SymShape extents = context.type(x).shape;
+  extents[static_cast<size_t>(axis)] = half_of(length);
+  return context.add("slice", {x},
+                     {{"starts", ir::SymShape(extents.size(), 0)},
+                      {"extents", extents},
+                      {"steps", ir::SymShape(extents.size(), 1)}});
+}
+
+/// The transform of the second to last axis of x [..., in, 1 or 2], times the window if there is one, to
+/// [..., length, 2], or the first half of it.
+ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, const ir::SymInt& length, bool is_half,
+                      bool inverse) {
+  Compose c(context);
+  const ir::SymInt out = is_half ? half_of(length) : length;
+  const DType dtype = c.dtype(x);
+  const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
+  const ir::SymInt parts = c.shape(x)[static_cast<size_t>(last)];
+  check_parts(context, parts);
+  if (is_step(context, x, length)) {
+    const V whole = fourier(context, x, window, length, inverse, false);
+    return is_half ? first_half(context, whole, last - 1, length) : whole;
+  }
+  const ir::SymInt in = min(c.shape(x)[static_cast<size_t>(last - 1)], length);
+  x = c.slice(x, last - 1, 0, in);
+  if (window != ir::kAbsent) x = c.mul(x, c.reshape(window, {length, 1}));
+  const Roots roots = make_roots(in, out, length, inverse);
+  const V cosine = c.doubles(dtype, roots.real, {in, out}),
+          sine = c.doubles(dtype, roots.imaginary, {in, out});
+  const ir::ValueId re = c.squeeze(c.slice(x, last, 0, 1), last);
+  ir::ValueId real = c.matmul(re, cosine), imaginary = c.matmul(re, sine);
+  if (parts == 2) {
+    const ir::ValueId im = c.squeeze(c.slice(x, last, 1, 1), last);
+    real = c.sub(real, c.matmul(im, sine));
+    imaginary = c.add(imaginary, c.matmul(im, cosine));
+  }
+  return c.concat({c.unsqueeze(real, last), c.unsqueeze(imaginary, last)}, last);
+}
+
+/// The real signal [..., length, 1] whose transform begins with x [..., in, 2]; the rest are conjugates.
+ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, const ir::SymInt& whole) {
+  Compose c(context);
+  if (is_step(context, x, whole)) return fourier(context, x, ir::kAbsent, whole, true, true);
+  const int64_t length = whole;
+  const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
+  const ir::SymInt in = min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
+  x = c.slice(x, last - 1, 0, in);
+  const auto product = [&](int64_t index, V matrix) {
+    return c.matmul(c.squeeze(c.slice(x, last, index, 1), last), matrix);
+  };
+  Roots roots = make_roots(in, length, length, true);
+  for (int64_t k = 0; k < in; ++k) {
+    // Every element but the first and, of an even length, the middle one has a conjugate.
+    if (k == 0 || 2 * k == length) continue;
+    for (int64_t n = 0; n < length; ++n) {
+      roots.real[static_cast<size_t>(k * length + n)] *= 2;
+      roots.imaginary[static_cast<size_t>(k * length + n)] *= 2;
+    }
+  }
+  const auto part = [&](int64_t index, const std::vector<double>& matrix) {
+    return product(index, c.doubles(c.dtype(x), matrix, {in, length}));
+  };
+  return c.unsqueeze(c.sub(part(0, roots.real), part(1, roots.imaginary)), last);
+}
+
+struct DftForm {
+  bool onesided = false, inverse = false;
+  bool is_real() const { return onesided && inverse; }  ///< the result, from the beginning of its transform
+};
+
+/// A transform, and how many elements of its axis are there: i64 [1], or kAbsent for all.
+struct Transform {
+  V values = ir::kAbsent, count = ir::kAbsent;
+};
+
+/// `length` as a number of which nothing is cut off: a run that has no room for it starts again.
+V held_length(NodeContext& context, const BoundedInt& length) {
+  Compose c(context);
+  const V count = as_count(context, length);
+  const V places = c.filled(DType::kUInt8, {std::max<int64_t>(length.most, 0)}, 0);
+  return *count_along(context, take_first(context, places, count, 0), 0);
+}
+
+/// The number of elements of a transform of `length` that are wanted.
+V wanted_elements(Compose& c, V length, bool is_half) {
+  return is_half ? c.plus(c.div(length, c.ints({2}, {1})), 1) : length;
+}
+
+/// The transform of x [..., n, 1 or 2] along `axis`.
+Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& length, DftForm form) {
+  Compose c(context);
+  const int64_t rank = context.rank(x);
+  std::vector<int64_t> perm = c.count_to(rank);
+  std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
+  x = c.transpose(filled_along(context, x, axis, "zero"), perm);
+  const ir::SymInt parts = c.shape(x).back();
+  if (form.is_real() && !demand(ir::Relation::kEqual, parts, 2))
+    context.invalid("the inverse transform to a real signal is of complex elements");
+  check_parts(context, parts);
+  const bool is_half = form.onesided && !form.inverse;
+  Transform result;
+  if (!length.is_known()) {
+    const V count = held_length(context, length);
+    result.values = fourier(context, x, ir::kAbsent, length.most, form.inverse, form.is_real(), count);
+    result.count = wanted_elements(c, count, is_half);
+  } else if (form.is_real()) {
+    result.values = inverse_of_real(context, x, length.most);
+  } else {
+    result.values = transform(context, x, ir::kAbsent, length.most, is_half, form.inverse);
+  }
+  result.values = c.transpose(result.values, perm);
+  return result;
+}
+
+/// How long the transform along `axis` is: as the operand says, or as the axis is.
+BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
+  Compose c(context);
+  const V x = context.input(0);
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
+  BoundedInt length;
+  if (is_of_run(context, 1)) {
+    const V given = one_integer(context, 1, "dft_length");
+    const V is_length = is_within(context, given, 1, static_cast<double>(kMaxLength));
+    const V checked = checked_number(context, given, is_length,
+                                     "dft_length is {}, expected 1 to " + std::to_string(kMaxLength));
+    length = bounded_value(context, checked, "dft_length");
+  } else if (context.has_input(1)) {
+    length.most = known_length(context, 1, "dft_length");
+  } else {
+    length.most = form.is_real() ? 2 * (extent - 1) : extent;
+    const DataShape data = context.data_shape(x);
+    if (const DataExtent* counted = data.along(axis))
+      length.count = form.is_real() ? c.times(c.minus(counted->count, 1), 2) : counted->count;
+  }
+  if (length.is_known() && !demand(ir::Relation::kLessEqual, 1, length.most))
+    context.invalid("dft_length is " + to_string(length.most));
+  return length;
+}
+
+/// The transform along an axis that a run says: those along each axis, at places of one shape that has room
+/// for all of them.
+V along_axis_of_run(NodeContext& context, DftForm form) {
+  Compose c(context);
+  context.require_fixed_shape(0);
+  const V x = context.input(0), given = one_integer(context, 2, "axis"), zero = c.ints({0}, {1});
+  const int64_t rank = context.rank(x), last = rank - 1;
+  const V from_front =
+      c.where(c.binary("less", given, zero), c.plus(given, static_cast<double>(rank)), given);
+  const V is_axis = is_within(context, from_front, 0, static_cast<double>(last - 1));
+  V axis = checked_number(context, from_front, is_axis,
+                          "axis {} from the front is none of the axes 0 to " + std::to_string(last - 1));
+  const ir::SymShape own = c.shape(x);
+  std::vector<Transform> each;
+  for (int64_t d = 0; d < last; ++d) {
+    const bool has_length = context.has_input(1) || !form.is_real() || own[static_cast<size_t>(d)] != 1;
+    if (has_length) {
+      each.push_back(along_axis(context, x, d, dft_length(context, d, form), form));
+      continue;
+    }
+    // No real signal has one element alone for its half.
+    axis = checked_number(context, axis, c.unary("not", c.binary("equal", axis, c.dims({d}, {1}))),
+                          "axis {} from the front has one element, half of a signal of none");
+    ir::SymShape none = own;
+    none.back() = 1;
+    each.push_back({c.filled(c.dtype(x), none, 0), ir::kAbsent});
+  }
+  const auto extent_of = [&](int64_t d) {
+    return c.shape(each[static_cast<size_t>(d)].values)[static_cast<size_t>(d)];
+  };
+  V result = ir::kAbsent;
+  for (int64_t d = 0; d < last; ++d) {
+    V padded = each[static_cast<size_t>(d)].values;
+    for (int64_t j = 0; j < last; ++j)
+      padded = longer_by(context, padded, j == d ? own[static_cast<size_t>(j)] : extent_of(j), j);
+    result =
+        result == ir::kAbsent ? padded : c.where(c.binary("equal", axis, c.dims({d}, {1})), padded, result);
+  }
+  for (int64_t d = 0; d < last; ++d) {
+    const V counted = each[static_cast<size_t>(d)].count;
+    const V there = counted == ir::kAbsent ? c.dims({extent_of(d)}, {1}) : counted;
+    const V is_here = c.binary("equal", axis, c.dims({d}, {1}));
+    result =
+        take_first(context, result, c.where(is_here, there, c.dims({own[static_cast<size_t>(d)]}, {1})), d);
+  }
+  return result;
+}
+
+}  // namespace
+
+// The signal is [..., n, 1 or 2]; the axis is an attribute, from opset 20 on an operand.
+void convert_dft(NodeContext& context) {
+  const int64_t rank = context.rank(context.input(0));
+  const DftForm form{context.int_attr("onesided", 0) != 0, context.int_attr("inverse", 0) != 0};
+  if (rank < 2) context.invalid("the signal has rank " + std::to_string(rank));
+  int64_t axis = context.int_attr("axis", 1);
+  if (context.opset() >= 20 && is_of_run(context, 2)) {
+    context.set_output(0, along_axis_of_run(context, form));
+    return;
+  }
+  if (context.opset() >= 20)
+    axis = context.has_input(2) ? context.known_scalar(2, "axis").element_as_int(0) : -2;
+  axis = context.normalize_axis(axis, rank);
+  if (axis == rank - 1) context.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
+  const Transform result = along_axis(context, context.input(0), axis, dft_length(context, axis, form), form);
+  context.set_output(0, result.count == ir::kAbsent ? result.values
+                                                    : take_first(context, result.values, result.count, axis));
+}
+
+namespace {
+
+/// A frame's length: that of the window, or as the operand says.
+BoundedInt frame_length(NodeContext& context) {
+  BoundedInt length;
+  if (context.has_input(2)) {
+    length.most = context.type(context.input(2)).shape.at(0);
+  } else if (is_of_run(context, 3)) {
+    length = bounded_value(context, one_integer(context, 3, "frame_length"), "frame_length");
+  } else if (context.has_input(3)) {
+    length.most = known_length(context, 3, "frame_length");
+  } else {
+    context.invalid("neither window nor frame_length is given");
+  }
+  return length;
+}
+
+/// STFT where a run says how long frames are or where they begin: x [batch, n, 1 or 2].
+V frames_of_run(NodeContext& context, V x, bool is_half) {
+  Compose c(context);
+  const BoundedInt length = frame_length(context);
+  const ir::SymInt most = std::max<int64_t>(length.most, 0), extent = c.shape(x)[1];
+  if (extent < 1 || (length.is_known() && (most < 1 || most > extent)))
+    context.invalid("frames of " + std::to_string(most) + " do not fit a signal of " +
+                    std::to_string(extent));
+  const V one = c.ints({1}, {1}), step = one_integer(context, 1, "frame_step");
+  const V own = *count_along(context, x, 1);
+  const V counted = length.is_known() ? c.dims({most}, {1}) : held_length(context, length);
+  const auto no_more = [&](V a, V b) { return c.binary("less_equal", a, b); };
+  const V fits =
+      c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
+  V given = step;
+  if (context.has_input(2) && context.has_input(3)) {
+    const V said = one_integer(context, 3, "frame_length");
+    given = value_if(
+        context, step,
+        {c.binary("equal", counted, said), "frame_length is {}, the window has {}", {said, counted}});
+  }
+  const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
+  // Of steps as long as the signal there is one frame, and places of frames that are not taken stay numbers.
+  const V stride = c.binary("min", c.binary("max", given, one), c.dims({extent}, {1}));
+  const V number = c.plus(c.div(behind, stride), 1);
+  const Check check{fits, "frames of {} by steps of {} do not fit a signal of {}", {counted, step, own}};
+  const BoundedInt frames = bounded_value(context, value_if(context, number, check), "frame_step");
+  const V starts = c.mul(c.iota(frames.most, {frames.most, 1}), stride);
+  const V places = c.add(starts, c.iota(most, {1, most}));
+  const V parts =
+      c.gather(filled_along(context, x, 1, "zero"), c.binary("min", places, c.dims({extent - 1}, {1})), 1);
+  V result = ir::kAbsent;
+  if (length.is_known()) {
+    result = transform(context, parts, context.optional_input(2), most, is_half, false);
+  } else {
+    result = fourier(context, parts, ir::kAbsent, most, false, false, counted);
+    result = take_first(context, result, wanted_elements(c, counted, is_half), 2);
+  }
+  return take_first(context, result, as_count(context, frames), 1);
+}
+
+}  // namespace
+
+// Frames of the signal [batch, n, 1 or 2], weighed by the window and transformed.
+void convert_stft(NodeContext& context) {
+  Compose c(context);
+  ir::ValueId x = context.input(0);
+  const bool is_half = context.int_attr("onesided", 1) != 0;
+  const ir::SymShape shape = c.shape(x);
+  if (shape.size() == 2) x = c.unsqueeze(x, 2);
+  if (shape.size() < 2) context.invalid("the signal has shape " + to_string(shape));
+  if (is_of_run(context, 1) || is_of_run(context, 3)) {
+    context.set_output(0, frames_of_run(context, x, is_half));
+    return;
+  }
+  const int64_t step = known_length(context, 1, "frame_step");
+  ir::SymInt length = 0;
+  if (context.has_input(3)) {
+    length = known_length(context, 3, "frame_length");
+  } else {
+    length = frame_length(context).most;
+  }
+  if (step < 1 || !demand(ir::Relation::kLessEqual, 1, length) ||
+      !demand(ir::Relation::kLessEqual, length, shape[1]))
+    context.invalid("frames of " + to_string(length) + " do not fit a signal of shape " + to_string(shape));
+  const ir::SymInt frames = floordiv(shape[1] - length, step) + 1;
+  if (context.product(frames, length).hint() > kMaxFrames)
+    context.unsupported("frame_length", to_string(frames) + " frames are not implemented");
+  // How many frames there are may depend on a free extent: where each begins, and its elements' places.
+  const V starts = c.times(c.iota(frames, {frames, 1}), static_cast<double>(step));
+  const V parts = c.gather(x, c.add(starts, c.iota(length, {1, length})), 1);
+  context.set_output(0, transform(context, parts, context.optional_input(2), length, is_half, false));
+}
+
+}  // namespace tensormill::frontend::onnx

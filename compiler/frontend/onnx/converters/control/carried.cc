@@ -1,0 +1,455 @@
+#include "compiler/frontend/onnx/converters/control/carried.h"
+
+#include <algorithm>
+
+#include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/control/stacks.h"
+#include "compiler/frontend/onnx/converters/control/subgraphs.h"
+#include "compiler/frontend/onnx/extents/counted.h"
+#include "runtime/base/narrow.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using V = ir::ValueId;
+
+constexpr int64_t kMostElements = int64_t{1} << 31;  ///< along an axis that grows
+
+bool is_same(const Binding& a, const Binding& b) {
+  return a.kind == b.kind && a.tensor == b.tensor && a.elements == b.elements;
+}
+
+/// What a count is beyond `start`, in each run; nothing where that cannot be told.
+std::optional<int64_t> beyond(NodeContext& node, V count, V start) {
+  int64_t total = 0, found = 0;
+  std::vector<V> open{count};
+  while (!open.empty()) {
+    const V id = open.back();
+    open.pop_back();
+    const ir::Value& value = node.graph().value(id);
+    if (id == start) {
+      ++found;
+      continue;
+    }
+    if (value.known) {
+      total += value.known->element_as_int(0);
+      continue;
+    }
+    if (value.producer == ir::kAbsent) return std::nullopt;
+    const ir::Node& producer = node.graph().node(value.producer);
+    if (producer.op == "take_first" && id == producer.outputs[1]) {
+      open.push_back(producer.inputs[1]);
+    } else if (producer.op == "add" || producer.op == "identity" || producer.op == "reshape") {
+      open.insert(open.end(), producer.inputs.begin(), producer.inputs.end());
+    } else {
+      return std::nullopt;
+    }
+  }
+  return found == 1 ? std::optional(total) : std::nullopt;
+}
+
+}  // namespace
+
+/// Whether there is room along an axis for the largest that is handed on, and no count of its own.
+bool CarriedValues::Form::is_room(size_t axis) const {
+  if (kind == Kind::kTable) return false;
+  if (type.dtype == kString && axis + 1 == type.shape.size()) return true;
+  return kind == Kind::kStack && axis > 0 &&
+         std::find(uneven.begin(), uneven.end(), axis - 1) != uneven.end();
+}
+
+CarriedValues::Axis& CarriedValues::Form::along(size_t axis) {
+  const auto found =
+      std::find_if(axes.begin(), axes.end(), [&](const Axis& own) { return own.axis == axis; });
+  if (found != axes.end()) return *found;
+  axes.push_back({axis, 0, 0, is_room(axis)});
+  return axes.back();
+}
+
+CarriedValues::CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
+                             std::optional<ir::SymInt> most_trips)
+    : context_(context), node_(context.node), most_trips_(std::move(most_trips)) {
+  for (size_t i = 0; i < initial.size(); ++i) {
+    Form form;
+    form.initial = initial[i];
+    const bool is_tensor = initial[i].kind == Binding::Kind::kTensor;
+    const bool is_stack = initial[i].kind == Binding::Kind::kStack && initial[i].present == ir::kAbsent;
+    if (!is_tensor && !is_stack) {
+      form.kind = Kind::kConstant;
+    } else {
+      const DataShape shape = node_.data_shape(initial[i].tensor);
+      if (!shape.is_known)
+        node_.unsupported("body", "the shape of value " + std::to_string(i) +
+                                      " that it hands on depends on data in a way that cannot be told");
+      form.kind = is_tensor ? Kind::kTensor : Kind::kStack;
+      form.type = node_.type(initial[i].tensor);
+      for (const DataExtent& extent : shape.extents) form.axes.push_back({extent.axis, 0, 0});
+      form.uneven = initial[i].uneven;
+    }
+    forms_.push_back(std::move(form));
+  }
+  for (size_t i = 0; i < initial.size(); ++i) {
+    if (!forms_[i].uneven.empty()) add_table(i);
+  }
+}
+
+bool CarriedValues::has_table(const Form& form) const {
+  return std::any_of(forms_.begin(), forms_.end(), [&](const Form& other) {
+    return other.kind == Kind::kTable && &forms_[other.owner] == &form;
+  });
+}
+
+void CarriedValues::add_table(size_t owner) {
+  const Form& all = forms_[owner];
+  Form table;
+  table.kind = Kind::kTable;
+  table.owner = owner;
+  const bool is_text = all.type.dtype == kString;
+  const auto rank = static_cast<int64_t>(all.type.shape.size()) - (is_text ? 2 : 1);
+  table.type = {DType::kInt64, {all.type.shape[0], rank}};
+  table.initial = tensor(all.initial.extents);
+  for (const Axis& axis : all.axes) {
+    if (axis.axis == 0) table.axes.push_back(axis);
+  }
+  forms_.push_back(std::move(table));
+}
+
+ir::SymInt CarriedValues::extent_of(const Form& form, size_t axis) const {
+  ir::SymInt extent = form.type.shape[axis];
+  for (const Axis& own : form.axes) {
+    if (own.axis == axis && own.growth != 0) extent += node_.product(own.growth, max(*most_trips_, 1));
+  }
+  return extent;
+}
+
+/// Counts that begin alike and grow alike are taken for one, until next() finds that they are not.
+void CarriedValues::share_counts() {
+  counts_.clear();
+  for (Form& form : forms_) {
+    for (Axis& axis : form.axes) {
+      if (axis.is_room) continue;
+      const bool is_empty = form.initial.tensor == ir::kAbsent;
+      const V first = is_empty ? node_.int64_constant({0})
+                               : *count_along(node_, form.initial.tensor, static_cast<int64_t>(axis.axis));
+      const auto alike = [&](const Count& count) {
+        return count.growth == axis.growth && node_.same_count(count.initial, first);
+      };
+      auto found = counts_are_apart_ ? counts_.end() : std::find_if(counts_.begin(), counts_.end(), alike);
+      if (found == counts_.end()) found = counts_.insert(found, {first, axis.growth});
+      axis.count = static_cast<size_t>(found - counts_.begin());
+    }
+  }
+}
+
+std::vector<V> CarriedValues::initial() {
+  share_counts();
+  std::vector<V> values;
+  for (const Form& form : forms_) {
+    if (form.kind != Kind::kConstant) values.push_back(largest(form, form.initial.tensor));
+  }
+  for (const Count& count : counts_) values.push_back(count.initial);
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kMaybe) values.push_back(presence(context_, form.initial));
+  }
+  return values;
+}
+
+/// x, or nothing at all, at the form's largest extents, zeros behind what there is.
+V CarriedValues::largest(const Form& form, V x) {
+  Compose c(node_);
+  if (form.axes.empty()) return x == ir::kAbsent ? c.filled(form.type.dtype, form.type.shape, 0) : x;
+  ir::SymShape extents = form.type.shape;
+  for (const Axis& axis : form.axes) extents[axis.axis] = extent_of(form, axis.axis);
+  if (x == ir::kAbsent || num_elements(c.shape(x)) == 0) return c.filled(form.type.dtype, extents, 0);
+  x = filled_behind(node_, x, "zero");
+  for (const Axis& axis : form.axes) {
+    const auto at = static_cast<int64_t>(axis.axis);
+    const ir::SymInt own = c.shape(x)[axis.axis], more = extents[axis.axis] - own;
+    // What grows is a multiple of the iterations behind what it is.
+    if (more > 0) x = longer_by(node_, x, more, at);
+    if (more < 0) x = c.slice(x, at, 0, extents[axis.axis]);
+  }
+  return x;
+}
+
+/// How many values are handed on.
+size_t CarriedValues::places() const {
+  return static_cast<size_t>(std::count_if(forms_.begin(), forms_.end(),
+                                           [](const Form& form) { return form.kind != Kind::kConstant; }));
+}
+
+std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
+                                                const std::function<bool(const Count&)>& is_whole) {
+  std::vector<Binding> bindings;
+  const size_t values = places();
+  size_t next = 0, flag = values + counts_.size();
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kConstant) {
+      bindings.push_back(form.initial);
+      continue;
+    }
+    V x = all[next++];
+    for (const Axis& axis : form.axes) {
+      if (axis.is_room || is_whole(counts_[axis.count])) continue;
+      x = take_zeroed(node_, x, all[values + axis.count], static_cast<int64_t>(axis.axis));
+    }
+    if (form.kind == Kind::kTable) {
+      bindings[form.owner].extents = x;
+      continue;
+    }
+    bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, all[flag++])
+                       : form.kind == Kind::kStack ? stack(x)
+                                                   : tensor(x));
+    bindings.back().uneven = form.uneven;
+  }
+  return bindings;
+}
+
+std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
+  const size_t values = places();
+  Compose c(node_);
+  std::vector<V> all = carried;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    V& count = all[values + i];
+    // Which next() finds to be so in every iteration; what takes the last element is told here.
+    if (starts_with_some(counts_[i])) count = c.binary("max", count, c.ints({1}, {1}));
+    counts_[i].carried = count;
+  }
+  return bindings_of(all, [](const Count& /*count*/) { return false; });
+}
+
+std::vector<int64_t> CarriedValues::spare() const {
+  std::vector<int64_t> spare;
+  int64_t output = 1;  // behind the number of the iteration
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kConstant) continue;
+    for (const Axis& axis : form.axes) {
+      if (axis.growth > 0) {
+        const std::vector<int64_t> own{output, static_cast<int64_t>(axis.axis), axis.growth};
+        spare.insert(spare.end(), own.begin(), own.end());
+      }
+    }
+    ++output;
+  }
+  return spare;
+}
+
+/// Whether the first iteration sees one element at least, and so does each where none takes any away.
+bool CarriedValues::starts_with_some(const Count& count) const {
+  const ir::KnownValue& first = node_.graph().value(count.initial).known;
+  return !counts_may_shrink_ && first && first->element_as_int(0) > 0;
+}
+
+void CarriedValues::refuse(const std::string& name, const ir::ValueType& type, const Form& form) const {
+  node_.unsupported("body", "its output " + name + " is " + ir::to_string(type) + ", handed on as " +
+                                ir::to_string(form.type) +
+                                ": that is implemented for known numbers of iterations alone; in others "
+                                "extents may change by a fixed number in each iteration");
+}
+
+void CarriedValues::check_bound(int64_t growth, const std::string& name) const {
+  if (growth > 0 && (!most_trips_ || most_trips_->hint() > kMostElements / growth))
+    node_.unsupported("M", "the number of iterations has no bound while the model is compiled, and output " +
+                               name + " of the body grows in each");
+}
+
+/// Whether `result` can be handed on in the form, which is changed to one in which it can.
+bool CarriedValues::widen(Form& form, V result, const std::string& name) {
+  const ir::ValueType& type = node_.type(result);
+  const DataShape shape = node_.data_shape(result);
+  if (!shape.is_known)
+    node_.unsupported("body",
+                      "the shape of its output " + name + " depends on data in a way that cannot be told");
+  if (type.dtype != form.type.dtype || type.shape.size() != form.type.shape.size()) refuse(name, type, form);
+  bool fits = true;
+  for (size_t d = 0; d < type.shape.size(); ++d) {
+    const bool is_counted = shape.along(static_cast<int64_t>(d)) != nullptr;
+    fits = make_room(form, d, type.shape[d] - extent_of(form, d), is_counted, name) && fits;
+  }
+  return fits;
+}
+
+/// Whether the form has room for `more` along an axis, of which a count may say how much is there. First it
+/// gets as much as a value needs; where that is not enough, as much as it gets longer by in each iteration.
+bool CarriedValues::make_room(Form& form, size_t axis, const ir::SymInt& by, bool is_counted,
+                              const std::string& name) {
+  if (!by.is_constant()) refuse(name, form.type, form);
+  const int64_t more = by.hint();
+  const bool is_new =
+      std::none_of(form.axes.begin(), form.axes.end(), [&](const Axis& own) { return own.axis == axis; });
+  if (is_new && more == 0 && !is_counted) return true;
+  Axis& own = form.along(axis);
+  if (more <= own.growth) return own.is_room || !is_new;
+  if (own.growth != 0) refuse(name, form.type, form);
+  if (own.raised == 0) {
+    own.raised = more;
+    form.type.shape[axis] += more;
+  } else {
+    check_bound(more, name);
+    form.type.shape[axis] -= own.raised;
+    own.growth = more;
+  }
+  return false;
+}
+
+/// Whether the value is optional, and its form another one from now on.
+bool CarriedValues::add_optional(Form& form, const Binding& result) {
+  const auto is_optional = [](const Binding& binding) {
+    return binding.kind == Binding::Kind::kNone || binding.kind == Binding::Kind::kMaybe;
+  };
+  const V before = held(form.initial), after = held(result);
+  if ((!is_optional(form.initial) && !is_optional(result)) || (before == ir::kAbsent && after == ir::kAbsent))
+    return false;
+  form.type = node_.type(before == ir::kAbsent ? after : before);
+  form.kind = Kind::kMaybe;
+  return true;
+}
+
+/// A list that the body changes is a stack from now on.
+void CarriedValues::add_sequence(Form& form, const Binding& result, const std::string& name) {
+  const std::string what = "the sequence " + name;
+  const std::optional<ElementForm> before = element_form(context_, form.initial, what),
+                                   after = element_form(context_, result, what);
+  if (!before && !after) node_.unsupported("body", what + " has no element whose type is known");
+  const ElementForm elements = before && after ? common_form(context_, *before, *after, what)
+                               : before        ? *before
+                                               : *after;
+  form.type = elements.type;
+  form.type.shape.insert(form.type.shape.begin(), static_cast<int64_t>(form.initial.elements.size()));
+  form.uneven = elements.uneven;
+  if (before) form.initial = in_form(context_, form.initial, elements);
+  form.kind = Kind::kStack;
+  const bool is_list = result.kind == Binding::Kind::kSequence;
+  const auto listed = static_cast<int64_t>(result.elements.size());
+  const ir::SymInt length = is_list ? ir::SymInt(listed) : node_.type(result.tensor).shape[0];
+  static_cast<void>(make_room(form, 0, length - form.type.shape[0], !is_list, name));
+}
+
+/// A sequence in the form of a stack that is handed on, which gets a table where it needs one.
+Binding CarriedValues::stack_as(Form& form, const Binding& result, const std::string& name) {
+  const std::string what = "the sequence " + name;
+  ElementForm own{form.type, form.uneven};
+  own.type.shape.erase(own.type.shape.begin());
+  for (size_t d = 0; d < own.type.shape.size(); ++d) own.type.shape[d] = extent_of(form, d + 1);
+  const std::optional<ElementForm> given = element_form(context_, result, what);
+  if (!given) {
+    // As long as the other, of which nothing is there.
+    Compose c(node_);
+    const auto nothing = [&](V rows) { return take_first(node_, rows, node_.int64_constant({0}), 0); };
+    Binding none = stack(nothing(largest(form, ir::kAbsent)));
+    none.uneven = form.uneven;
+    const auto rank = static_cast<int64_t>(form.type.shape.size()) - (form.type.dtype == kString ? 2 : 1);
+    if (!none.uneven.empty())
+      none.extents = nothing(c.filled(DType::kInt64, {c.shape(none.tensor)[0], rank}, 0));
+    return none;
+  }
+  const ElementForm both = common_form(context_, own, *given, what);
+  if (both.uneven != form.uneven) {
+    form.uneven = both.uneven;
+    if (form.initial.tensor != ir::kAbsent) {
+      ElementForm first = both;
+      first.type.shape = ir::SymShape(form.type.shape.begin() + 1, form.type.shape.end());
+      form.initial = in_form(context_, form.initial, first);
+    }
+  }
+  return in_form(context_, result, both);
+}
+
+std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& results,
+                                                  const std::vector<std::string>& names) {
+  bool fits = true;
+  std::vector<V> values, flags;
+  std::vector<V> tables(results.size(), ir::kAbsent);
+  for (size_t i = 0; i < results.size(); ++i) {
+    Form& form = forms_[i];
+    const Binding& result = results[i];
+    if (form.kind == Kind::kMaybe) {
+      flags.push_back(presence(context_, result));
+      const V x = held(result);
+      values.push_back(x == ir::kAbsent ? largest(form, x) : x);
+      fits = widen(form, values.back(), names[i]) && fits;
+      continue;
+    }
+    if (!is_same(result, form.initial) && add_optional(form, result)) {
+      fits = false;
+      continue;
+    }
+    if (form.kind == Kind::kConstant) {
+      if (is_same(result, form.initial)) continue;
+      const bool is_optional = result.present != ir::kAbsent || form.initial.present != ir::kAbsent;
+      if (is_optional || !is_sequence(result) || !is_sequence(form.initial))
+        node_.unsupported(
+            "body", "its output " + names[i] +
+                        " is no tensor, and changes from iteration to iteration: served are sequences and "
+                        "optional values of one type");
+      add_sequence(form, result, names[i]);
+      fits = false;
+      continue;
+    }
+    const bool is_fit = form.kind == Kind::kStack
+                            ? is_sequence(result) && result.present == ir::kAbsent
+                            : result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
+    if (!is_fit)
+      node_.unsupported("body", "its output " + names[i] + " is of another kind than what it is handed");
+    if (form.kind == Kind::kStack) {
+      const Binding own = stack_as(form, result, names[i]);
+      values.push_back(own.tensor);
+      tables[i] = own.extents;
+    } else {
+      values.push_back(result.tensor);
+    }
+    fits = widen(form, values.back(), names[i]) && fits;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (forms_[i].uneven.empty() || has_table(forms_[i])) continue;
+    add_table(i);
+    fits = false;
+  }
+  if (!fits) return std::nullopt;
+  for (Form& form : forms_) {
+    if (form.kind != Kind::kTable) continue;
+    values.push_back(tables[form.owner]);
+    fits = widen(form, values.back(), names[form.owner]) && fits;
+  }
+  if (!fits) return std::nullopt;
+  bool are_apart = false;
+  auto value = values.begin();
+  for (const Form& form : forms_) {
+    if (form.kind == Kind::kConstant) continue;
+    for (const Axis& axis : form.axes) {
+      if (axis.is_room) continue;
+      const V count = *count_along(node_, *value, static_cast<int64_t>(axis.axis));
+      V& next = counts_[axis.count].next;
+      if (next == ir::kAbsent) next = count;
+      if (next != count && !node_.same_count(next, count)) are_apart = true;
+    }
+    *value = largest(form, *value);
+    ++value;
+  }
+  const bool may_shrink = std::any_of(counts_.begin(), counts_.end(), [&](const Count& count) {
+    return starts_with_some(count) && beyond(node_, count.next, count.carried).value_or(-1) < 0;
+  });
+  counts_are_apart_ = counts_are_apart_ || are_apart;
+  counts_may_shrink_ = counts_may_shrink_ || may_shrink;
+  if (are_apart || may_shrink) return std::nullopt;
+  for (const Count& count : counts_) values.push_back(count.next);
+  values.insert(values.end(), flags.begin(), flags.end());
+  return values;
+}
+
+bool CarriedValues::grows() const {
+  return std::any_of(counts_.begin(), counts_.end(), [](const Count& count) { return count.growth > 0; });
+}
+
+/// Whether it is larger by its growth in each iteration.
+bool CarriedValues::is_steady(const Count& count) const {
+  return node_.graph().value(count.initial).known && beyond(node_, count.next, count.carried) == count.growth;
+}
+
+std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is_exact) {
+  const bool is_told = is_exact && is_proven(ir::Relation::kLess, 0, *most_trips_);
+  return bindings_of(final, [&](const Count& count) { return is_told && is_steady(count); });
+}
+
+}  // namespace tensormill::frontend::onnx

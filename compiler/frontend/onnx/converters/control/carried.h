@@ -1,0 +1,94 @@
+/// What the iterations of a loop hand on: tensors of fixed shapes, tensors and sequences that grow, and what
+/// stays as it is. Thread-safety: as the builder.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/frontend/onnx/graph/builder.h"
+
+namespace tensormill::frontend::onnx {
+
+class CarriedValues {
+public:
+  /// `most_trips`: a bound of the iterations' number, if there is one.
+  CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
+                std::optional<ir::SymInt> most_trips);
+
+  /// What the loop starts with: the values, then the counts of what may grow and whether there are those that
+  /// are optional.
+  std::vector<ir::ValueId> initial();
+  /// How much longer what grows may get in one iteration, so that there is room for it behind what the
+  /// iteration is handed: which of loop_begin's outputs, which axis, how much, one behind the other.
+  std::vector<int64_t> spare() const;
+  /// What the body sees of `carried`, which stand for initial().
+  std::vector<Binding> arguments(const std::vector<ir::ValueId>& carried);
+  /// What initial() is to be in the next iteration, of the body's results for the values; `names` are theirs.
+  /// Nothing where that needs another form: from then on initial() gives that one. Throws UnsupportedForm for
+  /// what can be handed on in none.
+  std::optional<std::vector<ir::ValueId>> next(const std::vector<Binding>& results,
+                                               const std::vector<std::string>& names);
+  /// Whether there is less of a value in one iteration than in a later one.
+  bool grows() const;
+  /// What is behind the loop, of the final values of initial(); `is_exact`: there are most_trips iterations.
+  std::vector<Binding> results(const std::vector<ir::ValueId>& final, bool is_exact);
+
+private:
+  /// An axis of which a run works out the extent.
+  struct Axis {
+    size_t axis = 0;
+    int64_t growth = 0;  ///< at most, in an iteration
+    size_t count = 0;    ///< its place among the counts
+    /// No count says how much of it is there: the stack's table does, or the zeros behind a string.
+    bool is_room = false;
+    int64_t raised = 0;  ///< how much more room there is than the first value needs, while it does not grow
+  };
+  /// kTable: of a stack's extents, behind all others.
+  enum class Kind : uint8_t { kTensor, kStack, kMaybe, kConstant, kTable };
+  struct Form {
+    Kind kind = Kind::kTensor;
+    Binding initial;
+    ir::ValueType type;  ///< of the first value, where it is not kConstant
+    std::vector<Axis> axes;
+    std::vector<size_t> uneven = {};  ///< of a stack's elements
+    size_t owner = 0;                 ///< kTable: whose it is
+    bool is_room(size_t axis) const;
+    Axis& along(size_t axis);
+  };
+  struct Count {
+    ir::ValueId initial = ir::kAbsent;
+    int64_t growth = 0;
+    ir::ValueId carried = ir::kAbsent, next = ir::kAbsent;
+  };
+
+  bool add_optional(Form& form, const Binding& result);
+  /// Of all that initial() gives, as it is later; `is_whole`: all of an axis is meant.
+  std::vector<Binding> bindings_of(const std::vector<ir::ValueId>& all,
+                                   const std::function<bool(const Count&)>& is_whole);
+  void add_table(size_t owner);
+  Binding stack_as(Form& form, const Binding& result, const std::string& name);
+  bool has_table(const Form& form) const;
+  void add_sequence(Form& form, const Binding& result, const std::string& name);
+  bool widen(Form& form, ir::ValueId result, const std::string& name);
+  bool make_room(Form& form, size_t axis, const ir::SymInt& more, bool is_counted, const std::string& name);
+  void check_bound(int64_t growth, const std::string& name) const;
+  void share_counts();
+  size_t places() const;
+  ir::ValueId largest(const Form& form, ir::ValueId x);
+  ir::SymInt extent_of(const Form& form, size_t axis) const;
+  bool is_steady(const Count& count) const;
+  bool starts_with_some(const Count& count) const;
+  [[noreturn]] void refuse(const std::string& name, const ir::ValueType& type, const Form& form) const;
+
+  StructureContext& context_;
+  NodeContext& node_;
+  std::optional<ir::SymInt> most_trips_;
+  std::vector<Form> forms_;
+  std::vector<Count> counts_;
+  bool counts_are_apart_ = false;
+  bool counts_may_shrink_ = false;
+};
+
+}  // namespace tensormill::frontend::onnx

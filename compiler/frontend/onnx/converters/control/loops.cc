@@ -1,0 +1,230 @@
+#include "compiler/frontend/onnx/converters/control/loops.h"
+
+#include <algorithm>
+
+#include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/control/carried.h"
+#include "compiler/frontend/onnx/converters/control/stacks.h"
+#include "compiler/frontend/onnx/converters/control/subgraphs.h"
+#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/ir/loops.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using Values = std::vector<ir::ValueId>;
+
+class LoopBuilder {
+public:
+  LoopBuilder(StructureContext& context, const LoopForm& form)
+      : context_(context),
+        node_(context.node),
+        form_(form),
+        body_(context.body("body")),
+        first_(form.has_condition ? 1 : 0),
+        c_(context.node),
+        room_(form.most_trips ? std::nullopt : context.node.room_of_loop()),
+        most_trips_(room_ ? std::optional(room_->extent) : form.most_trips),
+        carried_(context, form.initial, most_trips_) {}
+
+  std::optional<std::vector<Binding>> run() {
+    // Each time that a value does not fit its form it gets a wider one.
+    for (size_t attempts = 0; attempts < kMostForms * (form_.initial.size() + 1); ++attempts) {
+      const Values begun = begin();
+      std::optional<GraphBuilder::InLoop> inside(std::in_place, context_.builder);
+      const std::optional<std::vector<Binding>> results = body_of(begun);
+      if (!results) return std::nullopt;
+      if (const std::optional<Values> next = next_of(*results)) {
+        Ended ended = end(begun, *results, *next);
+        inside.reset();
+        return behind(std::move(ended));
+      }
+      context_.builder.leave_dead_nodes();
+    }
+    node_.unsupported("body", "what it hands on is of another form in each iteration");
+  }
+
+private:
+  static constexpr size_t kMostForms = 4;
+
+  Values begin() {
+    number_ = context_.builder.next_loop();
+    Values operands;
+    const ir::ValueId condition = first_condition();
+    if (form_.max_trips != ir::kAbsent) operands.push_back(form_.max_trips);
+    if (condition != ir::kAbsent) operands.push_back(condition);
+    const Values initial = carried_.initial();
+    count_ = initial.size();
+    append(operands, initial);
+    for (const ir::ValueId x : form_.scanned) operands.push_back(filled_behind(node_, x, "zero"));
+    ir::Attrs attrs{{"loop", number_},
+                    {"carried", static_cast<int64_t>(count_)},
+                    {"max_trips", int64_t{form_.max_trips != ir::kAbsent}},
+                    {"condition", int64_t{condition != ir::kAbsent}}};
+    if (std::vector<int64_t> spare = carried_.spare(); !spare.empty()) attrs.set("spare", std::move(spare));
+    return node_.add_many(std::string(ir::kLoopBegin), operands, std::move(attrs));
+  }
+
+  /// In a branch that is not taken no iteration runs: it may be one that does not end.
+  ir::ValueId first_condition() {
+    const ir::ValueId guard = context_.builder.guard();
+    if (guard == ir::kAbsent || form_.condition == ir::kAbsent)
+      return guard == ir::kAbsent ? form_.condition : guard;
+    return c_.binary("and", guard, form_.condition);
+  }
+
+  std::optional<Values> next_of(const std::vector<Binding>& results) {
+    if (results.size() < first_ + form_.initial.size())
+      node_.invalid("the body has " + std::to_string(results.size()) + " outputs");
+    const auto from = results.begin() + static_cast<std::ptrdiff_t>(first_);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < form_.initial.size(); ++i) names.push_back(name_of(first_ + i));
+    return carried_.next({from, from + static_cast<std::ptrdiff_t>(form_.initial.size())}, names);
+  }
+
+  /// The loop's end, before it is a node.
+  struct Ended {
+    Values operands;
+    ir::Attrs attrs;
+    std::vector<Binding> stacks;  ///< of parts, whose places in the list their tensors have
+    bool is_exact = false;
+  };
+
+  Ended end(const Values& begun, const std::vector<Binding>& results, const Values& next) {
+    const ir::ValueId condition = form_.has_condition ? condition_of(tensor_of(results, 0)) : ir::kAbsent;
+    if (form_.max_trips == ir::kAbsent && form_.scanned.empty() && form_.condition == ir::kAbsent &&
+        condition == ir::kAbsent)
+      node_.unsupported("body", "neither M nor a condition ends the loop");
+    const bool is_exact = form_.is_exact && condition == ir::kAbsent && form_.condition == ir::kAbsent;
+    Values parts;
+    std::vector<Binding> stacks;
+    const auto add_part = [&](ir::ValueId part) {
+      parts.push_back(part);
+      return static_cast<ir::ValueId>(parts.size() - 1);
+    };
+    for (size_t i = first_ + form_.initial.size(); i < results.size(); ++i) {
+      const Part part = part_of(results, i);
+      stacks.push_back(stack(add_part(part.value)));
+      stacks.back().uneven = part.uneven;
+      if (!part.uneven.empty()) stacks.back().extents = add_part(part.extents);
+    }
+    // Where nothing else has a place for each iteration: no more of them run than there is room for.
+    if (room_ && parts.empty() && carried_.grows()) parts.push_back(begun[0]);
+    Values operands{begun[0]};
+    if (condition != ir::kAbsent) operands.push_back(condition);
+    append(operands, next);
+    append(operands, parts);
+    ir::Attrs attrs{{"loop", number_},
+                    {"carried", static_cast<int64_t>(count_)},
+                    {"condition", int64_t{condition != ir::kAbsent}},
+                    {"trips", parts.empty() ? ir::SymInt(0) : bound()},
+                    {"counted", int64_t{!is_exact && !form_.keeps_parts}}};
+    // The first room is meant where nothing is said.
+    if (room_ && room_->rooms != 1) attrs.set("grows", static_cast<int64_t>(room_->rooms));
+    return {std::move(operands), std::move(attrs), std::move(stacks), is_exact};
+  }
+
+  std::vector<Binding> behind(Ended ended) {
+    const Values made = node_.add_many(std::string(ir::kLoopEnd), ended.operands, std::move(ended.attrs));
+    const auto stacked = made.begin() + static_cast<std::ptrdiff_t>(count_);
+    std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, ended.is_exact);
+    for (Binding& all : ended.stacks) {
+      all.tensor = stacked[static_cast<std::ptrdiff_t>(all.tensor)];
+      if (!all.uneven.empty()) all.extents = stacked[static_cast<std::ptrdiff_t>(all.extents)];
+      const bool is_even = !form_.parts_are_elements;
+      bindings.push_back(!is_even             ? all
+                         : all.uneven.empty() ? tensor(all.tensor)
+                                              : tensor(joined_stack(context_, all, 0, true)));
+    }
+    return bindings;
+  }
+
+  static void append(Values& all, const Values& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+  std::optional<std::vector<Binding>> body_of(const Values& begun) {
+    std::vector<Binding> arguments;
+    if (form_.has_condition) {
+      // An iteration runs where the condition holds alone.
+      Tensor yes(DType::kBool, {});
+      yes.set_element_int(0, 1);
+      arguments = {tensor(begun[0]), context_.builder.constant(std::move(yes))};
+    }
+    const auto rows = begun.begin() + 1 + static_cast<std::ptrdiff_t>(count_);
+    for (Binding& value : carried_.arguments({begun.begin() + 1, rows}))
+      arguments.push_back(std::move(value));
+    for (size_t i = 0; i < form_.scanned.size(); ++i)
+      arguments.push_back(tensor(row_of(form_.scanned[i], rows[static_cast<std::ptrdiff_t>(i)])));
+    const GraphBuilder::Guarded everywhere(context_.builder, ir::kAbsent);
+    return form_.body ? form_.body(arguments) : context_.builder.run_body(body_, context_.scope, arguments);
+  }
+
+  /// A row of `whole`, as long as data says that all are.
+  ir::ValueId row_of(ir::ValueId whole, ir::ValueId row) {
+    for (const DataExtent& extent : node_.data_shape(whole).extents) {
+      if (extent.axis > 0) row = take_first(node_, row, extent.count, static_cast<int64_t>(extent.axis) - 1);
+    }
+    return row;
+  }
+
+  ir::ValueId tensor_of(const std::vector<Binding>& results, size_t i) {
+    if (results[i].kind != Binding::Kind::kTensor || results[i].tensor == ir::kAbsent)
+      node_.unsupported("body", "its output " + name_of(i) + " is no tensor");
+    return results[i].tensor;
+  }
+
+  /// What has a place in a stack of all iterations'; where data decides about its extents, they have one too.
+  struct Part {
+    ir::ValueId value = ir::kAbsent, extents = ir::kAbsent;
+    std::vector<size_t> uneven = {};
+  };
+
+  Part part_of(const std::vector<Binding>& results, size_t i) {
+    const std::string name = "its output " + name_of(i);
+    const ir::ValueId part = tensor_of(results, i);
+    const ElementForm form = form_of_element(context_, part, name);
+    if (form.uneven.empty()) return {part};
+    if (form_.keeps_parts) node_.unsupported("body", "the shape of " + name + " depends on data");
+    return {filled_behind(node_, part, "zero"), c_.squeeze(extents_row(context_, part), 0), form.uneven};
+  }
+
+  std::string name_of(size_t output) const { return "\"" + body_.outputs[output].name + "\""; }
+
+  /// Nothing where the condition always holds.
+  ir::ValueId condition_of(ir::ValueId value) {
+    const ir::Value& given = node_.graph().value(value);
+    if (given.type.dtype != DType::kBool || num_elements(given.type.shape) != 1)
+      node_.invalid("the condition of the body is " + ir::to_string(given.type));
+    if (given.known && given.known->element_as_int(0) != 0) return ir::kAbsent;
+    return c_.reshape(value, {1});
+  }
+
+  /// How many parts there is room for.
+  ir::SymInt bound() const {
+    if (!most_trips_)
+      node_.unsupported("M",
+                        "the number of iterations has no bound while the model is compiled, and output " +
+                            name_of(first_ + form_.initial.size()) + " of the body has a part of each");
+    return max(*most_trips_, 0);
+  }
+
+  StructureContext& context_;
+  NodeContext& node_;
+  const LoopForm& form_;
+  const GraphProto& body_;
+  const size_t first_;  ///< the body's outputs in front of those handed on
+  Compose c_;
+  const std::optional<Room> room_;  ///< where nothing else bounds their number
+  const std::optional<ir::SymInt> most_trips_;
+  CarriedValues carried_;
+  int64_t number_ = 0;
+  size_t count_ = 0;  ///< of the tensors handed on
+};
+
+}  // namespace
+
+std::optional<std::vector<Binding>> convert_as_loop(StructureContext& context, const LoopForm& form) {
+  return LoopBuilder(context, form).run();
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,36 @@
+/// Loops that run: loop_begin, the body's nodes once, loop_end (ir/loops.h). Thread-safety: as the builder.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "compiler/frontend/onnx/graph/builder.h"
+
+namespace tensormill::frontend::onnx {
+
+struct LoopForm {
+  using Body = std::function<std::optional<std::vector<Binding>>(const std::vector<Binding>& arguments)>;
+
+  ir::ValueId max_trips = ir::kAbsent;  ///< i64 [1]
+  ir::ValueId condition = ir::kAbsent;  ///< bool [1], of the first iteration
+  std::vector<Binding> initial;         ///< of the values that an iteration hands to the next
+  std::vector<ir::ValueId> scanned;     ///< along their first axis
+  /// The body gets the number of the iteration and a condition in front, and gives a condition in front.
+  bool has_condition = false;
+  std::optional<ir::SymInt> most_trips;  ///< what bounds their number; nothing: ImportForm::rooms
+  bool is_exact = false;                 ///< there are as many where no condition ends the loop
+  /// Stacked parts are the elements of a sequence, which may differ in their extents.
+  bool parts_are_elements = false;
+  bool keeps_parts = false;  ///< stacked parts have all rows, zeros behind those of the iterations
+  Body body = {};            ///< what an iteration does; empty: the subgraph `body`
+};
+
+/// The final values, then parts stacked along a new first axis, or stacks of them. A run fails whose stacked
+/// parts have other extents in each iteration. Nothing when a node of the body could not be
+/// converted. A tensor whose extents change, and a sequence whose length does, are handed on in a tensor of
+/// the most that they can be, with a count. Throws UnsupportedForm when what is handed on changes otherwise,
+/// or of parts' numbers without a bound.
+std::optional<std::vector<Binding>> convert_as_loop(StructureContext& context, const LoopForm& form);
+
+}  // namespace tensormill::frontend::onnx

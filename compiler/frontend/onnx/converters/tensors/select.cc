@@ -1,0 +1,492 @@
+// Operators that select by indices or conditions: one-hot rows, sorted elements, gathering and scattering.
+#include <algorithm>
+#include <initializer_list>
+
+#include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/converters.h"
+#include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/run_checks.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+/// Which indices are outside of an axis whose extent data decides: those past what is there, or those past
+/// its room alone, where indices that are themselves not there may be any.
+enum class AxisEnd : uint8_t { kCount, kRoom };
+
+/// Indices that may be negative, counted from the front, of which there are `count` (i64 [1]) or `extent`;
+/// those outside become -2^58, so that the operator that uses them refuses them.
+ir::ValueId flat_component(Compose& c, ir::ValueId index, const ir::SymInt& extent, const ir::SymInt& stride,
+                           ir::ValueId count, AxisEnd axis_end) {
+  const ir::ValueId wide = c.cast(index, DType::kInt64);
+  const ir::ValueId zero = c.number(wide, 0);
+  const ir::ValueId limit = c.dims({extent}, {});
+  const ir::ValueId end = count == ir::kAbsent ? limit : count;
+  const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, end), wide);
+  const ir::ValueId inside = c.binary("and", c.binary("greater_equal", front, zero),
+                                      c.binary("less", front, axis_end == AxisEnd::kCount ? end : limit));
+  const ir::ValueId refused = c.dims({-(int64_t{1} << 58)}, {});
+  return c.where(inside, c.mul(front, c.dims({stride}, {})), refused);
+}
+
+/// Tuples of indices (last axis) as row-major positions in `extents`, of which some may have a count.
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& extents, const DataShape& data,
+                         AxisEnd axis_end) {
+  const ir::SymInt last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
+  ir::ValueId sum = ir::kAbsent;
+  ir::SymInt stride = 1;
+  for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
+    const ir::SymInt extent = extents[static_cast<size_t>(i)];
+    const DataExtent* counted = data.along(i);
+    const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
+                                            counted != nullptr ? counted->count : ir::kAbsent, axis_end);
+    sum = sum == ir::kAbsent ? part : c.add(sum, part);
+    stride *= extent;
+  }
+  return sum;
+}
+
+ir::SymInt product(const ir::SymShape& shape, size_t from, size_t to) {
+  return num_elements(ir::SymShape(shape.begin() + static_cast<std::ptrdiff_t>(from),
+                                   shape.begin() + static_cast<std::ptrdiff_t>(to)));
+}
+
+/// Kernels of sorted rows look at all elements of a row for each, those of scattered elements at all updates
+/// of their row: what is more goes to the host. So do extents that are free.
+constexpr int64_t kSortedByKernel = 15;
+constexpr int64_t kLooksOfKernel = 1 << 14;
+
+bool is_scattered_by_host(const NodeContext& context, ir::ValueId x, const ir::SymInt& updates) {
+  const ir::SymInt elements = num_elements(context.type(x).shape);
+  // Of free extents a kernel's looks may be any number.
+  if (!updates.is_constant() || !elements.is_constant()) return true;
+  return updates.hint() > kLooksOfKernel / std::max<int64_t>(elements.hint(), 1);
+}
+
+ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
+                    int64_t axis, const std::string& reduction) {
+  const ir::SymInt count = context.type(indices).shape[static_cast<size_t>(axis)];
+  return context.add(is_scattered_by_host(context, x, count) ? "scatter" : "scatter_elements",
+                     {x, indices, updates}, {{"axis", axis}, {"reduction", reduction}});
+}
+
+/// Whether an element of a shape is there, as bools that broadcast to it; kAbsent where all are.
+ir::ValueId is_there(Compose& c, const ir::SymShape& shape, const DataShape& data) {
+  ir::ValueId there = ir::kAbsent;
+  for (const DataExtent& extent : data.extents) {
+    const ir::ValueId places = c.positions(shape[extent.axis], extent.axis, shape.size());
+    const ir::ValueId own = c.binary("less", places, extent.count);
+    there = there == ir::kAbsent ? own : c.binary("and", there, own);
+  }
+  return there;
+}
+
+/// Indices, counted from the front, of an axis with one element more than `extent`: that is the place of what
+/// is not there. `end` of them (i64 [1]) are in the axis; others are in none of the longer one either.
+ir::ValueId indices_of_longer(Compose& c, ir::ValueId indices, ir::ValueId there, ir::ValueId end,
+                              int64_t extent) {
+  const ir::ValueId given = c.cast(indices, DType::kInt64), zero = c.number(given, 0);
+  const ir::ValueId front = c.where(c.binary("less", given, zero), c.add(given, end), given);
+  const ir::ValueId is_inside =
+      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
+  const ir::ValueId checked = c.where(is_inside, front, c.dims({extent + 1}, {}));
+  return there == ir::kAbsent ? checked : c.where(there, checked, c.dims({extent}, {}));
+}
+
+/// What `compute` makes of x with one more element behind the axis, without that.
+template <typename F>
+ir::ValueId with_spare_place(NodeContext& context, ir::ValueId x, int64_t axis, const F& compute) {
+  Compose c(context);
+  return c.slice(compute(longer_by(context, x, 1, axis)), axis, 0, c.shape(x)[static_cast<size_t>(axis)]);
+}
+
+/// x, as large as the counts say.
+ir::ValueId as_long_as_counted(NodeContext& context, ir::ValueId x, const DataShape& data) {
+  for (const DataExtent& extent : data.extents)
+    x = context.add_many("take_first", {x, extent.count},
+                         {{"axis", static_cast<int64_t>(extent.axis)}, {"fits", int64_t{1}}})[0];
+  return x;
+}
+
+bool is_counted(const NodeContext& context, std::initializer_list<ir::ValueId> values) {
+  return std::any_of(values.begin(), values.end(),
+                     [&](ir::ValueId value) { return !context.data_shape(value).extents.empty(); });
+}
+
+/// Indices and updates for which there is more room along another axis than the scattered one than x has: a
+/// run fails in which as many are there.
+void cut_to(NodeContext& context, std::vector<ir::ValueId>& given, ir::ValueId x, int64_t axis) {
+  Compose c(context);
+  for (const DataExtent& data : context.data_shape(given[0]).extents) {
+    const auto d = static_cast<int64_t>(data.axis);
+    const ir::SymInt most = c.shape(x)[data.axis];
+    if (d == axis || c.shape(given[0])[data.axis] <= most) continue;
+    const ir::ValueId limit = c.dims({most}, {1});
+    const std::string what = "axis " + std::to_string(d - context.rank(x)) +
+                             " of the indices has {} elements, more than {} of the data";
+    const ir::ValueId zero =
+        zero_if(context, {c.binary("less_equal", data.count, limit), what, {data.count, limit}});
+    const ir::ValueId count = c.add(c.binary("min", data.count, limit), zero);
+    for (ir::ValueId& each : given)
+      each = take_first(context, c.slice(filled_along(context, each, d, "zero"), d, 0, most), count, d);
+  }
+}
+
+/// The scatter where extents of the operands may be as data says: what is not there of indices and updates,
+/// which are of one extent along each axis, goes to a place behind the axis.
+ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
+                            int64_t axis, const std::string& reduction) {
+  Compose c(context);
+  const std::optional<ir::ValueId> count = count_along(context, x, axis);
+  if (!count || !is_counted(context, {x, indices, updates}))
+    return scatter(context, x, indices, updates, axis, reduction);
+  const int64_t rank = context.rank(indices);
+  std::vector<ir::ValueId> given{indices, updates};
+  for (int64_t d = 0; d < rank && context.rank(updates) == rank; ++d)
+    make_same(context, given, {{0, d}, {1, d}});
+  if (rank == context.rank(x)) cut_to(context, given, x, axis);
+  const DataShape own = context.data_shape(x), there = context.data_shape(given[0]);
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
+  const ir::ValueId to = indices_of_longer(c, filled_behind(context, given[0], "zero"),
+                                           is_there(c, c.shape(given[0]), there), *count, extent);
+  const ir::ValueId from = filled_behind(context, given[1], "zero");
+  const ir::ValueId whole = filled_behind(context, x, "zero");
+  const auto scattered = [&](ir::ValueId to_x) { return scatter(context, to_x, to, from, axis, reduction); };
+  const ir::ValueId result =
+      there.extents.empty() ? scattered(whole) : with_spare_place(context, whole, axis, scattered);
+  return as_long_as_counted(context, result, own);
+}
+
+}  // namespace
+
+void convert_one_hot(NodeContext& context) {
+  const int64_t rank = context.rank(context.input(0)) + 1;
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), rank);
+  const auto one_hot = [&](ir::ValueId indices, const ir::SymInt& depth) {
+    return context.add("one_hot", {indices, context.input(2)}, {{"axis", axis}, {"depth", depth}});
+  };
+  if (context.is_known(1)) {
+    const ir::KnownValue& known = context.known_symbolic(context.input(1), "depth");
+    const ir::SymInt depth =
+        known.is_symbolic() && !is_float(context.type(context.input(1)).dtype) && known.elements().size() == 1
+            ? known.elements()[0]
+            : ir::SymInt(context.known_scalar(1, "depth").element_as_int(0));
+    context.set_output(0, one_hot(context.input(0), depth));
+    return;
+  }
+  Compose c(context);
+  constexpr int64_t kMaxDepth = int64_t{1} << 31;
+  const BoundedInt depth = bounded_count(context, one_integer(context, 1, "depth"), kMaxDepth, "depth");
+  const ir::ValueId count = as_count(context, depth), given = c.cast(context.input(0), DType::kInt64);
+  const ir::ValueId from_front = c.add(given, c.reshape(count, {}));
+  const ir::ValueId indices = c.where(c.binary("less", given, c.number(given, 0)), from_front, given);
+  // What is below 0 still is of no class.
+  const ir::SymInt classes = max(depth.most, 0);
+  const ir::ValueId none = c.extent(given, classes);
+  const ir::ValueId hot =
+      one_hot(c.where(c.binary("less", indices, c.number(given, 0)), none, indices), classes);
+  context.set_output(0, take_first(context, hot, count, axis));
+}
+
+namespace {
+
+/// Whether k, which a run says, is one of the numbers of elements of that axis in all runs.
+bool is_within_axis(NodeContext& context, const BoundedInt& k, int64_t axis) {
+  const ir::ValueId x = context.input(0);
+  if (is_count_of(context, k, x, axis)) return true;
+  const BoundedInts bounds = bounds_of(context, context.input(1), std::nullopt);
+  if (!bounds || bounds->size() != 1 || context.data_shape(x).along(axis) != nullptr) return false;
+  const BoundedInt& number = bounds->front();
+  // The least of a known number and the extent is known here.
+  if (number.is_known()) return true;
+  return number.least >= 0 && number.most <= context.type(x).shape[static_cast<size_t>(axis)];
+}
+
+/// The k of a run, i64 [1]: a run fails in which the axis has fewer elements.
+ir::ValueId checked_k(NodeContext& context, const BoundedInt& k, int64_t axis) {
+  Compose c(context);
+  const ir::ValueId number = as_count(context, k);
+  const std::optional<ir::ValueId> count = count_along(context, context.input(0), axis);
+  if (!count || is_within_axis(context, k, axis)) return number;
+  const ir::ValueId holds = c.binary("and", c.binary("less_equal", c.ints({0}, {1}), number),
+                                     c.binary("less_equal", number, *count));
+  return value_if(context, number, {holds, "k is {}, the axis has {} elements", {number, *count}});
+}
+
+}  // namespace
+
+void convert_top_k(NodeContext& context) {
+  Compose c(context);
+  const ir::ValueId given = context.input(0);
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(given));
+  const bool largest = context.int_attr("largest", 1) != 0;
+  const ir::SymInt extent = c.shape(given)[static_cast<size_t>(axis)];
+  BoundedInt k;
+  if (context.opset() < 10) {
+    k.most = context.required_int("k");
+  } else {
+    k = capped_int(context, 1, "k", extent);
+  }
+  const std::optional<ir::ValueId> count = count_along(context, given, axis);
+  const ir::ValueId taken = k.is_known() ? ir::kAbsent : checked_k(context, k, axis);
+  const char* filler = largest ? "lowest" : "last";
+  if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
+  const ir::ValueId x = filled_along(context, given, axis, filler);
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
+  ir::ValueId order = context.add(by_host ? "sort_positions" : "arg_top_k", {x},
+                                  {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
+  // What is behind the count is none of the k: a k above the count becomes an index that is refused.
+  if (k.is_known() && x != given)
+    order = c.where(c.binary("less", order, *count), order, c.dims({extent}, {}));
+  if (!k.is_known()) order = take_first(context, order, taken, axis);
+  context.set_output(0, c.gather_elements(x, order, axis));
+  context.set_output(1, order);
+}
+
+void convert_compress(NodeContext& context) {
+  Compose c(context);
+  const bool flat = !context.has_attr("axis");
+  ir::ValueId x = context.input(0);
+  if (flat) x = counted_reshape(context, x, {num_elements(c.shape(x))});
+  const int64_t axis = flat ? 0 : context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
+  x = filled_along(context, x, axis, "zero");
+  if (!context.is_known(1)) {
+    const ir::ValueId condition = filled_behind(context, context.input(1), "zero");
+    context.set_output(0, context.add_many("compress", {x, condition}, {{"axis", axis}})[0]);
+    return;
+  }
+  const Tensor& condition = context.known(1, "condition");
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < condition.num_elements(); ++i) {
+    if (condition.element_as_int(i) != 0) kept.push_back(i);
+  }
+  const int64_t count = static_cast<int64_t>(kept.size());
+  context.set_output(0, c.gather(x, c.ints(kept, {count}), axis));
+}
+
+// The positions of what is not zero.
+void convert_non_zero(NodeContext& context) {
+  if (!context.is_known(0)) {
+    const ir::ValueId x = filled_behind(context, context.input(0), "zero");
+    context.set_output(0, context.add_many("find_nonzero", {x})[0]);
+    return;
+  }
+  const Tensor& x = context.known(0, "X");
+  const ir::SymShape shape = x.shape().empty() ? ir::SymShape{1} : ir::SymShape(x.shape());
+  std::vector<std::vector<int64_t>> found(shape.size());
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const bool zero = is_float(x.dtype()) ? x.element_as_double(i) == 0 : x.element_as_int(i) == 0;
+    if (zero) continue;
+    int64_t rest = i;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) found[d].push_back(rest % shape[d]);
+  }
+  std::vector<int64_t> rows;
+  for (const std::vector<int64_t>& row : found) rows.insert(rows.end(), row.begin(), row.end());
+  const int64_t count = found.empty() ? 0 : static_cast<int64_t>(found[0].size());
+  context.set_output(0, Compose(context).ints(rows, {static_cast<int64_t>(shape.size()), count}));
+}
+
+void convert_gather_nd(NodeContext& context) {
+  Compose c(context);
+  const ir::SymShape x = c.shape(context.input(0)), at = c.shape(context.input(1));
+  const size_t batch = static_cast<size_t>(std::max<int64_t>(0, context.int_attr("batch_dims", 0)));
+  if (at.empty() || batch >= at.size() || batch + static_cast<size_t>(at.back()) > x.size())
+    context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
+  const size_t depth = static_cast<size_t>(at.back());
+  ir::SymShape out(at.begin(), at.end() - 1);
+  out.insert(out.end(), x.begin() + static_cast<std::ptrdiff_t>(batch + depth), x.end());
+  const ir::SymInt batches = product(x, 0, batch), inner = product(x, batch + depth, x.size());
+  const ir::SymInt middle = product(x, batch, batch + depth), points = product(at, batch, at.size() - 1);
+  if (depth == 0) {
+    context.set_output(0, c.expand(context.input(0), out));
+    return;
+  }
+  const ir::SymShape extents(x.begin() + static_cast<std::ptrdiff_t>(batch),
+                             x.begin() + static_cast<std::ptrdiff_t>(batch + depth));
+  const ir::ValueId tuples = c.reshape(context.input(1), {batches, points, at.back()});
+  // Axes that are indexed into may be as long as data says.
+  DataShape indexed;
+  ir::ValueId filled = context.input(0);
+  for (const DataExtent& extent : context.data_shape(context.input(0)).extents) {
+    if (extent.axis < batch || extent.axis >= batch + depth) continue;
+    filled = filled_along(context, filled, static_cast<int64_t>(extent.axis), "zero");
+    indexed.extents.push_back({extent.axis - batch, extent.count});
+  }
+  const ir::ValueId rows =
+      c.reshape(flat_indices(c, tuples, extents, indexed, AxisEnd::kRoom), {batches, points, 1});
+  const ir::ValueId data = c.reshape(filled, {batches, middle, inner});
+  context.set_output(0, c.reshape(c.gather_elements(data, c.expand(rows, {batches, points, inner}), 1), out));
+}
+
+void convert_scatter_elements(NodeContext& context) {
+  const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
+  context.set_output(0, counted_scatter(context, context.input(0), context.input(1), context.input(2), axis,
+                                        context.string_attr("reduction", "none")));
+}
+
+namespace {
+
+/// What ScatterND is of: x, tuples of indices and updates, in shapes that fit.
+struct NdScatter {
+  ir::ValueId x, tuples, updates;
+  size_t depth = 0;  ///< indices in a tuple
+};
+
+/// The operands, of which axes that are of one extent have one count.
+NdScatter nd_scatter(NodeContext& context) {
+  Compose c(context);
+  std::vector<ir::ValueId> operands{context.input(0), context.input(1), context.input(2)};
+  const ir::SymShape x = c.shape(operands[0]), at = c.shape(operands[1]);
+  if (at.empty() || at.back() < 0 || static_cast<size_t>(at.back()) > x.size())
+    context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
+  const auto depth = static_cast<size_t>(at.back()), rows = at.size() - 1;
+  if (c.shape(operands[2]).size() == rows + x.size() - depth) {
+    for (size_t d = 0; d < rows; ++d)
+      make_same(context, operands, {{1, static_cast<int64_t>(d)}, {2, static_cast<int64_t>(d)}});
+    for (size_t d = depth; d < x.size(); ++d)
+      make_same(context, operands,
+                {{0, static_cast<int64_t>(d)}, {2, static_cast<int64_t>(rows + d - depth)}});
+  }
+  const ir::SymShape some = c.shape(operands[0]), tuples = c.shape(operands[1]);
+  ir::SymShape expected(tuples.begin(), tuples.end() - 1);
+  expected.insert(expected.end(), some.begin() + static_cast<std::ptrdiff_t>(depth), some.end());
+  if (c.shape(operands[2]) != expected)
+    context.invalid("updates have shape " + to_string(c.shape(operands[2])) + ", expected " +
+                    to_string(expected));
+  return {operands[0], operands[1], operands[2], depth};
+}
+
+/// Rows of updates to rows of x. The host has an index of each row for all of it.
+ir::ValueId scatter_rows(NodeContext& context, ir::ValueId x, ir::ValueId rows, ir::ValueId updates,
+                         const std::string& reduction) {
+  Compose c(context);
+  const ir::SymShape shape = c.shape(updates);
+  ir::ValueId indices = c.unsqueeze(rows, 1);
+  const bool by_host = is_scattered_by_host(context, x, shape[0]);
+  if (!by_host) indices = c.expand(indices, shape);
+  return context.add(by_host ? "scatter" : "scatter_elements", {x, indices, updates},
+                     {{"axis", int64_t{0}}, {"reduction", reduction}});
+}
+
+}  // namespace
+
+void convert_scatter_nd(NodeContext& context) {
+  Compose c(context);
+  const NdScatter all = nd_scatter(context);
+  const ir::SymShape x = c.shape(all.x), at = c.shape(all.tuples);
+  const ir::SymInt outer = product(x, 0, all.depth), inner = product(x, all.depth, x.size());
+  const ir::SymInt points = product(at, 0, at.size() - 1);
+  const DataShape own = context.data_shape(all.x), given = context.data_shape(all.tuples);
+  DataShape named = own;
+  std::erase_if(named.extents, [&](const DataExtent& each) { return each.axis >= all.depth; });
+  const bool is_told = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
+  const ir::ValueId tuples = is_told ? filled_behind(context, all.tuples, "zero") : all.tuples;
+  const ir::SymShape extents(x.begin(), x.begin() + at.back());
+  ir::ValueId rows = all.depth == 0
+                         ? c.filled(DType::kInt64, {points}, 0)
+                         : c.reshape(flat_indices(c, tuples, extents, named, AxisEnd::kCount), {points});
+  const ir::ValueId data = c.reshape(filled_behind(context, all.x, "zero"), {outer, inner});
+  const ir::ValueId updates = c.reshape(filled_behind(context, all.updates, "zero"), {points, inner});
+  const std::string reduction = context.string_attr("reduction", "none");
+  ir::ValueId result = ir::kAbsent;
+  if (is_told && !given.extents.empty()) {
+    const ir::SymShape each(at.begin(), at.end() - 1);
+    const ir::ValueId there = c.reshape(c.expand(is_there(c, each, given), each), {points});
+    rows = c.where(there, rows, c.dims({outer}, {}));
+    result = with_spare_place(context, data, 0, [&](ir::ValueId longer) {
+      return scatter_rows(context, longer, rows, updates, reduction);
+    });
+  } else {
+    result = scatter_rows(context, data, rows, updates, reduction);
+  }
+  context.set_output(0, as_long_as_counted(context, c.reshape(result, x), own));
+}
+
+namespace {
+
+bool is_known_equal(const ir::SymShape& a, const ir::SymShape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ir::SymInt& x, const ir::SymInt& y) {
+    return is_proven(ir::Relation::kEqual, x, y);
+  });
+}
+
+/// The shape of what a MaxPool whose places these are pooled, if it is one.
+std::optional<ir::SymShape> pooled_shape(NodeContext& context, ir::ValueId places) {
+  const ir::Graph& graph = context.graph();
+  const ir::NodeId producer = graph.value(places).producer;
+  if (producer == ir::kAbsent) return std::nullopt;
+  for (ir::NodeId id = producer; id >= 0 && graph.node(id).origins == graph.node(producer).origins; --id) {
+    if (graph.node(id).op == "max_pool") return context.type(graph.node(id).inputs[0]).shape;
+  }
+  return std::nullopt;
+}
+
+/// Values at `places` of a map of shape `whole`, where elements that no place names are 0.
+ir::ValueId unpooled(NodeContext& context, ir::ValueId places, const ir::SymShape& whole) {
+  Compose c(context);
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId zeros = c.filled(c.dtype(x), {num_elements(whole)}, 0);
+  const auto flat = [&](ir::ValueId value) { return c.reshape(value, {num_elements(c.shape(x))}); };
+  // A place is counted from the front alone: what is less than 0 becomes one that is refused.
+  const ir::ValueId refused = c.number(places, static_cast<double>(-(int64_t{1} << 58)));
+  const ir::ValueId own = c.where(c.binary("less", places, c.number(places, 0)), refused, places);
+  return c.reshape(scatter(context, zeros, flat(own), flat(x), 0, "none"), whole);
+}
+
+/// The same where a run says the result's shape: of the map that was pooled where it has that shape, else of
+/// the one that the windows make.
+ir::ValueId unpooled_as_run(NodeContext& context, const ir::SymShape& inferred) {
+  Compose c(context);
+  const ir::ValueId places = context.input(1);
+  const std::optional<ir::SymShape> pooled = pooled_shape(context, places);
+  if (!pooled || pooled->size() != inferred.size())
+    return map_in_shape_of_run(context, unpooled(context, places, inferred), 2);
+  const auto rank = static_cast<int64_t>(inferred.size());
+  const ir::ValueId given = numbers_of(context, 2, rank, "output_shape");
+  const ir::ValueId same = c.cast(c.binary("equal", given, c.ints(*pooled, {rank})), DType::kInt64);
+  const ir::ValueId is_pooled = c.cast(c.reduce("reduce_min", same, {0}, true), DType::kBool);
+  const ir::ValueId first = c.number(places, 0);
+  const ir::ValueId own = unpooled(context, c.where(is_pooled, places, first), *pooled);
+  const ir::ValueId other = unpooled(context, c.where(is_pooled, first, places), inferred);
+  return c.where(is_pooled, map_in_shape_of_run(context, own, 2), map_in_shape_of_run(context, other, 2));
+}
+
+}  // namespace
+
+// Each value to its place; elements that no index names are 0. Places are those of the map that was pooled:
+// of the output's shape where that is known to be its, else of the one that the windows make, from which the
+// output's goes on.
+void convert_max_unpool(NodeContext& context) {
+  Compose c(context);
+  const ir::SymShape x = c.shape(context.input(0));
+  const size_t spatial = x.size() - std::min<size_t>(2, x.size());
+  const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
+  const std::vector<int64_t> strides = context.ints_attr("strides", std::vector<int64_t>(spatial, 1));
+  const std::vector<int64_t> pads = context.ints_attr("pads", std::vector<int64_t>(2 * spatial, 0));
+  if (kernel.size() != spatial || strides.size() != spatial || pads.size() != 2 * spatial)
+    context.invalid("kernel_shape, strides and pads do not fit shape " + to_string(x));
+  ir::SymShape inferred = x;
+  for (size_t d = 0; d < spatial; ++d)
+    inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
+  if (context.has_input(2) && !is_told(context, 2))
+    return context.set_output(0, unpooled_as_run(context, inferred));
+  const ir::SymShape out = context.has_input(2) ? context.known_ints(2, "output_shape") : inferred;
+  if (out.size() != x.size())
+    context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));
+  if (const auto pooled = pooled_shape(context, context.input(1)); pooled && is_known_equal(out, *pooled))
+    inferred = out;
+  ir::ValueId result = unpooled(context, context.input(1), inferred);
+  if (!is_known_equal(out, inferred)) {
+    ir::SymShape padding(2 * x.size(), 0);
+    for (size_t d = 0; d < x.size(); ++d) padding[d + x.size()] = out[d] - inferred[d];
+    result =
+        context.add("pad", {result}, {{"pads", padding}, {"mode", std::string("constant")}, {"value", 0.0}});
+  }
+  context.set_output(0, result);
+}
+
+}  // namespace tensormill::frontend::onnx

@@ -1,0 +1,41 @@
+/// Axes of a Resize of which a run works out the extents, the scales or the part that is read.
+/// Thread-safety: as the context.
+#pragma once
+
+#include <vector>
+
+#include "compiler/build/compose.h"
+#include "compiler/build/resize_taps.h"
+#include "compiler/frontend/onnx/graph/converter.h"
+
+namespace tensormill::frontend::onnx {
+
+using build::ResizeAxis;
+using build::ResizeOptions;
+
+/// The axes of operand 0, of which data may decide how long they are, not resized.
+std::vector<ResizeAxis> axes_of(NodeContext& context);
+/// The scale of an axis, and its extent. Throws Error(kInvalidModel) where it is no scale.
+void set_scale(const NodeContext& context, ResizeAxis& axis, double scale);
+/// The scale of an axis that depends on free dims: `factor` is its float_code, `scale` the value [1]. Throws
+/// as set_scale.
+void set_symbolic_scale(NodeContext& context, ResizeAxis& axis, const ir::SymInt& factor, ir::ValueId scale);
+/// The scales of the axes `which`, by a value of which a run works out some elements.
+void set_scales_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
+                       ir::ValueId scales);
+/// Whether a run works out some size (operand 3), or what one that keeps the aspect ratio becomes.
+bool are_sizes_of_run(NodeContext& context, const std::vector<ResizeAxis>& axes,
+                      const std::vector<size_t>& which);
+void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
+/// The part that is read of the axes `which` (operand 1).
+void set_parts_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
+/// Which of the axes are of a run, now that all is said about them.
+void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
+
+/// x resized along `dim`, an axis of a run.
+ir::ValueId resize_as_run(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                          const ResizeOptions& options);
+/// x, resized, with as many elements along each axis as a run says.
+ir::ValueId counted_axes(NodeContext& context, ir::ValueId x, const std::vector<ResizeAxis>& axes);
+
+}  // namespace tensormill::frontend::onnx

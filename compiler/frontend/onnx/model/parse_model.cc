@@ -1,0 +1,375 @@
+#include <array>
+
+#include "compiler/frontend/onnx/model/model_proto.h"
+#include "compiler/frontend/onnx/model/wire_types.h"
+#include "compiler/frontend/wire/protobuf.h"
+#include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
+
+namespace tensormill::frontend::onnx {
+
+namespace {
+
+using wire::WireReader;
+
+void parse_external_entry(WireReader reader, TensorProto& tensor) {
+  std::string key;
+  std::string value;
+  while (reader.next()) {
+    if (reader.field() == 1) {
+      key = reader.string("external data key");
+    } else if (reader.field() == 2) {
+      value = reader.string("external data value");
+    } else {
+      reader.skip();
+    }
+  }
+  tensor.external_data[key] = value;
+}
+
+TensorProto parse_tensor(WireReader reader) {
+  TensorProto tensor;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.append_varints(tensor.dims, "tensor dims");
+        break;
+      case 2:
+        tensor.data_type = reader.int32("tensor data_type");
+        break;
+      case 3:
+        reader.fail("tensor segments are not supported");
+      case 4:
+        reader.append_floats(tensor.float_data, "tensor float_data");
+        break;
+      case 5:
+      case 7:
+        reader.append_varints(tensor.int_data, "tensor int data");
+        break;
+      case 6:
+        tensor.string_data.push_back(reader.bytes("tensor string_data"));
+        break;
+      case 8:
+        tensor.name = reader.string("tensor name");
+        break;
+      case 9:
+        tensor.raw_data = reader.bytes("tensor raw_data");
+        break;
+      case 10:
+        reader.append_doubles(tensor.double_data, "tensor double_data");
+        break;
+      case 11:
+        reader.append_uint64s(tensor.uint64_data, "tensor uint64_data");
+        break;
+      case 13:
+        parse_external_entry(reader.message("tensor external_data"), tensor);
+        break;
+      case 14:
+        tensor.external = reader.varint("tensor data_location") == 1;
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return tensor;
+}
+
+TensorProto parse_sparse_tensor(WireReader reader) {
+  TensorProto tensor;
+  const auto parts = std::make_shared<SparseParts>();
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        parts->values = parse_tensor(reader.message("sparse tensor values"));
+        break;
+      case 2:
+        parts->indices = parse_tensor(reader.message("sparse tensor indices"));
+        break;
+      case 3:
+        reader.append_varints(tensor.dims, "sparse tensor dims");
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  tensor.name = parts->values.name;
+  tensor.data_type = parts->values.data_type;
+  tensor.sparse = parts;
+  return tensor;
+}
+
+GraphProto parse_graph(WireReader reader);
+
+AttributeProto parse_attribute(WireReader reader) {
+  AttributeProto attribute;
+  const auto add_graph = [&](GraphProto graph) {
+    attribute.graphs.push_back(std::make_shared<const GraphProto>(std::move(graph)));
+  };
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        attribute.name = reader.string("attribute name");
+        break;
+      case 2:
+        attribute.f = reader.fixed_float("attribute f");
+        break;
+      case 3:
+        attribute.i = reader.int64("attribute i");
+        break;
+      case 4:
+        attribute.s = reader.bytes("attribute s");
+        break;
+      case 5:
+        attribute.t = parse_tensor(reader.message("attribute t"));
+        break;
+      case 6:
+        add_graph(parse_graph(reader.message("attribute g")));
+        break;
+      case 7:
+        reader.append_floats(attribute.floats, "attribute floats");
+        break;
+      case 8:
+        reader.append_varints(attribute.ints, "attribute ints");
+        break;
+      case 9:
+        attribute.strings.push_back(reader.bytes("attribute strings"));
+        break;
+      case 11:
+        add_graph(parse_graph(reader.message("attribute graphs")));
+        break;
+      case 20:
+        attribute.type = static_cast<AttributeType>(reader.int32("attribute type"));
+        break;
+      case 21:
+        attribute.ref_attr_name = reader.string("attribute ref_attr_name");
+        break;
+      case 22:
+        attribute.t = parse_sparse_tensor(reader.message("attribute sparse_tensor"));
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return attribute;
+}
+
+NodeProto parse_node(WireReader reader) {
+  NodeProto node;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        node.inputs.push_back(reader.string("node input"));
+        break;
+      case 2:
+        node.outputs.push_back(reader.string("node output"));
+        break;
+      case 3:
+        node.name = reader.string("node name");
+        break;
+      case 4:
+        node.op_type = reader.string("node op_type");
+        break;
+      case 5:
+        node.attributes.push_back(parse_attribute(reader.message("node attribute")));
+        break;
+      case 7:
+        node.domain = reader.string("node domain");
+        break;
+      case 8:
+        node.overload = reader.string("node overload");
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  if (node.domain == "ai.onnx") node.domain.clear();
+  return node;
+}
+
+GraphProto parse_graph(WireReader reader) {
+  GraphProto graph;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        graph.nodes.push_back(parse_node(reader.message("node")));
+        break;
+      case 2:
+        graph.name = reader.string("graph name");
+        break;
+      case 5:
+        graph.initializers.push_back(parse_tensor(reader.message("initializer")));
+        break;
+      case 11:
+        graph.inputs.push_back(parse_value_info(reader.message("graph input")));
+        break;
+      case 12:
+        graph.outputs.push_back(parse_value_info(reader.message("graph output")));
+        break;
+      case 15:
+        graph.initializers.push_back(parse_sparse_tensor(reader.message("sparse_initializer")));
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return graph;
+}
+
+void parse_opset(WireReader reader, std::map<std::string, int64_t>& opsets) {
+  std::string domain;
+  int64_t version = 0;
+  while (reader.next()) {
+    if (reader.field() == 1) {
+      domain = reader.string("opset domain");
+    } else if (reader.field() == 2) {
+      version = reader.int64("opset version");
+    } else {
+      reader.skip();
+    }
+  }
+  if (domain == "ai.onnx") domain.clear();
+  opsets[domain] = version;
+}
+
+FunctionProto parse_function(WireReader reader) {
+  FunctionProto function;
+  const auto value = [](std::string name) {
+    ValueInfoProto info;
+    info.name = std::move(name);
+    return info;
+  };
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        function.name = reader.string("function name");
+        break;
+      case 4:
+        function.body.inputs.push_back(value(reader.string("function input")));
+        break;
+      case 5:
+        function.body.outputs.push_back(value(reader.string("function output")));
+        break;
+      case 6:
+        function.attributes.push_back(reader.string("function attribute"));
+        break;
+      case 7:
+        function.body.nodes.push_back(parse_node(reader.message("function node")));
+        break;
+      case 9:
+        parse_opset(reader.message("function opset_import"), function.opsets);
+        break;
+      case 10:
+        function.domain = reader.string("function domain");
+        break;
+      case 11:
+        function.defaults.push_back(parse_attribute(reader.message("function attribute_proto")));
+        break;
+      case 13:
+        function.overload = reader.string("function overload");
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  function.body.name = function.name;
+  if (function.domain == "ai.onnx") function.domain.clear();
+  return function;
+}
+
+struct DataTypeRow {
+  int32_t value;
+  const char* name;
+  std::optional<DType> dtype;
+};
+
+const std::array<DataTypeRow, 27>& data_types() {
+  static const std::array<DataTypeRow, 27> rows = {{
+      {0, "UNDEFINED", {}},
+      {1, "FLOAT", DType::kFloat32},
+      {2, "UINT8", DType::kUInt8},
+      {3, "INT8", DType::kInt8},
+      {4, "UINT16", DType::kUInt16},
+      {5, "INT16", DType::kInt16},
+      {6, "INT32", DType::kInt32},
+      {7, "INT64", DType::kInt64},
+      {8, "STRING", kString},
+      {9, "BOOL", DType::kBool},
+      {10, "FLOAT16", DType::kFloat16},
+      {11, "DOUBLE", DType::kFloat64},
+      {12, "UINT32", DType::kUInt32},
+      {13, "UINT64", DType::kUInt64},
+      {14, "COMPLEX64", {}},
+      {15, "COMPLEX128", {}},
+      {16, "BFLOAT16", DType::kBFloat16},
+      {17, "FLOAT8E4M3FN", kFloat8E4M3FN},
+      {18, "FLOAT8E4M3FNUZ", kFloat8E4M3FNUZ},
+      {19, "FLOAT8E5M2", kFloat8E5M2},
+      {20, "FLOAT8E5M2FNUZ", kFloat8E5M2FNUZ},
+      {21, "UINT4", kUInt4},
+      {22, "INT4", kInt4},
+      {23, "FLOAT4E2M1", kFloat4E2M1},
+      {24, "FLOAT8E8M0", kFloat8E8M0},
+      {25, "UINT2", kUInt2},
+      {26, "INT2", kInt2},
+  }};
+  return rows;
+}
+
+}  // namespace
+
+const AttributeProto* NodeProto::find(std::string_view attribute) const {
+  for (const AttributeProto& candidate : attributes) {
+    if (candidate.name == attribute) return &candidate;
+  }
+  return nullptr;
+}
+
+ModelProto parse_model(std::string_view bytes) {
+  constexpr size_t kLimit = (size_t{1} << 31) - 1;
+  if (bytes.size() > kLimit) {
+    throw Error(ErrorCode::kInvalidModel, "the model file has " + std::to_string(bytes.size()) +
+                                              " bytes; more than " + std::to_string(kLimit) +
+                                              " need external data");
+  }
+  if (bytes.empty()) throw Error(ErrorCode::kInvalidModel, "the model file is empty");
+  ModelProto model;
+  bool has_graph = false;
+  WireReader reader(bytes, bytes.data(), 0);
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        model.ir_version = reader.int64("ir_version");
+        break;
+      case 2:
+        model.producer = reader.string("producer_name");
+        break;
+      case 7:
+        model.graph = parse_graph(reader.message("graph"));
+        has_graph = true;
+        break;
+      case 8:
+        parse_opset(reader.message("opset_import"), model.opsets);
+        break;
+      case 25:
+        model.functions.push_back(parse_function(reader.message("function")));
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  if (!has_graph) throw Error(ErrorCode::kInvalidModel, "the file has no graph: not an ONNX model");
+  return model;
+}
+
+std::optional<DType> dtype_of(int32_t data_type) {
+  if (data_type < 0 || static_cast<size_t>(data_type) >= data_types().size()) return std::nullopt;
+  return data_types()[static_cast<size_t>(data_type)].dtype;
+}
+
+std::string data_type_name(int32_t data_type) {
+  if (data_type < 0 || static_cast<size_t>(data_type) >= data_types().size())
+    return "type " + std::to_string(data_type);
+  return data_types()[static_cast<size_t>(data_type)].name;
+}
+
+}  // namespace tensormill::frontend::onnx

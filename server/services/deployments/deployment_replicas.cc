@@ -1,0 +1,327 @@
+// Deployments that several processes serve: each follows the rows, and says what it has made of them.
+#include <algorithm>
+#include <iterator>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "server/services/deployments/deployment_service.h"
+#include "server/services/forms.h"
+
+namespace tensormill::server {
+
+namespace {
+
+using services::DeploymentState;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// Other processes say when they have followed; that may get lost.
+constexpr milliseconds kFollowLook{500};
+
+/// What a row of observed says of a version; a row without it is of a process that has not seen it.
+services::ReplicaState state_in(const Json& row, int number) {
+  services::ReplicaState state;
+  const auto version = row.at("versions").find(std::to_string(number));
+  if (version == row.at("versions").end()) return state;
+  state.state = services::deployment_state_from_name(version->at("state").get<std::string>())
+                    .value_or(DeploymentState::kLoading);
+  state.reason = version->at("reason").get<std::string>();
+  return state;
+}
+
+bool is_settled(const Json& row) {
+  const Json& versions = row.at("versions");
+  return std::none_of(versions.begin(), versions.end(), [](const Json& version) {
+    return version.at("state") == services::deployment_state_name(DeploymentState::kLoading);
+  });
+}
+
+bool is_same(const services::DeploymentSpec& a, const services::DeploymentSpec& b) {
+  return spec_to_json(a) == spec_to_json(b);
+}
+
+}  // namespace
+
+void DeploymentServiceImpl::changed_elsewhere() {
+  ++told_;
+  ended_.notify_all();
+}
+
+void DeploymentServiceImpl::observe(const std::string& name, const Entry& entry) {
+  Json versions = Json::object();
+  for (const auto& [number, version] : entry.versions) {
+    versions[std::to_string(number)] = {{"state", services::deployment_state_name(version->state)},
+                                        {"reason", version->reason},
+                                        {"crashed_loads", version->crashed_loads},
+                                        {"load_begun", version->load_begun}};
+  }
+  storage::ObservedRow row;
+  row.deployment = name;
+  row.replica = options_.replica;
+  row.revision = entry.revision;
+  row.state = canonical_json({{"versions", std::move(versions)}, {"build", options_.build}});
+  // Also where the catalog fails now: then it is told later.
+  unobserved_.insert(name);
+  catalog_.put_observed(row);
+  unobserved_.erase(name);
+}
+
+void DeploymentServiceImpl::store_local(const std::string& name, Entry& entry) {
+  if (is_replica()) return observe(name, entry);
+  store(name, entry);
+}
+
+void DeploymentServiceImpl::remove_row(const std::string& name, const Entry& entry) {
+  catalog_.remove_deployment(name, is_replica() ? std::optional(entry.revision) : std::nullopt);
+}
+
+DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::version_of(const DesiredVersion& wanted,
+                                                                    const EntryPtr& before, int number) {
+  if (before) {
+    const auto known = before->versions.find(number);
+    if (known != before->versions.end() && is_same(known->second->spec, wanted.spec)) {
+      const Version& version = *known->second;
+      const bool failed = version.state == DeploymentState::kFailed && !version.fails_here;
+      const bool unloaded = version.state == DeploymentState::kUnloaded && !version.rests;
+      if (unloaded == wanted.unloaded && failed == !wanted.failure.empty()) return known->second;
+    }
+  }
+  auto version = std::make_shared<Version>();
+  version->spec = wanted.spec;
+  version->crashed_loads = wanted.crashed_loads;
+  version->load_begun = wanted.load_begun;
+  if (wanted.unloaded) version->state = DeploymentState::kUnloaded;
+  if (wanted.failure.empty()) return version;
+  version->state = DeploymentState::kFailed;
+  version->reason = wanted.failure;
+  return version;
+}
+
+DeploymentServiceImpl::Entry DeploymentServiceImpl::entry_of(const storage::DeploymentRow& row,
+                                                             const EntryPtr& before) {
+  const DesiredDeployment desired = desired_from_text(row.desired);
+  Entry entry;
+  entry.created_at = desired.created_at;
+  entry.default_version = desired.default_version;
+  entry.loader = desired.loader;
+  entry.revision = row.revision;
+  show_traffic(entry, desired, before);
+  for (const DesiredVersion& wanted : desired.versions) {
+    const int number = version_number(wanted.spec.version);
+    entry.versions[number] = version_of(wanted, before, number);
+  }
+  if (desired.loading) {
+    const bool known = before && before->loading && is_same(before->loading->spec, desired.loading->spec);
+    entry.loading = known ? before->loading : version_of(*desired.loading, nullptr, 0);
+  }
+  const VersionPtr served = before ? serving(*before) : nullptr;
+  const auto next = entry.versions.find(entry.default_version);
+  const bool waits = next != entry.versions.end() && !next->second->package &&
+                     next->second->state == DeploymentState::kLoading;
+  if (waits && served && served->package) entry.retained = served;
+  return entry;
+}
+
+/// Whoever waits for a load of another process is told of its end.
+void DeploymentServiceImpl::settle_ticket(const std::string& name, const Entry& entry) {
+  const auto known = tickets_.find(name);
+  if (entry.loading) {
+    if (known != tickets_.end()) return;
+    tickets_[name] = std::make_shared<Ticket>();
+    tickets_[name]->acknowledged = true;
+    tickets_[name]->is_elsewhere = true;
+    return;
+  }
+  if (known == tickets_.end() || !known->second->is_elsewhere) return;
+  known->second->done = true;
+  const auto newest = entry.versions.rbegin();
+  if (newest != entry.versions.rend() && newest->second->state == DeploymentState::kFailed)
+    known->second->error = Error(ErrorCode::kInvalidPackage, newest->second->reason);
+  tickets_.erase(known);
+  ended_.notify_all();
+}
+
+void DeploymentServiceImpl::show(const storage::DeploymentRow& row) {
+  const EntryPtr before = find(row.name);
+  if (before && before->revision == row.revision) return;
+  const auto entry = std::make_shared<const Entry>(entry_of(row, before));
+  settle_ticket(row.name, *entry);
+  set(row.name, entry);
+  observe_or_later(row.name, *entry);
+}
+
+void DeploymentServiceImpl::observe_or_later(const std::string& name, const Entry& entry) {
+  try {
+    observe(name, entry);
+  } catch (const Error&) {
+    // The name is noted; the next look tells.
+  }
+}
+
+void DeploymentServiceImpl::refresh(const std::string& name) {
+  if (const auto row = catalog_.find_deployment(name)) {
+    show(*row);
+  } else {
+    forget(name);
+  }
+}
+
+/// What this process had begun to load when it ended is known by the rows that it left.
+void DeploymentServiceImpl::count_crashes() {
+  const bool crashed = options_.crash_mark != nullptr && options_.crash_mark->was_left();
+  for (const storage::ObservedRow& row : catalog_.observed_by(options_.replica)) {
+    const EntryPtr before = find(row.deployment);
+    const Json left = parse_json(row.state);
+    if (!before || left.value("build", "") != options_.build) continue;
+    Entry entry = *before;
+    for (auto& [number, version] : entry.versions) {
+      const auto known = left.at("versions").find(std::to_string(number));
+      if (known == left.at("versions").end()) continue;
+      auto counted = std::make_shared<Version>(*version);
+      counted->crashed_loads = known->value("crashed_loads", 0);
+      if (crashed && known->value("load_begun", false)) ++counted->crashed_loads;
+      version = std::move(counted);
+    }
+    set(row.deployment, std::make_shared<const Entry>(std::move(entry)));
+  }
+  if (!crashed) return;
+  for (const auto& [name, before] : entries()) {
+    if (!before->loading || before->loader != options_.replica || !before->loading->load_begun) continue;
+    auto counted = std::make_shared<Version>(*before->loading);
+    ++counted->crashed_loads;
+    Entry entry = *before;
+    entry.loading = std::move(counted);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
+  }
+  options_.crash_mark->clear();
+}
+
+std::vector<std::pair<std::string, DeploymentServiceImpl::EntryPtr>> DeploymentServiceImpl::entries() {
+  const std::shared_lock lock(mutex_);
+  return {live_.begin(), live_.end()};
+}
+
+void DeploymentServiceImpl::follow() {
+  {
+    const std::lock_guard change(changes_);
+    const std::string mark = catalog_.deployments_mark();
+    if (mark != seen_) {
+      std::set<std::string> there;
+      if (seen_.empty()) {
+        for (const storage::DeploymentRow& row : catalog_.list_deployments()) show(row);
+      }
+      for (const auto& [name, revision] : catalog_.deployment_revisions()) {
+        there.insert(name);
+        const EntryPtr known = find(name);
+        if (!known || known->revision != revision) refresh(name);
+      }
+      for (const auto& [name, entry] : entries()) {
+        if (!there.contains(name)) forget(name);
+      }
+      if (seen_.empty()) count_crashes();
+      seen_ = mark;
+      is_known_ = true;
+    }
+    const std::set<std::string> untold = unobserved_;
+    for (const std::string& name : untold) {
+      unobserved_.erase(name);
+      if (const EntryPtr entry = find(name)) observe(name, *entry);
+    }
+  }
+  take_up_lost_loads();
+  load_wanted();
+}
+
+void DeploymentServiceImpl::take_up_lost_loads() {
+  std::vector<std::pair<std::string, EntryPtr>> loading;
+  for (auto& one : entries()) {
+    if (one.second->loading) loading.push_back(std::move(one));
+  }
+  if (loading.empty()) return;
+  std::set<std::string> live;
+  for (const storage::ReplicaRow& replica : catalog_.list_replicas()) {
+    if (replica.is_live && replica.name != options_.replica) live.insert(replica.name);
+  }
+  for (const auto& [name, entry] : loading) {
+    if (stop_.stop_requested() || live.contains(entry->loader) || !belongs_here(entry->loading->spec))
+      continue;
+    {
+      const std::lock_guard change(changes_);
+      const auto ticket = tickets_.find(name);
+      if (ticket == tickets_.end() || !ticket->second->is_elsewhere) continue;
+      ticket->second->is_elsewhere = false;
+    }
+    try {
+      restore_loading(name, entry->loading);
+    } catch (const Error& error) {
+      const std::lock_guard change(changes_);
+      if (const auto ticket = tickets_.find(name); ticket != tickets_.end())
+        ticket->second->is_elsewhere = true;
+      // Another one was faster.
+      if (error.code() != ErrorCode::kConflict) throw;
+    }
+  }
+}
+
+void DeploymentServiceImpl::load_wanted() {
+  std::vector<std::pair<std::string, int>> wanted;
+  for (const auto& [name, entry] : entries()) {
+    for (const auto& [number, version] : entry->versions) {
+      const bool waits = version->state == DeploymentState::kLoading && !version->package;
+      if (waits && !version->demanded) wanted.emplace_back(name, number);
+    }
+  }
+  for (const auto& [name, number] : wanted) {
+    if (!stop_.stop_requested()) restore_version(name, number);
+  }
+  if (stop_.stop_requested()) return;
+  for (const auto& [name, number] : wanted) replace_failed_default(name);
+}
+
+std::vector<services::ReplicaState> DeploymentServiceImpl::replica_states(const std::string& name) {
+  const EntryPtr entry = find(name);
+  std::vector<services::ReplicaState> states;
+  if (!entry) return states;
+  const std::vector<storage::ObservedRow> rows = catalog_.list_observed(name);
+  for (const storage::ReplicaRow& replica : catalog_.list_replicas()) {
+    if (!replica.is_live) continue;
+    services::ReplicaState state;
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.replica == replica.name; });
+    if (row != rows.end() && row->revision >= entry->revision)
+      state = state_in(parse_json(row->state), entry->default_version);
+    state.replica = replica.name;
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+bool DeploymentServiceImpl::have_followed(const std::string& name) {
+  const EntryPtr entry = find(name);
+  if (!entry) return true;
+  const std::vector<storage::ObservedRow> rows = catalog_.list_observed(name);
+  const std::vector<storage::ReplicaRow> replicas = catalog_.list_replicas();
+  return std::all_of(replicas.begin(), replicas.end(), [&](const storage::ReplicaRow& replica) {
+    if (!replica.is_live) return true;
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.replica == replica.name; });
+    return row != rows.end() && row->revision >= entry->revision && is_settled(parse_json(row->state));
+  });
+}
+
+bool DeploymentServiceImpl::wait_for_replicas(const std::string& name, std::unique_lock<std::mutex>& change,
+                                              const std::stop_token& cancelled) {
+  const auto deadline = steady_clock::now() + options_.ready_wait;
+  while (!cancelled.stop_requested() && !stop_.stop_requested() && steady_clock::now() < deadline) {
+    const uint64_t seen = told_;
+    try {
+      if (have_followed(name)) return true;
+    } catch (const Error&) {
+      return false;  // It is stored; who has it is not known now.
+    }
+    ended_.wait_for(change, cancelled, kFollowLook, [&] { return told_ != seen; });
+  }
+  return false;
+}
+
+}  // namespace tensormill::server

@@ -1,0 +1,70 @@
+#include "server/services/deployments/deployment_rows.h"
+
+#include <charconv>
+
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "server/services/forms.h"
+
+namespace tensormill::server {
+
+namespace {
+
+Json version_to_json(const DesiredVersion& version) {
+  Json json = {{"spec", spec_to_json(version.spec)},
+               {"crashed_loads", version.crashed_loads},
+               {"load_begun", version.load_begun},
+               {"build", version.build},
+               {"failure", version.failure}};
+  if (version.unloaded) json["unloaded"] = true;
+  return json;
+}
+
+DesiredVersion version_from_json(const Json& json) {
+  // Rows of earlier versions know loads that did not come to an end, whatever ended them: no crash is known.
+  return {spec_from_json(json.at("spec")),       json.value("crashed_loads", 0),
+          json.value("load_begun", false),       json.value("build", ""),
+          json.at("failure").get<std::string>(), json.value("unloaded", false)};
+}
+
+}  // namespace
+
+int version_number(const std::string& version) {
+  int number = 0;
+  const auto [end, code] = std::from_chars(version.data(), version.data() + version.size(), number);
+  TM_CHECK(code == std::errc() && end == version.data() + version.size() && number > 0,
+           "a version that is no number: " + version);
+  return number;
+}
+
+std::string desired_to_text(const DesiredDeployment& desired) {
+  Json versions = Json::array();
+  for (const DesiredVersion& version : desired.versions) versions.push_back(version_to_json(version));
+  Json json = {{"created_ms", desired.created_at.ms},
+               {"default_version", desired.default_version},
+               {"versions", std::move(versions)}};
+  if (desired.loading) json["loading"] = version_to_json(*desired.loading);
+  if (!desired.loader.empty()) json["loader"] = desired.loader;
+  if (!desired.weights.empty()) json["weights"] = weights_to_json(desired.weights);
+  if (desired.previous) json["previous"] = spec_to_json(*desired.previous);
+  return canonical_json(json);
+}
+
+DesiredDeployment desired_from_text(const std::string& text) {
+  const Json json = parse_json(text);
+  DesiredDeployment desired;
+  try {
+    desired.created_at = {json.at("created_ms").get<int64_t>()};
+    json.at("default_version").get_to(desired.default_version);
+    for (const Json& version : json.at("versions")) desired.versions.push_back(version_from_json(version));
+    if (json.contains("loading")) desired.loading = version_from_json(json.at("loading"));
+    desired.loader = json.value("loader", "");
+    if (json.contains("weights")) desired.weights = weights_from_json(json.at("weights"));
+    if (json.contains("previous")) desired.previous = spec_from_json(json.at("previous"));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::kInvalidJson, std::string("not a deployment's row: ") + error.what());
+  }
+  return desired;
+}
+
+}  // namespace tensormill::server

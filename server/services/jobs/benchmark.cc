@@ -1,0 +1,89 @@
+#include "server/services/jobs/benchmark.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/base/median.h"
+#include "runtime/base/memory_file.h"
+#include "runtime/npz/npz.h"
+#include "server/services/jobs/child_run.h"
+#include "server/services/store/package_archive.h"
+
+namespace tensormill::server {
+
+namespace {
+
+constexpr std::chrono::milliseconds kKeepAlive{500};
+
+}  // namespace
+
+Json summary_of(std::vector<double> runs) {
+  TM_CHECK(!runs.empty(), "a benchmark without runs");
+  const auto count = static_cast<double>(runs.size());
+  const double mean = std::accumulate(runs.begin(), runs.end(), 0.0) / count;
+  double squares = 0;
+  for (const double run : runs) squares += (run - mean) * (run - mean);
+  return {{"mean_ms", mean},
+          {"median_ms", median(runs)},
+          {"max_ms", *std::max_element(runs.begin(), runs.end())},
+          {"min_ms", *std::min_element(runs.begin(), runs.end())},
+          {"std_ms", std::sqrt(squares / count)},
+          {"runs_ms", std::move(runs)}};
+}
+
+parallel::Lease lease_cores(parallel::ThreadPool& pool, int threads, jobs::JobContext& context) {
+  while (true) {
+    context.keep_alive();
+    try {
+      return pool.lease(std::min(threads, pool.cores()), std::chrono::steady_clock::now() + kKeepAlive);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kDeadlineExceeded) throw;
+    }
+  }
+}
+
+PackageTiming benchmark_package(jobs::JobContext& context, parallel::ThreadPool& pool,
+                                const std::vector<int>& members, const BenchmarkRequest& request,
+                                const BenchmarkOptions& options) {
+  const FileDescriptor feed = memory_file("inputs", npz::write_npz(std::vector<npz::NamedTensor>{}));
+  const FileDescriptor answer = memory_file("outputs");
+  ChildRun run;
+  run.options.fill_mode = request.fill_mode;
+  run.options.repeat = request.repeat;
+  // One run alone would not be timed apart from the first, which pays for page faults.
+  run.options.number = std::max(request.number, request.repeat > 1 ? 1 : 2);
+  run.options.profile = request.profile;
+  run.threads = request.threads;
+  run.memory = options.memory;
+  run.timeout = options.timeout;
+  run.nice = jobs::kMeasureNice;
+  jobs::ChildSpec spec = child_run_spec(members, feed, answer, run);
+  spec.time_limit = options.timeout;
+  const parallel::Lease lease = lease_cores(pool, request.threads, context);
+  const auto quiet = context.quiet();
+  const Json timing = parse_json(context.run_child(std::move(spec)));
+  return {timing.at("runs_ms").get<std::vector<double>>(), timing.value("profile", Json())};
+}
+
+storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
+  const Json resolved = parse_json(context.job().resolved);
+  const MemberBlobs members = desk_.open_members(context, resolved);
+  const int asked = resolved.at("threads").get<int>();
+  const int threads = asked > 0 ? asked : pool_.cores();
+  context.progress(R"({"stage":"measure","done":0,"total":1})");
+  Json result =
+      summary_of(benchmark_package(
+                     context, pool_, descriptors_of(members),
+                     {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(), threads}, options_)
+                     .runs_ms);
+  context.progress(R"({"stage":"measure","done":1,"total":1})");
+  result["package"] = resolved.at("package");
+  result["threads"] = threads;
+  storage::JobFinish finish;
+  finish.result = result.dump();
+  return finish;
+}
+
+}  // namespace tensormill::server
