@@ -43,15 +43,15 @@ function(tm_batches out name)
   set(${out} ${result} PARENT_SCOPE)
 endfunction()
 
-# tm_library(NAME [DEPS target...] [LINK external...] [PRIVATE_INCLUDE dir...] [APART regex...])
+# tm_library(NAME [FOLDER dir] [FOLDERS] [DEPS target...] [LINK external...] [PRIVATE_INCLUDE dir...] [APART regex...])
 #
-# One static library for the folder that calls it, from all .cc files there. DEPS is the only place where the layer
+# One static library for the folder that calls it, from all .cc files there; FOLDERS: and in the folders below it. DEPS is the only place where the layer
 # graph is written: the layer lint fails on an #include of a room that is neither this one nor one of DEPS. A target
 # must be declared before it is named here, so the graph has no cycle by construction. APART: as in tm_batches.
 define_property(GLOBAL PROPERTY TM_LAYERS BRIEF_DOCS "lines 'target folder dep...' for the layer lint")
 
 function(tm_library name)
-  cmake_parse_arguments(ARG "" "FOLDER" "DEPS;LINK;PRIVATE_INCLUDE;APART" ${ARGN})
+  cmake_parse_arguments(ARG "FOLDERS" "FOLDER" "DEPS;LINK;PRIVATE_INCLUDE;APART" ${ARGN})
   if(ARG_FOLDER)
     set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER})
   else()
@@ -62,10 +62,14 @@ function(tm_library name)
       message(FATAL_ERROR "${name} depends on ${dep}, which is not declared before it")
     endif()
   endforeach()
-  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  set(glob GLOB)
+  if(ARG_FOLDERS)
+    set(glob GLOB_RECURSE)
+  endif()
+  file(${glob} sources CONFIGURE_DEPENDS ${dir}/*.cc)
   # Tables and their folders: a schedule template or an ONNX converter stands one level below its room.
   foreach(rows templates converters)
-    if(EXISTS ${dir}/${rows})
+    if(EXISTS ${dir}/${rows} AND NOT ARG_FOLDERS)
       file(GLOB more CONFIGURE_DEPENDS ${dir}/${rows}/*.cc)
       list(APPEND sources ${more})
     endif()

@@ -7,6 +7,7 @@
 
 #include "api/services/services.h"
 #include "runtime/base/memory_budget.h"
+#include "runtime/parallel/thread_pool.h"
 #include "server/jobs/child_slots.h"
 #include "server/metrics/registry.h"
 #include "server/services/keys/caller_quota.h"
