@@ -115,16 +115,16 @@ Json check_outputs(const std::vector<npz::NamedTensor>& expected, const std::vec
                                         : compare(want.tensor, *have, tolerance);
     // What is infinite has no number in JSON.
     const double error = std::min(differences.largest_error, std::numeric_limits<double>::max());
+    const int64_t elements = num_elements(shown(want.tensor));
     outputs.push_back({{"name", want.name},
-                       {"elements", want.tensor.num_elements()},
+                       {"elements", elements},
                        {"max_abs_error", error},
                        {"largest", differences.largest}});
     if (differences.wrong == 0) continue;
     mistakes.push_back("output " + want.name + ": " + std::to_string(differences.wrong) + " of " +
-                       std::to_string(want.tensor.num_elements()) +
-                       " elements are wrong, most of all element " + std::to_string(differences.worst) +
-                       ": " + element_text(*have, differences.worst) + ", the reference gives " +
-                       element_text(want.tensor, differences.worst));
+                       std::to_string(elements) + " elements are wrong, most of all element " +
+                       std::to_string(differences.worst) + ": " + element_text(*have, differences.worst) +
+                       ", the reference gives " + element_text(want.tensor, differences.worst));
   }
   if (mistakes.empty()) return outputs;
   std::string text;
