@@ -17,12 +17,12 @@ import numpy as np
 import onnx
 
 import cases
-from line_program import LineProgram
 
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/tools"))
 
 import scope  # noqa: E402 (found through the line above)
+from line_program import LineProgram  # noqa: E402
 
 BUILD = Path(os.environ.get("TENSORMILL_BUILD", SOURCE / "build"))
 PROGRAM = BUILD / "bin" / "conformance_cases"

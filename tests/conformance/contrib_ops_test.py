@@ -10,7 +10,8 @@ import numpy as np
 from onnx import helper, mapping
 
 import cases
-from conformance_test import SOURCE, Worker
+from conformance_test import SOURCE
+from program_case import ProgramCase
 
 sys.path.insert(0, str(SOURCE / "tests/peer"))
 import alive  # noqa: E402
@@ -32,7 +33,7 @@ def info(name, array):
     return helper.make_tensor_value_info(name, mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype], array.shape)
 
 
-class PeerCase(unittest.TestCase):
+class PeerCase(ProgramCase):
     def write(self, folder, graph, feed, opset, functions=(), domains=()):
         imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(domain, VERSIONS.get(domain, 1)) for domain in domains]
         model = helper.make_model(graph, opset_imports=imports, functions=list(functions))
@@ -41,11 +42,7 @@ class PeerCase(unittest.TestCase):
         cases.save(folder / "in.npz", feed)
 
     def own_outputs(self, folder):
-        worker = Worker(folder)
-        try:
-            answer = worker.ask(f"{folder}/model.onnx {folder}/in.npz {folder}/out.npz")
-        finally:
-            worker.close()
+        answer = self.program.ask(f"{folder}/model.onnx {folder}/in.npz {folder}/out.npz")
         self.assertTrue(answer.startswith("ok "), answer)
         ours = np.load(folder / "out.npz")
         return [ours[str(i)] for i in range(len(ours.files))]

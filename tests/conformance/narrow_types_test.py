@@ -92,7 +92,7 @@ class NarrowTypes(OneNode):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
         (folder / "model.onnx").write_bytes(model.SerializeToString())
         cases.save(folder / "in.npz", {name: array for name, (_, array) in feed.items()})
-        return self.worker.ask(f"{folder}/model.onnx {folder}/in.npz {folder}/out.npz")
+        return self.program.ask(f"{folder}/model.onnx {folder}/in.npz {folder}/out.npz")
 
     def run_nodes(self, nodes, feed, outputs, initializers=(), opset=26):
         """As answer_of, of nodes that run: the outputs by name."""

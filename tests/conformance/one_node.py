@@ -1,14 +1,13 @@
 """Models of one node, compared with values that a test works out: what the tests of operators' forms share."""
 
 import tempfile
-import unittest
 from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto, helper, mapping, numpy_helper
 
 import cases
-from conformance_test import Worker
+from program_case import ProgramCase
 
 RANDOM = np.random.default_rng(5)
 
@@ -21,17 +20,15 @@ def element_type(array):
     return TensorProto.STRING if array.dtype.kind in "SU" else mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype]
 
 
-class OneNode(unittest.TestCase):
-    """One program serves all cases of a class."""
-
+class OneNode(ProgramCase):
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         cls.folder = tempfile.TemporaryDirectory()
-        cls.worker = Worker(cls.folder.name)
 
     @classmethod
     def tearDownClass(cls):
-        cls.worker.close()
+        super().tearDownClass()
         cls.folder.cleanup()
 
     def run_model(self, graph, opset, feed, expect, domains=(), buckets=""):
@@ -52,7 +49,7 @@ class OneNode(unittest.TestCase):
         outputs.unlink(missing_ok=True)
         path.write_bytes(model.SerializeToString())
         cases.save(folder / "in.npz", feed)
-        return self.worker.ask(f"{path} {folder}/in.npz {outputs}" + (f" 3 {buckets}" if buckets else ""))
+        return self.program.ask(f"{path} {folder}/in.npz {outputs}" + (f" 3 {buckets}" if buckets else ""))
 
     def answer_to(self, op, opset, inputs, dtype=TensorProto.FLOAT, **attributes):
         """What the program says of a node with these operands, all of them a run's, and an output of the type."""

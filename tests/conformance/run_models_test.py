@@ -147,7 +147,7 @@ class RunModels(OneNode):
             feed, wanted = cases.values(made, data, "input"), list(cases.values(made, data, "output").values())
             feed["trip_count"] = np.array(trips, np.int64)
             cases.save(folder / "in.npz", feed)
-            answer = self.worker.ask(f"{path} {folder}/in.npz {folder}/out.npz 3 ?")
+            answer = self.program.ask(f"{path} {folder}/in.npz {folder}/out.npz 3 ?")
             if trips == 0:
                 # Then the list is the optional value that the loop was given.
                 wanted = [feed["opt_seq/0"]]

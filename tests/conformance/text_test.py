@@ -8,7 +8,7 @@ import numpy as np
 from onnx import TensorProto, helper, mapping, numpy_helper
 
 import cases
-from conformance_test import Worker
+from program_case import ProgramCase
 
 ML = "ai.onnx.ml"
 WORDS = np.array([["pear", "", "Größe"], ["日本", "a b", "x" * 40]])
@@ -28,7 +28,7 @@ def constant(name, array):
     return helper.make_tensor(name, TensorProto.STRING, array.shape, [text.encode() for text in array.ravel()])
 
 
-class TextCase(unittest.TestCase):
+class TextCase(ProgramCase):
     def answer(self, graph, feed, opset=24):
         """The program's answer and the outputs, by position."""
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(ML, 4)])
@@ -36,11 +36,7 @@ class TextCase(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "model.onnx").write_bytes(model.SerializeToString())
             cases.save(Path(folder) / "in.npz", feed)
-            worker = Worker(folder)
-            try:
-                said = worker.ask(f"{folder}/model.onnx {folder}/in.npz {folder}/out.npz")
-            finally:
-                worker.close()
+            said = self.program.ask(f"{folder}/model.onnx {folder}/in.npz {folder}/out.npz")
             if not said.startswith("ok "):
                 return said, []
             with np.load(Path(folder) / "out.npz") as archive:

@@ -12,6 +12,7 @@ import argparse
 import collections
 import fnmatch
 import itertools
+import json
 import subprocess
 import sys
 import tempfile
@@ -106,11 +107,15 @@ class Sweep:
     def __init__(self, folder):
         self.folder = Path(folder)
         self.own = LineProgram([PROGRAM], stderr=subprocess.DEVNULL)
-        self.peer = LineProgram(["node", "ort_batch.js"], stderr=subprocess.DEVNULL, cwd=PEER)
+        self.peer = LineProgram(["node", "ort_run.js", "--lines"], stderr=subprocess.DEVNULL, cwd=PEER)
 
     def close(self):
         self.own.close()
         self.peer.close()
+
+    def ask_peer(self, *options):
+        files = [str(self.folder / file) for file in ("model.onnx", "in.npz", "peer.npz")]
+        return self.peer.ask(json.dumps([*files, "--threads", "1", "--by-position", *options]))
 
     def compare(self, builder, ours, theirs):
         if not theirs.startswith("ok"):
@@ -135,7 +140,7 @@ class Sweep:
         files[0].write_bytes(builder.model(dims).SerializeToString())
         cases.save(files[1], builder.feed)
         how = f"opset {builder.opset}, level {level}{', free ' + buckets if buckets else ''}"
-        theirs = self.peer.ask(f"{files[0]} {files[1]} {files[3]}")
+        theirs = self.ask_peer()
         ours = self.own.ask(f"{files[0]} {files[1]} {files[2]} {level} {buckets}")
         outcome, detail = self.compare(builder, ours, theirs)
         if outcome == "refused" and buckets and not builder.free and detail.startswith('node "'):
@@ -144,7 +149,7 @@ class Sweep:
             outcome = "refused free" if again.startswith("ok") else outcome
         if outcome == "differs":
             # What the peer's own graph passes change is no finding.
-            plain = self.peer.ask(f"{files[0]} {files[1]} {files[3]} disabled")
+            plain = self.ask_peer("--graph-opt", "disabled")
             if plain.startswith("ok") and self.compare(builder, ours, plain)[0] == "equal":
                 outcome = "peer differs from itself"
         return outcome, detail, builder, how

@@ -6,9 +6,10 @@ nothing. With two random inputs each output must differ by at least 10 % of its 
 tensor may be all zero or hold a NaN or infinity. Runs ONNX Runtime with every intermediate tensor as an output.
 """
 
+import atexit
+import functools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -17,17 +18,29 @@ import onnx
 from onnx import TensorProto
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tools"))
+
+from line_program import LineProgram  # noqa: E402 (found through the line above)
+
 DTYPES = {TensorProto.FLOAT: np.float32, TensorProto.INT64: np.int64}
 MIN_DIFFERENCE = 0.10
 
 
+@functools.cache
+def peer():
+    """One process of the reference runtime for all that this one asks of it. It is waited for, so that its time counts."""
+    program = LineProgram(["node", os.path.join(HERE, "ort_run.js"), "--lines"], timeout=600)
+    atexit.register(program.close)
+    return program
+
+
 def ort_run(model, inputs, outputs, *options):
-    """Runs ort_run.js; returns what it printed."""
-    command = ["node", os.path.join(HERE, "ort_run.js"), model, inputs, outputs, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
+    """Runs ort_run.js with these arguments; returns what it prints."""
+    arguments = [str(model), str(inputs), str(outputs), *options]
+    answer = peer().ask(json.dumps(arguments))
+    if not answer.startswith("ok"):
+        raise RuntimeError(f"ort_run.js {' '.join(arguments)}: {answer}")
+    return answer.removeprefix("ok").strip()
 
 
 def random_inputs(model, seed, batch=1):

@@ -1,19 +1,24 @@
 'use strict';
 // Runs an ONNX model with ONNX Runtime on the CPU: tensors in and out as NPZ, every output written.
 //   node ort_run.js MODEL.onnx IN.npz OUT.npz [--threads N] [--repeat N] [--warmup N] [--graph-opt all|disabled]
-//                   [--json] [--stats]
+//                   [--json] [--stats] [--by-position]
+//   node ort_run.js --lines
 // Input keys are the model's input names, or input_0, input_1 … by position. OUT `-` writes no file. --json prints the
 // times; --stats prints instead, for each output, its count, its largest |value|, its spread, and how many are finite.
+// --by-position names the outputs "0", "1" ...; --lines reads lines of JSON, a list of such arguments each, and answers
+// each with a line: "ok" and what is printed, or "error" and why.
 
+const readline = require('readline');
 const ort = require('onnxruntime-node');
 const { read_npz, write_npz } = require('./npz.js');
 
 function parse_args(argv) {
-  const options = { threads: 0, repeat: 1, warmup: 0, graph_opt: 'all', json: false, stats: false, files: [] };
+  const options = { threads: 0, repeat: 1, warmup: 0, graph_opt: 'all', json: false, stats: false, by_position: false, files: [] };
   for (let i = 0; i < argv.length; i++) {
     const arg = argv[i];
     if (arg === '--json') options.json = true;
     else if (arg === '--stats') options.stats = true;
+    else if (arg === '--by-position') options.by_position = true;
     else if (arg === '--graph-opt') options.graph_opt = argv[++i];
     else if (['--threads', '--repeat', '--warmup'].includes(arg)) {
       const value = Number(argv[++i]);
@@ -53,16 +58,24 @@ function summarize(data) {
   return { count: data.length, finite, largest, mean, std: Math.sqrt(variance) };
 }
 
-async function main() {
-  const options = parse_args(process.argv.slice(2));
+/** What is printed. */
+async function run(argv) {
+  const options = parse_args(argv);
   const [model_path, in_path, out_path] = options.files;
-  const session_options = { executionProviders: ['cpu'], graphOptimizationLevel: options.graph_opt, logSeverityLevel: 3 };
+  const session_options = { executionProviders: ['cpu'], graphOptimizationLevel: options.graph_opt, logSeverityLevel: 4 };
   if (options.threads > 0) {
     session_options.intraOpNumThreads = options.threads;
     session_options.interOpNumThreads = 1;
   }
   const session = await ort.InferenceSession.create(model_path, session_options);
+  try {
+    return await run_session(session, options, in_path, out_path);
+  } finally {
+    await session.release();
+  }
+}
 
+async function run_session(session, options, in_path, out_path) {
   const given = read_npz(in_path);
   const feeds = {};
   session.inputNames.forEach((name, position) => {
@@ -81,15 +94,35 @@ async function main() {
   }
 
   const outputs = new Map();
-  for (const name of session.outputNames) {
+  session.outputNames.forEach((name, position) => {
     const { type, dims, data } = results[name];
-    outputs.set(name, { type, dims: [...dims], data });
-  }
+    outputs.set(options.by_position ? String(position) : name, { type, dims: [...dims], data });
+  });
   if (out_path !== '-') write_npz(out_path, outputs);
   if (options.stats) {
     const entries = [...outputs].map(([name, { type, data }]) => [name, { type, ...summarize(data) }]);
-    console.log(JSON.stringify(Object.fromEntries(entries)));
-  } else if (options.json) console.log(JSON.stringify({ times_ms, ...statistics(times_ms) }));
+    return JSON.stringify(Object.fromEntries(entries));
+  }
+  return options.json ? JSON.stringify({ times_ms, ...statistics(times_ms) }) : '';
+}
+
+async function answer_lines() {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    let answer;
+    try {
+      answer = `ok ${await run(JSON.parse(line))}`;
+    } catch (error) {
+      answer = `error ${error.message.replace(/\s+/g, ' ')}`;
+    }
+    process.stdout.write(`${answer}\n`);
+  }
+}
+
+async function main() {
+  const argv = process.argv.slice(2);
+  if (argv[0] === '--lines') return answer_lines();
+  const printed = await run(argv);
+  if (printed) console.log(printed);
 }
 
 main().catch((error) => {

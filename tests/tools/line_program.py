@@ -7,15 +7,19 @@ TIMEOUT_S = 120
 
 
 class LineProgram:
-    """A new process is started after a crash or a time-out. `options` are subprocess.Popen's."""
+    """A new process is started after a crash or a time-out. `options` are subprocess.Popen's. One thread asks at a time."""
 
-    def __init__(self, command, **options):
-        self.command, self.options, self.process = command, options, None
+    def __init__(self, command, timeout=TIMEOUT_S, **options):
+        self.command, self.timeout, self.options, self.process, self.lock = command, timeout, options, None, threading.Lock()
 
     def ask(self, line):
+        with self.lock:
+            return self.answer(line)
+
+    def answer(self, line):
         if self.process is None:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **self.options)
-        watchdog = threading.Timer(TIMEOUT_S, self.process.kill)
+        watchdog = threading.Timer(self.timeout, self.process.kill)
         watchdog.start()
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
