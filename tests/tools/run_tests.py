@@ -34,7 +34,8 @@ BUDGET_COLD_MIN, BUDGET_WARM_MIN = 45, 30
 
 def build(preset, folder, totals, *targets):
     """Configures and builds; True when it worked."""
-    steps = [["cmake", "--preset", preset, "-DTENSORMILL_TESTS=ON"], ["cmake", "--build", folder, "--parallel", str(os.cpu_count() or 2)]]
+    checks = f"-DTENSORMILL_WHOLE_CHECKS={'ON' if scope.is_sweep() else 'OFF'}"
+    steps = [["cmake", "--preset", preset, "-DTENSORMILL_TESTS=ON", checks], ["cmake", "--build", folder, "--parallel", str(os.cpu_count() or 2)]]
     if targets:
         steps[1] += ["--target", *targets]
     counts = Counts(f"build {preset}", passed=1)
