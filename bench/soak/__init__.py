@@ -1,21 +1,21 @@
-"""Load on servers of its own, for long: soak [mixed|kills|cycles|faults|store] [--seconds N] [--rounds N] [--cycles N] [--packages N].
+"""Load on servers of its own, for long: soak [mixed|kills|cycles|faults|store|large] [--seconds N] [--rounds N] [--cycles N] [--packages N].
 
 Prints a table of figures and bars, and stops with 1 when a bar is missed or anything was wrong."""
 
 import argparse
 import time
 
-from soak import cycles, faults, kills, mixed, store
+from soak import cycles, faults, kills, large, mixed, store
 
 
 def parse(argv):
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("mixed", "kills", "cycles", "faults", "store"),
-                        help="one of the five; all without it")
+    parser.add_argument("part", nargs="?", choices=("mixed", "kills", "cycles", "faults", "store", "large"),
+                        help="one of the six; all without it")
     parser.add_argument("--seconds", type=float, default=600, help="of mixed load")
     parser.add_argument("--rounds", type=int, default=200, help="kill -9")
     parser.add_argument("--cycles", type=int, default=1000, help="of load, infer and unload")
-    parser.add_argument("--packages", type=int, default=10_000, help="of the large store, ten blobs each")
+    parser.add_argument("--packages", type=int, help="of the large stores, ten blobs each: 10,000 in a folder, 100,000 of replicas")
     return parser.parse_args(argv)
 
 
@@ -64,10 +64,21 @@ def store_rows(packages):
     return rows, done.wrong
 
 
+def large_rows(packages):
+    done = large.run(packages)
+    for name, (median, p99) in done.ms.items():
+        print(f"  {name}: median {median:.2f} ms, p99 {p99:.2f} ms")
+    rows = [(f"a replica's catalog of {packages} packages: {name}, p99", f"{p99:.2f} ms", f"{large.BAR_MS:g} ms", p99 <= large.BAR_MS)
+            for name, (_, p99) in done.ms.items()]
+    rows += [(f"a replica's catalog of {packages} packages: {name} after the start", f"{seconds:.2f} s", f"{large.START_BAR_S:g} s",
+              seconds <= large.START_BAR_S) for name, seconds in done.start_s.items()]
+    return rows, done.wrong
+
+
 def main(argv):
     options, rows, problems = parse(argv), [], []
     parts = {"mixed": (mixed_rows, options.seconds), "kills": (kill_rows, options.rounds),
-             "cycles": (cycle_rows, options.cycles), "faults": (fault_rows, 0), "store": (store_rows, options.packages)}
+             "cycles": (cycle_rows, options.cycles), "faults": (fault_rows, 0), "store": (store_rows, options.packages or 10_000), "large": (large_rows, options.packages or 100_000)}
     for name, (part, much) in parts.items():
         if options.part not in (None, name):
             continue

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -178,6 +179,9 @@ public:
   virtual std::optional<DeploymentRow> find_deployment(const std::string& name) = 0;
   /// Sorted by name.
   virtual std::vector<DeploymentRow> list_deployments() = 0;
+  /// The names of those that use each of the packages, sorted; what none uses is not in it.
+  virtual std::map<Digest, std::vector<std::string>> deployments_of(const std::vector<Digest>& packages) = 0;
+  virtual int64_t count_deployments() = 0;
   /// With `after`, Error(kConflict) as put_deployment.
   virtual bool remove_deployment(const std::string& name, std::optional<int64_t> after = std::nullopt) = 0;
   /// Another text after each change of any of them.

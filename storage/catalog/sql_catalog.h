@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +43,8 @@ public:
                          std::optional<int64_t> after = std::nullopt) override;
   std::optional<DeploymentRow> find_deployment(const std::string& name) override;
   std::vector<DeploymentRow> list_deployments() override;
+  std::map<Digest, std::vector<std::string>> deployments_of(const std::vector<Digest>& packages) override;
+  int64_t count_deployments() override;
   bool remove_deployment(const std::string& name, std::optional<int64_t> after = std::nullopt) override;
   std::string deployments_mark() override;
   std::vector<std::pair<std::string, int64_t>> deployment_revisions() override;
@@ -184,7 +187,9 @@ private:
   }
 
   static ModelRow read_model(SqlDb& db, const SqlStatement& row);
-  static PackageRow read_package(SqlDb& db, const SqlStatement& row);
+  /// Without its members.
+  static PackageRow read_package(const SqlStatement& row);
+  static void read_members(SqlDb& db, std::vector<PackageRow>& packages);
   static DeploymentRow read_deployment(SqlDb& db, const SqlStatement& row);
   static std::optional<JobRow> read_job(SqlDb& db, const std::string& id);
 

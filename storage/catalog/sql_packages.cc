@@ -1,4 +1,5 @@
 // Packages and deployments.
+#include <map>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -51,20 +52,28 @@ bool SqlCatalog::insert_package(SqlDb& db, const PackageRow& package) {
   return true;
 }
 
-PackageRow SqlCatalog::read_package(SqlDb& db, const SqlStatement& row) {
+PackageRow SqlCatalog::read_package(const SqlStatement& row) {
   PackageRow package{row.digest(1),  {},
                      row.digest(2),  static_cast<uint64_t>(row.integer(3)),
                      row.text(4),    row.integer(5),
                      row.integer(6), row.integer(7) != 0,
                      row.text(8),    row.text(9),
                      row.text(10)};
-  const auto member = db.query(
-      "SELECT name, digest, size FROM package_members WHERE package = ? ORDER BY position", package.id);
-  while (member->step()) {
-    package.members.push_back(
-        {member->text(0), member->digest(1), static_cast<uint64_t>(member->integer(2))});
-  }
   return package;
+}
+
+void SqlCatalog::read_members(SqlDb& db, std::vector<PackageRow>& packages) {
+  if (packages.empty()) return;
+  std::map<Digest, PackageRow*> by_id;
+  const auto member = db.query("SELECT package, name, digest, size FROM package_members WHERE package IN (" +
+                               marks(packages.size()) + ") ORDER BY package, position");
+  for (PackageRow& package : packages) {
+    member->bind(package.id);
+    by_id[package.id] = &package;
+  }
+  while (member->step())
+    by_id.at(member->digest(0))
+        ->members.push_back({member->text(1), member->digest(2), static_cast<uint64_t>(member->integer(3))});
 }
 
 bool SqlCatalog::put_package(const PackageRow& package) {
@@ -78,7 +87,9 @@ std::optional<PackageRow> SqlCatalog::find_package(const Digest& id) {
   return read([&](SqlDb& db) -> std::optional<PackageRow> {
     const auto row = db.query(std::string(kPackageColumns) + "WHERE id = ?", id);
     if (!row->step()) return std::nullopt;
-    return read_package(db, *row);
+    std::vector<PackageRow> found = {read_package(*row)};
+    read_members(db, found);
+    return std::move(found.front());
   });
 }
 
@@ -100,9 +111,10 @@ Page<PackageRow> SqlCatalog::list_packages(const PackageFilter& filter, const Pa
         result.next = last;
         break;
       }
-      result.items.push_back(read_package(db, *row));
+      result.items.push_back(read_package(*row));
       last = row->integer(0);
     }
+    read_members(db, result.items);
     return result;
   });
 }
@@ -233,6 +245,26 @@ std::vector<DeploymentRow> SqlCatalog::list_deployments() {
         &DeploymentRow::packages);
     add("SELECT deployment, digest FROM deployment_blobs ORDER BY deployment, digest", &DeploymentRow::blobs);
     return deployments;
+  });
+}
+
+std::map<Digest, std::vector<std::string>> SqlCatalog::deployments_of(const std::vector<Digest>& packages) {
+  if (packages.empty()) return {};
+  return read([&](SqlDb& db) -> std::map<Digest, std::vector<std::string>> {
+    const auto row = db.query("SELECT package, deployment FROM deployment_packages WHERE package IN (" +
+                              marks(packages.size()) + ") ORDER BY package, deployment");
+    for (const Digest& package : packages) row->bind(package);
+    std::map<Digest, std::vector<std::string>> names;
+    while (row->step()) names[row->digest(0)].push_back(row->text(1));
+    return names;
+  });
+}
+
+int64_t SqlCatalog::count_deployments() {
+  return read([](SqlDb& db) -> int64_t {
+    const auto row = db.query("SELECT COUNT(*) FROM deployments");
+    row->step();
+    return row->integer(0);
   });
 }
 

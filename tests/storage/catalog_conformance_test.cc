@@ -98,6 +98,25 @@ TEST_P(CatalogTest, PackagesKeepMembersAndLastUse) {
   EXPECT_THAT(catalog_->referenced_blobs(), SizeIs(3));
 }
 
+TEST_P(CatalogTest, AListHasMembersAndWhoUsesThem) {
+  for (const char* text : {"p", "q", "r"}) catalog_->put_package(package(text));
+  catalog_->put_deployment({"e", "{}", "{}", {digest("p"), digest("q")}});
+  catalog_->put_deployment({"d", "{}", "{}", {digest("p")}});
+  const std::vector<PackageRow> rows = catalog_->list_packages({}, {0, 3}).items;
+  ASSERT_THAT(rows, SizeIs(3));
+  for (const PackageRow& row : rows) {
+    const std::vector<MemberRow> own = catalog_->find_package(row.id)->members;
+    ASSERT_THAT(row.members, SizeIs(own.size()));
+    for (size_t i = 0; i < own.size(); ++i) EXPECT_EQ(row.members[i].digest, own[i].digest);
+  }
+  const auto users = catalog_->deployments_of({digest("p"), digest("q"), digest("r")});
+  ASSERT_THAT(users, SizeIs(2)) << "nobody uses r";
+  EXPECT_THAT(users.at(digest("p")), ElementsAre("d", "e"));
+  EXPECT_THAT(users.at(digest("q")), ElementsAre("e"));
+  EXPECT_THAT(catalog_->deployments_of({}), IsEmpty());
+  EXPECT_EQ(catalog_->count_deployments(), 2);
+}
+
 TEST_P(CatalogTest, PackagesThatNobodyUsesExpire) {
   for (const char* name : {"old", "named", "pinned", "deployed", "touched"})
     catalog_->put_package(package(name));

@@ -45,6 +45,8 @@ SWEEPS = [
     Sweep("streams", "10,000 streams of gRPC that are opened and cut leave nothing behind",
           fixed("./dev test server_grpc", f"{PYTHON} tests/e2e/grpc_streams.py --streams 10000")),
     Sweep("store", "a store of 100,000 blobs: what metrics, lists, deletions and collections cost", fixed("./dev soak store")),
+    Sweep("large", "a replica on a catalog of 1,000,000 blobs, 100,000 packages and 10,000 deployments",
+          fixed("./dev build", "./dev soak large")),
     Sweep("cycles", "1,000 loads of a deployment", fixed("./dev soak cycles")),
     Sweep("faults", "a failing disk at every change of every operation", fixed("./dev soak faults")),
     Sweep("fuzz", "two minutes of broken bytes for each parser", fuzz_units),

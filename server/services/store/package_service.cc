@@ -51,8 +51,7 @@ storage::PackageRow require_package(storage::Catalog& catalog, const std::string
   return *std::move(row);
 }
 
-services::PackageInfo PackageServiceImpl::info_of(const storage::PackageRow& row,
-                                                  const std::vector<storage::DeploymentRow>& deployments) {
+services::PackageInfo PackageServiceImpl::info_of(const storage::PackageRow& row, const UsedBy& deployments) {
   services::PackageInfo info;
   const Json facts = parse_json(row.facts);
   info.id = row.id;
@@ -62,11 +61,8 @@ services::PackageInfo PackageServiceImpl::info_of(const storage::PackageRow& row
   info.inputs = specs_from_json(facts.at("inputs"));
   info.outputs = specs_from_json(facts.at("outputs"));
   info.created_at = {row.created_ms};
-  for (const storage::DeploymentRow& deployment : deployments) {
-    const auto& used = deployment.packages;
-    if (std::find(used.begin(), used.end(), row.id) != used.end())
-      info.deployments.push_back(deployment.name);
-  }
+  if (const auto found = deployments.find(row.id); found != deployments.end())
+    info.deployments = found->second;
   return info;
 }
 
@@ -77,16 +73,19 @@ services::Page<services::PackageInfo> PackageServiceImpl::list(const services::P
     model = row ? row->id.text() : "unknown model";
   }
   services::Page<services::PackageInfo> page;
-  const auto deployments = catalog_.list_deployments();
   const auto rows =
       catalog_.list_packages({model, query.target}, {cursor_from_text(query.page.cursor), query.page.limit});
+  std::vector<Digest> ids;
+  for (const storage::PackageRow& row : rows.items) ids.push_back(row.id);
+  const UsedBy deployments = catalog_.deployments_of(ids);
   for (const storage::PackageRow& row : rows.items) page.items.push_back(info_of(row, deployments));
   page.next_cursor = cursor_text(rows.next);
   return page;
 }
 
 services::PackageInfo PackageServiceImpl::get(const std::string& id) {
-  return info_of(require_package(catalog_, id), catalog_.list_deployments());
+  const storage::PackageRow row = require_package(catalog_, id);
+  return info_of(row, catalog_.deployments_of({row.id}));
 }
 
 services::Archive PackageServiceImpl::archive(const std::string& id, bool is_signed) {

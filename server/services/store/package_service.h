@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -57,8 +58,9 @@ public:
                           const services::RunOptions& options, const services::CallContext& context) override;
 
 private:
-  services::PackageInfo info_of(const storage::PackageRow& row,
-                                const std::vector<storage::DeploymentRow>& deployments);
+  /// The names of the deployments that use a package.
+  using UsedBy = std::map<Digest, std::vector<std::string>>;
+  services::PackageInfo info_of(const storage::PackageRow& row, const UsedBy& deployments);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;

@@ -79,7 +79,7 @@ services::StorageInfo StoreServiceImpl::storage() {
   info.upload_bytes = uploads.bytes;
   info.quota_bytes = quota_.bytes();
   info.free_bytes = std::filesystem::space(root_).available;
-  info.rows = {{"deployments", catalog_.list_deployments().size()},
+  info.rows = {{"deployments", static_cast<uint64_t>(catalog_.count_deployments())},
                {"queued_jobs", static_cast<uint64_t>(catalog_.count_jobs(storage::JobState::kQueued))},
                {"running_jobs", static_cast<uint64_t>(catalog_.count_jobs(storage::JobState::kRunning))}};
   for (const storage::CallerUse& use : callers_.uses())

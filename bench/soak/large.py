@@ -1,0 +1,158 @@
+"""A replica on a catalog of 1,000,000 blobs, 100,000 packages and 10,000 deployments: how soon it answers after its start, and
+what lists and leases cost.
+
+The rows are copies of a compiled package's and of a deployment's, made by the database while no replica is there. The deployments
+want a label that the replica has not, so that none is loaded: what is measured is the catalog.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from soak.common import DIGITS, ROOT, SHAPES, serving
+
+sys.path.insert(0, str(ROOT / "tests/tools"))
+
+import postgres_server  # noqa: E402 (found through the line above)
+import s3_server  # noqa: E402
+import workers  # noqa: E402
+
+MEMBERS = 10
+BAR_MS, START_BAR_S = 20.0, 3.0
+CALLS = 200
+
+FILL = """
+BEGIN;
+CREATE TEMPORARY TABLE made(id TEXT, number BIGINT);
+COPY made FROM '{ids}';
+INSERT INTO packages({columns}) SELECT {values} FROM packages, made;
+INSERT INTO package_members(package, position, name, digest, size)
+    SELECT id, place, 'member' || place, 'sha256:' || encode(sha256(convert_to(number || ' ' || place, 'UTF8')), 'hex'), 16
+    FROM made, generate_series(1, {members}) AS place;
+INSERT INTO blobs(digest, form, stored_bytes, touched, remover)
+    SELECT digest, 0, size, 0, '' FROM package_members ON CONFLICT DO NOTHING;
+INSERT INTO blobs(digest, form, stored_bytes, touched, remover)
+    SELECT id, 0, archive_bytes, 0, '' FROM packages ON CONFLICT DO NOTHING;
+INSERT INTO deployments(name, desired, versions, updated_ms, revision)
+    SELECT 'copy' || number, desired, versions, updated_ms, revision
+    FROM deployments, generate_series(1, {deployments}) AS number;
+INSERT INTO deployment_packages SELECT name, package FROM deployments, (SELECT * FROM deployment_packages LIMIT 1) AS one
+    ON CONFLICT DO NOTHING;
+COMMIT;
+ANALYZE;
+"""
+
+
+class Figures:
+    """Milliseconds by name (median, 99th percentile), seconds from the start of the process to answers, and what was wrong."""
+
+    def __init__(self):
+        self.ms, self.start_s, self.wrong = {}, {}, []
+
+
+def write_metadata(database, s3, name, packages):
+    """A metadata blob for each package, as objects of the bucket; returns the file that names them."""
+    root = s3.data / name / "blobs/sha256"
+    [path] = [path for path in root.rglob("*") if path.is_file() and path.read_bytes()[:1] == b"{" and b'"target"' in path.read_bytes()]
+    metadata, lines = path.read_bytes(), []
+    for number in range(packages):
+        text = metadata + b" " * (number % 1000 + 1) + b"\n" * (number // 1000 + 1)
+        digest = hashlib.sha256(text).hexdigest()
+        target = root / digest[:2] / digest
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(text)
+        lines.append(f"sha256:{digest}\t{number}\n")
+    ids = database.folder / "ids"
+    ids.write_text("".join(lines))
+    ids.chmod(0o644)
+    return ids
+
+
+def fill(database, name, ids, deployments):
+    def sql(text):
+        return database.sql(f"\\c {name}\n{text}").rsplit("\n", 1)[-1]
+
+    columns = [c for c in sql("SELECT string_agg(column_name, ' ') FROM information_schema.columns "
+                              "WHERE table_name = 'packages'").split() if c != "seq"]
+    values = ["made.id" if column == "id" else f"packages.{column}" for column in columns]
+    sql(FILL.format(columns=", ".join(columns), values=", ".join(values), ids=ids, members=MEMBERS, deployments=deployments))
+    return {table: int(sql(f"SELECT count(*) FROM {table}")) for table in ("blobs", "packages", "deployments")}
+
+
+def timed(figures, name, call):
+    taken = []
+    for number in range(CALLS + 1):
+        begin = time.perf_counter()
+        call(number)
+        taken.append((time.perf_counter() - begin) * 1e3)
+    taken = sorted(taken[1:])  # the first one is for warmth
+    figures.ms[name] = (taken[len(taken) // 2], taken[int(len(taken) * 0.99) - 1])
+
+
+def measure(figures, server, begun):
+    def ask(method, path, status=200, body=None):
+        answer = server.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+        if answer.status != status:
+            figures.wrong.append(f"{method} {path}: {answer.status} {answer.body[:200]}")
+        return answer.json()
+
+    def submit():
+        return ask("POST", "/v1/jobs", 202, {"kind": "compile", "model": "digits", "target": "llvm -mcpu=native",
+                                             "input_shapes": SHAPES, "force": True, "tuning_records": None})
+
+    listed = ask("GET", "/v1/packages?limit=100")
+    figures.start_s["a list"] = time.monotonic() - begun
+    puppet = workers.Puppet(server, compiler=ask("GET", "/v1/info")["compiler"]["id"])
+    submit()
+    lease = puppet.lease().json()["lease"]
+    figures.start_s["a lease"] = time.monotonic() - begun
+    failed = {"error": {"code": "not_supported", "message": "nothing is computed"}}
+    puppet.finish(lease["id"], "failed", **failed)
+    for _ in range(CALLS + 1):
+        submit()
+    leases = []
+    timed(figures, "lease", lambda _: leases.append(puppet.lease().json()["lease"]))
+    timed(figures, "finish", lambda number: puppet.finish(leases[number]["id"], "failed", **failed))
+    timed(figures, "first 100 packages", lambda _: ask("GET", "/v1/packages?limit=100"))
+    cursors = [listed["next_cursor"]]
+    for _ in range(20):
+        cursors.append(ask("GET", f"/v1/packages?limit=500&cursor={cursors[-1]}")["next_cursor"])
+    timed(figures, "100 packages further on", lambda _: ask("GET", f"/v1/packages?limit=100&cursor={cursors[-1]}"))
+    timed(figures, "100 packages of a model", lambda _: ask("GET", "/v1/packages?limit=100&model=digits"))
+    timed(figures, "100 jobs", lambda _: ask("GET", "/v1/jobs?limit=100"))
+    timed(figures, "100 deployments", lambda _: ask("GET", "/v1/deployments?limit=100"))
+
+
+def run(packages):
+    """The figures."""
+    figures, name = Figures(), "large"
+    with contextlib.ExitStack() as ends:
+        database = postgres_server.PostgresServer(durable=True)
+        ends.callback(database.close)
+        s3 = s3_server.S3Server()
+        ends.callback(s3.close)
+        os.environ.update(AWS_ACCESS_KEY_ID=s3_server.KEY, AWS_SECRET_ACCESS_KEY=s3_server.SECRET)
+        database.sql(f"CREATE DATABASE {name}")
+        folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
+        server = serving.Server(folder, "--catalog", database.url().replace("@/postgres?", f"@/{name}?"), "--blobs",
+                                f"s3://{s3_server.BUCKET}/{name}", "--set", f"s3.endpoint=http://127.0.0.1:{s3.port}",
+                                "--set", "jobs.queue=100000", "--set", "log_level=warn")
+        ends.callback(server.stop)
+        if server.upload("digits", DIGITS.read_bytes()).status != 201:
+            raise RuntimeError("upload")
+        put = server.deploy("digits", server.compile("digits", SHAPES), placement={"mode": "labels", "labels": ["rack=none"]})
+        if put.status not in (201, 202):
+            raise RuntimeError(f"deploy: {put.status} {put.body[:300]}")
+        server.stop()
+        rows = fill(database, name, write_metadata(database, s3, name, packages), packages // 10)
+        print(f"  rows: {', '.join(f'{count} {table}' for table, count in rows.items())}", flush=True)
+        server.options = (*server.options, "--set", "jobs.workers=0")
+        begun = time.monotonic()
+        server.start()
+        measure(figures, server, begun)
+    return figures
