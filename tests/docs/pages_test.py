@@ -120,6 +120,17 @@ class PagesRun(unittest.TestCase):
 class PagesSay(unittest.TestCase):
     maxDiff = None
 
+    def test_what_a_page_starts_it_ends(self):
+        """Else the next page's server finds its port taken, and its commands talk to the one before."""
+        for path in pages.pages():
+            script = "".join(pages.shell_blocks(path))
+            started = re.findall(r"(?<!&)&\n(.*)\n", script)
+            for line in started:
+                with self.subTest(page=name_of(path), behind=line):
+                    process = re.fullmatch(r"(\w+)=\$!", line)
+                    self.assertIsNotNone(process)
+                    self.assertRegex(script, f'(?m)^kill (-TERM )?"\\${process[1]}"$')
+
     def test_no_command_hides_in_a_block_that_is_not_run(self):
         wrong = []
         for path in [*pages.pages(), ROOT / "README.md"]:
