@@ -11,6 +11,7 @@
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/pytorch/model.h"
+#include "compiler/frontend/pytorch/script/module.h"
 #include "compiler/frontend/tensorflow/archive_files.h"
 #include "compiler/frontend/tensorflow/model.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
@@ -254,6 +255,8 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
       return keras::facts_of(keras::read_hdf5(bytes), "keras-h5");
     case FileFormat::kPt2:
       return pytorch::facts_of(pytorch::read_program(bytes));
+    case FileFormat::kTorchScript:
+      return pytorch::script::facts_of(pytorch::script::read_module(bytes));
     case FileFormat::kFrozenGraph:
       return tensorflow::facts_of(tensorflow::read_graph(bytes));
     case FileFormat::kSavedModel:

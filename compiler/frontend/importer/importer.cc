@@ -9,6 +9,7 @@
 #include "compiler/frontend/importer/pytorch_importer.h"
 #include "compiler/frontend/importer/tensorflow_importer.h"
 #include "compiler/frontend/importer/tflite_importer.h"
+#include "compiler/frontend/importer/torchscript_importer.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "runtime/base/error.h"
 
@@ -48,6 +49,7 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
                 "signature \"" + signature + "\" was asked for; models of this format have none");
   if (is_keras(bytes)) return make_keras_importer(std::move(source));
   if (is_pt2(bytes)) return make_pytorch_importer(std::move(source));
+  if (is_torchscript(bytes)) return make_torchscript_importer(std::move(source));
   if (graph_file::is_graph_file(bytes)) return make_graph_importer(std::move(source));
   return std::make_unique<OnnxImporter>(std::move(source));
 }
@@ -64,7 +66,7 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links, co
   if (is_saved_model_file(bytes)) return make_tensorflow_importer(open_saved_model(path), signature);
   if (is_tfjs_file(bytes)) return make_tensorflow_importer(open_tfjs_model(path), signature);
   const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !is_tensorflow(bytes) &&
-                       !graph_file::is_graph_file(bytes);
+                       !is_torchscript(bytes) && !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source), signature);

@@ -33,8 +33,8 @@ struct NamedSignature {
 class Importer {
 public:
   virtual ~Importer() = default;
-  /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5", "pt2", "saved-model",
-  /// "frozen-graph".
+  /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5", "pt2",
+  /// "torchscript", "saved-model", "frozen-graph".
   virtual std::string format() const = 0;
   /// The model's files and their digest.
   const ModelSource& source() const { return source_; }

@@ -29,6 +29,9 @@ std::optional<DType> dtype_of(ScalarType type) { return dtype_from_long_name(sca
 LoadedProgram::LoadedProgram(std::shared_ptr<const MappedFile> file)
     : file_(std::move(file)), program_(read_program(file_->text())) {}
 
+LoadedProgram::LoadedProgram(std::shared_ptr<const MappedFile> file, Program program)
+    : file_(std::move(file)), program_(std::move(program)) {}
+
 Tensor LoadedProgram::constant(const StoredTensor& stored) const {
   const std::optional<DType> dtype = dtype_of(stored.dtype);
   if (!dtype)

@@ -20,6 +20,8 @@ class LoadedProgram {
 public:
   /// Throws as read_program.
   explicit LoadedProgram(std::shared_ptr<const MappedFile> file);
+  /// What a file says that was read by another reader.
+  LoadedProgram(std::shared_ptr<const MappedFile> file, Program program);
   const Program& program() const { return program_; }
 
   /// A parameter, buffer or constant in row-major order: mapped where it lies so and aligned. Throws

@@ -82,6 +82,10 @@ View& NodeContext::view(const std::string& name) {
   const auto found = state_.tensors.find(name);
   if (found == state_.tensors.end()) invalid("tensor \"" + name + "\" is read before anything makes it");
   Storage& storage = *found->second.storage;
+  if (storage.is_stale)
+    unsupported("self", "tensor \"" + name +
+                            "\" is read, which may or may not share its elements with one that was written "
+                            "since: write to a clone() of it");
   if (storage.value == ir::kAbsent) {
     if (storage.stored == nullptr) invalid("tensor \"" + name + "\" has no value");
     std::string own = graph().unique_name(storage.name);
@@ -290,10 +294,12 @@ V NodeContext::as(const Operand& operand, DType dtype) {
 V NodeContext::as_output(V value, size_t index) { return Compose(*this).cast(value, output_dtype(index)); }
 
 bool NodeContext::is_used(size_t index) const {
+  if (!state_.is_typed) return index == 0;
   return index < outputs_.size() && state_.used.count(outputs_[index]) != 0;
 }
 
 bool NodeContext::is_number_used() const {
+  if (!state_.is_typed) return true;
   for (const Argument& output : node_.outputs) {
     if (!output.value.is_object() || output.value.size() != 1) continue;
     const Json& name = output.value.begin().value();
@@ -313,7 +319,8 @@ const TensorMeta& NodeContext::input_meta(const char* name) {
   return state_.graph.tensors.at(given(name)->names.front());
 }
 
-DType NodeContext::output_dtype(size_t index) const {
+DType NodeContext::output_dtype(size_t index) {
+  if (!state_.is_typed) return untyped_result(*this);
   const ScalarType type = output_meta(index).dtype;
   const std::optional<DType> dtype = dtype_of(type);
   if (!dtype)
@@ -322,7 +329,23 @@ DType NodeContext::output_dtype(size_t index) const {
   return *dtype;
 }
 
+bool NodeContext::has_output(size_t index) {
+  if (!state_.is_typed)
+    for (size_t i = outputs_.size(); i <= index; ++i)
+      outputs_.push_back(i == 0 ? node_.name : node_.name + "." + std::to_string(i));
+  return index < outputs_.size() && !outputs_[index].empty();
+}
+
 void NodeContext::take(const std::string& name, View made) {
+  if (state_.is_typed) check_type(name, made);
+  const V value = made.value;
+  state_.tensors.insert_or_assign(name, std::move(made));
+  if (value < first_own_ || state_.import.reserved.count(name) != 0 || graph().find_value(name)) return;
+  graph().rename_value(value, name);
+  first_own_ = std::max(first_own_, value + 1);
+}
+
+void NodeContext::check_type(const std::string& name, const View& made) const {
   const ir::ValueType& own = type(made.value);
   const TensorMeta& meta = state_.graph.tensors.at(name);
   bool is_as_said = dtype_of(meta.dtype) == own.dtype && meta.sizes.size() == own.shape.size();
@@ -335,11 +358,6 @@ void NodeContext::take(const std::string& name, View made) {
     invalid("output \"" + name + "\" is " + ir::to_string(own) + ", the file says " +
             std::string(scalar_name(meta.dtype)) + "[" + said + "]");
   }
-  const V value = made.value;
-  state_.tensors.insert_or_assign(name, std::move(made));
-  if (value < first_own_ || state_.import.reserved.count(name) != 0 || graph().find_value(name)) return;
-  graph().rename_value(value, name);
-  first_own_ = std::max(first_own_, value + 1);
 }
 
 void NodeContext::set_output(size_t index, V value) {
@@ -356,24 +374,24 @@ void NodeContext::set_output(size_t index, V value) {
     Compose c(*this);
     const ir::ValueType own = type(read_view(*this, written));
     write_view(*this, written, c.expand(c.cast(value, own.dtype), own.shape));
-    if (!outputs_.empty()) take(outputs_[0], View(written));
+    if (has_output(0)) take(outputs_[0], View(written));
     return;
   }
-  if (index >= outputs_.size() || outputs_[index].empty()) return;
+  if (!has_output(index)) return;
   auto storage = std::make_shared<Storage>();
   storage->value = value;
   take(outputs_[index], {std::move(storage), {}, value, 0});
 }
 
 void NodeContext::set_outputs(const std::vector<V>& values) {
-  if (values.size() != outputs_.size())
+  if (state_.is_typed && values.size() != outputs_.size())
     invalid("it has " + std::to_string(values.size()) + " results, the file says " +
             std::to_string(outputs_.size()));
   for (size_t i = 0; i < values.size(); ++i) set_output(i, values[i]);
 }
 
 void NodeContext::set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step) {
-  if (index >= outputs_.size() || outputs_[index].empty()) return;
+  if (!has_output(index)) return;
   if (!is_tensor(of)) bad(of, "tensor");
   View& from = view(given(of)->names.front());
   if (row_.name.ends_with("_copy")) {
@@ -387,8 +405,21 @@ void NodeContext::set_view(size_t index, const char* of, std::shared_ptr<const V
   take(outputs_[index], std::move(made));
 }
 
+void NodeContext::set_maybe_view(const char* of, const std::shared_ptr<const ViewStep>& step) {
+  if (!has_output(0)) return;
+  auto copy = std::make_shared<Storage>();
+  copy->value = step->read(*this, tensor(of));
+  const std::shared_ptr<Storage>& from = view(given(of)->names.front()).storage;
+  if (from->maybe_shared == nullptr)
+    from->maybe_shared = std::make_shared<std::vector<std::weak_ptr<Storage>>>(1, from);
+  copy->maybe_shared = from->maybe_shared;
+  copy->maybe_shared->push_back(copy);
+  const V value = copy->value;
+  take(outputs_[0], {std::move(copy), {}, value, 0});
+}
+
 void NodeContext::set_alias(const char* of, size_t index) {
-  if (index >= outputs_.size() || outputs_[index].empty()) return;
+  if (!has_output(index)) return;
   const V value = tensor(of);
   if (row_.name.ends_with("_copy")) return set_output(index, add("identity", {value}));
   View made = view(given(of)->names.front());

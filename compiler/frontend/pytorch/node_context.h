@@ -41,6 +41,8 @@ struct GraphState {
   std::map<std::string, View, std::less<>> tensors = {};
   std::map<std::string, Number, std::less<>> numbers = {};
   std::set<std::string, std::less<>> used = {};  ///< names that a node or an output reads
+  /// Whether the graph says the types of all values, how many results each node has, and where elements lie.
+  bool is_typed = true;
 };
 
 /// Thrown where an operator of a graph within a node is not supported, which is noted.
@@ -92,6 +94,8 @@ public:
   const Graph& graph_of(const char* name);
   std::vector<V> call(const Graph& graph, const char* operands);
 
+  /// Whether the file says the types of values; what is asked of a type where it does not is worked out.
+  bool is_typed() const { return state_.is_typed; }
   /// What the operands are computed in together.
   DType common_type(const std::vector<Operand>& operands) const;
   /// The operand in that type: a number as a constant.
@@ -103,16 +107,20 @@ public:
   bool is_used(size_t index) const;
   /// Whether anything but an assertion reads the number that the node makes.
   bool is_number_used() const;
-  DType output_dtype(size_t index = 0) const;
+  DType output_dtype(size_t index = 0);
   const TensorMeta& output_meta(size_t index = 0) const;
   const TensorMeta& input_meta(const char* name);
   void set_output(size_t index, V value);
   void set_outputs(const std::vector<V>& values);
   /// The output is a view of argument `of`.
   void set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step);
+  /// The output is a view, or a copy, of the argument: which one, the file does not say.
+  void set_maybe_view(const char* of, const std::shared_ptr<const ViewStep>& step);
   /// The output is the argument itself.
   void set_alias(const char* of, size_t index = 0);
   void set_number(Number value);
+  /// Names of the results, "" for one that was not made.
+  const std::vector<std::string>& outputs() const { return outputs_; }
   /// Throws UnsupportedForm for an argument that the file gives and no converter has asked for.
   void check_read() const;
 
@@ -126,6 +134,9 @@ private:
   ir::SymInt sym_of(const Json& json, const char* name);
   View& view(const std::string& name);
   void take(const std::string& name, View view);
+  void check_type(const std::string& name, const View& made) const;
+  /// Whether the node has that result; of a node that does not say how many there are, it has from now on.
+  bool has_output(size_t index);
   [[noreturn]] void bad(const char* name, const std::string& expected) const;
 
   GraphState& state_;
@@ -135,6 +146,9 @@ private:
   std::set<std::string, std::less<>> read_;
   V first_own_;
 };
+
+/// The type of the results of a node that does not say it, as torch has it.
+DType untyped_result(NodeContext& node);
 
 #define PT_CONVERTER(name) void name(NodeContext& node);
 #include "compiler/frontend/pytorch/converters/converters.def"

@@ -1,5 +1,6 @@
 #include "compiler/frontend/pytorch/unpickle.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
@@ -13,31 +14,7 @@ namespace {
 constexpr int kMaxValueDepth = 64;
 constexpr size_t kMaxValues = 10'000'000;
 
-struct PickleValue;
 using Value = std::shared_ptr<PickleValue>;
-
-struct PickleValue {
-  enum class Kind : uint8_t {
-    kNone,
-    kBool,
-    kInt,
-    kFloat,
-    kText,
-    kTuple,
-    kList,
-    kDict,
-    kName,
-    kStorage,
-    kTensor
-  };
-  Kind kind = Kind::kNone;
-  int64_t number = 0;
-  std::string text;
-  std::vector<Value> items;  ///< of a dictionary: key, value, key, value …
-  StoredTensor tensor;
-  int depth = 0;
-  bool is_held = false;  ///< by another value
-};
 using Kind = PickleValue::Kind;
 
 struct StorageRow {
@@ -59,8 +36,8 @@ constexpr std::array kStorages = {
 
 class Unpickler {
 public:
-  Unpickler(std::string_view bytes, wire::ZipFile& zip, std::string root)
-      : bytes_(bytes), zip_(zip), root_(std::move(root)) {}
+  Unpickler(wire::ZipFile& zip, PickleSource source)
+      : bytes_(zip.read(source.member)), zip_(zip), source_(std::move(source)) {}
 
   Value run() {
     for (;;) {
@@ -72,7 +49,13 @@ public:
 
 private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorCode::kInvalidModel, "data.pkl, at byte " + std::to_string(at_) + ": " + what);
+    throw Error(ErrorCode::kInvalidModel, short_name() + ", at byte " + std::to_string(at_) + ": " + what);
+  }
+
+  /// The member without the archive's own folder.
+  std::string short_name() const {
+    const size_t slash = source_.member.rfind('/');
+    return slash == std::string::npos ? source_.member : source_.member.substr(slash + 1);
   }
 
   std::string_view take(uint64_t count) {
@@ -177,8 +160,9 @@ private:
       case '\x8a':
         return push(make(Kind::kInt, long_number()));
       case 'G':
-        take(8);
-        return push(make(Kind::kFloat));
+        return push_real();
+      case '\x81':
+        return make_object();
       case 'X':
         return push(make(Kind::kText, 0, std::string(take(number<uint32_t>()))));
       case '(':
@@ -206,9 +190,7 @@ private:
       case 'R':
         return reduce();
       case 'b':
-        pop();
-        top();
-        return;
+        return build();
       case 'a': {
         std::vector<Value> item = {pop()};
         return extend(Kind::kList, std::move(item));
@@ -227,6 +209,34 @@ private:
         fail("opcode " + std::to_string(static_cast<unsigned char>(code)) +
              ", which no dictionary of tensors has");
     }
+  }
+
+  /// Its bytes stand in the order of networks.
+  void push_real() {
+    uint64_t bits = 0;
+    for (const char byte : take(8)) bits = (bits << 8) | static_cast<uint8_t>(byte);
+    Value value = make(Kind::kFloat);
+    std::memcpy(&value->real, &bits, sizeof(bits));
+    push(std::move(value));
+  }
+
+  static bool is_script_class(std::string_view name) { return name.starts_with("__torch__."); }
+
+  void make_object() {
+    const Value arguments = pop(), name = pop();
+    const bool is_form = name->kind == Kind::kName && is_script_class(name->text) &&
+                         arguments->kind == Kind::kTuple && arguments->items.empty();
+    if (!is_form) fail("an object in a form that is not known");
+    push(make(Kind::kObject, 0, name->text));
+  }
+
+  /// Only objects keep a state: that of a dictionary of tensors is its version.
+  void build() {
+    const Value state = pop();
+    const Value& object = top();
+    if (object->kind != Kind::kObject) return;
+    if (!object->items.empty()) fail("an object has two states");
+    put_into(*object, {state});
   }
 
   int64_t long_number() {
@@ -248,11 +258,21 @@ private:
   void push_name() {
     const std::string module = line();
     const std::string name = module + "." + line();
-    const bool is_storage = storage_type(name) != ScalarType::kUnknown;
-    if (!is_storage && name != "collections.OrderedDict" && name != "torch._utils._rebuild_tensor_v2" &&
+    const bool is_known = storage_type(name) != ScalarType::kUnknown ||
+                          (source_.has_objects && (is_script_class(name) || is_list_name(name)));
+    if (!is_known && name != "collections.OrderedDict" && name != "torch._utils._rebuild_tensor_v2" &&
         name != "torch._utils._rebuild_parameter" && name != "torch.Size")
       fail("it imports " + name + ", which is none of what tensors are made of");
     push(make(Kind::kName, 0, name));
+  }
+
+  /// What TorchScript makes lists of one type with.
+  static bool is_list_name(std::string_view name) {
+    static constexpr std::array<std::string_view, 5> kNames = {
+        "torch.jit._pickle.build_intlist", "torch.jit._pickle.build_doublelist",
+        "torch.jit._pickle.build_boollist", "torch.jit._pickle.build_tensorlist",
+        "torch.jit._pickle.restore_type_tag"};
+    return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
   }
 
   static ScalarType storage_type(std::string_view name) {
@@ -270,9 +290,11 @@ private:
     const ScalarType type = storage_type(id.items[1]->text);
     Value value = make(Kind::kStorage);
     value->tensor.dtype = type;
-    value->tensor.storage = zip_.read(root_ + "data/" + id.items[2]->text);
+    value->tensor.storage = zip_.read(source_.storages + id.items[2]->text);
     const auto elements = static_cast<uint64_t>(id.items[4]->number);
-    if (type == ScalarType::kUnknown || id.items[4]->number < 0 ||
+    if (type == ScalarType::kUnknown) fail("a storage of " + id.items[1]->text);
+    if (source_.is_hollow) return value;
+    if (id.items[4]->number < 0 ||
         elements > value->tensor.storage.size() / static_cast<uint64_t>(scalar_bytes(type)))
       fail("storage \"" + id.items[2]->text + "\" has " + std::to_string(value->tensor.storage.size()) +
            " bytes for " + std::to_string(id.items[4]->number) + " elements");
@@ -285,6 +307,11 @@ private:
     if (name->kind != Kind::kName || arguments->kind != Kind::kTuple) fail("a call of what is no function");
     const std::vector<Value>& items = arguments->items;
     if (name->text == "collections.OrderedDict" && items.empty()) return push(make(Kind::kDict));
+    if (name->text.starts_with("torch.jit._pickle.build_") && items.size() == 1 &&
+        items[0]->kind == Kind::kList)
+      return push(items[0]);
+    // A type that the interpreter keeps beside a value.
+    if (name->text == "torch.jit._pickle.restore_type_tag" && items.size() == 2) return push(items[0]);
     if (name->text == "torch.Size" && items.size() == 1) return push(items[0]);
     if (name->text == "torch._utils._rebuild_parameter" && items.size() >= 2 &&
         items[0]->kind == Kind::kTensor)
@@ -312,7 +339,7 @@ private:
 
   std::string_view bytes_;
   wire::ZipFile& zip_;
-  std::string root_;
+  const PickleSource source_;
   size_t at_ = 0, values_ = 0;
   std::vector<Value> stack_;
   std::vector<size_t> marks_;
@@ -344,11 +371,15 @@ void check_stored(const StoredTensor& tensor, const std::string& name) {
            std::to_string(tensor.storage.size()) + " bytes");
 }
 
+std::shared_ptr<const PickleValue> read_pickle(wire::ZipFile& zip, const PickleSource& source) {
+  return Unpickler(zip, source).run();
+}
+
 std::map<std::string, StoredTensor> read_saved_tensors(wire::ZipFile& zip) {
   std::string root;
   for (const npz::ZipMember& member : zip.members())
     if (member.name.ends_with("data.pkl")) root = member.name.substr(0, member.name.size() - 8);
-  const Value saved = Unpickler(zip.read(root + "data.pkl"), zip, root).run();
+  const std::shared_ptr<const PickleValue> saved = read_pickle(zip, {root + "data.pkl", root + "data/"});
   if (saved->kind != Kind::kDict)
     throw Error(ErrorCode::kInvalidModel, "data.pkl is no dictionary of tensors");
   std::map<std::string, StoredTensor> tensors;

@@ -66,6 +66,12 @@ void write_view(OpBuilder& builder, View& view, V value) {
   view.storage->value = part;
   view.value = value;
   view.version = ++view.storage->version;
+  if (view.storage->maybe_shared == nullptr) return;
+  for (const std::weak_ptr<Storage>& each : *view.storage->maybe_shared) {
+    const std::shared_ptr<Storage> other = each.lock();
+    if (other != nullptr && other != view.storage) other->is_stale = true;
+  }
+  view.storage->maybe_shared = nullptr;
 }
 
 // at::detail::computeStride: whether each run of axes that lie densely divides into the wanted ones.

@@ -29,7 +29,9 @@ struct Storage {
   const StoredTensor* stored = nullptr;  ///< a weight, which becomes a constant where it is first read
   std::string name;                      ///< of the weight or the user's input
   bool is_weight = false;
-  bool is_stale = false;  ///< it was written by what has no other form: nothing may read it
+  bool is_stale = false;  ///< what it may share its elements with was written: nothing may read it
+  /// Itself and all that may or may not share their elements with it, where there are any.
+  std::shared_ptr<std::vector<std::weak_ptr<Storage>>> maybe_shared = nullptr;
 };
 
 struct View {
@@ -41,7 +43,8 @@ struct View {
 
 /// The view's value: where the storage has changed since, read from it again.
 ir::ValueId read_view(build::OpBuilder& builder, View& view);
-/// Puts `value` in place of what the view shows. Throws UnsupportedForm for views that are not written.
+/// Puts `value` in place of what the view shows, and marks what may share it as stale. Throws UnsupportedForm
+/// for views that are not written.
 void write_view(build::OpBuilder& builder, View& view, ir::ValueId value);
 
 /// Whether a tensor of such sizes and strides can be looked at in other sizes without a copy, as torch

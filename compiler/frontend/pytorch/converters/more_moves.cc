@@ -124,6 +124,9 @@ void convert_addr(NodeContext& node) {
 void convert_as_strided(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
+  if (!node.is_typed())
+    node.unsupported("self",
+                     "strides of tensors are not implemented where the file does not say where they lie");
   const TensorMeta& meta = node.input_meta("self");
   const ir::SymShape size = node.syms("size"), stride = node.syms("stride");
   ir::SymInt offset = node.has("storage_offset") ? node.sym("storage_offset") : ir::SymInt(0);

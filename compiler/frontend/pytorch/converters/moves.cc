@@ -8,6 +8,9 @@ namespace tensormill::frontend::pytorch {
 
 namespace {
 
+/// Parts of a tensor, where the file does not say how many there are.
+constexpr int64_t kMostParts = 65'536;
+
 std::vector<int64_t> hints_of(const std::vector<SymDim>& dims) {
   std::vector<int64_t> hints;
   for (const SymDim& dim : dims) hints.push_back(dim.value ? *dim.value : dim.hint.value_or(2));
@@ -40,6 +43,11 @@ ir::SymShape filled_shape(const NodeContext& node, const ir::SymShape& own, ir::
 
 /// A view where torch would make one of tensors that lie as the file says, else a copy.
 void set_reshaped(NodeContext& node, const ir::SymShape& wanted) {
+  if (!node.is_typed()) {
+    const bool is_view = node.op() == "view" || node.op() == "view_as" || node.op() == "unflatten";
+    if (is_view) return node.set_view(0, "self", reshape_step(wanted));
+    return node.set_maybe_view("self", reshape_step(wanted));
+  }
   const TensorMeta& from = node.input_meta("self");
   if (has_view(hints_of(from.sizes), hints_of(from.strides), hints_of(node.output_meta().sizes)))
     return node.set_view(0, "self", reshape_step(wanted));
@@ -131,12 +139,16 @@ void convert_squeeze(NodeContext& node) {
   const bool is_all = node.row().overload == "default";
   const std::vector<int64_t> axes = is_all ? Compose(node).count_to(rank) : node.axes("dim", rank);
   // What is 1 here was maybe none when the module was exported: the file says what it squeezes.
-  const TensorMeta& meta = node.input_meta("self");
+  const auto is_one = [&](size_t at) {
+    if (!node.is_typed()) return own[at].is_constant() && own[at].hint() == 1;
+    const TensorMeta& meta = node.input_meta("self");
+    return meta.sizes.size() == own.size() && meta.sizes[at].value == 1;
+  };
   ir::SymShape left;
   for (int64_t axis = 0; axis < rank; ++axis) {
     const auto at = static_cast<size_t>(axis);
     const bool is_named = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    if (!is_named || meta.sizes.size() != own.size() || meta.sizes[at].value != 1) left.push_back(own[at]);
+    if (!is_named || !is_one(at)) left.push_back(own[at]);
   }
   node.set_view(0, "self", reshape_step(left));
 }
@@ -208,7 +220,7 @@ namespace {
 
 /// An output for each extent, one behind the other along the axis.
 void set_parts(NodeContext& node, int64_t axis, const ir::SymShape& sizes) {
-  if (sizes.size() != node.num_outputs())
+  if (node.is_typed() && sizes.size() != node.num_outputs())
     node.invalid("it has " + std::to_string(sizes.size()) + " parts, the file says " +
                  std::to_string(node.num_outputs()));
   ir::SymInt start = 0;
@@ -220,12 +232,26 @@ void set_parts(NodeContext& node, int64_t axis, const ir::SymShape& sizes) {
 
 }  // namespace
 
+namespace {
+
+/// How many parts of a size there are; of nothing one.
+int64_t parts_of(NodeContext& node, const ir::SymInt& extent, const ir::SymInt& size) {
+  if (!ir::demand(ir::Relation::kLess, 0, size)) {
+    if (extent.is_constant() && extent.hint() == 0) return 1;
+    node.invalid("parts of " + to_string(size) + " elements");
+  }
+  const int64_t count = ceildiv(extent, size);
+  if (count > kMostParts) node.unsupported("self", std::to_string(count) + " parts are not implemented");
+  return std::max<int64_t>(count, 1);
+}
+
+}  // namespace
+
 // split: parts of one size, the last one of what is left; chunk: as many parts of one size.
 void convert_split(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
   const ir::SymInt extent = own[static_cast<size_t>(axis)];
-  const auto count = static_cast<int64_t>(node.num_outputs());
   ir::SymInt size;
   if (takes(node, "chunks")) {
     const int64_t chunks = node.integer("chunks");
@@ -234,6 +260,8 @@ void convert_split(NodeContext& node) {
   } else {
     size = node.sym("split_size");
   }
+  const int64_t count =
+      node.is_typed() ? static_cast<int64_t>(node.num_outputs()) : parts_of(node, extent, size);
   ir::SymShape sizes;
   ir::SymInt left = extent;
   for (int64_t i = 0; i < count; ++i) {
@@ -271,9 +299,16 @@ void convert_tensor_split(NodeContext& node) {
 }
 
 void convert_unbind(NodeContext& node) {
-  const int64_t axis = node.axis("dim", node.rank(node.tensor("self")));
-  for (size_t i = 0; i < node.num_outputs(); ++i)
-    node.set_view(i, "self", select_step(axis, static_cast<int64_t>(i)));
+  const ir::SymShape own = node.shape(node.tensor("self"));
+  if (own.empty()) node.invalid("the input has no dims");
+  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  size_t count = node.num_outputs();
+  if (!node.is_typed()) {
+    const int64_t extent = own[static_cast<size_t>(axis)];
+    if (extent > kMostParts) node.unsupported("self", std::to_string(extent) + " parts are not implemented");
+    count = static_cast<size_t>(extent);
+  }
+  for (size_t i = 0; i < count; ++i) node.set_view(i, "self", select_step(axis, static_cast<int64_t>(i)));
 }
 
 // Elements of the diagonal, whose axis is the last: a gather, which is not written to.
@@ -332,6 +367,7 @@ void convert_dropout(NodeContext& node) {
 void convert_clone(NodeContext& node) { node.set_output(0, node.add("identity", {node.tensor("self")})); }
 
 void convert_contiguous(NodeContext& node) {
+  if (!node.is_typed()) return node.set_maybe_view("self", reshape_step(node.shape(node.tensor("self"))));
   const TensorMeta& meta = node.input_meta("self");
   const std::vector<int64_t> sizes = hints_of(meta.sizes);
   int64_t elements = 1;

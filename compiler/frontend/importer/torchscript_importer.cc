@@ -1,0 +1,136 @@
+#include "compiler/frontend/importer/torchscript_importer.h"
+
+#include "compiler/frontend/formats/detect.h"
+#include "compiler/frontend/importer/bind_inputs.h"
+#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/onnx/free_dims/free_dims.h"
+#include "compiler/frontend/onnx/free_dims/shape_variants.h"
+#include "compiler/frontend/pytorch/script/import.h"
+#include "compiler/frontend/wire/zip.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+namespace script = pytorch::script;
+
+/// Of a tensor whose number of dims the file does not say.
+DimShape any_shape() { return {Dim(std::string("..."))}; }
+
+ModelFacts facts_of(const script::Module& module, const script::Ports& ports) {
+  const FileFacts file = script::facts_of(module);
+  ModelFacts facts;
+  facts.producer = "TorchScript " + file.version;
+  for (const script::InputPort& port : ports.inputs) {
+    SignatureValue value;
+    value.name = port.name;
+    value.dtype = port.dtype;
+    value.shape = port.traced ? DimShape(port.traced->size(), Dim(std::string())) : any_shape();
+    facts.inputs.push_back(std::move(value));
+  }
+  for (const std::string& name : ports.outputs) {
+    SignatureValue value;
+    value.name = name;
+    value.shape = any_shape();
+    facts.outputs.push_back(std::move(value));
+  }
+  facts.ops = file.ops;
+  facts.parameters = file.parameters;
+  facts.weight_bytes = file.weight_bytes;
+  return facts;
+}
+
+DimShape shape_of(const Shape& extents) {
+  DimShape shape;
+  for (const int64_t extent : extents) shape.emplace_back(extent);
+  return shape;
+}
+
+class TorchscriptImporter final : public Importer {
+public:
+  explicit TorchscriptImporter(ModelSource source)
+      : Importer(std::move(source)),
+        loaded_(this->source().model),
+        ports_(script::ports_of(loaded_.module())),
+        facts_(facts_of(loaded_.module(), ports_)) {}
+
+  std::string format() const override { return "torchscript"; }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<ErrorDetail> unsupported() const override {
+    return script::unsupported_operators(loaded_.module());
+  }
+
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    const script::ImportRequest request{graph_request(facts_at(options), options), ports_};
+    return with_facts(facts_, [&] { return script::import_graph(loaded_, request, ops); });
+  }
+
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
+      return import(at, ops);
+    };
+    return onnx::import_variants(source(), facts_at(options), options, buckets, graph_at, takes_symbolic);
+  }
+
+private:
+  /// The facts with the shapes that the options say.
+  ModelFacts facts_at(const ImportOptions& options) const {
+    ModelFacts facts = facts_;
+    std::string without;
+    for (size_t i = 0; i < facts.inputs.size(); ++i) {
+      SignatureValue& input = facts.inputs[i];
+      const auto given = options.input_shapes.find(input.name);
+      const auto value = options.input_values.find(input.name);
+      if (given != options.input_shapes.end()) {
+        input.shape = given->second;
+      } else if (value != options.input_values.end()) {
+        input.shape = shape_of(value->second.shape());
+      } else {
+        const std::optional<std::vector<int64_t>>& traced = ports_.inputs[i].traced;
+        without += (without.empty() ? "\"" : ", \"") + input.name + "\"" +
+                   (traced ? " (it was traced with " +
+                                 to_string(shape_of(Shape(traced->begin(), traced->end()))) + ")"
+                           : "");
+      }
+    }
+    if (without.empty()) return facts;
+    with_facts(facts_, [&] { throw_missing(); });
+    throw Error(
+        ErrorCode::kShapeRequired,
+        "a TorchScript module does not say the shapes of its inputs: give input_shapes of " + without);
+  }
+
+  /// What is not there is told before any shape is asked for.
+  void throw_missing() const {
+    const std::vector<ErrorDetail> missing = unsupported();
+    if (missing.empty()) return;
+    throw Error(ErrorCode::kOperatorNotImplemented,
+                std::to_string(missing.size()) + " operators are not supported, first " +
+                    missing.front().detail + ", at " + missing.front().pointer,
+                missing);
+  }
+
+  const script::LoadedModule loaded_;
+  const script::Ports ports_;
+  const ModelFacts facts_;
+};
+
+}  // namespace
+
+bool is_torchscript(std::string_view bytes) {
+  return wire::begins_as_zip(bytes) && detect_format(bytes) == FileFormat::kTorchScript;
+}
+
+std::unique_ptr<Importer> make_torchscript_importer(ModelSource source) {
+  try {
+    return std::make_unique<TorchscriptImporter>(std::move(source));
+  } catch (Error& error) {
+    error.add_context("TorchScript module");
+    throw;
+  }
+}
+
+}  // namespace tensormill::frontend
