@@ -11,7 +11,6 @@ import serving
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 SAYS = {
-    "pytorch/traced.pt": ("a TorchScript module", "torch.export.save"),
     "pytorch/state_dict.pt": ("a PyTorch state dict", "load_state_dict", "torch.export.save"),
     "pytorch/module.pt": ("a pickled PyTorch module", "torch.export.save"),
 }
@@ -51,7 +50,7 @@ class Formats(unittest.TestCase):
         self.assertIn("refused: doubled: Lambda", done.stdout)
 
     def test_broken_files(self):
-        for name in ("tflite/net_int8.tflite", "pytorch/net.pt2", "tensorflow/frozen.pb"):
+        for name in ("tflite/net_int8.tflite", "pytorch/net.pt2", "tensorflow/frozen.pb", "pytorch_script/residual_traced.pt"):
             path = self.folder / "cut"
             path.write_bytes((FIXTURES / name).read_bytes()[:3000])
             done = mill.run_program("show", path)

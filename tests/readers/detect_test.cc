@@ -82,14 +82,14 @@ TEST(DetectTest, MarksAtTheStart) {
 }
 
 TEST(DetectTest, WhatCannotBeImportedSaysWhatItIsAndWhatToDo) {
-  const auto file = fixture("pytorch/traced.pt");
+  const auto file = fixture("pytorch/module.pt");
   try {
     check_importable(file->text());
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
-    EXPECT_NE(error.message().find("this is a TorchScript module"), std::string::npos) << error.message();
-    EXPECT_NE(error.message().find("; TensorMill does not import it yet: export"), std::string::npos)
+    EXPECT_NE(error.message().find("this is a pickled PyTorch module"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("; TensorMill does not import it yet: its program"), std::string::npos)
         << error.message();
   }
 }

@@ -90,6 +90,7 @@ private:
         input.shape = shape_of(value->second.shape());
       } else {
         const std::optional<std::vector<int64_t>>& traced = ports_.inputs[i].traced;
+        if (traced && traced->empty()) continue;  // there is nothing to say of it
         without += (without.empty() ? "\"" : ", \"") + input.name + "\"" +
                    (traced ? " (it was traced with " +
                                  to_string(shape_of(Shape(traced->begin(), traced->end()))) + ")"

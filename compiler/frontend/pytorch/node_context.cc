@@ -380,6 +380,7 @@ void NodeContext::set_output(size_t index, V value) {
   if (!has_output(index)) return;
   auto storage = std::make_shared<Storage>();
   storage->value = value;
+  storage->is_row_major = !state_.is_typed && makes_rows();
   take(outputs_[index], {std::move(storage), {}, value, 0});
 }
 
@@ -403,19 +404,6 @@ void NodeContext::set_view(size_t index, const char* of, std::shared_ptr<const V
   made.version = from.version;
   made.steps.push_back(std::move(step));
   take(outputs_[index], std::move(made));
-}
-
-void NodeContext::set_maybe_view(const char* of, const std::shared_ptr<const ViewStep>& step) {
-  if (!has_output(0)) return;
-  auto copy = std::make_shared<Storage>();
-  copy->value = step->read(*this, tensor(of));
-  const std::shared_ptr<Storage>& from = view(given(of)->names.front()).storage;
-  if (from->maybe_shared == nullptr)
-    from->maybe_shared = std::make_shared<std::vector<std::weak_ptr<Storage>>>(1, from);
-  copy->maybe_shared = from->maybe_shared;
-  copy->maybe_shared->push_back(copy);
-  const V value = copy->value;
-  take(outputs_[0], {std::move(copy), {}, value, 0});
 }
 
 void NodeContext::set_alias(const char* of, size_t index) {

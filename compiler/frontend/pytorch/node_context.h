@@ -65,6 +65,9 @@ public:
   ir::SymShape shape(V value) const { return type(value).shape; }
   DType dtype(V value) const { return type(value).dtype; }
 
+  /// Where an argument's elements lie, as far as it is known; of a file that does not say it.
+  std::optional<Layout> layout(const char* name) { return layout_of(view(given(name)->names.front())); }
+
   /// Whether the argument is there, and not None. An argument that is asked for in whatever way counts as
   /// read.
   bool has(const char* name);
@@ -105,6 +108,8 @@ public:
 
   size_t num_outputs() const { return outputs_.size(); }
   bool is_used(size_t index) const;
+  /// The same; where the file does not say it, true.
+  bool may_be_used(size_t index) const { return !state_.is_typed || is_used(index); }
   /// Whether anything but an assertion reads the number that the node makes.
   bool is_number_used() const;
   DType output_dtype(size_t index = 0);
@@ -114,8 +119,9 @@ public:
   void set_outputs(const std::vector<V>& values);
   /// The output is a view of argument `of`.
   void set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step);
-  /// The output is a view, or a copy, of the argument: which one, the file does not say.
-  void set_maybe_view(const char* of, const std::shared_ptr<const ViewStep>& step);
+  /// The output has the argument's elements in that shape: a view of them where torch would make one, else a
+  /// copy; where neither is known, it is not read after the argument was written, or the other way round.
+  void set_maybe_view(const char* of, const ir::SymShape& shape);
   /// The output is the argument itself.
   void set_alias(const char* of, size_t index = 0);
   void set_number(Number value);
@@ -134,6 +140,9 @@ private:
   ir::SymInt sym_of(const Json& json, const char* name);
   View& view(const std::string& name);
   void take(const std::string& name, View view);
+  std::optional<Layout> layout_of(const View& view) const;
+  /// Whether torch has the elements of the node's results in rows.
+  bool makes_rows();
   void check_type(const std::string& name, const View& made) const;
   /// Whether the node has that result; of a node that does not say how many there are, it has from now on.
   bool has_output(size_t index);

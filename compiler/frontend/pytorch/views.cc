@@ -1,5 +1,7 @@
 #include "compiler/frontend/pytorch/views.h"
 
+#include <algorithm>
+
 #include "compiler/build/compose.h"
 
 namespace tensormill::frontend::pytorch {
@@ -43,6 +45,21 @@ std::shared_ptr<const ViewStep> made(ViewStep step) {
 }
 
 }  // namespace
+
+Layout row_major_layout(std::vector<int64_t> sizes) {
+  Layout layout{std::move(sizes), {}};
+  layout.strides.assign(layout.sizes.size(), 1);
+  for (size_t i = layout.sizes.size(); i-- > 1;)
+    layout.strides[i - 1] = layout.strides[i] * std::max<int64_t>(layout.sizes[i], 1);
+  return layout;
+}
+
+bool is_row_major(const Layout& layout) {
+  const Layout rows = row_major_layout(layout.sizes);
+  for (size_t i = 0; i < layout.sizes.size(); ++i)
+    if (layout.sizes[i] != 1 && layout.strides[i] != rows.strides[i]) return false;
+  return true;
+}
 
 V read_view(OpBuilder& builder, View& view) {
   if (view.value != ir::kAbsent && view.version == view.storage->version) return view.value;
@@ -101,6 +118,11 @@ std::shared_ptr<const ViewStep> slice_step(int64_t axis, const ir::SymInt& start
   return made({[=](OpBuilder& builder, V x) { return Compose(builder).slice(x, axis, start, extent, step); },
                [=](OpBuilder& builder, V whole, V part) {
                  return with_part(builder, whole, part, axis, start, step);
+               },
+               [=](Layout layout) {
+                 layout.sizes[static_cast<size_t>(axis)] = extent.hint();
+                 layout.strides[static_cast<size_t>(axis)] *= step;
+                 return std::optional(layout);
                }});
 }
 
@@ -111,6 +133,11 @@ std::shared_ptr<const ViewStep> select_step(int64_t axis, const ir::SymInt& at) 
                },
                [=](OpBuilder& builder, V whole, V part) {
                  return with_part(builder, whole, Compose(builder).unsqueeze(part, axis), axis, at, 1);
+               },
+               [=](Layout layout) {
+                 layout.sizes.erase(layout.sizes.begin() + axis);
+                 layout.strides.erase(layout.strides.begin() + axis);
+                 return std::optional(layout);
                }});
 }
 
@@ -118,7 +145,15 @@ std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm) {
   std::vector<int64_t> inverse(perm.size());
   for (size_t i = 0; i < perm.size(); ++i) inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
   return made({[=](OpBuilder& builder, V x) { return Compose(builder).transpose(x, perm); },
-               [=](OpBuilder& builder, V, V part) { return Compose(builder).transpose(part, inverse); }});
+               [=](OpBuilder& builder, V, V part) { return Compose(builder).transpose(part, inverse); },
+               [=](const Layout& layout) {
+                 Layout turned;
+                 for (const int64_t axis : perm) {
+                   turned.sizes.push_back(layout.sizes[static_cast<size_t>(axis)]);
+                   turned.strides.push_back(layout.strides[static_cast<size_t>(axis)]);
+                 }
+                 return std::optional(turned);
+               }});
 }
 
 std::shared_ptr<const ViewStep> reshape_step(ir::SymShape shape) {
@@ -126,6 +161,10 @@ std::shared_ptr<const ViewStep> reshape_step(ir::SymShape shape) {
                [](OpBuilder& builder, V whole, V part) {
                  Compose c(builder);
                  return c.reshape(part, c.shape(whole));
+               },
+               [=](const Layout& layout) {
+                 if (!is_row_major(layout)) return std::optional<Layout>();
+                 return std::optional(row_major_layout(shape.hints()));
                }});
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@
 
 namespace tensormill::frontend::pytorch {
 
+/// Where elements lie: extents, of free dims as they are looked at, and how far apart neighbours of an axis
+/// are.
+struct Layout {
+  std::vector<int64_t> sizes, strides;
+};
+Layout row_major_layout(std::vector<int64_t> sizes);
+bool is_row_major(const Layout& layout);
+
 /// One step from a tensor to a part or another form of it.
 struct ViewStep {
   using V = ir::ValueId;
@@ -20,6 +29,8 @@ struct ViewStep {
   /// The tensor that the view was made of, with `part` in place of the view. Null: such views are not
   /// written.
   std::function<V(build::OpBuilder&, V whole, V part)> write;
+  /// Where its elements lie, of where those of what it is made of do. Null: not known.
+  std::function<std::optional<Layout>(const Layout&)> layout = {};
 };
 
 /// What views share.
@@ -29,7 +40,8 @@ struct Storage {
   const StoredTensor* stored = nullptr;  ///< a weight, which becomes a constant where it is first read
   std::string name;                      ///< of the weight or the user's input
   bool is_weight = false;
-  bool is_stale = false;  ///< what it may share its elements with was written: nothing may read it
+  bool is_row_major = false;  ///< torch has its elements in rows, for sure
+  bool is_stale = false;      ///< what it may share its elements with was written: nothing may read it
   /// Itself and all that may or may not share their elements with it, where there are any.
   std::shared_ptr<std::vector<std::weak_ptr<Storage>>> maybe_shared = nullptr;
 };

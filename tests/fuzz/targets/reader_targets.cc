@@ -3,6 +3,7 @@
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/pytorch/graph_json.h"
+#include "compiler/frontend/pytorch/script/parser.h"
 #include "compiler/frontend/tensorflow/model.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/frontend/tflite/facts.h"
@@ -75,6 +76,19 @@ void fuzz_pt2_graph(std::string_view bytes) {
     }
   }
   pytorch::facts_of(program);
+}
+
+void fuzz_torchscript(std::string_view bytes) {
+  namespace script = frontend::pytorch::script;
+  script::Code code;
+  script::parse_code(bytes, "code/__torch__/net.py", "__torch__.net", code);
+  for (const auto& [name, made] : code.classes) {
+    TM_CHECK(name.starts_with("__torch__.net.") && name == made.name, "class " + name);
+    for (const auto& [method, function] : made.methods) TM_CHECK(method == function.name, "method " + method);
+  }
+  for (const auto& [name, function] : code.functions)
+    for (const script::Parameter& parameter : function.parameters)
+      if (parameter.type) script::type_text(*parameter.type);
 }
 
 void fuzz_graph_def(std::string_view bytes) {

@@ -46,7 +46,7 @@ void set_reshaped(NodeContext& node, const ir::SymShape& wanted) {
   if (!node.is_typed()) {
     const bool is_view = node.op() == "view" || node.op() == "view_as" || node.op() == "unflatten";
     if (is_view) return node.set_view(0, "self", reshape_step(wanted));
-    return node.set_maybe_view("self", reshape_step(wanted));
+    return node.set_maybe_view("self", wanted);
   }
   const TensorMeta& from = node.input_meta("self");
   if (has_view(hints_of(from.sizes), hints_of(from.strides), hints_of(node.output_meta().sizes)))
@@ -367,7 +367,12 @@ void convert_dropout(NodeContext& node) {
 void convert_clone(NodeContext& node) { node.set_output(0, node.add("identity", {node.tensor("self")})); }
 
 void convert_contiguous(NodeContext& node) {
-  if (!node.is_typed()) return node.set_maybe_view("self", reshape_step(node.shape(node.tensor("self"))));
+  if (!node.is_typed()) {
+    const V x = node.tensor("self");
+    const std::optional<Layout> own = node.layout("self");
+    if (!own) return node.set_maybe_view("self", node.shape(x));
+    return is_row_major(*own) ? node.set_alias("self") : convert_clone(node);
+  }
   const TensorMeta& meta = node.input_meta("self");
   const std::vector<int64_t> sizes = hints_of(meta.sizes);
   int64_t elements = 1;

@@ -74,7 +74,7 @@ void convert_layer_norm(NodeContext& node) {
   if (bias != ir::kAbsent) inputs.push_back(bias);
   const double eps = node.real("eps");
   node.set_output(0, node.add("layer_norm", inputs, {{"axis", rank - count}, {"epsilon", eps}}));
-  if (!node.is_used(1) && !node.is_used(2)) return;
+  if (!node.may_be_used(1) && !node.may_be_used(2)) return;
   std::vector<int64_t> axes;
   for (int64_t axis = rank - count; axis < rank; ++axis) axes.push_back(axis);
   const V mean = c.reduce("reduce_mean", x, axes, true), apart = c.sub(x, mean);

@@ -169,7 +169,7 @@ std::vector<int64_t> twice(const std::vector<int64_t>& padding) {
 
 void convert_conv(NodeContext& node) {
   Conv conv = conv_of(node);
-  if (node.row().overload == "padding") {
+  if (node.row().overload == "padding" || node.op() == "_convolution_mode") {
     const std::string mode = node.text("padding");
     std::vector<int64_t> begins(conv.spatial, 0), ends(conv.spatial, 0);
     if (mode != "valid" && mode != "same") node.invalid("a padding of \"" + mode + "\"");

@@ -202,7 +202,7 @@ Result repeated(Operators& operators, const Call& call) {
   const Items* items = call.arguments[0].items();
   if (items == nullptr || call.arguments[1].as<ir::SymInt>() == nullptr) return std::nullopt;
   const int64_t times = whole_of(call.arguments[1]);
-  if (times > 0 && items->values.size() > (uint64_t{1} << 26) / static_cast<uint64_t>(times))
+  if (times > 0 && items->values.size() > (uint64_t{1} << 22) / static_cast<uint64_t>(times))
     invalid_call(call, "a list of too many elements");
   operators.spend(items->values.size() * static_cast<uint64_t>(std::max<int64_t>(times, 0)));
   std::vector<Value> values;
@@ -259,6 +259,19 @@ Result unary(Operators& operators, const Call& call) {
   return std::nullopt;
 }
 
+/// How many numbers from low to high, and the one of an index: what loops over ranges are printed with.
+Result range_length(Operators&, const Call& call) {
+  const Value &low = argument(call, 0), &high = argument(call, 1), &step = argument(call, 2);
+  const int64_t by = whole_of(step);
+  if (by == 0) invalid_call(call, "a step of 0");
+  const ir::SymInt apart = by > 0 ? whole_of(high) - whole_of(low) : whole_of(low) - whole_of(high);
+  const int64_t width = by > 0 ? by : -by;
+  return Value{max(floordiv(apart + (width - 1), width), 0)};
+}
+Result derive_index(Operators&, const Call& call) {
+  return Value{whole_of(argument(call, 1)) + whole_of(argument(call, 0)) * whole_of(argument(call, 2))};
+}
+
 struct Row {
   std::string_view name;
   Builtin function;
@@ -298,6 +311,8 @@ constexpr Row kRows[] = {
     {"aten.tensor", tensor_from},
     {"aten.as_tensor", tensor_from},
     {"aten.to", to_device},
+    {"aten.__range_length", range_length},
+    {"aten.__derive_index", derive_index},
     {"aten.__is__", is_same},
     {"aten.__isnot__", is_other},
     {"aten.__not__", logical_not},

@@ -1,6 +1,7 @@
 #include "compiler/frontend/pytorch/script/evaluate.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/frontend/pytorch/script/builtins.h"
 #include "runtime/base/error.h"
@@ -11,7 +12,7 @@ namespace {
 
 using Kind = Expr::Kind;
 
-constexpr size_t kMostSteps = 4'000'000;
+constexpr size_t kMostSteps = 1'000'000;
 constexpr int kMostCalls = 150;
 /// Blocks and expressions within each other, over all calls.
 constexpr int kMostNested = 4'000;
@@ -205,6 +206,10 @@ Value Evaluator::evaluate(Frame& frame, const Expr& expr) {
       return {expr.text};
     case Kind::kName: {
       const auto found = frame.variables.find(expr.text);
+      if (found == frame.variables.end()) {
+        if (expr.text == "inf") return {std::numeric_limits<double>::infinity()};
+        if (expr.text == "nan") return {std::numeric_limits<double>::quiet_NaN()};
+      }
       if (found == frame.variables.end()) invalid("nothing is called \"" + expr.text.substr(0, 200) + "\"");
       return found->second;
     }
@@ -263,7 +268,7 @@ Value Evaluator::attribute(Frame& frame, const Expr& expr) {
                            name.find_first_not_of("0123456789", 1) == std::string::npos;
     const size_t index = is_number ? std::stoul(name.substr(1)) : module_.constants.size();
     if (index >= module_.constants.size()) invalid("there is no constant \"" + name.substr(0, 200) + "\"");
-    return operators_.of(*module_.constants[index], name);
+    return operators_.constant_of(*module_.constants[index], name);
   }
   const std::string dotted = dotted_name(expr);
   const std::string root = dotted.substr(0, dotted.find('.'));

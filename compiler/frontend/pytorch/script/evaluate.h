@@ -19,7 +19,7 @@ public:
 
   /// What the function returns. Throws Error(kInvalidModel) for code that does not fit, Error(kNotSupported)
   /// for what is no part of what is followed, each with the file and the line, Error(kTooLarge) past
-  /// 4,000,000 statements.
+  /// 1,000,000 statements.
   Value call(const Function& function, std::vector<Value> arguments,
              std::vector<std::pair<std::string, Value>> keywords = {});
 

@@ -1,6 +1,7 @@
 #include "compiler/frontend/pytorch/script/operators.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "compiler/frontend/pytorch/script/schemas.h"
@@ -28,6 +29,7 @@ bool is_lost(const Call& call) {
 
 /// Whether the value may stand where the schema has `type`. `is_lenient`: also what is made to fit.
 bool fits(std::string_view type, const Value& value, bool is_lenient) {
+  if (type.starts_with('*')) type.remove_prefix(1);
   if (type.ends_with('?')) return value.is_none() || fits(type.substr(0, type.size() - 1), value, is_lenient);
   if (type == "x") return true;
   if (type.starts_with('[')) {
@@ -53,8 +55,10 @@ bool fits(const Schema& schema, const Call& call, bool is_lenient) {
     is_given[at] = true;
     return at >= schema.arguments.size() || fits(schema.arguments[at], value, is_lenient);
   };
-  for (size_t i = 0; i < call.arguments.size(); ++i)
-    if (!place(i, call.arguments[i])) return false;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const bool is_named = i < schema.arguments.size() && schema.arguments[i].starts_with('*');
+    if (is_named || !place(i, call.arguments[i])) return false;
+  }
   for (const auto& [name, value] : call.keywords) {
     const auto found =
         std::find_if(own.begin(), own.end(), [&](const SchemaArgument& each) { return each.name == name; });
@@ -121,7 +125,7 @@ Json Operators::number_json(const Value& value) {
 
 Argument Operators::argument_of(const Value& value, const std::string& name, const Call& call) {
   Argument argument;
-  if (value.is_none()) return argument;
+  if (value.is_none() || value.is_lost()) return argument;
   if (const auto* tensor = value.as<TensorRef>()) {
     argument.kind = ArgumentKind::kTensor;
     argument.names = {tensor->name};
@@ -168,6 +172,15 @@ Argument Operators::argument_of(const Value& value, const std::string& name, con
   return argument;
 }
 
+/// A tensor of one element where a number has to be is that number.
+Value Operators::as_number(const OpRow& row, size_t index, const Value& value, const Call& call) {
+  const std::vector<std::string>& types = schema_of(row).arguments;
+  if (!value.is_tensor() || index >= types.size()) return value;
+  const bool is_number =
+      types[index].find_first_of("ifbn") != std::string::npos && types[index].find('[') == std::string::npos;
+  return is_number ? number_in(value, call) : value;
+}
+
 Node Operators::node_of(const OpRow& row, const Call& call) {
   Node node;
   node.target = row.target;
@@ -177,7 +190,8 @@ Node Operators::node_of(const OpRow& row, const Call& call) {
                                        [&](const SchemaArgument& each) { return each.name == name; });
     // Devices and layouts may be of kinds that no argument has.
     if (declared != row.arguments.end() && declared->is_unread) return;
-    node.inputs.push_back({name, argument_of(value, name, call)});
+    const Value own = as_number(row, static_cast<size_t>(declared - row.arguments.begin()), value, call);
+    node.inputs.push_back({name, argument_of(own, name, call)});
   };
   for (size_t i = 0; i < call.arguments.size(); ++i) add(row.arguments[i].name, call.arguments[i]);
   for (const auto& [name, value] : call.keywords) add(name, value);
@@ -218,8 +232,23 @@ Value Operators::results_of(const NodeContext& context, const OpRow& row) const 
   return values.size() == 1 ? values.front() : tuple_of(std::move(values));
 }
 
-Value Operators::call(const Call& call) {
-  if (is_lost(call)) return {Lost()};
+// So does TorchScript's own optimizer: a number that was traced stands in the file as a tensor without dims,
+// and its type is that of a number.
+Call Operators::with_numbers(Call call) {
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "aten.add", "aten.add_", "aten.sub", "aten.sub_", "aten.mul", "aten.mul_", "aten.div", "aten.div_"};
+  const bool is_such = std::find(kNames.begin(), kNames.end(), call.name) != kNames.end();
+  if (!is_such || call.arguments.size() < 2) return call;
+  const auto* other = call.arguments[1].as<TensorRef>();
+  if (other == nullptr || scalars_.count(other->name) == 0) return call;
+  const Value number = number_in(call.arguments[1], call);
+  if (!number.is_lost()) call.arguments[1] = number;
+  return call;
+}
+
+Value Operators::call(const Call& given) {
+  if (is_lost(given)) return {Lost()};
+  const Call call = with_numbers(given);
   if (!has_operator(call.name)) {
     note_missing(call.name, call);
     return {Lost()};
@@ -229,7 +258,9 @@ Value Operators::call(const Call& call) {
     note_missing(call.name + ": its form with arguments " + arguments_text(call), call);
     return {Lost()};
   }
+  const size_t lost = lost_numbers_;
   const Node node = node_of(*row, call);
+  if (lost_numbers_ != lost) return {Lost()};
   NodeContext context(state_, node, *row, node.name);
   if (!convert(context, *row, call)) return {Lost()};
   return results_of(context, *row);
@@ -266,7 +297,10 @@ Value Operators::tensor_of(const Value& number, const Call& call) {
 }
 
 Value Operators::number_in(const Value& tensor, const Call& call) {
-  return tensor.is_lost() ? tensor : number("aten.item.default", {tensor}, call);
+  if (tensor.is_lost()) return tensor;
+  Value made = number("aten.item.default", {tensor}, call);
+  if (made.is_lost()) ++lost_numbers_;
+  return made;
 }
 
 Value Operators::constant(Tensor tensor, const Call& call) {
@@ -274,6 +308,7 @@ Value Operators::constant(Tensor tensor, const Call& call) {
   auto storage = std::make_shared<Storage>();
   build::OpBuilder builder(state_.import.graph, name, name, state_.import.reserved);
   storage->value = builder.constant(std::move(tensor));
+  storage->is_row_major = true;
   storage->name = name;
   const V value = storage->value;
   state_.tensors.insert_or_assign(name, View{std::move(storage), {}, value, 0});
@@ -291,6 +326,13 @@ Value Operators::stored(const StoredTensor& tensor, const std::string& name) {
   state_.tensors.insert_or_assign(own, View{std::move(storage)});
   stored_.emplace(&tensor, own);
   return {TensorRef{own}};
+}
+
+Value Operators::constant_of(const PickleValue& value, const std::string& name) {
+  Value made = of(value, name);
+  const auto* tensor = made.as<TensorRef>();
+  if (tensor != nullptr && value.tensor.sizes.empty()) scalars_.insert(tensor->name);
+  return made;
 }
 
 Value Operators::of(const PickleValue& value, const std::string& path) {

@@ -44,6 +44,8 @@ public:
   Value constant(Tensor tensor, const Call& call);
   /// A tensor of the file, as `name`.
   Value stored(const StoredTensor& tensor, const std::string& name);
+  /// A constant of the code.
+  Value constant_of(const PickleValue& value, const std::string& name);
   /// What stands in the file.
   Value of(const PickleValue& value, const std::string& path);
 
@@ -56,15 +58,13 @@ public:
   /// The names of graph values must not meet those of variables.
   void reserve(const std::string& name) { taken_.insert(name); }
   build::Missing& missing() { return missing_; }
-  /// Elements of lists and texts that are made. Throws Error(kInvalidModel) past 64 million of them.
+  /// Elements of lists and texts that are made. Throws Error(kInvalidModel) past 4 million of them.
   void spend(uint64_t elements) { elements_.spend(elements); }
 
 private:
-  struct Made {
-    Node node;
-    const OpRow* row = nullptr;
-  };
+  Call with_numbers(Call call);
   const OpRow* row_of(const Call& call) const;
+  Value as_number(const OpRow& row, size_t index, const Value& value, const Call& call);
   Node node_of(const OpRow& row, const Call& call);
   Argument argument_of(const Value& value, const std::string& name, const Call& call);
   Json number_json(const Value& value);
@@ -74,11 +74,11 @@ private:
 
   GraphState& state_;
   build::Missing& missing_;
-  std::set<std::string> taken_;
+  std::set<std::string> taken_, scalars_;
   std::map<std::string, size_t> counts_;
   std::map<const StoredTensor*, std::string> stored_;
-  size_t converted_ = 0, numbers_ = 0;
-  wire::WorkBudget elements_{"elements of lists", uint64_t{1} << 26};
+  size_t converted_ = 0, numbers_ = 0, lost_numbers_ = 0;
+  wire::WorkBudget elements_{"elements of lists", uint64_t{1} << 22};
 };
 
 }  // namespace tensormill::frontend::pytorch::script

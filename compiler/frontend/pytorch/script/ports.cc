@@ -36,12 +36,14 @@ public:
 
   bool takes(const Scope& scope, const std::string& name, int depth = 0) {
     if (depth > kMostCallsFollowed || !seen_.insert({scope.function, scope.self, name}).second) return false;
+    std::set<std::string> names = {name};
+    add_aliases(scope.function->body, names);
     std::vector<std::pair<Scope, std::string>> next;
     bool is_index = false;
     for_each_call(module_, scope, true, [&](const FoundCall& call) {
       const std::vector<ExprPtr>& items = call.expr->items;
       for (size_t i = 1; i < items.size(); ++i) {
-        if (items[i]->kind != Expr::Kind::kName || items[i]->text != name) continue;
+        if (items[i]->kind != Expr::Kind::kName || names.count(items[i]->text) == 0) continue;
         is_index = is_index || std::any_of(kIndexRows.begin(), kIndexRows.end(), [&](const IndexRow& row) {
                      return row.name == call.name && row.argument + 1 == i;
                    });
@@ -57,6 +59,21 @@ public:
   }
 
 private:
+  /// "y = x", "y = torch.contiguous(x)", "y = unchecked_cast(Tensor, x)"
+  static void add_aliases(const std::vector<Statement>& body, std::set<std::string>& names) {
+    for (const Statement& each : body) {
+      if (each.kind == Statement::Kind::kAssign && !each.unpacks) {
+        const Expr* value = each.value.get();
+        const std::string called = value->kind == Expr::Kind::kCall ? dotted_name(*value->items[0]) : "";
+        if (called == "unchecked_cast" || called == "annotate" || called == "torch.contiguous")
+          value = value->items.back().get();
+        if (value->kind == Expr::Kind::kName && names.count(value->text) != 0) names.insert(each.targets[0]);
+      }
+      add_aliases(each.body, names);
+      add_aliases(each.otherwise, names);
+    }
+  }
+
   const Module& module_;
   std::set<std::tuple<const void*, const void*, std::string>> seen_;
 };

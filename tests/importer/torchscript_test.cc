@@ -1,0 +1,203 @@
+// TorchScript files: networks, cases of operators and modules with control flow against what torch makes of
+// them (tests/fixtures/pytorch_script); what their code may say, and what is refused, by file and line.
+#include <filesystem>
+
+#include "compiler/frontend/pytorch/script/import.h"
+#include "tests/expect_error.h"
+#include "tests/importer/imported.h"
+#include "tests/importer/stored_zip.h"
+
+namespace tensormill::frontend {
+namespace {
+
+std::vector<std::string> scripts() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(fixture_path("pytorch_script")))
+    if (entry.path().extension() == ".pt") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+ImportOptions at_shapes_of(const Tensors& inputs) {
+  ImportOptions options;
+  for (const auto& [input, tensor] : inputs) {
+    DimShape& shape = options.input_shapes[input];
+    for (const int64_t extent : tensor.shape()) shape.emplace_back(extent);
+  }
+  return options;
+}
+
+class TorchScripts : public testing::TestWithParam<std::string> {};
+
+TEST_P(TorchScripts, GiveTheNumbersOfTorch) {
+  const std::string name = "pytorch_script/" + GetParam();
+  const Tensors inputs = arrays_of(name + ".npz", "in."), want = arrays_of(name + ".npz", "out.");
+  const auto model = importer_of(name + ".pt");
+  EXPECT_EQ(model->format(), "torchscript");
+  EXPECT_TRUE(model->unsupported().empty());
+  ASSERT_EQ(model->facts().inputs.size(), inputs.size());
+  for (const SignatureValue& input : model->facts().inputs)
+    EXPECT_EQ(input.dtype, inputs.at(input.name).dtype()) << input.name;
+  const ir::Graph graph = model->import(at_shapes_of(inputs), ops::standard_ops());
+  ir::verify(graph);
+  const Tensors got = evaluated(graph, inputs);
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [output, tensor] : want) {
+    SCOPED_TRACE(output);
+    ASSERT_EQ(got.count(output), 1u);
+    expect_same(got.at(output), tensor, tensor.dtype() == DType::kFloat16 ? 2e-3 : 2e-5);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Files, TorchScripts, testing::ValuesIn(scripts()),
+                         [](const auto& info) { return info.param; });
+
+/// A file whose forward() is this; the module has no attributes.
+std::string file_of(const std::string& forward, const std::string& before = "") {
+  const std::string code = before + "class Net(Module):\n  def forward(self: __torch__.net.Net" + forward;
+  return stored_zip({{"net/data.pkl", std::string("\x80\x02"
+                                                  "c__torch__.net\nNet\n)\x81}b.")},
+                     {"net/code/__torch__/net.py", code},
+                     {"net/constants.pkl", std::string("\x80\x02).")},
+                     {"net/version", "3\n"}});
+}
+
+ir::Graph graph_of(const std::string& forward, const std::string& before = "") {
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{2}, int64_t{3}};
+  return importer_of_bytes(file_of(forward, before))->import(options, ops::standard_ops());
+}
+
+/// What forward(x) with this body makes of 0, 1, 2 ... [2, 3].
+Tensor result_of(const std::string& body, const std::string& before = "") {
+  const ir::Graph graph = graph_of(",\n    x: Tensor) -> Tensor:\n" + body, before);
+  Tensor x(DType::kFloat32, {2, 3});
+  for (int64_t i = 0; i < 6; ++i) x.set_element(i, static_cast<double>(i));
+  return evaluated(graph, {{"x", x}}).at("output");
+}
+
+TEST(TorchScriptCode, ControlFlowIsFollowed) {
+  const Tensor y = result_of(
+      "    y = x\n    kept = annotate(List[Tensor], [])\n    for i in range(3):\n"
+      "      if torch.eq(torch.remainder(i, 2), 0):\n        y0 = torch.add(y, i, alpha=2)\n"
+      "      else:\n        y0 = torch.neg(y)\n      y = y0\n      _0 = torch.append(kept, y)\n"
+      "    n = 0\n    while torch.lt(n, torch.len(kept)):\n      n = torch.add(n, 1)\n"
+      "    first, second, third, = kept\n    return torch.mul(torch.add(first, third), n)\n");
+  // first = x, third = -x + 4, three of them
+  EXPECT_EQ(y.element_as_double(5), 12);
+}
+
+TEST(TorchScriptCode, FunctionsListsAndTextsAreFollowed) {
+  const Tensor y = result_of(
+      "    _1 = __torch__.net.scaled\n    sizes = torch.size(x)\n    by = {\"a\": 2, \"b\": sizes[-1]}\n"
+      "    tail = torch.slice([4, 5, 6], 1, None, 1)\n"
+      "    if torch.__contains__(by, \"b\"):\n      k = torch.add(by[\"b\"], tail[0])\n    else:\n      k = "
+      "0\n"
+      "    name = torch.add(\"a\", \"b\")\n    if torch.eq(name, \"ab\"):\n      z = _1(x, k, )\n"
+      "    else:\n      z = x\n    return z\n",
+      "def scaled(x: Tensor,\n    by: int,\n    more: float=0.5) -> Tensor:\n  return torch.add(torch.mul(x, "
+      "by), more)\n");
+  EXPECT_EQ(y.element_as_double(1), 8.5);
+}
+
+TEST(TorchScriptCode, WhatIsWrittenAfterwardsIsNotReadFromWhatMayBeAView) {
+  const std::string turned = "    y = torch.neg(torch.transpose(x, 0, 1))\n    z = torch.reshape(y, [6])\n";
+  expect_error(ErrorCode::kOperatorNotImplemented, "may or may not share",
+               [&] { result_of(turned + "    y0 = torch.relu_(y)\n    return torch.add(z, 1)\n"); });
+  EXPECT_EQ(result_of(turned + "    y0 = torch.abs_(y)\n    return y0\n").element_as_double(1), 3);
+}
+
+TEST(TorchScriptCode, WhatIsAViewOrACopyFollowsFromWhereElementsLie) {
+  const char* write = "    z = torch.mul_(torch.reshape(y, [-1]), 2)\n    return y\n";
+  EXPECT_EQ(result_of(std::string("    y = torch.neg(x)\n") + write).element_as_double(1), -2);
+  EXPECT_EQ(
+      result_of(std::string("    y = torch.transpose(torch.neg(x), 0, 1)\n") + write).element_as_double(1),
+      -3);
+  EXPECT_EQ(result_of(std::string("    y = torch.select(torch.neg(x), 0, 1)\n") + write).element_as_double(1),
+            -8);
+  const char* kept = "    z = torch.mul_(torch.contiguous(y), 2)\n    return y\n";
+  EXPECT_EQ(result_of(std::string("    y = torch.neg(x)\n") + kept).element_as_double(1), -2);
+  EXPECT_EQ(
+      result_of(std::string("    y = torch.transpose(torch.neg(x), 0, 1)\n") + kept).element_as_double(1),
+      -3);
+}
+
+struct Refused {
+  ErrorCode code;
+  const char* words;
+  const char* forward;
+};
+constexpr Refused kRefused[] = {
+    {ErrorCode::kNotSupported, "net.py:4: it writes to attribute \"count\"",
+     ",\n    x: Tensor) -> Tensor:\n    self.count = x\n    return x\n"},
+    {ErrorCode::kNotSupported, "net.py:4: statements with \"with\"",
+     ",\n    x: Tensor) -> Tensor:\n    with x:\n      pass\n    return x\n"},
+    {ErrorCode::kNotSupported, "argument \"n\" of forward() is of type int",
+     ",\n    x: Tensor,\n    n: int) -> Tensor:\n    return x\n"},
+    {ErrorCode::kNotSupported, "forward() returns Dict[str, Tensor]",
+     ",\n    x: Tensor) -> Dict[str, Tensor]:\n    return {\"a\": x}\n"},
+    {ErrorCode::kNotSupported, "\"__torch__.other.helper\" is not implemented",
+     ",\n    x: Tensor) -> Tensor:\n    return __torch__.other.helper(x, )\n"},
+    {ErrorCode::kOperatorNotImplemented, "aten.fft_fft",
+     ",\n    x: Tensor) -> Tensor:\n    y = torch.fft_fft(x)\n    return torch.special_airy_ai(y)\n"},
+    {ErrorCode::kOperatorNotImplemented, "a number that a run works out",
+     ",\n    x: Tensor) -> Tensor:\n    if bool(torch.gt(torch.sum(x), 0)):\n      y = x\n    else:\n"
+     "      y = torch.neg(x)\n    return y\n"},
+    {ErrorCode::kInvalidModel, "net.py:4: aten.view.default \"y\"",
+     ",\n    x: Tensor) -> Tensor:\n    y = torch.view(x, [4])\n    return y\n"},
+    {ErrorCode::kInvalidModel, "raises an exception for these shapes: rank 2",
+     ",\n    x: Tensor) -> Tensor:\n    ops.prim.RaiseException(torch.format(\"rank\", torch.dim(x)))\n    "
+     "return x\n"},
+    {ErrorCode::kInvalidModel, "nothing is called \"z\"", ",\n    x: Tensor) -> Tensor:\n    return z\n"},
+    {ErrorCode::kInvalidModel, "net.py:5: a bracket has no end",
+     ",\n    x: Tensor) -> Tensor:\n    return (x\n"},
+    {ErrorCode::kInvalidModel, "net.py:4: a character", ",\n    x: Tensor) -> Tensor:\n    return x ? 1\n"},
+    {ErrorCode::kTooLarge, "1000000 statements",
+     ",\n    x: Tensor) -> Tensor:\n    while True:\n      pass\n    return x\n"},
+    {ErrorCode::kTooLarge, "calls are nested",
+     ",\n    x: Tensor) -> Tensor:\n    return (self).forward(x, )\n"},
+    {ErrorCode::kInvalidModel, "a list holds itself",
+     ",\n    x: Tensor) -> Tensor:\n    a = [x]\n    b = torch.append(a, a)\n    return x\n"},
+    {ErrorCode::kInvalidModel, "elements of lists",
+     ",\n    x: Tensor) -> Tensor:\n    a = [1]\n    for i in range(64):\n      a = torch.add(a, a)\n    "
+     "return x\n"},
+};
+
+TEST(TorchScriptCode, WhatIsNotFollowedIsRefusedWhereItStands) {
+  for (const Refused& each : kRefused) {
+    SCOPED_TRACE(each.forward);
+    expect_error(each.code, each.words, [&] { graph_of(each.forward); });
+  }
+}
+
+TEST(TorchScriptCode, DeepCodeIsRefused) {
+  const std::string open(5'000, '('), close(5'000, ')');
+  expect_error(ErrorCode::kInvalidModel, "nested too deeply",
+               [&] { result_of("    return " + open + "x" + close + "\n"); });
+  std::string dots;
+  for (int i = 0; i < 5'000; ++i) dots += ".a";
+  expect_error(ErrorCode::kInvalidModel, "nested too deeply",
+               [&] { result_of("    return x" + dots + "\n"); });
+}
+
+TEST(TorchScriptCode, AllThatIsNotImplementedIsToldAtOnceBeforeShapesAre) {
+  const auto model =
+      importer_of_bytes(file_of(",\n    x: Tensor) -> Tensor:\n    y = torch.fft_fft(x)\n    return "
+                                "torch.special_airy_ai(torch.fft_fft(y))\n"));
+  ASSERT_EQ(model->unsupported().size(), 2u);
+  EXPECT_EQ(model->unsupported()[0].pointer, "code/__torch__/net.py:4");
+  EXPECT_EQ(model->unsupported()[0].detail, "op aten.fft_fft, 2 calls");
+  expect_error(ErrorCode::kOperatorNotImplemented, "aten.fft_fft",
+               [&] { model->import({}, ops::standard_ops()); });
+}
+
+TEST(TorchScriptShapes, AreAskedForByTheNamesOfInputs) {
+  const auto traced = importer_of("pytorch_script/gru_traced.pt");
+  expect_error(ErrorCode::kShapeRequired, "it was traced with [6,3,3]",
+               [&] { traced->import({}, ops::standard_ops()); });
+  const auto scripted = importer_of("pytorch_script/search_scripted.pt");
+  expect_error(ErrorCode::kShapeRequired, "input_shapes of \"ids\"",
+               [&] { scripted->import({}, ops::standard_ops()); });
+}
+
+}  // namespace
+}  // namespace tensormill::frontend
