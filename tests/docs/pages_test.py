@@ -33,6 +33,7 @@ class PagesRun(unittest.TestCase):
             shutil.copyfile(ROOT / "tests/models/digits.onnx", Path(folder) / "digits.onnx")
             shutil.copyfile(ROOT / "tests/fixtures/tflite/net_float32.tflite", Path(folder) / "net.tflite")
             shutil.copyfile(ROOT / "tests/fixtures/keras/net.keras", Path(folder) / "net.keras")
+            shutil.copyfile(ROOT / "tests/fixtures/pytorch_script/residual_traced.pt", Path(folder) / "traced.pt")
             shutil.unpack_archive(ROOT / "tests/fixtures/tensorflow_nets/mobile.zip", folder)
             (Path(folder) / "mobile").rename(Path(folder) / "saved")
             found = pages.blocks(pages.PAGES / name)

@@ -59,14 +59,14 @@ class Pytorch(unittest.TestCase):
             np.testing.assert_allclose(got[name].astype(float), want.astype(float), rtol=0, atol=bound, err_msg=name)
 
     def test_networks(self):
-        for name in ("residual", "windows", "pieces", "mixed"):
+        for name in ("residual", "windows", "pieces", "mixed", "loops"):
             with self.subTest(network=name):
                 inputs, outputs = values_of(NETS / name)
                 self.compile(NETS / f"{name}.pt2", "-O", 1)
                 self.check(self.run_on(inputs), outputs)
 
     def test_families(self):
-        for name in ("unary1", "moves", "quantized", "boxes"):
+        for name in ("unary1", "moves", "quantized", "boxes", "counted"):
             with self.subTest(family=name):
                 inputs, outputs = values_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)

@@ -14,7 +14,9 @@ namespace {
 std::vector<std::string> programs_in(const std::string& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(fixture_path(folder)))
-    if (entry.path().extension() == ".pt2") names.push_back(folder + "/" + entry.path().stem().string());
+    // What is as long as a run decides is cut by runs alone (tests/e2e/pytorch_test.py).
+    if (entry.path().extension() == ".pt2" && entry.path().stem() != "counted")
+      names.push_back(folder + "/" + entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }

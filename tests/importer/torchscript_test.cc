@@ -13,7 +13,9 @@ namespace {
 std::vector<std::string> scripts() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(fixture_path("pytorch_script")))
-    if (entry.path().extension() == ".pt") names.push_back(entry.path().stem().string());
+    // What is as long as a run decides is cut by runs alone (tests/e2e/torchscript_test.py).
+    if (entry.path().extension() == ".pt" && entry.path().stem() != "ops_counted")
+      names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -29,7 +29,7 @@ function setGoing(next: Going | null): void {
 }
 
 export const nameOf = (file: string): string =>
-  file.replace(/\.(onnx|tflite|keras|h5|pt2|tmg|tar|zip)$/i, '').replace(/[^A-Za-z0-9._-]/g, '-').replace(/^[^A-Za-z0-9]+/, '').slice(0, 120) || 'model';
+  file.replace(/\.(onnx|tflite|keras|h5|pt2|pt|tmg|tar|zip)$/i, '').replace(/[^A-Za-z0-9._-]/g, '-').replace(/^[^A-Za-z0-9]+/, '').slice(0, 120) || 'model';
 
 /** Imports a model and opens it. Where `name` was only a guess, a number behind it tells it from another of that name. */
 export async function importModel(file: Blob, name: string, guessed: boolean): Promise<void> {
@@ -59,7 +59,7 @@ export async function importSample(): Promise<void> {
 function taken(file: File): void {
   for (const take of takers) if (take(file)) return;
   void attempt(() => {
-    if (/\.(onnx|tflite|keras|h5|pt2|tmg|tar|zip)$/i.test(file.name) || !/\.(png|jpe?g|npz|npy|txt|json|csv)$/i.test(file.name))
+    if (/\.(onnx|tflite|keras|h5|pt2|pt|tmg|tar|zip)$/i.test(file.name) || !/\.(png|jpe?g|npz|npy|txt|json|csv)$/i.test(file.name))
       return importModel(file, nameOf(file.name), true);
     throw new Error(S.drop.notHere(file.name));
   });

@@ -3,6 +3,7 @@
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/pytorch/script/import.h"
@@ -63,7 +64,7 @@ public:
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const script::ImportRequest request{graph_request(facts_at(options), options), ports_};
-    return with_facts(facts_, [&] { return script::import_graph(loaded_, request, ops); });
+    return with_facts(facts_, [&] { return trim_counted(script::import_graph(loaded_, request, ops)); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,

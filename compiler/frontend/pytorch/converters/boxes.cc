@@ -1,5 +1,6 @@
 // torchvision's operators on parts of maps.
 #include <algorithm>
+#include <limits>
 
 #include "compiler/frontend/pytorch/converters/grid.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
@@ -32,6 +33,22 @@ V near(NodeContext& node, V at, const ir::SymInt& extent) {
 }
 
 }  // namespace
+
+// dets [N,4]: x1, y1, x2, y2; the places of those that stay, the best first.
+void convert_nms(NodeContext& node) {
+  Compose c(node);
+  const V boxes = node.tensor("dets"), scores = node.tensor("scores");
+  if (node.rank(boxes) != 2 || !same(node.shape(boxes)[1], 4) || node.rank(scores) != 1)
+    node.invalid("boxes of shape " + to_string(node.shape(boxes)) + ", scores of " +
+                 to_string(node.shape(scores)));
+  const V overlap = c.doubles(DType::kFloat64, {node.real("iou_threshold")}, {1});
+  const V least = c.doubles(DType::kFloat64, {std::numeric_limits<float>::lowest()}, {1});
+  const build::KeptBoxes kept =
+      build::suppressed_boxes(node, c.cast(boxes, DType::kFloat32), c.cast(scores, DType::kFloat32),
+                              node.shape(boxes)[0], overlap, least, ir::kAbsent);
+  node.set_output(
+      0, build::first_elements(node, c.cast(kept.places, DType::kInt64), kept.count, node.counted()));
+}
 
 // input [N,C,H,W]; rois [K,5]: which map, x1, y1, x2, y2.
 void convert_roi_align(NodeContext& node) {

@@ -7,6 +7,13 @@ namespace tensormill::frontend::pytorch {
 
 void convert_sym_size(NodeContext& node) {
   const ir::SymShape shape = node.shape(node.tensor("self"));
+  if (node.has_counted()) {
+    // What a run decides is no number here; checks of it are what operators hold to themselves.
+    if (node.op() != "sym_size") return;
+    const auto at = static_cast<size_t>(node.axis("dim", static_cast<int64_t>(shape.size())));
+    if (node.input_meta("self").sizes[at].value) node.set_number(shape[at]);
+    return;
+  }
   if (node.op() == "sym_numel") return node.set_number(num_elements(shape));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(shape.size()));
   if (node.op() == "sym_size") return node.set_number(shape[static_cast<size_t>(axis)]);
@@ -144,6 +151,63 @@ void convert_cond(NodeContext& node) {
     chosen.push_back(c.where(condition, first[i], second[i]));
   }
   node.set_outputs(chosen);
+}
+
+namespace {
+
+/// Rounds that are unrolled into kernels.
+constexpr int64_t kMostRounds = 1024;
+
+std::vector<V> with_more(std::vector<V> values, const std::vector<V>& more) {
+  values.insert(values.end(), more.begin(), more.end());
+  return values;
+}
+
+}  // namespace
+
+// As long as the condition is known: rounds that follow from constants and extents.
+void convert_while_loop(NodeContext& node) {
+  const Graph &condition = node.graph_of("cond_fn"), &body = node.graph_of("body_fn");
+  std::vector<V> values = node.tensors("carried_inputs");
+  const std::vector<V> more = node.tensors("additional_inputs");
+  for (int64_t round = 0;; ++round) {
+    const std::vector<V> goes_on = node.call(condition, with_more(values, more));
+    if (goes_on.size() != 1) node.invalid("its condition has " + std::to_string(goes_on.size()) + " results");
+    const Tensor* known = node.graph().value(goes_on[0]).tensor();
+    if (known == nullptr || known->num_elements() != 1)
+      node.unsupported("cond_fn", "a number of rounds that a run works out is not implemented");
+    if (known->element_as_double(0) == 0) break;
+    if (round == kMostRounds)
+      node.unsupported("cond_fn", "more than " + std::to_string(kMostRounds) + " rounds are not implemented");
+    std::vector<V> next = node.call(body, with_more(values, more));
+    if (next.size() != values.size()) node.invalid("its body has other numbers of results than of operands");
+    values = std::move(next);
+  }
+  // A value that went through no round is the operand itself.
+  for (V& value : values) value = node.add("identity", {value});
+  node.set_outputs(values);
+}
+
+// The graph of each element along the first axis of the operands.
+void convert_map(NodeContext& node) {
+  Compose c(node);
+  const Graph& graph = node.graph_of("f");
+  const std::vector<V> elements = node.tensors("xs"), more = node.tensors("pos_args");
+  if (elements.empty() || elements[0] == ir::kAbsent || node.rank(elements[0]) == 0)
+    node.invalid("it has nothing to go over");
+  const int64_t count = node.shape(elements[0])[0];
+  if (count < 1 || count > kMostRounds)
+    node.unsupported("xs", std::to_string(count) + " elements are not implemented");
+  std::vector<std::vector<V>> parts(node.num_outputs());
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<V> at;
+    for (const V each : elements) at.push_back(c.squeeze(c.slice(each, 0, i, 1), 0));
+    const std::vector<V> results = node.call(graph, with_more(at, more));
+    if (results.size() != parts.size()) node.invalid("its graph has other numbers of results than it has");
+    for (size_t k = 0; k < results.size(); ++k) parts[k].push_back(c.unsqueeze(results[k], 0));
+  }
+  for (size_t k = 0; k < parts.size(); ++k)
+    node.set_output(k, count == 1 ? node.add("identity", {parts[k][0]}) : c.concat(parts[k], 0));
 }
 
 // A graph that is only set apart.

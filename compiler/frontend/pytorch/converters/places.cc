@@ -88,7 +88,17 @@ std::vector<V> places_of_mask(NodeContext& node, V mask) {
   return values;
 }
 
-std::vector<V> index_tensors(NodeContext& node, const char* name) {
+/// Columns of the places, one an axis.
+std::vector<V> columns_of(NodeContext& node, V places) {
+  Compose c(node);
+  std::vector<V> columns;
+  const int64_t count = node.shape(places)[1];
+  for (int64_t i = 0; i < count; ++i) columns.push_back(c.squeeze(c.slice(places, 1, i, 1), 1));
+  return columns;
+}
+
+/// `takes_any`: of masks that a run works out, too, whose places are as many as it decides.
+std::vector<V> index_tensors(NodeContext& node, const char* name, bool takes_any) {
   std::vector<V> all;
   for (const V each : node.tensors(name)) {
     const bool is_mask =
@@ -97,7 +107,11 @@ std::vector<V> index_tensors(NodeContext& node, const char* name) {
       all.push_back(each);
       continue;
     }
-    const std::vector<V> places = places_of_mask(node, each);
+    const bool is_known = node.graph().value(each).tensor() != nullptr;
+    const std::vector<V> places =
+        is_known || !takes_any
+            ? places_of_mask(node, each)
+            : columns_of(node, build::places_of_nonzero(node, to_bool(node, each), node.counted()));
     all.insert(all.end(), places.begin(), places.end());
   }
   return all;
@@ -153,7 +167,7 @@ std::vector<int64_t> placed_axes(const Places& places, int64_t index_rank) {
 void convert_index(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
-  const std::vector<V> indices = index_tensors(node, "indices");
+  const std::vector<V> indices = index_tensors(node, "indices", true);
   const auto given =
       std::count_if(indices.begin(), indices.end(), [](V each) { return each != ir::kAbsent; });
   if (given == 1) {
@@ -163,6 +177,29 @@ void convert_index(NodeContext& node) {
   const Places places = places_among(node, x, indices);
   const V rows = c.gather(places.x, places.index, 0);
   node.set_output(0, c.transpose(rows, placed_axes(places, node.rank(places.index))));
+}
+
+// The places of what is not zero; of nonzero_numpy a tensor an axis.
+void convert_nonzero(NodeContext& node) {
+  const V x = node.tensor("self");
+  if (node.rank(x) == 0) node.unsupported("self", "the place of a scalar is not implemented");
+  const V mask = to_bool(node, x);
+  build::CountedValues none;
+  const bool is_known = node.graph().value(mask).tensor() != nullptr;
+  const V places = build::places_of_nonzero(node, mask, is_known ? none : node.counted());
+  if (node.op() == "nonzero") return node.set_output(0, places);
+  const std::vector<V> columns = columns_of(node, places);
+  for (size_t i = 0; i < columns.size(); ++i) node.set_output(i, columns[i]);
+}
+
+// Elements where the mask is set, both as large as they are together, in a row.
+void convert_masked_select(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self"), mask = to_bool(node, node.tensor("mask"));
+  const ir::SymShape whole = broadcast_shapes(node.shape(x), node.shape(mask));
+  const ir::SymShape row{num_elements(whole)};
+  const V places = build::places_of_nonzero(node, c.reshape(c.expand(mask, whole), row), node.counted());
+  node.set_output(0, c.gather(c.reshape(c.expand(x, whole), row), c.squeeze(places, 1), 0));
 }
 
 // A mask may be of any value of a run where one value takes the place of all that it marks.
@@ -179,7 +216,7 @@ void convert_index_put(NodeContext& node) {
     const V one = c.reshape(values, {});
     return node.set_output(0, c.where(c.reshape(given[0], along), adds ? c.add(x, one) : one, x));
   }
-  const Places places = places_among(node, x, index_tensors(node, "indices"));
+  const Places places = places_among(node, x, index_tensors(node, "indices", false));
   const int64_t index_rank = node.rank(places.index);
   const std::vector<int64_t> perm = placed_axes(places, index_rank);
   ir::SymShape whole = node.shape(places.index);

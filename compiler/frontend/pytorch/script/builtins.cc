@@ -15,7 +15,7 @@ namespace {
 // ---- of tensors
 
 Result size_of(Operators& operators, const Call& call) {
-  const ir::SymShape shape = operators.type_of(argument(call, 0), call).shape;
+  const ir::SymShape shape = operators.shape_of(argument(call, 0), call);
   if (call.arguments.size() > 1) return Value{shape[place_in(call.arguments[1], shape.size())]};
   std::vector<Value> extents;
   for (const ir::SymInt& extent : shape) extents.push_back({extent});
@@ -27,7 +27,7 @@ Result rank_of(Operators& operators, const Call& call) {
 }
 
 Result elements_of(Operators& operators, const Call& call) {
-  return Value{num_elements(operators.type_of(argument(call, 0), call).shape)};
+  return Value{num_elements(operators.shape_of(argument(call, 0), call))};
 }
 
 /// The number that TorchScript has for a type.

@@ -46,7 +46,7 @@ Dict& dict_in(const Call& call) {
 Result length(Operators& operators, const Call& call) {
   const Value& value = argument(call, 0);
   if (value.is_tensor()) {
-    const ir::SymShape shape = operators.type_of(value, call).shape;
+    const ir::SymShape shape = operators.shape_of(value, call);
     if (shape.empty()) invalid_call(call, "of a tensor without dims");
     return Value{shape[0]};
   }

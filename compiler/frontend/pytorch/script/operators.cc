@@ -247,12 +247,13 @@ Call Operators::with_numbers(Call call) {
 }
 
 Value Operators::call(const Call& given) {
-  if (is_lost(given)) return {Lost()};
-  const Call call = with_numbers(given);
-  if (!has_operator(call.name)) {
-    note_missing(call.name, call);
+  // What is not there is told whatever its operands are.
+  if (!has_operator(given.name)) {
+    note_missing(given.name, given);
     return {Lost()};
   }
+  if (is_lost(given)) return {Lost()};
+  const Call call = with_numbers(given);
   const OpRow* row = row_of(call);
   if (row == nullptr) {
     note_missing(call.name + ": its form with arguments " + arguments_text(call), call);
@@ -369,6 +370,14 @@ Value Operators::of(const PickleValue& value, const std::string& path) {
     default:
       throw Error(ErrorCode::kInvalidModel, "\"" + path + "\" is of a kind that no code reads");
   }
+}
+
+ir::SymShape Operators::shape_of(const Value& tensor, const Call& call) {
+  const ir::SymShape shape = type_of(tensor, call).shape;
+  if (state_.tensors.at(tensor.as<TensorRef>()->name).storage->is_counted)
+    throw Error(ErrorCode::kNotSupported, call.name + ": extents of \"" + tensor.as<TensorRef>()->name +
+                                              "\", which is as long as a run decides");
+  return shape;
 }
 
 ir::ValueId Operators::value_of(const Value& tensor, const Call& call) {

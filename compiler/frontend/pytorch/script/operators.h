@@ -51,6 +51,8 @@ public:
 
   /// What stands for the tensor in the graph.
   ir::ValueId value_of(const Value& tensor, const Call& call);
+  /// Its extents. Throws Error(kNotSupported) where a run decides about one.
+  ir::SymShape shape_of(const Value& tensor, const Call& call);
   const ir::ValueType& type_of(const Value& tensor, const Call& call) {
     return state_.import.graph.value(value_of(tensor, call)).type;
   }
