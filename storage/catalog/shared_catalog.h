@@ -137,7 +137,8 @@ public:
   /// The log of that attempt so far; it goes with the attempt's end.
   virtual std::string live_log(const std::string& job, int attempt) = 0;
 
-  virtual void put_observed(const ObservedRow& row) = 0;
+  /// In one transaction; rows of deployments that are not there are left out.
+  virtual void put_observed(std::span<const ObservedRow> rows) = 0;
   /// Of one deployment, sorted by replica.
   virtual std::vector<ObservedRow> list_observed(const std::string& deployment) = 0;
   /// Of one replica, by deployment.

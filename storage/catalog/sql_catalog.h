@@ -130,7 +130,7 @@ public:
   std::vector<Digest> upload_blobs() override;
   bool append_log(const std::string& job, int attempt, int64_t position, std::string_view text) override;
   std::string live_log(const std::string& job, int attempt) override;
-  void put_observed(const ObservedRow& row) override;
+  void put_observed(std::span<const ObservedRow> rows) override;
   std::vector<ObservedRow> list_observed(const std::string& deployment) override;
   std::vector<ObservedRow> observed_by(const std::string& replica) override;
 

@@ -150,14 +150,15 @@ std::string SqlCatalog::live_log(const std::string& job, int attempt) {
   });
 }
 
-void SqlCatalog::put_observed(const ObservedRow& row) {
+void SqlCatalog::put_observed(std::span<const ObservedRow> rows) {
+  if (rows.empty()) return;
   write(Isolation::kRows, [&](SqlDb& db) {
-    db.post(
-        "INSERT INTO observed(deployment, replica, revision, state) SELECT name, ?, ?, ? FROM deployments "
-        "WHERE "
-        "name = ? ON CONFLICT(deployment, replica) DO UPDATE SET revision = excluded.revision, state = "
-        "excluded.state",
-        row.replica, row.revision, row.state, row.deployment);
+    for (const ObservedRow& row : rows)
+      db.post(
+          "INSERT INTO observed(deployment, replica, revision, state) SELECT name, ?, ?, ? FROM deployments "
+          "WHERE name = ? ON CONFLICT(deployment, replica) DO UPDATE SET revision = excluded.revision, state "
+          "= excluded.state",
+          row.replica, row.revision, row.state, row.deployment);
   });
   tell_others();
 }

@@ -303,20 +303,22 @@ TEST_F(Deployments, ADefaultThatDoesNotComeBackIsReplaced) {
 
 /// A process that is ended by `signal` in its `fatal`-th load: `action` on a fresh service.
 template <typename Action>
-void die_in(Store& store, int fatal, int signal, const Action& action) {
+void die_in(Store& store, int fatal, int signal, const Action& action, const std::string& replica = "") {
   OpenStore open(store);
   FakeHost host;
   host.on_load = [&] {
     if (host.loads == fatal) ::raise(signal);
   };
   CrashMark mark(mark_path(store));
-  DeploymentServiceImpl deployments(open.blobs, open.catalog, host, {.crash_mark = &mark, .build = "one"});
+  DeploymentServiceImpl deployments(open.blobs, open.catalog, host,
+                                    {.crash_mark = &mark, .build = "one", .replica = replica});
   deployments.adopt();
   action(deployments);
 }
 
 const auto kPut = [](DeploymentServiceImpl& service) { service.put("d", spec_of("2"), {}); };
 const auto kRestore = [](DeploymentServiceImpl& service) { service.restore(); };
+const auto kFollow = [](DeploymentServiceImpl& service) { service.follow(); };
 
 TEST_F(Deployments, OneThatCrashedTheProcessTwiceIsFailedAndNotTriedAgain) {
   service().put("d", spec_of("1"), {});
@@ -332,6 +334,22 @@ TEST_F(Deployments, OneThatCrashedTheProcessTwiceIsFailedAndNotTriedAgain) {
   EXPECT_EQ(after.versions.at(1).reason, "load: the process crashed 2 times while it was loaded");
   EXPECT_EQ(answering_version(), "1");
   EXPECT_TRUE(deployments.put("d", spec_of("2"), {}).ready) << "a new PUT may try again";
+}
+
+TEST_F(Deployments, AReplicaCountsTheLoadsThatCrashedItAlone) {
+  close();
+  EXPECT_EXIT(die_in(store_, 1, SIGSEGV, kPut, "r"), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(die_in(store_, 1, SIGSEGV, kFollow, "r"), testing::KilledBySignal(SIGSEGV), "");
+  // Another one is not to blame for it, and tries.
+  EXPECT_EXIT(die_in(store_, 1, SIGUSR1, kFollow, "s"), testing::KilledBySignal(SIGUSR1), "");
+  die_in(
+      store_, 1, SIGSEGV,
+      [](DeploymentServiceImpl& service) {
+        service.follow();
+        EXPECT_EQ(service.get("d").versions.at(1).reason,
+                  "load: the process crashed 2 times while it was loaded");
+      },
+      "r");
 }
 
 TEST_F(Deployments, OneThatServedAndCrashesTheProcessAtItsStartIsFailedToo) {

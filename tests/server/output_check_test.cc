@@ -67,8 +67,7 @@ TEST(OutputCheck, WholeNumbersAreExactUnlessItIsSaid) {
 TEST(OutputCheck, NamesShapesAndTypesAreTheReferences) {
   const auto reference = tensor<float>("y", {1, 2});
   EXPECT_EQ(mistake(reference, tensor<float>("z", {1, 2})), "output y is missing");
-  EXPECT_EQ(mistake(reference, tensor<float>("y", {1})),
-            "output y is f32[1], the reference gives f32[2]");
+  EXPECT_EQ(mistake(reference, tensor<float>("y", {1})), "output y is f32[1], the reference gives f32[2]");
   EXPECT_EQ(mistake(reference, tensor<int32_t>("y", {1, 2})),
             "output y is i32[2], the reference gives f32[2]");
 }

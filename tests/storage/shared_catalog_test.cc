@@ -240,12 +240,13 @@ TEST_P(SharedCatalogTest, ADeploymentIsChangedOnlyAsItIsKnown) {
 
 TEST_P(SharedCatalogTest, WhatAReplicaHasGoesWithTheDeployment) {
   begin("a1", "a");
-  catalog_->put_observed({"none", "a", 1, "{}"});
+  const auto put = [&](const std::vector<ObservedRow>& rows) { catalog_->put_observed(rows); };
+  put({});
+  put({{"none", "a", 1, "{}"}});
   EXPECT_THAT(catalog_->observed_by("a"), IsEmpty()) << "there is no such deployment";
   catalog_->put_deployment({"d", "1"});
-  catalog_->put_observed({"d", "a", 1, R"({"x":1})"});
-  catalog_->put_observed({"d", "a", 2, R"({"x":2})"});
-  catalog_->put_observed({"d", "b", 1, "{}"});
+  put({{"d", "a", 1, R"({"x":1})"}, {"none", "a", 1, "{}"}});
+  put({{"d", "a", 2, R"({"x":2})"}, {"d", "b", 1, "{}"}});
   const std::vector<ObservedRow> rows = catalog_->list_observed("d");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].revision, 2);

@@ -47,7 +47,7 @@ void DeploymentServiceImpl::changed_elsewhere() {
   ended_.notify_all();
 }
 
-void DeploymentServiceImpl::observe(const std::string& name, const Entry& entry) {
+storage::ObservedRow DeploymentServiceImpl::observed_row(const std::string& name, const Entry& entry) const {
   Json versions = Json::object();
   for (const auto& [number, version] : entry.versions) {
     versions[std::to_string(number)] = {{"state", services::deployment_state_name(version->state)},
@@ -55,15 +55,24 @@ void DeploymentServiceImpl::observe(const std::string& name, const Entry& entry)
                                         {"crashed_loads", version->crashed_loads},
                                         {"load_begun", version->load_begun}};
   }
-  storage::ObservedRow row;
-  row.deployment = name;
-  row.replica = options_.replica;
-  row.revision = entry.revision;
-  row.state = canonical_json({{"versions", std::move(versions)}, {"build", options_.build}});
+  return {name, options_.replica, entry.revision,
+          canonical_json({{"versions", std::move(versions)}, {"build", options_.build}})};
+}
+
+void DeploymentServiceImpl::observe(const std::string& name, const Entry& entry) {
   // Also where the catalog fails now: then it is told later.
   unobserved_.insert(name);
-  catalog_.put_observed(row);
+  catalog_.put_observed(std::vector{observed_row(name, entry)});
   unobserved_.erase(name);
+}
+
+void DeploymentServiceImpl::observe_untold() {
+  std::vector<storage::ObservedRow> rows;
+  for (const std::string& name : unobserved_) {
+    if (const EntryPtr entry = find(name)) rows.push_back(observed_row(name, *entry));
+  }
+  catalog_.put_observed(rows);
+  unobserved_.clear();
 }
 
 void DeploymentServiceImpl::store_local(const std::string& name, Entry& entry) {
@@ -147,7 +156,7 @@ void DeploymentServiceImpl::show(const storage::DeploymentRow& row) {
   const auto entry = std::make_shared<const Entry>(entry_of(row, before));
   settle_ticket(row.name, *entry);
   set(row.name, entry);
-  observe_or_later(row.name, *entry);
+  unobserved_.insert(row.name);
 }
 
 void DeploymentServiceImpl::observe_or_later(const std::string& name, const Entry& entry) {
@@ -161,6 +170,7 @@ void DeploymentServiceImpl::observe_or_later(const std::string& name, const Entr
 void DeploymentServiceImpl::refresh(const std::string& name) {
   if (const auto row = catalog_.find_deployment(name)) {
     show(*row);
+    if (const EntryPtr entry = find(name)) observe_or_later(name, *entry);
   } else {
     forget(name);
   }
@@ -218,15 +228,12 @@ void DeploymentServiceImpl::follow() {
       for (const auto& [name, entry] : entries()) {
         if (!there.contains(name)) forget(name);
       }
+      // Before the rows that the last process left are written over.
       if (seen_.empty()) count_crashes();
       seen_ = mark;
       is_known_ = true;
     }
-    const std::set<std::string> untold = unobserved_;
-    for (const std::string& name : untold) {
-      unobserved_.erase(name);
-      if (const EntryPtr entry = find(name)) observe(name, *entry);
-    }
+    observe_untold();
   }
   take_up_lost_loads();
   load_wanted();

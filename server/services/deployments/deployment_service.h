@@ -235,7 +235,10 @@ private:
 
   // Of several processes. With changes_ held, down to the line:
   /// Tells what serves here. Throws what the catalog throws; follow() tells it then.
+  storage::ObservedRow observed_row(const std::string& name, const Entry& entry) const;
   void observe(const std::string& name, const Entry& entry);
+  /// All of what is still to be told, at once.
+  void observe_untold();
   void observe_or_later(const std::string& name, const Entry& entry);
   /// What `before` has of it where that is still so.
   static VersionPtr version_of(const DesiredVersion& wanted, const EntryPtr& before, int number);
