@@ -13,9 +13,10 @@ namespace {
 using Kind = Expr::Kind;
 
 constexpr size_t kMostSteps = 1'000'000;
+constexpr size_t kMostEvaluated = 20'000'000;
 constexpr int kMostCalls = 150;
 /// Blocks and expressions within each other, over all calls.
-constexpr int kMostNested = 4'000;
+constexpr int kMostNested = 1'200;
 
 class Nested {
 public:
@@ -34,6 +35,23 @@ private:
 std::string operator_name(const std::string& dotted) {
   if (dotted.starts_with("torch.")) return "aten." + dotted.substr(6);
   return dotted.starts_with("ops.") ? dotted.substr(4) : std::string();
+}
+
+bool only_passes(const std::vector<Statement>& body) {
+  return std::all_of(body.begin(), body.end(),
+                     [](const Statement& each) { return each.kind == Statement::Kind::kPass; });
+}
+
+bool only_raises(const std::vector<Statement>& body) {
+  return body.size() == 1 && body[0].kind == Statement::Kind::kEvaluate &&
+         body[0].value->kind == Kind::kCall &&
+         dotted_name(*body[0].value->items[0]) == "ops.prim.RaiseException";
+}
+
+/// if ...: pass else: ops.prim.RaiseException(...), or the other way round
+bool is_check(const Statement& statement) {
+  return (only_passes(statement.body) && only_raises(statement.otherwise)) ||
+         (only_raises(statement.body) && only_passes(statement.otherwise));
 }
 
 }  // namespace
@@ -110,8 +128,13 @@ std::optional<Value> Evaluator::step(Frame& frame, const Statement& statement) {
       return statement.value ? evaluate(frame, *statement.value) : Value();
     case Statement::Kind::kPass:
       return std::nullopt;
-    case Statement::Kind::kIf:
-      return run(frame, decide(frame, *statement.value) ? statement.body : statement.otherwise);
+    case Statement::Kind::kIf: {
+      const std::optional<bool> known = known_truth(frame, *statement.value);
+      // A check of what is not there tells nothing; what stands behind it may lack more.
+      if (!known && is_check(statement)) return std::nullopt;
+      if (!known) operators_.missing().throw_all();
+      return run(frame, *known ? statement.body : statement.otherwise);
+    }
     case Statement::Kind::kWhile:
       return run_while(frame, statement);
     case Statement::Kind::kFor:
@@ -171,17 +194,23 @@ void Evaluator::assign(Frame& frame, const Statement& statement) {
   for (size_t i = 0; i < parts.size(); ++i) frame.variables[statement.targets[i]] = parts[i];
 }
 
-bool Evaluator::decide(Frame& frame, const Expr& condition) {
+std::optional<bool> Evaluator::known_truth(Frame& frame, const Expr& condition) {
   Call place;
   place.name = "if";
   place.place = {&frame.function.file, condition.line};
   Value value = evaluate(frame, condition);
   if (value.is_tensor()) value = cast_number(operators_, "bool", value, place);
-  // What stands behind depends on what is not implemented.
-  if (value.is_lost()) operators_.missing().throw_all();
+  if (value.is_lost()) return std::nullopt;
   if (const auto* truth = value.as<bool>()) return *truth;
   if (value.is_number()) return real_of(value) != 0;
   invalid("a " + kind_of(value) + " is no condition");
+}
+
+bool Evaluator::decide(Frame& frame, const Expr& condition) {
+  const std::optional<bool> known = known_truth(frame, condition);
+  // What stands behind depends on what is not implemented.
+  if (!known) operators_.missing().throw_all();
+  return *known;
 }
 
 std::vector<Value> Evaluator::evaluate_all(Frame& frame, const Expr& expr, size_t first) {
@@ -192,6 +221,8 @@ std::vector<Value> Evaluator::evaluate_all(Frame& frame, const Expr& expr, size_
 
 Value Evaluator::evaluate(Frame& frame, const Expr& expr) {
   const Nested nested(nested_);
+  if (++evaluated_ > kMostEvaluated)
+    throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(kMostEvaluated) + " expressions");
   switch (expr.kind) {
     case Kind::kNone:
       return {};
@@ -203,6 +234,7 @@ Value Evaluator::evaluate(Frame& frame, const Expr& expr) {
     case Kind::kReal:
       return {expr.real};
     case Kind::kText:
+      operators_.spend(expr.text.size() / 64);
       return {expr.text};
     case Kind::kName: {
       const auto found = frame.variables.find(expr.text);
@@ -211,6 +243,7 @@ Value Evaluator::evaluate(Frame& frame, const Expr& expr) {
         if (expr.text == "nan") return {std::numeric_limits<double>::quiet_NaN()};
       }
       if (found == frame.variables.end()) invalid("nothing is called \"" + expr.text.substr(0, 200) + "\"");
+      if (const auto* text = found->second.as<std::string>()) operators_.spend(text->size() / 64);
       return found->second;
     }
     case Kind::kAttribute:

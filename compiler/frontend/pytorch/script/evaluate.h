@@ -41,6 +41,8 @@ private:
   std::optional<Value> run_loop(Frame& frame, const Statement& statement);
   std::optional<Value> run_while(Frame& frame, const Statement& statement);
   void assign(Frame& frame, const Statement& statement);
+  /// Nothing where it depends on what is not implemented.
+  std::optional<bool> known_truth(Frame& frame, const Expr& condition);
   bool decide(Frame& frame, const Expr& condition);
 
   Value evaluate(Frame& frame, const Expr& expr);
@@ -58,7 +60,7 @@ private:
 
   const Module& module_;
   Operators& operators_;
-  size_t steps_ = 0;
+  size_t steps_ = 0, evaluated_ = 0;
   int depth_ = 0, nested_ = 0;
   std::map<const PickleValue*, Attributes> attributes_;
   bool is_located_ = false;

@@ -129,6 +129,7 @@ private:
     Function made;
     made.file = file_;
     made.name = name();
+    const size_t before = made_;
     expect_mark("(");
     while (!takes_mark(")")) {
       Parameter parameter;
@@ -140,6 +141,7 @@ private:
     }
     if (takes_mark("->")) made.result = expression();
     made.body = block();
+    made.size = made_ - before;
     return made;
   }
 

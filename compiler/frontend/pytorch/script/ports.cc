@@ -15,6 +15,9 @@ namespace {
 constexpr size_t kMostPorts = 1'000;
 constexpr int kMostCallsFollowed = 100;
 
+/// Expressions that are looked at for what is told before an import.
+constexpr uint64_t kMostLookedAt = 20'000'000;
+
 /// Arguments that are indices, by their place.
 struct IndexRow {
   std::string_view name;
@@ -35,7 +38,10 @@ public:
   explicit Indices(const Module& module) : module_(module) {}
 
   bool takes(const Scope& scope, const std::string& name, int depth = 0) {
-    if (depth > kMostCallsFollowed || !seen_.insert({scope.function, scope.self, name}).second) return false;
+    looked_at_ += scope.function->size + 1;
+    if (looked_at_ > kMostLookedAt || depth > kMostCallsFollowed ||
+        !seen_.insert({scope.function, scope.self, name}).second)
+      return false;
     std::set<std::string> names = {name};
     add_aliases(scope.function->body, names);
     std::vector<std::pair<Scope, std::string>> next;
@@ -76,6 +82,7 @@ private:
 
   const Module& module_;
   std::set<std::tuple<const void*, const void*, std::string>> seen_;
+  uint64_t looked_at_ = 0;
 };
 
 std::string type_of(const Parameter& parameter) {
@@ -92,7 +99,7 @@ bool is_tensor_tuple(const Parameter& parameter) {
 
 class Inputs {
 public:
-  explicit Inputs(const Module& module) : module_(module), forward_(module.forward()) {}
+  explicit Inputs(const Module& module) : module_(module), forward_(module.forward()), indices_(module) {}
 
   std::vector<InputPort> run() {
     for (size_t i = 1; i < forward_.parameters.size(); ++i) {
@@ -128,7 +135,7 @@ private:
         throw Error(ErrorCode::kNotSupported, "input \"" + name + "\" has elements of type " +
                                                   std::string(scalar_name(example->tensor.dtype)));
       port.dtype = *dtype;
-    } else if (!element && Indices(module_).takes({&forward_, module_.root.get()}, name)) {
+    } else if (!element && indices_.takes({&forward_, module_.root.get()}, name)) {
       port.dtype = DType::kInt64;
     }
     ports_.push_back(std::move(port));
@@ -146,6 +153,7 @@ private:
 
   const Module& module_;
   const Function& forward_;
+  Indices indices_;
   std::vector<InputPort> ports_;
 };
 
@@ -191,26 +199,43 @@ Ports ports_of(const Module& module) {
 
 namespace {
 
-void note_missing(const Module& module, const Scope& scope,
-                  std::set<std::pair<const void*, const void*>>& seen, build::Missing& missing) {
-  if (seen.size() > size_t{100'000} || !seen.insert({scope.function, scope.self}).second) return;
-  for_each_call(module, scope, false, [&](const FoundCall& call) {
-    if (call.callee.function != nullptr) return note_missing(module, call.callee, seen, missing);
-    if (call.name.empty()) return;
-    const std::string name =
-        call.name.starts_with("torch.") ? "aten." + call.name.substr(6) : call.name.substr(4);
-    if (!has_operator(name) && !has_builtin(name))
-      missing.add("op " + name.substr(0, 200), to_string(Place{&scope.function->file, call.expr->line}), "");
-  });
-}
+/// What is called without a condition and is not there.
+class MissingCalls {
+public:
+  explicit MissingCalls(const Module& module) : module_(module) {}
+
+  build::Missing run() {
+    visit({&module_.forward(), module_.root.get()}, 0);
+    return std::move(missing_);
+  }
+
+private:
+  void visit(const Scope& scope, int depth) {
+    looked_at_ += scope.function->size + 1;
+    if (looked_at_ > kMostLookedAt || depth > kMostCallsFollowed ||
+        !seen_.insert({scope.function, scope.self}).second)
+      return;
+    for_each_call(module_, scope, false, [&](const FoundCall& call) {
+      if (call.callee.function != nullptr) return visit(call.callee, depth + 1);
+      if (call.name.empty()) return;
+      const std::string name =
+          call.name.starts_with("torch.") ? "aten." + call.name.substr(6) : call.name.substr(4);
+      if (!has_operator(name) && !has_builtin(name))
+        missing_.add("op " + name.substr(0, 200), to_string(Place{&scope.function->file, call.expr->line}),
+                     "");
+    });
+  }
+
+  const Module& module_;
+  build::Missing missing_{"operator", "call"};
+  std::set<std::pair<const void*, const void*>> seen_;
+  uint64_t looked_at_ = 0;
+};
 
 }  // namespace
 
 std::vector<ErrorDetail> unsupported_operators(const Module& module) {
-  build::Missing missing("operator", "call");
-  std::set<std::pair<const void*, const void*>> seen;
-  note_missing(module, {&module.forward(), module.root.get()}, seen, missing);
-  return missing.details();
+  return MissingCalls(module).run().details();
 }
 
 }  // namespace tensormill::frontend::pytorch::script

@@ -72,7 +72,8 @@ struct Function {
   std::string name;
   std::string file;  ///< "code/__torch__/net.py"
   std::vector<Parameter> parameters;
-  ExprPtr result;  ///< its type; null: not said
+  ExprPtr result;   ///< its type; null: not said
+  size_t size = 0;  ///< expressions in it
   std::vector<Statement> body;
 };
 struct Class {
