@@ -91,7 +91,7 @@ TEST(TorchScriptCode, ControlFlowIsFollowed) {
 TEST(TorchScriptCode, FunctionsListsAndTextsAreFollowed) {
   const Tensor y = result_of(
       "    _1 = __torch__.net.scaled\n    sizes = torch.size(x)\n    by = {\"a\": 2, \"b\": sizes[-1]}\n"
-      "    tail = torch.slice([4, 5, 6], 1, None, 1)\n"
+      "    tail = torch.slice([4, 5, torch.sum([1, 2, 3])], 1, None, 1)\n"
       "    if torch.__contains__(by, \"b\"):\n      k = torch.add(by[\"b\"], tail[0])\n    else:\n      k = "
       "0\n"
       "    name = torch.add(\"a\", \"b\")\n    if torch.eq(name, \"ab\"):\n      z = _1(x, k, )\n"

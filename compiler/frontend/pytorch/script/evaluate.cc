@@ -60,17 +60,18 @@ void Evaluator::invalid(const std::string& what) { throw Error(ErrorCode::kInval
 void Evaluator::unsupported(const std::string& what) { throw Error(ErrorCode::kNotSupported, what); }
 
 void Evaluator::bind(Frame& frame, std::vector<Value> arguments,
-                     std::vector<std::pair<std::string, Value>> keywords) {
+                     const std::vector<std::pair<std::string, Value>>& keywords) {
   const std::vector<Parameter>& parameters = frame.function.parameters;
   if (arguments.size() > parameters.size())
     invalid(frame.function.name + "() takes " + std::to_string(parameters.size()) +
             " arguments, it is given " + std::to_string(arguments.size()));
   for (size_t i = 0; i < arguments.size(); ++i) frame.variables[parameters[i].name] = std::move(arguments[i]);
-  for (auto& [name, value] : keywords) {
+  for (const auto& keyword : keywords) {
+    const std::string& name = keyword.first;
     const bool is_known = std::any_of(parameters.begin(), parameters.end(),
                                       [&](const Parameter& each) { return each.name == name; });
     if (!is_known) invalid(frame.function.name + "() has no argument \"" + name + "\"");
-    frame.variables[name] = std::move(value);
+    frame.variables[name] = keyword.second;
   }
   for (const Parameter& parameter : parameters) {
     if (frame.variables.count(parameter.name) != 0) continue;
@@ -81,12 +82,12 @@ void Evaluator::bind(Frame& frame, std::vector<Value> arguments,
 }
 
 Value Evaluator::call(const Function& function, std::vector<Value> arguments,
-                      std::vector<std::pair<std::string, Value>> keywords) {
+                      const std::vector<std::pair<std::string, Value>>& keywords) {
   if (++depth_ > kMostCalls)
     throw Error(ErrorCode::kTooLarge, "calls are nested deeper than " + std::to_string(kMostCalls));
   Frame frame{function};
   try {
-    bind(frame, std::move(arguments), std::move(keywords));
+    bind(frame, std::move(arguments), keywords);
     std::optional<Value> result = run(frame, function.body);
     --depth_;
     return result ? *std::move(result) : Value();

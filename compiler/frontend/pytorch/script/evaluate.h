@@ -21,7 +21,7 @@ public:
   /// for what is no part of what is followed, each with the file and the line, Error(kTooLarge) past
   /// 1,000,000 statements.
   Value call(const Function& function, std::vector<Value> arguments,
-             std::vector<std::pair<std::string, Value>> keywords = {});
+             const std::vector<std::pair<std::string, Value>>& keywords = {});
 
 private:
   using Variables = std::map<std::string, Value>;
@@ -34,7 +34,8 @@ private:
 
   [[noreturn]] static void invalid(const std::string& what);
   [[noreturn]] static void unsupported(const std::string& what);
-  void bind(Frame& frame, std::vector<Value> arguments, std::vector<std::pair<std::string, Value>> keywords);
+  void bind(Frame& frame, std::vector<Value> arguments,
+            const std::vector<std::pair<std::string, Value>>& keywords);
   /// What a return gives; nothing where the block ends without one.
   std::optional<Value> run(Frame& frame, const std::vector<Statement>& body);
   std::optional<Value> step(Frame& frame, const Statement& statement);

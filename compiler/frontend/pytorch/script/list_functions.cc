@@ -197,6 +197,18 @@ Result contains(Operators& operators, const Call& call) {
                            [&](const Value& each) { return same_values(each, wanted); })};
 }
 
+/// Of a list of numbers, as a tensor's is another operator.
+Result sum_of(Operators& operators, const Call& call) {
+  const Items* items = argument(call, 0).items();
+  if (items == nullptr || call.arguments.size() != 1) return std::nullopt;
+  Value total = integer(0);
+  for (const Value& each : items->values) {
+    if (!each.is_number()) invalid_call(call, "of a list with a " + kind_of(each));
+    total = operators.number("_operator.add", {total, each}, call);
+  }
+  return total;
+}
+
 Result get_item(Operators&, const Call& call) { return element_of(argument(call, 0), argument(call, 1)); }
 
 Result format_text(Operators& operators, const Call& call) {
@@ -218,6 +230,7 @@ struct ListRow {
 constexpr ListRow kListRows[] = {
     {"prim.RaiseException", raised},
     {"aten.len", length},
+    {"aten.sum", sum_of},
     {"aten.append", append},
     {"aten.extend", extend},
     {"aten.insert", insert},

@@ -59,10 +59,11 @@ bool fits(const Schema& schema, const Call& call, bool is_lenient) {
     const bool is_named = i < schema.arguments.size() && schema.arguments[i].starts_with('*');
     if (is_named || !place(i, call.arguments[i])) return false;
   }
-  for (const auto& [name, value] : call.keywords) {
+  for (const auto& keyword : call.keywords) {
+    const std::string& name = keyword.first;
     const auto found =
         std::find_if(own.begin(), own.end(), [&](const SchemaArgument& each) { return each.name == name; });
-    if (found == own.end() || !place(static_cast<size_t>(found - own.begin()), value)) return false;
+    if (found == own.end() || !place(static_cast<size_t>(found - own.begin()), keyword.second)) return false;
   }
   for (size_t i = 0; i < own.size(); ++i)
     if (!is_given[i] && !own[i].otherwise) return false;
