@@ -33,7 +33,7 @@ std::optional<double> named_number(const std::string& text) {
 
 }  // namespace
 
-NodeContext::NodeContext(GraphState& state, const Node& node, const OpRow& row, std::string label)
+NodeContext::NodeContext(GraphState& state, const Node& node, const OpRow& row, const std::string& label)
     : OpBuilder(state.import.graph, label, base_of(node, label), state.import.reserved),
       state_(state),
       node_(node),

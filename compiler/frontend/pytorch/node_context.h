@@ -59,7 +59,7 @@ struct Operand {
 
 class NodeContext : public build::OpBuilder {
 public:
-  NodeContext(GraphState& state, const Node& node, const OpRow& row, std::string label);
+  NodeContext(GraphState& state, const Node& node, const OpRow& row, const std::string& label);
 
   const Node& node() const { return node_; }
   const OpRow& row() const { return row_; }

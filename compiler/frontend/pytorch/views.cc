@@ -156,7 +156,7 @@ std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm) {
                }});
 }
 
-std::shared_ptr<const ViewStep> reshape_step(ir::SymShape shape) {
+std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape) {
   return made({[=](OpBuilder& builder, V x) { return Compose(builder).reshape(x, shape); },
                [](OpBuilder& builder, V whole, V part) {
                  Compose c(builder);
@@ -168,7 +168,7 @@ std::shared_ptr<const ViewStep> reshape_step(ir::SymShape shape) {
                }});
 }
 
-std::shared_ptr<const ViewStep> expand_step(ir::SymShape shape) {
+std::shared_ptr<const ViewStep> expand_step(const ir::SymShape& shape) {
   return made({[=](OpBuilder& builder, V x) { return Compose(builder).expand(x, shape); }, {}});
 }
 

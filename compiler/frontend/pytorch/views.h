@@ -72,8 +72,8 @@ std::shared_ptr<const ViewStep> slice_step(int64_t axis, const ir::SymInt& start
 std::shared_ptr<const ViewStep> select_step(int64_t axis, const ir::SymInt& at);
 std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm);
 /// To another shape of as many elements.
-std::shared_ptr<const ViewStep> reshape_step(ir::SymShape shape);
+std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape);
 /// To more of the same elements.
-std::shared_ptr<const ViewStep> expand_step(ir::SymShape shape);
+std::shared_ptr<const ViewStep> expand_step(const ir::SymShape& shape);
 
 }  // namespace tensormill::frontend::pytorch

@@ -157,7 +157,7 @@ void convert_unsqueeze(NodeContext& node) {
   ir::SymShape shape = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(shape.size()) + 1);
   shape.insert(shape.begin() + axis, 1);
-  node.set_view(0, "self", reshape_step(std::move(shape)));
+  node.set_view(0, "self", reshape_step(shape));
 }
 
 // -1 keeps an extent.
@@ -170,7 +170,7 @@ void convert_expand(NodeContext& node) {
     ir::SymInt& to = wanted[wanted.size() - own.size() + i];
     if (to.is_constant() && to.hint() == -1) to = own[i];
   }
-  node.set_view(0, "self", expand_step(std::move(wanted)));
+  node.set_view(0, "self", expand_step(wanted));
 }
 
 void convert_slice(NodeContext& node) {

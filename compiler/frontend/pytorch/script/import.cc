@@ -144,7 +144,7 @@ private:
 
 }  // namespace
 
-LoadedModule::LoadedModule(std::shared_ptr<const MappedFile> file)
+LoadedModule::LoadedModule(const std::shared_ptr<const MappedFile>& file)
     : weights_(file, Program()), module_(read_module(file->text())) {}
 
 ir::Graph import_graph(const LoadedModule& module, const ImportRequest& request, const ir::OpRegistry& ops) {

@@ -40,7 +40,7 @@ Ports ports_of(const Module& module);
 class LoadedModule {
 public:
   /// Throws as read_module.
-  explicit LoadedModule(std::shared_ptr<const MappedFile> file);
+  explicit LoadedModule(const std::shared_ptr<const MappedFile>& file);
   const Module& module() const { return module_; }
   /// What makes constants of the file's tensors.
   const LoadedProgram& weights() const { return weights_; }
