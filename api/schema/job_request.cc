@@ -157,6 +157,9 @@ services::CompileRequest read_compile(ObjectReader& body, Problems& problems) {
   if (request.desired_layout && *request.desired_layout != "NCHW" && *request.desired_layout != "NHWC") {
     problems.add("/desired_layout", "is \"" + *request.desired_layout + "\", expected NCHW or NHWC");
   }
+  body.optional("desired_layout_ops", request.desired_layout_ops);
+  if (!request.desired_layout_ops.empty() && !request.desired_layout)
+    problems.add("/desired_layout_ops", "is given without desired_layout");
   body.nullable("mixed_precision", request.mixed_precision);
   body.optional("force", request.force);
   read_on(body, request.on);

@@ -32,7 +32,8 @@ struct CompileRequest {
   std::optional<std::string> tuning_records = "auto";  ///< "auto", an id, nothing for none
   std::map<std::string, std::string> pass_config;      ///< values as the command line writes them
   std::vector<std::string> disabled_pass;
-  std::optional<std::string> desired_layout;  ///< "NCHW", "NHWC"
+  std::optional<std::string> desired_layout;         ///< "NCHW", "NHWC"
+  std::vector<std::string> desired_layout_ops = {};  ///< operators that it is for; none: all
   std::optional<std::string> mixed_precision;
   bool force = false;   ///< compile though a result exists
   std::string on = {};  ///< labels (api/http/labels.h) that a worker must have; "": anybody may do it
@@ -81,7 +82,7 @@ struct ReportRequest {
   std::vector<std::string> models;  ///< names or ids; not empty
   std::vector<std::string> targets = {"llvm -mcpu=native"};
   std::vector<int> opt_levels = {3};
-  std::vector<std::string> layouts;                    ///< "NCHW", "NHWC"; none: as the model has it
+  std::vector<std::string> layouts;                    ///< "NCHW", "NHWC"; none: the compiler chooses
   std::map<std::string, DimShape> input_shapes;        ///< by input name
   std::optional<std::string> tuning_records = "auto";  ///< as of a compile job
   std::string inputs;                                  ///< id of a blob: NPZ with the examples of each input

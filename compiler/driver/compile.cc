@@ -56,6 +56,7 @@ public:
     // A package has a plan to begin with.
     if (is_generic_alone && !generic_) imported_.push_back(&at_hints_.emplace(at_hints(*variants_.symbolic)));
     for (size_t i = 0; i < imported_.size(); ++i) graphs_.push_back(optimize(i));
+    if (options_.layout) passes::require_layout(*options_.layout, result_.layout);
     extract();
     compile_kernels();
     if (!is_generic_alone) compile_symbolic();
@@ -97,9 +98,11 @@ private:
     passes::PipelineOptions pipeline;
     pipeline.context = {options_.target.facts, options_.opt_level};
     pipeline.disabled = options_.disabled_passes;
+    if (options_.layout) pipeline.context.layout = passes::bind_desired_layout(*options_.layout, imported);
     if (!options_.algorithms.empty())
       pipeline.context.algorithms = LayerProbe(imported, pipeline).options_for(options_.algorithms);
     pipeline.context.algorithms.mark = true;
+    if (index == 0) pipeline.context.layout_log = &result_.layout;
     ir::GraphPrinter printer;
     if (dumps("relay")) result_.dumps["relay"] += "# imported" + title + "\n" + printer.print(imported);
     auto start = std::chrono::steady_clock::now();
@@ -228,6 +231,7 @@ private:
     try {
       generic_ = compile_generic(variants_, options_, *backend_,
                                  [this](const plan::Kernel& kernel) { return verifies(kernel); });
+      if (imported_.empty()) result_.layout = generic_->layout;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported || needs_generic(variants_)) throw;
       result_.generic_refused = error.message();
@@ -469,13 +473,6 @@ private:
 };
 
 }  // namespace
-
-VerifyMode parse_verify_mode(const std::string& text) {
-  if (text == "none") return VerifyMode::kNone;
-  if (text == "sample") return VerifyMode::kSample;
-  if (text == "full") return VerifyMode::kFull;
-  throw Error(ErrorCode::kInvalidArgument, "verify is \"" + text + "\", expected full, sample or none");
-}
 
 CompileResult compile(const ir::Variants& variants, const CompileOptions& options,
                       const CompileHooks& hooks) {

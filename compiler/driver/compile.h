@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "compiler/driver/layers.h"
 #include "compiler/ir/variants.h"
+#include "compiler/passes/desired_layout.h"
 #include "compiler/plan/plan_builder.h"
 #include "compiler/target/target.h"
 #include "runtime/package/metadata.h"
@@ -36,6 +38,8 @@ struct CompileOptions {
   target::Target target;
   int opt_level = 3;
   std::set<std::string> disabled_passes;
+  /// Of maps; nothing: the compiler chooses.
+  std::optional<passes::DesiredLayout> layout = {};
   VerifyMode verify = VerifyMode::kSample;
   /// The caller knows that this machine runs the target's code; else verification is "not_run".
   bool host_runs_target = true;
@@ -82,6 +86,7 @@ struct CompileResult {
   std::map<std::string, std::string> dumps;    ///< by stage
   std::string generic_refused;                 ///< why a package with free dims has no generic plan; or ""
   std::vector<RefusedRecord> refused_records;  ///< by kernel
+  passes::LayoutLog layout;                    ///< what became of a layout that was asked for
   std::string shape_warning;                   ///< for people: which shapes have no kernels; or ""
   std::vector<PhaseTime> times;                ///< for people; not part of the package
   std::vector<PhaseTime> pass_times;           ///< of the phase "passes", each pass with its verification

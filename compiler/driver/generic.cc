@@ -118,7 +118,8 @@ public:
   /// The plan of the model as it was imported with symbols. Kernels are compared with their references where
   /// the extents are small, and at the hints. Whether it serves all that the model takes.
   bool add(const ir::SymbolicModel& symbolic, const std::vector<std::string>& free_dims) {
-    const ir::Graph graph = optimize_generic(symbolic.graph, options_);
+    const ir::Graph graph =
+        optimize_generic(symbolic.graph, options_, compiled_.models.empty() ? &compiled_.layout : nullptr);
     plan::find_kernel_guards(graph);
     const ir::SymbolTable& table = *graph.symbols();
     const PlanSymbols symbols = plan_symbols(symbolic, graph, free_dims);

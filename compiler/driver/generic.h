@@ -16,6 +16,7 @@ struct CompiledGeneric {
   std::vector<plan::GenericKernel> kernels;  ///< of all models, each once
   std::vector<codegen::Object> objects;      ///< by kernel
   std::vector<te::Function> functions;       ///< as code was generated from them
+  passes::LayoutLog layout;                  ///< of the first model
   bool is_complete = false;                  ///< every shape that the model takes has a plan
 };
 

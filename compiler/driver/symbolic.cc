@@ -47,10 +47,15 @@ bool is_spread(const ir::Guard& guard, const te::DimFacts& facts) {
 
 }  // namespace
 
-ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options) {
+ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options,
+                           passes::LayoutLog* layout_log) {
   passes::PipelineOptions pipeline;
   pipeline.context = {options.target.facts, options.opt_level};
   pipeline.context.is_generic = true;
+  if (options.layout) {
+    pipeline.context.layout = passes::bind_desired_layout(*options.layout, graph);
+    pipeline.context.layout_log = layout_log;
+  }
   pipeline.disabled = options.disabled_passes;
   pipeline.disabled.insert(specializing_passes().begin(), specializing_passes().end());
   std::vector<std::string> ran;

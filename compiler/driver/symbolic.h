@@ -15,7 +15,9 @@
 namespace tensormill::driver {
 
 /// The passes of generic plans.
-ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options);
+/// `layout_log`: where what became of a desired layout is told; null: nowhere.
+ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options,
+                           passes::LayoutLog* layout_log = nullptr);
 
 /// Throws Error(kNotSupported) where the kernel is not shown to stay in its buffers.
 void check_bounds(const plan::GenericKernel& kernel);

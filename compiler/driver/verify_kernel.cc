@@ -361,4 +361,11 @@ bool is_quick_to_verify(const plan::Kernel& kernel) {
   return bytes <= kSampleBytes && kernel.flops <= kSampleFlops;
 }
 
+VerifyMode parse_verify_mode(const std::string& text) {
+  if (text == "none") return VerifyMode::kNone;
+  if (text == "sample") return VerifyMode::kSample;
+  if (text == "full") return VerifyMode::kFull;
+  throw Error(ErrorCode::kInvalidArgument, "verify is \"" + text + "\", expected full, sample or none");
+}
+
 }  // namespace tensormill::driver

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "compiler/ops/channel_norm.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -35,8 +36,9 @@ void reference(const ir::ReferenceContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const double epsilon = attr_float(context.attrs, "epsilon", 1e-5);
+  const size_t channel = map_axes(context.attrs, out.shape.size()).channel;
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    const auto parameter = [&](size_t i) { return widen(te::read(context.inputs[i], {axes[1]})); };
+    const auto parameter = [&](size_t i) { return widen(te::read(context.inputs[i], {axes[channel]})); };
     const Expr variance = parameter(4);
     const Expr deviation = te::make(te::ExprOp::kSqrt, {variance + constant_like(variance, epsilon)});
     const Expr centred = widen(te::read(context.inputs[0], axes)) - parameter(3);
@@ -53,13 +55,13 @@ std::vector<ir::OpDef> family() {
   def.max_inputs = 5;
   def.pattern = ir::Pattern::kElementwise;
   def.tolerance = 1e-5;
-  def.infer = &infer;
-  def.reference = &reference;
+  def.infer = &infer_of_map<&infer>;
+  def.reference = &reference_of_map<&reference>;
   def.compute = &compute;
   def.doc =
       "inputs x [N,C,...], scale [C], bias [C], mean [C], variance [C]: (x-mean) * "
       "(scale/sqrt(variance+epsilon)) + "
-      "bias; attribute epsilon (float, 1e-5)";
+      "bias; attributes epsilon (float, 1e-5), channels_last (bool, 0: x [N,...,C])";
   return {def};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ops/gemm.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
@@ -184,36 +185,41 @@ bool part_of_conv(ir::PartContext& context) {
 TeOutputs compute_conv(const ir::ComputeContext& context) {
   const ir::SymShape& x = context.input_types[0].shape;
   const ir::ValueType& out = context.output_types[0];
-  const ir::SymShape& w = context.input_types[1].shape;
+  const ir::SymShape w = weights_first(context.attrs, MapWeights::kConv, context.input_types[1].shape);
   const int64_t groups = attr_int(context.attrs, "group", 1);
   const ir::SymInt in_channels = w[1], out_channels = floordiv(w[0], groups);
   const SymWindow window = read_window(context.attrs, spatial_of(w));
+  const size_t rank = window.rank();
+  const MapAxes map = map_axes(context.attrs, x.size());
+  const bool last = is_channels_last(context.attrs);
   ir::SymShape before(x.size(), 0), after(x.size(), 0);
-  for (size_t d = 0; d < window.rank(); ++d) {
-    before[d + 2] = window.pads_begin[d];
-    after[d + 2] = window.pads_end[d];
+  for (size_t d = 0; d < rank; ++d) {
+    before[d + map.spatial] = window.pads_begin[d];
+    after[d + map.spatial] = window.pads_end[d];
   }
   const te::Tensor padded = padded_stage(context.name + "_pad", context.inputs[0], x, before, after,
                                          te::imm_like({out.dtype, 1}, 0));
-  ir::SymShape reduced = {in_channels};
-  reduced.insert(reduced.end(), window.kernel.begin(), window.kernel.end());
+  // In the order of the weights, whose channels are the inner ones where they stand last.
+  ir::SymShape reduced = window.kernel;
+  reduced.insert(last ? reduced.end() : reduced.begin(), in_channels);
+  const size_t channel_tap = last ? rank : 0, first_tap = last ? 0 : 1;
   const DType accumulate = compute_dtype(out.dtype);
-  const te::Tensor sums = reduce_safe(
-      context.name, te::ReduceOp::kSum, out.shape, reduced, accumulate,
-      [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
-        Expr channel = taps[0];
-        if (groups > 1) {
-          const Expr group = te::floordiv(axes[1], Expr(out_channels));
-          channel = is_one(in_channels) ? group : group * Expr(in_channels) + taps[0];
-        }
-        std::vector<Expr> at = {axes[0], channel};
-        std::vector<Expr> weight = {axes[1], taps[0]};
-        for (size_t d = 0; d < window.rank(); ++d) {
-          at.push_back(axes[d + 2] * Expr(window.strides[d]) + taps[d + 1] * Expr(window.dilations[d]));
-          weight.push_back(taps[d + 1]);
-        }
-        return widen(te::read(padded, at)) * widen(te::read(context.inputs[1], weight));
-      });
+  const te::Tensor sums =
+      reduce_safe(context.name, te::ReduceOp::kSum, out.shape, reduced, accumulate,
+                  [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
+                    Expr channel = taps[channel_tap];
+                    if (groups > 1) {
+                      const Expr group = te::floordiv(axes[map.channel], Expr(out_channels));
+                      channel = is_one(in_channels) ? group : group * Expr(in_channels) + channel;
+                    }
+                    std::vector<Expr> at = axes, weight(taps.begin(), taps.end());
+                    at[map.channel] = channel;
+                    for (size_t d = 0; d < rank; ++d)
+                      at[d + map.spatial] = axes[d + map.spatial] * Expr(window.strides[d]) +
+                                            taps[d + first_tap] * Expr(window.dilations[d]);
+                    weight.insert(last ? weight.end() : weight.begin(), axes[map.channel]);
+                    return widen(te::read(padded, at)) * widen(te::read(context.inputs[1], weight));
+                  });
   return {with_channel_bias(context, sums)};
 }
 
@@ -222,8 +228,9 @@ te::Tensor with_channel_bias(const ir::ComputeContext& context, const te::Tensor
   if (context.inputs.size() < 3 || context.inputs[2] == nullptr) {
     return narrow_stage(context.name + "_out", sums, out.shape, out.dtype);
   }
+  const size_t channel = map_axes(context.attrs, out.shape.size()).channel;
   return compute_safe(context.name + "_bias", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    return narrow(te::read(sums, axes) + widen(te::read(context.inputs[2], {axes[1]})), out.dtype);
+    return narrow(te::read(sums, axes) + widen(te::read(context.inputs[2], {axes[channel]})), out.dtype);
   });
 }
 
@@ -238,16 +245,17 @@ std::vector<ir::OpDef> family() {
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
   def.tolerance = 1e-5;
-  def.infer = &infer_conv;
-  def.reference = &conv_reference;
-  def.part = &part_of_conv;
+  def.infer = &infer_of_map<&infer_conv, MapWeights::kConv>;
+  def.reference = &reference_of_map<&conv_reference, MapWeights::kConv>;
+  def.part = &part_of_map<&part_of_conv, MapWeights::kConv>;
   def.compute = &compute_conv;
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [M,C/group,kernel...], bias [M] (optional); "
       "attributes "
       "strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), exact (bool, 0: the "
       "sums "
-      "are integers that the type holds, and must stay so)";
+      "are integers that the type holds, and must stay so), channels_last (bool, 0: x [N,spatial...,C], w "
+      "[kernel...,C/group,M])";
   return {def};
 }
 

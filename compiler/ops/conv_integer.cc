@@ -1,5 +1,6 @@
 /// conv_integer: convolution of bytes with signed bytes, summed in int32.
 #include "compiler/ops/conv.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
 
@@ -78,9 +79,9 @@ std::vector<ir::OpDef> family() {
   def.min_inputs = 2;
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
-  def.infer = &infer;
-  def.reference = &reference;
-  def.part = &part_of_conv;
+  def.infer = &infer_of_map<&infer, MapWeights::kConv>;
+  def.reference = &reference_of_map<&reference, MapWeights::kConv>;
+  def.part = &part_of_map<&part_of_conv, MapWeights::kConv>;
   def.compute = &compute;
   def.doc =
       "inputs x (uint8), w (int8), bias (int32, optional) of conv's shapes: int32 sums of (x - x_zero) * w, "

@@ -1,5 +1,6 @@
 /// conv_transpose: transposed convolution (the gradient of conv) over 1 to 3 spatial dimensions.
 #include "compiler/ops/conv.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
@@ -103,9 +104,11 @@ void reference(const ir::ReferenceContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::SymShape& x = context.input_types[0].shape;
-  const ir::SymShape& w = context.input_types[1].shape;
+  const ir::SymShape w = weights_first(context.attrs, MapWeights::kTransposed, context.input_types[1].shape);
   const ir::ValueType& out = context.output_types[0];
   const SymWindow window = read_window(context.attrs, spatial_of(w));
+  const MapAxes map = map_axes(context.attrs, x.size());
+  const bool last = is_channels_last(context.attrs);
   const int64_t groups = attr_int(context.attrs, "group", 1);
   const ir::SymInt in_channels = floordiv(w[0], groups);
   ir::SymShape reduced = {in_channels};
@@ -114,20 +117,23 @@ TeOutputs compute(const ir::ComputeContext& context) {
       context.name, te::ReduceOp::kSum, out.shape, reduced, compute_dtype(out.dtype),
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
         const bool grouped = groups > 1;
-        const Expr group = grouped ? te::floordiv(axes[1], Expr(w[1])) : Expr(0);
+        const Expr made = axes[map.channel];
+        const Expr group = grouped ? te::floordiv(made, Expr(w[1])) : Expr(0);
         const Expr channel = grouped ? group * Expr(in_channels) + taps[0] : taps[0];
-        std::vector<Expr> at = {axes[0], channel};
-        std::vector<Expr> weight = {channel, grouped ? te::floormod(axes[1], Expr(w[1])) : axes[1]};
+        std::vector<Expr> at = axes, weight(taps.begin() + 1, taps.end());
+        at[map.channel] = channel;
+        const Expr row[] = {channel, grouped ? te::floormod(made, Expr(w[1])) : made};
+        weight.insert(last ? weight.end() : weight.begin(), std::begin(row), std::end(row));
         Expr hit = te::bool_imm(true);
         for (size_t d = 0; d < window.rank(); ++d) {
+          const size_t axis = d + map.spatial;
           const Expr scaled =
-              axes[d + 2] + Expr(window.pads_begin[d]) - taps[d + 1] * Expr(window.dilations[d]);
+              axes[axis] + Expr(window.pads_begin[d]) - taps[d + 1] * Expr(window.dilations[d]);
           const Expr stride(window.strides[d]);
           const Expr source = te::floordiv(scaled, stride);
           hit = te::logical_and(
-              hit, te::logical_and(te::floormod(scaled, stride) == Expr(0), in_range(source, x[d + 2])));
-          at.push_back(clamp_index(source, x[d + 2]));
-          weight.push_back(taps[d + 1]);
+              hit, te::logical_and(te::floormod(scaled, stride) == Expr(0), in_range(source, x[axis])));
+          at[axis] = clamp_index(source, x[axis]);
         }
         const Expr value = widen(te::read(context.inputs[0], at));
         const Expr product = value * widen(te::read(context.inputs[1], weight));
@@ -145,14 +151,16 @@ std::vector<ir::OpDef> family() {
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
   def.tolerance = 1e-5;
-  def.infer = &infer;
-  def.reference = &reference;
+  def.infer = &infer_of_map<&infer, MapWeights::kTransposed>;
+  def.reference = &reference_of_map<&reference, MapWeights::kTransposed>;
   def.compute = &compute;
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [C,M/group,kernel...], bias [M] (optional); "
       "attributes "
       "strides, dilations (ints, 1), pads (ints, begins then ends, 0), output_padding (ints, 0), group (int, "
-      "1); output extent (in-1)*stride + output_padding + reach - pads";
+      "1), channels_last (bool, 0: x [N,spatial...,C], w [kernel...,C,M/group]); output extent (in-1)*stride "
+      "+ "
+      "output_padding + reach - pads";
   return {def};
 }
 

@@ -1,4 +1,5 @@
 /// depth_to_space: channels become pixels between the pixels.
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/window.h"
@@ -83,18 +84,23 @@ void reference(const ir::ReferenceContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const ir::SymShape& in = context.input_types[0].shape;
-  const Blocks blocks = read_blocks(context.attrs, in);
+  const MapAxes map = map_axes(context.attrs, in.size());
+  ir::SymShape first;
+  for (const size_t axis : first_from_last(in.size()))
+    first.push_back(in[is_channels_last(context.attrs) ? axis : first.size()]);
+  const Blocks blocks = read_blocks(context.attrs, first);
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> at = axes;
     Expr phase(0);
     for (size_t d = 0; d < blocks.sides.size(); ++d) {
       const Expr side(blocks.sides[d]);
-      const Expr pixel = axes[d + 2] + Expr(blocks.crops_begin[d]);
+      const size_t axis = d + map.spatial;
+      const Expr pixel = axes[axis] + Expr(blocks.crops_begin[d]);
       phase = phase * side + te::floormod(pixel, side);
       // In bounds in any case: a clamp keeps that provable where a loop is split.
-      at[d + 2] = clamp_index(te::floordiv(pixel, side), in[d + 2]);
+      at[axis] = clamp_index(te::floordiv(pixel, side), in[axis]);
     }
-    at[1] = phase * Expr(blocks.channels) + axes[1];
+    at[map.channel] = phase * Expr(blocks.channels) + axes[map.channel];
     return te::read(context.inputs[0], at);
   })};
 }
@@ -105,14 +111,15 @@ std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "depth_to_space";
   def.pattern = ir::Pattern::kInjective;
-  def.infer = &infer;
-  def.reference = &reference;
+  def.infer = &infer_of_map<&infer>;
+  def.reference = &reference_of_map<&reference>;
   def.compute = &compute;
   def.doc =
       "x [N,P*C,spatial...,rest...], P being the product of attribute blocks (ints, required, >= 1, one a "
       "spatial dimension) -> [N,C,spatial[d]*blocks[d]-crops...,rest...]: a pixel at y is channel p*C+c of "
       "(y+crop)/blocks, p being the row-major place in its block; attributes crops (ints, begins then ends, "
-      "0), channels (int, C: how many of each phase's are kept)";
+      "0), channels (int, C: how many of each phase's are kept), channels_last (bool, 0: the channels stand "
+      "last, rest... before them)";
   return {def};
 }
 

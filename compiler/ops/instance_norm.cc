@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "compiler/ops/channel_norm.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -39,12 +40,14 @@ void reference(const ir::ReferenceContext& context) {
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const DType dtype = compute_dtype(out.dtype);
-  const ir::SymShape rows = {out.shape[0], out.shape[1]};
-  const ir::SymShape spatial(out.shape.begin() + 2, out.shape.end());
+  const MapAxes map = map_axes(context.attrs, out.shape.size());
+  const ir::SymShape rows = {out.shape[0], out.shape[map.channel]};
+  const auto first = out.shape.begin() + static_cast<std::ptrdiff_t>(map.spatial);
+  const ir::SymShape spatial(first, first + static_cast<std::ptrdiff_t>(out.shape.size() - 2));
   const Expr count = count_of(num_elements(spatial), dtype);
   const Expr epsilon = te::imm_like({dtype, 1}, attr_float(context.attrs, "epsilon", 1e-5));
   const auto value = [&](std::vector<Expr> row, const std::vector<Expr>& at) {
-    row.insert(row.end(), at.begin(), at.end());
+    row.insert(row.begin() + static_cast<std::ptrdiff_t>(map.spatial), at.begin(), at.end());
     return widen(te::read(context.inputs[0], row));
   };
   // Two passes: the mean of squares less the square of the mean would cancel.
@@ -58,11 +61,11 @@ TeOutputs compute(const ir::ComputeContext& context) {
                                            return difference * difference;
                                          });
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
-    const std::vector<Expr> row = {axes[0], axes[1]};
+    const std::vector<Expr> row = {axes[0], axes[map.channel]};
     const Expr centred = widen(te::read(context.inputs[0], axes)) - te::read(sums, row) / count;
     const Expr deviation = te::make(te::ExprOp::kSqrt, {te::read(squares, row) / count + epsilon});
-    const Expr scale = widen(te::read(context.inputs[1], {axes[1]}));
-    const Expr bias = widen(te::read(context.inputs[2], {axes[1]}));
+    const Expr scale = widen(te::read(context.inputs[1], {row[1]}));
+    const Expr bias = widen(te::read(context.inputs[2], {row[1]}));
     return narrow(centred * (scale / deviation) + bias, out.dtype);
   })};
 }
@@ -76,12 +79,14 @@ std::vector<ir::OpDef> family() {
   def.max_inputs = 3;
   def.pattern = ir::Pattern::kComplex;
   def.tolerance = 1e-4;
-  def.infer = &infer;
-  def.reference = &reference;
+  def.infer = &infer_of_map<&infer>;
+  def.reference = &reference_of_map<&reference>;
   def.compute = &compute;
   def.doc =
       "inputs x [N,C,spatial...], scale [C], bias [C]: each channel of each image less its mean, divided by "
-      "sqrt(variance+epsilon), times scale plus bias; attribute epsilon (float, 1e-5)";
+      "sqrt(variance+epsilon), times scale plus bias; attributes epsilon (float, 1e-5), channels_last (bool, "
+      "0: x "
+      "[N,spatial...,C])";
   return {def};
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -62,13 +63,14 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Parameters p = read_parameters(context.attrs);
   const DType dtype = compute_dtype(out.dtype);
+  const size_t channels = map_axes(context.attrs, out.shape.size()).channel;
   const te::Tensor squares = reduce_safe(
       context.name + "_squares", te::ReduceOp::kSum, out.shape, {p.size}, dtype,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& k) {
-        const Expr channel = axes[1] + k[0] - Expr(p.before());
-        const Expr value =
-            widen(te::read(context.inputs[0], replaced(axes, 1, clamp_index(channel, out.shape[1]))));
-        return te::select(in_range(channel, out.shape[1]), value * value, constant_like(value, 0));
+        const Expr channel = axes[channels] + k[0] - Expr(p.before());
+        const Expr value = widen(
+            te::read(context.inputs[0], replaced(axes, channels, clamp_index(channel, out.shape[channels]))));
+        return te::select(in_range(channel, out.shape[channels]), value * value, constant_like(value, 0));
       });
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     const Expr x = widen(te::read(context.inputs[0], axes));
@@ -85,13 +87,14 @@ std::vector<ir::OpDef> family() {
   def.name = "lrn";
   def.pattern = ir::Pattern::kComplex;
   def.tolerance = 1e-5;
-  def.infer = &infer;
-  def.reference = &reference;
+  def.infer = &infer_of_map<&infer>;
+  def.reference = &reference_of_map<&reference>;
   def.compute = &compute;
   def.doc =
       "x [N,C,...] / (bias + alpha/size * sum of squares of the channels c-(size-1)/2 .. c+size/2) ^ beta; "
       "attributes "
-      "size (int, required), alpha (float, 1e-4), beta (float, 0.75), bias (float, 1)";
+      "size (int, required), alpha (float, 1e-4), beta (float, 0.75), bias (float, 1), channels_last (bool, "
+      "0: x [N,...,C])";
   return {def};
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "compiler/ops/blocked.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
@@ -138,62 +139,69 @@ bool part(ir::PartContext& context) {
 te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, const Expr& value) {
   const ir::SymShape& x = context.input_types[0].shape;
   const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
+  const size_t spatial = map_axes(context.attrs, x.size()).spatial;
   ir::SymShape before(x.size(), 0), after(x.size(), 0);
   for (size_t d = 0; d < window.rank(); ++d) {
-    before[d + 2] = window.pads_begin[d];
-    after[d + 2] = window.pads_end[d] + (ceil_mode ? window.strides[d] - 1 : 0);
+    before[d + spatial] = window.pads_begin[d];
+    after[d + spatial] = window.pads_end[d] + (ceil_mode ? window.strides[d] - 1 : 0);
   }
   return padded_stage(context.name + "_pad", context.inputs[0], x, before, after, value);
 }
 
-/// A window over all spatial dimensions but the last, which holds blocks of channels: those are of known
-/// extents.
-bool is_blocked(const ir::ComputeContext& context, const Window& window) {
+/// The spatial dimensions of a window that leaves the last dimension of x alone: of channels last all of
+/// them, of blocks of channels all but that last. 0: it leaves none alone, or extents are not known.
+size_t rank_beside_lanes(const ir::ComputeContext& context, const Window& window) {
+  if (!context.input_types[0].shape.is_constant()) return 0;
+  if (is_channels_last(context.attrs)) return window.rank();
   const size_t lanes = window.rank() - 1;
-  return context.input_types[0].shape.is_constant() && lanes > 0 && window.kernel[lanes] == 1 &&
-         window.strides[lanes] == 1 && window.pads_begin[lanes] == 0 && window.pads_end[lanes] == 0;
+  const bool is_blocked = window.kernel[lanes] == 1 && window.strides[lanes] == 1 &&
+                          window.pads_begin[lanes] == 0 && window.pads_end[lanes] == 0;
+  return is_blocked ? lanes : 0;
 }
 
-/// Blocked tensors have no padded copy: taps outside of the input are the neutral element, with clamped
-/// indices, which the schedules turn into guards around the accumulation.
+/// Where lanes are side by side there is no padded copy: taps outside of the input are the neutral element,
+/// with clamped indices, which the schedules turn into guards around the accumulation.
 te::Tensor reduce_blocked(const ir::ComputeContext& context, const Window& window, te::ReduceOp op,
                           const Expr& neutral, DType dtype) {
   const Shape& x = context.input_types[0].shape;
   const Shape& out = context.output_types[0].shape;
   BlockedConv geometry;
-  const size_t rank = window.rank() - 1;
-  geometry.in = extents_of(x, 2, rank);
-  geometry.out = extents_of(out, 2, rank);
+  const size_t rank = rank_beside_lanes(context, window);
+  const size_t first = map_axes(context.attrs, x.size()).spatial;
+  geometry.in = extents_of(x, first, rank);
+  geometry.out = extents_of(out, first, rank);
   geometry.window = window;
   const Shape taps = num_elements(x) == 0 ? Shape(rank, 0) : extents_of(window.kernel, 0, rank);
   return reduce_safe(
       context.name, op, out, taps, dtype, [&](const std::vector<Expr>& axes, const std::vector<Expr>& at) {
-        const TapPosition position =
-            tap_position(geometry, std::vector<Expr>(axes.begin() + 2, axes.end() - 1), at);
-        const Expr value =
-            widen(te::read(context.inputs[0], index_around({axes[0], axes[1]}, position.at, {axes.back()})));
+        const auto begin = axes.begin() + static_cast<std::ptrdiff_t>(first);
+        const TapPosition position = tap_position(geometry, std::vector<Expr>(begin, axes.end() - 1), at);
+        const std::vector<Expr> index =
+            index_around(std::vector<Expr>(axes.begin(), begin), position.at, {axes.back()});
+        const Expr value = widen(te::read(context.inputs[0], index));
         return position.inside ? te::select(position.inside, value, neutral) : value;
       });
 }
 
 te::Tensor reduce_windows(const ir::ComputeContext& context, const Window& window, te::ReduceOp op,
                           const te::Tensor& padded, DType dtype) {
-  return reduce_safe(
-      context.name, op, context.output_types[0].shape, window.kernel, dtype,
-      [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
-        std::vector<Expr> at = {axes[0], axes[1]};
-        for (size_t d = 0; d < window.rank(); ++d) {
-          at.push_back(axes[d + 2] * Expr(window.strides[d]) + taps[d] * Expr(window.dilations[d]));
-        }
-        return narrow(te::read(padded, at), dtype);
-      });
+  const size_t spatial = map_axes(context.attrs, context.output_types[0].shape.size()).spatial;
+  return reduce_safe(context.name, op, context.output_types[0].shape, window.kernel, dtype,
+                     [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
+                       std::vector<Expr> at = axes;
+                       for (size_t d = 0; d < window.rank(); ++d) {
+                         at[d + spatial] = axes[d + spatial] * Expr(window.strides[d]) +
+                                           taps[d] * Expr(window.dilations[d]);
+                       }
+                       return narrow(te::read(padded, at), dtype);
+                     });
 }
 
 TeOutputs compute_max(const ir::ComputeContext& context) {
   const Window window = pool_window(context.attrs);
   const ir::ValueType& out = context.output_types[0];
   const DType dtype = compute_dtype(out.dtype);
-  const te::Tensor best = is_blocked(context, window)
+  const te::Tensor best = rank_beside_lanes(context, window) > 0
                               ? reduce_blocked(context, window, te::ReduceOp::kMax, lowest_of(dtype), dtype)
                               : reduce_windows(context, window, te::ReduceOp::kMax,
                                                pad_for(context, window, lowest_of(out.dtype)), dtype);
@@ -223,15 +231,17 @@ TeOutputs compute_avg(const ir::ComputeContext& context) {
   const bool include_pad = attr_bool(context.attrs, "count_include_pad", false);
   const bool ceil_mode = attr_bool(context.attrs, "ceil_mode", false);
   const DType dtype = compute_dtype(out.dtype);
+  const size_t spatial = map_axes(context.attrs, x.size()).spatial;
   const te::Tensor sums =
-      is_blocked(context, window)
+      rank_beside_lanes(context, window) > 0
           ? reduce_blocked(context, window, te::ReduceOp::kSum, te::imm_like({dtype, 1}, 0), dtype)
           : reduce_windows(context, window, te::ReduceOp::kSum,
                            pad_for(context, window, te::imm_like({out.dtype, 1}, 0)), dtype);
   return {compute_safe(context.name + "_mean", out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     Expr count(1);
     for (size_t d = 0; d < window.rank(); ++d) {
-      count = count * count_expr(window, d, x[d + 2], axes[d + 2], include_pad, ceil_mode);
+      const size_t axis = d + spatial;
+      count = count * count_expr(window, d, x[axis], axes[axis], include_pad, ceil_mode);
     }
     const Expr divisor = te::max(count, Expr(1));
     return narrow(te::read(sums, axes) / te::cast(dtype, divisor), out.dtype);
@@ -241,7 +251,7 @@ TeOutputs compute_avg(const ir::ComputeContext& context) {
 ir::OpDef pool_op() {
   ir::OpDef def;
   def.pattern = ir::Pattern::kComplex;
-  def.part = &part;
+  def.part = &part_of_map<&part>;
   return def;
 }
 
@@ -250,18 +260,20 @@ ir::OpDef pool_op() {
 std::vector<ir::OpDef> family() {
   ir::OpDef max = pool_op();
   max.name = "max_pool";
-  max.infer = &infer_max;
-  max.reference = &reference_max;
+  max.infer = &infer_of_map<&infer_max>;
+  max.reference = &reference_of_map<&reference_max>;
   max.compute = &compute_max;
   max.doc =
       "x [N,C,spatial...] (1 to 4 spatial dims): largest value of each window, NaN if it has one; attributes "
       "kernel "
-      "(ints, required), strides, dilations (ints, 1), pads (ints, begins then ends, 0), ceil_mode (bool, 0)";
+      "(ints, required), strides, dilations (ints, 1), pads (ints, begins then ends, 0), ceil_mode (bool, "
+      "0), "
+      "channels_last (bool, 0: x [N,spatial...,C])";
   ir::OpDef avg = pool_op();
   avg.name = "avg_pool";
   avg.tolerance = 1e-5;
-  avg.infer = &infer_avg;
-  avg.reference = &reference_avg;
+  avg.infer = &infer_of_map<&infer_avg>;
+  avg.reference = &reference_of_map<&reference_avg>;
   avg.compute = &compute_avg;
   avg.doc =
       "mean of each window; attributes as max_pool, and count_include_pad (bool, 0: padding does not count). "

@@ -9,7 +9,7 @@
 namespace tensormill::passes {
 
 ir::Graph alter_layout(const ir::Graph& graph, const PassContext& context) {
-  return simplify_graph(LayoutRewriter(graph, context.facts.lanes(32)).run(), context);
+  return simplify_graph(LayoutRewriter(graph, context.facts.lanes(32), context.layout).run(), context);
 }
 
 }  // namespace tensormill::passes

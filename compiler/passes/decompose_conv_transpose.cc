@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/ir/patch.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/window.h"
 #include "compiler/passes/match.h"
@@ -187,7 +188,8 @@ bool has_constants(const ir::Graph& graph, const ir::Node& node) {
 ir::Graph decompose_conv_transpose(const ir::Graph& graph, const PassContext& context) {
   ir::Patch patch(graph, "decompose_conv_transpose");
   for (const ir::Node& node : graph.nodes()) {
-    if (node.op != "conv_transpose" || !has_constants(graph, node)) continue;
+    if (node.op != "conv_transpose" || ops::is_channels_last(node.attrs) || !has_constants(graph, node))
+      continue;
     const Decomposition decomposition(graph, node, context.is_generic ? 1 : context.facts.lanes(32));
     if (decomposition.pays()) decomposition.apply(graph, patch);
   }

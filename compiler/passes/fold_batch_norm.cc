@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "compiler/ir/patch.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
 
@@ -116,7 +117,7 @@ bool fold_into_conv(const ir::Graph& graph, ir::Patch& patch, const ir::Node& no
                     const std::vector<int>& reads) {
   const ir::Node* conv = producer_of(graph, norm.inputs[0]);
   if (conv == nullptr || (conv->op != "conv" && conv->op != "conv_transpose") ||
-      reads[static_cast<size_t>(norm.inputs[0])] != 1)
+      ops::is_channels_last(conv->attrs) || reads[static_cast<size_t>(norm.inputs[0])] != 1)
     return false;
   const std::optional<Tensor>& weights = graph.value(conv->inputs[1]).constant;
   const bool has_bias = conv->inputs.size() > 2 && conv->inputs[2] != ir::kAbsent;
@@ -170,7 +171,7 @@ ir::Graph fold_batch_norm(const ir::Graph& graph, const PassContext& /*context*/
   ir::Patch patch(graph, "fold_batch_norm");
   const std::vector<int> reads = count_reads(graph);
   for (const ir::Node& node : graph.nodes()) {
-    if (node.op != "batch_norm") continue;
+    if (node.op != "batch_norm" || ops::is_channels_last(node.attrs)) continue;
     const std::optional<ScaleShift> fold = constants_of(graph, node);
     if (!fold || fold_into_conv(graph, patch, node, *fold, reads)) continue;
     fold_into_scale(graph, patch, node, *fold);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "compiler/ir/patch.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/passes/constant_value.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pack_blocked.h"
@@ -51,7 +52,8 @@ public:
 
   ir::Graph run() {
     for (const ir::Node& node : graph_.nodes()) {
-      if (node.op == "conv") is_exact(node) ? visit_exact_conv(node) : visit_conv(node);
+      if (node.op == "conv" && !ops::is_channels_last(node.attrs))
+        is_exact(node) ? visit_exact_conv(node) : visit_conv(node);
       if (node.op == "matmul") is_exact(node) ? visit_exact_matmul(node) : visit_matmul(node);
       if (node.op == "div") visit_division(node);
     }

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ops/map_layout.h"
 
 namespace tensormill::passes {
 
@@ -17,8 +18,13 @@ void LayoutRewriter::visit(const ir::Node& node) {
   for (const ir::ValueId input : node.inputs) reads_forms = reads_forms || form(input) != nullptr;
   if (!reads_forms && node.op != "conv" && node.op != "conv_integer") return;
   arranger_.set_origins(node.origins);
-  if (rewrite(node)) return;
+  if (!is_fixed(node) && rewrite(node)) return;
   for (const ir::ValueId input : node.inputs) make_plain(input);
+}
+
+bool LayoutRewriter::is_fixed(const ir::Node& node) const {
+  if (ops::is_channels_last(node.attrs)) return true;
+  return desired_ && desired_->layout == MapLayout::kChannelsFirst && desired_->asks_for(node);
 }
 
 bool LayoutRewriter::rewrite(const ir::Node& node) {

@@ -7,19 +7,23 @@
 #include <optional>
 
 #include "compiler/passes/channel_form.h"
+#include "compiler/passes/desired_layout.h"
 #include "compiler/passes/match.h"
 
 namespace tensormill::passes {
 
 class LayoutRewriter {
 public:
-  LayoutRewriter(const ir::Graph& graph, int64_t block)
-      : graph_(graph), patch_(graph, "alter_layout"), arranger_(patch_, block) {}
+  /// `desired`: what is computed in a layout that was asked for stays in it.
+  LayoutRewriter(const ir::Graph& graph, int64_t block, const std::optional<DesiredLayout>& desired)
+      : graph_(graph), desired_(desired), patch_(graph, "alter_layout"), arranger_(patch_, block) {}
   ir::Graph run();
 
 private:
   // ---- layout_rewriter.cc
   void visit(const ir::Node& node);
+  /// Whether it must not read or make blocks of channels.
+  bool is_fixed(const ir::Node& node) const;
   /// Makes the node's results out of blocked tensors, or returns false: it wants plain ones.
   bool rewrite(const ir::Node& node);
   const ChannelForm* form(ir::ValueId value) const;
@@ -85,6 +89,7 @@ private:
   bool rewrite_transpose(const ir::Node& node);
 
   const ir::Graph& graph_;
+  const std::optional<DesiredLayout>& desired_;
   ir::Patch patch_;
   LaneArranger arranger_;
   std::map<ir::ValueId, ChannelForm> forms_;

@@ -6,6 +6,12 @@
 
 namespace tensormill::passes {
 
+namespace {
+
+constexpr std::string_view kLayoutPass = "convert_layout";
+
+}  // namespace
+
 const std::vector<PassInfo>& all_passes() {
   static const std::vector<PassInfo> rows = {
 #define TM_PASS(function, level, doc) {#function, level, &function, doc},
@@ -24,6 +30,9 @@ ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vec
   for (const std::string& name : options.disabled) {
     if (find(name) == rows.end())
       throw Error(ErrorCode::kInvalidArgument, "no pass \"" + name + "\" to disable");
+    if (name == kLayoutPass && options.context.layout)
+      throw Error(ErrorCode::kInvalidArgument,
+                  "pass \"" + name + "\" makes the desired layout: it cannot be disabled");
   }
   const auto first = options.first.empty() ? rows.begin() : find(options.first);
   if (first == rows.end())
@@ -34,6 +43,8 @@ ir::Graph run_pipeline(ir::Graph graph, const PipelineOptions& options, std::vec
     const PassInfo& row = *at;
     if (options.context.opt_level < row.opt_level || options.disabled.count(std::string(row.name)) != 0)
       continue;
+    // It is no pass of a package whose layouts the compiler chooses.
+    if (row.name == kLayoutPass && !options.context.layout) continue;
     const ir::SymbolTable::Origin origin(graph.symbols().get(), "pass " + std::string(row.name));
     graph = row.run(graph, options.context);
     ir::verify(graph);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/passes/desired_layout.h"
 #include "compiler/target/target.h"
 
 namespace tensormill::passes {
@@ -36,6 +37,10 @@ struct PassContext {
   /// The graph is for a generic plan: extents may be expressions, and nothing is chosen by what they are at
   /// one shape.
   bool is_generic = false;
+  /// Of maps, where one is asked for: bound to the graph (bind_desired_layout).
+  std::optional<DesiredLayout> layout = {};
+  /// Where convert_layout tells what became of it; null: nowhere.
+  LayoutLog* layout_log = nullptr;
 };
 
 struct PassInfo {

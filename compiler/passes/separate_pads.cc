@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ir/patch.h"
+#include "compiler/ops/map_layout.h"
 #include "compiler/passes/pass.h"
 
 namespace tensormill::passes {
@@ -17,10 +18,11 @@ ir::Graph separate_pads(const ir::Graph& graph, const PassContext& context) {
     const auto is_none = [](const ir::SymInt& pad) { return is_proven(ir::Relation::kEqual, pad, 0); };
     if (std::all_of(pads.begin(), pads.end(), is_none)) continue;
     const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2);
-    ir::SymShape around = {0, 0};
-    around.insert(around.end(), pads.begin(), middle);
-    around.insert(around.end(), {0, 0});
-    around.insert(around.end(), middle, pads.end());
+    const size_t spatial = ops::map_axes(node.attrs, pads.size() / 2 + 2).spatial;
+    ir::SymShape around(pads.size() + 4, 0);
+    std::copy(pads.begin(), middle, around.begin() + static_cast<std::ptrdiff_t>(spatial));
+    std::copy(middle, pads.end(),
+              around.begin() + static_cast<std::ptrdiff_t>(pads.size() / 2 + 2 + spatial));
     std::vector<ir::ValueId> inputs = node.inputs;
     inputs[0] = patch.add_node("pad", {inputs[0]}, {{"pads", around}}, node.origins)[0];
     ir::Attrs attrs = node.attrs;

@@ -42,9 +42,11 @@ size_t parse_place(const std::string& text, size_t count) {
   return place;
 }
 
-passes::PipelineOptions pipeline_of(const target::Target& target, int opt_level) {
+passes::PipelineOptions pipeline_of(const ir::Graph& graph, const target::Target& target, int opt_level,
+                                    const std::optional<passes::DesiredLayout>& layout) {
   passes::PipelineOptions pipeline;
   pipeline.context = {target.facts, opt_level};
+  if (layout) pipeline.context.layout = passes::bind_desired_layout(*layout, graph);
   return pipeline;
 }
 
@@ -79,11 +81,12 @@ std::vector<Task> tasks_of(const ir::Graph& optimized, const std::vector<std::st
 
 std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level) {
   std::vector<std::string> ran;
-  return tasks_of(passes::run_pipeline(graph, pipeline_of(target, opt_level), ran), {});
+  return tasks_of(passes::run_pipeline(graph, pipeline_of(graph, target, opt_level, {}), ran), {});
 }
 
-std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level) {
-  const driver::LayerProbe probe(graph, pipeline_of(target, opt_level));
+std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level,
+                                    const std::optional<passes::DesiredLayout>& layout) {
+  const driver::LayerProbe probe(graph, pipeline_of(graph, target, opt_level, layout));
   std::vector<Task> tasks;
   std::set<std::string> known;
   for (const ir::Graph& optimized : probe.all_graphs()) {

@@ -1,11 +1,13 @@
 /// Tasks: the distinct kernels of a model, as what is tuned. Thread-safety: values and pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/graph.h"
+#include "compiler/passes/desired_layout.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/target/target.h"
 
@@ -28,8 +30,10 @@ struct Task {
 
 /// The graph's kernels after the passes of `opt_level`, in the order of their first use.
 std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level);
-/// These, and behind them the kernels of each layer's other algorithms, where they are accurate.
-std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level);
+/// These, and behind them the kernels of each layer's other algorithms, where they are accurate; of maps in a
+/// layout that is asked for.
+std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level,
+                                    const std::optional<passes::DesiredLayout>& layout = {});
 
 /// Inputs and expected outputs of the task's trials, its own constants among them.
 driver::KernelReference make_reference(const Task& task);

@@ -14,14 +14,14 @@
 namespace tensormill::cli {
 
 /// {"mode":"facts"|"bundle"|"graph","format","max_bytes","input_shapes","outputs","stage","target",
-/// "opt_level","disabled_pass","kernels"} -> the model's facts, {"digest","kernels":[…] if asked for}, or the
-/// graph as JSON. Descriptors: the model; for "bundle"
-/// also the text and the constants to write.
+/// "opt_level","disabled_pass","desired_layout","desired_layout_ops","kernels"} -> the model's facts,
+/// {"digest","kernels":[…] if asked for}, or the graph as JSON. Descriptors: the model; for "bundle" also the
+/// text and the constants to write.
 std::string child_import(jobs::ChildChannel& channel, std::span<const std::string> arguments);
-/// {"target","opt_level","disabled_pass","verify","host_runs_target","model_digest","model_format",
-/// "recorded_options","dumps","threads"} -> {"times":{…}}. Descriptors: the bundle's text and constants; to
-/// write: metadata.json, mod.json, mod.so, mod.params, the dumps as one JSON object; to read: the tuned
-/// schedules, {KERNEL:[steps,record,reason]}.
+/// {"target","opt_level","disabled_pass","desired_layout","desired_layout_ops","verify","host_runs_target",
+/// "model_digest","model_format","recorded_options","dumps","threads"} -> {"times_ms":{…},"layout":{…} where
+/// one is desired}. Descriptors: the bundle's text and constants; to write: metadata.json, mod.json, mod.so,
+/// mod.params, the dumps as one JSON object; to read: the tuned schedules, {KERNEL:[steps,record,reason]}.
 std::string child_compile(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// {"fill_mode","seed","repeat","number","profile","threads","memory_budget"} -> the timing. Descriptors:
 /// metadata.json, mod.json, mod.so, mod.params, the inputs as NPZ; to write: the outputs as NPZ.

@@ -6,6 +6,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "server/cli/child_commands.h"
+#include "server/cli/layout_options.h"
 
 namespace tensormill::cli {
 
@@ -27,6 +28,7 @@ driver::CompileOptions compile_options_from(const Json& request) {
   options.target = target::parse_target(request.at("target").get<std::string>(), {});
   request.at("opt_level").get_to(options.opt_level);
   request.at("disabled_pass").get_to(options.disabled_passes);
+  options.layout = layout_of(request);
   options.verify = driver::parse_verify_mode(request.at("verify").get<std::string>());
   request.at("host_runs_target").get_to(options.host_runs_target);
   request.at("model_digest").get_to(options.model_digest);
@@ -72,6 +74,7 @@ std::string child_compile(jobs::ChildChannel& channel, std::span<const std::stri
   Json warnings = Json::array();
   for (const driver::RefusedRecord& refused : result.refused_records) warnings.push_back(refused.what);
   if (!result.shape_warning.empty()) warnings.push_back(result.shape_warning);
+  if (options.layout) answer["layout"] = layout_json(*options.layout, result.layout);
   if (!warnings.empty()) answer["warnings"] = std::move(warnings);
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

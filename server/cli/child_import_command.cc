@@ -13,6 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/cli/child_commands.h"
+#include "server/cli/layout_options.h"
 #include "server/cli/model_input.h"
 #include "server/services/deployments/input_values.h"
 #include "server/services/forms.h"
@@ -126,8 +127,10 @@ std::vector<std::string> kernel_keys(const ir::Variants& variants, const Json& r
   const target::Target target = target::parse_target(request.at("target").get<std::string>(), {});
   pipeline.context = {target.facts, request.at("opt_level").get<int>()};
   request.at("disabled_pass").get_to(pipeline.disabled);
+  const std::optional<passes::DesiredLayout> layout = layout_of(request);
   std::set<std::string> keys;
   for (const ir::ShapedGraph& variant : variants.graphs) {
+    if (layout) pipeline.context.layout = passes::bind_desired_layout(*layout, variant.graph);
     const driver::LayerProbe probe(variant.graph, pipeline);
     for (const ir::Graph& graph : probe.all_graphs()) {
       for (const plan::Kernel& kernel : plan::extract_kernels(graph).kernels) keys.insert(kernel.key.hex());

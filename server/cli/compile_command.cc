@@ -18,6 +18,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
+#include "server/cli/layout_options.h"
 #include "server/cli/model_input.h"
 #include "server/cli/terminal.h"
 #include "server/services/deployments/host_runs.h"
@@ -41,8 +42,7 @@ struct CompileArguments {
   std::string shape_buckets;
   std::string input_values;
   std::string outputs;
-  std::string desired_layout;
-  std::string desired_layout_ops;
+  LayoutArguments layout;
   std::string mixed_precision;
   std::string tuning_records;
   std::vector<std::string> pass_config;
@@ -62,8 +62,6 @@ void refuse_unsupported(const CompileArguments& arguments) {
       throw Error(ErrorCode::kNotSupported, std::string(option) + " is not implemented yet");
   };
   refuse(arguments.mixed_precision, "--mixed-precision");
-  refuse(arguments.desired_layout, "--desired-layout");
-  refuse(arguments.desired_layout_ops, "--desired-layout-ops");
   if (!arguments.pass_config.empty()) {
     throw Error(ErrorCode::kUsage,
                 "--pass-config " + arguments.pass_config.front() + ": no pass has options");
@@ -107,8 +105,14 @@ std::set<std::string> disabled_passes(const std::string& text) {
   return disabled;
 }
 
-void print_report(const CompileArguments& arguments, const driver::CompileResult& result, int64_t imports,
-                  bool json) {
+/// What is not computed in the layout that was asked for.
+void tell_stayed(const driver::CompileOptions& options, const driver::CompileResult& result) {
+  for (const passes::StayedNode& node : result.layout.stayed)
+    std::cerr << "note: " << printable(passes::line_of(node, options.layout->name())) << "\n";
+}
+
+void print_report(const CompileArguments& arguments, const driver::CompileOptions& options,
+                  const driver::CompileResult& result, int64_t imports, bool json) {
   const package::Metadata metadata = package::metadata_from_json(result.metadata_json);
   if (json) {
     const auto as_json = [](const std::vector<driver::PhaseTime>& rows) {
@@ -116,18 +120,18 @@ void print_report(const CompileArguments& arguments, const driver::CompileResult
       for (const driver::PhaseTime& row : rows) times[row.phase] = row.ms;
       return times;
     };
-    std::cout << Json{{"package", package::package_id(result.metadata_json).text()},
-                      {"output", arguments.output},
-                      {"target", metadata.target},
-                      {"steps", metadata.num_steps},
-                      {"host_steps", metadata.host_steps},
-                      {"kernels", metadata.kernels.size()},
-                      {"imports", imports},
-                      {"times_ms", as_json(result.times)},
-                      {"pass_times_ms", as_json(result.pass_times)},
-                      {"generic_plan_refused", result.generic_refused}}
-                     .dump()
-              << std::endl;
+    Json report{{"package", package::package_id(result.metadata_json).text()},
+                {"output", arguments.output},
+                {"target", metadata.target},
+                {"steps", metadata.num_steps},
+                {"host_steps", metadata.host_steps},
+                {"kernels", metadata.kernels.size()},
+                {"imports", imports},
+                {"times_ms", as_json(result.times)},
+                {"pass_times_ms", as_json(result.pass_times)},
+                {"generic_plan_refused", result.generic_refused}};
+    if (options.layout) report["layout"] = layout_json(*options.layout, result.layout);
+    std::cout << report.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
     return;
   }
   std::cout << arguments.output << ": " << metadata.num_steps << " steps, " << metadata.kernels.size()
@@ -222,6 +226,9 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   for (const std::string& warning : options.target.warnings) std::cerr << "warning: " << warning << "\n";
   options.opt_level = arguments.opt_level;
   options.disabled_passes = disabled_passes(arguments.disabled_pass);
+  options.layout = layout_of(arguments.layout);
+  if (options.layout) options.recorded_options["desired_layout"] = arguments.layout.layout;
+  if (!arguments.layout.ops.empty()) options.recorded_options["desired_layout_ops"] = arguments.layout.ops;
   options.verify = driver::parse_verify_mode(arguments.verify);
   options.host_runs_target = server::host_runs(options.target, host);
   options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
@@ -262,11 +269,12 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   const driver::CompileResult result = driver::compile(variants, options, hooks);
   line.clear();
   tell_refused(arguments, result, records);
+  tell_stayed(options, result);
   for (const auto& [stage, text] : result.dumps) write_file(arguments.output + "." + stage, text);
   write_output(arguments, options.target,
                {result.metadata_json, result.plan_json, result.code, &result.params, result.params_bytes});
   if (!result.shape_warning.empty()) std::cerr << "warning: " << result.shape_warning << "\n";
-  print_report(arguments, result, variants.imports, globals.json);
+  print_report(arguments, options, result, variants.imports, globals.json);
   return 0;
 }
 
@@ -297,9 +305,7 @@ Action compile_command(CLI::App& app) {
   app.add_option("--input-values", arguments->input_values,
                  "inputs that are fixed for good, as JSON: {\"sr\":16000}");
   app.add_option("--outputs", arguments->outputs, "values to return instead of the model's outputs: A,B");
-  app.add_option("--desired-layout", arguments->desired_layout, "NCHW or NHWC")
-      ->check(CLI::IsMember({"NCHW", "NHWC"}));
-  app.add_option("--desired-layout-ops", arguments->desired_layout_ops, "operators that it is for: A,B");
+  add_layout_options(app, arguments->layout);
   app.add_option("--mixed-precision", arguments->mixed_precision, "bf16 or int8");
   app.add_option("--tuning-records", arguments->tuning_records, "records file");
   app.add_option("--pass-config", arguments->pass_config, "K=V");

@@ -15,6 +15,7 @@
 #include "runtime/base/json.h"
 #include "runtime/package/package_reader.h"
 #include "server/cli/cli.h"
+#include "server/cli/layout_options.h"
 #include "server/cli/model_input.h"
 #include "server/cli/open_package.h"
 #include "server/cli/terminal.h"
@@ -50,7 +51,7 @@ struct Configuration {
   std::string model;
   std::string target;
   int opt_level = 3;
-  std::string layout;  ///< "": as the model has it
+  std::string layout;  ///< "": the compiler chooses
   std::string name() const;
 };
 
@@ -89,6 +90,7 @@ std::vector<Configuration> configurations_of(const ReportArguments& arguments) {
   std::vector<std::string> targets = arguments.targets;
   if (targets.empty()) targets.emplace_back("llvm -mcpu=native");
   std::vector<std::string> layouts = split_list(arguments.layouts);
+  for (const std::string& layout : layouts) layout_of(LayoutArguments{layout, ""});
   if (layouts.empty()) layouts.emplace_back();
   std::vector<Configuration> list;
   for (const std::string& model : arguments.models)
@@ -303,7 +305,8 @@ Action report_command(CLI::App& app) {
       ->delimiter(';')
       ->allow_extra_args(false);
   app.add_option("--opt-levels", arguments->opt_levels, "\"0-4\", \"0,2,3\"; default 3");
-  app.add_option("--layouts", arguments->layouts, "NCHW,NHWC; default: as the model has it");
+  app.add_option("--layouts", arguments->layouts,
+                 "layouts that maps are computed in: NCHW,NHWC; default: the compiler chooses");
   app.add_option("--input-shapes", arguments->input_shapes, "as compile");
   app.add_option("--tuning-records", arguments->tuning_records, "as compile");
   app.add_option("--samples", arguments->samples, "the most to look at; default: all of the set")

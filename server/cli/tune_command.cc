@@ -19,6 +19,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/median.h"
 #include "server/cli/cli.h"
+#include "server/cli/layout_options.h"
 #include "server/cli/model_input.h"
 #include "server/cli/tune_network.h"
 #include "server/cli/tune_on.h"
@@ -37,6 +38,7 @@ struct TuneArguments {
   std::string target = "llvm -mcpu=native";
   std::string input_shapes;
   std::string input_values;
+  LayoutArguments layout;
   std::string tasks = "all";
   std::string output;
   std::string prior_records;
@@ -289,6 +291,8 @@ int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals)
   if (!arguments.input_values.empty()) job["input_values"] = parse_json(arguments.input_values);
   if (!arguments.signature.empty()) job["signature"] = arguments.signature;
   if (!arguments.quantized.empty()) job["quantized"] = arguments.quantized;
+  if (layout_of(arguments.layout)) job["desired_layout"] = arguments.layout.layout;
+  if (!arguments.layout.ops.empty()) job["desired_layout_ops"] = split_list(arguments.layout.ops);
   const Json result =
       tune_on(arguments.elsewhere, {arguments.model, arguments.output, std::move(job)}, globals);
   if (globals.json) {
@@ -309,8 +313,9 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   if (!server::host_runs(target, host))
     throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
   if (arguments.tasks != "list") check_records_output(arguments.output);
+  const std::optional<passes::DesiredLayout> layout = layout_of(arguments.layout);
   const ir::Graph graph = graph_of(arguments);
-  std::vector<tune::Task> tasks = tune::extract_all_tasks(graph, target, kOptLevel);
+  std::vector<tune::Task> tasks = tune::extract_all_tasks(graph, target, kOptLevel, layout);
   tune::TuneOptions options = arguments.options;
   options.measure.threads = arguments.threads > 0
                                 ? arguments.threads
@@ -345,7 +350,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   session.run();
   Json report = report_of(session);
   if (arguments.network_rounds > 0) {
-    ModelNetwork network(graph, target, kOptLevel, options.measure.threads, arguments.output);
+    ModelNetwork network(graph, target, {kOptLevel, layout}, options.measure.threads, arguments.output);
     add_network(report,
                 tune::settle_in_network(network, target, options.codegen, arguments.network_rounds, now));
   }
@@ -384,6 +389,7 @@ Action tune_command(CLI::App& app) {
       ->check(CLI::IsMember(tune::tuner_names()));
   app.add_flag("--enable-autoscheduler", options.sketches,
                "search the automatic scheduler's sketches beside the templates");
+  add_layout_options(app, arguments->layout);
   app.add_option("--tasks", arguments->tasks, "list, all, or places such as 0,2 or 3-5");
   app.add_option("--prior-records", arguments->prior_records, "records whose trials count");
   app.add_option("--early-stopping", options.early_stopping,

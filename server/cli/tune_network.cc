@@ -24,11 +24,11 @@ std::shared_ptr<const MappedFile> member(std::string_view name, std::string_view
 
 }  // namespace
 
-ModelNetwork::ModelNetwork(const ir::Graph& graph, const target::Target& target, int opt_level, int threads,
-                           std::string records)
+ModelNetwork::ModelNetwork(const ir::Graph& graph, const target::Target& target, NetworkOptions options,
+                           int threads, std::string records)
     : graph_(graph),
       target_(target),
-      opt_level_(opt_level),
+      options_(std::move(options)),
       threads_(threads),
       records_(std::move(records)),
       pool_(threads) {}
@@ -44,7 +44,8 @@ std::shared_ptr<const package::Package> ModelNetwork::compiled(
     const std::vector<tune::Record>& records) const {
   driver::CompileOptions options;
   options.target = target_;
-  options.opt_level = opt_level_;
+  options.opt_level = options_.opt_level;
+  options.layout = options_.layout;
   // Candidates were verified when they were measured.
   options.verify = driver::VerifyMode::kNone;
   options.threads = usable_cores();

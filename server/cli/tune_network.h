@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/services/package_service.h"
 #include "compiler/ir/graph.h"
+#include "compiler/passes/desired_layout.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/network.h"
 #include "runtime/package/package_reader.h"
@@ -15,10 +17,16 @@
 
 namespace tensormill::cli {
 
+/// How the model is compiled.
+struct NetworkOptions {
+  int opt_level = 3;
+  std::optional<passes::DesiredLayout> layout;
+};
+
 class ModelNetwork final : public tune::NetworkBench {
 public:
   /// `records` is the file of records. Graph and target outlive this.
-  ModelNetwork(const ir::Graph& graph, const target::Target& target, int opt_level, int threads,
+  ModelNetwork(const ir::Graph& graph, const target::Target& target, NetworkOptions options, int threads,
                std::string records);
 
   std::vector<tune::Record> records() override;
@@ -33,7 +41,7 @@ private:
 
   const ir::Graph& graph_;
   const target::Target& target_;
-  int opt_level_;
+  NetworkOptions options_;
   int threads_;
   std::string records_;
   parallel::ThreadPool pool_;

@@ -13,6 +13,7 @@
 #include "compiler/driver/compile.h"
 #include "compiler/ir/variants.h"
 #include "compiler/ops/ops.h"
+#include "compiler/passes/desired_layout.h"
 #include "compiler/tune/session.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -164,11 +165,16 @@ void adjust_budgets(tune::TuneOptions& options, const Known& known, const std::v
 }
 
 /// The tasks of all shapes that get kernels of their own, each once.
-std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Target& target, int opt_level) {
+std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Target& target,
+                                 const Json& request) {
+  const auto layout = passes::parse_desired_layout(
+      request.value("desired_layout", std::string()),
+      request.value("desired_layout_ops", std::vector<std::string>()), ops::standard_ops());
+  const int opt_level = request.at("opt_level").get<int>();
   std::vector<tune::Task> tasks;
   std::set<std::string> seen;
   for (const ir::ShapedGraph& variant : variants.graphs) {
-    for (tune::Task& task : tune::extract_all_tasks(variant.graph, target, opt_level)) {
+    for (tune::Task& task : tune::extract_all_tasks(variant.graph, target, opt_level, layout)) {
       if (seen.insert(task.key()).second) tasks.push_back(std::move(task));
     }
   }
@@ -186,7 +192,7 @@ std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string>
   const auto constants = MappedFile::map(kConstantsFd, "graph constants");
   const ir::Variants variants =
       ir::read_variants(request.at("variants").dump(), *text, constants, ops::standard_ops());
-  std::vector<tune::Task> tasks = tasks_of(variants, target, request.at("opt_level").get<int>());
+  std::vector<tune::Task> tasks = tasks_of(variants, target, request);
   Answers answers;
   const Known known = ask_known(channel, answers, tasks);
   std::vector<tune::Task> selected;

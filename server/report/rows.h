@@ -14,7 +14,7 @@
 
 namespace tensormill::report {
 
-/// Short, for charts: "digits native O3". `layout`: "" for the model's own.
+/// Short, for charts: "digits native O3". `layout`: "" where the compiler chooses.
 std::string configuration_name(std::string_view model, std::string_view target, int opt_level,
                                std::string_view layout);
 

@@ -42,7 +42,8 @@ TEST(CompileBody, ReadsEverything) {
       R"({"kind":"compile","model":"m","target":{"kind":"llvm","mcpu":"haswell"},"opt_level":1,
           "input_shapes":{"data":["N",3,224,224],"s":[]},"shape_buckets":{"N":[1,2,4]},"outputs":["a","b"],
           "tuning_records":null,"pass_config":{"a":true,"b":3,"c":"x"},"disabled_pass":["fuse"],
-          "input_values":{"sr":16000,"axes":[[0],[1]],"none":null},"desired_layout":"NHWC","force":true})");
+          "input_values":{"sr":16000,"axes":[[0],[1]],"none":null},"desired_layout":"NHWC",
+          "desired_layout_ops":["conv","max_pool"],"force":true})");
   EXPECT_EQ(request.target, R"({"kind":"llvm","mcpu":"haswell"})");
   EXPECT_EQ(request.opt_level, 1);
   EXPECT_EQ(to_string(request.input_shapes.at("data")), "[N,3,224,224]");
@@ -55,6 +56,7 @@ TEST(CompileBody, ReadsEverything) {
   EXPECT_EQ(request.pass_config.at("b"), "3");
   EXPECT_EQ(request.disabled_pass, Pointers{"fuse"});
   EXPECT_EQ(request.desired_layout, "NHWC");
+  EXPECT_EQ(request.desired_layout_ops, (Pointers{"conv", "max_pool"}));
   EXPECT_TRUE(request.force);
 }
 
@@ -91,6 +93,9 @@ TEST(CompileBody, PointsAtEachMistake) {
   EXPECT_EQ(compile_mistakes(R"("outputs":[])"), Pointers{"/outputs"});
   EXPECT_EQ(compile_mistakes(R"("tuning_records":"yes")"), Pointers{"/tuning_records"});
   EXPECT_EQ(compile_mistakes(R"("desired_layout":"NCHW8c")"), Pointers{"/desired_layout"});
+  EXPECT_EQ(compile_mistakes(R"("desired_layout_ops":["conv"])"), Pointers{"/desired_layout_ops"});
+  EXPECT_EQ(compile_mistakes(R"("desired_layout":"NHWC","desired_layout_ops":["conv",1])"),
+            Pointers{"/desired_layout_ops/1"});
   EXPECT_EQ(compile_mistakes(R"("pass_config":{"a":[]})"), Pointers{"/pass_config/a"});
 }
 

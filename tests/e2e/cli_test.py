@@ -162,7 +162,7 @@ class CommandLine(unittest.TestCase):
         self.refused(3, ['"x"', "element 2 is byte 2"], "run", package, "-i", data)
 
     def test_what_is_not_there_yet_is_named(self):
-        for option, value in [("--mixed-precision", "bf16"), ("--desired-layout-ops", "Conv")]:
+        for option, value in [("--mixed-precision", "bf16")]:
             self.compile_is_refused(4, option, option, value)
         self.compile_is_refused(4, '"tflite"', "--model-format", "tflite")
 

@@ -89,6 +89,16 @@ class Report(unittest.TestCase):
         self.assertTrue(any("default schedule" in line for line in rows[1]["remarks"]))
         self.assertTrue(any("takes" in line for line in rows[1]["remarks"]))
 
+    def test_layouts_are_configurations(self):
+        made = self.report(DIGITS, *SHAPES, "--inputs", self.set, "--labels", self.truth, "--opt-levels", "0", "--layouts", "NCHW,NHWC",
+                           "--repeat", 1, "--samples", 12)
+        rows = made["configurations"]
+        self.assertEqual([(row["name"], row["layout"], row["state"]) for row in rows],
+                         [(f"digits native O0 {layout}", layout, "ok") for layout in ("NCHW", "NHWC")])
+        self.assertEqual(rows[0]["quality"]["confusion"], rows[1]["quality"]["confusion"])
+        self.assertNotEqual(rows[0]["package"]["id"], rows[1]["package"]["id"])
+        self.assertTrue(any("is not computed in NHWC" in line for line in rows[1]["remarks"]), rows[1]["remarks"])
+
     def test_batches_and_sets_that_do_not_fit(self):
         row, = self.report(DIGITS, "--input-shapes", "image:[20,1,28,28]", "--opt-levels", 0, "--inputs", self.set, "--labels", self.truth,
                            "--repeat", 1)["configurations"]
@@ -112,9 +122,9 @@ class Report(unittest.TestCase):
         names = [f"</td><script>{number}</script>" for number in range(9)] + ['"><svg onload=alert(1)> \u202e']
         classes.write_text("\n".join(names))
         done = mill.run_program("report", model, *SHAPES, "--inputs", self.set, "--labels", self.truth, "--classes", classes,
-                                "--opt-levels", "1", "--layouts", "NHWC", "--repeat", 1, "-o", page)
-        self.assertEqual(done.returncode, 4, done.stderr)  # no layout is made yet: the row says so
-        self.assertIn("--desired-layout", page.read_text())
+                                "--opt-levels", "1", "--layouts", "NCWH", "--repeat", 1, "-o", page)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("NCWH", done.stderr)
         mill.check_program(self, "report", model, *SHAPES, "--inputs", self.set, "--labels", self.truth, "--classes", classes,
                            "--opt-levels", "1", "--repeat", 1, "-o", page)
         text = page.read_text()

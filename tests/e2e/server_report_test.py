@@ -106,6 +106,14 @@ class ReportJobs(unittest.TestCase):
         self.assertEqual((foreign["error"]["step"], foreign["error"]["code"]), ("run", "not_supported"))
         self.assertGreater(foreign["package"]["archive_bytes"], 0)
 
+    def test_layouts_are_configurations(self):
+        _, made = self.report(opt_levels=[0], layouts=["NCHW", "NHWC"], labels=self.truth)
+        rows = made["configurations"]
+        self.assertEqual([(row["name"], row["layout"], row["state"]) for row in rows],
+                         [(f"digits native O0 {layout}", layout, "ok") for layout in ("NCHW", "NHWC")])
+        self.assertEqual(rows[1]["package"]["id"], self.server.compile("digits", SHAPES, opt_level=0, desired_layout="NHWC"))
+        self.assertTrue(any("is not computed in NHWC" in line for line in rows[1]["remarks"]), rows[1]["remarks"])
+
     def test_the_page_loads_nothing_and_hostile_names_are_text(self):
         names = [f"</td><script>{number}</script>" for number in range(10)]
         job, _ = self.report(opt_levels=[1], labels=self.truth, classes=names)
@@ -149,7 +157,7 @@ class ReportJobs(unittest.TestCase):
         self.assertIn("time_budget_s", made["configurations"][1]["error"]["message"])
         for pointer, wrong in (("", {"models": ["digits"] * 13, "opt_levels": [0, 1, 2, 3, 4]}), ("/inputs", {"inputs": "sha256:" + "0" * 64}),
                                ("/models/1", {"models": ["digits", "nothing"]}), ("/targets/1", {"targets": ["llvm", "llvm -mcpu=z80"]}),
-                               ("/layouts", {"layouts": ["NHWC"]}), ("/labels", {"labels": "sha256:" + "0" * 64})):
+                               ("/layouts/0", {"layouts": ["NCWH"]}), ("/labels", {"labels": "sha256:" + "0" * 64})):
             refused = self.submit(**wrong)
             self.assertEqual((refused.status, refused.json()["errors"][0]["pointer"]), (422, pointer), refused.body)
         other = self.server.submit("digits", SHAPES).json()["id"]

@@ -285,7 +285,8 @@ def compile(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]]
             input_shapes: Optional[InputShapes] = None,
             shape_buckets: Union[str, Mapping[str, Union[str, Sequence[int]]], None] = None,
             input_values: Optional[Mapping[str, Any]] = None, outputs: Union[str, Sequence[str], None] = None,
-            desired_layout: Optional[str] = None, mixed_precision: Optional[str] = None,
+            desired_layout: Optional[str] = None, desired_layout_ops: Union[str, Sequence[str], None] = None,
+            mixed_precision: Optional[str] = None,
             disabled_pass: Union[str, Sequence[str], None] = None, pass_config: Optional[Mapping[str, Any]] = None,
             dump_code: Union[str, Sequence[str], None] = None, verify: Optional[str] = None,
             threads: Optional[int] = None, runtime: Optional[Runtime] = None) -> Package:
@@ -304,6 +305,7 @@ def compile(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]]
     arguments += option("input-values", value_text(input_values))
     arguments += option("outputs", _list(outputs))
     arguments += option("desired-layout", desired_layout)
+    arguments += option("desired-layout-ops", _list(desired_layout_ops))
     arguments += option("mixed-precision", mixed_precision)
     arguments += option("tuning-records", None if tuning_records is None else os.fspath(tuning_records))
     arguments += option("disabled-pass", _list(disabled_pass))

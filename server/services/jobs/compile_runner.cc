@@ -18,6 +18,7 @@ storage::JobFinish CompileRunner::run(jobs::JobContext& context) {
   finish.package = store_package(work_, context, files);
   context.progress(R"({"stage":"publish","done":1,"total":1})");
   Json result = parse_json(times);
+  for (const std::string& line : layout_lines(result)) context.log(line);
   result["package"] = finish.package->id.text();
   finish.result = result.dump();
   if (canonical_json(resolved) != submitted) {

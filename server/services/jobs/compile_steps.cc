@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 
+#include "compiler/passes/desired_layout.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -32,6 +33,12 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+/// Members of a request to a child that stand in the resolved form where a layout is asked for.
+Json with_layout(Json request, const Json& resolved) {
+  request.update(layout_options(resolved));
+  return request;
+}
+
 /// What metadata.json says of the request: the same texts as the command line writes.
 Json recorded_options(const Json& resolved) {
   Json options = Json::object();
@@ -45,9 +52,11 @@ Json recorded_options(const Json& resolved) {
     options["shape_buckets." + name] = to_string(extents.get<Shape>());
   const auto outputs = resolved.at("outputs").get<std::vector<std::string>>();
   if (!outputs.empty()) options["outputs"] = joined(outputs);
-  for (const char* choice : {"signature", "quantized"}) {
+  for (const char* choice : {"signature", "quantized", "desired_layout"}) {
     if (resolved.contains(choice)) options[choice] = resolved.at(choice);
   }
+  if (const Json ops = layout_options(resolved); ops.contains("desired_layout_ops"))
+    options["desired_layout_ops"] = joined(ops.at("desired_layout_ops").get<std::vector<std::string>>());
   return options;
 }
 
@@ -56,20 +65,20 @@ jobs::ChildSpec import_spec(const CompileRunnerOptions& options, const Json& res
   jobs::ChildSpec spec;
   spec.command = "child-import";
   spec.limits.kind = jobs::ChildKind::kImport;
-  spec.arguments = {Json{{"mode", "bundle"},
-                         {"format", resolved.at("model_format")},
-                         {"max_bytes", options.max_model_bytes},
-                         {"input_shapes", resolved.at("input_shapes")},
-                         {"input_values", resolved.value("input_values", Json::object())},
-                         {"shape_buckets", resolved.value("shape_buckets", Json::object())},
-                         {"outputs", resolved.at("outputs")},
-                         {"signature", resolved.value("signature", std::string())},
-                         {"quantized", resolved.value("quantized", std::string())},
-                         {"kernels", kernels},
-                         {"target", resolved.at("target")},
-                         {"opt_level", resolved.at("opt_level")},
-                         {"disabled_pass", resolved.at("disabled_pass")}}
-                        .dump()};
+  const Json request = {{"mode", "bundle"},
+                        {"format", resolved.at("model_format")},
+                        {"max_bytes", options.max_model_bytes},
+                        {"input_shapes", resolved.at("input_shapes")},
+                        {"input_values", resolved.value("input_values", Json::object())},
+                        {"shape_buckets", resolved.value("shape_buckets", Json::object())},
+                        {"outputs", resolved.at("outputs")},
+                        {"signature", resolved.value("signature", std::string())},
+                        {"quantized", resolved.value("quantized", std::string())},
+                        {"kernels", kernels},
+                        {"target", resolved.at("target")},
+                        {"opt_level", resolved.at("opt_level")},
+                        {"disabled_pass", resolved.at("disabled_pass")}};
+  spec.arguments = {with_layout(request, resolved).dump()};
   spec.descriptors = {model, files.text.get(), files.constants.get()};
   spec.limits.data_bytes = options.import_memory;
   spec.limits.nice = jobs::kJobNice;
@@ -88,7 +97,7 @@ jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& re
   jobs::ChildSpec spec;
   spec.command = "child-compile";
   spec.limits.kind = jobs::ChildKind::kCompile;
-  spec.arguments = {Json{
+  const Json request = {
       {"target", resolved.at("target")},
       {"opt_level", resolved.at("opt_level")},
       {"disabled_pass", resolved.at("disabled_pass")},
@@ -100,8 +109,8 @@ jobs::ChildSpec compile_spec(const CompileRunnerOptions& options, const Json& re
       {"recorded_options", recorded_options(resolved)},
       {"variants", graph.variants},
       {"dumps", kCodeStages},
-      {"threads",
-       options.threads}}.dump()};
+      {"threads", options.threads}};
+  spec.arguments = {with_layout(request, resolved).dump()};
   spec.descriptors = {graph.text.get(), graph.constants.get(), files.metadata.get(), files.plan.get(),
                       files.code.get(), files.params.get(),    files.dumps.get(),    schedules};
   spec.limits.data_bytes = options.memory;
@@ -124,6 +133,23 @@ storage::MemberRow store_member(storage::BlobStore& blobs, jobs::JobContext& con
 }
 
 }  // namespace
+
+Json layout_options(const Json& resolved) {
+  Json options = Json::object();
+  for (const char* name : {"desired_layout", "desired_layout_ops"}) {
+    if (resolved.contains(name)) options[name] = resolved.at(name);
+  }
+  return options;
+}
+
+std::vector<std::string> layout_lines(const Json& said) {
+  std::vector<std::string> lines;
+  const Json layout = said.value("layout", Json::object());
+  for (const Json& node : layout.value("stayed", Json::array()))
+    lines.push_back(passes::line_of({node.at("node"), node.at("op"), node.at("reason")},
+                                    layout.at("desired").get<std::string>()));
+  return lines;
+}
 
 GraphFiles::GraphFiles(const std::string& folder)
     : text(nameless_file(folder)), constants(nameless_file(folder)) {}

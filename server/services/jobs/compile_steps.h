@@ -53,6 +53,11 @@ struct GraphFiles {
   Json variants;
 };
 
+/// Members "desired_layout" and "desired_layout_ops" of a resolved compilation, as far as it has them.
+Json layout_options(const Json& resolved);
+/// What the compile child says of nodes that are not computed in that layout, a line each.
+std::vector<std::string> layout_lines(const Json& said);
+
 /// The members of a package, which the compile child writes.
 struct PackageFiles {
   explicit PackageFiles(const std::string& folder);

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "compiler/driver/compile.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/desired_layout.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_json.h"
 #include "runtime/package/metadata.h"
@@ -28,7 +30,6 @@ void refuse_unsupported(const services::CompileRequest& request) {
     if (!absent) refuse_job(ErrorCode::kNotSupported, pointer, "is not implemented yet");
   };
   unless(!request.mixed_precision, "/mixed_precision");
-  unless(!request.desired_layout, "/desired_layout");
   if (!request.pass_config.empty()) {
     refuse_job(ErrorCode::kInvalidArgument, "/pass_config/" + request.pass_config.begin()->first,
                "no pass has options");
@@ -82,6 +83,22 @@ Json checked_values(const services::CompileRequest& request, const KnownInputs& 
   frontend::ImportOptions ignored;
   bind_input_values(checked, known_inputs.inputs, ignored);
   return values;
+}
+
+/// Whether the model has these operators its compilation tells.
+void resolve_layout(const services::CompileRequest& request, Json& resolved) {
+  const std::set<std::string> ops(request.desired_layout_ops.begin(), request.desired_layout_ops.end());
+  const bool takes_pass = std::find(request.disabled_pass.begin(), request.disabled_pass.end(),
+                                    "convert_layout") == request.disabled_pass.end();
+  if (!takes_pass)
+    refuse_job(ErrorCode::kInvalidArgument, "/disabled_pass", "convert_layout makes the desired layout");
+  try {
+    passes::parse_desired_layout(*request.desired_layout, {ops.begin(), ops.end()}, ops::standard_ops());
+  } catch (const Error& error) {
+    refuse_job(error.code(), "/desired_layout_ops", error.message());
+  }
+  resolved["desired_layout"] = *request.desired_layout;
+  if (!ops.empty()) resolved["desired_layout_ops"] = ops;
 }
 
 services::JobState state_of(storage::JobState state) {
@@ -166,6 +183,7 @@ Json JobServiceImpl::resolve(const services::CompileRequest& request, const stor
         ErrorCode::kNotSupported, "/quantized",
         "models of format \"" + facts.at("format").get<std::string>() + "\" have no reference kernels");
   if (!request.quantized.empty()) resolved["quantized"] = request.quantized;
+  if (request.desired_layout) resolve_layout(request, resolved);
   Json values = checked_values(request, inputs);
   if (!values.empty()) resolved["input_values"] = std::move(values);
   if (!request.on.empty()) resolved["on"] = request.on;

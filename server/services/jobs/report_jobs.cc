@@ -18,14 +18,25 @@ namespace {
 constexpr int kReportAttempts = 2;
 
 services::CompileRequest compile_of(const services::ReportRequest& request, const std::string& model,
-                                    const std::string& target, int opt_level) {
+                                    const std::string& target, int opt_level, const std::string& layout) {
   services::CompileRequest compile;
   compile.model = model;
   compile.target = target;
   compile.opt_level = opt_level;
   compile.input_shapes = request.input_shapes;
   compile.tuning_records = request.tuning_records;
+  if (!layout.empty()) compile.desired_layout = layout;
   return compile;
+}
+
+/// What differs from configuration to configuration of one model and target; "": the compiler chooses.
+std::vector<std::pair<int, std::string>> levels_and_layouts(const services::ReportRequest& request) {
+  std::vector<std::pair<int, std::string>> list;
+  for (const int level : request.opt_levels) {
+    if (request.layouts.empty()) list.emplace_back(level, "");
+    for (const std::string& layout : request.layouts) list.emplace_back(level, layout);
+  }
+  return list;
 }
 
 /// An id is long: for people its beginning says enough.
@@ -57,7 +68,6 @@ auto pointing_at(size_t model, size_t target, const Function& function) {
 services::Submission JobServiceImpl::submit_report(const services::ReportRequest& request,
                                                    const services::SubmitOptions& options,
                                                    const services::CallContext& context) {
-  if (!request.layouts.empty()) refuse_job(ErrorCode::kNotSupported, "/layouts", "is not implemented yet");
   // They may be an upload's: they must not go before the row names them.
   const storage::BlobHold hold(blobs_);
   const auto require_blob = [&](const char* pointer, const std::string& id) {
@@ -70,16 +80,16 @@ services::Submission JobServiceImpl::submit_report(const services::ReportRequest
   Json configurations = Json::array();
   for (size_t m = 0; m < request.models.size(); ++m) {
     for (size_t t = 0; t < request.targets.size(); ++t) {
-      for (const int level : request.opt_levels) {
+      for (const auto& [level, layout] : levels_and_layouts(request)) {
         const services::CompileRequest compile =
-            compile_of(request, request.models[m], request.targets[t], level);
+            compile_of(request, request.models[m], request.targets[t], level, layout);
         const auto [model, form] = pointing_at(m, t, [&] {
           const storage::ModelRow row = model_of(compile);
           return std::pair(row.id, resolve(compile, row));
         });
         submission.needs_models.push_back(model);
         configurations.push_back(
-            {{"name", report::configuration_name(short_name(compile.model), compile.target, level, "")},
+            {{"name", report::configuration_name(short_name(compile.model), compile.target, level, layout)},
              {"model", compile.model},
              {"compile", form}});
       }

@@ -80,6 +80,7 @@ void ReportRunner::compile(jobs::JobContext& context, const Json& configuration,
                     {"max_resident_bytes", use.max_resident_bytes},
                     {"times_ms", said.at("times_ms")}};
   warnings = joined_lines(said.value("warnings", Json::array()));
+  for (const std::string& line : layout_lines(said)) warnings += line + "\n";
 }
 
 Json ReportRunner::evaluate(jobs::JobContext& context, const Json& resolved, const PackageFiles& files,
@@ -156,7 +157,7 @@ Json ReportRunner::row_of(jobs::JobContext& context, const Json& resolved, const
                           const std::function<void()>& tell_progress) const {
   const Json& form = configuration.at("compile");
   Json row = report::empty_row(configuration.at("name"), configuration.at("model"), form.at("target"),
-                               form.at("opt_level"), "");
+                               form.at("opt_level"), form.value("desired_layout", std::string()));
   tell_progress();
   fill_row(context, resolved, configuration, sets, end, tell_progress, row);
   return row;

@@ -60,6 +60,7 @@ jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
   request.erase("compile");
   request["target"] = compile.at("target");
   request["opt_level"] = compile.at("opt_level");
+  request.update(layout_options(compile));
   request["variants"] = graph.variants;
   request["build_threads"] = tools_.options.threads;
   request["cpu"] = bench_.cpu();

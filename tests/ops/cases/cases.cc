@@ -7,6 +7,7 @@
 namespace tensormill::ops_cases {
 
 // The other tables, by kind of operator.
+void add_channels_last_cases(std::vector<Case>& cases);
 void add_window_cases(std::vector<Case>& cases);
 void add_blocked_conv_cases(std::vector<Case>& cases);
 void add_movement_cases(std::vector<Case>& cases);
@@ -201,6 +202,7 @@ std::vector<Case> make_cases() {
   add_normalizations(cases);
   add_movement_cases(cases);
   add_transformer_cases(cases);
+  add_channels_last_cases(cases);
   return cases;
 }
 

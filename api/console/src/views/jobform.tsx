@@ -39,6 +39,8 @@ export function jobRequest(model: Model, form: FormData): Record<string, unknown
   if (buckets.length > 0) request['shape_buckets'] = Object.fromEntries(buckets);
   const layout = form.get('layout');
   if (layout) request['desired_layout'] = layout;
+  const layoutOps = words(form.get('layout-ops'));
+  if (layoutOps.length > 0) request['desired_layout_ops'] = layoutOps;
   const disabled = words(form.get('disabled'));
   if (disabled.length > 0) request['disabled_pass'] = disabled;
   const outputs = words(form.get('outputs'));
@@ -81,6 +83,7 @@ export function JobForm({model}: {model: Model}): JSX.Element {
       <details><summary>{S.job.more}</summary>
         <Field label={S.job.layout} hint={S.job.layoutHint}>
           <select name="layout"><option value="">{S.job.layoutAny}</option><option value="NCHW">NCHW</option><option value="NHWC">NHWC</option></select></Field>
+        <Field label={S.job.layoutOps} hint={S.job.layoutOpsHint}><input name="layout-ops" /></Field>
         <Field label={S.job.outputs} hint={S.job.outputsHint}><input name="outputs" /></Field>
         <Field label={S.job.disabled} hint={S.job.disabledHint}><input name="disabled" /></Field>
         <label class="check"><input type="checkbox" name="force" /> {S.job.force}</label>

@@ -1,0 +1,32 @@
+/// A layout of maps that is asked for, and what became of it, as commands and children tell it.
+/// Thread-safety: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/passes/desired_layout.h"
+#include "runtime/base/json.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tensormill::cli {
+
+struct LayoutArguments {
+  std::string layout;
+  std::string ops;  ///< "A,B"
+};
+/// --desired-layout and --desired-layout-ops.
+void add_layout_options(CLI::App& app, LayoutArguments& arguments);
+/// Throws Error(kUsage) for what no model could be asked for.
+std::optional<passes::DesiredLayout> layout_of(const LayoutArguments& arguments);
+/// Members "desired_layout" and "desired_layout_ops" of a request to a child, each of which may be missing.
+std::optional<passes::DesiredLayout> layout_of(const Json& request);
+
+/// {"desired":"NHWC","converted":21,"stayed":[{"node","op","reason"}]}
+Json layout_json(const passes::DesiredLayout& desired, const passes::LayoutLog& log);
+
+}  // namespace tensormill::cli
