@@ -29,6 +29,36 @@ ir::Graph LayoutConverter::run(LayoutLog& log) {
   return patch_.apply();
 }
 
+ir::Graph LayoutConverter::without_turned_maps(const ir::Graph& graph) {
+  const auto transposes = [](const ir::Graph& each) {
+    return std::count_if(each.nodes().begin(), each.nodes().end(),
+                         [](const ir::Node& node) { return node.op == "transpose"; });
+  };
+  if (transposes(graph) == 0) return graph;
+  LayoutLog ignored;
+  const DesiredLayout first;
+  ir::Graph made = LayoutConverter(graph, first, true).run(ignored);
+  return transposes(made) < transposes(graph) ? made : graph;
+}
+
+bool LayoutConverter::takes(const Axes& order) const {
+  // Rows of tokens are no maps: products read them as they are.
+  constexpr size_t kLeastRank = 4;
+  return !is_frugal_ || is_own(order) ||
+         (order.size() >= kLeastRank && order == ops::first_from_last(order.size()));
+}
+
+bool LayoutConverter::takes(ir::ValueId input, const Axes& order) const {
+  if (!is_frugal_ || input == ir::kAbsent || graph_.value(input).constant) return true;
+  const MapForm* from = form(input);
+  if (from != nullptr && from->order == order) return true;
+  const ir::SymShape own = shape(input);
+  if (own.size() > order.size()) return false;
+  ir::SymShape whole(order.size() - own.size(), 1);
+  whole.insert(whole.end(), own.begin(), own.end());
+  return moves_nothing(whole, order);
+}
+
 void LayoutConverter::visit(const ir::Node& node) {
   const bool asked = desired_.asks_for(node);
   if (asked) ++met_[node.op];
@@ -163,6 +193,7 @@ LayoutConverter::Outcome LayoutConverter::add(const ir::Node& node, std::vector<
                                               const ir::Attrs& attrs, const std::vector<Axes>& orders) {
   const std::vector<ir::ValueId> made = patch_.add_node(node.op, std::move(inputs), attrs, node.origins);
   for (size_t i = 0; i < made.size(); ++i) {
+    if (!takes(orders[i])) return "its result is no map";
     if (!ir::same(patch_.value(made[i]).type.shape, shape_in(shape(node.outputs[i]), orders[i])))
       return "its extents are other ones with the axes in that order";
   }

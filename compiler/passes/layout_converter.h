@@ -24,7 +24,10 @@ struct MapForm {
 class LayoutConverter {
 public:
   LayoutConverter(const ir::Graph& graph, const DesiredLayout& desired)
-      : graph_(graph), desired_(desired), patch_(graph, "convert_layout") {}
+      : LayoutConverter(graph, desired, false) {}
+  /// Maps whose channels the model has turned to stand last are computed with the channels first where that
+  /// takes no transpose more: those between convolutions go away.
+  static ir::Graph without_turned_maps(const ir::Graph& graph);
 
   ir::Graph run(LayoutLog& log);
   /// Operators without a layout of their own that take their axes in any order.
@@ -36,7 +39,15 @@ private:
   using Outcome = std::string;
   using Rule = Outcome (LayoutConverter::*)(const ir::Node&, const Axes&);
 
+  LayoutConverter(const ir::Graph& graph, const DesiredLayout& desired, bool is_frugal)
+      : graph_(graph), desired_(desired), is_frugal_(is_frugal), patch_(graph, "convert_layout") {}
+
   // ---- layout_converter.cc
+  /// Whether values may be held in this order.
+  bool takes(const Axes& order) const;
+  /// Whether the operand stands in the order beside maps of it, without a transpose where those are not to be
+  /// added.
+  bool takes(ir::ValueId input, const Axes& order) const;
   void visit(const ir::Node& node);
   void stay(const ir::Node& node, const std::string& reason);
   Outcome convert(const ir::Node& node);
@@ -78,6 +89,7 @@ private:
 
   const ir::Graph& graph_;
   const DesiredLayout& desired_;
+  bool is_frugal_;  ///< no transposes but those of the model
   ir::Patch patch_;
   LayoutLog log_;
   std::map<ir::ValueId, MapForm> forms_;

@@ -138,6 +138,9 @@ LayoutConverter::Outcome LayoutConverter::follow_elementwise(const ir::Node& nod
   if (node.outputs.size() != 1 || shape(node.outputs[0]).size() != order.size())
     return "its result has more dimensions than the map that it reads";
   std::vector<ir::ValueId> inputs;
+  for (const ir::ValueId input : node.inputs) {
+    if (!takes(input, order)) return "an operand has its axes in another order";
+  }
   for (const ir::ValueId input : node.inputs)
     inputs.push_back(input == ir::kAbsent ? input : operand(node, input, order));
   return add(node, std::move(inputs), node.attrs, {order});
@@ -171,6 +174,7 @@ LayoutConverter::Outcome LayoutConverter::follow_along_axis(const ir::Node& node
   for (const ir::ValueId input : node.inputs) {
     // What counts elements has a shape of its own.
     const bool is_map = input != ir::kAbsent && shape(input).size() == order.size();
+    if (is_map && !takes(input, order)) return "an operand has its axes in another order";
     if (!is_map && input != ir::kAbsent) make_plain(input);
     inputs.push_back(is_map ? in_order(input, order, node.origins) : input);
   }
@@ -267,7 +271,9 @@ void LayoutConverter::follow_transpose(const ir::Node& node) {
   Axes order;
   for (const size_t axis : from == nullptr ? own_order(perm.size()) : from->order)
     order.push_back(target[axis]);
-  if (from != nullptr) {
+  if (from != nullptr && !takes(order)) {
+    make_plain(input);
+  } else if (from != nullptr) {
     const ir::ValueId tensor = from->tensor;
     set_form(output, tensor, order);
   } else if (order.size() > 2 && !is_own(order) && order == desired_order(order.size())) {

@@ -1,9 +1,12 @@
 // f(transpose(x)) = transpose(f(x)) for elementwise f: transposes move toward the outputs, where they cancel
-// with others or reach the end once. Operands with one element need no transpose.
+// with others or reach the end once. Operands with one element need no transpose. Maps that a model has with
+// their channels last between convolutions go with more than that: through pads, concatenations, reductions,
+// and through values that have several readers.
 #include <optional>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
+#include "compiler/passes/layout_converter.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
 
@@ -55,7 +58,7 @@ ir::Graph sink_transposes(const ir::Graph& graph, const PassContext& /*context*/
     if (patch.empty()) break;
     current = patch.apply();
   }
-  return current;
+  return LayoutConverter::without_turned_maps(current);
 }
 
 }  // namespace tensormill::passes

@@ -128,6 +128,38 @@ TEST(ConvertLayout, ModelsOfEitherLayoutComeOutInTheOneAskedFor) {
   }
 }
 
+TEST(ConvertLayout, UnaskedMapsThatTheModelTurnsAreComputedChannelsFirst) {
+  const ir::Graph graph = last_net();
+  const ir::Graph sunk = passes::sink_transposes(graph, {});
+  small_nets::expect_same(graph, sunk);
+  EXPECT_EQ(count(sunk, "transpose"), 2) << "the input and the output that is a map";
+  // Gates of pixels, and a value with readers of both kinds.
+  LastNet net;
+  const ir::ValueId x = net.conv_last(net.input({1, 6, 6, 3}), 8, 3);
+  const ir::ValueId mean = net.add("reduce_mean", {x}, {{"axes", Ints{1, 2}}, {"keepdims", int64_t{1}}});
+  const ir::ValueId gated = net.add("mul", {x, net.add("sigmoid", {net.conv_last(mean, 8, 1)})});
+  const ir::ValueId rows = net.add("matmul", {gated, net.constant({8, 5})});
+  const ir::Graph gates = net.finish({net.conv_last(net.add("add", {gated, x}), 4, 3), rows});
+  const ir::Graph made = passes::sink_transposes(gates, {});
+  small_nets::expect_same(gates, made);
+  EXPECT_EQ(count(made, "transpose"), 3) << "the input, the output and the rows of the product";
+}
+
+TEST(ConvertLayout, UnaskedNoTransposeIsAdded) {
+  // Tokens: what comes from a convolution meets what a product makes.
+  LastNet net;
+  const ir::ValueId x = net.conv_last(net.input({1, 6, 6, 3}), 8, 3);
+  const ir::ValueId rows = net.add("matmul", {x, net.constant({8, 8})});
+  const ir::ValueId sum = net.add("add", {rows, net.add("relu", {x})});
+  const ir::ValueId other = net.add("matmul", {net.add("sigmoid", {x}), net.constant({8, 2})});
+  const ir::Graph graph = net.finish({sum, other});
+  const ir::Graph made = passes::sink_transposes(graph, {});
+  small_nets::expect_same(graph, made);
+  EXPECT_LE(count(made, "transpose"), 2);
+  for (const auto& [name, make] : nets())
+    EXPECT_EQ(ir::print(passes::sink_transposes(make(), {})), ir::print(make())) << name;
+}
+
 /// Runs `body` on seven channels out of a convolution, and a convolution on what it makes.
 Converted on_map(const std::function<ir::ValueId(Net&, ir::ValueId)>& body, bool is_read = true) {
   Net net;
