@@ -10,13 +10,35 @@ from pathlib import Path
 
 import mill
 import numpy as np
+import onnx
 import serving
+from onnx import helper
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
 DIGITS_SHAPES = ("--input-shapes", "image:[1,1,28,28]")
 LAYOUTS = ("NCHW", "NHWC")
 NODE = re.compile(r"^  ((?:%\S+: \S+(?:, )?)+) = (\w+)\(([^)]*)\)(.*)$")
+
+
+def with_channels_last(model):
+    """The same network as one whose maps have their channels last: operators over maps stand between transposes."""
+    nodes, maps = [], {"Conv", "MaxPool", "BatchNormalization", "Flatten"}
+    for number, node in enumerate(model.graph.node):
+        if node.op_type in maps:
+            nodes.append(helper.make_node("Transpose", [node.input[0]], [f"first{number}"], perm=[0, 3, 1, 2]))
+            node.input[0] = f"first{number}"
+        nodes.append(node)
+        if node.op_type in maps - {"Flatten"}:
+            nodes.append(helper.make_node("Transpose", [f"made{number}"], [node.output[0]], perm=[0, 2, 3, 1]))
+            node.output[0] = f"made{number}"
+    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del model.graph.node[:], model.graph.value_info[:]
+    model.graph.node.extend(nodes)
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    dims.append(onnx.TensorShapeProto.Dimension.FromString(dims[1].SerializeToString()))
+    del dims[1]
+    return model
 
 
 class Graph:
@@ -152,6 +174,29 @@ class Layouts(unittest.TestCase):
                 graph = self.relay(model, "choose_algorithms", *options)
                 self.assertGreater(graph.count("conv_blocked", "conv_first", "conv_winograd", "conv_depthwise"), 1)
                 self.assertEqual(graph.between_convolutions("transpose", "to_blocked", "from_blocked"), [])
+
+
+    def test_a_model_and_its_twin_have_the_same_kernels(self):
+        """Each convolution between transposes, and all else with the channels last, as converters of formats write it."""
+        twin = self.folder / "twin.onnx"
+        onnx.save(with_channels_last(onnx.load(DIGITS)), twin)
+        kernels = []
+        for model, shape in ((DIGITS, "[1,1,28,28]"), (twin, "[1,28,28,1]")):
+            self.compiled(model, "--input-shapes", f"image:{shape}", "--verify", "none")
+            facts = json.loads(mill.check_program(self, "show", self.package, "--json"))
+            kernels.append((facts["num_steps"], sorted(kernel["symbol"] for kernel in facts["kernels"])))
+        self.assertEqual(kernels[0], kernels[1])
+
+    def test_tuning(self):
+        net, keys = FIXTURES / "tflite/net_float32.tflite", []
+        for options in ((), ("--desired-layout", "NHWC")):
+            listed = mill.check_program(self, "--json", "tune", net, "--input-shapes", "image:[1,8,8,3]", "--tasks", "list", "--repeat", 1,
+                                        "--number", 1, "--min-repeat-ms", 0, *options)
+            keys.append({task["key"] for task in json.loads(listed)})
+        self.compiled(net, "--input-shapes", "image:[1,8,8,3]", "--desired-layout", "NHWC", "--verify", "none")
+        facts = json.loads(mill.check_program(self, "show", self.package, "--json"))
+        self.assertEqual({kernel["task_key"] for kernel in facts["kernels"]}, keys[1], "the kernels that such a package has")
+        self.assertNotEqual(keys[0], keys[1])
 
 
 class LayoutsOfAServer(unittest.TestCase):
