@@ -305,6 +305,15 @@ std::shared_ptr<const Blob> S3BlobStore::open(const Digest& digest, const std::s
   throw Error(ErrorCode::kNotFound, "no blob " + digest.text());
 }
 
+std::shared_ptr<const Blob> S3BlobStore::open_named(const Digest& digest) {
+  if (is_verified(digest)) {
+    for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
+      if (auto cached = cache_.open(digest, form, false, {})) return cached;
+    }
+  }
+  return open(digest);
+}
+
 void S3BlobStore::verify(const Digest& digest) {
   set_verified(digest, false);
   cache_.erase(digest);

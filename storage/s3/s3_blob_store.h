@@ -39,6 +39,7 @@ public:
 
   std::unique_ptr<BlobWriter> writer(BlobOptions options = {}) override;
   std::shared_ptr<const Blob> open(const Digest& digest, const std::stop_token& stop = {}) override;
+  std::shared_ptr<const Blob> open_named(const Digest& digest) override;
   bool exists(const Digest& digest) override;
   void verify(const Digest& digest) override;
 

@@ -57,7 +57,7 @@ services::PackageInfo PackageServiceImpl::info_of(const storage::PackageRow& row
   info.id = row.id;
   info.archive_digest = row.archive;
   info.archive_size = row.archive_bytes;
-  info.metadata_json = blobs_.open(row.id)->text();
+  info.metadata_json = blobs_.open_named(row.id)->text();
   info.inputs = specs_from_json(facts.at("inputs"));
   info.outputs = specs_from_json(facts.at("outputs"));
   info.created_at = {row.created_ms};
