@@ -33,7 +33,7 @@ class FreeForms(unittest.TestCase):
         model, feed, ours, peer = (run.folder / file for file in ("model.onnx", "in.npz", "ours.npz", "peer.npz"))
         model.write_bytes(builder.free_model().SerializeToString())
         sweep.cases.save(feed, builder.feed)
-        answers = run.own.ask(f"{model} {feed} {ours} 3 {buckets}"), run.peer.ask(f"{model} {feed} {peer}")
+        answers = run.own.ask(f"{model} {feed} {ours} 3 {buckets}"), run.ask_peer(model, feed, peer)
         with self.subTest(name, shape=shape):
             self.assertEqual(run.compare(builder, *answers), ("equal", ""))
         return answers[0]

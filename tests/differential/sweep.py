@@ -113,9 +113,8 @@ class Sweep:
         self.own.close()
         self.peer.close()
 
-    def ask_peer(self, *options):
-        files = [str(self.folder / file) for file in ("model.onnx", "in.npz", "peer.npz")]
-        return self.peer.ask(json.dumps([*files, "--threads", "1", "--by-position", *options]))
+    def ask_peer(self, model, feed, outputs, *options):
+        return self.peer.ask(json.dumps([str(model), str(feed), str(outputs), "--threads", "1", "--by-position", *options]))
 
     def compare(self, builder, ours, theirs):
         if not theirs.startswith("ok"):
@@ -140,7 +139,7 @@ class Sweep:
         files[0].write_bytes(builder.model(dims).SerializeToString())
         cases.save(files[1], builder.feed)
         how = f"opset {builder.opset}, level {level}{', free ' + buckets if buckets else ''}"
-        theirs = self.ask_peer()
+        theirs = self.ask_peer(files[0], files[1], files[3])
         ours = self.own.ask(f"{files[0]} {files[1]} {files[2]} {level} {buckets}")
         outcome, detail = self.compare(builder, ours, theirs)
         if outcome == "refused" and buckets and not builder.free and detail.startswith('node "'):
@@ -149,7 +148,7 @@ class Sweep:
             outcome = "refused free" if again.startswith("ok") else outcome
         if outcome == "differs":
             # What the peer's own graph passes change is no finding.
-            plain = self.ask_peer("--graph-opt", "disabled")
+            plain = self.ask_peer(files[0], files[1], files[3], "--graph-opt", "disabled")
             if plain.startswith("ok") and self.compare(builder, ours, plain)[0] == "equal":
                 outcome = "peer differs from itself"
         return outcome, detail, builder, how
