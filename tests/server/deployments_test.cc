@@ -336,12 +336,10 @@ TEST_F(Deployments, OneThatCrashedTheProcessTwiceIsFailedAndNotTriedAgain) {
   EXPECT_TRUE(deployments.put("d", spec_of("2"), {}).ready) << "a new PUT may try again";
 }
 
-TEST_F(Deployments, AReplicaCountsTheLoadsThatCrashedItAlone) {
+TEST_F(Deployments, AReplicaCountsTheLoadsThatCrashedIt) {
   close();
   EXPECT_EXIT(die_in(store_, 1, SIGSEGV, kPut, "r"), testing::KilledBySignal(SIGSEGV), "");
   EXPECT_EXIT(die_in(store_, 1, SIGSEGV, kFollow, "r"), testing::KilledBySignal(SIGSEGV), "");
-  // Another one is not to blame for it, and tries.
-  EXPECT_EXIT(die_in(store_, 1, SIGUSR1, kFollow, "s"), testing::KilledBySignal(SIGUSR1), "");
   die_in(
       store_, 1, SIGSEGV,
       [](DeploymentServiceImpl& service) {
