@@ -344,7 +344,7 @@ TEST_F(Deployments, AReplicaCountsTheLoadsThatCrashedIt) {
       store_, 1, SIGSEGV,
       [](DeploymentServiceImpl& service) {
         service.follow();
-        EXPECT_EQ(service.get("d").versions.at(1).reason,
+        EXPECT_EQ(service.get("d").versions.at(0).reason,
                   "load: the process crashed 2 times while it was loaded");
       },
       "r");
