@@ -34,6 +34,8 @@ SqliteDb::SqliteDb(Env& env, const std::string& path, std::function<int64_t()> n
     execute("PRAGMA journal_mode = WAL");
     execute("PRAGMA synchronous = FULL");
     execute("PRAGMA foreign_keys = ON");
+    // The one that writes holds the pages of a queue of thousands of jobs, which each claim looks at.
+    execute("PRAGMA cache_size = -8192");
     execute("PRAGMA wal_autocheckpoint = " + std::to_string(checkpoint_pages));
   } catch (const std::exception&) {
     close();
