@@ -86,7 +86,7 @@ struct CompileResult {
   std::map<std::string, std::string> dumps;    ///< by stage
   std::string generic_refused;                 ///< why a package with free dims has no generic plan; or ""
   std::vector<RefusedRecord> refused_records;  ///< by kernel
-  passes::LayoutLog layout;                    ///< what became of a layout that was asked for
+  passes::LayoutLog layout;                    ///< what the desired layout was applied to
   std::string shape_warning;                   ///< for people: which shapes have no kernels; or ""
   std::vector<PhaseTime> times;                ///< for people; not part of the package
   std::vector<PhaseTime> pass_times;           ///< of the phase "passes", each pass with its verification

@@ -15,7 +15,7 @@
 namespace tensormill::driver {
 
 /// The passes of generic plans.
-/// `layout_log`: where what became of a desired layout is told; null: nowhere.
+/// `layout_log`: receives what the desired layout was applied to; null: nothing does.
 ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options,
                            passes::LayoutLog* layout_log = nullptr);
 

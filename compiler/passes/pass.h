@@ -37,9 +37,9 @@ struct PassContext {
   /// The graph is for a generic plan: extents may be expressions, and nothing is chosen by what they are at
   /// one shape.
   bool is_generic = false;
-  /// Of maps, where one is asked for: bound to the graph (bind_desired_layout).
+  /// The desired layout of maps, if any: bound to the graph (bind_desired_layout).
   std::optional<DesiredLayout> layout = {};
-  /// Where convert_layout tells what became of it; null: nowhere.
+  /// Receives what convert_layout applied it to; null: nothing does.
   LayoutLog* layout_log = nullptr;
 };
 

@@ -1,4 +1,4 @@
-/// A layout of maps that is asked for, and what became of it, as commands and children tell it.
+/// Command-line form of a desired layout of maps, and the report of what it was applied to.
 /// Thread-safety: pure functions.
 #pragma once
 

@@ -130,21 +130,23 @@ def networks(arguments):
         yield counts
 
 
-def main():
+def main(networks, random_models, models, size):
+    """Parses the arguments and runs; the generators give, of each model, its outputs and how many of them are wrong. `models`,
+    `size`: how many models, and the pictures' extents, unless it is said."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--models", type=int, default=100)
+    parser.add_argument("--models", type=int, default=models)
     parser.add_argument("--outputs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--level", type=int, default=1)
     parser.add_argument("--networks", help="names behind commas, or all")
-    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument("--size", type=int, default=size)
     arguments = parser.parse_args()
-    outputs = wrong = models = 0
+    outputs = wrong = count = 0
     for made, bad in networks(arguments) if arguments.networks else random_models(arguments):
-        models, outputs, wrong = models + 1, outputs + made, wrong + bad
-    print(f"{models} models, {outputs} outputs, {wrong} wrong")
+        count, outputs, wrong = count + 1, outputs + made, wrong + bad
+    print(f"{count} models, {outputs} outputs, {wrong} wrong")
     sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
-    main()
+    main(networks, random_models, models=100, size=96)

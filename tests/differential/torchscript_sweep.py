@@ -5,10 +5,8 @@ Needs torch (tests/fixtures/requirements-pytorch.txt), for networks torchvision,
 differs, with what made it, and ends with their number.
 """
 
-import argparse
 import re
 import subprocess
-import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 import torch
 
 from torch_cases_random import random_model
-from torch_sweep import PROGRAM, Calls, difference
+from torch_sweep import PROGRAM, Calls, difference, main
 
 NETWORKS = ("resnet18 mobilenet_v2 squeezenet1_1 shufflenet_v2_x0_5 mobilenet_v3_small efficientnet_b0 mnasnet0_5 regnet_y_400mf densenet121 "
             "convnext_tiny vit_b_16 swin_t").split()
@@ -105,21 +103,5 @@ def random_models(arguments):
         yield compared(f"seed {seed}", script, inputs, results, [label for label, _ in calls], None, arguments.level)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--models", type=int, default=40)
-    parser.add_argument("--outputs", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--level", type=int, default=1)
-    parser.add_argument("--networks", help="names behind commas, or all")
-    parser.add_argument("--size", type=int, default=64)
-    arguments = parser.parse_args()
-    outputs = wrong = models = 0
-    for made, bad in networks(arguments) if arguments.networks else random_models(arguments):
-        models, outputs, wrong = models + 1, outputs + made, wrong + bad
-    print(f"{models} models, {outputs} outputs, {wrong} wrong")
-    sys.exit(1 if wrong else 0)
-
-
 if __name__ == "__main__":
-    main()
+    main(networks, random_models, models=40, size=64)

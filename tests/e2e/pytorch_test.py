@@ -5,25 +5,16 @@ The programs and their answers are made by tests/fixtures/pytorch_ops and tests/
 """
 
 import json
-import tempfile
 import unittest
 import zipfile
-from pathlib import Path
 
 import mill
 import numpy as np
 import serving
+from torch_case import TorchCase, values_of
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 NETS = FIXTURES / "pytorch_nets"
-TOLERANCE = 1e-4
-
-
-def values_of(path):
-    """Inputs and outputs by their names."""
-    arrays = mill.load_npz(path.with_suffix(".npz"))
-    return ({name[3:]: array for name, array in arrays.items() if name.startswith("in.")},
-            {name[4:]: array for name, array in arrays.items() if name.startswith("out.")})
 
 
 def rewritten(source, target, change):
@@ -36,28 +27,7 @@ def rewritten(source, target, change):
             copy.writestr(name, data)
 
 
-class Pytorch(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
-    def compile(self, model, *options):
-        mill.check_program(self, "compile", model, *options, "-o", self.package)
-
-    def run_on(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
-    def check(self, got, wanted):
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape), name)
-            bound = TOLERANCE * max(float(np.abs(want.astype(float)).max(initial=0)), 1e-3)
-            np.testing.assert_allclose(got[name].astype(float), want.astype(float), rtol=0, atol=bound, err_msg=name)
-
+class Pytorch(TorchCase):
     def test_networks(self):
         for name in ("residual", "windows", "pieces", "mixed", "loops"):
             with self.subTest(network=name):

@@ -5,24 +5,19 @@ The modules and their answers are made by tests/fixtures/pytorch_script (`./dev 
 """
 
 import json
-import tempfile
 import unittest
 import zipfile
-from pathlib import Path
 
 import mill
-import numpy as np
 import serving
+import torch_case
+from torch_case import TorchCase
 
 SCRIPTS = mill.ROOT / "tests/fixtures/pytorch_script"
-TOLERANCE = 1e-4
 
 
 def values_of(name):
-    """Inputs and outputs by their names."""
-    arrays = mill.load_npz(SCRIPTS / f"{name}.npz")
-    return ({key[3:]: array for key, array in arrays.items() if key.startswith("in.")},
-            {key[4:]: array for key, array in arrays.items() if key.startswith("out.")})
+    return torch_case.values_of(SCRIPTS / name)
 
 
 def shapes_of(inputs, batch=None):
@@ -39,27 +34,9 @@ def rewritten(source, target, change):
             copy.writestr(name, change(data.decode()).encode() if name.endswith(".py") else data)
 
 
-class TorchScript(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
+class TorchScript(TorchCase):
     def compile(self, name, *options):
-        mill.check_program(self, "compile", SCRIPTS / f"{name}.pt", "-O", 1, *options, "-o", self.package)
-
-    def run_on(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
-    def check(self, got, wanted):
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape), name)
-            bound = TOLERANCE * max(float(np.abs(want.astype(float)).max(initial=0)), 1e-3)
-            np.testing.assert_allclose(got[name].astype(float), want.astype(float), rtol=0, atol=bound, err_msg=name)
+        super().compile(SCRIPTS / f"{name}.pt", "-O", 1, *options)
 
     def test_free_batch(self):
         for name in ("residual_traced", "residual_frozen", "mobile_frozen"):
