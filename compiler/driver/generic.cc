@@ -130,9 +130,14 @@ public:
     const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);
     std::vector<std::vector<int64_t>> points = take_zeros(symbolic, symbols, model.plan, serves_all);
-    for (std::vector<int64_t>& dims :
-         points_of(symbols.all, table, {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, 2))
-      points.push_back(std::move(dims));
+    // The least extents, and some that end within the blocks of rows and lanes of most layers.
+    const std::vector<int64_t> least = {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, ragged = {75, 77, 90, 96, 120};
+    for (const bool is_least : {true, false}) {
+      for (std::vector<int64_t>& dims :
+           points_of(symbols.all, table, is_least ? least : ragged, is_least ? 2 : 1)) {
+        if (std::find(points.begin(), points.end(), dims) == points.end()) points.push_back(std::move(dims));
+      }
+    }
     for (const std::vector<int64_t>& dims : points) {
       if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) break;
       std::map<std::string, int64_t> values;

@@ -16,10 +16,9 @@ namespace tensormill::driver {
 
 namespace {
 
-/// What chooses layouts and algorithms by extents; and what makes one kernel of several reductions.
+/// What chooses algorithms by extents; and what makes one kernel of several reductions.
 const std::set<std::string>& specializing_passes() {
-  static const std::set<std::string> names = {"alter_layout", "choose_algorithms", "pack_matmul",
-                                              "fuse_attention", "fuse_layer_norm"};
+  static const std::set<std::string> names = {"choose_algorithms", "pack_matmul", "fuse_attention"};
   return names;
 }
 

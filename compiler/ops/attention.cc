@@ -144,7 +144,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
     if (!masked) return scaled;
     return scaled + widen(read_broadcast(context.inputs[3], context.input_types[3].shape, h.scores(), at));
   });
-  const Shape rows = {h.batch, h.heads, h.queries};
+  const ir::SymShape rows = {h.batch, h.heads, h.queries};
   const auto at_key = [](Index row, const Expr& t) {
     row.push_back(t);
     return row;

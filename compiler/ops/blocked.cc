@@ -15,8 +15,8 @@ bool BlockedConv::is_pointwise() const {
          all(window.pads_end, 0);
 }
 
-Shape BlockedConv::out_shape() const {
-  Shape shape = {batch, out_blocks};
+ir::SymShape BlockedConv::out_shape() const {
+  ir::SymShape shape = {batch, out_blocks};
   shape.insert(shape.end(), out.begin(), out.end());
   shape.push_back(block);
   return shape;
@@ -31,13 +31,13 @@ const ir::ValueType& blocked_input(const ir::InferContext& context, DTypeSet all
   return type;
 }
 
-Shape extents_of(const Shape& shape, size_t first, size_t rank) {
+ir::SymShape extents_of(const ir::SymShape& shape, size_t first, size_t rank) {
   const auto begin = shape.begin() + static_cast<Shape::difference_type>(first);
   return {begin, begin + static_cast<Shape::difference_type>(rank)};
 }
 
-BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape& in, const Shape& kernel,
-                              int64_t out_blocks, int64_t block) {
+BlockedConv read_blocked_conv(const ir::Attrs& attrs, const ir::SymInt& batch, const ir::SymShape& in,
+                              const Shape& kernel, int64_t out_blocks, int64_t block) {
   if (block < 1) fail("a block has " + std::to_string(block) + " channels, expected at least 1");
   BlockedConv conv;
   conv.batch = batch;
@@ -79,8 +79,12 @@ Coordinate tap_coordinate(const BlockedConv& conv, size_t d, const Expr& out, co
   const Window& window = conv.window;
   const Expr at =
       out * Expr(window.strides[d]) + tap * Expr(window.dilations[d]) - Expr(window.pads_begin[d]);
-  const int64_t last = (conv.out[d] - 1) * window.strides[d] + window.reach(d) - 1 - window.pads_begin[d];
-  const bool below = window.pads_begin[d] > 0, above = last >= conv.in[d];
+  const ir::SymInt last =
+      (conv.out[d] - 1) * window.strides[d] + (window.reach(d) - 1 - window.pads_begin[d]);
+  const bool below = window.pads_begin[d] > 0;
+  // Kernels of any extents do not know how the two are related: beside one question another costs nothing.
+  const bool above =
+      (below && !conv.in[d].is_constant()) || !is_proven(ir::Relation::kLess, last, conv.in[d]);
   const Expr low = at >= Expr(0), high = at < Expr(conv.in[d]);
   if (below && above) return {clamp_index(at, conv.in[d]), te::logical_and(low, high)};
   if (below) return {te::max(at, Expr(0)), low};
@@ -113,7 +117,7 @@ std::vector<Expr> index_around(std::vector<Expr> first, const std::vector<Expr>&
 namespace {
 
 /// The index of element `position` of `extents` in row-major order.
-std::vector<Expr> unflattened(const Expr& position, const Shape& extents) {
+std::vector<Expr> unflattened(const Expr& position, const ir::SymShape& extents) {
   std::vector<Expr> at;
   Expr rest = position;
   for (size_t d = extents.size(); d-- > 1;) {
@@ -135,10 +139,11 @@ TeOutputs blocked_conv_stages(const ir::ComputeContext& context, const BlockedCo
                               size_t lead, const TapProduct& product) {
   const ir::ValueType& out = context.output_types[0];
   const DType accumulate = compute_dtype(out.dtype);
-  const bool pointwise = conv.is_pointwise();
+  // A pointwise convolution is summed over the image as one row: its tiles need not end where rows end. (Of
+  // extents that only a run has the loops are joined.)
+  const bool pointwise = conv.is_pointwise() && conv.out.is_constant();
   const size_t rank = conv.rank();
-  // A pointwise convolution is summed over the image as one row: its tiles need not end where rows end.
-  Shape shape = out.shape;
+  ir::SymShape shape = out.shape;
   if (pointwise) shape = {conv.batch, conv.out_blocks, num_elements(conv.out), conv.block};
   const auto summand = [&](const std::vector<Expr>& axes, const std::vector<Expr>& at) {
     TapPosition position;

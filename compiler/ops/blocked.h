@@ -11,27 +11,27 @@ namespace tensormill::ops {
 
 /// One convolution: extents of the input, of the window and of the result.
 struct BlockedConv {
-  int64_t batch = 0;
+  ir::SymInt batch = 0;
   int64_t out_blocks = 0;
   int64_t block = 0;
-  Shape in;  ///< spatial extents
-  Shape out;
+  ir::SymShape in;  ///< spatial extents
+  ir::SymShape out;
   Window window;
   bool has_input = true;  ///< the input has elements
   size_t rank() const { return in.size(); }
   /// One tap, no padding, no stride: rows of the image follow each other, so that the image is one row.
   bool is_pointwise() const;
   /// [N, out_blocks, spatial..., b]
-  Shape out_shape() const;
+  ir::SymShape out_shape() const;
 };
 
 /// The window of `attrs` over the spatial extents `in` of the input. Throws Error(kInvalidModel).
-BlockedConv read_blocked_conv(const ir::Attrs& attrs, int64_t batch, const Shape& in, const Shape& kernel,
-                              int64_t out_blocks, int64_t block);
+BlockedConv read_blocked_conv(const ir::Attrs& attrs, const ir::SymInt& batch, const ir::SymShape& in,
+                              const Shape& kernel, int64_t out_blocks, int64_t block);
 /// Input 0 as a blocked tensor of one to three spatial dimensions, of a type that is allowed.
 const ir::ValueType& blocked_input(const ir::InferContext& context, DTypeSet allowed = kFloats);
 /// The `rank` extents of `shape` from `first` on.
-Shape extents_of(const Shape& shape, size_t first, size_t rank);
+ir::SymShape extents_of(const ir::SymShape& shape, size_t first, size_t rank);
 /// Input `index` with `rank` dimensions, of a type that is allowed (input 0) or of input 0's, called `what`
 /// in errors.
 const ir::ValueType& ranked_input(const ir::InferContext& context, size_t index, size_t rank,

@@ -15,15 +15,15 @@ std::vector<ir::OpDef> family();
 namespace {
 
 // Lanes of x from this one on are not read.
-int64_t read_channels(const ir::Attrs& attrs, const Shape& x) {
+int64_t read_channels(const ir::Attrs& attrs, const ir::SymShape& x) {
   return attr_int(attrs, "channels", x[1] * x.back());
 }
 
-BlockedConv read_conv(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
+BlockedConv read_conv(const ir::Attrs& attrs, const ir::SymShape& x, const Shape& w) {
   const size_t rank = x.size() - 3;
   BlockedConv conv =
       read_blocked_conv(attrs, x[0], extents_of(x, 2, rank), extents_of(w, 2, rank), w[0], w.back());
-  conv.has_input = num_elements(x) != 0;
+  conv.has_input = !is_empty(x);
   return conv;
 }
 
@@ -130,10 +130,10 @@ te::Tensor pick(const ir::ComputeContext& context, BlockedConv& conv) {
   BlockedConv picked = conv;
   picked.window.strides.assign(conv.rank(), 1);
   picked.in = conv.out;
-  if (conv.is_pointwise() || !picked.is_pointwise() || !conv.has_input || num_elements(conv.out) == 0 ||
+  if (conv.is_pointwise() || !picked.is_pointwise() || !conv.has_input || is_empty(conv.out) ||
       conv.out_blocks * conv.block < kPickingChannels)
     return x;
-  Shape shape = context.input_types[0].shape;
+  ir::SymShape shape = context.input_types[0].shape;
   std::copy(conv.out.begin(), conv.out.end(), shape.begin() + 2);
   const std::vector<int64_t> strides = conv.window.strides;
   conv = picked;
@@ -168,7 +168,8 @@ bool part(ir::PartContext& context) {
 }
 
 TeOutputs compute(const ir::ComputeContext& context) {
-  const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
+  const Shape w = context.input_types[1].shape;
   BlockedConv conv = read_conv(context.attrs, x, w);
   const int64_t groups = attr_int(context.attrs, "group", 1), channels = read_channels(context.attrs, x);
   const te::Tensor input = pick(context, conv);

@@ -8,11 +8,11 @@ std::vector<ir::OpDef> family();
 
 namespace {
 
-BlockedConv read_conv(const ir::Attrs& attrs, const Shape& x, const Shape& w) {
+BlockedConv read_conv(const ir::Attrs& attrs, const ir::SymShape& x, const Shape& w) {
   const size_t rank = x.size() - 2;
   BlockedConv conv =
       read_blocked_conv(attrs, x[0], extents_of(x, 2, rank), extents_of(w, 2, rank), w[0], w.back());
-  conv.has_input = num_elements(x) != 0;
+  conv.has_input = !is_empty(x);
   return conv;
 }
 
@@ -49,7 +49,8 @@ bool part(ir::PartContext& context) {
 }
 
 TeOutputs compute(const ir::ComputeContext& context) {
-  const Shape &x = context.input_types[0].shape, &w = context.input_types[1].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
+  const Shape w = context.input_types[1].shape;
   return blocked_conv_stages(
       context, read_conv(context.attrs, x, w), extents_of(w, 1, w.size() - 2), 1,
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps, const TapPosition& position) {

@@ -16,12 +16,11 @@ struct Source {
   int64_t lane = 0;
 };
 
-/// `lanes` counts through all lanes of all operands; each operand has shapes[i][1] blocks.
-Source find_source(int64_t lane, const std::vector<Shape>& shapes) {
-  const int64_t width = shapes[0].back();
+/// `lane` counts through all lanes of all operands; operand i has blocks[i] blocks.
+Source find_source(int64_t lane, int64_t width, const std::vector<int64_t>& blocks) {
   int64_t block = lane / width;
   size_t operand = 0;
-  while (block >= shapes[operand][1]) block -= shapes[operand++][1];
+  while (block >= blocks[operand]) block -= blocks[operand++];
   return {operand, block, lane % width};
 }
 
@@ -61,10 +60,10 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
 void reference(const ir::ReferenceContext& context) {
   Tensor& out = *context.outputs[0];
   const std::vector<int64_t>& channels = attr_ints(context.attrs, "channels");
-  std::vector<Shape> shapes;
+  std::vector<int64_t> blocks;
   std::vector<Shape> strides;
   for (const Tensor* input : context.inputs) {
-    shapes.push_back(input->shape());
+    blocks.push_back(input->shape()[1]);
     strides.push_back(row_major_strides(input->shape()));
   }
   const int64_t width = out.shape().back();
@@ -74,7 +73,7 @@ void reference(const ir::ReferenceContext& context) {
       out.set_element(to, 0.0);
       return;
     }
-    const Source source = find_source(channels[channel], shapes);
+    const Source source = find_source(channels[channel], width, blocks);
     const Shape& stride = strides[source.operand];
     int64_t from = source.block * stride[1] + source.lane;
     for (size_t d = 0; d + 1 < at.size(); ++d) from += d == 1 ? 0 : at[d] * stride[d];
@@ -90,11 +89,11 @@ struct Piece {
 };
 
 std::vector<Piece> pieces_of(const std::vector<int64_t>& channels, int64_t block, int64_t width,
-                             const std::vector<Shape>& shapes) {
+                             const std::vector<int64_t>& blocks) {
   std::vector<Piece> pieces;
   const int64_t count = std::min(static_cast<int64_t>(channels.size()) - block * width, width);
   for (int64_t lane = 0; lane < count; ++lane) {
-    const Source from = find_source(channels[static_cast<size_t>(block * width + lane)], shapes);
+    const Source from = find_source(channels[static_cast<size_t>(block * width + lane)], width, blocks);
     const int64_t shift = from.lane - lane;
     const bool goes_on = !pieces.empty() && pieces.back().from.operand == from.operand &&
                          pieces.back().from.block == from.block && pieces.back().shift == shift;
@@ -107,12 +106,12 @@ std::vector<Piece> pieces_of(const std::vector<int64_t>& channels, int64_t block
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const std::vector<int64_t>& channels = attr_ints(context.attrs, "channels");
-  std::vector<Shape> shapes;
-  for (const ir::ValueType& type : context.input_types) shapes.push_back(type.shape);
+  std::vector<int64_t> blocks;
+  for (const ir::ValueType& type : context.input_types) blocks.push_back(type.shape[1]);
   const int64_t width = out.shape.back();
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     const auto block_value = [&](int64_t block) {
-      const std::vector<Piece> pieces = pieces_of(channels, block, width, shapes);
+      const std::vector<Piece> pieces = pieces_of(channels, block, width, blocks);
       Expr value = pieces.back().end < width ? te::imm_like({out.dtype, 1}, 0) : Expr();
       for (size_t i = pieces.size(); i-- > 0;) {
         const Piece& piece = pieces[i];

@@ -149,9 +149,8 @@ te::Tensor pad_for(const ir::ComputeContext& context, const Window& window, cons
 }
 
 /// The spatial dimensions of a window that leaves the last dimension of x alone: of channels last all of
-/// them, of blocks of channels all but that last. 0: it leaves none alone, or extents are not known.
+/// them, of blocks of channels all but that last. 0: it leaves none alone.
 size_t rank_beside_lanes(const ir::ComputeContext& context, const Window& window) {
-  if (!context.input_types[0].shape.is_constant()) return 0;
   if (is_channels_last(context.attrs)) return window.rank();
   const size_t lanes = window.rank() - 1;
   const bool is_blocked = window.kernel[lanes] == 1 && window.strides[lanes] == 1 &&
@@ -163,15 +162,16 @@ size_t rank_beside_lanes(const ir::ComputeContext& context, const Window& window
 /// with clamped indices, which the schedules turn into guards around the accumulation.
 te::Tensor reduce_blocked(const ir::ComputeContext& context, const Window& window, te::ReduceOp op,
                           const Expr& neutral, DType dtype) {
-  const Shape& x = context.input_types[0].shape;
-  const Shape& out = context.output_types[0].shape;
+  const ir::SymShape& x = context.input_types[0].shape;
+  const ir::SymShape& out = context.output_types[0].shape;
   BlockedConv geometry;
   const size_t rank = rank_beside_lanes(context, window);
   const size_t first = map_axes(context.attrs, x.size()).spatial;
   geometry.in = extents_of(x, first, rank);
   geometry.out = extents_of(out, first, rank);
   geometry.window = window;
-  const Shape taps = num_elements(x) == 0 ? Shape(rank, 0) : extents_of(window.kernel, 0, rank);
+  const ir::SymShape taps =
+      is_empty(x) ? ir::SymShape(rank, 0) : extents_of(ir::SymShape(window.kernel), 0, rank);
   return reduce_safe(
       context.name, op, out, taps, dtype, [&](const std::vector<Expr>& axes, const std::vector<Expr>& at) {
         const auto begin = axes.begin() + static_cast<std::ptrdiff_t>(first);

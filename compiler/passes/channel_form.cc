@@ -63,7 +63,7 @@ ir::ValueId LaneArranger::join_blocks(const std::vector<Lane>& lanes) {
   }
   std::vector<ir::ValueId> parts;
   for (const Range& range : ranges) {
-    Shape extents = patch_.value(range.tensor).type.shape;
+    ir::SymShape extents = patch_.value(range.tensor).type.shape;
     if (extents[1] == range.count) {
       parts.push_back(range.tensor);
       continue;

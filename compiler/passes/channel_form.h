@@ -20,8 +20,8 @@ struct Lane {
 
 /// A tensor [N, channel_dims..., spatial...] as lanes of blocked tensors, channels in row-major order.
 struct ChannelForm {
-  Shape channel_dims;  ///< one entry but inside of a shuffle
-  Shape spatial;       ///< the blocked tensors' extents, or fewer ones where those are ones
+  Shape channel_dims;    ///< one entry but inside of a shuffle
+  ir::SymShape spatial;  ///< the blocked tensors' extents, or fewer ones where those are ones
   std::vector<Lane> lanes;
   size_t rank = 2;  ///< spatial dimensions of the blocked tensors, 1 to 3
 

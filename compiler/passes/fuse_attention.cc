@@ -65,12 +65,15 @@ private:
     if (transpose == nullptr || permutation_of(graph_, *transpose) != perm) return std::nullopt;
     const ir::Node* reshape = match(graph_, transpose->inputs[0], "reshape");
     if (reshape == nullptr) return std::nullopt;
-    const Shape &from = type(reshape->inputs[0]).shape, &to = type(reshape->outputs[0]).shape;
-    if (from.size() != 3 || to.size() != 4 || from[0] != to[0] || from[1] != to[1]) return std::nullopt;
+    const ir::SymShape &from = type(reshape->inputs[0]).shape, &to = type(reshape->outputs[0]).shape;
+    if (from.size() != 3 || to.size() != 4 || !are_equal(from[0], to[0]) || !are_equal(from[1], to[1]) ||
+        !to[2].is_constant() || !to[3].is_constant())
+      return std::nullopt;
     HeadSource source{reshape->inputs[0], 0, to[2], to[3]};
     const ir::Node* split = match(graph_, source.value, "split");
     if (split != nullptr && (split->attrs.int_of("axis") == 2 || split->attrs.int_of("axis") == -1)) {
-      const std::vector<int64_t>& sizes = split->attrs.ints_of("sizes");
+      const ir::SymShape sizes = split->attrs.sym_ints_of("sizes");
+      if (!sizes.is_constant()) return std::nullopt;
       const int slot = graph_.value(source.value).slot;
       for (int i = 0; i < slot; ++i) source.offset += sizes[static_cast<size_t>(i)];
       source.value = split->inputs[0];
@@ -86,7 +89,7 @@ private:
     };
     if (const ir::Node* add = step("add")) {
       const size_t side = match_product(add->inputs[0]) ? 0 : 1;
-      if (type(add->inputs[side]) != type(value)) return std::nullopt;
+      if (!have_same_type(graph_, add->inputs[side], value)) return std::nullopt;
       scores.mask = add->inputs[1 - side];
       value = add->inputs[side];
     }
@@ -115,7 +118,7 @@ private:
   }
 
   void visit(const ir::Node& softmax) {
-    const Shape& shape = type(softmax.outputs[0]).shape;
+    const ir::SymShape& shape = type(softmax.outputs[0]).shape;
     if (shape.size() != 4) return;
     const int64_t axis = softmax.attrs.has("axis") ? softmax.attrs.int_of("axis") : -1;
     const std::optional<Scores> scores = match_scores(softmax.inputs[0]);
@@ -138,11 +141,13 @@ private:
     if (merge == nullptr || !q || !k || !v) return;
     const bool alike =
         q->heads == k->heads && q->heads == v->heads && q->width == k->width && q->width == v->width;
-    const Shape merged = {shape[0], shape[2], q->heads * q->width};
+    const ir::SymShape merged = {shape[0], shape[2], q->heads * q->width};
     // The same keys and values for all rows of a batch broadcast: the products stay.
-    const auto batch_of = [&](const HeadSource& source) { return type(source.value).shape[0]; };
-    if (batch_of(*q) != shape[0] || batch_of(*k) != shape[0] || batch_of(*v) != shape[0]) return;
-    if (!alike || type(merge->outputs[0]).shape != merged) return;
+    const auto has_batch = [&](const HeadSource& source) {
+      return are_equal(type(source.value).shape[0], shape[0]);
+    };
+    if (!has_batch(*q) || !has_batch(*k) || !has_batch(*v)) return;
+    if (!alike || !are_equal(type(merge->outputs[0]).shape, merged)) return;
     const auto has_type = [&](const HeadSource& source) {
       return type(source.value).dtype == type(mixed).dtype;
     };

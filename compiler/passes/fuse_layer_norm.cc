@@ -32,7 +32,7 @@ private:
   /// The first of the last axes over which `node` takes the mean, keeping them with extent 1.
   std::optional<int64_t> trailing_mean(const ir::Node* node) const {
     if (node == nullptr) return std::nullopt;
-    const Shape &from = type(node->inputs[0]).shape, &to = type(node->outputs[0]).shape;
+    const ir::SymShape &from = type(node->inputs[0]).shape, &to = type(node->outputs[0]).shape;
     if (from.size() != to.size() || !node->attrs.has("axes")) return std::nullopt;
     const int64_t rank = static_cast<int64_t>(from.size());
     std::vector<char> reduced(from.size(), 0);
@@ -52,7 +52,7 @@ private:
     if (sub == nullptr) return std::nullopt;
     const ir::Node* mean = match(graph_, sub->inputs[1], "reduce_mean");
     const std::optional<int64_t> axis = trailing_mean(mean);
-    if (!axis || mean->inputs[0] != sub->inputs[0] || type(centered) != type(sub->inputs[0]))
+    if (!axis || mean->inputs[0] != sub->inputs[0] || !have_same_type(graph_, centered, sub->inputs[0]))
       return std::nullopt;
     return Normalization{sub->inputs[0], *axis, 0};
   }
@@ -83,7 +83,7 @@ private:
         root = inverse->inputs[0];
       }
       const std::optional<double> epsilon = match_deviation(root, node.inputs[i], found->axis);
-      if (!epsilon || type(node.outputs[0]) != type(found->x)) continue;
+      if (!epsilon || !have_same_type(graph_, node.outputs[0], found->x)) continue;
       found->epsilon = *epsilon;
       return found;
     }
@@ -96,10 +96,11 @@ private:
     if (reads_[static_cast<size_t>(value)] != 1 || uses_[static_cast<size_t>(value)].size() != 1)
       return nullptr;
     const ir::Node& node = graph_.node(uses_[static_cast<size_t>(value)][0]);
-    if (node.op != op || type(node.outputs[0]) != type(value)) return nullptr;
+    if (node.op != op || !have_same_type(graph_, node.outputs[0], value)) return nullptr;
     const ir::ValueId other = node.inputs[node.inputs[0] == value ? 1 : 0];
-    const Shape& shape = type(value).shape;
-    if (type(other).shape != Shape(shape.begin() + axis, shape.end())) return nullptr;
+    const ir::SymShape& shape = type(value).shape;
+    const ir::SymShape normalized(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end());
+    if (!are_equal(type(other).shape, normalized)) return nullptr;
     operand = other;
     return &node;
   }

@@ -129,8 +129,11 @@ private:
     if (own.nodes.size() != 1 || node.op != "conv_blocked" || node.inputs[0] != input) return false;
     const bool moves = producer.nodes.size() == 1 && is_one(producer, "gather_channels");
     if (!moves && !is_one(producer, "conv_depthwise")) return false;
-    const Shape &x = graph_.value(input).type.shape, &w = graph_.value(node.inputs[1]).type.shape;
-    const Shape& out = graph_.value(node.outputs[0]).type.shape;
+    const ir::SymShape& image = graph_.value(input).type.shape;
+    // Which of the two is better only the extents say.
+    if (!image.is_constant()) return false;
+    const Shape x = image, w = graph_.value(node.inputs[1]).type.shape;
+    const Shape out = graph_.value(node.outputs[0]).type.shape;
     if (x.size() != 5 || w[2] * w[3] != 1 || x[2] != out[2] || x[3] != out[3] || num_elements(out) == 0 ||
         w[1] != x[1])
       return false;

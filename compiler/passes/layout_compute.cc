@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ops/te_util.h"
 #include "compiler/passes/layout_rewriter.h"
 #include "compiler/passes/pack_blocked.h"
 
@@ -10,10 +11,14 @@ namespace tensormill::passes {
 namespace {
 
 /// shape as [n,c,spatial...] of `dims` dimensions under broadcasting.
-Shape image_shape(const Shape& shape, size_t dims) {
-  Shape image(dims - std::min(shape.size(), dims), 1);
+ir::SymShape image_shape(const ir::SymShape& shape, size_t dims) {
+  ir::SymShape image(dims - std::min(shape.size(), dims), 1);
   image.insert(image.end(), shape.begin(), shape.end());
   return image;
+}
+
+bool is_one_element(const ir::SymShape& shape) {
+  return std::all_of(shape.begin(), shape.end(), ops::is_one);
 }
 
 /// One element of an operand.
@@ -56,14 +61,14 @@ ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input, siz
                                     const std::vector<int64_t>& place, double pad) {
   const int64_t channels = static_cast<int64_t>(place.size());
   const Tensor* fixed = constant(input);
-  const Shape image = image_shape(type(input).shape, dims);
-  if (num_elements(image) == 1) {
+  const ir::SymShape image = image_shape(type(input).shape, dims);
+  if (is_one_element(image)) {
     make_plain(input);
     return type(input).shape.size() > 1 ? reshaped(input, {1}, node.origins) : input;
   }
-  if (image[1] != channels) {  // one channel for all
+  if (!are_equal(image[1], channels)) {  // one channel for all
     make_plain(input);
-    Shape shape = image;
+    ir::SymShape shape = image;
     shape.push_back(1);
     return reshaped(input, shape, node.origins);
   }
@@ -86,8 +91,12 @@ ir::ValueId LayoutRewriter::operand(const ir::Node& node, ir::ValueId input, siz
   return arranger_.arrange(ordered);
 }
 
-std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, const Shape& out) const {
-  const int64_t channels = out[1];
+bool LayoutRewriter::has_known_channels(ir::ValueId input, const ir::SymShape& out) const {
+  const ir::SymInt channels = image_shape(type(input).shape, out.size())[1];
+  return are_equal(channels, out[1]) || ops::is_one(channels);
+}
+
+std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, int64_t channels) const {
   if (channels % block() == 0) return 0.0;
   // 0 serves sums and products, 1 quotients.
   for (const double candidate : {0.0, 1.0}) {
@@ -98,8 +107,10 @@ std::optional<double> LayoutRewriter::zero_keeping_pad(const ir::Node& node, con
         continue;
       }
       const Tensor* fixed = constant(input);
-      const bool scalar = num_elements(type(input).shape) == 1;
-      const bool per_channel = !scalar && image_shape(type(input).shape, out.size())[1] == channels;
+      const bool scalar = is_one_element(type(input).shape);
+      const bool per_channel =
+          !scalar &&
+          are_equal(image_shape(type(input).shape, type(node.outputs[0]).shape.size())[1], channels);
       if (!per_channel && !(scalar && fixed != nullptr)) return std::nullopt;
       values.push_back(Element{type(input).dtype, scalar             ? fixed->element_as_double(0)
                                                   : fixed != nullptr ? candidate
@@ -133,20 +144,21 @@ bool LayoutRewriter::rewrite_elementwise(const ir::Node& node) {
   const ir::ValueType& out = type(node.outputs[0]);
   if (!flows(out.dtype) || !is_image_rank(out.shape.size())) return false;
   // Operands of one element are read as such: a result of one would be made of no image.
-  if (num_elements(out.shape) == 1) return false;
+  if (is_one_element(out.shape) || !out.shape[1].is_constant()) return false;
   ir::ValueId leading = ir::kAbsent;
   for (const ir::ValueId input : node.inputs) {
     if (input == ir::kAbsent) continue;
     if (!flows(type(input).dtype)) return false;
-    const Shape& shape = type(input).shape;
+    const ir::SymShape& shape = type(input).shape;
+    if (!has_known_channels(input, out.shape)) return false;
     if (leading == ir::kAbsent && has_image(input) && shape.size() == out.shape.size() &&
-        shape[0] == out.shape[0] && shape[1] == out.shape[1])
+        are_equal(shape[0], out.shape[0]) && are_equal(shape[1], out.shape[1]))
       leading = input;
   }
   if (leading == ir::kAbsent) return false;
   std::vector<int64_t> place;
   static_cast<void>(arranger_.arrange_any(form(leading)->lanes, place));
-  const std::optional<double> pad = zero_keeping_pad(node, out.shape);
+  const std::optional<double> pad = zero_keeping_pad(node, out.shape[1]);
   std::vector<ir::ValueId> inputs;
   for (const ir::ValueId input : node.inputs) {
     inputs.push_back(input == ir::kAbsent ? input
@@ -189,7 +201,7 @@ bool LayoutRewriter::rewrite_reduction(const ir::Node& node) {
   for (int64_t& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(dims) : axis;
   std::sort(axes.begin(), axes.end());
   if (axes.empty() || axes.front() < 2) return false;
-  const Shape& out = type(node.outputs[0]).shape;
+  const ir::SymShape& out = type(node.outputs[0]).shape;
   if (out.size() != dims && axes.size() != dims - 2) return false;
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ops/te_util.h"
 #include "compiler/passes/layout_rewriter.h"
 #include "compiler/passes/pack_blocked.h"
 
@@ -33,7 +34,7 @@ bool LayoutRewriter::is_convolution_of_constants(const ir::Node& node) const {
   const bool biased = node.inputs.size() > 2 && node.inputs[2] != ir::kAbsent;
   return weights != nullptr && weights->dtype() == DType::kFloat32 &&
          is_image_rank(weights->shape().size()) && weights->num_elements() > 0 &&
-         num_elements(type(node.outputs[0]).shape) > 0 && (!biased || constant(node.inputs[2]) != nullptr);
+         !ops::is_empty(type(node.outputs[0]).shape) && (!biased || constant(node.inputs[2]) != nullptr);
 }
 
 bool LayoutRewriter::rewrite_conv(const ir::Node& node) {

@@ -1,6 +1,7 @@
 // What only moves: of channels, a new list of lanes and no code; of pixels, the same on whole blocks.
 #include <algorithm>
 
+#include "compiler/ops/te_util.h"
 #include "compiler/passes/layout_rewriter.h"
 
 namespace tensormill::passes {
@@ -25,9 +26,11 @@ bool LayoutRewriter::rewrite_concat(const ir::Node& node) {
   const ir::ValueType& out = type(node.outputs[0]);
   const size_t dims = out.shape.size();
   if (out.dtype != DType::kFloat32 || !is_image_rank(dims) || normal_axis(node, dims) != 1) return false;
-  const auto readable = [&](ir::ValueId input) { return form(input) == nullptr || has_image(input); };
+  const auto readable = [&](ir::ValueId input) {
+    return type(input).shape[1].is_constant() && (form(input) == nullptr || has_image(input));
+  };
   if (!std::all_of(node.inputs.begin(), node.inputs.end(), readable)) return false;
-  ChannelForm joined = {{out.shape[1]}, Shape(out.shape.begin() + 2, out.shape.end()), {}, dims - 2};
+  ChannelForm joined = {{out.shape[1]}, {out.shape.begin() + 2, out.shape.end()}, {}, dims - 2};
   for (const ir::ValueId input : node.inputs) {
     const ChannelForm part = image_form(input, node.origins);
     joined.lanes.insert(joined.lanes.end(), part.lanes.begin(), part.lanes.end());
@@ -40,6 +43,8 @@ bool LayoutRewriter::rewrite_split(const ir::Node& node) {
   const ChannelForm from = *form(node.inputs[0]);
   if (from.channel_dims.size() != 1 || normal_axis(node, type(node.inputs[0]).shape.size()) != 1)
     return false;
+  const auto is_known = [&](ir::ValueId output) { return type(output).shape[1].is_constant(); };
+  if (!std::all_of(node.outputs.begin(), node.outputs.end(), is_known)) return false;
   int64_t start = 0;
   for (const ir::ValueId output : node.outputs) {
     const int64_t count = type(output).shape[1];
@@ -51,19 +56,22 @@ bool LayoutRewriter::rewrite_split(const ir::Node& node) {
 
 bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   const ChannelForm from = *form(node.inputs[0]);
-  const Shape& in = type(node.inputs[0]).shape;
-  const Shape& out = type(node.outputs[0]).shape;
-  if (from.channel_dims.size() != 1) return false;
-  const std::vector<int64_t>& starts = node.attrs.ints_of("starts");
+  const ir::SymShape& in = type(node.inputs[0]).shape;
+  const ir::SymShape& out = type(node.outputs[0]).shape;
+  const ir::SymShape starts = node.attrs.sym_ints_of("starts");
+  if (from.channel_dims.size() != 1 || !starts[1].is_constant() || !out[1].is_constant()) return false;
   const bool stepped = node.attrs.has("steps");
   const auto step = [&](size_t d) { return stepped ? node.attrs.ints_of("steps")[d] : 1; };
-  const auto is_whole = [&](size_t d) { return in[d] == out[d] && (step(d) == 1 || in[d] <= 1); };
+  const auto is_whole = [&](size_t d) {
+    return are_equal(in[d], out[d]) && (step(d) == 1 || ops::is_one(in[d]));
+  };
   bool pixels = false;
   for (size_t d = 2; d < in.size(); ++d) pixels = pixels || !is_whole(d);
   if (!is_whole(0) || (pixels && !from.is_image())) return false;
   ChannelForm sliced = {{out[1]}, from.spatial, {}, from.rank};
-  for (int64_t i = 0; i < out[1]; ++i) {
-    sliced.lanes.push_back(from.lanes[static_cast<size_t>(starts[1] + i * step(1))]);
+  const int64_t first_channel = starts[1], channels = out[1];
+  for (int64_t i = 0; i < channels; ++i) {
+    sliced.lanes.push_back(from.lanes[static_cast<size_t>(first_channel + i * step(1))]);
   }
   if (!pixels) {
     set_form(node.outputs[0], std::move(sliced));
@@ -71,7 +79,8 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
   }
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(sliced.lanes, place);
-  Shape first(in.size() + 1, 0), extents = patch_.value(x).type.shape, steps(in.size() + 1, 1);
+  ir::SymShape first(in.size() + 1, 0), extents = patch_.value(x).type.shape;
+  std::vector<int64_t> steps(in.size() + 1, 1);
   for (size_t d = 2; d < in.size(); ++d) {
     first[d] = starts[d];
     extents[d] = out[d];
@@ -85,17 +94,18 @@ bool LayoutRewriter::rewrite_slice(const ir::Node& node) {
 // Pads around pixels keep the zeros of pad lanes where they are zeros or pixels themselves.
 bool LayoutRewriter::rewrite_pad(const ir::Node& node) {
   if (!has_image(node.inputs[0])) return false;
-  const std::vector<int64_t>& pads = node.attrs.ints_of("pads");
+  const ir::SymShape pads = node.attrs.sym_ints_of("pads");
   const size_t dims = pads.size() / 2;
-  const bool around_pixels = pads[0] == 0 && pads[1] == 0 && pads[dims] == 0 && pads[dims + 1] == 0;
+  const auto is_none = [&](size_t entry) { return are_equal(pads[entry], 0); };
+  const bool around_pixels = is_none(0) && is_none(1) && is_none(dims) && is_none(dims + 1);
   const bool moves = node.attrs.has("mode") && node.attrs.string_of("mode") != "constant";
   const bool zeros = (!node.attrs.has("value") || node.attrs.float_of("value") == 0) &&
                      (node.inputs.size() < 2 || node.inputs[1] == ir::kAbsent);
   if (!around_pixels || (!moves && !zeros)) return false;
   std::vector<int64_t> place;
   const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
-  std::vector<int64_t> around = pads;
-  around.insert(around.begin() + static_cast<std::vector<int64_t>::difference_type>(dims), 0);
+  ir::SymShape around = pads;
+  around.insert(around.begin() + static_cast<std::ptrdiff_t>(dims), 0);
   around.push_back(0);
   ir::Attrs attrs{{"pads", around}};
   if (moves) attrs.set("mode", node.attrs.string_of("mode"));
@@ -121,7 +131,7 @@ bool LayoutRewriter::phases_end_in_zeros(const ir::Node& node, int64_t channels)
 
 bool LayoutRewriter::rewrite_depth_to_space(const ir::Node& node) {
   const ChannelForm& from = *form(node.inputs[0]);
-  const Shape& out = type(node.outputs[0]).shape;
+  const ir::SymShape& out = type(node.outputs[0]).shape;
   const int64_t channels =
       static_cast<int64_t>(from.lanes.size()) / num_elements(node.attrs.ints_of("blocks"));
   // Phases in whole blocks of lanes stay in them.
@@ -170,22 +180,23 @@ bool LayoutRewriter::rewrite_gather(const ir::Node& node) {
 
 bool LayoutRewriter::rewrite_reshape(const ir::Node& node) {
   ChannelForm made = *form(node.inputs[0]);
-  const Shape& in = type(node.inputs[0]).shape;
-  const Shape& out = type(node.outputs[0]).shape;
-  if (out.size() < 2 || out[0] != in[0]) return false;
-  int64_t points = 1;
-  for (const int64_t extent : made.spatial) points *= extent;
+  const ir::SymShape& in = type(node.inputs[0]).shape;
+  const ir::SymShape& out = type(node.outputs[0]).shape;
+  if (out.size() < 2 || !are_equal(out[0], in[0])) return false;
   size_t trailing = made.spatial.size();
-  if (points == 1) {
+  if (std::all_of(made.spatial.begin(), made.spatial.end(), ops::is_one)) {
     trailing = 0;  // any ones at the end may be the pixel's
-    while (trailing < made.rank && trailing + 2 < out.size() && out[out.size() - 1 - trailing] == 1)
+    while (trailing < made.rank && trailing + 2 < out.size() && ops::is_one(out[out.size() - 1 - trailing]))
       ++trailing;
   } else if (out.size() < trailing + 2 ||
-             !std::equal(made.spatial.rbegin(), made.spatial.rend(), out.rbegin())) {
+             !std::equal(made.spatial.rbegin(), made.spatial.rend(), out.rbegin(),
+                         [](const ir::SymInt& a, const ir::SymInt& b) { return are_equal(a, b); })) {
     return false;
   }
-  const auto end = out.end() - static_cast<Shape::difference_type>(trailing);
-  made.channel_dims.assign(out.begin() + 1, end);
+  const auto end = out.end() - static_cast<std::ptrdiff_t>(trailing);
+  const ir::SymShape channel_dims(out.begin() + 1, end);
+  if (!channel_dims.is_constant()) return false;
+  made.channel_dims = channel_dims;
   made.spatial.assign(end, out.end());
   if (num_elements(made.channel_dims) != static_cast<int64_t>(made.lanes.size())) return false;
   set_form(node.outputs[0], std::move(made));

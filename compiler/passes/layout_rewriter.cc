@@ -4,6 +4,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/map_layout.h"
+#include "compiler/ops/te_util.h"
 
 namespace tensormill::passes {
 
@@ -29,7 +30,7 @@ bool LayoutRewriter::is_fixed(const ir::Node& node) const {
 
 bool LayoutRewriter::rewrite(const ir::Node& node) {
   for (const ir::ValueId output : node.outputs) {
-    if (num_elements(type(output).shape) == 0) return false;
+    if (ops::is_empty(type(output).shape)) return false;
   }
   const std::string& op = node.op;
   if (op == "conv") return rewrite_conv(node);
@@ -60,41 +61,41 @@ void LayoutRewriter::make_plain(ir::ValueId value) {
   plain_[value] = true;
   const std::vector<std::string>& origins = producer_of(graph_, value)->origins;
   const ir::ValueId tensor = arranger_.arrange(from->lanes);
-  const Shape& blocked = patch_.value(tensor).type.shape;
-  const Shape& wanted = type(value).shape;
+  const ir::SymShape& blocked = patch_.value(tensor).type.shape;
+  const ir::SymShape& wanted = type(value).shape;
   const int64_t channels = static_cast<int64_t>(from->lanes.size());
   ir::ValueId plain = tensor;
   // Where the pixels are one and the lanes full, the bytes stand in the plain order already.
-  const int64_t pixels = num_elements(Shape(blocked.begin() + 2, blocked.end() - 1));
-  if (pixels != 1 || channels % block() != 0) {
+  const bool is_pixel = std::all_of(blocked.begin() + 2, blocked.end() - 1, ops::is_one);
+  if (!is_pixel || channels % block() != 0) {
     plain = patch_.add_node("from_blocked", {tensor}, {{"channels", channels}}, origins)[0];
   }
   patch_.replace(value, reshaped(plain, wanted, origins));
 }
 
-ir::ValueId LayoutRewriter::reshaped(ir::ValueId value, Shape shape,
+ir::ValueId LayoutRewriter::reshaped(ir::ValueId value, const ir::SymShape& shape,
                                      const std::vector<std::string>& origins) {
-  if (patch_.value(value).type.shape == shape) return value;
-  return patch_.add_node("reshape", {value}, {{"shape", std::move(shape)}}, origins)[0];
+  if (are_equal(patch_.value(value).type.shape, shape)) return value;
+  return patch_.add_node("reshape", {value}, {{"shape", shape}}, origins)[0];
 }
 
 ChannelForm LayoutRewriter::image_form(ir::ValueId value, const std::vector<std::string>& origins) {
   if (has_image(value)) return *form(value);
   make_plain(value);
-  const Shape& shape = type(value).shape;
+  const ir::SymShape& shape = type(value).shape;
   const ir::ValueId tensor = patch_.add_node("to_blocked", {value}, {{"block", block()}}, origins)[0];
   ChannelForm made = {
-      {shape[1]}, Shape(shape.begin() + 2, shape.end()), arranger_.whole(tensor, shape[1]), shape.size() - 2};
+      {shape[1]}, {shape.begin() + 2, shape.end()}, arranger_.whole(tensor, shape[1]), shape.size() - 2};
   set_form(value, made);
   plain_[value] = true;
   return made;
 }
 
 void LayoutRewriter::set_image(ir::ValueId value, ir::ValueId tensor, const std::vector<int64_t>& place) {
-  const Shape& shape = type(value).shape;
+  const ir::SymShape& shape = type(value).shape;
   const std::vector<Lane> whole = arranger_.whole(tensor, static_cast<int64_t>(place.size()));
   const size_t rank = patch_.value(tensor).type.shape.size() - 3;
-  ChannelForm made = {{shape[1]}, Shape(shape.begin() + 2, shape.end()), {}, rank};
+  ChannelForm made = {{shape[1]}, {shape.begin() + 2, shape.end()}, {}, rank};
   for (const int64_t lane : place) made.lanes.push_back(whole[static_cast<size_t>(lane)]);
   set_form(value, std::move(made));
 }

@@ -40,7 +40,7 @@ private:
   bool has_image(ir::ValueId value) const { return form(value) != nullptr && form(value)->is_image(); }
   /// Whether a value of so many dimensions may be an image: batch, channels, one to three spatial ones.
   static bool is_image_rank(size_t dims) { return dims >= 3 && dims <= 5; }
-  ir::ValueId reshaped(ir::ValueId value, Shape shape, const std::vector<std::string>& origins);
+  ir::ValueId reshaped(ir::ValueId value, const ir::SymShape& shape, const std::vector<std::string>& origins);
   /// Places of channels that stand one after the other.
   static std::vector<int64_t> in_order(int64_t count);
   int64_t block() const { return arranger_.block(); }
@@ -69,9 +69,11 @@ private:
   /// stands in lane place[c], or of one channel for all; pad lanes of constants hold `pad`.
   ir::ValueId operand(const ir::Node& node, ir::ValueId input, size_t dims, const std::vector<int64_t>& place,
                       double pad);
+  /// Whether an operand of an elementwise node with a result of shape `out` has its channels, or one for all.
+  bool has_known_channels(ir::ValueId input, const ir::SymShape& out) const;
   /// What pad lanes of the node's per-channel constants must hold to keep the result's at zero, if anything
   /// does.
-  std::optional<double> zero_keeping_pad(const ir::Node& node, const Shape& out) const;
+  std::optional<double> zero_keeping_pad(const ir::Node& node, int64_t channels) const;
   /// `value` with zeros in its pad lanes.
   ir::ValueId masked(ir::ValueId value, int64_t channels, const std::vector<std::string>& origins);
 

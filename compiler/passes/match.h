@@ -2,6 +2,7 @@
 /// Thread-safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,22 @@ inline std::vector<int64_t> permutation_of(const ir::Graph& graph, const ir::Nod
     reversed.push_back(static_cast<int64_t>(d));
   }
   return reversed;
+}
+
+/// Whether extents are known to be equal at all shapes, however they are written: asked without a guard for
+/// extents of 1 or more.
+inline bool are_equal(const ir::SymInt& a, const ir::SymInt& b) {
+  return ir::same(a, b) || ir::is_proven(ir::Relation::kEqual, a, b);
+}
+inline bool are_equal(const ir::SymShape& a, const ir::SymShape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const ir::SymInt& left, const ir::SymInt& right) { return are_equal(left, right); });
+}
+
+/// Whether values have one dtype, and shapes that are known to be equal.
+inline bool have_same_type(const ir::Graph& graph, ir::ValueId a, ir::ValueId b) {
+  const ir::ValueType &left = graph.value(a).type, &right = graph.value(b).type;
+  return left.dtype == right.dtype && are_equal(left.shape, right.shape);
 }
 
 /// How often each value is read; graph outputs count as a read.

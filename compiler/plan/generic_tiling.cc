@@ -16,6 +16,11 @@ using te::ExprOp;
 constexpr int64_t kBlocks[] = {8, 4};
 /// Of an extent that need not be a multiple.
 constexpr int64_t kRagged = 4;
+/// Vectors of a row that are computed together, the first that divides them all, and vectors of all rows,
+/// where registers hold 16 and where they hold 32: what is left holds what is multiplied. More rows than
+/// kMostRows share no more.
+constexpr int64_t kColumns[] = {2, 3, 1}, kWideColumns[] = {4, 3, 5, 2, 7, 1};
+constexpr int64_t kSums = 12, kWideSums = 28, kMostRows = 8;
 /// Rows by two vectors where registers hold no more than 16 vectors, and where they hold 32.
 constexpr int64_t kPairBlocks[] = {6, 4}, kWidePairBlocks[] = {8, 4};
 constexpr int kWideLanes = 16;
@@ -109,10 +114,56 @@ private:
   /// of whole blocks before one that may end within a block.
   void choose_block() {
     const bool is_matrix = tiling_.vector_axis && count(*tiling_.vector_axis) != nullptr;
-    if (choose_pairs() || choose_whole_block(true) || (is_matrix && choose_ragged_block()) ||
+    if (choose_tile() || choose_pairs() || choose_whole_block(true) || (is_matrix && choose_ragged_block()) ||
         choose_whole_block(false))
       return;
     choose_ragged_block();
+  }
+
+  /// Whole vectors of rows of any number, several of both: what is loaded of one serves all of the other.
+  bool choose_tile() {
+    if (!tiling_.vector_axis || tensor_.dtypes.size() != 1) return false;
+    const size_t last = *tiling_.vector_axis;
+    const Run run = runs_along(var(last));
+    if (count(last) == nullptr || *count(last) % lanes_ != 0 || !run.is_regular || !run.moves) return false;
+    const std::optional<size_t> rows = rows_beside(last);
+    if (!rows) return false;
+    const int64_t own = *count(last) / lanes_;
+    for (size_t i = *rows; i-- > 0 && own == 1 && !tiling_.column_axis;) {
+      if (count(i) != nullptr && *count(i) > 1 && shares_reads(i)) tiling_.column_axis = i;
+    }
+    const int64_t columns = most_columns(tiling_.column_axis ? *count(*tiling_.column_axis) : own);
+    (tiling_.column_axis ? tiling_.columns : tiling_.vectors) = columns;
+    tiling_.block_axis = rows;
+    const int64_t sums = (lanes_ >= kWideLanes ? kWideSums : kSums) / registers_of(tensor_.dtypes[0]);
+    tiling_.block = std::clamp<int64_t>(sums / columns, 1, kMostRows);
+    tiling_.is_ragged = true;
+    const int64_t panel = columns * lanes_;
+    tiling_.panels_first = !tiling_.column_axis && *count(last) >= kFewestPanels * panel && reads_panels();
+    return true;
+  }
+
+  /// The innermost axis that is left whose elements share vectors that are read.
+  std::optional<size_t> rows_beside(size_t vectors) const {
+    const std::vector<Expr> all = reads();
+    for (size_t i = vectors; i-- > 0;) {
+      const auto is_shared = [&](const Expr& read) {
+        return reads_along(read, var(vectors)) && !reads_along(read, var(i));
+      };
+      if ((count(i) == nullptr || *count(i) > 1) && std::any_of(all.begin(), all.end(), is_shared)) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// Of a vector of 32-bit lanes.
+  static int64_t registers_of(DType dtype) { return std::max<int64_t>(1, dtype_info(dtype).bits / 32); }
+
+  int64_t most_columns(int64_t all) const {
+    const auto first_of = [all](const auto& candidates) {
+      return *std::find_if(std::begin(candidates), std::end(candidates),
+                           [all](int64_t columns) { return all % columns == 0; });
+    };
+    return lanes_ >= kWideLanes ? first_of(kWideColumns) : first_of(kColumns);
   }
 
   /// Of a product of a matrix with constant rows by columns of any number, which lie side by side: each
@@ -214,6 +265,16 @@ private:
     if (!tiling_.parallel_axis || *tiling_.parallel_axis + 1 == tensor_.axes.size()) return;
     const Expr next = tiling_.trips(tensor_, *tiling_.parallel_axis + 1);
     tiling_.joined = te::as_int(next) != nullptr && *te::as_int(next) > 1;
+    if (tiling_.column_axis) share_rows(tiling_.joined ? *te::as_int(next) : 1);
+  }
+
+  /// Where the parallel loop has `known` iterations for each of the first axis, which may be few.
+  void share_rows(int64_t known) {
+    const size_t last = *tiling_.parallel_axis + (tiling_.joined ? 1 : 0);
+    const size_t axis = std::max(last, *tiling_.column_axis) + 1;
+    if (axis >= *tiling_.vector_axis || known * 2 > kFewestShares) return;
+    tiling_.shared_axis = axis;
+    tiling_.parts = kFewestShares / known;
   }
 
   const te::TensorNode& tensor_;
@@ -225,8 +286,11 @@ private:
 
 Expr Tiling::trips(const te::TensorNode& tensor, size_t axis) const {
   const Expr& count = tensor.axes[axis].extent;
-  if (axis != block_axis && axis != vector_axis) return count;
-  const int64_t step = axis == block_axis ? block * blocks : vectors * lanes;
+  int64_t step = 1;
+  if (axis == block_axis) step = block * blocks;
+  if (axis == vector_axis) step = vectors * lanes;
+  if (axis == column_axis) step = columns;
+  if (step == 1) return count;
   return te::simplify(te::floordiv(count + Expr(step - 1), Expr(step)));
 }
 

@@ -11,16 +11,19 @@
 namespace tensormill::plan {
 
 struct Tiling {
-  std::optional<size_t> vector_axis, block_axis, parallel_axis;
+  std::optional<size_t> vector_axis, block_axis, column_axis, parallel_axis;
   int lanes = 1;           ///< of vector_axis
   int reduced_lanes = 1;   ///< parts of a sum in lanes along its innermost axis; then there is no vector_axis
   int64_t vectors = 1;     ///< of vector_axis, computed together
+  int64_t columns = 1;     ///< of column_axis, computed together, beside each other as vectors are
   int64_t block = 1;       ///< rows of block_axis, computed together
   int64_t blocks = 1;      ///< so many after each other read the same columns, which stay in the cache
   bool by_one = false;     ///< where vectors are not whole, they are computed one by one
-  bool is_ragged = false;  ///< the last block need not be whole
+  bool is_ragged = false;  ///< the last block need not be whole: what is left is computed in smaller ones
   bool panels_first = false;  ///< the loop of vector_axis is the outermost: what it reads stays in the cache
   bool joined = false;        ///< the parallel loop is over the axis behind parallel_axis, too
+  std::optional<size_t> shared_axis;  ///< the parallel loop is over parts of this axis, too
+  int64_t parts = 1;                  ///< of shared_axis: its loop takes each parts-th block
 
   /// How often the loop of an axis runs.
   te::Expr trips(const te::TensorNode& tensor, size_t axis) const;

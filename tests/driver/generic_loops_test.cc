@@ -139,6 +139,30 @@ Nest largest_of_windows(const Extents& extents) {
   return nest_of(with_extents(out, {extents[0], Expr(8), extents[3], extents[4]}, {Expr(3), Expr(3)}), {x});
 }
 
+/// 3x3 convolution, every kStride-th one from a border of 1 on, of x [N, 2, H, W, kLanes], channels side by
+/// side, by weights [kBlocks, 2, 3, 3, kLanes, kLanes], of which there are [P, Q], for extents {N, H, W, P,
+/// Q}.
+template <int64_t kLanes, int64_t kBlocks, int64_t kStride>
+Nest blocked(const Extents& extents) {
+  const Expr &height = extents[1], &width = extents[2];
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(2), height, width, Expr(kLanes)});
+  const Tensor w = te::placeholder("w", DType::kFloat32, Shape{kBlocks, 2, 3, 3, kLanes, kLanes});
+  const Tensor sum = te::reduce(
+      "sum", te::ReduceOp::kSum, Shape{2, kBlocks, 2, 2, kLanes}, Shape{2, 3, 3, kLanes},
+      [&](const auto& at, const auto& k) {
+        const Expr row = at[2] * Expr(kStride) + k[1] - Expr(1),
+                   column = at[3] * Expr(kStride) + k[2] - Expr(1);
+        const Expr rows = te::logical_and(row >= Expr(0), row < height);
+        const Expr columns = te::logical_and(column >= Expr(0), column < width);
+        const Expr value = te::read(x, {at[0], k[0], clamped(row, height), clamped(column, width), k[3]}) *
+                           te::read(w, {at[1], k[0], k[1], k[2], k[3], at[4]});
+        return te::select(te::logical_and(rows, columns), value, te::float_imm(DType::kFloat32, 0));
+      });
+  return nest_of(with_extents(sum, {extents[0], Expr(kBlocks), extents[3], extents[4], Expr(kLanes)},
+                              {Expr(2), Expr(3), Expr(3), Expr(kLanes)}),
+                 {x, w});
+}
+
 /// x [N, 3, H, W] times a factor for each of [N, 3].
 Nest scaled(const Extents& extents) {
   const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), extents[1], extents[2]});
@@ -293,7 +317,7 @@ TEST_P(GenericLoops, ConvolutionsOfAnyExtents) {
 }
 
 TEST_P(GenericLoops, ProductsOfAnyExtents) {
-  for (const MakeNest make : {&product<64>, &product<72>, &product<37>}) {
+  for (const MakeNest make : {&product<64>, &product<72>, &product<76>, &product<37>}) {
     const Loops loops = loops_of(symbolic(make, 1), GetParam());
     for (const int64_t rows : {1, 2, 3, 4, 5, 8, 11}) expect_equal(make, loops, {rows}, 5);
   }
@@ -352,6 +376,18 @@ TEST_P(GenericLoops, WindowsAcrossBordersOfAnyExtents) {
       expect_equal(&largest_of_windows, loops, {2, height, width, (height + 1) / 2, (width + 1) / 2}, 3);
       expect_equal(&largest_of_windows, loops, {1, height, width, height, width + 5}, 5);
     }
+  }
+}
+
+TEST_P(GenericLoops, BlocksOfChannelsOfAnyExtents) {
+  // As the graph makes them for these lanes, a tile of all blocks and of some; and of two vectors.
+  const std::vector<MakeNest> wide = {&blocked<16, 4, 1>, &blocked<16, 3, 2>};
+  const std::vector<MakeNest> narrow = {&blocked<8, 5, 1>, &blocked<8, 2, 2>};
+  for (const MakeNest make : GetParam() == 16 ? wide : narrow) {
+    const Loops loops = loops_of(symbolic(make, 5), GetParam());
+    for (const int64_t width : {1, 2, 3, 7, 13}) expect_equal(make, loops, {1, 3, width, 2, width}, 3);
+    expect_equal(make, loops, {2, 1, 6, 1, 3}, 5);
+    expect_equal(make, loops, {1, 2, 5, 2, 8}, 7);
   }
 }
 
@@ -428,12 +464,27 @@ TEST(GenericTiling, RowsThatShareWhatTheyReadAreOneBlock) {
   EXPECT_EQ(matrix.parallel_axis, 1U);
   EXPECT_EQ(matrix.loop_order(2), (std::vector<size_t>{0, 1}));
   EXPECT_FALSE(matrix.by_one);
-  EXPECT_TRUE(choose_tiling(*symbolic(&product<72>, 1).nest.tensor, 8).by_one);
+  EXPECT_TRUE(choose_tiling(*symbolic(&product<76>, 1).nest.tensor, 8).by_one);
 
   // Not the heads, of which there are whole blocks: nothing is the same for two of them.
   const Tiling own = choose_tiling(*symbolic(&batched, 2).nest.tensor, 8);
   EXPECT_EQ(own.block_axis, 2U);
   EXPECT_FALSE(own.panels_first);
+}
+
+TEST(GenericTiling, PixelsAndBlocksOfChannelsAreOneTile) {
+  const Tiling wide = choose_tiling(*symbolic(&blocked<16, 4, 1>, 5).nest.tensor, 16);
+  EXPECT_EQ(wide.vector_axis, 4U);
+  EXPECT_EQ(wide.block_axis, 3U);
+  EXPECT_EQ(wide.block, 7);
+  EXPECT_EQ(wide.column_axis, 1U);
+  EXPECT_EQ(wide.columns, 4);
+  // One tile has all channels: threads share the rows.
+  EXPECT_EQ(wide.shared_axis, 2U);
+  EXPECT_EQ(wide.parts, 8);
+  EXPECT_EQ(choose_tiling(*symbolic(&blocked<8, 2, 1>, 5).nest.tensor, 8).block, 6);
+  const std::string text = te::print(loops_of(symbolic(&blocked<16, 4, 1>, 5), 16).function);
+  EXPECT_EQ(text.find("max("), std::string::npos) << "taps are asked for, not clamped";
 }
 
 TEST(GenericTiling, BlocksFillRegisters) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "compiler/ir/bind_symbols.h"
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
 
@@ -60,6 +61,24 @@ TEST(AlterLayout, ShufflesOfChannelsBecomeOneCopyBeforeEachReader) {
   EXPECT_EQ(count(graph, "split"), 0);
   EXPECT_EQ(transforms(graph), 1) << "the flattened 40 channels";
   EXPECT_EQ(count(graph, "gather_channels"), 4);
+}
+
+/// Of any batch and image as of those of one size, and nothing is assumed of them.
+TEST(AlterLayout, ImagesOfAnySizeAreBlockedAsOthersAre) {
+  using MakeNet = ir::Graph (*)(bool is_free);
+  for (const MakeNet make :
+       {&small_nets::residual_net_of, &small_nets::mobile_net_of, &small_nets::shuffle_net_of}) {
+    const ir::Graph graph = make(true), fixed = altered(make(false));
+    const size_t guards = graph.symbols()->guards().size();
+    const ir::Graph result = passes::alter_layout(graph, context_of(512));
+    EXPECT_EQ(result.symbols()->guards().size(), guards);
+    for (const char* op : {"conv", "conv_first", "conv_blocked", "conv_depthwise", "to_blocked",
+                           "from_blocked", "gather_channels", "where"})
+      EXPECT_EQ(count(result, op), count(fixed, op)) << op;
+    for (const std::map<std::string, int64_t>& size :
+         {std::map<std::string, int64_t>{{"N", 1}, {"H", 24}, {"W", 24}}, {{"N", 2}, {"H", 33}, {"W", 17}}})
+      small_nets::expect_same(ir::bind_symbols(graph, size), ir::bind_symbols(result, size));
+  }
 }
 
 /// Runs `body` on 13 channels out of a convolution, six rows of five: three lanes of a block of 16 are pads.

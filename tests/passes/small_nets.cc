@@ -30,6 +30,14 @@ ir::ValueId Net::input(Shape shape) {
   return graph.add_input(graph.unique_name("x"), {DType::kFloat32, std::move(shape)});
 }
 
+ir::ValueId Net::image(const Shape& shape, bool is_free) {
+  if (!is_free) return input(shape);
+  graph.set_symbols(std::make_shared<ir::SymbolTable>());
+  const auto symbol = [&](const std::string& name, int64_t hint) { return graph.symbols()->add(name, hint); };
+  const ir::SymShape free = {symbol("N", shape[0]), shape[1], symbol("H", shape[2]), symbol("W", shape[3])};
+  return graph.add_input(graph.unique_name("x"), {DType::kFloat32, free});
+}
+
 ir::ValueId Net::constant(const Shape& shape, double scale) {
   return graph.add_constant(graph.unique_name("c"), noise(shape, ++seed_, scale));
 }
@@ -67,16 +75,16 @@ std::vector<ir::ValueId> Net::split_in_two(ir::ValueId x) {
 }
 
 ir::ValueId Net::shuffle_in_two(ir::ValueId x) {
-  const Shape from = shape(x);
-  ir::ValueId y = add("reshape", {x}, {{"shape", Shape{from[0], 2, from[1] / 2, from[2], from[3]}}});
+  const ir::SymShape from = shape(x);
+  ir::ValueId y = add("reshape", {x}, {{"shape", ir::SymShape{from[0], 2, from[1] / 2, from[2], from[3]}}});
   y = add("transpose", {y}, {{"perm", Shape{0, 2, 1, 3, 4}}});
   return add("reshape", {y}, {{"shape", from}});
 }
 
 ir::ValueId Net::dense(ir::ValueId x, int64_t features) {
-  const Shape from = shape(x);
-  const int64_t channels = num_elements(from) / from[0];
-  const ir::ValueId flat = add("reshape", {x}, {{"shape", Shape{from[0], channels}}});
+  const ir::SymShape from = shape(x);
+  const int64_t channels = num_elements(ir::SymShape(from.begin() + 1, from.end()));
+  const ir::ValueId flat = add("reshape", {x}, {{"shape", ir::SymShape{from[0], channels}}});
   return add("matmul", {flat, constant({channels, features}, 0.1)});
 }
 
@@ -85,22 +93,22 @@ ir::Graph Net::finish(std::vector<ir::ValueId> outputs) {
   return std::move(graph);
 }
 
-ir::Graph residual_net() {
+ir::Graph residual_net_of(bool is_free) {
   Net net;
-  ir::ValueId x = net.max_pool(net.conv_relu(net.input({1, 3, 24, 24}), 32, 7, 2));
+  ir::ValueId x = net.max_pool(net.conv_relu(net.image({1, 3, 24, 24}, is_free), 32, 7, 2));
   for (const int64_t stride : {1, 2, 1}) {
     ir::ValueId y = net.conv_relu(net.conv_relu(x, 16, 1), 16, 3, stride);
     y = net.conv(y, 64, 1);
-    const bool same = net.shape(x) == net.shape(y);
+    const bool same = ir::same(net.shape(x), net.shape(y));
     x = net.add("relu", {net.add("add", {y, same ? x : net.conv(x, 64, 1, stride)})});
   }
   return net.finish({net.dense(net.global_pool(x), 10)});
 }
 
-ir::Graph mobile_net() {
+ir::Graph mobile_net_of(bool is_free) {
   Net net;
   const ir::Attrs six{{"min", 0.0}, {"max", 6.0}};
-  ir::ValueId x = net.add("clip", {net.conv(net.input({1, 3, 20, 20}), 24, 3, 2)}, six);
+  ir::ValueId x = net.add("clip", {net.conv(net.image({1, 3, 20, 20}, is_free), 24, 3, 2)}, six);
   for (const int64_t stride : {2, 1}) {
     const int64_t hidden = net.shape(x)[1] * 2;
     ir::ValueId y = net.add("clip", {net.conv(x, hidden, 1)}, six);
@@ -124,9 +132,9 @@ ir::Graph squeeze_net() {
   return net.finish({net.add("softmax", {x}, {{"axis", int64_t{1}}})});
 }
 
-ir::Graph shuffle_net() {
+ir::Graph shuffle_net_of(bool is_free) {
   Net net;
-  ir::ValueId x = net.max_pool(net.conv_relu(net.input({1, 3, 24, 24}), 24, 3, 2));
+  ir::ValueId x = net.max_pool(net.conv_relu(net.image({1, 3, 24, 24}, is_free), 24, 3, 2));
   const auto branch = [&](ir::ValueId from, int64_t stride) {
     ir::ValueId y = net.conv_relu(from, 29, 1);
     y = net.conv(y, 29, 3, stride, 29);
@@ -141,6 +149,10 @@ ir::Graph shuffle_net() {
   x = net.conv_relu(x, 40, 1);
   return net.finish({net.dense(net.global_pool(x), 10)});
 }
+
+ir::Graph residual_net() { return residual_net_of(false); }
+ir::Graph mobile_net() { return mobile_net_of(false); }
+ir::Graph shuffle_net() { return shuffle_net_of(false); }
 
 std::vector<Tensor> seeded_inputs(const ir::Graph& graph) {
   std::vector<Tensor> inputs;

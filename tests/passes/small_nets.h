@@ -14,6 +14,8 @@ class Net {
 public:
   Net();
   ir::ValueId input(Shape shape);
+  /// [N,C,H,W]; is_free: of any N, H and W, those of `shape` being the hints. Once a net.
+  ir::ValueId image(const Shape& shape, bool is_free);
   ir::ValueId constant(const Shape& shape, double scale = 1.0);
   ir::ValueId add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
   /// Square kernel, padded by kernel / 2.
@@ -41,6 +43,11 @@ ir::Graph mobile_net();
 ir::Graph squeeze_net();
 /// Units of stride 2 and 1 with splits and shuffles of parts that fill no block.
 ir::Graph shuffle_net();
+
+/// The same of images as Net::image's.
+ir::Graph residual_net_of(bool is_free);
+ir::Graph mobile_net_of(bool is_free);
+ir::Graph shuffle_net_of(bool is_free);
 
 std::vector<Tensor> seeded_inputs(const ir::Graph& graph);
 int64_t count(const ir::Graph& graph, const std::string& op);

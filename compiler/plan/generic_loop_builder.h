@@ -1,0 +1,147 @@
+/// The loops of one nest (generic_nest.h) as statements: how its axes run (generic_tiling.h), what is loaded
+/// and stored, and for which extents (generic_guard.h). Thread-safety: belongs to one thread.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/plan/generic_guard.h"
+#include "compiler/plan/generic_nest.h"
+#include "compiler/plan/generic_parts.h"
+#include "compiler/plan/generic_taps.h"
+#include "compiler/plan/generic_tiling.h"
+
+namespace tensormill::plan {
+
+/// The parameters of a kernel.
+struct LoopBuffers {
+  std::unordered_map<const te::TensorNode*, te::Buffer> inputs;
+  std::vector<te::Buffer> outputs;
+};
+
+class LoopBuilder {
+public:
+  /// `empty`: nullptr where all inputs have elements and no free dim is 0.
+  LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, int lanes,
+              const EmptyInputs* empty);
+
+  te::Stmt run();
+
+private:
+  const te::Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
+  void bind_ranges();
+
+  /// Reads as loads; an index that is not shown to be in bounds is clamped. Where a select chooses what is
+  /// read for places in bounds alone, the load is masked instead: then neighbours are loaded as one vector.
+  te::Expr loads(const te::Expr& expr);
+
+  te::Expr load(const te::ExprNode& read, std::vector<te::Expr> indices);
+
+  te::Expr loads_where(const te::Expr& condition, const te::Expr& value);
+
+  size_t input_of(const te::ExprNode& read) const;
+
+  /// `expr` at the point of a lane and a row of the block.
+  te::Expr at_point(te::Expr expr) const;
+  te::Expr position(size_t axis) const;
+
+  te::Expr along_vectors() const;
+  te::Expr tile_begin() const;
+  const te::Expr& count_along_vectors() const;
+
+  /// `body` for each row of the block where the condition holds (null: all), and each lane that the extents
+  /// have.
+  te::Stmt each_point(te::Stmt body, bool guard, const te::Expr& of_row = te::Expr()) const;
+
+  /// As each_point(), vectors that are whole without a mask: masked stores take several times as long.
+  te::Stmt each_output(const te::Stmt& body) const;
+
+  te::Stmt stores(const std::vector<te::Buffer>& targets, const std::vector<std::vector<te::Expr>>& indices,
+                  const std::vector<te::Expr>& values) const;
+
+  std::vector<std::vector<te::Expr>> output_index() const;
+
+  /// What is stored where a reduction has `values`: these, or what the epilogue makes of the one.
+  std::vector<te::Expr> finished(const std::vector<te::Expr>& values);
+
+  te::Stmt compute();
+
+  /// Whether the loops of the vector axis are made for each row by itself, in parts.
+  bool has_own_rows() const;
+
+  te::Stmt row(const te::Expr& body, bool may_cut);
+
+  /// A row in three segments where they follow each other within it, which is asked once; else as one.
+  te::Stmt cut_row(const te::Expr& body, const Parts& parts);
+
+  /// Elements [begin, end) of a row.
+  te::Stmt segment(const te::Expr& body, const te::Expr& begin, const te::Expr& end);
+
+  te::Stmt reduce();
+
+  /// The loops of the reduced axes [begin, end).
+  te::Stmt loops_of(size_t begin, size_t end, te::Stmt body) const;
+
+  /// Whether taps count for all elements of a row that are computed together, or for none.
+  bool are_of_rows(const Taps& taps) const;
+  /// Taps are asked once whether they count for all rows of a block, and row by row where they do not.
+  te::Stmt sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& sums,
+                       const std::vector<te::Expr>& held, const std::vector<std::vector<te::Expr>>& slots);
+
+  /// As reduce(), each lane with every lanes-th element, the first one with those of the last vector where it
+  /// is not whole, and at the end all lanes together.
+  te::Stmt reduce_by_lanes();
+
+  te::Expr index_of(const te::Expr& slot) const;
+
+  /// All values are taken before the first is stored: the parts of a tuple depend on each other's old values.
+  te::Stmt update(const std::vector<te::Expr>& source, const std::vector<te::Buffer>& sums,
+                  const std::vector<te::Expr>& held, const std::vector<std::vector<te::Expr>>& slots);
+
+  /// Whole vectors together; others one by one, of twice as many rows where there are such.
+  te::Stmt reduce_tile();
+
+  te::Stmt each_block(const te::Stmt& body) const;
+
+  /// A whole block, or what is left in blocks of half as many rows, of half of those...
+  te::Stmt reduce_ragged();
+
+  /// The loop that threads share: over an axis, and what the tiling has in it besides.
+  te::Stmt parallel(size_t axis, te::Stmt body) const;
+  te::Stmt nest();
+
+  const Nest& nest_;
+  const te::TensorNode& tensor_;
+  const TermVars& vars_;
+  const EmptyInputs* empty_;
+  const ExtentGuard guard_;
+  te::BoundsContext context_;
+  const LoopBuffers& made_;
+  const std::unordered_map<const te::TensorNode*, te::Buffer>& buffers_;
+  const std::vector<te::Buffer>& outputs_;
+  const Tiling tiling_;
+  int64_t rows_;           ///< of a block, computed together
+  int64_t vectors_;        ///< likewise
+  bool is_whole_ = false;  ///< all vectors are
+  std::vector<te::Var> outer_;
+  /// A part of a row.
+  struct Segment {
+    te::Var var;
+    te::Expr begin, count;
+  };
+  std::optional<Segment> segment_;  ///< that loops are being made for
+  const te::Var lane_ = te::make_var("lane");
+  const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector"), block_ = te::make_var("block");
+  const te::Var column_ = te::make_var("column"), part_ = te::make_var("part");
+  te::Expr rows_begin_;  ///< where the rows begin, if they are a part of a block
+  const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
+  std::optional<te::Expr>
+      reduced_at_;   ///< where the innermost reduced axis is, if it is not its own variable
+  te::Expr chosen_;  ///< where what loads are made for is chosen; null: everywhere
+  te::BoundsContext chosen_context_;
+  std::vector<te::Expr> kept_;  ///< keeps the keys of done_ alive
+  std::unordered_map<const te::ExprNode*, te::Expr> done_;
+};
+
+}  // namespace tensormill::plan
