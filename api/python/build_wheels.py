@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -114,12 +115,12 @@ def bundle(folder, program, library):
 
 def metadata(version):
     """METADATA, of pyproject.toml's lines."""
-    text = (HERE / "pyproject.toml").read_text()
-    need = re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]$", text, re.M).group(1))
-    lines = ["Metadata-Version: 2.1", "Name: tensormill", f"Version: {version}",
-             "Summary: " + re.search(r'^description = "(.*)"$', text, re.M).group(1),
-             "Requires-Python: " + re.search(r'^requires-python = "(.*)"$', text, re.M).group(1)]
-    lines += [f"Requires-Dist: {one}" for one in need]
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    lines = ["Metadata-Version: 2.1", "Name: tensormill", f"Version: {version}", f"Summary: {project['description']}",
+             f"Requires-Python: {project['requires-python']}"]
+    lines += [f"Requires-Dist: {one}" for one in project["dependencies"]]
+    for extra, needs in project["optional-dependencies"].items():
+        lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {one} ; extra == "{extra}"' for one in needs)]
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", (HERE / "README.md").read_text()])
 
 
@@ -180,7 +181,7 @@ def main():
     parser.add_argument("--max-glibc", default="2.36")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    version = re.search(r'^version = "(.*)"$', (HERE / "pyproject.toml").read_text(), re.M).group(1)
+    version = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["version"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if options.program is None:

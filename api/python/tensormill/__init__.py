@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._errors import ErrorDetail, ExecutorError, JobError, ProgramError, ServerError, TensorMillError
@@ -38,8 +39,7 @@ _OF_CLIENT = ("AsyncClient", "AsyncJob", "Client", "Job")
 
 def __getattr__(name: str) -> Any:
     # The HTTP library takes longer to import than all else: who runs packages here does not wait for it.
-    if name in _OF_CLIENT:
-        from . import client
-
-        return getattr(client, name)
+    if name in _OF_CLIENT or name == "client":
+        module = importlib.import_module(".client", __name__)
+        return module if name == "client" else getattr(module, name)
     raise AttributeError(f"module 'tensormill' has no attribute {name!r}")
