@@ -3,7 +3,9 @@
 >>> import tensormill as tm
 >>> m = tm.load(DIGITS)
 >>> p = tm.compile(m, target="llvm -mcpu=native", input_shapes={"image": [1, 1, 28, 28]}, package_path=WORK / "d.tar")
->>> y = p.run(tm.empty((1, 1, 28, 28)) * 0)
+>>> x = tm.empty((1, 1, 28, 28))
+>>> x[:] = 0
+>>> y = p.run(x)
 >>> y["logits"].shape
 (1, 10)
 """
