@@ -117,13 +117,21 @@ def test_the_wheel_with_the_program_works_by_itself(tmp_path, monkeypatch):
         path.write_bytes(data)
         path.chmod(0o755 if is_program else 0o644)
     program = site / "tensormill/_bundle/bin/tensormill"
-    outside = {name for name, path in build_wheels.libraries_of(program).items() if site not in path.parents}
-    assert outside == set()
+    modules = sorted((site / "tensormill/_bundle/lib/tensormill").iterdir())
+    assert [path.name for path in modules] == ["tensormill-grpc.so", "tensormill-s3.so"]
+    for file in (program, *modules):
+        assert {name for name, path in build_wheels.libraries_of(file).items() if site not in path.parents} == set()
     for name in ("TM_PROGRAM", "TM_LIBRARY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(site))
     done = subprocess.run([sys.executable, "-m", "tensormill._main", "demo", "--once"], check=True, stdout=subprocess.PIPE,
                           text=True, cwd=tmp_path)
+    command = [str(program), "serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data"), "--set", "grpc.listen=127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as served:
+        first = next(line for line in served.stdout if line.startswith(("gRPC on ", "listening on ")))
+        served.terminate()
+        served.stdout.read()
+    assert first.startswith("gRPC on ") and served.returncode == 0
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("   ")]
     assert len(rows) == 5 and rows[0][0] == "7"
     usage = subprocess.run([sys.executable, "-m", "tensormill._main", "demo", "--twice"], check=False, stderr=subprocess.PIPE)
