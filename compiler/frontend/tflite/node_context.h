@@ -71,6 +71,8 @@ public:
   /// The file's tensors. Throw Error(kInvalidModel) where the operand is missing.
   const Tensor& input_tensor(size_t index) const;
   const Tensor& output_tensor(size_t index) const;
+  /// A tensor of the subgraph by its number there, as intermediate ones are named.
+  const Tensor& subgraph_tensor(size_t index) const { return state_.subgraph.tensors[index]; }
   DType output_dtype(size_t index) const;
 
   /// The operand as it is stored: of a quantized tensor its integers.
