@@ -15,10 +15,11 @@ using build::FixedMultiplier;
 
 constexpr size_t kInputWeights = 1, kStateWeights = 5, kPeepholes = 9, kBiases = 12, kProjection = 16,
                  kHidden = 18, kCell = 19, kNorms = 20;
-constexpr size_t kHiddenBetween = 4;  // among the intermediate tensors
-constexpr size_t kGates = 4;          // input, forget, cell, output
-constexpr size_t kNone = kGates;      // of the peepholes
-constexpr double kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
+constexpr size_t kHiddenBetween = 4;    // among the intermediate tensors
+constexpr size_t kGates = 4;            // input, forget, cell, output
+constexpr size_t kNoPeephole = kGates;  // of the peepholes
+constexpr double kLeast16 = std::numeric_limits<int16_t>::min(),
+                 kMost16 = std::numeric_limits<int16_t>::max();
 
 struct Scale {
   float scale = 1;
@@ -41,7 +42,7 @@ Scale scale_of(const NodeContext& node, const Tensor& tensor, TensorType type, c
   return {from.scale[0], static_cast<int32_t>(zero)};
 }
 
-std::string operand(size_t index) { return "operand " + std::to_string(index); }
+std::string operand_name(size_t index) { return "operand " + std::to_string(index); }
 
 /// Weights without a zero point, [outputs,inputs] in the file.
 struct Matrix {
@@ -52,9 +53,9 @@ struct Matrix {
 
 Matrix matrix_of(NodeContext& node, size_t index) {
   const Tensor& tensor = node.input_tensor(index);
-  const Scale scale = scale_of(node, tensor, TensorType::kInt8, operand(index));
+  const Scale scale = scale_of(node, tensor, TensorType::kInt8, operand_name(index));
   if (scale.zero != 0 || !tensor.is_constant || tensor.shape.size() != 2)
-    node.unsupported(operand(index), "weights are constants of two axes without a zero point");
+    node.unsupported(operand_name(index), "weights are constants of two axes without a zero point");
   const int64_t outputs = tensor.shape[0], inputs = tensor.shape[1];
   const ::tensormill::Tensor weights = node.arranged(index, {1, 0}, {inputs, outputs});
   Matrix matrix{Compose(node).cast(node.constant(weights), DType::kInt32),
@@ -68,9 +69,9 @@ Matrix matrix_of(NodeContext& node, size_t index) {
 std::vector<double> numbers_of(NodeContext& node, size_t index, TensorType type, size_t count) {
   const Tensor& tensor = node.input_tensor(index);
   if (tensor.type != type || !tensor.is_constant)
-    node.unsupported(operand(index), "it is no constant of " + std::string(type_name(type)));
+    node.unsupported(operand_name(index), "it is no constant of " + std::string(type_name(type)));
   if (tensor.shape.size() != 1 || static_cast<size_t>(tensor.shape[0]) != count)
-    node.invalid(operand(index) + " has not one number for each of " + std::to_string(count) + " units");
+    node.invalid(operand_name(index) + " has not one number for each of " + std::to_string(count) + " units");
   const ::tensormill::Tensor whole = node.arranged(index, {}, {static_cast<int64_t>(count)});
   std::vector<double> numbers;
   for (size_t i = 0; i < count; ++i) numbers.push_back(whole.element_as_double(static_cast<int64_t>(i)));
@@ -92,8 +93,8 @@ public:
     first_gate_ = node.has_input(kInputWeights) ? 0 : 1;
     const Ints forget = node.input_tensor(kInputWeights + 1).shape;
     units_ = forget.empty() ? 0 : static_cast<size_t>(forget[0]);
-    from_ = scale_of(node, node.input_tensor(0), TensorType::kInt8, operand(0));
-    hidden_ = scale_of(node, node.input_tensor(kHidden), TensorType::kInt8, operand(kHidden));
+    from_ = scale_of(node, node.input_tensor(0), TensorType::kInt8, operand_name(0));
+    hidden_ = scale_of(node, node.input_tensor(kHidden), TensorType::kInt8, operand_name(kHidden));
     set_cell_power();
     own_ = products(kInputWeights, from_, true);
     back_ = products(kStateWeights, hidden_, false);
@@ -133,7 +134,7 @@ private:
       node_.unsupported("fused_activation_function", "an LSTM of integers has tanh alone");
     for (size_t i = kNorms; i < node_.num_inputs(); ++i)
       if (node_.has_input(i))
-        node_.unsupported(operand(i), "layer normalization of integers is not implemented");
+        node_.unsupported(operand_name(i), "layer normalization of integers is not implemented");
     const Ints between = node_.node().intermediates;
     if (between.size() != kHiddenBetween + 1)
       node_.unsupported("intermediates",
@@ -141,31 +142,32 @@ private:
     if (between[kHiddenBetween] < 0) node_.invalid("the hidden intermediate tensor is missing");
     // The reference kernel goes through the cells by rows as long as the projection's.
     if (node_.has_input(kProjection) && node_.has_input(kPeepholes + 1))
-      node_.unsupported(operand(kProjection),
+      node_.unsupported(operand_name(kProjection),
                         "a projection beside peepholes is not implemented for integers");
   }
 
   /// The cell's scale is 2^cell_power_.
   void set_cell_power() {
-    const float scale = scale_of(node_, node_.input_tensor(kCell), TensorType::kInt16, operand(kCell)).scale;
+    const float scale =
+        scale_of(node_, node_.input_tensor(kCell), TensorType::kInt16, operand_name(kCell)).scale;
     int exponent = 0;
     if (std::frexp(scale, &exponent) != 0.5F)
-      node_.unsupported(operand(kCell), "a cell whose scale is no power of 2 is not implemented");
+      node_.unsupported(operand_name(kCell), "a cell whose scale is no power of 2 is not implemented");
     cell_power_ = exponent - 1;
     constexpr int kLeastPower = -15, kMostPower = -9;
     if (cell_power_ < kLeastPower || cell_power_ > kMostPower)
-      node_.unsupported(operand(kCell), "the cell has a scale of 2^" + std::to_string(cell_power_) +
-                                            ", 2^-15 to 2^-9 are implemented");
-    cell_clip_ = clip_of(options_.cell_clip, scale, kMost);
+      node_.unsupported(operand_name(kCell), "the cell has a scale of 2^" + std::to_string(cell_power_) +
+                                                 ", 2^-15 to 2^-9 are implemented");
+    cell_clip_ = clip_of(options_.cell_clip, scale, kMost16);
   }
 
   double clip_of(float bound, float scale, double most) const {
     return bound > 0 ? std::trunc(std::min(static_cast<double>(bound / scale), most)) : 0;
   }
 
-  FixedMultiplier multiplier(float weight, float operand) const {
+  FixedMultiplier multiplier(float weight, float of) const {
     constexpr float kGate = 1.0F / 4096;  // a gate's sum has 12 bits behind the point
-    return build::fixed_multiplier(static_cast<double>(weight * operand / kGate));
+    return build::fixed_multiplier(static_cast<double>(weight * of / kGate));
   }
 
   Products products(size_t first, const Scale& of, bool has_biases) {
@@ -175,7 +177,7 @@ private:
     for (size_t gate = first_gate_; gate < kGates; ++gate) {
       const Matrix matrix = matrix_of(node_, first + gate);
       if (matrix.sums.size() != units_)
-        node_.invalid(operand(first + gate) + " is of another number of units");
+        node_.invalid(operand_name(first + gate) + " is of another number of units");
       const std::vector<double> biases = has_biases
                                              ? numbers_of(node_, kBiases + gate, TensorType::kInt32, units_)
                                              : std::vector<double>(units_);
@@ -192,7 +194,7 @@ private:
     return c_.doubles(DType::kFloat64, values, {static_cast<int64_t>(values.size())});
   }
 
-  V within16(V x) { return c_.clip(x, kLeast, kMost); }
+  V within16(V x) { return c_.clip(x, kLeast16, kMost16); }
 
   /// x int32 [rows,inputs] times the weights, in 12 bits behind the point.
   V scaled(V x, const Products& by) {
@@ -205,12 +207,12 @@ private:
     constexpr int32_t kCount = 1 << 16;
     ::tensormill::Tensor values(DType::kInt16, {kCount});
     for (int32_t i = 0; i < kCount; ++i)
-      values.set_element_int(i, compute(static_cast<int16_t>(i + static_cast<int32_t>(kLeast))));
+      values.set_element_int(i, compute(static_cast<int16_t>(i + static_cast<int32_t>(kLeast16))));
     return node_.constant(std::move(values));
   }
 
   V looked_up(V values, V x) {
-    return c_.cast(c_.gather(values, c_.cast(c_.minus(x, kLeast), DType::kInt64), 0), DType::kFloat64);
+    return c_.cast(c_.gather(values, c_.cast(c_.minus(x, kLeast16), DType::kInt64), 0), DType::kFloat64);
   }
 
   V start(size_t index, DType dtype, const ir::SymShape& shape, double zero) {
@@ -221,9 +223,9 @@ private:
   V gate(V total, size_t index, V cell, size_t peephole, V values) {
     const auto units = static_cast<int64_t>(units_);
     V sum = c_.slice(total, 1, units * static_cast<int64_t>(index - first_gate_), units);
-    if (peephole != kNone && node_.has_input(kPeepholes + peephole)) {
+    if (peephole != kNoPeephole && node_.has_input(kPeepholes + peephole)) {
       const size_t at = kPeepholes + peephole;
-      const float scale = scale_of(node_, node_.input_tensor(at), TensorType::kInt16, operand(at)).scale;
+      const float scale = scale_of(node_, node_.input_tensor(at), TensorType::kInt16, operand_name(at)).scale;
       const V products = c_.mul(cell, vector(numbers_of(node_, at, TensorType::kInt16, units_)));
       sum = within16(
           c_.add(sum, fixed_.multiplied(products, {multiplier(std::ldexp(1.0F, cell_power_), scale)})));
@@ -234,8 +236,8 @@ private:
   V next_cell(V total, V cell) {
     const V forget = gate(total, 1, cell, 1, sigmoid_);
     const V input =
-        first_gate_ == 0 ? gate(total, 0, cell, 0, sigmoid_) : c_.sub(c_.number(forget, kMost), forget);
-    const V candidate = gate(total, 2, cell, kNone, tanh_);
+        first_gate_ == 0 ? gate(total, 0, cell, 0, sigmoid_) : c_.sub(c_.number(forget, kMost16), forget);
+    const V candidate = gate(total, 2, cell, kNoPeephole, tanh_);
     const V kept = fixed_.rounded_shift(c_.mul(forget, cell), {15}, {});
     const V added = fixed_.rounded_shift(c_.mul(input, candidate), {30 + cell_power_}, {});
     const V next = within16(c_.add(kept, added));
