@@ -33,6 +33,7 @@ struct ImportState {
   std::map<std::string, int64_t> handles = {};
   std::map<int64_t, V> variables = {};
   std::set<int32_t> initialized = {};  ///< subgraphs that run once
+  std::map<int, V> tables = {};        ///< of functions of 16 bits, which layers share; integer_lstm.cc
   /// The outputs of a subgraph for these inputs; nothing where an operator in it is not supported, which is
   /// noted.
   std::function<std::optional<std::vector<V>>(uint32_t subgraph, const std::vector<V>& inputs)> call = {};
@@ -49,7 +50,7 @@ struct CallFails {};
 
 class NodeContext : public build::OpBuilder {
 public:
-  NodeContext(GraphState& state, const Operator& node, std::string label);
+  NodeContext(GraphState& state, const Operator& node, const std::string& label);
 
   const Operator& node() const { return node_; }
   /// "CONV_2D"

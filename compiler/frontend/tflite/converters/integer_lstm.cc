@@ -98,9 +98,9 @@ public:
     set_cell_power();
     own_ = products(kInputWeights, from_, true);
     back_ = products(kStateWeights, hidden_, false);
-    sigmoid_ = table([](int16_t x) { return fixed_sigmoid(x); });
-    tanh_ = table([](int16_t x) { return fixed_tanh(x, 3); });
-    cell_tanh_ = table([this](int16_t x) { return fixed_tanh(x, 15 + cell_power_); });
+    sigmoid_ = table(-1, [](int16_t x) { return fixed_sigmoid(x); });
+    tanh_ = tanh_table(3);
+    cell_tanh_ = tanh_table(15 + cell_power_);
     set_output();
   }
 
@@ -202,13 +202,20 @@ private:
     return within16(fixed_.multiplied(sums, by.multipliers, {static_cast<int64_t>(by.multipliers.size())}));
   }
 
+  V tanh_table(int integer_bits) {
+    return table(integer_bits, [integer_bits](int16_t x) { return fixed_tanh(x, integer_bits); });
+  }
+
+  /// What the function number `key` makes of each int16; one for all layers.
   template <typename Compute>
-  V table(const Compute& compute) {
+  V table(int key, const Compute& compute) {
+    const auto [found, is_new] = node_.import_state().tables.try_emplace(key, ir::kAbsent);
+    if (!is_new) return found->second;
     constexpr int32_t kCount = 1 << 16;
     ::tensormill::Tensor values(DType::kInt16, {kCount});
     for (int32_t i = 0; i < kCount; ++i)
       values.set_element_int(i, compute(static_cast<int16_t>(i + static_cast<int32_t>(kLeast16))));
-    return node_.constant(std::move(values));
+    return found->second = node_.constant(std::move(values));
   }
 
   V looked_up(V values, V x) {
