@@ -3,8 +3,8 @@
 
     build_wheels.py --out FOLDER [--program build/bin/tensormill --library build/lib/libtensormill.so.0] [--max-glibc 2.36]
 
-Without a program: the client alone, `py3-none-any`. With one: a wheel that carries the program, every shared library that
-it needs but the C library, the executor's library, and a model with a picture. The libraries stand beside the program and
+Without a program: the client alone, `py3-none-any`. With one: a wheel that carries the program with the modules beside it, every shared
+library that they need but the C library, the executor's library, and a model with a picture. The libraries stand beside the program and
 are found by its rpath; nothing of them is ever loaded into Python, but for the executor's library, which needs the C
 library alone. Same files in, same bytes out.
 """
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -87,9 +88,12 @@ def packages_of(libraries):
 def bundle(folder, program, library):
     """Fills `folder` with the program and what it needs; returns the licences."""
     licences = {}
-    for name in ("bin", "lib", "demo"):
+    for name in ("bin", "lib/tensormill", "demo"):
         (folder / name).mkdir(parents=True)
-    libraries = libraries_of(program) | loaded_libraries()
+    modules = sorted(program.parent.glob("tensormill-*.so"))
+    libraries = loaded_libraries()
+    for file in (program, *modules):
+        libraries |= libraries_of(file)
     packages = packages_of(libraries.values())
     for name, path in libraries.items():
         shutil.copyfile(path, folder / "lib" / name)
@@ -99,11 +103,14 @@ def bundle(folder, program, library):
         licences[packages[path]] = text.read_bytes()
     shutil.copyfile(program, folder / "bin" / "tensormill")
     shutil.copyfile(library, folder / "lib" / "libtensormill.so.0")
+    for module in modules:
+        shutil.copyfile(module, folder / "lib/tensormill" / module.name)
     # DT_RPATH, not DT_RUNPATH: it holds for the libraries' own needs as well.
-    for file in sorted((folder / "lib").iterdir()):
+    for file in sorted((folder / "lib").rglob("*.so*")):
         output_of("strip", "--strip-unneeded", file)
         if file.name != "libtensormill.so.0":
-            output_of("patchelf", "--force-rpath", "--set-rpath", "$ORIGIN", file)
+            where = "$ORIGIN/.." if file.parent.name == "tensormill" else "$ORIGIN"
+            output_of("patchelf", "--force-rpath", "--set-rpath", where, file)
     output_of("strip", "--strip-all", folder / "bin" / "tensormill")
     output_of("patchelf", "--force-rpath", "--set-rpath", "$ORIGIN/../lib", folder / "bin" / "tensormill")
     (folder / "bin" / "tensormill").chmod(0o755)
@@ -114,12 +121,12 @@ def bundle(folder, program, library):
 
 def metadata(version):
     """METADATA, of pyproject.toml's lines."""
-    text = (HERE / "pyproject.toml").read_text()
-    need = re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]$", text, re.M).group(1))
-    lines = ["Metadata-Version: 2.1", "Name: tensormill", f"Version: {version}",
-             "Summary: " + re.search(r'^description = "(.*)"$', text, re.M).group(1),
-             "Requires-Python: " + re.search(r'^requires-python = "(.*)"$', text, re.M).group(1)]
-    lines += [f"Requires-Dist: {one}" for one in need]
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    lines = ["Metadata-Version: 2.1", "Name: tensormill", f"Version: {version}", f"Summary: {project['description']}",
+             f"Requires-Python: {project['requires-python']}"]
+    lines += [f"Requires-Dist: {one}" for one in project["dependencies"]]
+    for extra, needs in project["optional-dependencies"].items():
+        lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {one} ; extra == "{extra}"' for one in needs)]
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", (HERE / "README.md").read_text()])
 
 
@@ -180,18 +187,18 @@ def main():
     parser.add_argument("--max-glibc", default="2.36")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    version = re.search(r'^version = "(.*)"$', (HERE / "pyproject.toml").read_text(), re.M).group(1)
+    version = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["version"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if options.program is None:
             write_wheel(options.out, "py3-none-any", version, members_of(folder, "py3-none-any", version, {}))
             return
         licences = bundle(folder, options.program, options.library)
-        binaries = [folder / "bin" / "tensormill", *sorted((folder / "lib").iterdir())]
+        binaries = [folder / "bin" / "tensormill", *sorted((folder / "lib").rglob("*.so*"))]
         floor, where = glibc_of(binaries)
         if floor > tuple(map(int, options.max_glibc.split("."))):
             raise SystemExit(f"{where.name} needs glibc {floor[0]}.{floor[1]}, {options.max_glibc} is allowed")
-        print(f"glibc {floor[0]}.{floor[1]} or newer, for {where.name}; {len(binaries) - 2} libraries beside the program")
+        print(f"glibc {floor[0]}.{floor[1]} or newer, for {where.name}; {len(binaries) - 2} libraries and modules beside the program")
         tag = f"py3-none-manylinux_{floor[0]}_{floor[1]}_{machine_of(options.program)}"
         write_wheel(options.out, tag, version, members_of(folder, tag, version, licences))
 

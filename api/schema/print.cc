@@ -198,18 +198,21 @@ Json to_json(const services::Timing& timing) {
 }
 
 Json to_json(const services::ServerInfo& info) {
-  return {{"version", info.version},
-          {"compiler", {{"id", info.compiler_id}, {"llvm", info.llvm_version}, {"abi", info.abi_version}}},
-          {"host", {{"cpu", info.host_cpu}, {"features", info.host_features}, {"cores", info.host_cores}}},
-          {"native_target", info.native_target},
-          {"model_formats", info.model_formats},
-          {"limits", info.limits},
-          {"confinement",
-           {{"required", info.confinement.required},
-            {"seccomp", info.confinement.seccomp},
-            {"landlock_abi", info.confinement.landlock_abi},
-            {"user", info.confinement.user},
-            {"memory", info.confinement.memory}}}};
+  Json json = {
+      {"version", info.version},
+      {"compiler", {{"id", info.compiler_id}, {"llvm", info.llvm_version}, {"abi", info.abi_version}}},
+      {"host", {{"cpu", info.host_cpu}, {"features", info.host_features}, {"cores", info.host_cores}}},
+      {"native_target", info.native_target},
+      {"model_formats", info.model_formats},
+      {"limits", info.limits},
+      {"confinement",
+       {{"required", info.confinement.required},
+        {"seccomp", info.confinement.seccomp},
+        {"landlock_abi", info.confinement.landlock_abi},
+        {"user", info.confinement.user},
+        {"memory", info.confinement.memory}}}};
+  if (info.grpc_port > 0) json["grpc_port"] = info.grpc_port;
+  return json;
 }
 
 Json to_json(const services::TargetPreset& preset) {

@@ -31,6 +31,7 @@ struct ServerInfo {
   std::vector<std::string> model_formats;  ///< "onnx", "tflite" ...: those that can be imported
   std::map<std::string, int64_t> limits;   ///< by the names that errors use: "limits.model_bytes"
   ConfinementInfo confinement;
+  int grpc_port = 0;  ///< of KServe v2 over gRPC; 0: there is none
 };
 
 /// Thread-safety: all methods from many threads.

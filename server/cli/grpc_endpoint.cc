@@ -62,6 +62,7 @@ void GrpcEndpoint::start(server::Server& server, http::Handler& api) {
   options.port = wanted_port_;
   const std::string wrong = listener_->start(options, *gateway_);
   if (!wrong.empty()) throw Error(ErrorCode::kUsage, wrong);
+  server.set_grpc_port(listener_->port());
 }
 
 uint16_t GrpcEndpoint::port() const { return listener_->port(); }

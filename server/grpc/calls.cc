@@ -143,6 +143,20 @@ protected:
     calls_.handler().answer(std::move(request), std::move(respond));
   }
 
+  /// What comes behind an answer, whatever it is. Before finish.
+  void add_trailing(const Answer& answer) {
+    for (const auto& [name, value] : answer.trailing) context_.AddTrailingMetadata(name, value);
+  }
+
+  /// Without a key the message is not worth its memory.
+  void refuse() {
+    ask(refused_request(method_), [this](const Answer& answer) {
+      add_trailing(answer);
+      finish(answer.code == 0 ? grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "try again")
+                              : status_of(answer));
+    });
+  }
+
   /// Takes an inference's message apart, and lets go of it.
   grpc::Status split_infer(grpc::ByteBuffer& message, std::shared_ptr<void>& hold, SplitRequest& split) {
     return guarded([&] {
@@ -241,14 +255,6 @@ private:
         is_here);
   }
 
-  /// Without a key the message is not worth its memory.
-  void refuse() {
-    ask(refused_request(method_), [this](const Answer& answer) {
-      finish(answer.code == 0 ? grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "try again")
-                              : status_of(answer));
-    });
-  }
-
   void answer_health() {
     const grpc::Status status = guarded([&] {
       check_health_service(text_of(message_));
@@ -276,7 +282,7 @@ private:
 
   grpc::Status print() {
     return guarded([&] {
-      if (!answer_.request_id.empty()) context_.AddTrailingMetadata("x-request-id", answer_.request_id);
+      add_trailing(answer_);
       const bool is_absent =
           answer_.status == 404 && method_.name.substr(method_.name.rfind('/')) == "/ModelReady";
       if (answer_.code != 0 && !is_absent) return status_of(answer_);
@@ -308,15 +314,7 @@ class InferStream : public Call {
 public:
   using Call::Call;
 
-  void start() override {
-    if (!calls_.handler().may_send(fields_)) {
-      return ask(refused_request(method_), [this](const Answer& answer) {
-        finish(answer.code == 0 ? grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "try again")
-                                : status_of(answer));
-      });
-    }
-    StartRead(&message_);
-  }
+  void start() override { return calls_.handler().may_send(fields_) ? StartRead(&message_) : refuse(); }
 
   void OnReadDone(bool ok) override {
     if (!ok) return finish(grpc::Status::OK);

@@ -34,11 +34,26 @@ size_t head_size(const http::Headers& headers) {
   return size;
 }
 
+/// An error's document as metadata, but for what the status says already: with both, heads stay below what
+/// clients take.
+std::string problem_metadata(Json problem) {
+  for (const char* name : {"type", "title", "detail", "error"}) problem.erase(name);
+  constexpr size_t kMost = 2048;
+  std::string text = problem.dump();
+  if (text.size() <= kMost) return text;
+  return Json{{"code", problem.at("code")},
+              {"status", problem.at("status")},
+              {"request_id", problem.at("request_id")}}
+      .dump();
+}
+
 /// Errors of /v2 have their code and their text in JSON; the states of servers and models are a status alone.
 Answer answer_of(http::Response response) {
   Answer answer;
   answer.status = response.status;
-  answer.request_id = response.headers.get("X-Request-Id").value_or("");
+  for (const char* name : {"x-request-id", "retry-after"}) {
+    if (const auto value = response.headers.get(name)) answer.trailing.emplace_back(name, *value);
+  }
   answer.head = head_size(response.headers);
   auto* text = std::get_if<std::string>(&response.body);
   TM_CHECK(text != nullptr, "the answer to a call is no text");
@@ -46,6 +61,7 @@ Answer answer_of(http::Response response) {
   if (answer.status < 400 || answer.body->empty()) return answer;
   const Json problem = parse_json(*answer.body);
   fail(answer, error_code_from_name(problem.value("code", "")), problem.value("detail", ""));
+  answer.trailing.emplace_back("problem-bin", problem_metadata(problem));
   return answer;
 }
 

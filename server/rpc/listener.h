@@ -32,10 +32,10 @@ struct Request {
 };
 
 struct Answer {
-  int status = 200;        ///< of HTTP
-  int code = 0;            ///< gRPC's; 0: OK
-  std::string message;     ///< of an error
-  std::string request_id;  ///< "" where no request was made
+  int status = 200;     ///< of HTTP
+  int code = 0;         ///< gRPC's; 0: OK
+  std::string message;  ///< of an error
+  Fields trailing;      ///< metadata behind the answer; a name that ends in "-bin" has any bytes
   std::shared_ptr<const std::string> body;
   size_t head = 0;             ///< bytes of JSON in front of tensors; 0: all
   std::shared_ptr<void> hold;  ///< memory that counts until the answer is out

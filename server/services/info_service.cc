@@ -23,6 +23,12 @@ InfoServiceImpl::InfoServiceImpl(const target::Target& host, std::map<std::strin
   info_.confinement = std::move(confinement);
 }
 
+services::ServerInfo InfoServiceImpl::info() {
+  services::ServerInfo info = info_;
+  info.grpc_port = grpc_port_;
+  return info;
+}
+
 std::vector<services::TargetPreset> TargetServiceImpl::list() {
   std::vector<services::TargetPreset> presets;
   presets.push_back({"native", "llvm -mcpu=native", "this machine: " + host_.canonical()});

@@ -16,10 +16,13 @@ class InfoServiceImpl final : public services::InfoService {
 public:
   InfoServiceImpl(const target::Target& host, std::map<std::string, int64_t> limits,
                   services::ConfinementInfo confinement);
-  services::ServerInfo info() override { return info_; }
+  services::ServerInfo info() override;
+  /// Where gRPC is listened for.
+  void set_grpc_port(int port) { grpc_port_ = port; }
 
 private:
   services::ServerInfo info_;
+  std::atomic<int> grpc_port_{0};
 };
 
 class TargetServiceImpl final : public services::TargetService {

@@ -478,6 +478,8 @@ void Server::on_key_file_change(std::function<void(const Error*)> tell) {
   if (parts_->keys) parts_->keys->on_file_change(std::move(tell));
 }
 
+void Server::set_grpc_port(int port) { parts_->info.set_grpc_port(port); }
+
 void Server::set_draining() {
   parts_->health.set_draining();
   parts_->deployments.stop_loading();

@@ -49,6 +49,8 @@ public:
   void audit(const metrics::AnsweredRequest& request);
   /// As KeyFile::on_change, where there is a key file. Before requests come.
   void on_key_file_change(std::function<void(const Error*)> tell);
+  /// Tells clients where gRPC is listened for.
+  void set_grpc_port(int port);
   /// From now on not ready; requests are still answered.
   void set_draining();
   /// Ends the workers; running jobs are given back to the queue.

@@ -49,13 +49,19 @@ class Commands(unittest.TestCase):
         return server
 
     def test_readme_with_a_server(self):
-        block = pages.shell_blocks("README.md")[0]
+        block = pages.shell_blocks("README.md")[1]
         start, rest = block.split("\n", 1)
         self.assertRegex(start, r"^build/bin/tensormill serve --listen 127\.0\.0\.1:8080 --data \S+ >build/\S+ 2>&1 &$")
         server = self.server_that_compiled()
         with tempfile.TemporaryDirectory() as folder:
             out = self.run_block(rest.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}"), folder)
             self.assertRegex(out, r'"label" *: *"7"')
+
+    def test_readme_on_the_command_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "build").mkdir()
+            out = self.run_block(pages.shell_blocks("README.md")[0], folder)
+            self.assertRegex(out, r"(?m)^\s*\S+ %\s+7$")
 
     def test_readme_is_one_screen(self):
         self.assertLess(len((ROOT / "README.md").read_text().splitlines()), 64)

@@ -1,6 +1,7 @@
 """KServe v2 over gRPC: tritonclient's calls, messages that it would not send, keys, limits, deadlines, streams, TLS."""
 
 import asyncio
+import json
 import queue
 import random
 import subprocess
@@ -188,6 +189,27 @@ class GrpcTest(GrpcCase):
         for name in ("/inference.GRPCInferenceService/SystemSharedMemoryStatus", "/other/Method"):
             self.refused(grpc.StatusCode.UNIMPLEMENTED, self.channel().unary_unary(name), b"")
         self.assertTrue(self.client.is_server_live())
+
+    def test_an_error_has_the_document_of_http(self):
+        names = ["é" * 200 + str(number) for number in range(9)]
+        for name, outputs in (("digits", []), ("nothing", []), ("digits", names)):
+            request = grpc_peer.raw_request(name, self.image[:, :, 1:])
+            for output in outputs:
+                request.outputs.add(name=output)
+            with self.assertRaises(grpc.RpcError) as caught:
+                self.stub.ModelInfer(request, metadata=[("x-request-id", "doc-1")])
+            body = {"inputs": [{"name": "image", "datatype": "FP32", "shape": [1, 1, 27, 28], "data": [0] * 756}]}
+            if outputs:
+                body["outputs"] = [{"name": output} for output in outputs]
+            told = self.server.request("POST", f"/v2/models/{name}/infer", json.dumps(body), {"X-Request-Id": "doc-1"}).json()
+            behind = dict(caught.exception.trailing_metadata())
+            self.assertEqual(behind["x-request-id"], "doc-1")
+            self.assertLess(len(behind["problem-bin"]), 2049)
+            self.assertEqual(caught.exception.details(), told["detail"])
+            found = json.loads(behind["problem-bin"])
+            self.assertEqual({key: told[key] for key in found}, found)
+            self.assertLessEqual({"code", "status", "request_id"}, set(found))
+        self.assertEqual(self.server.request("GET", "/v1/info").json()["grpc_port"], int(self.server.grpc.rsplit(":", 1)[1]))
 
     def test_mutated_messages_are_answered(self):
         chance = random.Random(7)
@@ -391,6 +413,8 @@ class GrpcKeysTest(GrpcCase):
                     call(message, metadata=metadata)
                 self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAUTHENTICATED)
                 self.assertIn("API key", caught.exception.details())
+                document = json.loads(dict(caught.exception.trailing_metadata())["problem-bin"])
+                self.assertEqual((document["code"], document["status"]), ("unauthorized", 401))
         with self.assertRaises(grpc.RpcError) as caught:
             next(self.stub.ModelStreamInfer(iter([request])))
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAUTHENTICATED)

@@ -129,7 +129,7 @@ class Tflite(unittest.TestCase):
 
     def test_reference_kernels_bit_for_bit(self):
         """`--quantized exact`, at the first level and the last, and for another CPU."""
-        for family in ("exact_products", "exact_elements", "exact_rows"):
+        for family in ("exact_products", "exact_elements", "exact_rows", "exact_cells"):
             for options in (("-O", 3), ("-O", 0), ("-O", 3, "--target", "llvm -mcpu=x86-64-v2")):
                 self.check_family(family, *options[1:], "--quantized", "exact")
 

@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Families, TfliteOps,
                          testing::Values("elementwise", "integers", "windows", "products", "moves", "places",
                                          "steps", "quantized", "updates", "boxes", "bits", "gathers", "rows",
                                          "cells", "state", "spectra", "sound", "mediapipe", "landmarks",
-                                         "small_cells"));
+                                         "small_cells", "exact_cells"));
 
 class ExactTfliteOps : public testing::TestWithParam<const char*> {};
 
@@ -54,7 +54,7 @@ TEST_P(ExactTfliteOps, GiveTheBitsOfTheReferenceKernels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ExactTfliteOps,
-                         testing::Values("exact_products", "exact_elements", "exact_rows"));
+                         testing::Values("exact_products", "exact_elements", "exact_rows", "exact_cells"));
 
 /// What an import that is exact says of the model.
 std::string exact_refusal_of(const std::string& fixture) {

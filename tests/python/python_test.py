@@ -45,6 +45,9 @@ class PythonPackage(unittest.TestCase):
     def test_client(self):
         self.check_file("test_client.py")
 
+    def test_grpc(self):
+        self.check_file("test_grpc.py")
+
     def test_html(self):
         self.check_file("test_html.py")
 

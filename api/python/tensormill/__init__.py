@@ -3,13 +3,16 @@
 >>> import tensormill as tm
 >>> m = tm.load(DIGITS)
 >>> p = tm.compile(m, target="llvm -mcpu=native", input_shapes={"image": [1, 1, 28, 28]}, package_path=WORK / "d.tar")
->>> y = p.run(tm.empty((1, 1, 28, 28)) * 0)
+>>> x = tm.empty((1, 1, 28, 28))
+>>> x[:] = 0
+>>> y = p.run(x)
 >>> y["logits"].shape
 (1, 10)
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._errors import ErrorDetail, ExecutorError, JobError, ProgramError, ServerError, TensorMillError
@@ -38,8 +41,7 @@ _OF_CLIENT = ("AsyncClient", "AsyncJob", "Client", "Job")
 
 def __getattr__(name: str) -> Any:
     # The HTTP library takes longer to import than all else: who runs packages here does not wait for it.
-    if name in _OF_CLIENT:
-        from . import client
-
-        return getattr(client, name)
+    if name in _OF_CLIENT or name == "client":
+        module = importlib.import_module(".client", __name__)
+        return module if name == "client" else getattr(module, name)
     raise AttributeError(f"module 'tensormill' has no attribute {name!r}")

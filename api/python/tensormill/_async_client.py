@@ -9,9 +9,10 @@ from typing import Any, AsyncIterator, Callable, Dict, Generator, List, Mapping,
 
 import httpx
 
-from . import _calls
+from . import _calls, _grpc
 from ._calls import FINAL, Bytes, Call, Inputs, Json
-from ._client_base import Compiled, JobBase, answer_of, check_digest, connection_error, http_arguments, http_options
+from ._client_base import (BROKEN, Compiled, JobBase, answer_of, check_digest, connection_error, http_arguments,
+                           http_options)
 from ._errors import ServerError
 from ._http import Answer, Event, EventReader, Request, Retries, error_of, path_of
 from ._package import Package, Result
@@ -80,15 +81,17 @@ class AsyncClient:
 
     def __init__(self, url: str = "http://127.0.0.1:8080", key: Optional[str] = None, *, timeout: float = 120.0,
                  retries: Optional[Retries] = None, verify: Any = True,
-                 transport: Optional[httpx.AsyncBaseTransport] = None) -> None:
+                 transport: Optional[httpx.AsyncBaseTransport] = None, grpc: Optional[str] = None) -> None:
         self.url = url
         self._timeout = timeout
         self._retries = retries if retries is not None else Retries()
         self._http = httpx.AsyncClient(transport=transport, **http_options(url, key, timeout, verify))
+        self._grpc = _grpc.Channel(url, grpc, key, verify, timeout, is_async=True)
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._http.aclose()
+        await self._grpc.close_async()
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -104,10 +107,12 @@ class AsyncClient:
         attempt = 0
         while True:
             try:
+                if request.is_rpc:
+                    return await self._grpc.call_async(request)
                 return answer_of(await self._http.request(request.method, request.path, **http_arguments(request, self._timeout)))
             except ServerError as error:
                 wait, cause = self._retries.wait(attempt, request, error), error
-            except httpx.TransportError as error:
+            except BROKEN as error:
                 wait, cause = self._retries.wait(attempt, request, None), connection_error(error)
             if wait is None:
                 raise cause
@@ -315,8 +320,9 @@ class AsyncClient:
 
     async def infer(self, name: str, inputs: Inputs, *, outputs: Optional[Sequence[str]] = None, protocol: str = "v2",
               version: Optional[str] = None, timeout: Optional[float] = None, priority: Optional[int] = None) -> Result:
-        """Inference by a deployment. ``protocol``: ``v2`` (KServe v2, binary tensors), ``v2-json`` or ``npz``."""
-        return await self._do(_calls.infer(name, inputs, protocol, outputs, version, timeout, priority))
+        """Inference by a deployment. ``protocol``: ``v2`` (KServe v2, binary tensors), ``v2-json``, ``grpc`` (KServe v2 over gRPC, with
+        the extra ``tensormill[grpc]``) or ``npz``."""
+        return await self._do(_calls.infer(self._grpc, name, inputs, protocol, outputs, version, timeout, priority))
 
     async def classify(self, name: str, picture: Union[PathLike, Bytes], top: int = 5) -> List[Json]:
         """The most probable labels of a JPEG or PNG."""

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, Generator, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 
-from . import _npz, _v2
+from . import _grpc, _npz, _v2
 from ._dtypes import Array
 from ._errors import JobError, ServerError, details_of
 from ._http import Answer, Request, json_request, once, path_of, query_of
@@ -220,22 +220,38 @@ def run_npz(path: str, inputs: Optional[Inputs], compress: bool, timeout: Option
     return Result(_npz.loads(answer.body))
 
 
+def v2_parameters(timeout: Optional[float], priority: Optional[int]) -> Dict[str, int]:
+    """Parameters of a request of KServe v2."""
+    parameters = {"timeout": None if timeout is None else int(timeout * 1e6), "priority": priority}
+    return {key: value for key, value in parameters.items() if value is not None}
+
+
 def infer_v2(name: str, version: Optional[str], inputs: Inputs, outputs: Optional[Sequence[str]], binary: bool,
              timeout: Optional[float], priority: Optional[int]) -> Call[Result]:
     """An inference by KServe v2."""
-    parameters = {"timeout": None if timeout is None else int(timeout * 1e6), "priority": priority}
-    given = {key: value for key, value in parameters.items() if value is not None}
-    body, headers = _v2.request_body(arrays_of(inputs), outputs, binary, given)
+    body, headers = _v2.request_body(arrays_of(inputs), outputs, binary, v2_parameters(timeout, priority))
     place = ("v2", "models", name, "infer") if version is None else ("v2", "models", name, "versions", version, "infer")
     answer = yield Request("POST", path_of(*place), body, headers, timeout=timeout)
     return Result(_v2.read_answer(answer.body, answer.headers))
 
 
-def infer(name: str, inputs: Inputs, protocol: str, outputs: Optional[Sequence[str]], version: Optional[str],
-          timeout: Optional[float], priority: Optional[int]) -> Call[Result]:
-    """An inference by ``protocol``: ``v2`` (binary), ``v2-json`` or ``npz``."""
-    if protocol not in ("v2", "v2-json", "npz"):
-        raise ValueError(f"protocol is {protocol!r}, expected 'v2', 'v2-json' or 'npz'")
+def infer_grpc(channel: _grpc.Channel, name: str, version: Optional[str], inputs: Inputs, outputs: Optional[Sequence[str]],
+               timeout: Optional[float], priority: Optional[int]) -> Call[Result]:
+    """The same over gRPC, whose port the server tells where the caller has not named it."""
+    message = _grpc.infer_message(name, version, arrays_of(inputs), outputs, v2_parameters(timeout, priority))
+    if channel.address is None:
+        channel.found((yield from get("v1", "info")).get("grpc_port"))
+    answer = yield Request("POST", _grpc.INFER, message, timeout=timeout, is_rpc=True)
+    return Result(_grpc.read_infer_message(answer.body))
+
+
+def infer(channel: _grpc.Channel, name: str, inputs: Inputs, protocol: str, outputs: Optional[Sequence[str]],
+          version: Optional[str], timeout: Optional[float], priority: Optional[int]) -> Call[Result]:
+    """An inference by ``protocol``: ``v2`` (binary), ``v2-json``, ``grpc`` or ``npz``."""
+    if protocol not in ("v2", "v2-json", "grpc", "npz"):
+        raise ValueError(f"protocol is {protocol!r}, expected 'v2', 'v2-json', 'grpc' or 'npz'")
+    if protocol == "grpc":
+        return (yield from infer_grpc(channel, name, version, inputs, outputs, timeout, priority))
     if protocol != "npz":
         return (yield from infer_v2(name, version, inputs, outputs, protocol == "v2", timeout, priority))
     if version is not None or priority is not None:

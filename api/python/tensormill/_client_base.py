@@ -10,21 +10,19 @@ import httpx
 from . import _html
 from ._calls import Json
 from ._errors import ServerError
-from ._http import Answer, Request, error_of
+from ._http import Answer, Broken, Request, error_of, is_loopback
 
 Compiled = Union[str, Mapping[str, Any]]
-
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
+#: What is known of a request only when a connection breaks: whether the server has seen it is not.
+BROKEN = (httpx.TransportError, Broken)
 
 def http_options(url: str, key: Optional[str], timeout: float, verify: Any) -> Dict[str, Any]:
     """Options of an httpx client."""
     headers = {"Accept": "application/json, */*", "User-Agent": "tensormill-python"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
-    # No proxy of the environment reaches a server on this machine.
     return {"base_url": url.rstrip("/"), "headers": headers, "timeout": httpx.Timeout(timeout, connect=10.0),
-            "verify": verify, "trust_env": httpx.URL(url).host not in _LOOPBACK}
+            "verify": verify, "trust_env": not is_loopback(httpx.URL(url).host)}
 
 
 def http_arguments(request: Request, timeout: float) -> Dict[str, Any]:
@@ -44,9 +42,9 @@ def answer_of(response: httpx.Response) -> Answer:
     return Answer(response.status_code, response.headers, response.content)
 
 
-def connection_error(error: httpx.TransportError) -> ServerError:
+def connection_error(error: Exception) -> ServerError:
     """A connection that broke, as an error of the client's."""
-    return ServerError("unavailable", f"the connection broke: {error or type(error).__name__}")
+    return ServerError("unavailable", str(error) if isinstance(error, Broken) else f"the connection broke: {error or type(error).__name__}")
 
 
 def check_digest(data: bytes, digest: str) -> bytes:

@@ -20,7 +20,8 @@ Body = Union[bytes, bytearray, memoryview, None]
 
 @dataclass
 class Request:
-    """``repeatable``: it may be sent again when it is not known whether the server has seen it."""
+    """``repeatable``: it may be sent again when it is not known whether the server has seen it. ``is_rpc``: ``body`` is a message of
+    gRPC's ModelInfer, and the request goes there."""
 
     method: str
     path: str
@@ -29,6 +30,7 @@ class Request:
     query: Dict[str, str] = field(default_factory=dict)
     timeout: Optional[float] = None
     repeatable: bool = True
+    is_rpc: bool = False
 
 
 @dataclass
@@ -42,6 +44,15 @@ class Answer:
     def json(self) -> Any:
         """The body as JSON."""
         return json.loads(self.body)
+
+
+class Broken(Exception):
+    """A connection that broke, or was none."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, to which no proxy of the environment leads."""
+    return host in ("127.0.0.1", "localhost", "::1")
 
 
 def path_of(*parts: str) -> str:

@@ -9,9 +9,10 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import httpx
 
-from . import _calls
+from . import _calls, _grpc
 from ._calls import FINAL, Bytes, Call, Inputs, Json
-from ._client_base import Compiled, JobBase, answer_of, check_digest, connection_error, http_arguments, http_options
+from ._client_base import (BROKEN, Compiled, JobBase, answer_of, check_digest, connection_error, http_arguments,
+                           http_options)
 from ._errors import ServerError
 from ._http import Answer, Event, EventReader, Request, Retries, error_of, path_of
 from ._package import Package, Result
@@ -74,19 +75,22 @@ class Job(JobBase):
 
 class Client:
     """A server, from any thread. Errors are `ServerError` with the server's code; ``retries`` says when a request is sent
-    again. ``key``: an API key. ``verify``: as httpx has it, for TLS."""
+    again. ``key``: an API key. ``verify``: as httpx has it, for TLS. ``grpc``: host and port of the server's gRPC, of which
+    ``protocol="grpc"`` is; without it the port that the server tells."""
 
     def __init__(self, url: str = "http://127.0.0.1:8080", key: Optional[str] = None, *, timeout: float = 120.0,
                  retries: Optional[Retries] = None, verify: Any = True,
-                 transport: Optional[httpx.BaseTransport] = None) -> None:
+                 transport: Optional[httpx.BaseTransport] = None, grpc: Optional[str] = None) -> None:
         self.url = url
         self._timeout = timeout
         self._retries = retries if retries is not None else Retries()
         self._http = httpx.Client(transport=transport, **http_options(url, key, timeout, verify))
+        self._grpc = _grpc.Channel(url, grpc, key, verify, timeout, is_async=False)
 
     def close(self) -> None:
         """Closes the connections."""
         self._http.close()
+        self._grpc.close()
 
     def __enter__(self) -> "Client":
         return self
@@ -102,10 +106,12 @@ class Client:
         attempt = 0
         while True:
             try:
+                if request.is_rpc:
+                    return self._grpc.call(request)
                 return answer_of(self._http.request(request.method, request.path, **http_arguments(request, self._timeout)))
             except ServerError as error:
                 wait, cause = self._retries.wait(attempt, request, error), error
-            except httpx.TransportError as error:
+            except BROKEN as error:
                 wait, cause = self._retries.wait(attempt, request, None), connection_error(error)
             if wait is None:
                 raise cause
@@ -308,8 +314,9 @@ class Client:
 
     def infer(self, name: str, inputs: Inputs, *, outputs: Optional[Sequence[str]] = None, protocol: str = "v2",
               version: Optional[str] = None, timeout: Optional[float] = None, priority: Optional[int] = None) -> Result:
-        """Inference by a deployment. ``protocol``: ``v2`` (KServe v2, binary tensors), ``v2-json`` or ``npz``."""
-        return self._do(_calls.infer(name, inputs, protocol, outputs, version, timeout, priority))
+        """Inference by a deployment. ``protocol``: ``v2`` (KServe v2, binary tensors), ``v2-json``, ``grpc`` (KServe v2 over gRPC, with
+        the extra ``tensormill[grpc]``) or ``npz``."""
+        return self._do(_calls.infer(self._grpc, name, inputs, protocol, outputs, version, timeout, priority))
 
     def classify(self, name: str, picture: Union[PathLike, Bytes], top: int = 5) -> List[Json]:
         """The most probable labels of a JPEG or PNG."""

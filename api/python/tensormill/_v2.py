@@ -1,4 +1,4 @@
-"""KServe v2 inference: requests in JSON or with binary tensors behind it, and their answers."""
+"""KServe v2 inference: requests in JSON or with binary tensors behind it, and their answers; the tensors are gRPC's too."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def datatype(array: Array) -> str:
     """
     if array.dtype.kind in "USO":
         return "BYTES"
+    if array.dtype.name == "bfloat16":  # of ml_dtypes: numpy has no such type
+        return "BF16"
     name = _NAMES.get(array.dtype.newbyteorder("=" if array.dtype.byteorder == "|" else "<"))
     if name is None:
         raise TypeError(f"the protocol has no type for an array of {array.dtype}")
@@ -51,16 +53,32 @@ def unpack_texts(data: memoryview, shape: Sequence[int]) -> Array:
     return np.array(texts if texts else [], dtype=None if texts else "<U1").reshape(shape)
 
 
+def to_bytes(array: Array) -> Tuple[str, bytes]:
+    """The protocol's name for the elements, and all of them as they stand in a binary tensor.
+
+    >>> to_bytes(np.array([1, 2], np.int16))
+    ('INT16', b'\\x01\\x00\\x02\\x00')
+    """
+    kind = datatype(array)
+    if kind == "BYTES":
+        return kind, pack_texts(array)
+    return kind, (array.view(_TYPES[kind]) if kind == "BF16" else array.astype(_TYPES[kind], copy=False)).tobytes()
+
+
+def from_bytes(part: memoryview, kind: str, shape: Sequence[int]) -> Array:
+    """The tensor that `to_bytes` gave, as a view of ``part``; texts are new, bfloat16 is its raw bits."""
+    return unpack_texts(part, shape) if kind == "BYTES" else np.frombuffer(part, _TYPES[kind]).reshape(shape)
+
+
 def request_body(inputs: Mapping[str, Array], outputs: Optional[Sequence[str]], binary: bool,
                  parameters: Optional[Mapping[str, Any]]) -> Tuple[bytes, Dict[str, str]]:
     """Body and header fields of an inference."""
     blobs: List[bytes] = []
     items: List[Dict[str, Any]] = []
     for name, array in inputs.items():
-        kind = datatype(array)
-        item: Dict[str, Any] = {"name": name, "shape": list(array.shape), "datatype": kind}
+        item: Dict[str, Any] = {"name": name, "shape": list(array.shape), "datatype": datatype(array)}
         if binary:
-            blob = pack_texts(array) if kind == "BYTES" else np.ascontiguousarray(array, _TYPES[kind]).tobytes()
+            _, blob = to_bytes(array)
             item["parameters"] = {"binary_data_size": len(blob)}
             blobs.append(blob)
         else:
@@ -94,6 +112,5 @@ def read_answer(body: bytes, headers: Mapping[str, str]) -> Dict[str, Array]:
         part, at = view[at:at + count], at + count
         if len(part) != count:
             raise TensorMillError("invalid_json", f"output {item['name']!r}: the answer ends before its {count} bytes")
-        outputs[item["name"]] = (unpack_texts(part, shape) if kind == "BYTES"
-                                 else np.frombuffer(part, _TYPES[kind]).reshape(shape))
+        outputs[item["name"]] = from_bytes(part, kind, shape)
     return outputs

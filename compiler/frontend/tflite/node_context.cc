@@ -38,7 +38,7 @@ bool is_quantized(const Tensor& tensor) {
   return tensor.quantization.is_quantized() && dtype && is_integer(*dtype);
 }
 
-NodeContext::NodeContext(GraphState& state, const Operator& node, std::string label)
+NodeContext::NodeContext(GraphState& state, const Operator& node, const std::string& label)
     : OpBuilder(state.import.graph, label, base_of(state, node, label), state.import.reserved),
       state_(state),
       node_(node),

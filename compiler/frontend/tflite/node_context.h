@@ -33,6 +33,7 @@ struct ImportState {
   std::map<std::string, int64_t> handles = {};
   std::map<int64_t, V> variables = {};
   std::set<int32_t> initialized = {};  ///< subgraphs that run once
+  std::map<int, V> tables = {};        ///< of functions of 16 bits, which layers share; integer_lstm.cc
   /// The outputs of a subgraph for these inputs; nothing where an operator in it is not supported, which is
   /// noted.
   std::function<std::optional<std::vector<V>>(uint32_t subgraph, const std::vector<V>& inputs)> call = {};
@@ -49,7 +50,7 @@ struct CallFails {};
 
 class NodeContext : public build::OpBuilder {
 public:
-  NodeContext(GraphState& state, const Operator& node, std::string label);
+  NodeContext(GraphState& state, const Operator& node, const std::string& label);
 
   const Operator& node() const { return node_; }
   /// "CONV_2D"
@@ -71,6 +72,8 @@ public:
   /// The file's tensors. Throw Error(kInvalidModel) where the operand is missing.
   const Tensor& input_tensor(size_t index) const;
   const Tensor& output_tensor(size_t index) const;
+  /// A tensor of the subgraph by its number there, as intermediate ones are named.
+  const Tensor& subgraph_tensor(size_t index) const { return state_.subgraph.tensors[index]; }
   DType output_dtype(size_t index) const;
 
   /// The operand as it is stored: of a quantized tensor its integers.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/job_queue.h"
@@ -20,7 +21,7 @@ public:
   /// `queue`: where workers elsewhere find what they are to measure.
   TuneRunner(CompileTools tools, parallel::ThreadPool& pool, BenchmarkOptions benchmark,
              jobs::JobQueue& queue)
-      : tools_(tools), pool_(pool), benchmark_(benchmark), queue_(queue) {}
+      : tools_(std::move(tools)), pool_(pool), benchmark_(benchmark), queue_(queue) {}
 
   std::string kind() const override { return "tune"; }
   bool measures() const override { return true; }

@@ -31,9 +31,10 @@ def free(work):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """The address of a server."""
+    """The address of a server, which has gRPC as well."""
     folder = tmp_path_factory.mktemp("server")
-    command = [str(tm.program_path()), "serve", "--listen", "127.0.0.1:0", "--data", str(folder / "data")]
+    command = [str(tm.program_path()), "serve", "--listen", "127.0.0.1:0", "--data", str(folder / "data"),
+               "--set", "grpc.listen=127.0.0.1:0"]
     with open(folder / "server.log", "wb") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True)
     try:

@@ -99,7 +99,7 @@ def test_models(client, built):
     assert (caught.value.status, caught.value.code) == (404, "not_found") and caught.value.request_id
 
 
-@pytest.mark.parametrize("protocol", ["v2", "v2-json", "npz"])
+@pytest.mark.parametrize("protocol", ["v2", "v2-json", "grpc", "npz"])
 def test_inference(client, built, expected, protocol):
     labels = (ROOT / "tests/models/digits.labels.txt").read_text().split()
     client.deploy("served", built[0], labels=labels, preprocess=PREPROCESS)
@@ -108,6 +108,7 @@ def test_inference(client, built, expected, protocol):
     with pytest.raises(tm.ServerError) as caught:
         client.infer("served", {"image": PICTURES[:, :, :3]}, protocol=protocol)
     assert caught.value.code == "invalid_tensor" and "[2,1,3,28]" in caught.value.detail
+    assert caught.value.status == (422 if protocol == "npz" else 400) and caught.value.request_id
     assert "served" in [one["name"] for one in client.deployments()]
 
 
@@ -149,6 +150,7 @@ def test_asyncio(server, built, expected):
             assert kinds[-1] == "end"
             await client.deploy("served", built[0])
             answers = await asyncio.gather(*(client.infer("served", {"image": PICTURES}) for _ in range(6)))
+            answers += await asyncio.gather(*(client.infer("served", {"image": PICTURES}, protocol="grpc") for _ in range(6)))
             assert all(answer[0].tobytes() == expected.tobytes() for answer in answers)
             verified = await client.verify(built[0]["package"], await client.upload(npz_of_pictures()))
             assert (await verified)["package"] == built[0]["package"]

@@ -43,8 +43,8 @@ def test_the_client_alone_is_for_every_system(pure):
         assert "Root-Is-Purelib: true" in archive.read(f"{info}/WHEEL").decode()
         metadata = archive.read(f"{info}/METADATA").decode()
         assert "Requires-Python: >=3.9" in metadata
-        assert [line.split()[1] for line in metadata.splitlines() if line.startswith("Requires-Dist")] == [
-            "numpy>=1.22", "httpx>=0.23,<1"]
+        assert [line.split(" ", 1)[1] for line in metadata.splitlines() if line.startswith("Requires-Dist")] == [
+            "numpy>=1.22", "httpx>=0.23,<1", 'grpcio>=1.49,<2 ; extra == "grpc"']
         for name, digest, size in csv.reader(io.StringIO(archive.read(f"{info}/RECORD").decode())):
             if digest:
                 data = archive.read(name)
@@ -91,9 +91,9 @@ def test_python_3_9_reads_the_code(path):
 
 def test_importing_brings_no_http_library():
     code = ("import sys, tensormill; print([n for n in ('httpx', 'asyncio', 'statistics', 'mypy') if n in sys.modules]); "
-            "tensormill.Client; print('httpx' in sys.modules)")
+            "tensormill.client.Retries; tensormill.Client; print('httpx' in sys.modules, 'grpc' in sys.modules)")
     out = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
-    assert out.splitlines() == ["[]", "True"]
+    assert out.splitlines() == ["[]", "True False"]
 
 
 def test_versions_agree():
@@ -117,13 +117,21 @@ def test_the_wheel_with_the_program_works_by_itself(tmp_path, monkeypatch):
         path.write_bytes(data)
         path.chmod(0o755 if is_program else 0o644)
     program = site / "tensormill/_bundle/bin/tensormill"
-    outside = {name for name, path in build_wheels.libraries_of(program).items() if site not in path.parents}
-    assert outside == set()
+    modules = sorted((site / "tensormill/_bundle/lib/tensormill").iterdir())
+    assert [path.name for path in modules] == ["tensormill-grpc.so", "tensormill-s3.so"]
+    for file in (program, *modules):
+        assert {name for name, path in build_wheels.libraries_of(file).items() if site not in path.parents} == set()
     for name in ("TM_PROGRAM", "TM_LIBRARY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(site))
     done = subprocess.run([sys.executable, "-m", "tensormill._main", "demo", "--once"], check=True, stdout=subprocess.PIPE,
                           text=True, cwd=tmp_path)
+    command = [str(program), "serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data"), "--set", "grpc.listen=127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as served:
+        first = next(line for line in served.stdout if line.startswith(("gRPC on ", "listening on ")))
+        served.terminate()
+        served.stdout.read()
+    assert first.startswith("gRPC on ") and served.returncode == 0
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("   ")]
     assert len(rows) == 5 and rows[0][0] == "7"
     usage = subprocess.run([sys.executable, "-m", "tensormill._main", "demo", "--twice"], check=False, stderr=subprocess.PIPE)

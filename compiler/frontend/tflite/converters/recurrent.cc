@@ -1,8 +1,8 @@
 // Recurrent layers of real numbers, step by step. States are variables of the file, which are zero when a run
 // begins.
-#include <algorithm>
+#include "compiler/frontend/tflite/converters/recurrent.h"
 
-#include "compiler/frontend/tflite/node_context.h"
+#include <algorithm>
 
 namespace tensormill::frontend::tflite {
 
@@ -10,6 +10,32 @@ namespace {
 
 /// Steps that are unrolled into kernels.
 constexpr int64_t kMostSteps = 1024;
+
+}  // namespace
+
+V steps_first(NodeContext& node, V x, bool time_major) {
+  if (node.rank(x) != 3) node.invalid("the input has rank " + std::to_string(node.rank(x)) + ", expected 3");
+  return time_major ? x : Compose(node).transpose(x, {1, 0, 2});
+}
+
+int64_t step_count(const NodeContext& node, V x) {
+  const ir::SymInt steps = node.type(x).shape[0];
+  if (!steps.is_constant()) node.unsupported("operand 0", "the number of steps is a free dim");
+  if (steps.hint() > kMostSteps)
+    node.unsupported("operand 0", "more than " + std::to_string(kMostSteps) + " steps are not implemented");
+  return steps.hint();
+}
+
+V stacked(NodeContext& node, const std::vector<V>& steps, bool time_major) {
+  Compose c(node);
+  if (steps.empty()) node.invalid("a sequence without steps");
+  const int64_t axis = time_major ? 0 : 1;
+  std::vector<V> parts;
+  for (const V step : steps) parts.push_back(c.unsqueeze(step, axis));
+  return c.concat(parts, axis);
+}
+
+namespace {
 
 /// Operands of an LSTM; those of the gates in the order input, forget, cell, output.
 struct LstmOperands {
@@ -36,31 +62,6 @@ void check_float(const NodeContext& node, size_t index) {
 V initial_state(NodeContext& node, size_t index, const ir::SymShape& shape) {
   if (node.has_input(index) && !node.input_tensor(index).is_variable) return node.real(index);
   return Compose(node).filled(DType::kFloat32, shape, 0);
-}
-
-/// x [steps,batch,features] or, where the time is not the first axis, [batch,steps,features], as the first
-/// form.
-V steps_first(NodeContext& node, V x, bool time_major) {
-  if (node.rank(x) != 3) node.invalid("the input has rank " + std::to_string(node.rank(x)) + ", expected 3");
-  return time_major ? x : Compose(node).transpose(x, {1, 0, 2});
-}
-
-int64_t step_count(const NodeContext& node, V x) {
-  const ir::SymInt steps = node.type(x).shape[0];
-  if (!steps.is_constant()) node.unsupported("operand 0", "the number of steps is a free dim");
-  if (steps.hint() > kMostSteps)
-    node.unsupported("operand 0", "more than " + std::to_string(kMostSteps) + " steps are not implemented");
-  return steps.hint();
-}
-
-/// Values [batch,features] one behind the other along a first axis, or behind the batch.
-V stacked(NodeContext& node, const std::vector<V>& steps, bool time_major) {
-  Compose c(node);
-  if (steps.empty()) node.invalid("a sequence without steps");
-  const int64_t axis = time_major ? 0 : 1;
-  std::vector<V> parts;
-  for (const V step : steps) parts.push_back(c.unsqueeze(step, axis));
-  return c.concat(parts, axis);
 }
 
 V within(NodeContext& node, V x, float bound) {
@@ -197,6 +198,7 @@ V one_step(NodeContext& node) {
 
 void convert_sequence_lstm(NodeContext& node) {
   const auto options = node.options<UnidirectionalSequenceLSTMOptions>();
+  if (node.input_tensor(0).type == TensorType::kInt8) return set_integer_lstm(node, options);
   check_float(node, 0);
   if (options.diagonal_recurrent_tensors)
     node.unsupported("diagonal_recurrent_tensors", "diagonal weights are not implemented");
