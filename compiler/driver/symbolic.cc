@@ -18,7 +18,7 @@ namespace {
 
 /// What chooses algorithms by extents; and what makes one kernel of several reductions.
 const std::set<std::string>& specializing_passes() {
-  static const std::set<std::string> names = {"choose_algorithms", "pack_matmul", "fuse_attention"};
+  static const std::set<std::string> names = {"choose_algorithms", "fuse_attention"};
   return names;
 }
 
@@ -135,13 +135,13 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
   };
   if (!takes()) return false;
   try {
-    const ir::Graph graph = optimize_generic(model.graph, {});
+    const CompileOptions options;
+    const ir::Graph graph = optimize_generic(model.graph, options);
     plan::find_kernel_guards(graph);
     if (!takes()) return false;
     const PlanSymbols symbols = plan_symbols(model, graph, model.symbols);
     const std::vector<int64_t> base = base_point(symbols.all, table, {});
-    constexpr int kLanes = 8;
-    const plan::GenericModel planned = plan_with(graph, symbols, base, model.graph.output_names(), kLanes);
+    const plan::GenericModel planned = plan_with(graph, symbols, base, model.graph.output_names(), options.target.facts.lanes(32));
     for (const plan::GenericKernel& kernel : planned.kernels) check_bounds(kernel);
     static_cast<void>(plan::with_dims_around(planned.plan, symbols.dims, model.symbols));
   } catch (const Error& error) {

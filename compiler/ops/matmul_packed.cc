@@ -128,14 +128,42 @@ bool part(ir::PartContext& context) {
   return context.wanted.axis + 1 < context.output.shape.size() && part_of_first(context);
 }
 
+/// Of rows of any extents: the blocks of columns first, each of which is read for all rows.
+te::Tensor block_sums(const ir::ComputeContext& context, const PackedProduct& p, bool words) {
+  ir::SymShape shape = p.leading;
+  shape.insert(shape.begin(), p.blocks);
+  shape.push_back(p.block);
+  return reduce_safe(context.name + "_sums", te::ReduceOp::kSum, shape, {p.depth},
+                     compute_dtype(context.output_types[0].dtype),
+                     [&](const std::vector<Expr>& axes, const std::vector<Expr>& k) {
+                       std::vector<Expr> at(axes.begin() + 1, axes.end() - 1);
+                       at.push_back(p.first == 0 ? k[0] : k[0] + Expr(p.first));
+                       return product_of(words, te::read(context.inputs[0], at),
+                                         te::read(context.inputs[1], {axes[0], k[0], axes.back()}));
+                     });
+}
+
 /// Sums of whole blocks, pad lanes included, so that a schedule keeps whole vectors in registers; then the
 /// columns, with the bias.
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const PackedProduct p =
       read_product(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
-  const ir::SymShape blocked = {p.rows, p.blocks, p.block};
+  const bool has_bias = context.inputs.size() > 2 && context.inputs[2] != nullptr;
+  const auto finished = [&](const Expr& sum, const Expr& column) {
+    return narrow(has_bias ? sum + widen(te::read(context.inputs[2], {column})) : sum, out.dtype);
+  };
   const bool words = attr_bool(context.attrs, "words", false);
+  if (!p.leading.is_constant()) {
+    const te::Tensor sums = block_sums(context, p, words);
+    return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
+      std::vector<Expr> at(axes.begin(), axes.end() - 1);
+      at.insert(at.begin(), te::floordiv(axes.back(), Expr(p.block)));
+      at.push_back(te::floormod(axes.back(), Expr(p.block)));
+      return finished(te::read(sums, at), axes.back());
+    })};
+  }
+  const ir::SymShape blocked = {p.rows, p.blocks, p.block};
   const te::Tensor sums =
       reduce_safe(context.name + "_sums", te::ReduceOp::kSum, blocked, {p.depth}, compute_dtype(out.dtype),
                   [&](const std::vector<Expr>& axes, const std::vector<Expr>& k) {
@@ -144,14 +172,13 @@ TeOutputs compute(const ir::ComputeContext& context) {
                     return product_of(words, te::read(context.inputs[0], at),
                                       te::read(context.inputs[1], {axes[1], k[0], axes[2]}));
                   });
-  const bool has_bias = context.inputs.size() > 2 && context.inputs[2] != nullptr;
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     const std::vector<Expr> row(axes.begin(), axes.end() - 1);
     const Expr& column = axes.back();
     const Expr block(p.block);
     const Expr sum = te::read(
         sums, {flatten_index(row, p.leading), te::floordiv(column, block), te::floormod(column, block)});
-    return narrow(has_bias ? sum + widen(te::read(context.inputs[2], {column})) : sum, out.dtype);
+    return finished(sum, column);
   })};
 }
 

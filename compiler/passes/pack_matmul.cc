@@ -48,6 +48,7 @@ public:
   Packer(const ir::Graph& graph, const PassContext& context)
       : graph_(graph),
         block_(context.facts.lanes(32)),
+        is_generic_(context.is_generic),
         l2_bytes_(context.facts.l2_bytes),
         patch_(graph, "pack_matmul"),
         uses_(graph.uses()),
@@ -66,7 +67,14 @@ private:
     const ir::Value& matrix = graph_.value(node.inputs[1]);
     return block_ > 1 && matrix.constant && matrix.type.dtype == DType::kFloat32 &&
            matrix.type.shape.size() == 2 && matrix.constant->num_elements() > 0 && !x.constant &&
-           (x.type.shape.size() == 1 || (x.type.shape.size() >= 2 && !has_flag(node, "transpose_a")));
+           (x.type.shape.size() == 1 || (x.type.shape.size() >= 2 && !has_flag(node, "transpose_a"))) &&
+           (!is_generic_ || fills_blocks(node));
+  }
+
+  /// Whether the columns are whole blocks: then the kernels of generic plans store them where they belong.
+  bool fills_blocks(const ir::Node& node) const {
+    const ir::SymShape& matrix = graph_.value(node.inputs[1]).type.shape;
+    return matrix[has_flag(node, "transpose_b") ? 0 : 1].hint() % block_ == 0;
   }
 
   ir::ValueId packed(ir::ValueId matrix, bool transposed, int64_t first, int64_t count) {
@@ -83,7 +91,9 @@ private:
 
   /// How many products the depth is cut into: the fewest equal ones whose part of x takes a quarter of the L2
   /// cache at most, if that is at all possible.
-  int64_t parts(const Shape& x) const {
+  int64_t parts(const ir::SymShape& shape) const {
+    if (!shape.is_constant()) return 1;
+    const Shape x = shape;
     const int64_t depth = x.back();
     const int64_t rows = num_elements(x) / std::max<int64_t>(depth, 1);
     for (int64_t count = 1; count <= kMostColumnParts && depth / count >= kShortestPart; ++count) {
@@ -98,11 +108,11 @@ private:
     const std::vector<ir::NodeId>& readers = uses_[static_cast<size_t>(product)];
     if (reads_[static_cast<size_t>(product)] != 1 || readers.size() != 1) return nullptr;
     const ir::Node& add = graph_.node(readers[0]);
-    if (add.op != "add" || graph_.value(add.outputs[0]).type != graph_.value(product).type) return nullptr;
+    if (add.op != "add" || !have_same_type(graph_, add.outputs[0], product)) return nullptr;
     const ir::Value& bias = graph_.value(bias_of(add, product));
-    const Shape& shape = bias.type.shape;
-    const bool one_per_column =
-        bias.constant && !shape.empty() && shape.back() == columns && num_elements(shape) == columns;
+    if (!bias.constant) return nullptr;
+    const Shape& shape = bias.constant->shape();
+    const bool one_per_column = !shape.empty() && shape.back() == columns && num_elements(shape) == columns;
     return one_per_column ? &add : nullptr;
   }
 
@@ -124,8 +134,8 @@ private:
     const ir::Node& last = add != nullptr ? *add : node;
     const std::vector<std::string> origins =
         add != nullptr ? merge_origins(node.origins, add->origins) : node.origins;
-    const Shape& x = graph_.value(node.inputs[0]).type.shape;
-    const int64_t count = parts(x), depth = x.back() / count;
+    const int64_t count = parts(graph_.value(node.inputs[0]).type.shape);
+    const int64_t depth = graph_.value(node.inputs[1]).type.shape[transposed ? 1 : 0] / count;
     ir::ValueId sum = ir::kAbsent;
     for (int64_t part = 0; part < count; ++part) {
       std::vector<ir::ValueId> inputs = {node.inputs[0],
@@ -142,7 +152,9 @@ private:
   }
 
   const ir::Graph& graph_;
-  int64_t block_, l2_bytes_;
+  int64_t block_;
+  bool is_generic_;
+  int64_t l2_bytes_;
   ir::Patch patch_;
   std::vector<std::vector<ir::NodeId>> uses_;
   std::vector<int> reads_;

@@ -1,6 +1,6 @@
 // matmul(x, transposed B) with a constant B = matmul(x, B turned round): the kernel's vectors lie along the
-// rows of B that it reads. What pack_matmul packs needs no turning: this is for generic plans, whose
-// products stay as they are, and for the types that it does not take.
+// rows of B that it reads. What pack_matmul packs needs no turning: this is for generic plans, of which it
+// does not take all, and for the types that it does not take.
 #include <map>
 
 #include "compiler/ir/patch.h"

@@ -23,6 +23,62 @@ bool is_only_reader(const Nests& nests, size_t last, size_t sum) {
                       [sum](const NestSource& output) { return !output.is_input && output.index == sum; });
 }
 
+bool are_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& left, const Expr& right) { return te::equal(left, right); });
+}
+
+/// Which axis of the sum an index names: an axis of the reader, or its blocks or its place in a block.
+class PlaceSolver {
+public:
+  PlaceSolver(const std::vector<Expr>& place, const te::TensorNode& sum) : place_(place), sum_(sum) {}
+
+  /// An axis of the reader over the sum's axes, of which each serves one axis; null: it is not known.
+  Expr solved(const te::Axis& axis) {
+    const Expr own(axis.var);
+    for (size_t d = 0; d < place_.size(); ++d) {
+      if (te::equal(place_[d], own) && te::equal(sum_.shape[d], axis.extent)) return take(d);
+    }
+    for (size_t d = 0; d < place_.size(); ++d) {
+      const int64_t* lanes = te::as_int(sum_.shape[d]);
+      if (lanes == nullptr || !te::equal(place_[d], te::floormod(own, Expr(*lanes)))) continue;
+      for (size_t of = 0; of < place_.size(); ++of) {
+        const int64_t *blocks = te::as_int(sum_.shape[of]), *extent = te::as_int(axis.extent);
+        const bool is_whole = blocks != nullptr && extent != nullptr && *blocks * *lanes == *extent;
+        if (is_whole && te::equal(place_[of], te::floordiv(own, Expr(*lanes))))
+          return take(of) * Expr(*lanes) + take(d);
+      }
+    }
+    return Expr();
+  }
+
+  size_t taken() const { return taken_; }
+
+private:
+  Expr take(size_t d) {
+    ++taken_;
+    return Expr(sum_.axes[d].var);
+  }
+
+  const std::vector<Expr>& place_;
+  const te::TensorNode& sum_;
+  size_t taken_ = 0;
+};
+
+/// The axes of `final` over those of the sum of which it reads one element each, at `place`; nothing where
+/// elements of the sum are not read once each.
+std::optional<std::vector<Expr>> axes_by_place(const std::vector<Expr>& place, const te::TensorNode& sum,
+                                               const te::TensorNode& final) {
+  PlaceSolver solver(place, sum);
+  std::vector<Expr> axes;
+  for (const te::Axis& axis : final.axes) {
+    axes.push_back(solver.solved(axis));
+    if (!axes.back()) return std::nullopt;
+  }
+  if (solver.taken() != sum.axes.size()) return std::nullopt;
+  return axes;
+}
+
 }  // namespace
 
 std::optional<size_t> sum_before(const Nests& nests, size_t last) {
@@ -30,8 +86,8 @@ std::optional<size_t> sum_before(const Nests& nests, size_t last) {
   if (tensor.reduction || tensor.body.size() != 1) return std::nullopt;
   for (size_t i = last; i-- > 0;) {
     const te::TensorNode& sum = *nests.nests[i].tensor;
-    if (sum.reduction && sum.dtypes.size() == 1 && sum.axes.size() == tensor.axes.size() &&
-        reads_nest(nests.nests[last], i) && is_only_reader(nests, last, i))
+    if (sum.reduction && sum.dtypes.size() == 1 && reads_nest(nests.nests[last], i) &&
+        is_only_reader(nests, last, i))
       return i;
   }
   return std::nullopt;
@@ -39,24 +95,23 @@ std::optional<size_t> sum_before(const Nests& nests, size_t last) {
 
 std::optional<Nest> with_epilogue(const Nest& sum, const Nest& last, size_t input) {
   const te::TensorNode &tensor = *sum.tensor, &final = *last.tensor;
-  const bool same_shape =
-      std::equal(tensor.shape.begin(), tensor.shape.end(), final.shape.begin(), final.shape.end(),
-                 [](const Expr& a, const Expr& b) { return te::equal(a, b); });
-  if (!same_shape) return std::nullopt;
   Nest both = sum;
-  both.epilogue = Epilogue{te::make_var("sum", tensor.dtypes[0]), {}, final.dtypes[0]};
-  bool is_own_place = true;
+  const te::Var value = te::make_var("sum", tensor.dtypes[0]);
+  std::vector<Expr> place;
+  bool is_one_place = true;
   te::ReadRewriter rewriter([&](const Expr& read, const std::vector<Expr>& indices) {
     if (read->tensor != last.inputs[input]) return te::read(read->tensor, indices);
-    for (size_t d = 0; d < indices.size(); ++d)
-      is_own_place = is_own_place && te::equal(indices[d], Expr(final.axes[d].var));
-    return Expr(both.epilogue->value);
+    if (place.empty()) place = indices;
+    is_one_place = is_one_place && are_equal(place, indices);
+    return Expr(value);
   });
   Expr body = rewriter.run(final.body[0]);
-  if (!is_own_place) return std::nullopt;
-  for (size_t d = 0; d < final.axes.size(); ++d)
-    body = te::substitute(body, final.axes[d].var, Expr(tensor.axes[d].var));
-  both.epilogue->body = body;
+  const std::optional<std::vector<Expr>> axes =
+      is_one_place ? axes_by_place(place, tensor, final) : std::nullopt;
+  if (!axes) return std::nullopt;
+  for (size_t d = 0; d < final.axes.size(); ++d) body = te::substitute(body, final.axes[d].var, (*axes)[d]);
+  both.epilogue =
+      Epilogue{value, body, te::read(te::placeholder("out", final.dtypes[0], final.shape), *axes)};
   for (size_t i = 0; i < last.inputs.size(); ++i) {
     if (i == input) continue;
     both.inputs.push_back(last.inputs[i]);

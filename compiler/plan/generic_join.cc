@@ -108,7 +108,10 @@ std::optional<Nest> joined_at(const Nest& nest, size_t first, bool is_reduced, T
     tensor->reduction = std::move(reduction);
   }
   Nest result = nest;
-  if (result.epilogue) result.epilogue->body = joiner.run(result.epilogue->body);
+  if (result.epilogue) {
+    result.epilogue->body = joiner.run(result.epilogue->body);
+    result.epilogue->target = joiner.run(result.epilogue->target);
+  }
   if (!joiner.is_possible()) return std::nullopt;
   for (te::Tensor& input : result.inputs) input = joiner.input(input);
   result.tensor = std::move(tensor);

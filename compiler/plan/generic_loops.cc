@@ -192,6 +192,10 @@ Stmt LoopBuilder::stores(const std::vector<te::Buffer>& targets,
 
 std::vector<std::vector<Expr>> LoopBuilder::output_index() const {
   std::vector<Expr> index;
+  if (nest_.epilogue) {
+    for (const Expr& each : nest_.epilogue->target->args) index.push_back(at_point(each));
+    return {index};
+  }
   for (size_t i = 0; i < tensor_.axes.size(); ++i) index.push_back(position(i));
   return std::vector<std::vector<Expr>>(outputs_.size(), index);
 }
@@ -316,15 +320,14 @@ te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lan
   function.name = "generic";
   function.dims = vars.vars();
   for (const te::Tensor& input : nest.inputs) {
-    const te::Buffer made =
+    const te::Buffer buffer =
         te::make_buffer(input->name, input->dtypes[0], input->shape, te::Scope::kParameter);
-    buffers.inputs[input.get()] = made;
-    function.parameters.push_back({made, false});
+    buffers.inputs[input.get()] = buffer;
+    function.parameters.push_back({buffer, false});
   }
-  const std::vector<DType> dtypes =
-      nest.epilogue ? std::vector<DType>{nest.epilogue->dtype} : nest.tensor->dtypes;
-  for (const DType dtype : dtypes) {
-    buffers.outputs.push_back(te::make_buffer("out", dtype, nest.tensor->shape, te::Scope::kParameter));
+  const te::TensorNode& made = nest.epilogue ? *nest.epilogue->target->tensor : *nest.tensor;
+  for (const DType dtype : made.dtypes) {
+    buffers.outputs.push_back(te::make_buffer("out", dtype, made.shape, te::Scope::kParameter));
     function.parameters.push_back({buffers.outputs.back(), true});
   }
   std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, lanes, nullptr).run()};

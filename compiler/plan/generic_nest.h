@@ -25,7 +25,8 @@ struct NestSource {
 struct Epilogue {
   te::Var value;  ///< the element of the sum
   te::Expr body;  ///< over the value and the sum's axes; reads inputs
-  DType dtype = DType::kFloat32;
+  /// Where it is stored: the element of the output, as a read of it, over the sum's axes.
+  te::Expr target;
 };
 
 /// One computed tensor: the stages before it are inlined, or nests of their own (reductions, and what is read

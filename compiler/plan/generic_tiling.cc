@@ -265,10 +265,13 @@ private:
     if (!tiling_.parallel_axis || *tiling_.parallel_axis + 1 == tensor_.axes.size()) return;
     const Expr next = tiling_.trips(tensor_, *tiling_.parallel_axis + 1);
     tiling_.joined = te::as_int(next) != nullptr && *te::as_int(next) > 1;
-    if (tiling_.column_axis) share_rows(tiling_.joined ? *te::as_int(next) : 1);
+    if (!tiling_.column_axis) return;
+    const Expr first = tiling_.trips(tensor_, *tiling_.parallel_axis);
+    share_rows((te::as_int(first) != nullptr ? *te::as_int(first) : 1) *
+               (tiling_.joined ? *te::as_int(next) : 1));
   }
 
-  /// Where the parallel loop has `known` iterations for each of the first axis, which may be few.
+  /// Where the parallel loop is only known to have `known` iterations or some times as many.
   void share_rows(int64_t known) {
     const size_t last = *tiling_.parallel_axis + (tiling_.joined ? 1 : 0);
     const size_t axis = std::max(last, *tiling_.column_axis) + 1;
