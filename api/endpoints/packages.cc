@@ -46,7 +46,7 @@ http::Response list_packages(const Context& context, http::Request& request) {
   query.model = request.query_value("model").value_or("");
   query.target = request.query_value("target").value_or("");
   const auto page = context.services.packages->list(query);
-  return page_response(request, schema::print(schema::page_json(page)), page.next_cursor);
+  return page_response(request, schema::print(page), page.next_cursor);
 }
 
 http::Response get_package(const Context& context, http::Request& request) {

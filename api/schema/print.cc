@@ -10,6 +10,8 @@ namespace {
 
 Json opaque(const std::string& text) { return text.empty() ? Json() : parse_json(text); }
 
+std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 Json time_json(const services::Timestamp& time) { return http::format_timestamp(time.ms); }
 
 Json time_json(const std::optional<services::Timestamp>& time) { return time ? time_json(*time) : Json(); }
@@ -116,14 +118,35 @@ Json to_json(const services::Job& job) {
           {"finished_at", time_json(job.finished_at)}};
 }
 
-Json to_json(const services::PackageInfo& package) {
+namespace {
+
+Json without_metadata(const services::PackageInfo& package) {
   return {{"id", package.id.text()},
           {"archive", {{"digest", package.archive_digest.text()}, {"size", package.archive_size}}},
           {"inputs", specs_json(package.inputs)},
           {"outputs", specs_json(package.outputs)},
-          {"metadata", opaque(package.metadata_json)},
           {"deployments", package.deployments},
           {"created_at", time_json(package.created_at)}};
+}
+
+}  // namespace
+
+Json to_json(const services::PackageInfo& package) {
+  Json json = without_metadata(package);
+  json["metadata"] = opaque(package.metadata_json);
+  return json;
+}
+
+std::string print(const services::Page<services::PackageInfo>& page) {
+  std::string text = R"({"items":[)";
+  for (const services::PackageInfo& package : page.items) {
+    if (text.back() == '}') text += ',';
+    text += text_of(without_metadata(package));
+    text.back() = ',';  // the object goes on
+    text += R"("metadata":)" + (package.metadata_json.empty() ? "null" : package.metadata_json) + "}";
+  }
+  const Json cursor = page.next_cursor.empty() ? Json() : Json(page.next_cursor);
+  return text + R"(],"next_cursor":)" + text_of(cursor) + "}\n";
 }
 
 Json to_json(const services::Deployment& deployment) {
@@ -277,8 +300,6 @@ Json to_json(const services::NamedTensors& tensors) {
   return json;
 }
 
-std::string print(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string print(const Json& value) { return text_of(value) + "\n"; }
 
 }  // namespace tensormill::schema

@@ -40,5 +40,8 @@ Json page_json(const services::Page<T>& page) {
 
 /// One line of text; bytes that are not UTF-8 are replaced.
 std::string print(const Json& value);
+/// As print(page_json(page)), but for the order of members: metadata, which is most of a package, is put in
+/// as the JSON text that it is.
+std::string print(const services::Page<services::PackageInfo>& page);
 
 }  // namespace tensormill::schema

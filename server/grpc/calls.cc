@@ -1,7 +1,5 @@
 #include "server/grpc/calls.h"
 
-#include <grpcpp/alarm.h>
-
 #include <array>
 #include <exception>
 #include <new>
@@ -76,6 +74,7 @@ public:
   void OnDone() final {
     const std::unique_ptr<Call> self(this);
     if (watch_) watch_->forget();
+    cancel_timer();
     calls_.remove(*this, lasts_);
   }
   void OnCancel() override { cancelled_.request_stop(); }
@@ -95,24 +94,26 @@ protected:
   void finish(const grpc::Status& status) {
     if (!finished_.exchange(true)) Finish(status);
   }
+  /// The same with an only message, which goes out with the status in one piece.
+  void finish_with(const grpc::ByteBuffer& message) {
+    if (!finished_.exchange(true)) StartWriteAndFinish(&message, {}, grpc::Status::OK);
+  }
   bool is_finished() const { return finished_; }
 
-  /// Calls `ring` after `time`, unless the call is over, or timer_ cancelled, by then.
+  /// Calls `ring` after `time`, unless the call is over, or the timer cancelled, by then.
   void ring_after(std::chrono::milliseconds time, std::function<void()> ring) {
     if (!watch_) {
       watch_ = std::make_shared<Watch>();
       watch_->call = this;
     }
-    timer_.emplace();
-    timer_->Set(std::chrono::system_clock::now() + time,
-                [watch = watch_, ring = std::move(ring)](bool is_due) {
-                  if (!is_due) return;
-                  const std::lock_guard lock(watch->mutex);
-                  if (watch->call != nullptr) ring();
-                });
+    timer_ = calls_.timers().set(time, [watch = watch_, ring = std::move(ring)] {
+      const std::lock_guard lock(watch->mutex);
+      if (watch->call != nullptr) ring();
+    });
   }
   void cancel_timer() {
-    if (timer_) timer_->Cancel();
+    if (timer_) calls_.timers().cancel(*timer_);
+    timer_.reset();
   }
 
   void watch_for_message() {
@@ -192,7 +193,7 @@ protected:
 private:
   std::atomic<bool> finished_{false};
   std::shared_ptr<Watch> watch_;
-  std::optional<grpc::Alarm> timer_;
+  std::optional<Timers::Key> timer_;
 };
 
 namespace {
@@ -295,12 +296,7 @@ private:
   void reply(const grpc::Status& status) {
     if (!status.ok()) return finish(status);
     watch_for_reader();
-    StartWrite(&out_);
-  }
-
-  void OnWriteDone(bool) override {
-    cancel_timer();
-    finish(grpc::Status::OK);
+    finish_with(out_);
   }
 
   grpc::ByteBuffer message_, out_;

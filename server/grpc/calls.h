@@ -10,6 +10,7 @@
 #include <set>
 
 #include "server/grpc/methods.h"
+#include "server/grpc/timers.h"
 #include "server/rpc/listener.h"
 
 namespace tensormill::rpc {
@@ -26,6 +27,7 @@ public:
   void drain();
   Handler& handler() { return handler_; }
   const ListenerOptions& options() const { return options_; }
+  Timers& timers() { return timers_; }
 
 private:
   friend class Call;
@@ -38,6 +40,7 @@ private:
   std::set<Call*> lasting_;
   int open_ = 0;
   bool draining_ = false;
+  Timers timers_;
 };
 
 }  // namespace tensormill::rpc

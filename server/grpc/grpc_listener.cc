@@ -80,11 +80,11 @@ private:
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingsMs);
-    // Messages of a few hundred kB are one frame, and come without a word in between.
+    // Messages of a few hundred kB are one frame, and come without a word in between: for that gRPC's probe
+    // of what is on its way has to stay on, too, without which the window of a connection never grows.
     constexpr int kAtOnce = 1 << 20;
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kAtOnce);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kAtOnce);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     // gRPC unfolds a message before anybody can bound what it becomes.
     constexpr uint32_t kIdentityAlone = 1u << GRPC_COMPRESS_NONE;
     builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,

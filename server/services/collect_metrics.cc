@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compiler/driver/compile.h"
+#include "runtime/base/error.h"
 #include "server/services/workers/worker_rows.h"
 
 namespace tensormill::server {
@@ -118,7 +119,12 @@ void collect_metrics(metrics::Registry& registry, storage::BlobStore& blobs, sto
     target.set("store_bytes", {}, static_cast<double>(stored.stored_bytes));
     target.set("store_objects", {}, static_cast<double>(stored.blobs));
     target.set("process_resident_memory_bytes", {}, resident_bytes());
-    collect_deployments(target, deployments);
+    try {
+      collect_deployments(target, deployments);
+    } catch (const Error& error) {
+      // A replica that has just begun does not know them yet; what it knows of itself is told.
+      if (error.code() != ErrorCode::kUnavailable) throw;
+    }
     collect_callers(target, callers);
   });
 }

@@ -285,8 +285,9 @@ struct Server::Parts {
         answers(catalog),
         audit(catalog, registry, audit_bounds(settings)) {
     blobs.bound_by([this](uint64_t more) { quota.check(more); });
-    // At start nothing runs, so what no row names is what an earlier process did not finish.
-    collector.collect();
+    // At start nothing runs, so what no row names is what an earlier process did not finish. Replicas have
+    // holds on what they store, and the others have collected meanwhile: nobody waits for it there.
+    if (!replica) collector.collect();
     if (settings.read_only) add_models(settings.models);
     deployments.adopt();
     jobs::WorkerPoolOptions options;
@@ -360,7 +361,9 @@ struct Server::Parts {
       try {
         deployments.restore();
         health.set_restored();
-        if (replica) follow(stop);
+        if (!replica) return;
+        collector.collect_soon();
+        follow(stop);
         return;
       } catch (const std::exception& error) {
         health.set_broken(std::string("restoring deployments: ") + error.what());

@@ -47,6 +47,11 @@ BlobUsage MemoryBlobIndex::usage() {
   return usage_;
 }
 
+bool MemoryBlobIndex::is_empty() {
+  const std::lock_guard lock(mutex_);
+  return blobs_.empty();
+}
+
 void MemoryBlobIndex::begin_commit(const Digest& digest) {
   std::unique_lock lock(mutex_);
   removed_.wait(lock, [&] { return !removing_.contains(digest); });

@@ -28,8 +28,10 @@ public:
   virtual std::optional<BlobInfo> find(const Digest& digest) = 0;
   /// Sorted by digest.
   virtual std::vector<BlobInfo> list() = 0;
-  /// Of a shared one: others' changes of the last seconds may not be in it.
+  /// Of a shared one: others' changes of the last seconds may not be in it. Costs a look at all where that is
+  /// known to the catalog alone.
   virtual BlobUsage usage() = 0;
+  virtual bool is_empty() = 0;
 
   /// Waits while the blob is being removed. Until end_commit nobody removes it; holds that began before keep
   /// it until their end.
@@ -62,6 +64,7 @@ public:
   std::optional<BlobInfo> find(const Digest& digest) override;
   std::vector<BlobInfo> list() override;
   BlobUsage usage() override;
+  bool is_empty() override;
   void begin_commit(const Digest& digest) override;
   void end_commit(const Digest& digest) override;
   uint64_t begin_hold() override;

@@ -107,9 +107,6 @@ public:
   /// Throws Error(kNotFound) or Error(kCorrupt); Error(kCancelled) when `stop` stops while the bytes are
   /// verified.
   virtual std::shared_ptr<const Blob> open(const Digest& digest, const std::stop_token& stop = {}) = 0;
-  /// The same of a blob that a row of the catalog references, so that it is stored: a verified copy in a
-  /// local cache is returned without a lookup. Errors as open.
-  virtual std::shared_ptr<const Blob> open_named(const Digest& digest) { return open(digest); }
   virtual bool exists(const Digest& digest) = 0;
   /// As a commit of the same bytes: while a hold lives that began before, the blob stays. False when it is
   /// not there.

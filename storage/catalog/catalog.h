@@ -158,10 +158,16 @@ public:
   /// False where it was there: then it has the members given here besides those that it had.
   virtual bool put_package(const PackageRow& package) = 0;
   virtual std::optional<PackageRow> find_package(const Digest& id) = 0;
-  /// Newest first.
+  /// Newest first, without their members.
   virtual Page<PackageRow> list_packages(const PackageFilter& filter, const PageRequest& page) = 0;
   /// False when absent.
   virtual bool touch_package(const Digest& id) = 0;
+  /// What the metadata blobs of the packages hold, so that a list reads no blob; those for which it was not
+  /// given yet are not in it.
+  virtual std::map<Digest, std::string> package_metadata(const std::vector<Digest>& packages) = 0;
+  /// For packages that were put without it; what is there stays, and packages that are not there are left
+  /// out.
+  virtual void put_package_metadata(const std::map<Digest, std::string>& metadata) = 0;
   virtual bool pin_package(const Digest& id, bool pinned) = 0;
   /// False when absent. Throws Error(kInUse) while it is pinned, named, used by a deployment or what a live
   /// job needs.

@@ -306,8 +306,17 @@ INSERT OR IGNORE INTO job_needs SELECT id, 'blob', json_extract(resolved, '$.lab
   WHERE kind = 'report' AND json_extract(resolved, '$.labels') IS NOT NULL;
 )sql";
 
-constexpr std::array<std::string_view, 9> kMigrations = {
-    kVersion1, kVersion2, kVersion3, kVersion4, kKeysAndAudit, kIndices, kClaims, kFleet, kNeedsOfJobs};
+/// What lists show of packages, beside them, so that what looks at the packages does not read it. Packages
+/// that were put before get it when they are first listed.
+constexpr std::string_view kMetadata = R"sql(
+CREATE TABLE package_metadata(
+  package TEXT PRIMARY KEY NOT NULL REFERENCES packages(id) ON DELETE CASCADE,
+  text TEXT NOT NULL);
+)sql";
+
+constexpr std::array<std::string_view, 10> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
+                                                          kKeysAndAudit, kIndices,  kClaims,   kFleet,
+                                                          kNeedsOfJobs,  kMetadata};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

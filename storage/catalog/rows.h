@@ -101,8 +101,9 @@ struct PackageRow {
   bool pinned = false;
   std::string owner =
       {};  ///< the caller it is counted for, with archive_bytes; of a job's the job's submitter
-  std::string model = {};   ///< opaque; lists are filtered by it
-  std::string target = {};  ///< opaque; lists are filtered by it
+  std::string model = {};     ///< opaque; lists are filtered by it
+  std::string target = {};    ///< opaque; lists are filtered by it
+  std::string metadata = {};  ///< what the metadata blob holds; Catalog::package_metadata gives it back
 };
 
 /// "" lets everything through.

@@ -94,8 +94,10 @@ public:
   virtual std::optional<BlobRow> find_blob(const Digest& digest) = 0;
   /// Sorted by digest, also those that have no form.
   virtual std::vector<BlobRow> list_blobs() = 0;
-  /// Of those that have a form.
+  /// Of those that have a form. Reads all rows.
   virtual BlobSums sum_blobs() = 0;
+  /// Whether there is one that has a form.
+  virtual bool has_blobs() = 0;
   /// Someone is about to store it: holds that have begun keep it. False, and nothing is changed, while a
   /// process removes it.
   virtual bool touch_blob(const Digest& digest) = 0;

@@ -35,6 +35,8 @@ public:
   std::optional<PackageRow> find_package(const Digest& id) override;
   Page<PackageRow> list_packages(const PackageFilter& filter, const PageRequest& page) override;
   bool touch_package(const Digest& id) override;
+  std::map<Digest, std::string> package_metadata(const std::vector<Digest>& packages) override;
+  void put_package_metadata(const std::map<Digest, std::string>& metadata) override;
   bool pin_package(const Digest& id, bool pinned) override;
   bool remove_package(const Digest& id) override;
   int64_t expire_packages(int64_t unused_ms) override;
@@ -110,6 +112,7 @@ public:
   std::optional<BlobRow> find_blob(const Digest& digest) override;
   std::vector<BlobRow> list_blobs() override;
   BlobSums sum_blobs() override;
+  bool has_blobs() override;
   bool touch_blob(const Digest& digest) override;
   int64_t begin_blob_hold(const std::string& replica) override;
   void end_blob_hold(int64_t hold) override;
@@ -189,7 +192,7 @@ private:
   static ModelRow read_model(SqlDb& db, const SqlStatement& row);
   /// Without its members.
   static PackageRow read_package(const SqlStatement& row);
-  static void read_members(SqlDb& db, std::vector<PackageRow>& packages);
+  static void read_members(SqlDb& db, PackageRow& package);
   static DeploymentRow read_deployment(SqlDb& db, const SqlStatement& row);
   static std::optional<JobRow> read_job(SqlDb& db, const std::string& id);
 

@@ -15,6 +15,14 @@ constexpr std::string_view kPackageColumns =
 constexpr std::string_view kDeploymentColumns =
     "SELECT name, desired, versions, updated_ms, revision FROM deployments ";
 
+void keep_metadata(SqlDb& db, const Digest& package, const std::string& text) {
+  if (text.empty()) return;
+  db.post(
+      "INSERT INTO package_metadata(package, text) SELECT id, ? FROM packages WHERE id = ? ON CONFLICT DO "
+      "NOTHING",
+      text, package);
+}
+
 }  // namespace
 
 bool SqlCatalog::insert_package(SqlDb& db, const PackageRow& package) {
@@ -24,6 +32,7 @@ bool SqlCatalog::insert_package(SqlDb& db, const PackageRow& package) {
       "target) VALUES(?, ?, ?, ?, now_ms(), now_ms(), ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
       package.id, package.archive, static_cast<int64_t>(package.archive_bytes), package.facts,
       static_cast<int64_t>(package.pinned), package.owner, package.model, package.target);
+  keep_metadata(db, package.id, package.metadata);
   if (added == 0) {
     db.post("UPDATE packages SET last_used_ms = now_ms() WHERE id = ?", package.id);
     // What the id says nothing of, such as a signature, may have come only now.
@@ -62,18 +71,12 @@ PackageRow SqlCatalog::read_package(const SqlStatement& row) {
   return package;
 }
 
-void SqlCatalog::read_members(SqlDb& db, std::vector<PackageRow>& packages) {
-  if (packages.empty()) return;
-  std::map<Digest, PackageRow*> by_id;
-  const auto member = db.query("SELECT package, name, digest, size FROM package_members WHERE package IN (" +
-                               marks(packages.size()) + ") ORDER BY package, position");
-  for (PackageRow& package : packages) {
-    member->bind(package.id);
-    by_id[package.id] = &package;
-  }
+void SqlCatalog::read_members(SqlDb& db, PackageRow& package) {
+  const auto member = db.query(
+      "SELECT name, digest, size FROM package_members WHERE package = ? ORDER BY position", package.id);
   while (member->step())
-    by_id.at(member->digest(0))
-        ->members.push_back({member->text(1), member->digest(2), static_cast<uint64_t>(member->integer(3))});
+    package.members.push_back(
+        {member->text(0), member->digest(1), static_cast<uint64_t>(member->integer(2))});
 }
 
 bool SqlCatalog::put_package(const PackageRow& package) {
@@ -87,9 +90,9 @@ std::optional<PackageRow> SqlCatalog::find_package(const Digest& id) {
   return read([&](SqlDb& db) -> std::optional<PackageRow> {
     const auto row = db.query(std::string(kPackageColumns) + "WHERE id = ?", id);
     if (!row->step()) return std::nullopt;
-    std::vector<PackageRow> found = {read_package(*row)};
-    read_members(db, found);
-    return std::move(found.front());
+    PackageRow package = read_package(*row);
+    read_members(db, package);
+    return package;
   });
 }
 
@@ -114,8 +117,26 @@ Page<PackageRow> SqlCatalog::list_packages(const PackageFilter& filter, const Pa
       result.items.push_back(read_package(*row));
       last = row->integer(0);
     }
-    read_members(db, result.items);
     return result;
+  });
+}
+
+std::map<Digest, std::string> SqlCatalog::package_metadata(const std::vector<Digest>& packages) {
+  if (packages.empty()) return {};
+  return read([&](SqlDb& db) -> std::map<Digest, std::string> {
+    const auto row = db.query("SELECT package, text FROM package_metadata WHERE package IN (" +
+                              marks(packages.size()) + ")");
+    for (const Digest& package : packages) row->bind(package);
+    std::map<Digest, std::string> texts;
+    while (row->step()) texts[row->digest(0)] = row->text(1);
+    return texts;
+  });
+}
+
+void SqlCatalog::put_package_metadata(const std::map<Digest, std::string>& metadata) {
+  if (metadata.empty()) return;
+  write(Isolation::kRows, [&](SqlDb& db) {
+    for (const auto& [package, text] : metadata) keep_metadata(db, package, text);
   });
 }
 

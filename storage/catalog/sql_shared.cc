@@ -158,6 +158,11 @@ BlobSums SqlCatalog::sum_blobs() {
   });
 }
 
+bool SqlCatalog::has_blobs() {
+  return read(
+      [](SqlDb& db) -> bool { return db.query("SELECT 1 FROM blobs WHERE form >= 0 LIMIT 1")->step(); });
+}
+
 bool SqlCatalog::touch_blob(const Digest& digest) {
   return write(Isolation::kRows, [&](SqlDb& db) -> bool {
     return db.run(

@@ -27,13 +27,14 @@ struct Table {
 };
 
 /// What is belonged to comes before what belongs to it.
-constexpr std::array<Table, 21> kCopied = {{
+constexpr std::array<Table, 22> kCopied = {{
     {"models", "seq:,id,facts,created_ms:,owner,bytes:", 1},
     {"model_blobs", "model,position:,digest", 2},
     {"names", "kind,name,id,updated_ms:", 2},
     {"packages", "seq:,id,archive,archive_bytes:,facts,created_ms:,last_used_ms:,pinned:,owner,model,target",
      1},
     {"package_members", "package,position:,name,digest,size:", 2},
+    {"package_metadata", "package,text", 1},
     {"deployments", "name,desired,versions,updated_ms:", 1},
     {"deployment_packages", "deployment,package", 2},
     {"deployment_blobs", "deployment,digest", 2},

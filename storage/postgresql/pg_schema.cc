@@ -280,7 +280,16 @@ INSERT INTO job_needs SELECT id, 'blob', named, kept FROM (
   ) AS of_requests WHERE named IS NOT NULL ON CONFLICT DO NOTHING;
 )sql";
 
-constexpr std::array<PgMigration, 3> kMigrations = {{{kFirst, 1}, {kFleet, 2}, {kNeedsOfJobs, 2}}};
+/// What lists show of packages, beside them, so that what looks at the packages does not read it. Packages
+/// that were put before, or are by programs that do not know the table, get it when they are first listed.
+constexpr std::string_view kMetadata = R"sql(
+CREATE TABLE package_metadata(
+  package TEXT COLLATE "C" PRIMARY KEY REFERENCES packages(id) ON DELETE CASCADE,
+  text BYTEA NOT NULL);
+)sql";
+
+constexpr std::array<PgMigration, 4> kMigrations = {
+    {{kFirst, 1}, {kFleet, 2}, {kNeedsOfJobs, 2}, {kMetadata, 2}}};
 
 struct Versions {
   int64_t tables = 0;  ///< 0: there are none

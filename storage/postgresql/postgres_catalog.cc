@@ -22,11 +22,12 @@ constexpr int kMaxPauseMs = 64;
 /// JavaScript for 70 years of 1,000 transactions a second.
 constexpr int kEventBits = 12;
 
-constexpr std::array<std::string_view, 26> kTables = {"models",
+constexpr std::array<std::string_view, 27> kTables = {"models",
                                                       "model_blobs",
                                                       "names",
                                                       "packages",
                                                       "package_members",
+                                                      "package_metadata",
                                                       "deployments",
                                                       "api_keys",
                                                       "job_submitters",

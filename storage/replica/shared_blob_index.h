@@ -41,6 +41,7 @@ public:
   std::vector<BlobInfo> list() override;
   std::vector<BlobInfo> collectable() override;
   BlobUsage usage() override;
+  bool is_empty() override { return !catalog_.has_blobs(); }
   void begin_commit(const Digest& digest) override;
   void end_commit(const Digest& digest) override;
   uint64_t begin_hold() override;

@@ -159,7 +159,7 @@ private:
   const Digest digest_;
 };
 
-S3BlobStore::S3BlobStore(Env& env, std::string root, S3StoreOptions options,
+S3BlobStore::S3BlobStore(Env& env, std::string root, const S3StoreOptions& options,
                          std::unique_ptr<HttpTransport> transport, std::unique_ptr<BlobIndex> index)
     : BlobStore(env, std::move(index)),
       transport_(std::move(transport)),
@@ -167,7 +167,7 @@ S3BlobStore::S3BlobStore(Env& env, std::string root, S3StoreOptions options,
       client_(options.s3, *transport_, *credentials_),
       cache_(env, std::move(root), options.cache_bytes) {
   claim(options.store_id);
-  if (this->index().usage().blobs == 0) read_bucket();
+  if (this->index().is_empty()) read_bucket();
   sweep_uploads();
 }
 
@@ -303,15 +303,6 @@ std::shared_ptr<const Blob> S3BlobStore::open(const Digest& digest, const std::s
     }
   }
   throw Error(ErrorCode::kNotFound, "no blob " + digest.text());
-}
-
-std::shared_ptr<const Blob> S3BlobStore::open_named(const Digest& digest) {
-  if (is_verified(digest)) {
-    for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
-      if (auto cached = cache_.open(digest, form, false, {})) return cached;
-    }
-  }
-  return open(digest);
 }
 
 void S3BlobStore::verify(const Digest& digest) {

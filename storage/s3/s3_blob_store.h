@@ -33,13 +33,13 @@ class S3BlobStore final : public BlobStore {
 public:
   /// The cache lies below `root`, which no other process uses. `index` is filled from a list of the bucket
   /// where it is empty. Throws as S3Client, and Error(kInUse) where the place belongs to another store.
-  S3BlobStore(Env& env, std::string root, S3StoreOptions options, std::unique_ptr<HttpTransport> transport,
+  S3BlobStore(Env& env, std::string root, const S3StoreOptions& options,
+              std::unique_ptr<HttpTransport> transport,
               std::unique_ptr<BlobIndex> index = std::make_unique<MemoryBlobIndex>());
   ~S3BlobStore() override;
 
   std::unique_ptr<BlobWriter> writer(BlobOptions options = {}) override;
   std::shared_ptr<const Blob> open(const Digest& digest, const std::stop_token& stop = {}) override;
-  std::shared_ptr<const Blob> open_named(const Digest& digest) override;
   bool exists(const Digest& digest) override;
   void verify(const Digest& digest) override;
 

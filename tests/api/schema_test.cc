@@ -1,6 +1,7 @@
 // JSON bodies: all mistakes at once, with pointers.
 #include <gtest/gtest.h>
 
+#include "api/schema/print.h"
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
 #include "runtime/base/digest.h"
@@ -35,6 +36,20 @@ using Pointers = std::vector<std::string>;
 
 services::CompileRequest read_compile(const char* text) {
   return std::get<services::CompileRequest>(read_job_request(text));
+}
+
+TEST(PrintPackages, APageIsWhatItsItemsAre) {
+  services::PackageInfo package;
+  package.id = Digest::of("package");
+  package.metadata_json = R"({"kernels":[1,{"name":"}\"\u00e9"}],
+                              "ops":{}})";
+  package.deployments = {"digits"};
+  services::Page<services::PackageInfo> page;
+  EXPECT_EQ(parse_json(print(page)), page_json(page));
+  page.items = {package, package};
+  page.items.back().metadata_json = "";
+  page.next_cursor = "7";
+  EXPECT_EQ(parse_json(print(page)), page_json(page));
 }
 
 TEST(CompileBody, ReadsEverything) {

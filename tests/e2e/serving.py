@@ -61,7 +61,8 @@ class Server:
         self.process = None
         self.start()
 
-    def start(self):
+    def start(self, until_ready=True):
+        """Returns when it listens and, unless told otherwise, has loaded what is deployed."""
         self.log = open(self.folder / "server.log", "ab")
         command = [str(mill.PROGRAM), "serve", "--listen", f"127.0.0.1:{self.wanted_port}", "--data", str(self.folder / "data")]
         self.process = subprocess.Popen(command + list(self.options), stdout=subprocess.PIPE, stderr=self.log, text=True,
@@ -71,9 +72,13 @@ class Server:
             self.settings.append(line.strip())
             if line.startswith("listening on http://"):
                 self.port = int(line.rsplit(":", 1)[1])
-                wait_for(lambda: self.request("GET", "/readyz").status == 200, "the deployments of the store")
+                if until_ready:
+                    self.wait_until_ready()
                 return
         raise AssertionError(f"the server ended with {self.process.wait()}: {self.log_tail()}")
+
+    def wait_until_ready(self):
+        wait_for(lambda: self.request("GET", "/readyz").status == 200, "the deployments of the store")
 
     def log_tail(self):
         return (self.folder / "server.log").read_text()[-2000:]

@@ -197,7 +197,9 @@ TEST_F(Placement, WhatIsNotKnownYetIsNotMissing) {
   Process a(store_, "a", {});
   EXPECT_ERROR(a.service->get("d"), ErrorCode::kUnavailable);
   EXPECT_ERROR(a.service->admit("d", ""), ErrorCode::kUnavailable);
+  EXPECT_ERROR(a.service->list({}), ErrorCode::kUnavailable);
   a.service->follow();
+  EXPECT_TRUE(a.service->list({}).items.empty());
   EXPECT_ERROR(a.service->get("d"), ErrorCode::kNotFound);
 }
 
@@ -223,6 +225,35 @@ TEST_F(Placement, ByLabelsItIsLoadedWhereTheyAreAndOthersSayWhereThatIs) {
   // The row says that it shall serve.
   EXPECT_THAT(store_.catalog.find_deployment("d")->desired,
               testing::Not(testing::HasSubstr("\"unloaded\":true")));
+}
+
+TEST_F(Placement, OfManyThatRestEachIsToldOnceAndAnotherRunHasNothingToTell) {
+  constexpr size_t kMany = 1'001;  // more than are told at once
+  {
+    Process a(store_, "a", {}), b(store_, "b", {"zone=b"});
+    a.service->follow();
+    b.service->follow();
+    put_with(a, b, with_label("zone=b"));
+  }
+  storage::DeploymentRow row = *store_.catalog.find_deployment("d");
+  for (size_t i = 1; i < kMany; ++i) {
+    row.name = "d" + std::to_string(i);
+    store_.catalog.put_deployment(row);
+  }
+  Process a(store_, "a", {});
+  a.service->follow();
+  EXPECT_EQ(a.host.loads, 0);
+  const std::vector<storage::ObservedRow> told = store_.catalog.observed_by("a");
+  EXPECT_EQ(told.size(), kMany);
+  for (const storage::ObservedRow& one : told)
+    EXPECT_THAT(one.state, testing::HasSubstr("placed on other replicas")) << one.deployment;
+  Process next(store_, "a", {});
+  const auto written = [&] { return storage::read_all(files_.env, files_.root + "/catalog.db-wal"); };
+  const std::string before = written();
+  ASSERT_FALSE(before.empty());
+  next.service->follow();
+  EXPECT_EQ(next.service->get("d7").versions.at(0).state, DeploymentState::kUnloaded);
+  EXPECT_TRUE(written() == before);
 }
 
 TEST_F(Placement, OnDemandEachLoadsWhenItIsAsked) {

@@ -14,6 +14,7 @@
 #include "server/services/store/graph_cache.h"
 #include "server/services/store/package_archive.h"
 #include "server/services/store/package_service.h"
+#include "storage/catalog/sqlite_db.h"
 #include "tests/outcome.h"
 #include "tests/server/store.h"
 
@@ -222,6 +223,9 @@ TEST(Compile, AJobPublishesAPackageWithItsTextsAndLeavesNoProcess) {
     services::RunOptions options;
     options.fill_mode = services::FillMode::kOnes;
     EXPECT_EQ(services.packages->run(package, {}, options, {}).outputs.size(), 1U);
+    const auto listed = services.packages->list({});
+    ASSERT_EQ(listed.items.size(), 1U);
+    EXPECT_EQ(Digest::of(listed.items[0].metadata_json).text(), package);
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child was left, or not reaped";
     EXPECT_EQ(errno, ECHILD);
   }
@@ -251,6 +255,32 @@ TEST(GraphCache, KeepsTheLastUsedOnesWithinItsBound) {
   EXPECT_TRUE(cache.find("e"));
 }
 
+/// A package as an older program put it: `sql` has taken its metadata from the catalog, or changed it.
+void expect_listed_after(const std::string& sql, const std::string& kept) {
+  Store store;
+  const Digest id = *Digest::parse(digits_package());
+  storage::SqliteDb(
+      store.env, store.root + "/catalog.db", [] { return int64_t{0}; }, 1000)
+      .execute(sql);
+  std::string text;
+  {
+    const Server server(settings_for(store.root));
+    text = server.services().packages->list({}).items.at(0).metadata_json;
+    EXPECT_EQ(Digest::of(text), id);
+    EXPECT_EQ(server.services().packages->get(id.text()).metadata_json, text);
+  }
+  OpenStore open(store);
+  EXPECT_EQ(open.catalog.package_metadata({id})[id], kept.empty() ? text : kept);
+}
+
+TEST(Packages, AListKeepsTheMetadataOfThoseThatCameWithout) {
+  expect_listed_after("DELETE FROM package_metadata", "");
+}
+
+TEST(Packages, MetadataThatIsNotThePackagesIsNotTold) {
+  expect_listed_after("UPDATE package_metadata SET text = '{}'", "{}");
+}
+
 TEST(Collector, TakesWhatWasExpiredOrRemoved) {
   Store store;
   OpenStore open(store);
@@ -262,6 +292,16 @@ TEST(Collector, TakesWhatWasExpiredOrRemoved) {
   const storage::Collected done = collector.collect();
   EXPECT_EQ(done.blobs, would.blobs);
   EXPECT_EQ(done.stored_bytes, would.stored_bytes);
+  EXPECT_FALSE(open.blobs.exists(*Digest::parse(digits_package())));
+}
+
+TEST(Collector, LooksAtAllOnItsOwnThreadWhereItIsAskedTo) {
+  Store store;
+  OpenStore open(store);
+  BlobCollector collector(open.blobs, open.catalog, open.uploads);
+  ASSERT_TRUE(open.catalog.remove_package(*Digest::parse(digits_package())));
+  collector.collect_soon();
+  while (collector.preview().blobs != 0) std::this_thread::yield();
   EXPECT_FALSE(open.blobs.exists(*Digest::parse(digits_package())));
 }
 

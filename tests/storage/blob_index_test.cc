@@ -76,9 +76,13 @@ INSTANTIATE_TEST_SUITE_P(Indices, BlobIndexTest, testing::Values("memory", "sqli
 
 TEST_P(BlobIndexTest, WhatOneStoresTheOtherKnows) {
   EXPECT_FALSE(two_->find(blob_));
+  one_->begin_commit(blob_);
+  EXPECT_TRUE(two_->is_empty()) << "it is not there yet";
+  one_->end_commit(blob_);
   commit(*one_, blob_);
   ASSERT_TRUE(two_->find(blob_));
   EXPECT_EQ(two_->find(blob_)->stored_bytes, 7U);
+  EXPECT_FALSE(two_->is_empty());
   commit(*two_, blob_, 9);
   EXPECT_EQ(one_->list().size(), 1U);
   EXPECT_EQ(one_->usage().stored_bytes, 9U);

@@ -98,17 +98,33 @@ TEST_P(CatalogTest, PackagesKeepMembersAndLastUse) {
   EXPECT_THAT(catalog_->referenced_blobs(), SizeIs(3));
 }
 
-TEST_P(CatalogTest, AListHasMembersAndWhoUsesThem) {
+TEST_P(CatalogTest, MetadataIsKeptBesideThePackage) {
+  PackageRow early = package("early"), late = package("late");
+  early.metadata = R"({"a":"\u00e9"})";
+  catalog_->put_package(early);
+  catalog_->put_package(late);
+  const std::vector<Digest> all = {early.id, late.id, digest("none")};
+  EXPECT_THAT(catalog_->package_metadata(all), ElementsAre(std::pair(early.id, early.metadata)));
+  catalog_->put_package_metadata({{early.id, "another"}, {late.id, "later"}, {digest("none"), "nobody's"}});
+  catalog_->put_package_metadata({});
+  reopen();
+  std::map<Digest, std::string> found = catalog_->package_metadata(all);
+  EXPECT_THAT(found, SizeIs(2)) << "one of the packages is not there";
+  EXPECT_EQ(found[early.id], early.metadata) << "what is there stays";
+  EXPECT_EQ(found[late.id], "later");
+  EXPECT_THAT(catalog_->package_metadata({}), IsEmpty());
+  // It goes with the package, and comes with it again.
+  EXPECT_TRUE(catalog_->remove_package(late.id));
+  late.metadata = "again";
+  catalog_->put_package(late);
+  EXPECT_EQ(catalog_->package_metadata({late.id})[late.id], "again");
+}
+
+TEST_P(CatalogTest, AListSaysWhoUsesThePackages) {
   for (const char* text : {"p", "q", "r"}) catalog_->put_package(package(text));
   catalog_->put_deployment({"e", "{}", "{}", {digest("p"), digest("q")}});
   catalog_->put_deployment({"d", "{}", "{}", {digest("p")}});
-  const std::vector<PackageRow> rows = catalog_->list_packages({}, {0, 3}).items;
-  ASSERT_THAT(rows, SizeIs(3));
-  for (const PackageRow& row : rows) {
-    const std::vector<MemberRow> own = catalog_->find_package(row.id)->members;
-    ASSERT_THAT(row.members, SizeIs(own.size()));
-    for (size_t i = 0; i < own.size(); ++i) EXPECT_EQ(row.members[i].digest, own[i].digest);
-  }
+  ASSERT_THAT(catalog_->list_packages({}, {0, 3}).items, SizeIs(3));
   const auto users = catalog_->deployments_of({digest("p"), digest("q"), digest("r")});
   ASSERT_THAT(users, SizeIs(2)) << "nobody uses r";
   EXPECT_THAT(users.at(digest("p")), ElementsAre("d", "e"));

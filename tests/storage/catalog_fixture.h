@@ -67,7 +67,7 @@ struct BackendRow {
   bool is_shared = false;  ///< several processes may have it open
 };
 
-inline void PrintTo(const BackendRow& row, std::ostream* out) { *out << row.name; }
+inline std::ostream& operator<<(std::ostream& out, const BackendRow& row) { return out << row.name; }
 
 inline std::vector<BackendRow> catalog_backends() {
   return {

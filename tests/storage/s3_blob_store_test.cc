@@ -192,22 +192,6 @@ TEST_F(S3BlobStoreTest, TheCacheOutlivesTheProcessAndIsVerifiedAgain) {
   EXPECT_EQ(requests().size(), 1U);
 }
 
-TEST_F(S3BlobStoreTest, WhatARowNamesIsServedFromTheCache) {
-  const auto store = open("m");
-  for (const BlobForm form : {BlobForm::kPlain, BlobForm::kCompressed}) {
-    const std::string text = form == BlobForm::kPlain ? "plain" : std::string(10'000, 'z');
-    const Digest digest = open()->put(text, {.form = form});
-    requests();
-    EXPECT_EQ(store->open_named(digest)->text(), text);
-    EXPECT_FALSE(requests().empty()) << "it was not here";
-    EXPECT_EQ(store->open_named(digest)->text(), text);
-    EXPECT_TRUE(requests().empty());
-    std::filesystem::remove(folder_.path() + "/m/cache/" + blob_path(digest, form));
-    EXPECT_EQ(store->open_named(digest)->text(), text) << "fetched again";
-  }
-  EXPECT_ERROR(store->open_named(Digest::of("absent")), ErrorCode::kNotFound);
-}
-
 TEST_F(S3BlobStoreTest, TheCacheIsBoundedAndWhatIsMappedStays) {
   options_.cache_bytes = 2500;
   const auto store = open();

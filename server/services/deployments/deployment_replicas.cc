@@ -17,6 +17,8 @@ using std::chrono::steady_clock;
 
 /// Other processes say when they have followed; that may get lost.
 constexpr milliseconds kFollowLook{500};
+/// Told in one transaction, while which no deployment can be changed by this process.
+constexpr size_t kObservedTogether = 500;
 
 /// What a row of observed says of a version; a row without it is of a process that has not seen it.
 services::ReplicaState state_in(const Json& row, int number) {
@@ -66,13 +68,15 @@ void DeploymentServiceImpl::observe(const std::string& name, const Entry& entry)
   unobserved_.erase(name);
 }
 
-void DeploymentServiceImpl::observe_untold() {
+bool DeploymentServiceImpl::observe_some() {
   std::vector<storage::ObservedRow> rows;
-  for (const std::string& name : unobserved_) {
-    if (const EntryPtr entry = find(name)) rows.push_back(observed_row(name, *entry));
+  auto end = unobserved_.begin();
+  for (; end != unobserved_.end() && rows.size() < kObservedTogether; ++end) {
+    if (const EntryPtr entry = find(*end)) rows.push_back(observed_row(*end, *entry));
   }
   catalog_.put_observed(rows);
-  unobserved_.clear();
+  unobserved_.erase(unobserved_.begin(), end);
+  return !unobserved_.empty();
 }
 
 void DeploymentServiceImpl::store_local(const std::string& name, Entry& entry) {
@@ -107,7 +111,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::version_of(const Desire
 }
 
 DeploymentServiceImpl::Entry DeploymentServiceImpl::entry_of(const storage::DeploymentRow& row,
-                                                             const EntryPtr& before) {
+                                                             const EntryPtr& before) const {
   const DesiredDeployment desired = desired_from_text(row.desired);
   Entry entry;
   entry.created_at = desired.created_at;
@@ -117,7 +121,11 @@ DeploymentServiceImpl::Entry DeploymentServiceImpl::entry_of(const storage::Depl
   show_traffic(entry, desired, before);
   for (const DesiredVersion& wanted : desired.versions) {
     const int number = version_number(wanted.spec.version);
-    entry.versions[number] = version_of(wanted, before, number);
+    VersionPtr version = version_of(wanted, before, number);
+    // What is not to be loaded here rests from the start: of many deployments none is a step of its own.
+    const bool waits = version->state == DeploymentState::kLoading && !version->package && !version->demanded;
+    if (VersionPtr rests = waits ? resting(*version, false) : nullptr) version = std::move(rests);
+    entry.versions[number] = std::move(version);
   }
   if (desired.loading) {
     const bool known = before && before->loading && is_same(before->loading->spec, desired.loading->spec);
@@ -192,6 +200,9 @@ void DeploymentServiceImpl::count_crashes() {
       if (crashed && known->value("load_begun", false)) ++counted->crashed_loads;
       version = std::move(counted);
     }
+    const storage::ObservedRow now = observed_row(row.deployment, entry);
+    // The row that was left says it already.
+    if (now.revision == row.revision && now.state == row.state) unobserved_.erase(row.deployment);
     set(row.deployment, std::make_shared<const Entry>(std::move(entry)));
   }
   if (!crashed) return;
@@ -233,7 +244,10 @@ void DeploymentServiceImpl::follow() {
       seen_ = mark;
       is_known_ = true;
     }
-    observe_untold();
+  }
+  for (bool more = true; more && !stop_.stop_requested();) {
+    const std::lock_guard change(changes_);
+    more = observe_some();
   }
   take_up_lost_loads();
   load_wanted();

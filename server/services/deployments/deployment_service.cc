@@ -23,10 +23,14 @@ DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::find(const std::string& n
   return entry == live_.end() ? nullptr : entry->second;
 }
 
+void DeploymentServiceImpl::require_known() const {
+  if (is_replica() && !is_known_)
+    throw Error(ErrorCode::kUnavailable, "this replica does not know yet what is deployed");
+}
+
 DeploymentServiceImpl::EntryPtr DeploymentServiceImpl::require(const std::string& name) {
   EntryPtr entry = find(name);
-  if (!entry && is_replica() && !is_known_)
-    throw Error(ErrorCode::kUnavailable, "this replica does not know yet what is deployed");
+  if (!entry) require_known();
   if (!entry) throw Error(ErrorCode::kNotFound, "there is no deployment \"" + name + "\"");
   return entry;
 }
@@ -238,6 +242,7 @@ services::Deployment DeploymentServiceImpl::describe(const std::string& name, co
 }
 
 services::Page<services::Deployment> DeploymentServiceImpl::list(const services::PageQuery& page) {
+  require_known();
   services::Page<services::Deployment> result;
   const std::shared_lock lock(mutex_);
   auto entry = page.cursor.empty() ? live_.begin() : live_.upper_bound(page.cursor);

@@ -163,6 +163,8 @@ private:
 
   EntryPtr find(const std::string& name);
   EntryPtr require(const std::string& name);
+  /// Throws Error(kUnavailable) while this replica has not seen yet what is deployed.
+  void require_known() const;
   /// Null when it is not there; `version` "": the default one.
   static VersionPtr find_version(const Entry& entry, const std::string& version);
   VersionPtr require_ready(const std::string& name, const std::string& version);
@@ -237,12 +239,12 @@ private:
   /// Tells what serves here. Throws what the catalog throws; follow() tells it then.
   storage::ObservedRow observed_row(const std::string& name, const Entry& entry) const;
   void observe(const std::string& name, const Entry& entry);
-  /// All of what is still to be told, at once.
-  void observe_untold();
+  /// Some of what is still to be told, in one transaction; false when that was all.
+  bool observe_some();
   void observe_or_later(const std::string& name, const Entry& entry);
   /// What `before` has of it where that is still so.
   static VersionPtr version_of(const DesiredVersion& wanted, const EntryPtr& before, int number);
-  static Entry entry_of(const storage::DeploymentRow& row, const EntryPtr& before);
+  Entry entry_of(const storage::DeploymentRow& row, const EntryPtr& before) const;
   void settle_ticket(const std::string& name, const Entry& entry);
   void show(const storage::DeploymentRow& row);
   void forget(const std::string& name);

@@ -206,6 +206,7 @@ storage::PackageRow store_package(const CompileWork& work, jobs::JobContext& con
                            blobs.put(bytes, {.form = storage::BlobForm::kCompressed}), bytes.size()});
   }
   row.facts = package_facts(metadata);
+  row.metadata = text->text();
   row.model = metadata.model_digest;
   row.target = metadata.target;
   return row;

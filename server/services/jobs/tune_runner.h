@@ -19,7 +19,7 @@ namespace tensormill::server {
 class TuneRunner final : public jobs::JobRunner {
 public:
   /// `queue`: where workers elsewhere find what they are to measure.
-  TuneRunner(CompileTools tools, parallel::ThreadPool& pool, BenchmarkOptions benchmark,
+  TuneRunner(const CompileTools& tools, parallel::ThreadPool& pool, BenchmarkOptions benchmark,
              jobs::JobQueue& queue)
       : tools_(std::move(tools)), pool_(pool), benchmark_(benchmark), queue_(queue) {}
 

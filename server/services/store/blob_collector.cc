@@ -42,6 +42,12 @@ storage::Collected BlobCollector::collect() {
   return collect_by([this] { return blobs_.collect(); });
 }
 
+void BlobCollector::collect_soon() {
+  const std::lock_guard lock(mutex_);
+  all_wanted_ = true;
+  changed_.notify_all();
+}
+
 storage::Collected BlobCollector::collect_released(std::span<const Digest> blobs) {
   blobs_.release(blobs);
   return collect_by([this] { return blobs_.collect_released(); });
@@ -56,16 +62,16 @@ uint64_t BlobCollector::expire_packages() {
 void BlobCollector::work(const std::stop_token& stop) {
   // Of this thread: nobody waits for what it collects.
   jobs::lower_priority(0, jobs::kImportNice);
-  bool is_first = true;
+  bool is_first = true, again = false;
   auto next_expiry = std::chrono::steady_clock::now();
   while (!stop.stop_requested()) {
-    bool wanted = false, all = false;
+    bool wanted = false, all = std::exchange(again, false);
     try {
       if (std::chrono::steady_clock::now() >= next_expiry) {
         next_expiry += options_.expire_every;
         // Blobs that a row let go of without a word, such as the labels of a deployment, go here. Who makes
-        // this collects at the start.
-        all = !std::exchange(is_first, false);
+        // this says when the first collection is.
+        all = !std::exchange(is_first, false) || all;
         all = expire_packages() > 0 || all;
         all = catalog_.expire_jobs(options_.job_retention.count()) > 0 || all;
         all = uploads_.expire() > 0 || all;
@@ -75,16 +81,18 @@ void BlobCollector::work(const std::stop_token& stop) {
       {
         std::unique_lock lock(mutex_);
         wanted = pending_;
+        all = std::exchange(all_wanted_, false) || all;
       }
       if (all) collect();
       if (!all && wanted) collect_released();
     } catch (const Error&) {
       // The store is full or broken just now; pending_ stays, and the next round tries again.
+      again = all;
     }
     std::unique_lock lock(mutex_);
     const bool pending = pending_;
-    changed_.wait_for(lock, stop, pending ? options_.retry : options_.expire_every,
-                      [&] { return pending_ != pending; });
+    changed_.wait_for(lock, stop, pending || again ? options_.retry : options_.expire_every,
+                      [&] { return pending_ != pending || all_wanted_; });
   }
 }
 

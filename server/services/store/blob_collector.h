@@ -43,6 +43,8 @@ public:
 
   /// Looks at every blob. Throws what the store throws; what was not removed then is looked at again later.
   storage::Collected collect();
+  /// The same, on the collector's own thread; does not wait for it.
+  void collect_soon();
   /// After the removal of what named `blobs`, or the end of something that stored some and may have no row
   /// for them (these the store knows): looks at them alone. Throws as collect().
   storage::Collected collect_released(std::span<const Digest> blobs = {});
@@ -66,6 +68,7 @@ private:
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool pending_ = false;
+  bool all_wanted_ = false;  ///< somebody has called collect_soon()
   std::jthread thread_;
 };
 

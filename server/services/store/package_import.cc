@@ -56,7 +56,9 @@ storage::PackageRow store_archive(storage::BlobStore& blobs, std::span<const std
     const auto bytes = archive.subspan(member.offset, member.size);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     row.members.push_back({member.name, blobs.put(text), bytes.size()});
-    if (member.name == package::kMetadataMember) row.id = package::package_id(text);
+    if (member.name != package::kMetadataMember) continue;
+    row.id = package::package_id(text);
+    row.metadata = text;
   }
   // Reads all of it, and throws for what is absent or does not fit.
   const auto opened = open_package(open_members(blobs, row));

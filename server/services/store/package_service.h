@@ -60,7 +60,10 @@ public:
 private:
   /// The names of the deployments that use a package.
   using UsedBy = std::map<Digest, std::vector<std::string>>;
-  services::PackageInfo info_of(const storage::PackageRow& row, const UsedBy& deployments);
+  static services::PackageInfo info_of(const storage::PackageRow& row, std::string metadata,
+                                       const UsedBy& deployments);
+  /// Of each of the packages.
+  std::map<Digest, std::string> metadata_of(const std::vector<Digest>& packages);
 
   storage::BlobStore& blobs_;
   storage::Catalog& catalog_;
