@@ -182,14 +182,16 @@ Stmt LoopBuilder::reduce_ragged() {
   std::vector<Stmt> parts;
   for (rows_ = 1; rows_ * 2 < tiling_.block;) rows_ *= 2;
   for (; tiling_.block > 1 && rows_ > 0; rows_ /= 2) {
-    // Where larger ones have ended: one of the places that a block has, by the loop of which it is known to
-    // be.
+    // Where larger ones have ended: one of the places that a block has, as the loop over them shows. Which
+    // one it is helps no proof: a choice of numbers is no fact, as an equation would be, which proofs get
+    // lost in.
     const te::Var at = te::make_var("at");
     const Expr begin = te::floordiv(end - first, Expr(rows_ * 2)) * Expr(2);
+    const Expr is_here = te::select(Expr(at) == begin, Expr(1), Expr(0));
     rows_begin_ = first + Expr(at) * Expr(rows_);
     const Stmt part = te::make_if(rows_begin_ + Expr(rows_) <= end, reduce_tile());
     parts.push_back(te::make_for(at, Expr(0), Expr(tiling_.block / rows_), ForKind::kSerial,
-                                 te::make_if(te::make(te::ExprOp::kEq, {Expr(at), begin}), part)));
+                                 te::make_if(is_here != Expr(0), part)));
   }
   rows_begin_ = Expr();
   rows_ = tiling_.block;

@@ -115,6 +115,13 @@ TEST_P(GenericLoops, BlocksOfChannelsOfAnyExtents) {
   }
 }
 
+TEST_P(GenericLoops, StridesOfAnyExtents) {
+  for (const MakeNest make : {&strided<16, 4>, &strided<8, 2>, &strided<4, 2>, &strided<8, 1>}) {
+    const Loops loops = loops_of(symbolic(make, 3), GetParam());
+    for (const int64_t width : {1, 3, 7, 13}) expect_equal(make, loops, {1, 5 * width + 7, width}, 3);
+  }
+}
+
 TEST_P(GenericLoops, ConcatenationsOfAnyExtents) {
   const Loops along = loops_of(symbolic(&side_by_side, 3), GetParam());
   const Loops channels = loops_of(symbolic(&stacked, 3), GetParam());

@@ -161,6 +161,21 @@ Nest blocked(const Extents& extents) {
                  {x, w});
 }
 
+/// Convolution of windows of ten, every fifth one, of x [N, 2, P] by weights [kBlocks, 2, 10, kLanes]: [N,
+/// kBlocks, W, kLanes] for extents {N, P, W}. P is 5 W + 5 at least, which nothing says.
+template <int64_t kLanes, int64_t kBlocks>
+Nest strided(const Extents& extents) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(2), extents[1]});
+  const Tensor w = te::placeholder("w", DType::kFloat32, Shape{kBlocks, 2, 10, kLanes});
+  const Tensor sum = te::reduce(
+      "sum", te::ReduceOp::kSum, Shape{2, kBlocks, 2, kLanes}, Shape{2, 10},
+      [&](const auto& at, const auto& k) {
+        return te::read(x, {at[0], k[0], at[2] * Expr(5) + k[1]}) * te::read(w, {at[1], k[0], k[1], at[3]});
+      });
+  return nest_of(
+      with_extents(sum, {extents[0], Expr(kBlocks), extents[2], Expr(kLanes)}, {Expr(2), Expr(10)}), {x, w});
+}
+
 /// x [N, 3, H, W] times a factor for each of [N, 3].
 inline Nest scaled(const Extents& extents) {
   const Tensor x = te::placeholder("x", DType::kFloat32, {extents[0], Expr(3), extents[1], extents[2]});
