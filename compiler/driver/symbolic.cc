@@ -141,7 +141,8 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
     if (!takes()) return false;
     const PlanSymbols symbols = plan_symbols(model, graph, model.symbols);
     const std::vector<int64_t> base = base_point(symbols.all, table, {});
-    const plan::GenericModel planned = plan_with(graph, symbols, base, model.graph.output_names(), options.target.facts.lanes(32));
+    const plan::GenericModel planned =
+        plan_with(graph, symbols, base, model.graph.output_names(), options.target.facts.lanes(32));
     for (const plan::GenericKernel& kernel : planned.kernels) check_bounds(kernel);
     static_cast<void>(plan::with_dims_around(planned.plan, symbols.dims, model.symbols));
   } catch (const Error& error) {
