@@ -42,8 +42,8 @@ inline std::vector<int64_t> permutation_of(const ir::Graph& graph, const ir::Nod
   return reversed;
 }
 
-/// Whether extents are known to be equal at all shapes, however they are written: asked without a guard for
-/// extents of 1 or more.
+/// Whether extents are proven to be equal at all shapes, however they are written. Adds no guard for extents
+/// of 1 or more.
 inline bool are_equal(const ir::SymInt& a, const ir::SymInt& b) {
   return ir::same(a, b) || ir::is_proven(ir::Relation::kEqual, a, b);
 }

@@ -22,10 +22,12 @@ struct LoopBuffers {
 
 class LoopBuilder {
 public:
-  /// `empty`: nullptr where all inputs have elements and no free dim is 0.
+  /// Loops of `nest`, whose extents are `vars`, over `buffers`, which must outlive the builder; `lanes`:
+  /// 32-bit elements of a vector. `empty`: nullptr where all inputs have elements and no free dim is 0.
   LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, int lanes,
               const EmptyInputs* empty);
 
+  /// The loops, guarded by the extents for which they run. Once.
   te::Stmt run();
 
 private:
@@ -72,7 +74,7 @@ private:
 
   te::Stmt row(const te::Expr& body, bool may_cut);
 
-  /// A row in three segments where they follow each other within it, which is asked once; else as one.
+  /// A row in three segments where they follow each other within it, which is checked once; else as one.
   te::Stmt cut_row(const te::Expr& body, const Parts& parts);
 
   /// Elements [begin, end) of a row.
@@ -85,7 +87,7 @@ private:
 
   /// Whether taps count for all elements of a row that are computed together, or for none.
   bool are_of_rows(const Taps& taps) const;
-  /// Taps are asked once whether they count for all rows of a block, and row by row where they do not.
+  /// Checks once whether a tap counts for all rows of a block, and row by row where it does not.
   te::Stmt sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& sums,
                        const std::vector<te::Expr>& held, const std::vector<std::vector<te::Expr>>& slots);
 
@@ -138,7 +140,7 @@ private:
   const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
   std::optional<te::Expr>
       reduced_at_;   ///< where the innermost reduced axis is, if it is not its own variable
-  te::Expr chosen_;  ///< where what loads are made for is chosen; null: everywhere
+  te::Expr chosen_;  ///< the condition of the select whose value is being loaded; null: none
   te::BoundsContext chosen_context_;
   std::vector<te::Expr> kept_;  ///< keeps the keys of done_ alive
   std::unordered_map<const te::ExprNode*, te::Expr> done_;

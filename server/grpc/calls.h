@@ -1,4 +1,4 @@
-/// Calls in work: what gRPC tells of each, and what it is told.
+/// Calls in flight: the callbacks of gRPC for each, and its answers.
 /// Thread-safety: gRPC, workers and whoever answers use a call from threads of their own.
 #pragma once
 

@@ -38,7 +38,7 @@ private:
   std::condition_variable_any changed_;
   std::map<Key, std::function<void()>> rings_;
   uint64_t next_ = 0;
-  Clock::time_point wakes_ = Clock::time_point::min();  ///< the thread looks by then, without being told
+  Clock::time_point wakes_ = Clock::time_point::min();  ///< the thread looks by then without a notification
   std::jthread thread_;
 };
 

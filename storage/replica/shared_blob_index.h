@@ -61,7 +61,7 @@ private:
   int64_t take_hold();
   void leave_hold(int64_t hold);
   int64_t new_hold(Hold hold);
-  /// The catalog may be away when something ends: then it is told later.
+  /// The catalog may be unreachable when something ends: then the change is written later.
   void end_later(const std::function<void()>& end);
   void tell_ends();
   void require_sure() const;

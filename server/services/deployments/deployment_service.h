@@ -239,7 +239,7 @@ private:
   /// Tells what serves here. Throws what the catalog throws; follow() tells it then.
   storage::ObservedRow observed_row(const std::string& name, const Entry& entry) const;
   void observe(const std::string& name, const Entry& entry);
-  /// Some of what is still to be told, in one transaction; false when that was all.
+  /// Writes some of the observed rows that are not written yet, in one transaction; false when none is left.
   bool observe_some();
   void observe_or_later(const std::string& name, const Entry& entry);
   /// What `before` has of it where that is still so.
@@ -286,7 +286,7 @@ private:
   };
   std::mutex known_mutex_;
   std::map<std::pair<std::string, int>, Known> known_;
-  std::set<std::string> unobserved_;  ///< what is still to be told of; with changes_
+  std::set<std::string> unobserved_;  ///< names whose observed row is to be written; with changes_
   std::atomic<uint64_t> told_{0};     ///< counts changed_elsewhere()
   std::jthread idler_;                ///< last: it uses all of the above
 };
