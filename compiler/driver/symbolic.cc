@@ -16,9 +16,9 @@ namespace tensormill::driver {
 
 namespace {
 
-/// What chooses algorithms by extents; and what makes one kernel of several reductions.
+/// What makes one kernel of several reductions.
 const std::set<std::string>& specializing_passes() {
-  static const std::set<std::string> names = {"choose_algorithms", "fuse_attention"};
+  static const std::set<std::string> names = {"fuse_attention"};
   return names;
 }
 

@@ -18,17 +18,24 @@ constexpr DTypeSet kDtypes = set_of(DType::kFloat32) | set_of(DType::kFloat64);
 
 /// Sizes by name. x is [batch, in_blocks, height, width, lanes], u [points², out_groups, in_blocks*lanes,
 /// group*lanes]; tiles are counted row by row, image by image.
-struct Geometry {
-  int64_t tile, points;
-  int64_t batch, in_blocks, height, width, lanes;
-  int64_t group, out_blocks;
-  int64_t pad_top, pad_left, out_height, out_width;
-  int64_t tile_rows, tile_columns;
-  int64_t tiles() const { return batch * tile_rows * tile_columns; }
+template <typename Extent>
+struct GeometryOf {
+  int64_t tile = 0, points = 0;
+  Extent batch = 0, height = 0, width = 0;
+  int64_t in_blocks = 0, lanes = 0, group = 0, out_blocks = 0;
+  int64_t pad_top = 0, pad_left = 0;
+  Extent out_height = 0, out_width = 0;
+  Extent tile_rows = 0, tile_columns = 0;
+  Extent tiles() const { return batch * tile_rows * tile_columns; }
 };
+using Geometry = GeometryOf<int64_t>;
+using SymGeometry = GeometryOf<ir::SymInt>;
 
-Geometry read_geometry(const ir::Attrs& attrs, const Shape& x, const Shape& u) {
-  Geometry g{};
+/// `Extents`: of x, a Shape or a SymShape.
+template <typename Extents>
+GeometryOf<typename Extents::value_type> read_geometry(const ir::Attrs& attrs, const Extents& x,
+                                                       const Shape& u) {
+  GeometryOf<typename Extents::value_type> g;
   g.tile = attr_int(attrs, "tile");
   g.points = g.tile + 2;
   g.batch = x[0], g.in_blocks = x[1], g.height = x[2], g.width = x[3], g.lanes = x[4];
@@ -45,32 +52,32 @@ Geometry read_geometry(const ir::Attrs& attrs, const Shape& x, const Shape& u) {
 
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, kDtypes);
-  const ir::ValueType& u = input_like_first(context, 1);
+  const Shape u = input_like_first(context, 1).shape;
   const int64_t tile = attr_int(context.attrs, "tile");
   if (tile != 2 && tile != 4) fail("attribute tile is " + std::to_string(tile) + ", expected 2 or 4");
   if (x.shape.size() != 5) fail("input 0 has shape " + to_string(x.shape) + ", expected [N,C/b,H,W,b]");
-  if (x.shape[4] < 1) fail("input 0 has blocks of " + std::to_string(x.shape[4]) + " channels");
-  const int64_t points = (tile + 2) * (tile + 2), channels = x.shape[1] * x.shape[4];
-  if (u.shape.size() != 4 || u.shape[0] != points || u.shape[2] != channels || u.shape[3] < 1 ||
-      u.shape[3] % x.shape[4] != 0) {
-    fail("the transformed weights have shape " + to_string(u.shape) + ", expected [" +
-         std::to_string(points) + ",groups," + std::to_string(channels) + ",k*" + std::to_string(x.shape[4]) +
-         "]");
+  const int64_t blocks = x.shape[1], lanes = x.shape[4];
+  if (lanes < 1) fail("input 0 has blocks of " + std::to_string(lanes) + " channels");
+  const int64_t points = (tile + 2) * (tile + 2), channels = blocks * lanes;
+  if (u.size() != 4 || u[0] != points || u[2] != channels || u[3] < 1 || u[3] % lanes != 0) {
+    fail("the transformed weights have shape " + to_string(u) + ", expected [" + std::to_string(points) +
+         ",groups," + std::to_string(channels) + ",k*" + std::to_string(lanes) + "]");
   }
-  if (u.shape[1] > kMaxWindow || u.shape[3] > kMaxWindow || x.shape[2] > kMaxWindow ||
-      x.shape[3] > kMaxWindow) {
+  if (u[1] > kMaxWindow || u[3] > kMaxWindow || x.shape[2].hint() > kMaxWindow ||
+      x.shape[3].hint() > kMaxWindow) {
     fail("an extent exceeds " + std::to_string(kMaxWindow));
   }
-  const Geometry g = read_geometry(context.attrs, x.shape, u.shape);
-  if (g.out_height < 1 || g.out_width < 1) {
-    fail("the padded input of " + std::to_string(g.out_height + 2) + "x" + std::to_string(g.out_width + 2) +
+  const SymGeometry g = read_geometry(context.attrs, x.shape, u);
+  for (const ir::SymInt& extent : {g.out_height, g.out_width}) {
+    if (demand(ir::Relation::kLessEqual, 1, extent)) continue;
+    fail("the padded input of " + to_string(g.out_height + 2) + "x" + to_string(g.out_width + 2) +
          " is smaller than the kernel of 3x3");
   }
   if (has_input(context, 2)) {
     const ir::ValueType& bias = input_like_first(context, 2);
-    if (bias.shape != ir::SymShape{u.shape[1] * u.shape[3]}) {
-      fail("the bias has shape " + to_string(bias.shape) + ", expected [" +
-           std::to_string(u.shape[1] * u.shape[3]) + "]");
+    if (bias.shape != ir::SymShape{u[1] * u[3]}) {
+      fail("the bias has shape " + to_string(bias.shape) + ", expected [" + std::to_string(u[1] * u[3]) +
+           "]");
     }
   }
   return {made_type(x.dtype, {g.batch, g.out_blocks, g.out_height, g.out_width, g.lanes})};
@@ -193,9 +200,9 @@ Values output_rows(const Values& m) {
 /// 3). A row's columns lie side by side, so that what is written for one tile is in few pages.
 te::Tensor transform_stage(const std::string& name, const te::Tensor& from, size_t axis, int64_t extent,
                            const std::function<Values(const Values&)>& rows) {
-  Shape shape = from->constant_shape();
-  const int64_t taps = shape[axis];
-  shape[axis] = extent;
+  std::vector<Expr> shape = from->shape;
+  const int64_t taps = *te::as_int(shape[axis]);
+  shape[axis] = Expr(extent);
   return te::compute(name, shape, [&](const Values& axes) {
     Values taken;
     for (int64_t k = 0; k < taps; ++k) taken.push_back(te::read(from, replaced(axes, axis, Expr(k))));
@@ -204,16 +211,17 @@ te::Tensor transform_stage(const std::string& name, const te::Tensor& from, size
 }
 
 /// The windows of all tiles: [points, in_blocks, tiles, points, lanes].
-te::Tensor window_stage(const std::string& name, const te::Tensor& x, const Geometry& g) {
-  const Shape shape = {g.points, g.in_blocks, g.tiles(), g.points, g.lanes};
-  return te::compute(name, shape, [&](const Values& axes) {
+te::Tensor window_stage(const std::string& name, const te::Tensor& x, const SymGeometry& g) {
+  const ir::SymShape shape = {g.points, g.in_blocks, g.tiles(), g.points, g.lanes};
+  const bool is_single = is_one(g.batch);
+  return te::compute(name, shape.exprs(), [&](const Values& axes) {
     const Expr& tile = axes[2];
     const Expr line = te::floordiv(tile, Expr(g.tile_columns));
-    const Expr row = g.batch == 1 ? line : te::floormod(line, Expr(g.tile_rows));
+    const Expr row = is_single ? line : te::floormod(line, Expr(g.tile_rows));
     // A block of tiles may end past the last image: the index stays in bounds by itself.
     const Expr image =
-        g.batch == 1 ? Expr(0)
-                     : te::min(te::floordiv(tile, Expr(g.tile_columns * g.tile_rows)), Expr(g.batch - 1));
+        is_single ? Expr(0)
+                  : te::min(te::floordiv(tile, Expr(g.tile_columns * g.tile_rows)), Expr(g.batch - 1));
     const Expr y = row * Expr(g.tile) + axes[0] - Expr(g.pad_top);
     const Expr z = te::floormod(tile, Expr(g.tile_columns)) * Expr(g.tile) + axes[3] - Expr(g.pad_left);
     const Expr value =
@@ -233,9 +241,10 @@ bool part(ir::PartContext& context) {
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const Geometry g = read_geometry(context.attrs, context.input_types[0].shape, context.input_types[1].shape);
+  const ir::SymShape& x = context.input_types[0].shape;
+  const SymGeometry g = read_geometry(context.attrs, x, Shape(context.input_types[1].shape));
   const std::string& name = context.name;
-  if (num_elements(out.shape) == 0 || num_elements(context.input_types[0].shape) == 0) {
+  if (is_empty(out.shape) || is_empty(x)) {
     const bool biased = context.inputs.size() > 2 && context.inputs[2] != nullptr;
     return {compute_safe(name, out.shape, out.dtype, [&](const Values& axes) {
       if (!biased) return te::imm_like({out.dtype, 1}, 0);
@@ -245,18 +254,18 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const te::Tensor window = window_stage(name + "_window", context.inputs[0], g);
   const te::Tensor half = transform_stage(name + "_rows", window, 0, g.points, input_rows);
   const te::Tensor v = transform_stage(name + "_v", half, 3, g.points, input_rows);
-  const te::Tensor m =
-      te::reduce(name, te::ReduceOp::kSum, Shape{g.points, g.out_blocks, g.tiles(), g.points, g.lanes},
-                 {g.in_blocks, g.lanes}, [&](const Values& axes, const Values& channel) {
-                   const Expr column = te::floormod(axes[1], Expr(g.group)) * Expr(g.lanes) + axes[4];
-                   return te::read(v, {axes[0], channel[0], axes[2], axes[3], channel[1]}) *
-                          te::read(context.inputs[1],
-                                   {axes[0] * Expr(g.points) + axes[3], te::floordiv(axes[1], Expr(g.group)),
-                                    channel[0] * Expr(g.lanes) + channel[1], column});
-                 });
+  const te::Tensor m = te::reduce(
+      name, te::ReduceOp::kSum, ir::SymShape{g.points, g.out_blocks, g.tiles(), g.points, g.lanes}.exprs(),
+      {Expr(g.in_blocks), Expr(g.lanes)}, [&](const Values& axes, const Values& channel) {
+        const Expr column = te::floormod(axes[1], Expr(g.group)) * Expr(g.lanes) + axes[4];
+        return te::read(v, {axes[0], channel[0], axes[2], axes[3], channel[1]}) *
+               te::read(context.inputs[1],
+                        {axes[0] * Expr(g.points) + axes[3], te::floordiv(axes[1], Expr(g.group)),
+                         channel[0] * Expr(g.lanes) + channel[1], column});
+      });
   const te::Tensor left = transform_stage(name + "_left", m, 0, g.tile, output_rows);
   const te::Tensor y = transform_stage(name + "_y", left, 3, g.tile, output_rows);
-  return {te::compute(name + "_out", out.shape, [&](const Values& axes) {
+  return {te::compute(name + "_out", out.shape.exprs(), [&](const Values& axes) {
     const Expr row = te::floordiv(axes[2], Expr(g.tile)), column = te::floordiv(axes[3], Expr(g.tile));
     const Expr tile = (axes[0] * Expr(g.tile_rows) + row) * Expr(g.tile_columns) + column;
     Expr value = te::read(y, {te::floormod(axes[2], Expr(g.tile)), axes[1], tile,

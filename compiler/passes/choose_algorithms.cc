@@ -2,7 +2,8 @@
 // planes of a volume's window, becomes minimal filtering F(4,3) or F(2,3) where that is faster, where its
 // transformed weights (4 and 16/9 times as many) fit a budget over all layers, and where f32 stays accurate
 // on the layer's own weights. What was measured (AlgorithmOptions::instead) takes the place of the model's
-// choice, within the same budget and accuracy.
+// choice, within the same budget and accuracy. Of free dims the layers of large images are weighed: those of
+// one choice serve all.
 #include <algorithm>
 #include <cmath>
 
@@ -40,6 +41,9 @@ struct Layer {
   int64_t planes;  ///< of a volume's window; 0: an image
 };
 
+/// Of a free dim where layers are weighed: deep layers still have several tiles of a side.
+constexpr int64_t kFreeExtent = 1024;
+
 /// One way to compute a layer.
 struct Choice {
   size_t layer = 0;
@@ -64,14 +68,28 @@ bool fits(const ir::Graph& graph, const ir::Node& node) {
   if (!weights || weights->dtype() != DType::kFloat32 || weights->num_elements() == 0) return false;
   const Shape& shape = weights->shape();
   const size_t dims = shape.size();
-  return (dims == 6 || dims == 7) && shape[dims - 4] == 3 && shape[dims - 3] == 3 &&
-         num_elements(graph.value(node.outputs[0]).type.shape) > 0;
+  const ir::SymShape& out = graph.value(node.outputs[0]).type.shape;
+  // The planes of a volume are put together by copies of extents that are known.
+  const bool is_known = dims == 6 || out.is_constant();
+  return (dims == 6 || dims == 7) && is_known && shape[dims - 4] == 3 && shape[dims - 3] == 3 &&
+         !(out.is_constant() && num_elements(out) == 0);
+}
+
+/// The extents by which a layer is weighed.
+Shape weighed(const ir::Graph& graph, const ir::SymShape& shape) {
+  if (shape.is_constant()) return shape;
+  std::map<std::string, int64_t> values = graph.symbols()->hints();
+  for (auto& [symbol, value] : values) value = kFreeExtent;
+  Shape extents;
+  for (const ir::SymInt& extent : shape)
+    extents.push_back(std::max<int64_t>(extent.expr().evaluate(values).value_or(extent.hint()), 1));
+  return extents;
 }
 
 Layer layer_of(const ir::Graph& graph, ir::NodeId id) {
   const ir::Node& node = graph.node(id);
-  const Shape& out = graph.value(node.outputs[0]).type.shape;
-  const Shape& weights = graph.value(node.inputs[1]).type.shape;
+  const Shape out = weighed(graph, graph.value(node.outputs[0]).type.shape);
+  const Shape weights = graph.value(node.inputs[1]).type.shape;
   const size_t dims = out.size();
   const int64_t planes = dims == 6 ? weights[2] : 0;
   Layer layer{id, out[0], weights[1], out[1], out[dims - 3], out[dims - 2], out[dims - 1], 1, planes};

@@ -166,6 +166,7 @@ size_t first_own_axis(const te::TensorNode& tensor) {
 
 Nest with_joined_axes(const Nest& nest, TermVars& vars) {
   Nest result = nest;
+  if (!nest.places.empty()) return result;
   if (result.tensor->reduction) drop_single_axes(result);
   join_all(result, first_own_axis(*nest.tensor), false, vars);
   if (result.tensor->reduction) join_all(result, 0, true, vars);

@@ -44,6 +44,8 @@ private:
 
   size_t input_of(const te::ExprNode& read) const;
 
+  /// All at the point of a lane: what they share stays shared.
+  std::vector<te::Expr> at_lane(const std::vector<te::Expr>& exprs) const;
   /// `expr` at the point of a lane and a row of the block.
   te::Expr at_point(te::Expr expr) const;
   te::Expr position(size_t axis) const;
@@ -68,6 +70,10 @@ private:
   std::vector<te::Expr> finished(const std::vector<te::Expr>& values);
 
   te::Stmt compute();
+  /// All places of an iteration, without what chooses between inside and outside where all is inside.
+  te::Stmt compute_places();
+  /// `taken`: conditions that hold.
+  te::Stmt store_places(const std::vector<te::Expr>& taken);
 
   /// Whether the loops of the vector axis are made for each row by itself, in parts.
   bool has_own_rows() const;

@@ -32,7 +32,7 @@ LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffe
       made_(buffers),
       buffers_(buffers.inputs),
       outputs_(buffers.outputs),
-      tiling_(choose_tiling(*nest.tensor, lanes)),
+      tiling_(choose_tiling(nest, lanes)),
       rows_(tiling_.block),
       vectors_(tiling_.vectors) {}
 
@@ -63,8 +63,8 @@ Expr LoopBuilder::loads(const Expr& expr) {
     return te::imm_like(expr->type, 0);
   std::vector<Expr> args;
   for (const Expr& arg : expr->args) {
-    const bool is_chosen =
-        expr->op == ExprOp::kSelect && args.size() == 1 && tiling_.lanes > 1 && !chosen_ && can_mask(*expr);
+    const bool is_chosen = expr->op == ExprOp::kSelect && args.size() == 1 && tiling_.lanes > 1 && !chosen_ &&
+                           nest_.places.empty() && can_mask(*expr);
     args.push_back(is_chosen ? loads_where(expr->args[0], arg) : loads(arg));
   }
   Expr result = expr;
@@ -168,7 +168,9 @@ Stmt LoopBuilder::each_point(Stmt body, bool guard, const Expr& of_row) const {
 }
 
 Stmt LoopBuilder::each_output(const Stmt& body) const {
-  if (tiling_.lanes == 1) return each_point(body, true);
+  const int64_t* count = tiling_.lanes > 1 ? te::as_int(count_along_vectors()) : nullptr;
+  const bool is_whole = count != nullptr && *count % (tiling_.vectors * tiling_.lanes) == 0;
+  if (tiling_.lanes == 1 || is_whole) return each_point(body, true);
   const Expr next = (Expr(outer_[*tiling_.vector_axis]) + Expr(1)) * Expr(tiling_.vectors * tiling_.lanes);
   return te::make_if(next <= count_along_vectors(), each_point(body, false), each_point(body, true));
 }
@@ -206,6 +208,7 @@ std::vector<Expr> LoopBuilder::finished(const std::vector<Expr>& values) {
 }
 
 Stmt LoopBuilder::compute() {
+  if (!nest_.places.empty()) return compute_places();
   if (has_own_rows()) return row(tensor_.body[0], true);
   std::vector<Expr> values;
   for (const Expr& body : tensor_.body) values.push_back(at_point(loads(body)));

@@ -4,7 +4,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "compiler/plan/generic_choices.h"
 #include "compiler/te/rewrite_reads.h"
+#include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
@@ -24,7 +26,7 @@ void visit_once(const Expr& expr, std::unordered_map<const te::ExprNode*, int>& 
 
 class Splitter {
 public:
-  explicit Splitter(const te::Program& program) : program_(program) {
+  explicit Splitter(const te::Program& program) : program_(program), choices_(program) {
     for (size_t i = 0; i < program.inputs.size(); ++i) sources_[program.inputs[i].get()] = {true, i, 0};
   }
 
@@ -58,6 +60,7 @@ private:
     const bool is_output = std::any_of(program_.outputs.begin(), program_.outputs.end(),
                                        [&](const te::Tensor& output) { return output.get() == &stage; });
     if (is_output || stage.reduction || stage.body.size() != 1) return true;
+    if (!choices_.of(stage).empty()) return !choices_.is_put_in_place(stage);
     int64_t operators = 0;
     te::for_each_expr(stage.body[0], [&](const Expr& expr) {
       // Index arithmetic is cheap; so is one operation on what was read.
@@ -109,9 +112,50 @@ private:
     return nest.inputs.back();
   }
 
+  /// Where `stage` chooses among values by its axes: as many elements an iteration as it tells apart.
+  void add_places(const te::Tensor& stage, te::TensorNode& tensor, Nest& nest) {
+    PlaceMaker maker([this](const te::TensorNode& read) { return !is_source(read) && !is_nest(read); },
+                     [this, &nest](const te::ExprNode& read, std::vector<Expr> indices) {
+                       NestSource from = sources_.at(read.tensor.get());
+                       from.output = read.output;
+                       return te::read(placeholder_of(*read.tensor, from, nest), std::move(indices));
+                     });
+    const Choices& choices = choices_.of(*stage);
+    int64_t count = 1;
+    for (const auto& [axis, factor] : choices) {
+      const Expr& extent = stage->axes[axis].extent;
+      tensor.axes[axis].extent = te::simplify(te::floordiv(extent + Expr(factor - 1), Expr(factor)));
+      count *= factor;
+    }
+    tensor.body.clear();
+    for (int64_t i = 0; i < count; ++i) {
+      NestPlace place;
+      for (const te::Axis& axis : stage->axes) place.at.emplace_back(axis.var);
+      int64_t rest = i;
+      for (const auto& [axis, factor] : choices) {
+        const Expr &extent = stage->axes[axis].extent, own(rest % factor);
+        const bool is_all = te::is_int(extent, factor),
+                   is_whole = te::as_int(extent) != nullptr && *te::as_int(extent) % factor == 0;
+        place.at[axis] = maker.index(is_all ? own : place.at[axis] * Expr(factor) + own);
+        rest /= factor;
+        if (is_whole) continue;
+        const Expr within = place.at[axis] < extent;
+        place.inside = place.inside ? te::logical_and(place.inside, within) : within;
+      }
+      tensor.body.push_back(maker.element(stage, place.at));
+      nest.places.push_back(std::move(place));
+    }
+  }
+
+  bool is_source(const te::TensorNode& tensor) const { return sources_.count(&tensor) != 0; }
+
   void add_nest(const te::Tensor& stage) {
     Nest nest;
     auto tensor = std::make_shared<te::TensorNode>(*stage);
+    if (!choices_.of(*stage).empty()) {
+      add_places(stage, *tensor, nest);
+      return finish(stage, std::move(tensor), std::move(nest));
+    }
     te::ReadRewriter expand = expander(nest);
     for (Expr& body : tensor->body) body = expand.run(body);
     if (stage->reduction) {
@@ -119,12 +163,17 @@ private:
       for (Expr& source : reduction->source) source = expand.run(source);
       tensor->reduction = std::move(reduction);
     }
+    finish(stage, std::move(tensor), std::move(nest));
+  }
+
+  void finish(const te::Tensor& stage, te::Tensor tensor, Nest nest) {
     nest.tensor = std::move(tensor);
     sources_[stage.get()] = {false, result_.nests.size(), 0};
     result_.nests.push_back(std::move(nest));
   }
 
   const te::Program& program_;
+  const ChoiceFinder choices_;
   std::map<const te::TensorNode*, NestSource> sources_;
   std::unordered_map<const te::TensorNode*, int> reads_;
   Nests result_;

@@ -29,12 +29,20 @@ struct Epilogue {
   te::Expr target;
 };
 
+/// Where one of several elements is stored that an iteration computes together.
+struct NestPlace {
+  std::vector<te::Expr> at;  ///< over the tensor's axes
+  te::Expr inside;           ///< whether the tensor has that element; null: always
+};
+
 /// One computed tensor: the stages before it are inlined, or nests of their own (reductions, and what is read
 /// more than once).
 struct Nest {
-  te::Tensor tensor;                ///< reads placeholders only
-  std::vector<te::Tensor> inputs;   ///< placeholders
-  std::vector<NestSource> sources;  ///< one per placeholder
+  /// Reads placeholders only. Where there are places, the axes count iterations, and it has a body a place.
+  te::Tensor tensor;
+  std::vector<te::Tensor> inputs;      ///< placeholders
+  std::vector<NestSource> sources;     ///< one per placeholder
+  std::vector<NestPlace> places = {};  ///< empty: an iteration computes the element at its axes
   std::optional<Epilogue> epilogue = std::nullopt;
   std::vector<te::Expr> joined = {};  ///< extents of axes of which several became one
 };

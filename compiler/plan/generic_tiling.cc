@@ -35,7 +35,8 @@ constexpr int64_t kFewestPanels = 4;
 
 class TilingChooser {
 public:
-  TilingChooser(const te::TensorNode& tensor, int lanes) : tensor_(tensor), lanes_(lanes) {}
+  TilingChooser(const Nest& nest, int lanes)
+      : tensor_(*nest.tensor), has_places_(!nest.places.empty()), lanes_(lanes) {}
 
   Tiling run() {
     const size_t rank = tensor_.axes.size();
@@ -139,7 +140,9 @@ private:
     tiling_.block = std::clamp<int64_t>(sums / columns, 1, kMostRows);
     tiling_.is_ragged = true;
     const int64_t panel = columns * lanes_;
-    tiling_.panels_first = !tiling_.column_axis && *count(last) >= kFewestPanels * panel && reads_panels();
+    if (!tiling_.column_axis && *count(last) >= kFewestPanels * panel && reads_panels())
+      tiling_.first_axis = last;
+    tiling_.rows_last = *rows + 1 != last;
     return true;
   }
 
@@ -228,7 +231,7 @@ private:
       if (columns == nullptr || *columns < panel) return true;
       tiling_.vectors = 2;
       tiling_.by_one = *columns % panel != 0;
-      tiling_.panels_first = *columns >= kFewestPanels * panel && reads_panels();
+      if (*columns >= kFewestPanels * panel && reads_panels()) tiling_.first_axis = tiling_.vector_axis;
       return true;
     }
     return false;
@@ -255,8 +258,16 @@ private:
   /// The first axis of several elements; and the next one, where its loop has a number of iterations that is
   /// known: the first may turn out to be 1.
   void choose_parallel_axes() {
-    if (tiling_.panels_first) {
-      tiling_.parallel_axis = tiling_.vector_axis;
+    // What elements that are computed together have in common is worked out once for all axes of numbers.
+    const auto unknown = std::find_if(tensor_.axes.begin(), tensor_.axes.end(), [](const te::Axis& axis) {
+      return te::as_int(axis.extent) == nullptr;
+    });
+    const bool is_behind = std::any_of(tensor_.axes.begin(), unknown,
+                                       [](const te::Axis& axis) { return !te::is_int(axis.extent, 1); });
+    if (has_places_ && is_behind && unknown != tensor_.axes.end())
+      tiling_.first_axis = static_cast<size_t>(unknown - tensor_.axes.begin());
+    if (tiling_.first_axis) {
+      tiling_.parallel_axis = tiling_.first_axis;
       return;
     }
     for (size_t i = 0; i < tensor_.axes.size() && !tiling_.parallel_axis; ++i) {
@@ -281,6 +292,7 @@ private:
   }
 
   const te::TensorNode& tensor_;
+  const bool has_places_;
   const int lanes_;
   Tiling tiling_;
 };
@@ -299,13 +311,14 @@ Expr Tiling::trips(const te::TensorNode& tensor, size_t axis) const {
 
 std::vector<size_t> Tiling::loop_order(size_t rank) const {
   std::vector<size_t> order;
+  if (rows_last) order.push_back(*block_axis);
   for (size_t i = rank; i-- > 0;) {
-    if (!panels_first || i != vector_axis) order.push_back(i);
+    if (i != first_axis && !(rows_last && i == block_axis)) order.push_back(i);
   }
-  if (panels_first) order.push_back(*vector_axis);
+  if (first_axis) order.push_back(*first_axis);
   return order;
 }
 
-Tiling choose_tiling(const te::TensorNode& tensor, int lanes) { return TilingChooser(tensor, lanes).run(); }
+Tiling choose_tiling(const Nest& nest, int lanes) { return TilingChooser(nest, lanes).run(); }
 
 }  // namespace tensormill::plan

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/te/tensor_expr.h"
+#include "compiler/plan/generic_nest.h"
 
 namespace tensormill::plan {
 
@@ -20,8 +20,9 @@ struct Tiling {
   int64_t blocks = 1;      ///< so many after each other read the same columns, which stay in the cache
   bool by_one = false;     ///< where vectors are not whole, they are computed one by one
   bool is_ragged = false;  ///< the last block need not be whole: what is left is computed in smaller ones
-  bool panels_first = false;  ///< the loop of vector_axis is the outermost: what it reads stays in the cache
-  bool joined = false;        ///< the parallel loop is over the axis behind parallel_axis, too
+  bool rows_last = false;  ///< the loop of block_axis is the innermost: what rows share stays in the cache
+  bool joined = false;     ///< the parallel loop is over the axis behind parallel_axis, too
+  std::optional<size_t> first_axis;   ///< its loop is the outermost, if not in the order of axes
   std::optional<size_t> shared_axis;  ///< the parallel loop is over parts of this axis, too
   int64_t parts = 1;                  ///< of shared_axis: its loop takes each parts-th block
 
@@ -32,6 +33,6 @@ struct Tiling {
 };
 
 /// `lanes`: 32-bit elements of a vector.
-Tiling choose_tiling(const te::TensorNode& tensor, int lanes);
+Tiling choose_tiling(const Nest& nest, int lanes);
 
 }  // namespace tensormill::plan

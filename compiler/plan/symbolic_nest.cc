@@ -30,6 +30,8 @@ public:
     tensor->shape = extents(tensor->shape);
     for (te::Axis& axis : tensor->axes) axis.extent = extent(axis.extent);
     tensor->body = all(tensor->body);
+    for (const NestPlace& place : nest_.places)
+      result.places.push_back({all(place.at), place.inside ? rewritten(place.inside) : Expr()});
     if (tensor->reduction) {
       auto reduction = std::make_shared<te::Reduction>(*tensor->reduction);
       for (te::Axis& axis : reduction->axes) axis.extent = extent(axis.extent);

@@ -9,14 +9,6 @@
 namespace tensormill::plan::generic_nests {
 namespace {
 
-/// Small integers, so that sums of any order are equal.
-tensormill::Tensor small_integers(const Shape& shape) {
-  tensormill::Tensor tensor(DType::kFloat32, shape);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i)
-    tensor.set_element(i, static_cast<double>(i * 7 % 11 - 5));
-  return tensor;
-}
-
 /// What the loops compute at `dims`, in the order `seed` of parallel tasks, is what the definition says.
 void expect_equal(MakeNest make, const Loops& loops, const std::vector<int64_t>& dims, uint64_t seed) {
   const Nest nest = make(Extents(dims.begin(), dims.end()));

@@ -8,6 +8,7 @@
 #include "compiler/plan/generic_nest.h"
 #include "compiler/te/simplify.h"
 #include "compiler/te/verify.h"
+#include "runtime/base/tensor.h"
 
 namespace tensormill::plan::generic_nests {
 
@@ -296,6 +297,14 @@ inline Loops loops_of(const Symbolic& form, int lanes) {
   Loops loops{build_generic_loops(form.nest, form.vars, lanes), form.vars.formulas()};
   te::verify(loops.function, te::Level::kLoops);
   return loops;
+}
+
+/// Small integers, so that sums of any order are equal.
+inline tensormill::Tensor small_integers(const Shape& shape) {
+  tensormill::Tensor tensor(DType::kFloat32, shape);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i)
+    tensor.set_element(i, static_cast<double>(i * 7 % 11 - 5));
+  return tensor;
 }
 
 }  // namespace tensormill::plan::generic_nests

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "compiler/ir/bind_symbols.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/winograd_error.h"
@@ -51,6 +52,19 @@ TEST(ChooseAlgorithms, LargeImagesAreFilteredByTiles) {
     EXPECT_EQ(count(graph, "conv_blocked"), 0);
     EXPECT_EQ(tile_of_first(graph), 4);
   }
+}
+
+/// The deeper layer of a free image has as many tiles as images that are large give it: the choice is that of
+/// large images, and nothing is assumed of any.
+TEST(ChooseAlgorithms, ImagesOfAnySizeAreFilteredByTiles) {
+  const ir::Graph graph = passes::alter_layout(small_nets::residual_net_of(true), context_of(512));
+  const size_t guards = graph.symbols()->guards().size();
+  const ir::Graph result = passes::choose_algorithms(graph, context_of(512));
+  EXPECT_GT(count(result, "conv_winograd"), 0);
+  EXPECT_EQ(result.symbols()->guards().size(), guards);
+  for (const std::map<std::string, int64_t>& size :
+       {std::map<std::string, int64_t>{{"N", 1}, {"H", 24}, {"W", 24}}, {{"N", 2}, {"H", 33}, {"W", 17}}})
+    small_nets::expect_same(ir::bind_symbols(graph, size), ir::bind_symbols(result, size));
 }
 
 /// A volume's convolution, of `planes` planes of 3x3, beside other weights.

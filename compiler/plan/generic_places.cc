@@ -1,0 +1,139 @@
+// Of LoopBuilder: iterations that compute several elements together.
+#include "compiler/plan/generic_loop_builder.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "compiler/schedule/naming.h"
+#include "compiler/te/rewrite_args.h"
+
+namespace tensormill::plan {
+
+using te::Expr;
+using te::ExprOp;
+using te::Stmt;
+
+namespace {
+
+using Nodes = std::unordered_map<const te::ExprNode*, Expr>;
+
+/// `expr` with `put` in the place of variables, and the first of a select's values where its condition is one
+/// of `taken`.
+class Rewriter {
+public:
+  Rewriter(std::unordered_map<const te::VarNode*, Expr> put, const std::vector<Expr>& taken)
+      : put_(std::move(put)) {
+    for (const Expr& condition : taken) taken_.emplace(condition.get(), condition);
+  }
+
+  Expr run(const Expr& expr) {
+    if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
+    Expr result;
+    if (expr->op == ExprOp::kVar && put_.count(expr->var.get()) != 0) {
+      result = put_.at(expr->var.get());
+    } else if (expr->op == ExprOp::kSelect && taken_.count(expr->args[0].get()) != 0) {
+      result = run(expr->args[1]);
+    } else {
+      result = te::rewrite_args(expr, [this](const Expr& part) { return run(part); }).of(expr);
+    }
+    done_.emplace(expr.get(), result);
+    return result;
+  }
+
+private:
+  const std::unordered_map<const te::VarNode*, Expr> put_;
+  Nodes taken_, done_;
+};
+
+/// Whether it is of indices alone, and the same for all lanes of `vector`.
+bool is_of_iteration(const Expr& condition, const te::Var& vector) {
+  bool is = true;
+  te::for_each_expr(
+      condition, [&](const Expr& part) { is = is && part->op != ExprOp::kRead && !part->type.is_float(); });
+  return is && !te::mentions(condition, vector);
+}
+
+void add_new(const Expr& condition, std::vector<Expr>& all) {
+  if (condition->op == ExprOp::kBitAnd) {
+    for (const Expr& part : condition->args) add_new(part, all);
+    return;
+  }
+  const bool is_known =
+      std::any_of(all.begin(), all.end(), [&](const Expr& each) { return te::equal(each, condition); });
+  if (!is_known) all.push_back(condition);
+}
+
+}  // namespace
+
+std::vector<Expr> LoopBuilder::at_lane(const std::vector<Expr>& exprs) const {
+  std::unordered_map<const te::VarNode*, Expr> places;
+  for (size_t i = 0; i < tensor_.axes.size(); ++i) places.emplace(tensor_.axes[i].var.get(), position(i));
+  Rewriter rewriter(std::move(places), {});
+  std::vector<Expr> result;
+  for (const Expr& expr : exprs) result.push_back(rewriter.run(expr));
+  return result;
+}
+
+Stmt LoopBuilder::compute_places() {
+  const te::Var& vector = tensor_.axes[tiling_.vector_axis.value_or(tensor_.axes.size() - 1)].var;
+  std::vector<Expr> selects, conditions;
+  std::unordered_map<const te::ExprNode*, bool> seen;
+  const std::function<void(const Expr&)> look = [&](const Expr& expr) {
+    if (!seen.emplace(expr.get(), true).second) return;
+    if (expr->op == ExprOp::kSelect && is_of_iteration(expr->args[0], vector)) {
+      selects.push_back(expr->args[0]);
+      add_new(expr->args[0], conditions);
+    }
+    for (const Expr& arg : expr->args) look(arg);
+  };
+  for (const Expr& body : tensor_.body) look(body);
+  for (const NestPlace& place : nest_.places) {
+    if (place.inside) add_new(place.inside, conditions);
+  }
+  const Stmt any = store_places({});
+  if (conditions.empty()) return any;
+  Expr all = conditions[0];
+  for (size_t i = 1; i < conditions.size(); ++i) all = te::logical_and(all, conditions[i]);
+  const te::BoundsContext before = context_;
+  for (const Expr& condition : conditions) context_.assume(condition);
+  for (const NestPlace& place : nest_.places) {
+    if (place.inside) selects.push_back(place.inside);
+  }
+  const Stmt inside = store_places(selects);
+  context_ = before;
+  return te::make_if(at_lane({all})[0], inside, any);
+}
+
+Stmt LoopBuilder::store_places(const std::vector<Expr>& taken) {
+  kept_.clear();
+  done_.clear();
+  Rewriter chooser({}, taken);
+  std::vector<Expr> values;
+  for (const Expr& body : tensor_.body) values.push_back(loads(chooser.run(body)));
+  const size_t rank = tensor_.axes.size(), count = values.size();
+  std::vector<bool> is_guarded;
+  for (const NestPlace& place : nest_.places) {
+    values.insert(values.end(), place.at.begin(), place.at.end());
+    const bool is_taken =
+        std::any_of(taken.begin(), taken.end(), [&](const Expr& each) { return each.same_as(place.inside); });
+    is_guarded.push_back(place.inside && !is_taken);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (is_guarded[i]) values.push_back(nest_.places[i].inside);
+  }
+  const Stmt body = schedule::name_shared(at_lane(values), [&](const std::vector<Expr>& named) {
+    std::vector<Stmt> result;
+    size_t condition = count * (rank + 1);
+    for (size_t i = 0; i < count; ++i) {
+      const auto at = named.begin() + static_cast<std::ptrdiff_t>(count + i * rank);
+      Stmt store = te::make_store(outputs_[0], {at, at + static_cast<std::ptrdiff_t>(rank)}, named[i]);
+      result.push_back(is_guarded[i] ? te::make_if(named[condition++], store) : store);
+    }
+    return te::make_seq(std::move(result));
+  });
+  kept_.clear();
+  done_.clear();
+  return each_output(body);
+}
+
+}  // namespace tensormill::plan
