@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/codegen/jit.h"
+#include "compiler/driver/for_each_index.h"
 #include "compiler/driver/symbolic.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/bind_symbols.h"
@@ -24,8 +25,8 @@ namespace {
 class GenericVerifier {
 public:
   GenericVerifier(const CompiledGeneric& compiled, const std::function<bool(const plan::Kernel&)>& verifies,
-                  Compares compares)
-      : compiled_(compiled), verifies_(verifies), compares_(compares) {}
+                  Compares compares, int threads)
+      : compiled_(compiled), verifies_(verifies), compares_(compares), threads_(threads) {}
 
   /// `graph`: the model at `dims`. Of a kernel more than `most_flops` are left out.
   void run(const plan::GenericModel& model, const ir::Graph& graph, const std::vector<int64_t>& dims,
@@ -36,6 +37,7 @@ public:
                                        ? package::instantiate(model.plan, dims)
                                        : package::with_extents(model.plan, dims);
     std::set<std::string> seen;
+    std::vector<const plan::GenericGroup*> groups;
     for (const plan::GenericGroup& group : model.groups) {
       std::string what;
       for (size_t step = group.first_step; step < group.end_step; ++step) {
@@ -43,8 +45,10 @@ public:
         for (const int32_t arg : plan.steps[step].args)
           what += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
       }
-      if (seen.insert(what).second) check(model, plan, group, graph, most_flops);
+      if (seen.insert(what).second) groups.push_back(&group);
     }
+    for_each_index(groups.size(), threads_,
+                   [&](size_t i) { check(model, plan, *groups[i], graph, most_flops); });
   }
 
 private:
@@ -105,6 +109,7 @@ private:
   const CompiledGeneric& compiled_;
   const std::function<bool(const plan::Kernel&)>& verifies_;
   const Compares compares_;
+  const int threads_;
   std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
   std::vector<tm_kernel> entries_;
 };
@@ -113,7 +118,9 @@ class GenericCompiler {
 public:
   GenericCompiler(const CompileOptions& options, const codegen::Backend& backend,
                   const std::function<bool(const plan::Kernel&)>& verifies)
-      : options_(options), backend_(backend), verifier_(compiled_, verifies, compares_of(options.verify)) {}
+      : options_(options),
+        backend_(backend),
+        verifier_(compiled_, verifies, compares_of(options.verify), options.threads) {}
 
   /// The plan of the model as it was imported with symbols. Kernels are compared with their references where
   /// the extents are small, and at the hints. Whether it serves all that the model takes.
@@ -157,8 +164,7 @@ private:
 
   /// Compiles the kernels of a plan's steps.
   void compile_steps(plan::GenericModel& model) {
-    for (const plan::GenericKernel& kernel : model.kernels) check_bounds(kernel);
-    const std::vector<size_t> places = compile_kernels(model);
+    const std::vector<size_t> places = add_kernels(model);
     for (size_t i = 0; i < model.step_kernels.size(); ++i) {
       std::optional<size_t>& kernel = model.step_kernels[i];
       if (!kernel) continue;
@@ -168,28 +174,32 @@ private:
   }
 
   /// Where the model's kernels are among those of all models.
-  std::vector<size_t> compile_kernels(const plan::GenericModel& model) {
+  std::vector<size_t> add_kernels(const plan::GenericModel& model) {
     std::vector<size_t> places;
+    const size_t known = compiled_.kernels.size();
     for (const plan::GenericKernel& kernel : model.kernels) {
       const auto [found, is_new] = by_symbol_.emplace(kernel.symbol, compiled_.kernels.size());
       places.push_back(found->second);
       if (is_new) {
-        compile(kernel);
+        compiled_.kernels.push_back(kernel);
       } else {
         add_origins(kernel.origins, compiled_.kernels[found->second].origins);
       }
     }
+    compiled_.functions.resize(compiled_.kernels.size());
+    compiled_.objects.resize(compiled_.kernels.size());
+    for_each_index(compiled_.kernels.size() - known, options_.threads, [&](size_t i) { compile(known + i); });
     return places;
   }
 
-  void compile(const plan::GenericKernel& kernel) {
-    compiled_.functions.push_back(lower::lower(kernel.loops, options_.target));
-    const te::Function& function = compiled_.functions.back();
+  void compile(size_t index) {
+    check_bounds(compiled_.kernels[index]);
+    te::Function function = lower::lower(compiled_.kernels[index].loops, options_.target);
     TM_CHECK(function.shared_workspace_bytes == 0 && function.worker_workspace_bytes == 0,
              "a generic kernel has workspace");
-    compiled_.objects.push_back(backend_.emit(
-        function, options_.target, {options_.dumps.count("ll") != 0, options_.dumps.count("asm") != 0}));
-    compiled_.kernels.push_back(kernel);
+    compiled_.objects[index] = backend_.emit(
+        function, options_.target, {options_.dumps.count("ll") != 0, options_.dumps.count("asm") != 0});
+    compiled_.functions[index] = std::move(function);
   }
 
   static void add_origins(const std::vector<std::string>& origins, std::vector<std::string>& all) {

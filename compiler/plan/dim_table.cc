@@ -49,8 +49,20 @@ int32_t DimTable::index_of(const te::Atom& atom) {
   return found->second;
 }
 
+const te::Dim& DimTable::simplified(const te::Dim& dim) {
+  const auto [known, is_new] = simple_.try_emplace(dim);
+  if (is_new) known->second = facts_.simplify(dim);
+  return known->second;
+}
+
+bool DimTable::is_never_negative(const te::Dim& dim) {
+  const auto [known, is_new] = never_negative_.try_emplace(dim);
+  if (is_new) known->second = facts_.prove_le(te::Dim(0), dim) == te::Truth::kProven;
+  return known->second;
+}
+
 DimFormula DimTable::formula(const te::Dim& dim) {
-  const te::Dim simple = facts_.simplify(dim);
+  const te::Dim& simple = simplified(dim);
   DimFormula formula{simple.constant(), {}};
   for (const te::DimTerm& term : simple.terms()) {
     DimProduct product{term.coefficient, {}};

@@ -14,7 +14,8 @@ namespace tensormill::plan {
 
 class DimTable {
 public:
-  /// `symbols` stand for the free dims of the same places; `facts` outlive the table.
+  /// `symbols` stand for the free dims of the same places; `facts` outlive the table, and are complete
+  /// where it is asked first.
   DimTable(std::vector<std::string> symbols, std::vector<std::string> free_dims, const te::DimFacts& facts);
 
   /// The dim, simplified, as sums and products of free dims and of derived extents: one for each quotient,
@@ -22,10 +23,8 @@ public:
   DimFormula formula(const te::Dim& dim);
   /// The least that the dim is known to be for all shapes that the plan takes.
   std::optional<int64_t> least(const te::Dim& dim) const;
-  bool is_never_negative(const te::Dim& dim) const {
-    return facts_.prove_le(te::Dim(0), dim) == te::Truth::kProven;
-  }
-  te::Dim simplified(const te::Dim& dim) const { return facts_.simplify(dim); }
+  bool is_never_negative(const te::Dim& dim);
+  const te::Dim& simplified(const te::Dim& dim);
   /// The dim as it is, over the free dims, or over the first `count` of them.
   Extent extent(const te::Dim& dim) const;
   Extent free_extent(const te::Dim& dim, size_t count) const;
@@ -42,6 +41,9 @@ private:
   const te::DimFacts& facts_;
   std::vector<DerivedExtent> derived_;
   std::map<te::Dim, int32_t> index_;  ///< of atoms that are no symbols
+  // Nodes of a model have few dims, and proofs take their time.
+  std::map<te::Dim, te::Dim> simple_;
+  std::map<te::Dim, bool> never_negative_;
 };
 
 }  // namespace tensormill::plan

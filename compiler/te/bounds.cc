@@ -115,8 +115,8 @@ void BoundsContext::bind_value(const Var& var, const Expr& value) {
   if (var->dtype != DType::kInt64) return;
   bind(var, bounds(value));
   if (var->lanes != 1 || reads_memory(value) || !Prover(*this).is_exact(to_linear(value))) return;
-  facts_.push_back({var.get(), Expr(var) - value});
-  facts_.push_back({var.get(), value - Expr(var)});
+  for (const Expr& difference : {Expr(var) - value, value - Expr(var)})
+    facts_.push_back({var.get(), std::make_shared<const Linear>(to_linear(difference))});
 }
 
 void BoundsContext::unbind(const Var& var) {
@@ -125,7 +125,7 @@ void BoundsContext::unbind(const Var& var) {
 }
 
 void BoundsContext::assume_nonpositive(const Expr& expr, const VarNode* owner) {
-  const Linear linear = to_linear(expr);
+  Linear linear = to_linear(expr);
   if (linear.overflow || linear.is_constant()) return;
   if (linear.terms.size() == 1 && linear.terms[0].atom->op == ExprOp::kVar) {
     // coefficient * var + constant <= 0 is an end of the variable's own range.
@@ -141,7 +141,7 @@ void BoundsContext::assume_nonpositive(const Expr& expr, const VarNode* owner) {
     }
     return;
   }
-  facts_.push_back({owner, expr});
+  facts_.push_back({owner, std::make_shared<const Linear>(std::move(linear))});
 }
 
 void BoundsContext::assume(const Expr& condition) {

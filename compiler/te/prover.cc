@@ -247,18 +247,20 @@ Linear Prover::with_remainder(const Linear& linear, const Expr& atom) const {
 /// linear <= k * fact + rest with k > 0 and rest <= 0: chosen so that a term cancels.
 bool Prover::by_facts(const Linear& linear, int depth) {
   for (auto fact = context_.facts_.rbegin(); fact != context_.facts_.rend(); ++fact) {
-    const Linear known = to_linear(fact->nonpositive);
+    const Linear& known = *fact->nonpositive;
     met_remainder_ |= std::any_of(known.terms.begin(), known.terms.end(), is_remainder);
     int64_t last = 0;
     for (const Term& term : known.terms) {
-      Linear rest = remainders_ ? with_remainder(linear, term.atom) : linear;
-      const int64_t mine = rest.coefficient_of(term.atom);
+      const bool takes_remainder = remainders_ && term.atom->op == ExprOp::kFloorMod;
+      Linear rest = takes_remainder ? with_remainder(linear, term.atom) : Linear();
+      const int64_t mine = (takes_remainder ? rest : linear).coefficient_of(term.atom);
       if (mine == 0 || mine == kLowest || (mine > 0) != (term.coefficient > 0) ||
           mine % term.coefficient != 0)
         continue;
       const int64_t times = mine / term.coefficient;
       if (times == last) continue;
       last = times;
+      if (!takes_remainder) rest = linear;
       rest.add(known, -times);
       if (nonpositive(std::move(rest), depth - 1)) return true;
     }

@@ -4,6 +4,7 @@
 /// anything. Thread-safety: pure; a context belongs to one thread.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "compiler/te/stmt.h"
 
 namespace tensormill::te {
+
+struct Linear;
 
 /// Inclusive bounds; a missing end is unbounded. Ends are int64 (analysis saturates to "unbounded" on
 /// overflow).
@@ -54,8 +57,8 @@ private:
     bool is_index;  ///< a missing end is a large index, not arbitrary data
   };
   struct Fact {
-    const VarNode* owner;  ///< the loop variable it came with, null for assumptions
-    Expr nonpositive;      ///< this i64 expression is <= 0
+    const VarNode* owner;                       ///< the loop variable it came with, null for assumptions
+    std::shared_ptr<const Linear> nonpositive;  ///< this sum is <= 0
   };
   void assume_nonpositive(const Expr& expr, const VarNode* owner);
 
