@@ -112,7 +112,8 @@ private:
 
   te::Stmt each_block(const te::Stmt& body) const;
 
-  /// A whole block, or what is left in blocks of half as many rows, of half of those...
+  int64_t fewest_rows() const;
+  /// A whole block, or what is left in smaller ones, and in those of half as many rows, of half of those...
   te::Stmt reduce_ragged();
 
   /// The loop that threads share: over an axis, and what the tiling has in it besides.

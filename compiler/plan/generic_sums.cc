@@ -175,12 +175,21 @@ Stmt LoopBuilder::each_block(const Stmt& body) const {
   return tiling_.blocks > 1 ? te::make_for(block_, Expr(0), Expr(count), ForKind::kSerial, body) : body;
 }
 
+/// Of a tile as large as it has to be for a core to start a sum while others are not done; less than a block.
+int64_t LoopBuilder::fewest_rows() const {
+  constexpr int64_t kEnoughSums = 8;
+  int64_t rows = 1;
+  while (rows * 2 < tiling_.block && rows * tiling_.columns * tiling_.vectors < kEnoughSums) rows *= 2;
+  return rows;
+}
+
 Stmt LoopBuilder::reduce_ragged() {
   const Expr first = Expr(outer_[*tiling_.block_axis]) * Expr(tiling_.block),
              &end = extent(*tiling_.block_axis);
   const Stmt whole = reduce_tile();
   std::vector<Stmt> parts;
-  for (rows_ = 1; rows_ * 2 < tiling_.block;) rows_ *= 2;
+  rows_ = fewest_rows();
+  const int64_t most = rows_;
   for (; tiling_.block > 1 && rows_ > 0; rows_ /= 2) {
     // Where larger ones have ended: one of the places that a block has, as the loop over them shows. Which
     // one it is helps no proof: a choice of numbers is no fact, as an equation would be, which proofs get
@@ -191,7 +200,7 @@ Stmt LoopBuilder::reduce_ragged() {
     rows_begin_ = first + Expr(at) * Expr(rows_);
     const Stmt part = te::make_if(rows_begin_ + Expr(rows_) <= end, reduce_tile());
     parts.push_back(te::make_for(at, Expr(0), Expr(tiling_.block / rows_), ForKind::kSerial,
-                                 te::make_if(is_here != Expr(0), part)));
+                                 rows_ == most ? part : te::make_if(is_here != Expr(0), part)));
   }
   rows_begin_ = Expr();
   rows_ = tiling_.block;
