@@ -16,12 +16,6 @@ namespace tensormill::driver {
 
 namespace {
 
-/// What makes one kernel of several reductions.
-const std::set<std::string>& specializing_passes() {
-  static const std::set<std::string> names = {"fuse_attention"};
-  return names;
-}
-
 std::map<std::string, int64_t> values_of(const std::vector<std::string>& symbols,
                                          const std::vector<int64_t>& dims) {
   std::map<std::string, int64_t> values;
@@ -56,7 +50,6 @@ ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options
     pipeline.context.layout_log = layout_log;
   }
   pipeline.disabled = options.disabled_passes;
-  pipeline.disabled.insert(specializing_passes().begin(), specializing_passes().end());
   std::vector<std::string> ran;
   return ir::in_segments(passes::run_pipeline(graph, pipeline, ran));
 }

@@ -81,18 +81,6 @@ std::optional<std::vector<Expr>> axes_by_place(const std::vector<Expr>& place, c
 
 }  // namespace
 
-std::optional<size_t> sum_before(const Nests& nests, size_t last) {
-  const te::TensorNode& tensor = *nests.nests[last].tensor;
-  if (tensor.reduction || tensor.body.size() != 1) return std::nullopt;
-  for (size_t i = last; i-- > 0;) {
-    const te::TensorNode& sum = *nests.nests[i].tensor;
-    if (sum.reduction && sum.dtypes.size() == 1 && reads_nest(nests.nests[last], i) &&
-        is_only_reader(nests, last, i))
-      return i;
-  }
-  return std::nullopt;
-}
-
 std::optional<Nest> with_epilogue(const Nest& sum, const Nest& last, size_t input) {
   const te::TensorNode &tensor = *sum.tensor, &final = *last.tensor;
   Nest both = sum;
@@ -118,6 +106,23 @@ std::optional<Nest> with_epilogue(const Nest& sum, const Nest& last, size_t inpu
     both.sources.push_back(last.sources[i]);
   }
   return both;
+}
+
+std::optional<size_t> sum_before(const Nests& nests, size_t last) {
+  const te::TensorNode& tensor = *nests.nests[last].tensor;
+  if (tensor.reduction || tensor.body.size() != 1) return std::nullopt;
+  std::optional<size_t> found;
+  for (size_t i = last; i-- > 0;) {
+    const te::TensorNode& sum = *nests.nests[i].tensor;
+    if (!sum.reduction || sum.dtypes.size() != 1 || !is_only_reader(nests, last, i)) continue;
+    const std::vector<NestSource>& sources = nests.nests[last].sources;
+    const auto input = std::find(sources.begin(), sources.end(), NestSource{false, i, 0});
+    if (input == sources.end()) continue;
+    if (with_epilogue(nests.nests[i], nests.nests[last], static_cast<size_t>(input - sources.begin())))
+      return i;
+    if (!found) found = i;
+  }
+  return found;
 }
 
 }  // namespace tensormill::plan

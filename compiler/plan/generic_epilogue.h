@@ -9,7 +9,7 @@
 namespace tensormill::plan {
 
 /// The sum that nest `last` alone reads, among those before it; nothing where there is none. Of several the
-/// last one.
+/// last one of which with_epilogue() makes one nest, or of those that it does not take.
 std::optional<size_t> sum_before(const Nests& nests, size_t last);
 
 /// Both nests as one, `input` being where `last` reads the sum: its inputs are the sum's and then the others

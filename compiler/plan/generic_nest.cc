@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "compiler/plan/generic_choices.h"
+#include "compiler/te/linear.h"
+#include "compiler/te/op_class.h"
 #include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
@@ -48,7 +51,10 @@ private:
         if (expr->op != ExprOp::kRead) return;
         ++reads_[expr->tensor.get()];
         // What a reduction reads is computed again for each point that it reduces to.
-        if (stage->reduction) ++reads_[expr->tensor.get()];
+        if (!stage->reduction) return;
+        ++reads_[expr->tensor.get()];
+        if (!stage->axes.empty() && te::equal(expr->args.back(), Expr(stage->axes.back().var)))
+          summed_.insert(expr->tensor.get());
       };
       for (const Expr& body : stage->body) visit_once(body, seen, count);
       if (!stage->reduction) continue;
@@ -61,14 +67,31 @@ private:
                                        [&](const te::Tensor& output) { return output.get() == &stage; });
     if (is_output || stage.reduction || stage.body.size() != 1) return true;
     if (!choices_.of(stage).empty()) return !choices_.is_put_in_place(stage);
+    const auto found = reads_.find(&stage);
+    const bool is_shared = found != reads_.end() && found->second > 1;
+    return (is_shared && has_work(stage)) || (summed_.count(&stage) != 0 && is_column_copy(stage));
+  }
+
+  /// Index arithmetic is cheap; so is one operation on what was read, but for functions.
+  static bool has_work(const te::TensorNode& stage) {
+    constexpr int64_t kOfFunction = 4;
     int64_t operators = 0;
     te::for_each_expr(stage.body[0], [&](const Expr& expr) {
-      // Index arithmetic is cheap; so is one operation on what was read.
       const bool value = expr->type.dtype != DType::kInt64 && expr->type.dtype != DType::kBool;
-      if (value && !expr->args.empty() && expr->op != ExprOp::kRead) ++operators;
+      if (!value || expr->args.empty() || expr->op == ExprOp::kRead) return;
+      operators += te::op_class(expr->op) == te::OpClass::kVectorMath ? kOfFunction : 1;
     });
-    const auto found = reads_.find(&stage);
-    return operators > 2 && found != reads_.end() && found->second > 1;
+    return operators > 2;
+  }
+
+  /// Whether it puts side by side what lies apart: vectors of the sum that reads it do not have to be
+  /// gathered.
+  static bool is_column_copy(const te::TensorNode& stage) {
+    const Expr& body = stage.body[0]->op == ExprOp::kCast ? stage.body[0]->args[0] : stage.body[0];
+    if (body->op != ExprOp::kRead || body->args.empty() || stage.axes.empty()) return false;
+    const te::Var& last = stage.axes.back().var;
+    const auto moves = [&](const Expr& index) { return te::mentions(index, last); };
+    return !moves(body->args.back()) && std::any_of(body->args.begin(), body->args.end(), moves);
   }
 
   te::ReadRewriter expander(Nest& nest) {
@@ -176,6 +199,7 @@ private:
   const ChoiceFinder choices_;
   std::map<const te::TensorNode*, NestSource> sources_;
   std::unordered_map<const te::TensorNode*, int> reads_;
+  std::set<const te::TensorNode*> summed_;  ///< read by sums along their last axis
   Nests result_;
 };
 
