@@ -3,8 +3,8 @@
 
 namespace tensormill::cli {
 
-/// Parses and runs; the only place of the CLI that catches InternalError. Returns the exit code, of those that
-/// cli.h lists. Called once, by the main thread.
+/// Parses and runs; the only place of the CLI that catches InternalError. Returns the exit code, of those
+/// that cli.h lists. Called once, by the main thread.
 int run(int argc, char** argv);
 
 }  // namespace tensormill::cli
