@@ -1,5 +1,5 @@
 #include "server/cli/child_commands.h"
-#include "server/cli/cli.h"
+#include "server/cli/run.h"
 
 int main(int argc, char** argv) {
   if (argc > 2) {

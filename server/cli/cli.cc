@@ -9,6 +9,7 @@
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "server/cli/run.h"
 #include "server/cli/terminal.h"
 
 namespace tensormill::cli {

@@ -27,7 +27,4 @@ using Action = std::function<int(const GlobalOptions& globals)>;
 /// number that they do.
 CLI::Validator seed_number();
 
-/// Parses and runs; the only place of the CLI that catches InternalError.
-int run(int argc, char** argv);
-
 }  // namespace tensormill::cli

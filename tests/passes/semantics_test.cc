@@ -22,38 +22,59 @@ std::vector<target::CpuFacts> all_facts() {
           {.vector_bits = 128, .vector_registers = 16, .fma = false}};
 }
 
+/// A graph, and what the reference gives for its inputs.
+struct Known {
+  std::string what;
+  RandomGraph random;
+  std::vector<Tensor> expected;
+};
+
+Known known(std::string what, RandomGraph random) {
+  std::vector<Tensor> expected = ir::evaluate_reference(random.graph, random.inputs);
+  return {std::move(what), std::move(random), std::move(expected)};
+}
+
 /// Names, types and values of the outputs are the same; folded constants round once more than the double run.
-void expect_same(const ir::Graph& before, const ir::Graph& after, const std::vector<Tensor>& inputs) {
-  ASSERT_EQ(after.inputs().size(), before.inputs().size());
-  ASSERT_EQ(after.outputs().size(), before.outputs().size());
-  for (size_t i = 0; i < before.inputs().size(); ++i) {
-    EXPECT_EQ(after.value(after.inputs()[i]).name, before.value(before.inputs()[i]).name);
+void expect_same(const Known& before, const ir::Graph& after) {
+  const ir::Graph& graph = before.random.graph;
+  ASSERT_EQ(after.inputs().size(), graph.inputs().size());
+  ASSERT_EQ(after.outputs().size(), graph.outputs().size());
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    EXPECT_EQ(after.value(after.inputs()[i]).name, graph.value(graph.inputs()[i]).name);
   }
-  const std::vector<Tensor> expected = ir::evaluate_reference(before, inputs);
-  const std::vector<Tensor> actual = ir::evaluate_reference(after, inputs);
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(ops_cases::difference(actual[i], expected[i], is_float(expected[i].dtype()) ? 1e-4 : 0), "")
+  const std::vector<Tensor> actual = ir::evaluate_reference(after, before.random.inputs);
+  for (size_t i = 0; i < before.expected.size(); ++i) {
+    const Tensor& expected = before.expected[i];
+    EXPECT_EQ(ops_cases::difference(actual[i], expected, is_float(expected.dtype()) ? 1e-4 : 0), "")
         << "output " << i << " of\n"
-        << ir::print(before) << "which became\n"
+        << ir::print(graph) << "which became\n"
         << ir::print(after);
   }
 }
 
-/// All smooth cases of the usual dtypes, then graphs full of what passes look for.
-void for_each_graph(const std::function<void(const RandomGraph&)>& check) {
-  const ops_cases::RandomGraphs graphs(
-      {.seed = 3,
-       .instances = 8,
-       .smooth = true,
-       .dtypes = {DType::kFloat32, DType::kInt64, DType::kInt32, DType::kBool}});
-  for (size_t index = 0; index < graphs.count(); ++index) {
-    SCOPED_TRACE("graph " + std::to_string(index));
-    check(graphs.make(index));
-    if (testing::Test::HasFailure()) return;
-  }
-  for (uint64_t seed = 0; seed < kChains; ++seed) {
-    SCOPED_TRACE("chain " + std::to_string(seed));
-    check(ops_cases::make_chain_graph(seed));
+/// All smooth cases of the usual dtypes, then graphs full of what passes look for: made and evaluated once
+/// for all passes.
+const std::vector<Known>& known_graphs() {
+  static const std::vector<Known> all = [] {
+    const ops_cases::RandomGraphs graphs(
+        {.seed = 3,
+         .instances = 8,
+         .smooth = true,
+         .dtypes = {DType::kFloat32, DType::kInt64, DType::kInt32, DType::kBool}});
+    std::vector<Known> made;
+    for (size_t index = 0; index < graphs.count(); ++index)
+      made.push_back(known("graph " + std::to_string(index), graphs.make(index)));
+    for (uint64_t seed = 0; seed < kChains; ++seed)
+      made.push_back(known("chain " + std::to_string(seed), ops_cases::make_chain_graph(seed)));
+    return made;
+  }();
+  return all;
+}
+
+void for_each_graph(const std::function<void(const Known&)>& check) {
+  for (const Known& one : known_graphs()) {
+    SCOPED_TRACE(one.what);
+    check(one);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -69,13 +90,13 @@ class Pass : public testing::TestWithParam<size_t> {};
 TEST_P(Pass, AloneKeepsTheValues) {
   const PassInfo& pass = all_passes()[GetParam()];
   for (const target::CpuFacts& facts : all_facts()) {
-    for_each_graph([&](const RandomGraph& random) {
+    for_each_graph([&](const Known& one) {
       for (const std::optional<DesiredLayout>& layout : layouts_for(pass)) {
         PassContext context{facts, 4};
         context.layout = layout;
-        const ir::Graph after = pass.run(random.graph, context);
+        const ir::Graph after = pass.run(one.random.graph, context);
         ASSERT_NO_THROW(ir::verify(after));
-        expect_same(random.graph, after, random.inputs);
+        expect_same(one, after);
       }
     });
   }
@@ -88,13 +109,13 @@ INSTANTIATE_TEST_SUITE_P(All, Pass, testing::Range<size_t>(0, all_passes().size(
 
 TEST(Pipeline, KeepsTheValuesAfterEveryPass) {
   for (const target::CpuFacts& facts : all_facts()) {
-    for_each_graph([&](const RandomGraph& random) {
+    for_each_graph([&](const Known& one) {
       std::vector<std::string> ran;
       PipelineOptions options{{facts, 4}, {}};
       options.context.layout = DesiredLayout{MapLayout::kChannelsLast};
-      run_pipeline(random.graph, options, ran, [&](std::string_view pass, const ir::Graph& graph) {
+      run_pipeline(one.random.graph, options, ran, [&](std::string_view pass, const ir::Graph& graph) {
         SCOPED_TRACE("after " + std::string(pass));
-        expect_same(random.graph, graph, random.inputs);
+        expect_same(one, graph);
       });
       EXPECT_EQ(ran.size(), all_passes().size());
     });

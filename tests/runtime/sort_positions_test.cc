@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <type_traits>
 
 #include "runtime/base/tensor.h"
 #include "runtime/host_ops/registry.h"
@@ -24,31 +25,72 @@ std::vector<int64_t> sorted_by_step(const Tensor& x, int64_t axis, int64_t k, bo
   return positions;
 }
 
-/// The same by a stable sort of doubles, or of integers.
-std::vector<int64_t> sorted_plainly(const Tensor& x, int64_t axis, int64_t k, bool largest) {
+/// What a row's elements are sorted by: doubles, or whole numbers in the order of their type.
+template <typename Key>
+std::vector<Key> keys_of(const Tensor& x) {
+  std::vector<Key> keys(static_cast<size_t>(x.num_elements()));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if constexpr (std::is_same_v<Key, double>) {
+      keys[i] = x.element_as_double(static_cast<int64_t>(i));
+    } else {
+      keys[i] = static_cast<Key>(x.element_as_int(static_cast<int64_t>(i)));
+    }
+  }
+  return keys;
+}
+
+bool is_more(double left, double right) { return left > right || (std::isnan(left) && !std::isnan(right)); }
+bool is_more(int64_t left, int64_t right) { return left > right; }
+bool is_more(uint64_t left, uint64_t right) { return left > right; }
+
+/// Each row's positions by a stable sort of all of it, row after row: any k takes the first of each.
+template <typename Key>
+std::vector<std::vector<int64_t>> sorted_rows(const Tensor& x, int64_t axis, bool largest) {
+  const std::vector<Key> keys = keys_of<Key>(x);
   int64_t inner = 1;
   for (size_t d = static_cast<size_t>(axis) + 1; d < x.shape().size(); ++d) inner *= x.shape()[d];
-  const int64_t extent = x.shape()[static_cast<size_t>(axis)], outer = x.num_elements() / extent / inner;
-  const auto is_before = [&](int64_t a, int64_t b) {
-    if (!largest) std::swap(a, b);
-    if (x.dtype() == DType::kUInt64)
-      return static_cast<uint64_t>(x.element_as_int(a)) > static_cast<uint64_t>(x.element_as_int(b));
-    if (!is_float(x.dtype())) return x.element_as_int(a) > x.element_as_int(b);
-    const double left = x.element_as_double(a), right = x.element_as_double(b);
-    return left > right || (std::isnan(left) && !std::isnan(right));
-  };
-  std::vector<int64_t> positions(static_cast<size_t>(outer * k * inner));
-  for (int64_t row = 0; row < outer * inner; ++row) {
-    const int64_t start = row / inner * extent * inner + row % inner;
+  const int64_t extent = x.shape()[static_cast<size_t>(axis)], rows = x.num_elements() / extent;
+  std::vector<std::vector<int64_t>> orders;
+  for (int64_t row = 0; row < rows; ++row) {
+    const Key* first = keys.data() + row / inner * extent * inner + row % inner;
     std::vector<int64_t> order(static_cast<size_t>(extent));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return is_before(start + a * inner, start + b * inner); });
-    for (int64_t i = 0; i < k; ++i)
-      positions[static_cast<size_t>((row / inner * k + i) * inner + row % inner)] =
-          order[static_cast<size_t>(i)];
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      if (!largest) std::swap(a, b);
+      return is_more(first[a * inner], first[b * inner]);
+    });
+    orders.push_back(std::move(order));
   }
-  return positions;
+  return orders;
+}
+
+/// The same as the step's by a stable sort, for each of `ks`.
+std::vector<std::vector<int64_t>> sorted_plainly(const Tensor& x, int64_t axis,
+                                                 const std::vector<int64_t>& ks, bool largest) {
+  int64_t inner = 1;
+  for (size_t d = static_cast<size_t>(axis) + 1; d < x.shape().size(); ++d) inner *= x.shape()[d];
+  const auto orders = is_float(x.dtype())           ? sorted_rows<double>(x, axis, largest)
+                      : x.dtype() == DType::kUInt64 ? sorted_rows<uint64_t>(x, axis, largest)
+                                                    : sorted_rows<int64_t>(x, axis, largest);
+  std::vector<std::vector<int64_t>> all;
+  for (const int64_t k : ks) {
+    std::vector<int64_t> positions(orders.size() * static_cast<size_t>(k));
+    for (int64_t row = 0; row < static_cast<int64_t>(orders.size()); ++row)
+      for (int64_t i = 0; i < k; ++i)
+        positions[static_cast<size_t>((row / inner * k + i) * inner + row % inner)] =
+            orders[static_cast<size_t>(row)][static_cast<size_t>(i)];
+    all.push_back(std::move(positions));
+  }
+  return all;
+}
+
+void expect_sorted(const Tensor& x, int64_t axis, const std::vector<int64_t>& ks, const std::string& what) {
+  for (const bool largest : {true, false}) {
+    const auto expected = sorted_plainly(x, axis, ks, largest);
+    for (size_t i = 0; i < ks.size(); ++i)
+      EXPECT_EQ(sorted_by_step(x, axis, ks[i], largest), expected[i])
+          << what << ", the first " << ks[i] << ", largest " << largest;
+  }
 }
 
 class SortPositions : public testing::TestWithParam<DType> {};
@@ -66,14 +108,10 @@ TEST_P(SortPositions, AsAStableSort) {
           x.set_element_int(i, draw(random));
         }
       }
-      for (const int64_t k : {int64_t{0}, int64_t{1}, extent / 10, extent / 2, extent}) {
-        for (const bool largest : {true, false}) {
-          EXPECT_EQ(sorted_by_step(x, 1, k, largest), sorted_plainly(x, 1, k, largest))
-              << extent << " of " << span << ", first " << k;
-          const Tensor line = x.reshaped({x.num_elements()});
-          EXPECT_EQ(sorted_by_step(line, 0, k, largest), sorted_plainly(line, 0, k, largest));
-        }
-      }
+      const std::vector<int64_t> ks{0, 1, extent / 10, extent / 2, extent};
+      const std::string what = std::to_string(extent) + " of " + std::to_string(span);
+      expect_sorted(x, 1, ks, what);
+      expect_sorted(x.reshaped({x.num_elements()}), 0, ks, what + " in a line");
     }
   }
 }
@@ -94,10 +132,7 @@ TEST(SortPositionsTest, RisingAndFallingRowsAndNumbersThatAreNone) {
     std::vector<float> values(5000);
     for (size_t i = 0; i < values.size(); ++i) values[i] = sign * static_cast<float>(i);
     const Tensor rows = Tensor::from<float>({5000}, std::span<const float>(values));
-    for (const int64_t k : {1, 40, 600, 5000}) {
-      EXPECT_EQ(sorted_by_step(rows, 0, k, true), sorted_plainly(rows, 0, k, true));
-      EXPECT_EQ(sorted_by_step(rows, 0, k, false), sorted_plainly(rows, 0, k, false));
-    }
+    expect_sorted(rows, 0, {1, 40, 600, 5000}, "5000 in a row");
   }
 }
 
