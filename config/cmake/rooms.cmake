@@ -43,16 +43,15 @@ function(tm_batches out name)
   set(${out} ${result} PARENT_SCOPE)
 endfunction()
 
-# tm_library(NAME [FOLDER dir] [FOLDERS] [COLD] [DEPS target...] [LINK external...] [PRIVATE_INCLUDE dir...] [APART regex...])
+# tm_library(NAME [FOLDER dir] [FOLDERS] [DEPS target...] [LINK external...] [PRIVATE_INCLUDE dir...] [APART regex...])
 #
 # One static library for the folder that calls it, from all .cc files there; FOLDERS: and in the folders below it. DEPS is the only place where the layer
 # graph is written: the layer lint fails on an #include of a room that is neither this one nor one of DEPS. A target
-# must be declared before it is named here, so the graph has no cycle by construction. APART: as in tm_batches. COLD: its
-# code runs once a command or a call to another machine, and loops over no tensor; -O2 would be a third of its time to compile.
+# must be declared before it is named here, so the graph has no cycle by construction. APART: as in tm_batches.
 define_property(GLOBAL PROPERTY TM_LAYERS BRIEF_DOCS "lines 'target folder dep...' for the layer lint")
 
 function(tm_library name)
-  cmake_parse_arguments(ARG "FOLDERS;COLD" "FOLDER" "DEPS;LINK;PRIVATE_INCLUDE;APART" ${ARGN})
+  cmake_parse_arguments(ARG "FOLDERS" "FOLDER" "DEPS;LINK;PRIVATE_INCLUDE;APART" ${ARGN})
   if(ARG_FOLDER)
     set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER})
   else()
@@ -80,9 +79,6 @@ function(tm_library name)
     add_library(${name} STATIC ${batches})
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK})
-    if(ARG_COLD AND CMAKE_CXX_FLAGS MATCHES "-O2")
-      target_compile_options(${name} PRIVATE -O1)
-    endif()
     if(ARG_PRIVATE_INCLUDE)
       target_include_directories(${name} SYSTEM PRIVATE ${ARG_PRIVATE_INCLUDE})
     endif()
