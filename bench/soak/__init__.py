@@ -69,7 +69,7 @@ def large_rows(packages):
     for name, (median, p99) in done.ms.items():
         print(f"  {name}: median {median:.2f} ms, p99 {p99:.2f} ms")
     rows = [(f"a replica's catalog of {packages} packages: {name}, p99", f"{p99:.2f} ms", f"{large.BAR_MS:g} ms", p99 <= large.BAR_MS)
-            for name, (_, p99) in done.ms.items()]
+            for name, (_, p99) in done.ms.items() if name != large.OLDER]
     rows += [(f"a replica's catalog of {packages} packages: {name} after the start", f"{seconds:.2f} s", f"{large.START_BAR_S:g} s",
               seconds <= large.START_BAR_S) for name, seconds in done.start_s.items()]
     return rows, done.wrong

@@ -2,7 +2,8 @@
 what lists and leases cost.
 
 The rows are copies of a compiled package's and of a deployment's, made by the database while no replica is there. The deployments
-want a label that the replica has not, so that none is loaded: what is measured is the catalog.
+want a label that the replica has not, so that none is loaded: what is measured is the catalog. The older third of the packages is
+as a program has left it that did not keep metadata in the catalog; a page of those is filled from blobs when it is listed first.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -24,6 +26,8 @@ import s3_server  # noqa: E402
 import workers  # noqa: E402
 
 MEMBERS = 10
+OLDER_PART = 1 / 3
+OLDER = "100 older packages not listed before"
 BAR_MS, START_BAR_S = 20.0, 3.0
 CALLS = 200
 
@@ -32,6 +36,9 @@ BEGIN;
 CREATE TEMPORARY TABLE made(id TEXT, number BIGINT);
 COPY made FROM '{ids}';
 INSERT INTO packages({columns}) SELECT {values} FROM packages, made;
+INSERT INTO package_metadata(package, text)
+    SELECT made.id, text || convert_to(repeat(' ', (number % 1000 + 1)::int) || repeat(chr(10), (number / 1000 + 1)::int), 'UTF8')
+    FROM made, (SELECT text FROM package_metadata) AS one WHERE number >= {older};
 INSERT INTO package_members(package, position, name, digest, size)
     SELECT id, place, 'member' || place, 'sha256:' || encode(sha256(convert_to(number || ' ' || place, 'UTF8')), 'hex'), 16
     FROM made, generate_series(1, {members}) AS place;
@@ -74,14 +81,18 @@ def write_metadata(database, s3, name, packages):
     return ids
 
 
-def fill(database, name, ids, deployments):
+def fill(database, name, ids, deployments, older):
     def sql(text):
         return database.sql(f"\\c {name}\n{text}").rsplit("\n", 1)[-1]
 
     columns = [c for c in sql("SELECT string_agg(column_name, ' ') FROM information_schema.columns "
                               "WHERE table_name = 'packages'").split() if c != "seq"]
     values = ["made.id" if column == "id" else f"packages.{column}" for column in columns]
-    sql(FILL.format(columns=", ".join(columns), values=", ".join(values), ids=ids, members=MEMBERS, deployments=deployments))
+    sql(FILL.format(columns=", ".join(columns), values=", ".join(values), ids=ids, members=MEMBERS, deployments=deployments,
+                    older=older))
+    # A server believes no text of another digest, and would read the blob of each.
+    if sql("SELECT count(*) FROM package_metadata WHERE package <> 'sha256:' || encode(sha256(text), 'hex')") != "0":
+        raise RuntimeError("the metadata in the catalog is not that of the packages")
     return {table: int(sql(f"SELECT count(*) FROM {table}")) for table in ("blobs", "packages", "deployments")}
 
 
@@ -132,10 +143,22 @@ def measure(figures, server, begun, packages):
     timed(figures, "lease", lambda _: leases.append(puppet.lease().json()["lease"]))
     timed(figures, "finish", lambda number: puppet.finish(leases[number]["id"], "failed", **failed))
     timed(figures, "first 100 packages", lambda _: send("GET", "/v1/packages?limit=100"))
-    cursors = [listed["next_cursor"]]
-    for _ in range(min(20, packages // 1000)):
-        cursors.append(ask("GET", f"/v1/packages?limit=500&cursor={cursors[-1]}")["next_cursor"])
-    timed(figures, "100 packages further on", lambda _: send("GET", f"/v1/packages?limit=100&cursor={cursors[-1]}"))
+    cursor = listed["next_cursor"]
+
+    def next_page(_):
+        nonlocal cursor
+        page = send("GET", f"/v1/packages?limit=100&cursor={cursor}")
+        # To parse all of it takes longer than to answer.
+        found = re.search(rb'"next_cursor" *: *"([^"]+)"', page)
+        cursor = found[1].decode() if found else cursor
+
+    timed(figures, "100 packages not listed before", next_page)
+    begin = cursor
+    timed(figures, "100 packages further on", lambda _: send("GET", f"/v1/packages?limit=100&cursor={begin}"))
+    # To the older rows: past all others, of which the pages so far are the newest.
+    for _ in range(int(packages * (1 - OLDER_PART)) // 500 - CALLS // 5):
+        cursor = ask("GET", f"/v1/packages?limit=500&cursor={cursor}")["next_cursor"]
+    timed(figures, OLDER, next_page)
     timed(figures, "100 packages of a model", lambda _: send("GET", "/v1/packages?limit=100&model=digits"))
     timed(figures, "100 jobs", lambda _: send("GET", "/v1/jobs?limit=100"))
     timed(figures, "100 deployments", lambda _: send("GET", "/v1/deployments?limit=100"))
@@ -162,7 +185,8 @@ def run(packages):
         if put.status not in (201, 202):
             raise RuntimeError(f"deploy: {put.status} {put.body[:300]}")
         server.stop()
-        rows = fill(database, name, write_metadata(database, s3, name, packages), packages // 10)
+        rows = fill(database, name, write_metadata(database, s3, name, packages), packages // 10,
+                    int(packages * OLDER_PART))
         print(f"  rows: {', '.join(f'{count} {table}' for table, count in rows.items())}", flush=True)
         server.options = (*server.options, "--set", "jobs.workers=0")
         begun = time.monotonic()

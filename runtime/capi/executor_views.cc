@@ -8,7 +8,9 @@
 
 using tensormill::Error;
 using tensormill::ErrorCode;
+using tensormill::capi::check_aligned;
 using tensormill::capi::DeclaredPort;
+using tensormill::capi::fill;
 using tensormill::capi::guarded;
 using tensormill::capi::place_of;
 using tensormill::capi::require;
@@ -29,21 +31,20 @@ int32_t port_at(const tm_package* package, Ports tm_package::*ports, int32_t ind
   });
 }
 
-/// What kernels ask of a tensor's address, as far as it can be told from it.
-void check_aligned(const void* data) {
-  if (reinterpret_cast<uintptr_t>(data) % tensormill::kTensorAlignment != 0) {
-    throw Error(ErrorCode::kInvalidArgument, "a tensor that is lent starts at a multiple of " +
-                                                 std::to_string(tensormill::kTensorAlignment));
+}  // namespace
+
+void tensormill::capi::check_aligned(const void* data) {
+  if (reinterpret_cast<uintptr_t>(data) % kTensorAlignment != 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "a tensor that is lent starts at a multiple of " + std::to_string(kTensorAlignment));
   }
 }
 
-void fill(tm_tensor& tensor, const tensormill::TensorView& view, tensormill::Shape& shape) {
+void tensormill::capi::fill(tm_tensor& tensor, const TensorView& view, Shape& shape) {
   shape = view.shape;
   tensor = {static_cast<tm_dtype>(view.dtype), static_cast<int32_t>(shape.size()), shape.data(), view.data,
-            static_cast<size_t>(tensormill::num_bytes(shape, view.dtype))};
+            static_cast<size_t>(num_bytes(shape, view.dtype))};
 }
-
-}  // namespace
 
 extern "C" {
 

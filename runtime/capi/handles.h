@@ -62,6 +62,12 @@ void require(const T* pointer, const char* name) {
 /// Throws Error(kInvalidArgument) for what is no tensor.
 TensorView view_of(const tm_tensor& tensor);
 
+/// Throws Error(kInvalidArgument) for an address that kernels cannot read or write at.
+void check_aligned(const void* data);
+
+/// Fills `tensor`, whose extents are from then on those of `shape`.
+void fill(tm_tensor& tensor, const TensorView& view, Shape& shape);
+
 /// `index` as a place in a list of `size`; throws Error(kInvalidArgument) naming both.
 size_t place_of(int32_t index, size_t size, const char* what);
 

@@ -1,7 +1,5 @@
 #include "runtime/capi/tensormill.h"
 
-#include <algorithm>
-#include <chrono>
 #include <memory>
 #include <new>
 #include <string>
@@ -236,22 +234,6 @@ int32_t tm_executor_set_input(tm_executor* executor, const char* name, const tm_
     const size_t index = executor->executor.input_index(name);
     executor->executor.lend_input(index, nullptr);
     executor->executor.set_input(index, view_of(*tensor));
-  });
-}
-
-int32_t tm_executor_run(tm_executor* executor, int32_t threads, int64_t time_limit_ms) {
-  return guarded([&] {
-    require(executor, "executor");
-    tensormill::exec::RunOptions options;
-    options.threads = threads > 0 ? threads : executor->pool->cores();
-    if (time_limit_ms > 0) {
-      // A day is as good as no limit, and keeps the sum in range.
-      const auto limit = std::chrono::milliseconds(std::min<int64_t>(time_limit_ms, 86'400'000));
-      options.deadline = std::chrono::steady_clock::now() + limit;
-    }
-    executor->profile.clear();
-    if (executor->is_profiled) options.profile = &executor->profile;
-    executor->executor.run(*executor->pool, options);
   });
 }
 

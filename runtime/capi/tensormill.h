@@ -81,6 +81,15 @@ typedef struct {
   const char* const* dim_names; /* by dim: the free dim's name, null for a fixed extent */
 } tm_port;
 
+/* An input or output of tm_executor_call. */
+typedef struct {
+  tm_tensor tensor; /* the value of an input; of an output it is filled, and valid until the next run */
+  void* place;      /* where an output is put; null for the executor's own storage. Not read of an input */
+  size_t room;      /* bytes at `place` */
+  int32_t may_lend; /* not 0: the memory is such as tm_executor_lend_input asks for, and the run reads or
+                     * writes it where it lies if it can; 0: a copy */
+} tm_argument;
+
 /* How long a step of the last run took. Names live until the executor's next call. */
 typedef struct {
   const char* name;
@@ -174,6 +183,13 @@ int32_t tm_executor_lend_output(tm_executor* executor, int32_t index, void* data
 
 /* threads <= 0: all of the runtime; time_limit_ms <= 0: none. */
 int32_t tm_executor_run(tm_executor* executor, int32_t threads, int64_t time_limit_ms);
+/* A whole run as one call, for callers whose calls cost something: sets the inputs, in the model's order and
+ * all of them, runs as tm_executor_run does, and fills the tensors of the outputs. What it lends stays lent
+ * as after tm_executor_lend_input and tm_executor_lend_output. An output of which outputs[i].tensor.data is
+ * another address than `place` after the call was not put there: it has more bytes than `room`, or there is
+ * no place. Fewer outputs than the model has are the first ones. */
+int32_t tm_executor_call(tm_executor* executor, const tm_argument* inputs, int32_t input_count,
+                         tm_argument* outputs, int32_t output_count, int32_t threads, int64_t time_limit_ms);
 /* Fills *tensor; what it points at is valid until the next run. name: the model's, or "output_0" ... */
 int32_t tm_executor_get_output(tm_executor* executor, const char* name, tm_tensor* tensor);
 int32_t tm_executor_get_output_at(tm_executor* executor, int32_t index, tm_tensor* tensor);

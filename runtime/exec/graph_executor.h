@@ -191,6 +191,8 @@ private:
   void set_fitted(size_t index, const TensorView& tensor);
   /// Binds the tensor's shape, and checks that the input takes it; false where it waits for other inputs.
   bool fit_shape(size_t index, const TensorView& tensor);
+  /// Has the buffer of an input or output lie at `data`; null: in the executor's own storage.
+  void lend(int32_t buffer, void* data);
   /// Gives the steps the addresses that `buffer` and its views have now.
   void rebind(int32_t buffer);
 

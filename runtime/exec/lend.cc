@@ -29,13 +29,22 @@ void GraphExecutor::lend_input(size_t index, void* data) {
   TM_CHECK(index < inputs().size(), "input " + std::to_string(index));
   const int32_t input = inputs()[index].buffer;
   if (data != nullptr) {
-    lent_[input] = static_cast<std::byte*>(data);
     input_set_[index] = true;
     unset_by_.erase(index);
-  } else if (lent_.erase(input) == 0) {
-    return;
   }
-  rebind(input);
+  lend(input, data);
+}
+
+void GraphExecutor::lend(int32_t buffer, void* data) {
+  const auto place = static_cast<std::byte*>(data);
+  const auto known = lent_.find(buffer);
+  if (known == lent_.end() ? place == nullptr : known->second == place) return;
+  if (place != nullptr) {
+    lent_.insert_or_assign(buffer, place);
+  } else {
+    lent_.erase(known);
+  }
+  rebind(buffer);
 }
 
 bool GraphExecutor::lend_output(size_t index, void* data) {
@@ -48,12 +57,7 @@ bool GraphExecutor::lend_output(size_t index, void* data) {
   if (segments_ && (segments_->arena_of[static_cast<size_t>(output)] != 0 ||
                     bound_plan_->memory.offsets[static_cast<size_t>(output)] < 0))
     return false;
-  if (data != nullptr) {
-    lent_[output] = static_cast<std::byte*>(data);
-  } else if (lent_.erase(output) == 0) {
-    return true;
-  }
-  rebind(output);
+  lend(output, data);
   return true;
 }
 

@@ -115,7 +115,7 @@ int64_t read_any(const char* data, size_t bytes) {
 }
 #endif
 
-Loops loops_for(int vector_bits) {
+Loops loops_for([[maybe_unused]] int vector_bits) {
 #if defined(__x86_64__)
   if (vector_bits >= 512 && __builtin_cpu_supports("avx512f")) return {multiply_add_512, read_512, 16};
   if (vector_bits >= 256 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))

@@ -55,8 +55,9 @@ std::string as_text(std::string part) {
     }
   }();
   if (!sound)
+    // ARM's char has no sign.
     std::replace_if(
-        part.begin(), part.end(), [](char c) { return c < 0; }, '?');
+        part.begin(), part.end(), [](char c) { return static_cast<unsigned char>(c) > 0x7f; }, '?');
   return part;
 }
 

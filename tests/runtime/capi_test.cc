@@ -144,6 +144,65 @@ TEST(CApi, RefusesToLendWhatKernelsCannotRead) {
   EXPECT_EQ(tm_executor_lend_output(loaded.executor, 1, x.data(), 128, nullptr), TM_ERR_INVALID_ARGUMENT);
 }
 
+TEST(CApi, ARunIsOneCall) {
+  const Loaded loaded;
+  Tensor x = Tensor::from<float>({4, 8}, std::vector<float>(32, 2.0f));
+  Tensor y(DType::kFloat32, {4, 8});
+  std::vector<float> copied(32);
+  const int64_t shape[] = {4, 8};
+  tm_argument input{{TM_FLOAT32, 2, shape, x.data(), 128}, nullptr, 0, 1};
+  const auto call = [&](tm_argument& output) {
+    return tm_executor_call(loaded.executor, &input, 1, &output, 1, 0, 0);
+  };
+  tm_argument in_place{{}, y.data(), 128, 1};
+  ASSERT_EQ(call(in_place), 0) << tm_last_error();
+  EXPECT_EQ(in_place.tensor.data, y.data());
+  EXPECT_EQ(in_place.tensor.bytes, 128U);
+  ASSERT_EQ(in_place.tensor.rank, 2);
+  EXPECT_EQ(in_place.tensor.shape[1], 8);
+  EXPECT_EQ(y.values<float>()[9], 12.0f);
+  // What is lent stays so.
+  x.values<float>()[9] = 3.0f;
+  ASSERT_EQ(tm_executor_run(loaded.executor, 0, 0), 0) << tm_last_error();
+  EXPECT_EQ(y.values<float>()[9], 13.0f);
+  // A copy of an input leaves the one that was lent; a copy of an output may lie anywhere.
+  const Tensor other = Tensor::from<float>({4, 8}, std::vector<float>(32, 5.0f));
+  input = {{TM_FLOAT32, 2, shape, other.data(), 128}, nullptr, 0, 0};
+  tm_argument anywhere{{}, copied.data(), 128, 0};
+  ASSERT_EQ(call(anywhere), 0) << tm_last_error();
+  EXPECT_EQ(anywhere.tensor.data, copied.data());
+  EXPECT_EQ(copied[9], 15.0f);
+  EXPECT_EQ(x.values<float>()[9], 3.0f);
+  EXPECT_EQ(y.values<float>()[9], 13.0f);
+  // Too little room, and no place: the executor's own storage, and nothing is written past the room.
+  std::vector<float> narrow(32, -1.0f);
+  tm_argument small{{}, narrow.data(), 124, 0}, none{};
+  ASSERT_EQ(call(small), 0) << tm_last_error();
+  ASSERT_EQ(call(none), 0) << tm_last_error();
+  EXPECT_NE(small.tensor.data, narrow.data());
+  EXPECT_EQ(small.tensor.data, none.tensor.data);
+  EXPECT_EQ(static_cast<const float*>(none.tensor.data)[9], 15.0f);
+  EXPECT_THAT(narrow, testing::Each(-1.0f));
+}
+
+TEST(CApi, ACallRefusesWhatItsPartsRefuse) {
+  const Loaded loaded;
+  Tensor x = Tensor::from<float>({4, 9}, std::vector<float>(36, 2.0f));
+  const int64_t shape[] = {4, 8};
+  tm_argument input{{TM_FLOAT32, 2, shape, x.data(), 128}, nullptr, 0, 0}, output{};
+  EXPECT_EQ(tm_executor_call(loaded.executor, &input, 0, &output, 1, 0, 0), TM_ERR_INVALID_ARGUMENT);
+  EXPECT_THAT(tm_last_error(), testing::HasSubstr("0 inputs and 1 outputs are given, the model has 1 and 1"));
+  EXPECT_EQ(tm_executor_call(loaded.executor, &input, 1, &output, 2, 0, 0), TM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(tm_executor_call(loaded.executor, &input, 1, nullptr, 1, 0, 0), TM_ERR_INVALID_ARGUMENT);
+  output = {{}, x.values<float>().data() + 1, 128, 1};
+  EXPECT_EQ(tm_executor_call(loaded.executor, &input, 1, &output, 1, 0, 0), TM_ERR_INVALID_ARGUMENT);
+  EXPECT_THAT(tm_last_error(), testing::HasSubstr("multiple of 64"));
+  input.tensor.bytes = 127;
+  EXPECT_EQ(tm_executor_call(loaded.executor, &input, 1, nullptr, 0, 0, 0), TM_ERR_INVALID_ARGUMENT);
+  input.tensor.bytes = 128;
+  EXPECT_EQ(tm_executor_call(loaded.executor, &input, 1, nullptr, 0, 0, 0), 0) << tm_last_error();
+}
+
 TEST(CApi, InputsAreWrittenIntoAndForgotten) {
   const Loaded loaded;
   void* data = nullptr;

@@ -1,12 +1,14 @@
 """The shell scripts parse, and shellcheck finds nothing in them."""
 
+import os
+import pty
 import shutil
 import subprocess
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ["dev", ".ci/run", "api/docs/install", "tests/docs/install", "tests/python/install", "config/package/make",
+SCRIPTS = ["dev", "config/build_progress", ".ci/run", "api/docs/install", "tests/docs/install", "tests/python/install", "config/package/make",
            "config/package/image", "config/package/prove", "docker/prove", "docker/image.sh"]
 
 
@@ -21,6 +23,31 @@ class Shell(unittest.TestCase):
     def test_shellcheck(self):
         self.assertIsNotNone(shutil.which("shellcheck"), "shellcheck is not installed")
         self.run_tool("shellcheck", "-x", *SCRIPTS)
+
+    STEPS = ("[1/196 2.5] Building a.o\n[49/196 155.080] Building b.o\nerror: FAILED [x/y] b.o\n  of two lines\n"
+             "[195/196 600.0] Linking tensormill\n[196/196 605.0] done")
+
+    def test_a_build_says_what_is_left(self):
+        done = subprocess.run(["config/build_progress"], cwd=ROOT, input=self.STEPS, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout.splitlines(),
+                         ["[1/196, 2 s] Building a.o", "[49/196, 155 s, about 8 min left] Building b.o",
+                          "error: FAILED [x/y] b.o", "  of two lines", "[195/196, 600 s, about 3 s left] Linking tensormill",
+                          "[196/196, 605 s] done"])
+
+    def test_steps_rewrite_one_line_of_a_terminal(self):
+        ours, terminal = pty.openpty()
+        subprocess.run(["config/build_progress"], cwd=ROOT, input=self.STEPS.encode(), stdout=terminal, check=True)
+        os.close(terminal)
+        shown = os.read(ours, 4096).decode()
+        os.close(ours)
+        self.assertIn("\r\x1b[K[49/196, 155 s, about 8 min left] Building b.o\r\nerror: FAILED [x/y] b.o\r\n", shown)
+        self.assertIn("a.o\r\x1b[K[49/196", shown)
+        self.assertTrue(shown.endswith("[196/196, 605 s] done\r\n"), shown)
+
+    def test_a_build_that_fails_fails(self):
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", "(echo '[1/2 1.0] x'; exit 3) | config/build_progress"], cwd=ROOT,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (3, "[1/2, 1 s, about 1 s left] x\n"))
 
     def test_an_unknown_verb_is_refused_with_code_2(self):
         done = subprocess.run(["./dev", "frobnicate"], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -32,6 +32,8 @@ export function compact(value: number): string {
   return Intl.NumberFormat('en', {notation: 'compact', maximumFractionDigits: 1}).format(value);
 }
 
+export const accuracyText = (part: number | null | undefined): string => (typeof part === 'number' ? (100 * part).toFixed(2) + ' %' : '—');
+
 export function percent(part: number): string {
   return (100 * part).toFixed(1) + ' %';
 }

@@ -107,6 +107,9 @@ export const Time = ({at}: {at: string}): JSX.Element => <time dateTime={at}>{wh
 export const State = ({state}: {state: string}): JSX.Element => <span class={'state ' + state}>{S.states[state] ?? state}</span>;
 export const Loading = (): JSX.Element => <p class="nothing" aria-busy="true">{S.loading}</p>;
 
+/** The element types of tensors, each once: "float32, int64". */
+export const typesOf = (tensors: readonly TensorSpec[]): string => [...new Set(tensors.map((tensor) => tensor.dtype))].join(', ');
+
 export function Specs({tensors}: {tensors: readonly TensorSpec[]}): JSX.Element {
   return <>{tensors.map((tensor) => <div key={tensor.name} class="spec">{tensor.name} <code>{tensor.dtype + shape(tensor.shape)}</code></div>)}</>;
 }

@@ -40,14 +40,13 @@ def to_storage(array: Array, dtype: DType) -> Array:
     """
     if dtype.number == STRING:
         return _text_bytes(array)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype != dtype.storage:
         same_bits = array.dtype.name == dtype.name or (array.dtype.kind == "V" and dtype.name not in np.sctypeDict)
         if not same_bits or array.dtype.itemsize != dtype.storage.itemsize:
-            if array.dtype.newbyteorder("=") != dtype.storage:
-                return array  # The executor's own message names both types.
-            array = array.astype(dtype.storage)
-        else:
-            array = np.ascontiguousarray(array).view(dtype.storage)
+            return array  # The executor's own message names both types.
+        array = np.ascontiguousarray(array).view(dtype.storage)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 

@@ -8,20 +8,16 @@ import os
 import threading
 import weakref
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _dtypes
+from ._arguments import Arguments, Tensor, show
 from ._dtypes import Array, DType
 from ._errors import ExecutorError
 from ._memory import empty, is_lendable, place
 from ._program import HERE, program_path
 
 _c_int32_p = ctypes.POINTER(ctypes.c_int32)
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = [("dtype", ctypes.c_int32), ("rank", ctypes.c_int32), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("data", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
 
 
 class _Port(ctypes.Structure):
@@ -63,6 +59,7 @@ _SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "tm_executor_output_bytes": (_LONG, [_VOID, _INT]),
     "tm_executor_lend_output": (_INT, [_VOID, _INT, _VOID, _SIZE, _VOID]),
     "tm_executor_run": (_INT, [_VOID, _INT, _LONG]),
+    "tm_executor_call": (_INT, [_VOID, _VOID, _INT, _VOID, _INT, _INT, _LONG]),
     "tm_executor_get_output_at": (_INT, [_VOID, _INT, _VOID]),
     "tm_executor_set_profiling": (_INT, [_VOID, _INT]),
     "tm_executor_step_count": (_INT, [_VOID]),
@@ -199,23 +196,13 @@ class StepTime(NamedTuple):
 class _Slot:
     """A tensor of the C interface, filled again in place for each run."""
 
-    __slots__ = ("tensor", "reference", "extents", "extents_c", "kept", "address")
+    __slots__ = ("tensor", "reference", "kept", "address")
 
     def __init__(self) -> None:
-        self.tensor = _Tensor()
+        self.tensor = Tensor()
         self.reference = ctypes.byref(self.tensor)
-        self.extents: Optional[Tuple[int, ...]] = None
-        self.extents_c: Any = None
         self.kept: Any = None
         self.address = 0
-
-    def show(self, array: Array, number: int, address: int) -> None:
-        tensor = self.tensor
-        if array.shape != self.extents:
-            self.extents = array.shape
-            self.extents_c = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
-            tensor.rank, tensor.shape = array.ndim, self.extents_c
-        tensor.dtype, tensor.data, tensor.bytes = number, address, array.nbytes
 
 
 class Executor:
@@ -231,6 +218,8 @@ class Executor:
         self._end = weakref.finalize(self, self._lib.tm_executor_destroy, handle)
         self._slots = [_Slot() for _ in package.inputs]
         self._outputs = [_Slot() for _ in package.outputs]
+        self._arguments = Arguments(package.inputs, package.outputs)
+        self._call = self._lib.tm_executor_call
         self._flag = ctypes.c_int32()
         self._flag_reference = ctypes.byref(self._flag)
 
@@ -252,7 +241,8 @@ class Executor:
         array = _dtypes.to_storage(array, dtype)
         address: int = array.ctypes.data
         slot = self._slots[index]
-        slot.show(array, _dtypes.number_of(array, dtype), address)
+        show(slot.tensor, array, _dtypes.number_of(array, dtype))
+        slot.tensor.data = address
         if not copy and is_lendable(array, address):
             slot.kept = array
             code = self._lib.tm_executor_lend_input(self._handle, index, slot.reference, self._flag_reference)
@@ -270,6 +260,18 @@ class Executor:
         code = self._lib.tm_executor_run(self._handle, threads, limit)
         if code:
             check(code)
+
+    def call(self, arrays: Sequence[Array], threads: int = 0, time_limit: Optional[float] = None) -> List[Array]:
+        """A whole run: sets the inputs, which are all of the model's in its order, and returns the outputs, which are the
+        caller's own. Up to 16 KB are copied, as is what kernels cannot read where it lies."""
+        arguments = self._arguments
+        arguments.set(arrays)
+        limit = 0 if time_limit is None else max(1, int(time_limit * 1000))
+        code = self._call(self._handle, arguments.in_address, len(arrays), arguments.out_address, arguments.output_count,
+                          threads, limit)
+        if code:
+            check(code)
+        return arguments.take()
 
     def lend_new_outputs(self) -> List[Optional[Array]]:
         """New arrays for the outputs of the next run, which writes them where they lie; None where it cannot."""
@@ -323,6 +325,7 @@ class Executor:
         check(self._lib.tm_executor_clear_inputs(self._handle))
         for slot in self._slots:
             slot.kept = None
+        self._arguments.forget()
         self.keep_outputs_inside()
 
     def profile(self, on: bool) -> None:

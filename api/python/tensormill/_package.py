@@ -158,6 +158,7 @@ class Package:
         self.inputs = specs_of(self.metadata["inputs"])
         self.outputs = specs_of(self.metadata["outputs"])
         self.target: str = self.metadata["target"]
+        self._order = range(len(self.inputs))
         self._places = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._names = [spec.name for spec in self.outputs]
 
@@ -178,7 +179,8 @@ class Package:
         """Runs the model and returns its outputs, which are the caller's own.
 
         Inputs are arrays in the model's order, one mapping of names to arrays, or keywords; a numpy array, or anything with
-        DLPack, is read where it lies if its address is a multiple of 64 (``tensormill.empty`` makes such), else copied.
+        DLPack, of more than 16 KB is read where it lies if its address is a multiple of 64 (``tensormill.empty`` makes
+        such), else copied.
         ``repeat`` measures so many times ``number`` runs each. ``time_limit`` is in seconds.
 
         Raises ExecutorError: ``invalid_tensor`` naming both sides, ``tensor_data``, ``memory_budget``,
@@ -188,12 +190,12 @@ class Package:
         try:
             try:
                 arrays = self._arrays(executor, inputs, named)
-                for index, array in arrays:
-                    executor.set_input(index, array)
-                lent = executor.lend_new_outputs()
                 if profile:
                     executor.profile(True)
-                executor.run(threads, time_limit)
+                if len(arrays) == len(self.inputs):
+                    found = executor.call([arrays[index] for index in self._order], threads, time_limit)
+                else:
+                    found = self._run_given(executor, arrays, threads, time_limit)
             except ExecutorError as error:
                 # Shapes without kernels, and steps that the library lacks, are the program's.
                 is_programs = error.code == "invalid_package" or (self._loaded.holds_model and error.code == "invalid_tensor")
@@ -204,24 +206,29 @@ class Package:
             if profile:
                 executor.profile(False)
             times = self._measure(executor, repeat, number, threads, time_limit) if repeat else ()
-            outputs = {name: executor.output(index, lent[index]) for index, name in enumerate(self._names)}
         finally:
             self._free.append(executor)
-        return Result(outputs, times, steps)
+        return Result(dict(zip(self._names, found)), times, steps)
 
-    def _arrays(self, executor: Executor, inputs: Sequence[Any], named: Mapping[str, Any]) -> List[Tuple[int, Array]]:
-        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+    def _arrays(self, executor: Executor, inputs: Sequence[Any], named: Mapping[str, Any]) -> Dict[int, Array]:
+        if len(inputs) == 1 and not isinstance(inputs[0], np.ndarray) and isinstance(inputs[0], Mapping):
             named, inputs = {**inputs[0], **named}, ()
         if len(inputs) > len(self.inputs):
             raise ExecutorError("invalid_tensor", f"{len(inputs)} inputs are given, the model has {len(self.inputs)}", -1)
-        arrays = [(index, as_array(value)) for index, value in enumerate(inputs)]
+        arrays = {index: as_array(value) for index, value in enumerate(inputs)}
         for name, value in named.items():
             place = self._places.get(name)
-            arrays.append((executor.input_index(name) if place is None else place, as_array(value)))
-        if len({index for index, _ in arrays}) < len(self.inputs):
-            # An executor keeps inputs over runs; a run of the package has those that it is given.
-            executor.clear()
+            arrays[executor.input_index(name) if place is None else place] = as_array(value)
         return arrays
+
+    def _run_given(self, executor: Executor, arrays: Mapping[int, Array], threads: int,
+                   time_limit: Optional[float]) -> List[Array]:
+        # An executor keeps inputs over runs; a run of the package has those that it is given.
+        executor.clear()
+        for index, array in arrays.items():
+            executor.set_input(index, array)
+        executor.run(threads, time_limit)
+        return [executor.output(index) for index in range(len(self.outputs))]
 
     @staticmethod
     def _measure(executor: Executor, repeat: int, number: int, threads: int, time_limit: Optional[float]) -> List[float]:
@@ -233,19 +240,19 @@ class Package:
             times.append((time.perf_counter() - start) / max(number, 1))
         return times
 
-    def _run_by_program(self, arrays: Sequence[Tuple[int, Array]]) -> Result:
+    def _run_by_program(self, arrays: Mapping[int, Array]) -> Result:
         """By the program: it interprets the model for shapes that the package has no kernels for, and has pictures and
         regular expressions, which the library in this process lacks."""
         with tempfile.TemporaryDirectory(prefix="tensormill-") as folder:
             into, out = Path(folder) / "in.npz", Path(folder) / "out.npz"
-            into.write_bytes(_npz.dumps({self.inputs[index].name: array for index, array in arrays}))
+            into.write_bytes(_npz.dumps({self.inputs[index].name: array for index, array in arrays.items()}))
             package = self.path
             if self._data is not None:
                 package = Path(folder) / "package.tar"
                 package.write_bytes(self._data)
             run_program(["run", str(package), "-i", str(into), "-o", str(out)])
-            found = _npz.loads(out.read_bytes())
-            return Result({name: found[name] for name in self._names})
+            made = _npz.loads(out.read_bytes())
+            return Result({name: made[name] for name in self._names})
 
     def save(self, path: PathLike) -> Path:
         """Writes the package's archive to ``path``, and returns that."""

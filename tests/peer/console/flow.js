@@ -172,6 +172,25 @@ async function comparePackages(page) {
   assert.deepEqual(await violations(page), [], 'comparing');
 }
 
+/** A file of TFLite, whose integers may be rounded in two ways; the other model has no such choice. */
+async function compileExactly(page) {
+  await visit(page, '#models', 'td');
+  await page.click('td a:text-is("digits")');
+  await page.click('.tabs a:text-is("Compile or tune")');
+  await page.waitForSelector('#job .hint:has-text("takes float32 and gives float32")');
+  assert.equal(await page.locator('#job [name=quantized]').count(), 0);
+  const file = path.join(path.dirname(model), '../fixtures/tflite/described_int8.tflite');
+  await dropFile(page, path.basename(file), fs.readFileSync(file));
+  await page.waitForSelector('h1:has-text("described_int8")');
+  await page.click('.tabs a:text-is("Compile or tune")');
+  await page.waitForSelector('#job label:has-text("takes int8 and gives int8")');
+  await page.selectOption('#job [name=quantized]', 'exact');
+  assert.deepEqual(await violations(page), [], 'the form of a job with integers');
+  await page.click('#job button.primary');
+  await page.click('text=Open the package');
+  await page.waitForSelector('dd:has-text("rounded exactly")');
+}
+
 async function visitAll(page) {
   const rows = {models: /digits/, jobs: /succeeded/, packages: /float32\[1, 1, 28, 28\]/, deployments: /ready/, store: /Blobs/,
     keys: /person/, audit: /\/v1\/deployments\/digits/, health: /seccomp/};
@@ -200,7 +219,7 @@ async function visitAll(page) {
 
 async function main() {
   await inBrowser(async (page) => {
-    for (const step of [signIn, importModels, tuneModel, lookAtPackage, deployPackage, tryDeployment, rollBack, comparePackages, visitAll]) {
+    for (const step of [signIn, importModels, tuneModel, lookAtPackage, deployPackage, tryDeployment, rollBack, comparePackages, compileExactly, visitAll]) {
       await step(page);
       if (folder) await page.screenshot({path: path.join(folder, step.name + '.png'), fullPage: true});
     }

@@ -76,6 +76,20 @@ async function largeGraphs(page) {
   await page.waitForSelector('#details:has-text("node_conv_b_777")');
 }
 
+/** What reports say of packages stands beside their times. */
+async function accuracyOfPackages(page) {
+  const id = '01900000-0000-7000-8000-000000000001', none = {items: [], next_cursor: null};
+  const row = (of, accuracy) => ({name: 'made', model: MODEL, target: 'llvm', opt_level: 3, state: 'ok', remarks: [], package: {id: of, archive_bytes: 1}, quality: {accuracy}});
+  await answering(page, {'/v1/packages/': packaged(), '/v1/packages?': {items: [packaged()], next_cursor: null}, '/v1/jobs?kind=benchmark': none,
+    '/v1/jobs?kind=report': {items: [{...job('report'), id, kind: 'report', state: 'succeeded', error: null}], next_cursor: null},
+    ['/v1/jobs/' + id + '/report']: {job: id, state: 'succeeded', samples: 64, configurations: [row('sha256:' + 'd'.repeat(64), 0.5), row(PACKAGE, 0.984375)]}});
+  await page.goto(url + '#compare?p=' + PACKAGE);
+  await page.waitForSelector('#page td:text-is("98.44 %")');
+  const [csv] = await Promise.all([page.waitForEvent('download'), page.click('button:text-is("CSV")')]);
+  assert.match(fs.readFileSync(await csv.path(), 'utf8'), /accuracy,output_difference[^]*,0\.984375,/);
+  assert.deepEqual(await violations(page), [], 'accuracy');
+}
+
 async function namedBlocks(page) {
   await answering(page, {'/v1/models/': model(), ['/v1/models/' + MODEL + '/graph']: transformer(24)});
   await page.goto(url + '#models/' + MODEL + '?tab=graph');
@@ -291,7 +305,7 @@ async function keyboardAlone(page) {
 
 async function main() {
   const only = process.env.CONSOLE_TEST_ONLY;
-  for (const test of [largeGraphs, namedBlocks, sideBySide, longLists, versionsAndPlaces, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
+  for (const test of [largeGraphs, accuracyOfPackages, namedBlocks, sideBySide, longLists, versionsAndPlaces, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
   if (only && only !== 'smallAndDark') return;
   await inBrowser(async (page) => {
     await page.goto(url);

@@ -77,6 +77,37 @@ def test_outputs_are_written_where_they_lie_and_stay(fixed):
     assert np.array_equal(first, kept)
 
 
+@pytest.mark.parametrize("count", [1, 420])
+def test_a_call_gives_what_setting_running_and_getting_give(free, count):
+    one, other = free.executor(), free.executor()
+    for seed in range(3):
+        x = picture(seed, count)
+        other.set_input(0, x)
+        other.run()
+        (found,) = one.call([x])
+        assert np.array_equal(found, other.output(0))
+        # Arrays that are read-only, of another order, or not where kernels can read them.
+        still = x.copy()
+        still.flags.writeable = False
+        askew = np.zeros(x.size + 17, np.float32)[1:x.size + 1].reshape(x.shape)
+        askew[:] = x
+        for same in (still, np.asfortranarray(x), askew, x.astype(">f4"), x[:, :, :, ::-1].copy()[:, :, :, ::-1]):
+            assert np.array_equal(one.call([same])[0], found)
+
+
+def test_outputs_of_calls_are_the_callers_own_at_any_shape(free):
+    executor = free.executor()
+    alone = [free.executor().call([picture(7, count)])[0] for count in (1, 420, 3, 420, 5)]
+    kept = [executor.call([picture(7, count)])[0] for count in (1, 420, 3, 420, 5)]
+    for found, expected in zip(kept, alone):
+        assert found.shape == expected.shape and np.array_equal(found, expected)
+    with pytest.raises(tm.ExecutorError, match="float64"):
+        executor.call([picture().astype("f8")])
+    with pytest.raises(tm.ExecutorError, match="0 inputs"):
+        executor.call([])
+    assert np.array_equal(executor.call([picture(7)])[0], alone[0])
+
+
 def test_dlpack_shares_memory_both_ways(fixed):
     x = picture()
     seen = tm.from_dlpack(Lent(x))
@@ -248,6 +279,15 @@ def test_shapes_without_kernels_are_interpreted_by_the_program(tmp_path):
     assert got.tolist() == x.reshape(2, 6).tolist()
     again = tm.Package.from_bytes(package.path.read_bytes()).run({"x": x, "shape": np.array([12], np.int64)})["y"]
     assert again.tolist() == x.ravel().tolist()
+
+
+@pytest.mark.parametrize("shape", [[3, 4], ["N", 4]])
+def test_extents_that_data_decides_are_those_of_each_run(tmp_path, shape):
+    package = compiled(tmp_path, "NonZero", [("x", 1, shape)], ("y", 7, None), 13)
+    for seed in range(5):
+        values = np.random.default_rng(seed).integers(0, 2, (3, 4)).astype(np.float32)
+        assert np.array_equal(package.run(values)[0], np.array(np.nonzero(values)))
+    assert package.run(np.zeros((3, 4), np.float32))[0].shape == (2, 0)
 
 
 def test_texts(tmp_path):

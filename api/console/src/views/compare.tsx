@@ -2,32 +2,43 @@
 // server keeps, so whoever opens it sees the same numbers.
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
-import {bytes, csv, digits, ms, percentile, shortId} from '../format';
+import {accuracyText, bytes, csv, digits, ms, percentile, shortId} from '../format';
 import {events, get, keep, list, request, send} from '../http';
 import {useLoad} from '../load';
 import {profileOf, profiles} from '../profile';
 import {href, setQuery, usePlace} from '../router';
 import {S} from '../strings';
 import {readNpz} from '../tryout/npz';
-import type {Job, Package, Page, ProfileStep} from '../types';
+import type {Job, Package, Page, ProfileStep, Report} from '../types';
 import {Action, Bar, Empty, Field, Id, Loading, Table} from '../ui';
 import {tunedOf} from './packages';
 
-interface Entry { item: Package; median: number | null; p95: number | null; runs: number }
+interface Entry { item: Package; median: number | null; p95: number | null; runs: number; accuracy: number | null }
 
 const TIMED_JOBS = 200;
+const READ_REPORTS = 10;
 
-function timesOf(item: Package, jobs: Job[]): Entry {
+function entryOf(item: Package, jobs: Job[], reports: Report[]): Entry {
   const job = jobs.find((one) => one.result?.package === item.id && one.result.runs_ms);
   const runs = job?.result?.runs_ms ?? [];
-  return {item, median: percentile(runs, 0.5), p95: percentile(runs, 0.95), runs: runs.length};
+  return {item, median: percentile(runs, 0.5), p95: percentile(runs, 0.95), runs: runs.length, accuracy: accuracyOf(item.id, reports)};
+}
+
+/** Of the newest report that has one of the package. */
+function accuracyOf(id: string, reports: Report[]): number | null {
+  for (const row of reports.flatMap((report) => report.configurations)) {
+    if (row.package?.id === id && typeof row.quality?.accuracy === 'number') return row.quality.accuracy;
+  }
+  return null;
 }
 
 async function load(ids: string[], signal: AbortSignal): Promise<Entry[]> {
-  const [items, jobs] = await Promise.all([
+  const [items, jobs, reports] = await Promise.all([
     Promise.all(ids.map((id) => get<Package>('/v1/packages/' + id, signal))),
-    list<Job>('/v1/jobs?kind=benchmark&state=succeeded', TIMED_JOBS, signal)]);
-  return items.map((item) => timesOf(item, jobs));
+    list<Job>('/v1/jobs?kind=benchmark&state=succeeded', TIMED_JOBS, signal),
+    list<Job>('/v1/jobs?kind=report&state=succeeded', READ_REPORTS, signal).then((made) =>
+      Promise.all(made.map((job) => get<Report>('/v1/jobs/' + job.id + '/report?format=json', signal))))]);
+  return items.map((item) => entryOf(item, jobs, reports));
 }
 
 /** Runs a benchmark job of the package to its end. */
@@ -98,9 +109,9 @@ export function Compare(): JSX.Element {
 }
 
 function tableOf(entries: Entry[], deltas: Map<string, number | null>): (string | number | null | undefined)[][] {
-  return [['package', 'target', 'opt_level', 'median_ms', 'p95_ms', 'archive_bytes', 'weight_bytes', 'arena_bytes', 'tuned_kernels', 'output_difference'],
-    ...entries.map(({item, median, p95}) => [item.id, item.metadata.target, item.metadata.opt_level, median, p95, item.archive.size,
-      item.metadata.weight_bytes, item.metadata.arena_bytes, tunedOf(item), deltas.get(item.id)])];
+  return [['package', 'target', 'opt_level', 'median_ms', 'p95_ms', 'archive_bytes', 'weight_bytes', 'arena_bytes', 'tuned_kernels', 'accuracy', 'output_difference'],
+    ...entries.map(({item, median, p95, accuracy}) => [item.id, item.metadata.target, item.metadata.opt_level, median, p95, item.archive.size,
+      item.metadata.weight_bytes, item.metadata.arena_bytes, tunedOf(item), accuracy, deltas.get(item.id)])];
 }
 
 function Whole({entries, deltas}: {entries: Entry[]; deltas: Map<string, number | null>}): JSX.Element {
@@ -117,6 +128,7 @@ function Whole({entries, deltas}: {entries: Entry[]; deltas: Map<string, number 
     {title: S.columns.size, numeric: true, cell: ({item}) => bytes(item.archive.size)},
     {title: S.compare.sizeBar, cell: ({item}) => <Bar part={item.archive.size / largest} />},
     {title: S.compare.memory, numeric: true, cell: ({item}) => bytes(item.metadata.arena_bytes)},
+    {title: S.report.accuracy, numeric: true, cell: ({accuracy}) => accuracyText(accuracy)},
     {title: S.compare.difference, numeric: true, cell: ({item}) => deltaText(deltas, item.id)},
     {title: '', cell: ({item}) => <button type="button" class="quiet" aria-label={S.compare.drop(shortId(item.id))} onClick={() => drop(item.id)}>×</button>},
   ]} />;

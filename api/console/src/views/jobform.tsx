@@ -8,7 +8,7 @@ import {messageOf} from '../notify';
 import {go, href} from '../router';
 import {S} from '../strings';
 import type {Job, Model, Page, ParsedTarget} from '../types';
-import {Field, Form} from '../ui';
+import {Field, Form, typesOf} from '../ui';
 
 const NATIVE = 'llvm -mcpu=native';
 
@@ -37,6 +37,8 @@ export function jobRequest(model: Model, form: FormData): Record<string, unknown
   const buckets = freeDims(model).filter((dim) => form.get('how-' + dim) === 'free')
     .map((dim) => [dim, bucketsOf(String(form.get('buckets-' + dim) ?? ''))] as const).filter(([, list]) => list !== null);
   if (buckets.length > 0) request['shape_buckets'] = Object.fromEntries(buckets);
+  const quantized = form.get('quantized');
+  if (quantized) request['quantized'] = quantized;
   const layout = form.get('layout');
   if (layout) request['desired_layout'] = layout;
   const layoutOps = words(form.get('layout-ops'));
@@ -72,6 +74,7 @@ export function JobForm({model}: {model: Model}): JSX.Element {
       <datalist id="targets">{(targets?.items ?? []).map((item) => <option key={item.name} value={item.target}>{item.name}</option>)}</datalist>
       <TargetFacts target={target} />
       {freeDims(model).map((dim) => <DimField key={dim} dim={dim} model={model} />)}
+      <Precision model={model} />
       <Field label={S.job.level} hint={S.job.levelHint}>
         <select name="level">{['0', '1', '2', '3', '4'].map((level) => <option key={level} value={level} selected={level === '3'}>{level}</option>)}</select></Field>
       {kind === 'tune' && <fieldset><legend>{S.job.search}</legend>
@@ -90,6 +93,15 @@ export function JobForm({model}: {model: Model}): JSX.Element {
       </details>
       <Estimate model={model} kind={kind} />
     </Form>);
+}
+
+/** What the model computes in, and how integers are rounded where there is a choice: a file of TFLite says it exactly. */
+function Precision({model}: {model: Model}): JSX.Element {
+  const types = S.job.precisionOf(typesOf(model.inputs), typesOf(model.outputs));
+  if (model.format !== 'tflite') return <p class="hint">{types}</p>;
+  return (
+    <Field label={S.job.precision} hint={types + ' ' + S.job.precisionHint}>
+      <select name="quantized"><option value="">{S.job.roundedFast}</option><option value="exact">{S.job.roundedExactly}</option></select></Field>);
 }
 
 function DimField({dim, model}: {dim: string; model: Model}): JSX.Element {

@@ -9,7 +9,7 @@ import {profileOf, profiles} from '../profile';
 import {href, setQuery, usePlace} from '../router';
 import {S} from '../strings';
 import type {Package, ProfileStep} from '../types';
-import {Action, Bar, Facts, Field, Id, Loading, Specs, Table, Tabs, Time} from '../ui';
+import {Action, Bar, Facts, Field, Id, Loading, Specs, Table, Tabs, Time, typesOf} from '../ui';
 import {DeployForm} from './deployform';
 import {tunedOf} from './packages';
 
@@ -46,6 +46,8 @@ function About({item}: {item: Package}): JSX.Element {
         [S.columns.model, <a href={href('models', metadata.model_digest)}><Id id={metadata.model_digest} /></a>],
         [S.columns.inputs, <Specs tensors={item.inputs} />], [S.columns.outputs, <Specs tensors={item.outputs} />],
         [S.columns.target, <code>{metadata.target}</code>],
+        [S.job.precision, S.job.precisionOf(typesOf(item.inputs), typesOf(item.outputs)) +
+          (metadata.options['quantized'] === 'exact' ? ' ' + S.packages.exact : '')],
         [S.packages.kernels, S.packages.kernelsTuned(tunedOf(item))],
         [S.packages.work, (metadata.flops / 1e9).toPrecision(3) + ' GFLOP'],
         [S.packages.memory, S.packages.memoryParts(bytes(metadata.weight_bytes), bytes(metadata.arena_bytes), bytes(metadata.worker_workspace_bytes))],

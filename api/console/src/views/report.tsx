@@ -1,13 +1,11 @@
 // What a report job has found: a row a configuration.
 import type {JSX} from 'preact';
-import {bytes, count, ms} from '../format';
+import {accuracyText, bytes, count, ms} from '../format';
 import {download} from '../http';
 import {useGet} from '../load';
 import {S} from '../strings';
 import type {Job, Report, ReportRow} from '../types';
 import {Action, Bar, Loading, Table} from '../ui';
-
-const percent = (part: number | null | undefined): string => (typeof part === 'number' ? (100 * part).toFixed(2) + ' %' : '—');
 
 export function ReportView({job}: {job: Job}): JSX.Element {
   const over = job.finished_at !== null;
@@ -24,7 +22,7 @@ export function ReportView({job}: {job: Job}): JSX.Element {
         {title: '', cell: (row) => (row.run ? <Bar part={row.run.times.median_ms / slowest} /> : null)},
         {title: 'p95', numeric: true, cell: (row) => ms(row.run?.times.p95_ms)},
         {title: S.report.rate, numeric: true, cell: (row) => (row.run ? count(Math.round(row.run.samples_per_s)) : '—')},
-        {title: S.report.accuracy, numeric: true, cell: (row) => percent(row.quality?.accuracy)},
+        {title: S.report.accuracy, numeric: true, cell: (row) => accuracyText(row.quality?.accuracy)},
         {title: S.columns.package, numeric: true, cell: (row) => (row.package ? bytes(row.package.archive_bytes) : '—')},
       ]} />
       {data.configurations.map(Remarks)}
