@@ -39,7 +39,8 @@ def dump(header, name, into):
         bodies = [re.sub(r"\(void\)", "()", one) + " { __builtin_trap(); }" for one in functions]
         (Path(folder) / "empty.c").write_text('#include "tensormill.h"\n' + "\n".join(bodies), encoding="utf-8")
         library = Path(folder) / name
-        for words in (("gcc", "-g", "-w", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, Path(folder) / "empty.c"),
+        for words in (("gcc", "-g", f"-ffile-prefix-map={folder}=.", "-w", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library,
+                       Path(folder) / "empty.c"),
                       ("abidw", "--no-comp-dir-path", "--no-corpus-path", "--no-show-locs", "--type-id-style", "hash", "--out-file", into,
                        library)):
             done = run(*words)
