@@ -1,5 +1,6 @@
 #include "runtime/host_ops/recurrent_math.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -16,11 +17,13 @@ struct Wide {
   typedef T Vector __attribute__((vector_size(kBytes)));
 };
 
-/// A tile of kRows rows and kPanels panels, in registers.
-template <typename T, int kBytes, size_t kRows, size_t kPanels>
+/// A tile of kRows rows and kPanels panels, in registers. kFetches: the weights are not in the first cache.
+template <typename T, int kBytes, size_t kRows, size_t kPanels, bool kFetches = true>
 [[gnu::always_inline]] inline void multiply_tile(const PanelProduct<T>& product, size_t row, size_t panel) {
   using Vector = typename Wide<T, kBytes>::Vector;
   constexpr size_t kLanes = kBytes / sizeof(T), kVectors = kPanelColumns / kLanes;
+  // Weights come from L2 at best, from several places at once: so many steps ahead they are asked for.
+  constexpr size_t kAhead = 8, kLine = 64 / sizeof(T);
   const T* x = product.x + row * product.x_stride;
   const T* weights = product.weights + panel * product.depth * kPanelColumns;
   T* sums = product.sums + row * product.sums_stride + panel * kPanelColumns;
@@ -30,10 +33,14 @@ template <typename T, int kBytes, size_t kRows, size_t kPanels>
   for (size_t k = 0; k < product.depth; ++k) {
 #pragma GCC unroll 16
     for (size_t p = 0; p < kPanels; ++p) {
+      const T* step = weights + (p * product.depth + k) * kPanelColumns;
+#pragma GCC unroll 16
+      for (size_t line = 0; kFetches && line < kPanelColumns; line += kLine)
+        __builtin_prefetch(step + kAhead * kPanelColumns + line);
 #pragma GCC unroll 16
       for (size_t v = 0; v < kVectors; ++v) {
         Vector column;
-        std::memcpy(&column, weights + (p * product.depth + k) * kPanelColumns + v * kLanes, sizeof(column));
+        std::memcpy(&column, step + v * kLanes, sizeof(column));
 #pragma GCC unroll 16
         for (size_t r = 0; r < kRows; ++r) tile[r][p][v] += x[r * product.x_stride + k] * column;
       }
@@ -43,24 +50,35 @@ template <typename T, int kBytes, size_t kRows, size_t kPanels>
   for (size_t r = 0; r < kRows; ++r) std::memcpy(sums + r * product.sums_stride, tile[r], sizeof(tile[r]));
 }
 
+/// As many sums at once as hide an addition's latency and fit into 16 registers.
+constexpr size_t kSums = 8;
+template <typename T, int kBytes>
+constexpr size_t kMostRows = std::max<size_t>(kSums* kBytes / (kPanelColumns * sizeof(T)), 1);
+
+/// What is left of the rows from `row` on, in tiles of kRows, of half as many... and of so many more panels.
+template <typename T, int kBytes, size_t kRows>
+[[gnu::always_inline]] inline void multiply_rest(const PanelProduct<T>& product, size_t row) {
+  constexpr size_t kPanels = kMostRows<T, kBytes> / kRows;
+  if (product.rows - row >= kRows) {
+    size_t panel = 0;
+    for (; panel + kPanels <= product.panels; panel += kPanels)
+      multiply_tile<T, kBytes, kRows, kPanels>(product, row, panel);
+    for (; panel < product.panels; ++panel) multiply_tile<T, kBytes, kRows, 1>(product, row, panel);
+    row += kRows;
+  }
+  if constexpr (kRows > 1) multiply_rest<T, kBytes, kRows / 2>(product, row);
+}
+
 template <typename T, int kBytes>
 [[gnu::always_inline]] inline void multiply_all(const PanelProduct<T>& product) {
-  // As many sums at once as hide an addition's latency and fit into 16 registers.
-  constexpr size_t kVectors = kPanelColumns * sizeof(T) / kBytes;
-  constexpr size_t kTile = kVectors >= 8 ? 1 : 8 / kVectors;
+  constexpr size_t kTile = kMostRows<T, kBytes>;
   const size_t whole_rows = product.rows / kTile * kTile;
-  if (kTile > 1) {
-    for (size_t panel = 0; panel < product.panels; ++panel) {
-      for (size_t row = 0; row < whole_rows; row += kTile)
-        multiply_tile<T, kBytes, kTile, 1>(product, row, panel);
-    }
+  for (size_t panel = 0; whole_rows > 0 && panel < product.panels; ++panel) {
+    multiply_tile<T, kBytes, kTile, 1>(product, 0, panel);
+    for (size_t row = kTile; row < whole_rows; row += kTile)
+      multiply_tile<T, kBytes, kTile, 1, false>(product, row, panel);
   }
-  for (size_t row = kTile > 1 ? whole_rows : 0; row < product.rows; ++row) {
-    size_t panel = 0;
-    for (; panel + kTile <= product.panels; panel += kTile)
-      multiply_tile<T, kBytes, 1, kTile>(product, row, panel);
-    for (; panel < product.panels; ++panel) multiply_tile<T, kBytes, 1, 1>(product, row, panel);
-  }
+  if constexpr (kTile > 1) multiply_rest<T, kBytes, kTile / 2>(product, whole_rows);
 }
 
 /// Lanes of float, and the functions of compiler/lower/math32.cc on them.
@@ -151,7 +169,15 @@ __attribute__((target("avx2"))) void sigmoid_floats_256(float* x, size_t count) 
 }
 __attribute__((target("avx2"))) void tanh_floats_256(float* x, size_t count) { Floats<32>::tanh(x, count); }
 
+__attribute__((target("avx512f"))) void multiply_floats_512(const PanelProduct<float>& product) {
+  multiply_all<float, 64>(product);
+}
+__attribute__((target("avx512f"))) void multiply_doubles_512(const PanelProduct<double>& product) {
+  multiply_all<double, 64>(product);
+}
+
 bool has_256() { return __builtin_cpu_supports("avx2") != 0; }
+bool has_512() { return has_256() && __builtin_cpu_supports("avx512f") != 0; }
 #endif
 
 }  // namespace
@@ -161,6 +187,9 @@ const RecurrentMath<float>& recurrent_math<float>() {
   static constexpr RecurrentMath<float> kNarrow = {&multiply_floats, &sigmoid_floats, &tanh_floats};
 #if defined(__x86_64__)
   static constexpr RecurrentMath<float> kWide = {&multiply_floats_256, &sigmoid_floats_256, &tanh_floats_256};
+  static constexpr RecurrentMath<float> kWidest = {&multiply_floats_512, &sigmoid_floats_256,
+                                                   &tanh_floats_256};
+  if (has_512()) return kWidest;
   if (has_256()) return kWide;
 #endif
   return kNarrow;
@@ -171,6 +200,8 @@ const RecurrentMath<double>& recurrent_math<double>() {
   static constexpr RecurrentMath<double> kNarrow = {&multiply_doubles, &sigmoid_doubles, &tanh_doubles};
 #if defined(__x86_64__)
   static constexpr RecurrentMath<double> kWide = {&multiply_doubles_256, &sigmoid_doubles, &tanh_doubles};
+  static constexpr RecurrentMath<double> kWidest = {&multiply_doubles_512, &sigmoid_doubles, &tanh_doubles};
+  if (has_512()) return kWidest;
   if (has_256()) return kWide;
 #endif
   return kNarrow;

@@ -52,6 +52,17 @@ te::Stmt by_task(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body)
                       serial(reading, kReadings, body(panel, reading)));
 }
 
+/// As nested, for as many readings as its argument says.
+te::Function symbolic(int64_t piece = 0) {
+  te::Function function = panels(8, 1024, nested, piece);
+  const te::Stmt outer = function.body, inner = outer->body;
+  const te::Var readings = te::make_var("readings");
+  function.dims = {readings};
+  function.body = serial(
+      outer->var, 8, te::make_for(inner->var, Expr(0), Expr(readings), te::ForKind::kSerial, inner->body));
+  return function;
+}
+
 te::Stmt divided(int64_t count, const std::function<te::Stmt(Expr, Expr)>& body) {
   const te::Var both = te::make_var("both");
   return serial(both, count * kReadings,
@@ -83,12 +94,14 @@ TEST(Prefetch, PanelsThatAreReadAgainFetchTheNext) {
   EXPECT_TRUE(has_prefetch(panels(8, 1024, nested)));
   EXPECT_TRUE(has_prefetch(panels(8, 1024, by_task)));
   EXPECT_TRUE(has_prefetch(panels(8, 1024, divided)));
+  EXPECT_TRUE(has_prefetch(symbolic()));
 }
 
 /// 16 lines over seven readings: three a reading, outside of the loop.
 TEST(Prefetch, ShortLoopsFetchTheirShareBefore) {
   EXPECT_EQ(count_prefetches(panels(8, 1024, nested, 16)), 3);
   EXPECT_EQ(count_prefetches(panels(8, 1024, divided, 16)), 3);
+  EXPECT_EQ(count_prefetches(symbolic(16)), 2) << "of eight readings";
 }
 
 /// The last reading leaves the second half of the depth out; what it fetches of it is fetched all the same.
@@ -128,9 +141,14 @@ TEST(Prefetch, SmallBuffersAndPanelsThatAreReadOnceDoNot) {
 }
 
 TEST(Prefetch, ChangesNoValue) {
-  const std::vector<te::Function> functions = {panels(8, 1024, nested),      panels(8, 1024, by_task),
-                                               panels(8, 1024, divided),     panels(8, 1024, nested, 16),
-                                               panels(8, 1024, divided, 16), skipping()};
+  const std::vector<te::Function> functions = {panels(8, 1024, nested),
+                                               panels(8, 1024, by_task),
+                                               panels(8, 1024, divided),
+                                               panels(8, 1024, nested, 16),
+                                               panels(8, 1024, divided, 16),
+                                               skipping(),
+                                               symbolic(),
+                                               symbolic(16)};
   for (const te::Function& function : functions) {
     std::vector<Tensor> interpreted;
     for (const te::Parameter& parameter : function.parameters) {
@@ -141,8 +159,9 @@ TEST(Prefetch, ChangesNoValue) {
     }
     std::vector<Tensor> computed;
     for (const Tensor& tensor : interpreted) computed.push_back(tensor.clone());
-    EXPECT_EQ(te::interpret(function, interpreted).code, 0);
-    EXPECT_EQ(Kernel(function, host()).run(computed, {}, 2).code, 0);
+    const std::vector<int64_t> dims(function.dims.size(), kReadings);
+    EXPECT_EQ(te::interpret(function, interpreted, dims).code, 0);
+    EXPECT_EQ(Kernel(function, host()).run(computed, dims, 2).code, 0);
     EXPECT_EQ(difference(computed[2], interpreted[2]), "");
   }
 }

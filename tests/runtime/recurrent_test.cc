@@ -271,8 +271,8 @@ TEST(RecurrentMathTest, SigmoidAndTanhAreNear) {
 /// Whole numbers: every order of summing gives the same.
 template <typename T>
 void check_products() {
-  for (const size_t rows : {1U, 2U, 3U, 4U, 5U, 9U}) {
-    for (const size_t panels : {1U, 2U, 3U, 4U, 7U}) {
+  for (const size_t rows : {1U, 2U, 3U, 4U, 5U, 7U, 8U, 9U, 23U}) {
+    for (const size_t panels : {1U, 2U, 3U, 4U, 7U, 8U}) {
       const size_t depth = 5, columns = panels * kPanelColumns;
       std::vector<T> x(rows * 6), weights(panels * depth * kPanelColumns), sums(rows * columns, 1);
       for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(static_cast<int>(i * 7 % 11) - 5);

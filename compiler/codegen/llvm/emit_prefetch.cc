@@ -11,6 +11,9 @@ constexpr int64_t kMaxPanelBytes = 640 * 1024;
 /// Fetches at once, and how far each gets to the next one of its own.
 constexpr int64_t kMaxBurst = 16;
 constexpr int64_t kLineBytes = 64;
+/// Of a loop whose extent is not known so many readings fetch the next panel: what a shorter one leaves out
+/// is waited for, and a longer one asks again for what is there.
+constexpr int64_t kUnknownTimes = 8;
 /// Residues are looked up in one word.
 constexpr int64_t kMaskBits = 64;
 constexpr unsigned kLocality = 2;  ///< into L2
@@ -84,9 +87,10 @@ Panel find_panel(const te::Expr& base, const std::vector<const te::StmtNode*>& l
     if (step == 0 && te::mentions(base, loop.var)) return {};
     if (!panel.reading && step != 0) panel.place.add(te::Expr(loop.var), step);
     const int64_t* times = te::as_int(loop.extent);
-    if (!panel.reading && step == 0 && times != nullptr && *times > 1) {
+    if (!panel.reading && step == 0 && (times == nullptr || *times > 1)) {
       panel.reading = te::Expr(loop.var) - loop.min;
-      panel.times = *times;
+      panel.times = times == nullptr ? kUnknownTimes : *times;
+      if (times == nullptr) panel.reading = te::floormod(panel.reading, te::Expr(kUnknownTimes));
     } else if (panel.reading && step > 0) {
       panel.next = step;
       return panel;
