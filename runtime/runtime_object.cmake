@@ -2,6 +2,7 @@
 # (compiler/bundle): with the C++ library and the unwinder in it, so that a program of any compiler links it, and all hidden but
 # the C interface. OBJECTS come first, LIBRARIES beside the runtime's own archives; NEEDS are taken out of these though nobody asks before.
 set(TM_LLVM_PREFIX /usr/lib/llvm-19 CACHE PATH "prefix of LLVM 19 and lld 19")
+set(TM_LLVM_TOOLS ${TM_LLVM_PREFIX}/bin CACHE PATH "LLVM's programs for the machine that builds")
 function(tm_runtime_object output)
   cmake_parse_arguments(ARG "" "" "OBJECTS;LIBRARIES;NEEDS" ${ARGN})
   list(TRANSFORM ARG_NEEDS PREPEND "-Wl,-u,")
@@ -21,7 +22,7 @@ function(tm_runtime_object output)
             -Wl,--whole-archive $<TARGET_FILE:runtime_capi> -Wl,--no-whole-archive
             -Wl,--start-group ${archives} ${ARG_LIBRARIES} -Wl,--end-group
     # GNU's objcopy leaves the C++ library's unique symbols to all programs.
-    COMMAND ${TM_LLVM_PREFIX}/bin/llvm-objcopy --strip-debug --wildcard --keep-global-symbol=tm_* ${output}.whole ${output}
+    COMMAND ${TM_LLVM_TOOLS}/llvm-objcopy --strip-debug --wildcard --keep-global-symbol=tm_* ${output}.whole ${output}
     COMMAND ${CMAKE_COMMAND} -E rm ${output}.whole
     DEPENDS runtime_capi ${rooms} ${ARG_OBJECTS} COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ["dev", "config/build_progress", ".ci/run", "api/docs/install", "tests/docs/install", "tests/python/install", "config/package/make",
-           "config/package/image", "config/package/prove", "docker/prove", "docker/image.sh"]
+           "config/package/image", "config/package/prove", "docker/prove", "docker/image.sh", "tests/e2e/board_system"]
 
 
 class Shell(unittest.TestCase):

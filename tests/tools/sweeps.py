@@ -64,5 +64,7 @@ SWEEPS = [
     Sweep("planted", "planted bugs of parsers are found by their fuzz programs", fixed("./dev fuzz --planted")),
     Sweep("package", "the .deb and the wheel are installed and used in a bare Debian",
           fixed("./dev package", "config/package/prove")),
+    Sweep("board", "the program as a worker on a board with a 64-bit ARM processor, which is emulated: a kernel is tuned, the package runs",
+          fixed("./dev test aarch64", f"{PYTHON} tests/e2e/board.py")),
     Sweep("docker", "the image is built and run as docker/README.md says", fixed("./dev docker")),
 ]

@@ -32,15 +32,18 @@ public:
     // Each time that a value does not fit its form it gets a wider one.
     for (size_t attempts = 0; attempts < kMostForms * (form_.initial.size() + 1); ++attempts) {
       const Values begun = begin();
-      std::optional<GraphBuilder::InLoop> inside(std::in_place, context_.builder);
-      const std::optional<std::vector<Binding>> results = body_of(begun);
-      if (!results) return std::nullopt;
-      if (const std::optional<Values> next = next_of(*results)) {
-        Ended ended = end(begun, *results, *next);
-        inside.reset();
-        return behind(std::move(ended));
+      std::optional<Ended> ended;
+      {
+        const GraphBuilder::InLoop inside(context_.builder);
+        const std::optional<std::vector<Binding>> results = body_of(begun);
+        if (!results) return std::nullopt;
+        if (const std::optional<Values> next = next_of(*results)) {
+          ended = end(begun, *results, *next);
+        } else {
+          context_.builder.leave_dead_nodes();
+        }
       }
-      context_.builder.leave_dead_nodes();
+      if (ended) return behind(*std::move(ended));
     }
     node_.unsupported("body", "what it hands on is of another form in each iteration");
   }
