@@ -14,7 +14,7 @@
 
 namespace tensormill::plan {
 
-/// By axis of a stage: how many places of it are told apart. Places further on repeat them.
+/// By axis of a stage: how many places of it its expression distinguishes. Places further on repeat them.
 using Choices = std::map<size_t, int64_t>;
 
 /// The choices of the stages of a program, and which stages are computed where they are read.
@@ -54,7 +54,7 @@ public:
 
 private:
   struct Place;
-  /// What tells a node from others, those of its parts told apart before.
+  /// What distinguishes a node; its arguments are unique nodes themselves.
   struct Key {
     te::ExprOp op;
     DType dtype;
