@@ -25,9 +25,10 @@ bool within_budget(const ir::Graph& graph, const ir::Node& node) {
   return out_bytes <= std::max(kFreeBytes, 2 * in_bytes);
 }
 
-/// Whether it makes the same at all extents.
+/// Whether it makes the same at all extents. What is trimmed has fewer elements than its type says, which the
+/// step itself tells the run.
 bool is_of_numbers(const ir::Graph& graph, const ir::Node& node) {
-  return node.attrs.is_constant() &&
+  return node.op != "trim" && node.attrs.is_constant() &&
          std::all_of(node.outputs.begin(), node.outputs.end(),
                      [&](ir::ValueId output) { return graph.value(output).type.shape.is_constant(); });
 }

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import mill
 import numpy as np
+import onnx
 from free_dims_models import Builder
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 
 def model(builder, outputs):
@@ -99,6 +100,28 @@ class DataExtents(unittest.TestCase):
             mill.check_program(self, "compile", self.path, "--opt-level", level, "-o", self.package)
             actual = mill.run_package(self, self.package, feed, self.folder / "out.npz")
             self.assertEqual(mill.compare.compare_sets(actual, expected, tolerance), [], stem)
+        self.check_of_constants(made, inputs, expected, stem, tolerance)
+
+    def check_of_constants(self, made, inputs, expected, stem, tolerance=0):
+        """The same where the model has the inputs as its own constants, which the compiler may compute with."""
+        fixed = onnx.load_model_from_string(made)
+        del fixed.graph.input[:]
+        fixed.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in inputs.items())
+        self.path.write_bytes(fixed.SerializeToString())
+        mill.check_program(self, "compile", self.path, "-o", self.package)
+        mill.check_program(self, "run", self.package, "-o", self.folder / "out.npz", "--repeat", 1, "--number", 1, "--warmup", 0)
+        actual = mill.load_npz(self.folder / "out.npz")
+        self.assertEqual(mill.compare.compare_sets(actual, expected, tolerance), [], f"{stem} of constants")
+
+    def test_parts_of_constant_texts(self):
+        node = helper.make_node("StringSplit", ["x"], ["parts", "counts"])
+        results = [helper.make_tensor_value_info("parts", TensorProto.STRING, None),
+                   helper.make_tensor_value_info("counts", TensorProto.INT64, None)]
+        opsets = [helper.make_opsetid("", 20)]
+        made = helper.make_model(helper.make_graph([node], "g", [], results), opset_imports=opsets, ir_version=9)
+        texts = np.array(["one two", "three", "日本 a b"], object)
+        expected = {"parts": np.array([["one", "two", ""], ["three", "", ""], ["日本", "a", "b"]]), "counts": np.array([2, 1, 3])}
+        self.check_of_constants(made.SerializeToString(), {"x": texts}, expected, "data.parts")
 
     def test_points_boxes_and_columns(self):
         rng = np.random.default_rng(4)
