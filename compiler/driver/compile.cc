@@ -181,7 +181,14 @@ private:
   void compile_kernel(size_t index) {
     const plan::Kernel& kernel = kernels_[index];
     if (compile_by_record(index)) return;
-    compile_with(index, schedule::default_schedule(kernel.program, options_.target));
+    try {
+      compile_with(index, schedule::default_schedule(kernel.program, options_.target));
+    } catch (const Error& error) {
+      // No record was read: a template took a program that its steps do not apply to.
+      if (error.code() == ErrorCode::kInvalidRecords)
+        throw InternalError("kernel " + kernel.symbol + " has no schedule: " + error.message());
+      throw;
+    }
   }
 
   void compile_with(size_t index, const schedule::Schedule& steps) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/schedule/nest.h"
+#include "compiler/schedule/primitives.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -152,6 +153,10 @@ std::string Builder::parallelize(const std::string& name, const std::string& axi
         std::to_string(task_length(extents, (extent_now + tasks - 1) / tasks, target_.facts.num_cores))});
   step("parallel", {name, axis + ".o"});
   return axis + ".i";
+}
+
+void Builder::guard(const std::string& name) {
+  if (has_conditions(stage(name))) step("guard", {name});
 }
 
 void Builder::inline_injective(const std::vector<std::string>& keep) {

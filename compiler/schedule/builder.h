@@ -45,6 +45,9 @@ public:
   std::string parallelize(const std::string& stage, const std::string& axis, double work);
   /// Inlines the stages that are cheap to compute again.
   void inline_injective(const std::vector<std::string>& keep = {});
+  /// Turns the conditions under which a reduction's elements count (has_conditions) into guards; nothing
+  /// where there are none.
+  void guard(const std::string& stage);
   /// Reads of the stage, inlined stages expanded.
   std::vector<Access> accesses(const std::string& stage) const;
   /// The stages (inlined ones seen through) that read `stage`.

@@ -42,14 +42,17 @@ Expr without_clamps(const Expr& expr, const std::vector<Expr>& guards) {
 
 }  // namespace
 
+bool has_conditions(const Stage& stage) {
+  if (!stage.reduction || stage.dtypes.size() != 1) return false;
+  const Expr& source = stage.reduction->source[0];
+  return source->op == ExprOp::kSelect && te::equal(source->args[2], stage.reduction->identity[0]);
+}
+
 void apply_guard(State& state, const std::vector<std::string>& args) {
   Stage& stage = state.stage(args[0]);
-  if (!stage.reduction || stage.dtypes.size() != 1)
-    reject("stage " + args[0] + " is no reduction of one value");
+  if (!has_conditions(stage))
+    reject("stage " + args[0] + " does not reduce one select(condition, x, neutral element)");
   const Expr source = stage.reduction->source[0];
-  if (source->op != ExprOp::kSelect || !te::equal(source->args[2], stage.reduction->identity[0])) {
-    reject("stage " + args[0] + " does not reduce select(condition, x, neutral element)");
-  }
   std::vector<Expr> guards;
   split_conjunction(source->args[0], guards);
   te::Reduction reduction = *stage.reduction;

@@ -142,8 +142,8 @@ class Sweep:
         theirs = self.ask_peer(files[0], files[1], files[3])
         ours = self.own.ask(f"{files[0]} {files[1]} {files[2]} {level} {buckets}")
         outcome, detail = self.compare(builder, ours, theirs)
-        if outcome == "refused" and buckets and not builder.free and detail.startswith('node "'):
-            # The bucket may be an extent that the node does not take.
+        if outcome == "refused" and buckets and not builder.free and "internal error" not in detail:
+            # The bucket may be an extent that a node or the model does not take.
             again = self.own.ask(f"{files[0]} {files[1]} {files[2]} {level}")
             outcome = "refused free" if again.startswith("ok") else outcome
         if outcome == "differs":

@@ -77,8 +77,7 @@ bool find_band_nest(Builder& builder, BandNest& nest) {
   builder.inline_injective({nest.feed});
   if (!is_chain(builder, nest)) return false;
   for (const std::string& sums : {nest.feed_sums, nest.consumer.sums}) {
-    if (!sums.empty() && builder.stage(sums).reduction->source[0]->op == te::ExprOp::kSelect)
-      builder.step("guard", {sums});
+    if (!sums.empty()) builder.guard(sums);
   }
   nest.consumer.flat = builder.stage(nest.consumer.sums).shape.size() == 4;
   return true;

@@ -79,8 +79,7 @@ bool find_conv_nest(Builder& builder, ConvNest& nest) {
   }
   const int64_t block = root.back();
   if ((block & (block - 1)) != 0 || block > 4 * builder.lanes(nest.sums)) return false;
-  if (builder.stage(nest.sums).reduction->source[0]->op == te::ExprOp::kSelect)
-    builder.step("guard", {nest.sums});
+  builder.guard(nest.sums);
   return true;
 }
 

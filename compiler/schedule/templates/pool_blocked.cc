@@ -80,8 +80,7 @@ bool template_pool_blocked(Builder& builder) {
   if (builder.readers(windows) != std::vector<std::string>{root} || shape.back() > builder.lanes(windows) ||
       (shape.back() & (shape.back() - 1)) != 0)
     return false;
-  if (builder.stage(windows).reduction->source[0]->op == te::ExprOp::kSelect)
-    builder.step("guard", {windows});
+  builder.guard(windows);
 
   const int64_t taps = reduction_steps(builder.stage(windows));
   const int64_t analytic = tile_columns(width, builder.target().facts.vector_registers);

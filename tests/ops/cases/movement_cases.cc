@@ -137,6 +137,7 @@ void add_scatters(std::vector<Case>& cases) {
   };
   scatter("rows, i64", "none", {5, 3}, {2, 3}, 0, DType::kInt64);
   scatter("fewer columns, i32", "none", {3, 7}, {2, 5}, -1, DType::kInt32);
+  scatter("as images have, i64", "none", {8, 1, 8, 2}, {2, 1, 6, 1}, 0, DType::kInt64);
   scatter("vector", "none", {13}, {31}, 0, DType::kInt64);
   scatter("one", "none", {1, 3}, {1, 1}, 0, DType::kInt32);
   scatter("no updates", "none", {3, 4}, {0, 4}, 0, DType::kInt64);
