@@ -302,11 +302,13 @@ Stmt LoopBuilder::nest() {
     if (i == tiling_.vector_axis && has_own_rows()) continue;
     Expr trips = tiling_.trips(tensor_, i);
     if (i == tiling_.shared_axis) {
-      const te::Var each = te::make_var(outer_[i]->name);
-      const Expr block = Expr(each) * Expr(tiling_.parts) + Expr(part_);
+      const te::Var run = te::make_var(outer_[i]->name), each = te::make_var(outer_[i]->name);
+      const Expr length(Tiling::kRun), all(Tiling::kRun * tiling_.parts);
+      const Expr block = (Expr(run) * Expr(tiling_.parts) + Expr(part_)) * length + Expr(each);
       body = te::make_let(outer_[i], block, te::make_if(Expr(outer_[i]) < trips, body));
-      trips = te::floordiv(trips + Expr(tiling_.parts - 1), Expr(tiling_.parts));
-      body = te::make_for(each, Expr(0), trips, ForKind::kSerial, body);
+      body = te::make_for(each, Expr(0), length, ForKind::kSerial, body);
+      body = te::make_for(run, Expr(0), te::simplify(te::floordiv(trips + all - Expr(1), all)),
+                          ForKind::kSerial, body);
     } else if (i == tiling_.parallel_axis) {
       body = parallel(i, body);
     } else {

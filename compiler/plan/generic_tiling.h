@@ -24,7 +24,9 @@ struct Tiling {
   bool joined = false;     ///< the parallel loop is over the axis behind parallel_axis, too
   std::optional<size_t> first_axis;   ///< its loop is the outermost, if not in the order of axes
   std::optional<size_t> shared_axis;  ///< the parallel loop is over parts of this axis, too
-  int64_t parts = 1;                  ///< of shared_axis: its loop takes each parts-th block
+  int64_t parts = 1;                  ///< of shared_axis: each takes every parts-th run of kRun blocks
+  /// Some pages of memory, so that each part reads and writes pages of its own.
+  static constexpr int64_t kRun = 8;
 
   /// How often the loop of an axis runs.
   te::Expr trips(const te::TensorNode& tensor, size_t axis) const;
