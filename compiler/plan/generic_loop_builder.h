@@ -97,6 +97,9 @@ private:
   te::Stmt sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& sums,
                        const std::vector<te::Expr>& held, const std::vector<std::vector<te::Expr>>& slots);
 
+  te::Expr all_count(const Taps& taps) const;
+  te::Stmt unrolled(te::Stmt body) const;
+
   /// As reduce(), each lane with every lanes-th element, the first one with those of the last vector where it
   /// is not whole, and at the end all lanes together.
   te::Stmt reduce_by_lanes();

@@ -74,7 +74,7 @@ Stmt LoopBuilder::sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& s
     }
     const Expr condition = at_point(each);
     const bool is_of_row = te::mentions(condition, row_);
-    const Expr of_all = is_of_row ? for_all_rows(condition, row_, rows_) : condition;
+    const Expr of_all = for_all(condition, row_, rows_);
     is_by_rows = is_by_rows || is_of_row;
     add(own, condition);
     add(is_of_row ? all : whole, of_all ? of_all : te::bool_imm(false));
@@ -84,7 +84,44 @@ Stmt LoopBuilder::sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& s
     const Stmt by_row = loops_of(last, axes.size(), each_point(sum, !is_whole_, own));
     inner = te::make_if(all, inner, by_row);
   }
-  return loops_of(0, last, whole ? te::make_if(whole, inner) : inner);
+  const Stmt each = loops_of(0, last, whole ? te::make_if(whole, inner) : inner);
+  // What is done for one tap alone takes no longer than to ask whether it counts.
+  const bool is_short = last == axes.size() && rows_ == tiling_.block && rows_ > 1;
+  const Expr inside = is_short ? all_count(taps) : Expr();
+  return inside ? te::make_if(inside, unrolled(each_point(sum, !is_whole_)), each) : each;
+}
+
+/// A condition under which all taps of all rows count; null where none is known.
+Expr LoopBuilder::all_count(const Taps& taps) const {
+  std::vector<Expr> parts;
+  for (const Expr& each : taps.conditions) {
+    Expr condition = for_all(at_point(each), row_, rows_);
+    for (const te::Axis& axis : tensor_.reduction->axes) {
+      const int64_t* extent = te::as_int(axis.extent);
+      if (condition && te::mentions(condition, axis.var))
+        condition = extent != nullptr ? for_all(condition, axis.var, *extent) : Expr();
+    }
+    if (!condition) return Expr();
+    parts.push_back(condition);
+  }
+  Expr all = parts.at(0);
+  for (size_t i = 1; i < parts.size(); ++i) all = te::logical_and(all, parts[i]);
+  return all;
+}
+
+/// The loops of the reduced axes, the inner ones unrolled while that is not much: what neighbouring taps read
+/// is then loaded once.
+Stmt LoopBuilder::unrolled(Stmt body) const {
+  constexpr int64_t kMostPoints = 256;
+  const std::vector<te::Axis>& axes = tensor_.reduction->axes;
+  int64_t points = rows_ * tiling_.columns * vectors_;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const int64_t* extent = te::as_int(axes[i].extent);
+    points = extent != nullptr && points <= kMostPoints ? points * *extent : kMostPoints + 1;
+    const ForKind kind = points <= kMostPoints ? ForKind::kUnrolled : ForKind::kSerial;
+    body = te::make_for(axes[i].var, Expr(0), axes[i].extent, kind, body);
+  }
+  return body;
 }
 
 Stmt LoopBuilder::reduce_by_lanes() {

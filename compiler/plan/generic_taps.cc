@@ -44,18 +44,19 @@ std::optional<Taps> taps_of(const te::Reduction& reduction, const te::BoundsCont
   return taps;
 }
 
-Expr for_all_rows(const Expr& condition, const te::Var& row, int64_t rows) {
-  // A comparison of what is linear in the row holds in between where it holds at both ends.
+Expr for_all(const Expr& condition, const te::Var& var, int64_t count) {
+  if (!te::mentions(condition, var)) return condition;
+  // A comparison of what is linear in the variable holds in between where it holds at both ends.
   const bool compares = condition->op == ExprOp::kLt || condition->op == ExprOp::kLe ||
                         condition->op == ExprOp::kGt || condition->op == ExprOp::kGe;
   if (!compares) return Expr();
   te::Linear difference = te::to_linear(condition->args[0]);
   difference.add(te::to_linear(condition->args[1]), -1);
-  const int64_t step = difference.coefficient_of(Expr(row));
-  difference.add(Expr(row), -step);
-  if (difference.overflow || te::mentions(te::from_linear(difference), row)) return Expr();
+  const int64_t step = difference.coefficient_of(Expr(var));
+  difference.add(Expr(var), -step);
+  if (difference.overflow || te::mentions(te::from_linear(difference), var)) return Expr();
   const bool is_below = condition->op == ExprOp::kLt || condition->op == ExprOp::kLe;
-  return te::substitute(condition, row, Expr(is_below == (step > 0) ? rows - 1 : 0));
+  return te::substitute(condition, var, Expr(is_below == (step > 0) ? count - 1 : 0));
 }
 
 }  // namespace tensormill::plan

@@ -19,7 +19,7 @@ struct Taps {
 /// being of indices alone: leaving the others out changes nothing. `context`: of the nest's axes.
 std::optional<Taps> taps_of(const te::Reduction& reduction, const te::BoundsContext& context);
 
-/// A condition that implies `condition` for all of `row`, 0 to `rows` - 1; null where none is known.
-te::Expr for_all_rows(const te::Expr& condition, const te::Var& row, int64_t rows);
+/// A condition that implies `condition` for all values of `var`, 0 to `count` - 1; null where none is known.
+te::Expr for_all(const te::Expr& condition, const te::Var& var, int64_t count);
 
 }  // namespace tensormill::plan
