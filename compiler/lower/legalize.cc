@@ -22,7 +22,7 @@ namespace {
 
 class Legalizer {
 public:
-  explicit Legalizer(bool use_fma) : use_fma_(use_fma) {}
+  explicit Legalizer(const target::CpuFacts& facts) : facts_(facts) {}
 
   Stmt run(const Stmt& stmt) {
     switch (stmt->op) {
@@ -73,7 +73,7 @@ private:
   // x[i] = x[i] + a*b as an fma, or null.
   Expr accumulation(const Stmt& stmt) const {
     const Expr& value = stmt->value;
-    if (!use_fma_ || value->op != ExprOp::kAdd || !value->type.is_float()) return {};
+    if (!facts_.fma || value->op != ExprOp::kAdd || !value->type.is_float()) return {};
     if (value->type.dtype != DType::kFloat32 && value->type.dtype != DType::kFloat64) return {};
     for (size_t side = 0; side < 2; ++side) {
       const Expr& held = value->args[side];
@@ -91,7 +91,7 @@ private:
   Expr exact_product(const Expr& expr) const {
     const bool add = expr->op == ExprOp::kAdd, sub = expr->op == ExprOp::kSub;
     const DType dtype = expr->type.dtype;
-    if (!use_fma_ || (!add && !sub) || (dtype != DType::kFloat32 && dtype != DType::kFloat64)) return {};
+    if (!facts_.fma || (!add && !sub) || (dtype != DType::kFloat32 && dtype != DType::kFloat64)) return {};
     for (size_t side = add ? 0 : 1; side < 2; ++side) {
       const Expr& product = expr->args[side];
       if (product->op != ExprOp::kMul) continue;
@@ -112,14 +112,14 @@ private:
     if (expr->args.empty()) return expr;
     if (const auto done = done_.find(expr.get()); done != done_.end()) return done->second;
     te::RewrittenArgs rewritten = te::rewrite_args(expr, [this](const Expr& part) { return legalize(part); });
-    Expr result = is_vector_math(expr->op) ? legalize_math(expr->op, rewritten.args, use_fma_)
+    Expr result = is_vector_math(expr->op) ? legalize_math(expr->op, rewritten.args, facts_)
                                            : std::move(rewritten).of(expr);
     if (const Expr fused = exact_product(result)) result = fused;
     done_.emplace(expr.get(), result);
     return result;
   }
 
-  bool use_fma_;
+  const target::CpuFacts& facts_;
   std::unordered_map<const te::ExprNode*, Expr> done_;
 };
 
@@ -127,7 +127,7 @@ private:
 
 te::Function run_legalize(const te::Function& input, const target::Target& target) {
   te::Function result = input;
-  result.body = Legalizer(target.facts.fma).run(input.body);
+  result.body = Legalizer(target.facts).run(input.body);
   return result;
 }
 

@@ -95,10 +95,10 @@ Expr evaluate(ExprOp op, const std::vector<Expr>& args, const MathContext& conte
 
 }  // namespace
 
-Expr legalize_math(ExprOp op, const std::vector<Expr>& args, bool use_fma) {
+Expr legalize_math(ExprOp op, const std::vector<Expr>& args, const target::CpuFacts& facts) {
   const DType dtype = args[0]->type.dtype;
   if (dtype == DType::kFloat32) {
-    const MathContext context{use_fma, true};
+    const MathContext context{facts.fma, true, facts.scaling};
     if (op == ExprOp::kExp) return math32_exp(args[0], context);
     if (op == ExprOp::kSigmoid) return math32_sigmoid(args[0], context);
     if (op == ExprOp::kTanh) return math32_tanh(args[0], context);
@@ -107,7 +107,7 @@ Expr legalize_math(ExprOp op, const std::vector<Expr>& args, bool use_fma) {
   if (op == ExprOp::kPow && !is_float(dtype)) return math_integer_pow(args[0], args[1]);
   std::vector<Expr> wide;
   for (const Expr& arg : args) wide.push_back(te::cast(DType::kFloat64, arg));
-  return te::cast(dtype, evaluate(op, wide, {use_fma, dtype != DType::kFloat64}));
+  return te::cast(dtype, evaluate(op, wide, {facts.fma, dtype != DType::kFloat64}));
 }
 
 }  // namespace tensormill::lower

@@ -6,6 +6,7 @@
 /// results that are denormal or overflow. Thread-safety: pure functions.
 #pragma once
 
+#include "compiler/target/target.h"
 #include "compiler/te/expr.h"
 
 namespace tensormill::lower {
@@ -14,11 +15,12 @@ namespace tensormill::lower {
 struct MathContext {
   bool use_fma = false;
   bool narrow = false;
+  bool scaling = false;  ///< te's scale and reciprocal are instructions
 };
 
 bool is_vector_math(te::ExprOp op);
 /// op(args) without vector math operators; the result has the type of args.
-te::Expr legalize_math(te::ExprOp op, const std::vector<te::Expr>& args, bool use_fma);
+te::Expr legalize_math(te::ExprOp op, const std::vector<te::Expr>& args, const target::CpuFacts& facts);
 
 // Each takes and gives f64 (vectors).
 te::Expr math_exp(const te::Expr& x, const MathContext& context);

@@ -30,9 +30,10 @@ Expr with_sign_of(const Expr& value, const Expr& sign) {
                          te::make(ExprOp::kBitOr, {te::reinterpret(DType::kInt32, value), sign_bit}));
 }
 
-// x = n * ln 2 + r: exp(r) and n.
+// x = n * ln 2 + r: exp(r) and n, also as an integer.
 struct Reduced {
   Expr value;
+  Expr n;
   Expr exponent;
 };
 
@@ -45,7 +46,7 @@ Reduced reduce_exp(const Expr& x, const MathContext& context) {
   Expr r = multiply_add(n, f32(x, -0x1.63p-1), x, context);
   r = multiply_add(n, f32(x, 0x1.bd0106p-13), r, context);
   const Expr tail = horner(r, {0x1p-1, 0x1.55549p-3, 0x1.55545ep-5, 0x1.123b46p-7, 0x1.6db40cp-10}, context);
-  return {multiply_add(r * r, tail, r, context) + f32(x, 1),
+  return {multiply_add(r * r, tail, r, context) + f32(x, 1), n,
           te::reinterpret(DType::kInt32, shifted) - i32(x, kMagicBits)};
 }
 
@@ -57,26 +58,37 @@ Expr power_of_two(const Expr& n) {
 // exp(x) for x in [-87, 88] or NaN.
 Expr exp_normal(const Expr& x, const MathContext& context) {
   const Reduced reduced = reduce_exp(x, context);
+  if (context.scaling) return te::make(ExprOp::kScale, {reduced.value, reduced.n});
   return reduced.value * power_of_two(reduced.exponent);
 }
 
-}  // namespace
-
-Expr math32_exp(const Expr& x, const MathContext& context) {
+// exp(x) for x up to 90 or NaN.
+Expr exp_below(const Expr& x, const MathContext& context) {
   // What is less than half of the smallest denormal is set to 0: to compute it would underflow, which is a
   // hundred times as slow as any other lane, and masked scores are full of it.
   const Expr vanishes = x < f32(x, -0x1.9fe368p+6);
-  const Expr clamped = te::min(te::select(vanishes, f32(x, 0), x), f32(x, 90));
-  const Reduced reduced = reduce_exp(clamped, context);
+  const Reduced reduced = reduce_exp(te::select(vanishes, f32(x, 0), x), context);
+  if (context.scaling)
+    return te::select(vanishes, f32(x, 0), te::make(ExprOp::kScale, {reduced.value, reduced.n}));
   // Two factors, so that neither overflows and a denormal result is rounded once.
   const Expr half = te::make(ExprOp::kShr, {reduced.exponent, i32(x, 1)});
   const Expr power = reduced.value * power_of_two(half) * power_of_two(reduced.exponent - half);
   return te::select(vanishes, f32(x, 0), power);
 }
 
+Expr divide(const Expr& x, const Expr& y, const MathContext& context) {
+  return context.scaling ? x * te::make(ExprOp::kReciprocal, {y}) : x / y;
+}
+
+}  // namespace
+
+Expr math32_exp(const Expr& x, const MathContext& context) {
+  return exp_below(te::select(x > f32(x, 90), f32(x, 90), x), context);
+}
+
 Expr math32_sigmoid(const Expr& x, const MathContext& context) {
-  const Expr z = math32_exp(-magnitude(x), context);
-  return te::select(x >= f32(x, 0), f32(x, 1), z) / (f32(x, 1) + z);
+  const Expr z = exp_below(-magnitude(x), context);
+  return divide(te::select(x >= f32(x, 0), f32(x, 1), z), f32(x, 1) + z, context);
 }
 
 Expr math32_tanh(const Expr& x, const MathContext& context) {
@@ -85,7 +97,7 @@ Expr math32_tanh(const Expr& x, const MathContext& context) {
       horner(z, {-0x1.55552ep-2, 0x1.1105c6p-3, -0x1.b80a5cp-5, 0x1.50cc16p-6, -0x1.6f8d5ap-8}, context);
   const Expr near = x * multiply_add(z, p, f32(x, 1), context);
   const Expr size = te::min(magnitude(x), f32(x, 9.1));
-  const Expr far = f32(x, 1) - f32(x, 2) / (exp_normal(size + size, context) + f32(x, 1));
+  const Expr far = f32(x, 1) - divide(f32(x, 2), exp_normal(size + size, context) + f32(x, 1), context);
   return te::select(magnitude(x) < f32(x, 0.625), near, with_sign_of(far, x));
 }
 

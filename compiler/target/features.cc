@@ -91,6 +91,7 @@ void derive_vector_facts(std::string_view arch, const FeatureSet& set, CpuFacts&
   facts.vector_bits = wide ? 512 : has("avx2") ? 256 : 128;
   facts.vector_registers = wide ? 32 : 16;
   facts.fma = has("fma");
+  facts.scaling = wide;
   facts.dot4 = wide ? has("avx512vnni") : has("avxvnni");
 }
 

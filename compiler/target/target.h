@@ -18,7 +18,8 @@ struct CpuFacts {
   int vector_bits = 128;
   int vector_registers = 16;
   bool fma = false;
-  bool dot4 = false;  ///< instructions that add the products of four pairs of bytes, as wide as vectors
+  bool dot4 = false;     ///< instructions that add the products of four pairs of bytes, as wide as vectors
+  bool scaling = false;  ///< instructions that scale by powers of two and that estimate reciprocals
   int64_t l1d_bytes = 32 * 1024;
   int64_t l2_bytes = 512 * 1024;
   int num_cores = 1;

@@ -159,6 +159,14 @@ double vector_math(ExprOp op, double a, double b) {
   }
 }
 
+/// a * 2^b, of any b as large as matters.
+template <typename T>
+T scaled(T a, T b) {
+  constexpr T kMost = 4096;
+  if (std::isnan(b)) return b;
+  return std::ldexp(a, static_cast<int>(std::min(std::max(b, -kMost), kMost)));
+}
+
 /// T is the type in which the operation is carried out: double for f64, float for the others.
 template <typename T>
 T float_arithmetic(ExprOp op, T a, T b, T c) {
@@ -179,6 +187,10 @@ T float_arithmetic(ExprOp op, T a, T b, T c) {
       return float_max(a, b);
     case ExprOp::kFma:
       return std::fma(a, b, c);
+    case ExprOp::kScale:
+      return scaled(a, b);
+    case ExprOp::kReciprocal:
+      return 1 / a;
     case ExprOp::kNeg:
       return -a;
     case ExprOp::kAbs:

@@ -48,6 +48,8 @@ constexpr OpClass op_class(ExprOp op) {
     case ExprOp::kGe:
       return OpClass::kCompare;
     case ExprOp::kFma:
+    case ExprOp::kScale:
+    case ExprOp::kReciprocal:
     case ExprOp::kSqrt:
     case ExprOp::kFloor:
     case ExprOp::kCeil:

@@ -51,7 +51,8 @@ double ulp_of(double value, bool single) {
 }
 
 // Interprets the legalized kernel out[i] = op(x[i]...) and compares with the reference.
-std::vector<double> run(ExprOp op, DType dtype, const std::vector<std::vector<double>>& args, bool fma) {
+std::vector<double> run(ExprOp op, DType dtype, const std::vector<std::vector<double>>& args, bool fma,
+                        bool scaling = false) {
   const Shape shape = {static_cast<int64_t>(args[0].size())};
   te::Program program;
   std::vector<Tensor> tensors;
@@ -66,7 +67,8 @@ std::vector<double> run(ExprOp op, DType dtype, const std::vector<std::vector<do
     for (const te::Tensor& input : program.inputs) reads.push_back(te::read(input, i));
     return te::make(op, reads);
   })};
-  const target::Target target = test_target(256, fma, 1);
+  target::Target target = test_target(256, fma, 1);
+  target.facts.scaling = scaling;
   const schedule::Schedule steps = schedule::default_schedule(program, target);
   const te::Function lowered = lower::lower(schedule::apply(program, steps, "k"), target);
   tensors.push_back(Tensor::zeros(dtype, shape));
@@ -129,11 +131,14 @@ TEST_P(MathUlp32, HoldsOverTheBitPatterns) {
     std::memcpy(&value, &pattern, sizeof(value));
     x.push_back(static_cast<double>(value));
   }
-  for (const bool fma : {true, false}) {
-    const std::vector<double> got = run(test.op, DType::kFloat32, {x}, fma);
+  struct Way {
+    bool fma, scaling;
+  };
+  for (const Way way : {Way{true, true}, Way{true, false}, Way{false, false}}) {
+    const std::vector<double> got = run(test.op, DType::kFloat32, {x}, way.fma, way.scaling);
     for (size_t i = 0; i < x.size() && !HasFailure(); ++i) {
       expect_ulps(got[i], test.reference(x[i]), test.ulps, true,
-                  std::string(test.name) + " at " + std::to_string(x[i]));
+                  std::string(test.name) + (way.scaling ? " by scaling at " : " at ") + std::to_string(x[i]));
     }
   }
 }

@@ -26,6 +26,9 @@ llvm::Value* KernelEmitter::emit_float(te::ExprOp op, DType dtype, const std::ve
       return emit_min_max(op == te::ExprOp::kMax, a, b);
     case te::ExprOp::kFma:
       return emit_fma(a, b, args[2]);
+    case te::ExprOp::kScale:
+    case te::ExprOp::kReciprocal:
+      return emit_scaling(op, args);
     case te::ExprOp::kNeg:
       return builder_.CreateFNeg(a);
     case te::ExprOp::kAbs:

@@ -120,6 +120,10 @@ private:
   llvm::Value* emit_dot4_sum(const te::ExprNode& node);
   llvm::Value* emit_dot4(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 
+  // emit_scaling.cc
+  llvm::Value* emit_scaling(te::ExprOp op, const std::vector<llvm::Value*>& args);
+  llvm::Value* emit_scaling_form(te::ExprOp op, const std::vector<llvm::Value*>& args);
+
   // emit_integer.cc
   llvm::Value* emit_integer(te::ExprOp op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_division(te::ExprOp op, bool is_signed, llvm::Value* a, llvm::Value* b);

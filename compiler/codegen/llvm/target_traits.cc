@@ -19,6 +19,7 @@ TargetTraits traits_of(const target::Target& target) {
   traits.native_min_max = arm;
   traits.range = has("avx512dq");
   traits.gather = has("avx512f");
+  traits.scaling = has("avx512f") && has("avx512vl");
   traits.dot4_512 = has("avx512vnni");
   traits.dot4_256 = has("avxvnni") || (has("avx512vnni") && has("avx512vl"));
   // LLVM clears what implies a feature that is switched off, so all "-" stand before all "+".

@@ -17,6 +17,7 @@ struct TargetTraits {
   bool gather = false;          ///< fast gathers of 32- and 64-bit elements
   bool dot4_512 = false;        ///< x86's sums of four byte products, in 16 lanes
   bool dot4_256 = false;        ///< the same in 8 and 4 lanes
+  bool scaling = false;         ///< x86's scalef and rcp14 of f32, in 16, 8 and 4 lanes
   std::string cpu;
   std::string features;  ///< LLVM's list, every tracked feature on or off
   std::string triple;
