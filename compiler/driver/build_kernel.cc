@@ -9,7 +9,8 @@ namespace tensormill::driver {
 
 te::Function build_loops(const plan::Kernel& kernel, const schedule::Schedule& steps) {
   te::Function loops = schedule::apply(kernel.program, steps, kernel.symbol);
-  loops.aliases = plan::alias_classes(kernel.program, kernel.in_place);
+  loops.aliases =
+      plan::alias_classes(kernel.program.inputs.size(), kernel.program.outputs.size(), kernel.in_place);
   return loops;
 }
 

@@ -1,6 +1,8 @@
 // Groups operators into kernels. Nodes are visited in order; a node joins the group of each of its producers
 // that it can be computed with:
-//   * the producer's value has no other reader, so that nothing is computed twice and no cycle can arise;
+//   * the producer's value has no reader outside of the group, so that no cycle can arise; several readers
+//   are
+//     elementwise, as all behind them in the group, so that nothing is computed twice (x * sigmoid(x));
 //   * both are in the same loop, if any: what a body does not change is computed once;
 //   * injective or elementwise behind injective or elementwise: always;
 //   * elementwise of the same shape behind an anchor (complex or reduction): the epilogue;
@@ -10,6 +12,9 @@
 // But for the last, a group has at most one anchor. What only renames bytes stays alone (ir/storage.h):
 // it is no kernel.
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "compiler/ir/branches.h"
 #include "compiler/ir/loops.h"
@@ -93,15 +98,52 @@ private:
       const size_t other = group_of_[static_cast<size_t>(graph_.value(input).producer)];
       if (other != index && can_join(id, own, input, groups_[other])) merge(index, other);
     }
+    while (const std::optional<size_t> other = read_by_several(index)) merge(index, *other);
+  }
+
+  /// A group whose value several nodes of the group read, and no others, or one node several times.
+  std::optional<size_t> read_by_several(size_t index) const {
+    const Group& own = groups_[index];
+    std::map<ir::ValueId, int> reads;
+    for (const ir::NodeId id : own.nodes) {
+      for (const ir::ValueId input : graph_.node(id).inputs) {
+        if (input != ir::kAbsent && graph_.value(input).producer != ir::kAbsent) ++reads[input];
+      }
+    }
+    for (const auto& [value, count] : reads) {
+      const size_t other = group_of_[static_cast<size_t>(graph_.value(value).producer)];
+      if (other != index && count > 1 && count == reads_[static_cast<size_t>(value)] &&
+          can_join_readers(own, value, groups_[other]))
+        return other;
+    }
+    return std::nullopt;
+  }
+
+  bool can_join_readers(const Group& own, ir::ValueId value, const Group& producer) const {
+    if (own.anchored || !fits(own, producer) || !fusible(graph_.value(value).producer)) return false;
+    std::set<ir::ValueId> behind = {value};
+    for (const ir::NodeId id : own.nodes) {
+      const ir::Node& node = graph_.node(id);
+      if (std::none_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ir::ValueId input) { return behind.count(input) != 0; }))
+        continue;
+      if (def(id).pattern != ir::Pattern::kElementwise || !runs_with(graph_.value(value).producer, id) ||
+          graph_.value(node.outputs[0]).type.shape != graph_.value(value).type.shape)
+        return false;
+      behind.insert(node.outputs[0]);
+    }
+    return true;
+  }
+
+  static bool fits(const Group& own, const Group& producer) {
+    return own.nodes.size() + producer.nodes.size() <= kMaxGroupNodes &&
+           own.inputs + producer.inputs <= kMaxGroupInputs;
   }
 
   bool can_join(ir::NodeId id, const Group& own, ir::ValueId input, const Group& producer) const {
     const ir::NodeId from = graph_.value(input).producer;
     if (!fusible(from) || reads_[static_cast<size_t>(input)] != 1 || !runs_with(from, id)) return false;
-    if (own.nodes.size() + producer.nodes.size() > kMaxGroupNodes ||
-        own.inputs + producer.inputs > kMaxGroupInputs) {
-      return false;
-    }
+    if (!fits(own, producer)) return false;
     if (is_fed(id, own, input, producer)) return true;
     const ir::Pattern pattern = def(id).pattern;
     if (producer.anchored) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/plan/generic_reads.h"
+#include "compiler/plan/in_place.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
@@ -335,6 +336,8 @@ te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lan
     buffers.outputs.push_back(te::make_buffer("out", dtype, made.shape, te::Scope::kParameter));
     function.parameters.push_back({buffers.outputs.back(), true});
   }
+  const std::vector<size_t> in_place = find_in_place(nest);
+  if (!in_place.empty()) function.aliases = alias_classes(nest.inputs.size(), made.dtypes.size(), in_place);
   std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, lanes, nullptr).run()};
   for (const EmptyInputs& empty : empties) cases.push_back(LoopBuilder(nest, vars, buffers, 1, &empty).run());
   function.body = cases.size() == 1 ? cases.front() : te::make_seq(std::move(cases));

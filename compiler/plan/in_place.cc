@@ -1,6 +1,8 @@
 #include "compiler/plan/in_place.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "compiler/te/stmt.h"
 
@@ -54,10 +56,43 @@ std::vector<size_t> find_in_place(const te::Program& program) {
   return inputs;
 }
 
-std::vector<int> alias_classes(const te::Program& program, const std::vector<size_t>& in_place) {
-  std::vector<int> classes(program.inputs.size() + program.outputs.size(), -1);
+std::vector<size_t> find_in_place(const Nest& nest) {
+  const te::TensorNode& tensor = *nest.tensor;
+  if (!nest.places.empty() || tensor.dtypes.size() != 1) return {};
+  const te::TensorNode& output = nest.epilogue ? *nest.epilogue->target->tensor : tensor;
+  std::vector<te::Expr> own;
+  for (const te::Axis& axis : tensor.axes) own.emplace_back(axis.var);
+  if (nest.epilogue) own = nest.epilogue->target->args;
+  const auto are_equal = [](const std::vector<te::Expr>& a, const std::vector<te::Expr>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const te::Expr& x, const te::Expr& y) { return te::equal(x, y); });
+  };
+  // Where a read is not at the place of the element that it is read for.
+  std::set<const te::TensorNode*> elsewhere;
+  const auto visit = [&](const te::Expr& body, bool is_summed) {
+    te::for_each_expr(body, [&](const te::Expr& part) {
+      if (part->op == te::ExprOp::kRead && (is_summed || !are_equal(part->args, own)))
+        elsewhere.insert(part->tensor.get());
+    });
+  };
+  for (const te::Expr& body : tensor.body) visit(body, false);
+  if (tensor.reduction) {
+    for (const te::Expr& source : tensor.reduction->source) visit(source, true);
+  }
+  if (nest.epilogue) visit(nest.epilogue->body, false);
+  std::vector<size_t> inputs;
+  for (size_t i = 0; i < nest.inputs.size(); ++i) {
+    const te::TensorNode& input = *nest.inputs[i];
+    if (elsewhere.count(&input) == 0 && input.dtypes == output.dtypes && are_equal(input.shape, output.shape))
+      inputs.push_back(i);
+  }
+  return inputs;
+}
+
+std::vector<int> alias_classes(size_t inputs, size_t outputs, const std::vector<size_t>& in_place) {
+  std::vector<int> classes(inputs + outputs, -1);
   if (in_place.empty()) return classes;
-  classes[program.inputs.size()] = 0;
+  classes[inputs] = 0;
   for (const size_t input : in_place) classes[input] = 0;
   return classes;
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "compiler/plan/generic_nest.h"
 #include "compiler/te/tensor_expr.h"
 
 namespace tensormill::plan {
@@ -12,8 +13,11 @@ namespace tensormill::plan {
 /// of several outputs.
 std::vector<size_t> find_in_place(const te::Program& program);
 
-/// Alias class of each parameter, inputs then outputs, for te::Function::aliases: the output and the inputs
-/// that it may lie on are one class.
-std::vector<int> alias_classes(const te::Program& program, const std::vector<size_t>& in_place);
+/// The same of a nest.
+std::vector<size_t> find_in_place(const Nest& nest);
+
+/// Alias class of each parameter, `inputs` of them and then `outputs`, for te::Function::aliases: the output
+/// and the inputs that it may lie on are one class.
+std::vector<int> alias_classes(size_t inputs, size_t outputs, const std::vector<size_t>& in_place);
 
 }  // namespace tensormill::plan

@@ -88,6 +88,10 @@ void PlanWriter::add_kernel_step(package::Step step, const std::string& base, te
     }
     if (!listed.arguments.empty()) result_.plan.empties.push_back(std::move(listed));
   }
+  for (size_t i = 0; i < step.args.size() && !loops.aliases.empty(); ++i) {
+    if (loops.aliases[i] >= 0 && static_cast<int32_t>(i) != step.outputs[0])
+      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(i)});
+  }
   const size_t made = add_kernel(base, std::move(loops), origins);
   step.function = result_.kernels[made].symbol;
   step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);

@@ -145,8 +145,8 @@ TEST(InPlace, TheOutputAndItsInputsAreOneAliasClass) {
   const ir::ValueId sum = net.add("add", {net.input({5}), net.input({4, 5})});
   const plan::Kernels kernels = plan::extract_kernels(net.finish({sum}));
   const plan::Kernel& kernel = kernels.kernels[0];
-  EXPECT_EQ(plan::alias_classes(kernel.program, kernel.in_place), (std::vector<int>{-1, 0, 0}));
-  EXPECT_EQ(plan::alias_classes(kernel.program, {}), (std::vector<int>{-1, -1, -1}));
+  EXPECT_EQ(plan::alias_classes(2, 1, kernel.in_place), (std::vector<int>{-1, 0, 0}));
+  EXPECT_EQ(plan::alias_classes(2, 1, {}), (std::vector<int>{-1, -1, -1}));
 }
 
 package::ExecPlan plan_of(const ir::Graph& graph) {
