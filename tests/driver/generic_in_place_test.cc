@@ -12,7 +12,7 @@ namespace {
 using Body = Expr (*)(const Tensor& x, const std::vector<Expr>& at, const Expr& width);
 
 /// `body` of x [W, 16].
-Nest nest_of(TermVars& vars, Body body) {
+Nest elementwise_nest(TermVars& vars, Body body) {
   const Expr width = vars.expr({0, {{1, {{0, 1, 0, 1}}}}});
   const Tensor x = te::placeholder("x", DType::kFloat32, {width, Expr(16)});
   const Tensor out =
@@ -22,7 +22,7 @@ Nest nest_of(TermVars& vars, Body body) {
 
 TEST(GenericInPlace, ReadsAtTheElementsOwnPlace) {
   TermVars vars(1);
-  const Nest own = nest_of(vars, [](const Tensor& x, const std::vector<Expr>& at, const Expr&) {
+  const Nest own = elementwise_nest(vars, [](const Tensor& x, const std::vector<Expr>& at, const Expr&) {
     return te::read(x, {at[0], at[1]}) * te::read(x, {at[0], at[1]});
   });
   EXPECT_EQ(find_in_place(own), std::vector<size_t>{0});
@@ -31,9 +31,10 @@ TEST(GenericInPlace, ReadsAtTheElementsOwnPlace) {
 
 TEST(GenericInPlace, NotReadsOfOtherPlaces) {
   TermVars vars(1);
-  const Nest turned = nest_of(vars, [](const Tensor& x, const std::vector<Expr>& at, const Expr& width) {
-    return te::read(x, {width - Expr(1) - at[0], at[1]}) + te::read(x, {at[0], at[1]});
-  });
+  const Nest turned =
+      elementwise_nest(vars, [](const Tensor& x, const std::vector<Expr>& at, const Expr& width) {
+        return te::read(x, {width - Expr(1) - at[0], at[1]}) + te::read(x, {at[0], at[1]});
+      });
   EXPECT_TRUE(find_in_place(turned).empty());
   EXPECT_TRUE(build_generic_loops(turned, vars, 8).aliases.empty());
 }

@@ -26,7 +26,7 @@ te::Program windows(const Expr& width) {
   return {{x, w}, {out}};
 }
 
-Nest nest_of(Expr& width, TermVars& vars) {
+Nest window_nest(Expr& width, TermVars& vars) {
   width = vars.expr({0, {{1, {{0, 1, 0, 1}}}}});
   const Nests nests = split_nests(windows(width));
   EXPECT_EQ(nests.nests.size(), 1U);
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Lanes, GenericTaps, testing::Values(1, 4, 8, 16));
 TEST_P(GenericTaps, BordersAndTilesInsideAreRight) {
   Expr width;
   TermVars vars(1);
-  const Nest nest = nest_of(width, vars);
+  const Nest nest = window_nest(width, vars);
   const Loops loops = loops_of({vars, nest}, GetParam());
   for (const int64_t extent : {1, 2, 3, 7, 8, 9, 10, 11, 16, 17, 26, 41}) {
     std::vector<tensormill::Tensor> arguments = {small_integers({extent, kTapChannels}),
@@ -55,7 +55,7 @@ TEST_P(GenericTaps, BordersAndTilesInsideAreRight) {
 TEST(GenericTapsText, TapsInsideAreUnrolledWithoutConditions) {
   Expr width;
   TermVars vars(1);
-  const Nest nest = nest_of(width, vars);
+  const Nest nest = window_nest(width, vars);
   const std::string text = te::print(loops_of({vars, nest}, 16).function);
   const size_t first = text.find("unrolled");
   ASSERT_NE(first, std::string::npos) << text;
