@@ -60,7 +60,7 @@ TEST(GenericInPlace, WhatIsAddedToASumButNotWhatIsSummed) {
   ASSERT_TRUE(both);
   const std::vector<size_t> in_place = find_in_place(*both);
   ASSERT_EQ(in_place.size(), 1U);
-  EXPECT_EQ(both->inputs[in_place[0]]->name, "x");
+  EXPECT_EQ(both->sources[in_place[0]], (NestSource{true, 0, 0}));
 }
 
 }  // namespace

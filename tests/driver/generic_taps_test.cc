@@ -57,11 +57,11 @@ TEST(GenericTapsText, TapsInsideAreUnrolledWithoutConditions) {
   TermVars vars(1);
   const Nest nest = window_nest(width, vars);
   const std::string text = te::print(loops_of({vars, nest}, 16).function);
-  const size_t first = text.find("unrolled");
+  const size_t first = text.find("unrolled r0 = 0, 3");
   ASSERT_NE(first, std::string::npos) << text;
-  const size_t serial = text.find("for k0", first);
-  const std::string inside = text.substr(first, serial == std::string::npos ? serial : serial - first);
-  EXPECT_EQ(inside.substr(0, inside.find("else")).find("if ("), std::string::npos) << text;
+  const size_t other = text.find("} else", first);
+  ASSERT_NE(other, std::string::npos) << text;
+  EXPECT_EQ(text.substr(first, other - first).find("if ("), std::string::npos) << text;
 }
 
 /// Against all values of the variable, for steps up and down, in all four comparisons.
