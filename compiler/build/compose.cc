@@ -76,6 +76,10 @@ ir::ValueId Compose::arg_max(V x, int64_t axis, bool keepdims) {
                       {{"axis", axis}, {"keepdims", int64_t{keepdims}}, {"select_last", int64_t{0}}});
 }
 
+ir::ValueId Compose::tile_each(V x, std::vector<int64_t> repeats) {
+  return context_.add("tile", {x}, {{"repeats", std::move(repeats)}, {"each", int64_t{1}}});
+}
+
 ir::ValueId Compose::expand(V x, const ir::SymShape& to) {
   return same(shape(x), to) ? x : context_.add("expand", {x}, {{"shape", to}});
 }

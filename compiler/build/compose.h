@@ -53,6 +53,7 @@ public:
   V gather_elements(V x, V indices, int64_t axis);
   V arg_max(V x, int64_t axis, bool keepdims);
   V expand(V x, const ir::SymShape& to);
+  V tile_each(V x, std::vector<int64_t> repeats);  ///< each element, so often along each dimension
   V reshape(V x, ir::SymShape to);
   /// With an axis of extent 1 at `axis`, or without the axis.
   V unsqueeze(V x, int64_t axis);

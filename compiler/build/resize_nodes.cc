@@ -132,12 +132,9 @@ bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
 
 ir::ValueId resize_by_repeating(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                                 const ResizeOptions&) {
-  ir::SymShape apart = c.shape(x), wide = apart, joined = apart;
-  const auto at = static_cast<std::ptrdiff_t>(dim + 1);
-  apart.insert(apart.begin() + at, 1);
-  wide.insert(wide.begin() + at, static_cast<int64_t>(axis.scale));
-  joined[static_cast<size_t>(dim)] = axis.out;
-  return c.reshape(c.expand(c.reshape(x, apart), wide), joined);
+  std::vector<int64_t> repeats(c.shape(x).size(), 1);
+  repeats[static_cast<size_t>(dim)] = static_cast<int64_t>(axis.scale);
+  return c.tile_each(x, std::move(repeats));
 }
 
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,

@@ -158,6 +158,21 @@ bool LayoutRewriter::rewrite_gather_pixels(const ir::Node& node) {
   return true;
 }
 
+// Pixels alone: each channel stays where it is.
+bool LayoutRewriter::rewrite_tile(const ir::Node& node) {
+  if (!has_image(node.inputs[0])) return false;
+  const ir::SymShape given = node.attrs.sym_ints_of("repeats");
+  if (!ops::is_one(given[1])) return false;
+  std::vector<int64_t> place;
+  const ir::ValueId x = arranger_.arrange_any(form(node.inputs[0])->lanes, place);
+  ir::SymShape repeats = given;
+  repeats.emplace_back(1);
+  ir::Attrs attrs = node.attrs;
+  attrs.set("repeats", std::move(repeats));
+  set_image(node.outputs[0], patch_.add_node("tile", {x}, attrs, node.origins)[0], place);
+  return true;
+}
+
 bool LayoutRewriter::rewrite_gather(const ir::Node& node) {
   const ChannelForm* from = form(node.inputs[0]);
   const Tensor* indices = constant(node.inputs[1]);

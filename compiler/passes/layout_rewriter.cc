@@ -43,6 +43,7 @@ bool LayoutRewriter::rewrite(const ir::Node& node) {
   if (op == "slice") return rewrite_slice(node);
   if (op == "pad") return rewrite_pad(node);
   if (op == "depth_to_space") return rewrite_depth_to_space(node);
+  if (op == "tile") return rewrite_tile(node);
   if (op == "gather") return rewrite_gather(node);
   if (op == "reshape") return rewrite_reshape(node);
   if (op == "transpose") return rewrite_transpose(node);

@@ -86,6 +86,7 @@ private:
   /// Whether what is dropped of each phase of `channels` is zero, as a convolution before it says.
   bool phases_end_in_zeros(const ir::Node& node, int64_t channels) const;
   bool rewrite_gather_pixels(const ir::Node& node);
+  bool rewrite_tile(const ir::Node& node);
   bool rewrite_gather(const ir::Node& node);
   bool rewrite_reshape(const ir::Node& node);
   bool rewrite_transpose(const ir::Node& node);

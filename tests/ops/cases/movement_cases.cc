@@ -53,6 +53,8 @@ void add_shapes(std::vector<Case>& cases) {
   tile("once", {2, 3}, {{"repeats", Ints{1, 1}}});
   tile("none", {2, 3}, {{"repeats", Ints{0, 2}}});
   tile("one", {1, 1}, {{"repeats", Ints{1, 5}}});
+  tile("each", {2, 3, 5}, {{"repeats", Ints{1, 2, 3}}, {"each", int64_t{1}}});
+  tile("each, none", {2, 3}, {{"repeats", Ints{0, 2}}, {"each", int64_t{1}}});
   tile("empty", {0, 3}, {{"repeats", Ints{2, 2}}});
   const Table spread{cases, "depth_to_space"};
   spread("plain", {2, 12, 3, 2}, {{"blocks", Ints{2, 3}}});
