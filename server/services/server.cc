@@ -260,7 +260,7 @@ struct Server::Parts {
                              const MemberBlobs& members, const HostOptions& options) {
                            return server::load_isolated(members, options, isolation);
                          },
-                     .admit = admission(settings.require_signature),
+                     .admit = admission(settings),
                      .crash_mark = &crash_mark,
                      .build = driver::compiler_build(),
                      .replica = replica ? replica->name() : "",
@@ -329,9 +329,17 @@ struct Server::Parts {
                 &*remote};
   }
 
-  /// What of the catalog may be mapped.
-  std::function<void(const storage::PackageRow&)> admission(bool require_signature) {
-    if (!require_signature) return {};
+  /// What of the catalog may be mapped. Who can write what replicas share, the database or the bucket, is not
+  /// thereby one whose code they run.
+  std::function<void(const storage::PackageRow&)> admission(const config::Settings& settings) {
+    const std::string& required = settings.require_signature;
+    if (!required.empty() && required != "true" && required != "false")
+      throw Error(ErrorCode::kUsage, "packages.require_signature: " + required + " is neither true nor false");
+    if (required.empty() ? replica == nullptr : required == "false") return {};
+    if (required.empty() && settings.signing_key.empty() && settings.trusted_keys.empty())
+      throw Error(ErrorCode::kUsage,
+                  "replicas load signed packages alone: packages.signing_key names the key that signs what they "
+                  "compile (openssl genpkey -algorithm ed25519); or set packages.require_signature=false");
     TrustedKeys keys = trusted;
     keys.trust(signer);
     return [this, keys](const storage::PackageRow& package) { check_stored_signature(blobs, keys, package); };
