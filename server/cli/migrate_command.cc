@@ -62,10 +62,8 @@ public:
       throw Error(
           ErrorCode::kUsage,
           "a catalog goes from `file` to a postgresql:// URL, or back, for which --from names the URL");
-    const std::string place = server::place_of_blobs(env_, settings_.data);
-    if (!from_.blobs.empty() && from_.blobs != (place.empty() ? kFolder : place))
-      throw Error(ErrorCode::kUsage, "the blobs of this store are in " + (place.empty() ? kFolder : place) +
-                                         ", not in " + from_.blobs);
+    if (!from_.blobs.empty() && !server::has_blobs_in(env_, settings_.data, from_.blobs))
+      throw Error(ErrorCode::kUsage, "the blobs of this store are not in " + from_.blobs);
   }
 
   /// The catalog is in its file while blobs are copied, since that says which there are.

@@ -329,17 +329,9 @@ struct Server::Parts {
                 &*remote};
   }
 
-  /// What of the catalog may be mapped. Who can write what replicas share, the database or the bucket, is not
-  /// thereby one whose code they run.
+  /// What of the catalog may be mapped.
   std::function<void(const storage::PackageRow&)> admission(const config::Settings& settings) {
-    const std::string& required = settings.require_signature;
-    if (!required.empty() && required != "true" && required != "false")
-      throw Error(ErrorCode::kUsage, "packages.require_signature: " + required + " is neither true nor false");
-    if (required.empty() ? replica == nullptr : required == "false") return {};
-    if (required.empty() && settings.signing_key.empty() && settings.trusted_keys.empty())
-      throw Error(ErrorCode::kUsage,
-                  "replicas load signed packages alone: packages.signing_key names the key that signs what they "
-                  "compile (openssl genpkey -algorithm ed25519); or set packages.require_signature=false");
+    if (!requires_signatures(settings, replica != nullptr)) return {};
     TrustedKeys keys = trusted;
     keys.trust(signer);
     return [this, keys](const storage::PackageRow& package) { check_stored_signature(blobs, keys, package); };
