@@ -4,6 +4,7 @@ their end, and what a job costs the server's CPU. One JSON line.
 
   bench/worker_load.py --workers 64 --hold 1 --seconds 30
   bench/worker_load.py --workers 8 --hold 0 --queued 4000   # from lease to finish alone: all are submitted before
+  bench/worker_load.py --parts                              # what a worker costs that has nothing to do, or nothing to say
 """
 
 import argparse
@@ -78,14 +79,12 @@ def work(port, name, compiler, hold, stop, done):
 def submit(port, jobs, stop, once=False):
     """Keeps the queue filled, or fills it once."""
     link = Link(port)
-    body = {"kind": "compile", "model": "digits", "target": "llvm -mcpu=native", "input_shapes": {"image": [1, 1, 28, 28]},
-            "force": True, "tuning_records": None}
     while not stop.is_set():
         if not jobs.acquire(timeout=0.2):
             if once:
                 return
             continue
-        link.post("/v1/jobs", body)
+        link.post("/v1/jobs", JOB)
 
 
 def measured(server, options, room, done):
@@ -103,18 +102,58 @@ def measured(server, options, room, done):
     return count, time.monotonic() - begun, cpu_seconds(server.process.pid) - before
 
 
+JOB = {"kind": "compile", "model": "digits", "target": "llvm -mcpu=native", "input_shapes": {"image": [1, 1, 28, 28]},
+       "force": True, "tuning_records": None}
+
+
+def parts(server, compiler):
+    """What the server spends on a poll without work, on a heartbeat without news, and keeps for a worker that waits."""
+    rounds, waiting = 3000, 200
+
+    def spent_ms(call):
+        before = cpu_seconds(server.process.pid)
+        for _ in range(rounds):
+            call()
+        return round(1e3 * (cpu_seconds(server.process.pid) - before) / rounds, 3)
+
+    def offer(name, wait_s):
+        return {"protocol": 1, "name": name, "verbs": ["compile"], "compiler": compiler, "wait_s": wait_s}
+    link = Link(server.port)
+    link.post("/v1/workers/lease", offer("w", 0))
+    found = {"poll_cpu_ms": spent_ms(lambda: link.post("/v1/workers/lease", offer("w", 0)))}
+    link.post("/v1/jobs", JOB)
+    lease = link.post("/v1/workers/lease", offer("w", 5))["lease"]["id"]
+    beat = {"status": {"load": 1.0, "cache_bytes": 0}}
+    found["heartbeat_cpu_ms"] = spent_ms(lambda: link.post(f"/v1/workers/leases/{lease}/heartbeat", beat))
+
+    def resident_kib():
+        return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{server.process.pid}/status").read_text())[1])
+    before, threads = resident_kib(), []
+    for number in range(waiting):
+        threads.append(threading.Thread(target=lambda name: Link(server.port).post("/v1/workers/lease", offer(name, 20)),
+                                        args=(f"idle{number}",), daemon=True))
+        threads[-1].start()
+    serving.wait_for(lambda: len(server.request("GET", "/v1/workers?limit=500").json()["items"]) > waiting, "all of them wait")
+    found["waiting_kib"] = round((resident_kib() - before) / waiting, 1)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--hold", type=float, default=1.0, help="seconds that an item is held")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--queued", type=int, default=0, help="jobs that are submitted before, in place of a time")
+    parser.add_argument("--parts", action="store_true", help="measure what each message costs instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = serving.Server(folder, "--set", "jobs.workers=0", "--set", "jobs.queue=100000")
         try:
             assert server.upload("digits", DIGITS.read_bytes()).status == 201
             compiler = server.request("GET", "/v1/info").json()["compiler"]["id"]
+            if options.parts:
+                print(json.dumps(parts(server, compiler)))
+                return
             stop, done, room = threading.Event(), queue.Queue(), threading.Semaphore(options.queued or 4 * options.workers)
             submitters = [threading.Thread(target=submit, args=(server.port, room, stop, bool(options.queued))) for _ in range(4)]
             for thread in submitters:

@@ -21,9 +21,9 @@ http::Response lease_work(const Context& context, http::Request& request) {
       [&context, &request, offer](services::Done<Found> done) {
         context.services.workers->lease(offer, call_context(request), std::move(done));
       },
-      [&context](const Found& lease) {
-        http::Response response = http::json_response(schema::print(
-            {{"protocol", services::kWorkerProtocol}, {"lease", lease ? schema::to_json(*lease) : Json()}}));
+      [&context, spoken = services::common_protocol(offer)](const Found& lease) {
+        http::Response response = http::json_response(
+            schema::print({{"protocol", spoken}, {"lease", lease ? schema::to_json(*lease) : Json()}}));
         if (lease) {
           response.undelivered = [workers = context.services.workers, id = lease->id] {
             workers->take_back(id);

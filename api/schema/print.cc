@@ -58,7 +58,7 @@ Json error_json(const services::JobError& error) {
   Json json = opaque(error.extra_json);
   if (!json.is_object()) json = Json::object();
   json["code"] = error_code_info(error.code).name;
-  json["verdict"] = services::job_verdict(error.code);
+  json["verdict"] = services::job_verdict(error);
   json["detail"] = error.message;
   for (const ErrorDetail& detail : error.details) {
     json["errors"].push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});

@@ -67,6 +67,8 @@ services::WorkerOffer read_worker_offer(std::string_view text) {
   } else {
     offer.protocol = read_int(*protocol, "/protocol", 0, 1'000'000, problems).value_or(0);
   }
+  offer.oldest_protocol = offer.protocol;
+  body.optional("oldest_protocol", offer.oldest_protocol, 0, offer.protocol);
   body.required("name", offer.name);
   if (!offer.name.empty() && !is_name(offer.name))
     problems.add("/name", "is \"" + offer.name + "\", which is no name of a worker");
@@ -87,7 +89,7 @@ services::WorkerOffer read_worker_offer(std::string_view text) {
   body.optional("fresh", offer.is_fresh);
   body.optional("wait_s", offer.wait_s, 0, kMaxWait);
   body.optional("hold_s", offer.hold_s, 0, kMaxHold);
-  // What a later protocol adds is not known here, and is refused by its number.
+  // What a later protocol adds is not known here, and is no part of the one that is spoken.
   if (offer.protocol == services::kWorkerProtocol) body.finish();
   problems.throw_if_any();
   return offer;

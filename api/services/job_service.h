@@ -126,16 +126,20 @@ struct JobProgress {
   std::optional<double> eta_s;
 };
 
-/// What an error says of the work, for who looks at many jobs: "refused", "wrong_answer", "timed_out",
-/// "crashed", "out_of_memory", or "failed" where it was the machine. Of every job alike, wherever it ran.
-std::string_view job_verdict(ErrorCode code);
-
 struct JobError {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
   std::vector<ErrorDetail> details;
   std::string extra_json;
 };
+
+/// What an error says of the work, for who looks at many jobs: "refused", "wrong_answer", "timed_out",
+/// "timed_out_in_queue" where no worker took it (kOnWhat is what is wrong then), "crashed", "device_lost"
+/// where who had it was not heard any more, again and again, "out_of_memory", or "failed" where it was the
+/// machine. Of every job alike, wherever it ran.
+std::string_view job_verdict(const JobError& error);
+/// The member of a request that names a worker's labels.
+inline constexpr std::string_view kOnWhat = "/on";
 
 struct Job {
   std::string id;    ///< UUIDv7 text

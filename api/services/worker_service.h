@@ -16,8 +16,11 @@
 
 namespace tensormill::services {
 
-/// Of the messages between worker and server. Both name theirs where they refuse each other.
+/// Of the messages between worker and server: the newest that this program speaks and the oldest. The next
+/// one is spoken beside this one for a release, by servers and by workers, so that either may be replaced
+/// first.
 inline constexpr int kWorkerProtocol = 1;
+inline constexpr int kOldestWorkerProtocol = 1;
 /// All that a worker may be asked to do.
 inline constexpr std::array<std::string_view, 5> kWorkerVerbs = {"compile", "benchmark", "run", "verify",
                                                                  "measure"};
@@ -26,7 +29,8 @@ inline constexpr const char* kWorkerScope = "worker";
 
 /// POST /v1/workers/lease
 struct WorkerOffer {
-  int protocol = 0;
+  int protocol = 0;         ///< the newest that the worker speaks
+  int oldest_protocol = 0;  ///< the oldest; where the message names none, the newest
   std::string name;
   std::vector<std::string> verbs;   ///< that it does, of all that its key lets it
   std::vector<std::string> labels;  ///< empty: all that its key grants
@@ -37,6 +41,10 @@ struct WorkerOffer {
   int wait_s = 0;                   ///< how long it waits for work, 30 at most
   int hold_s = 0;  ///< how long it is silent, since it carries the item away; 0: as long as others
 };
+
+/// The newest protocol that both speak, in which the server answers. Throws Error(kNotSupported), which names
+/// what either speaks, where there is none.
+int common_protocol(const WorkerOffer& offer);
 
 /// POST /v1/workers/leave
 struct WorkerLeave {

@@ -33,7 +33,7 @@ bool is_shared(const config::Settings& settings) {
   throw Error(
       ErrorCode::kNotSupported,
       "a store is copied from its folder, or from a PostgreSQL database and an S3 bucket, not from one of "
-      "these and the folder; `tensormill migrate` and `migrate-catalog` move either");
+      "these and the folder; `tensormill migrate` moves either");
 }
 
 int back_up(const config::Settings& settings, const std::string& to, bool json) {

@@ -260,7 +260,7 @@ struct Server::Parts {
                              const MemberBlobs& members, const HostOptions& options) {
                            return server::load_isolated(members, options, isolation);
                          },
-                     .admit = admission(settings.require_signature),
+                     .admit = admission(settings),
                      .crash_mark = &crash_mark,
                      .build = driver::compiler_build(),
                      .replica = replica ? replica->name() : "",
@@ -330,8 +330,8 @@ struct Server::Parts {
   }
 
   /// What of the catalog may be mapped.
-  std::function<void(const storage::PackageRow&)> admission(bool require_signature) {
-    if (!require_signature) return {};
+  std::function<void(const storage::PackageRow&)> admission(const config::Settings& settings) {
+    if (!requires_signatures(settings, replica != nullptr)) return {};
     TrustedKeys keys = trusted;
     keys.trust(signer);
     return [this, keys](const storage::PackageRow& package) { check_stored_signature(blobs, keys, package); };

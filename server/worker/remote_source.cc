@@ -141,6 +141,7 @@ Json RemoteSource::ask(const std::vector<std::string>& kinds, bool is_fresh, con
   }
   answered();
   if (!answer.is_object() || !answer.contains("lease")) throw strange("is missing");
+  if (answer.value("protocol", Json()) != services::kWorkerProtocol) throw strange("is of another protocol");
   return std::move(answer["lease"]);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "server/jobs/job_source.h"
 #include "server/services/workers/worker_finish.h"

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kHeld = " WHERE id = ? AND attempt = ? AND owner = ? AND state = 'running'";
 
 std::string last_attempt_error(int attempt) {
-  return R"({"code":"job_failed","message":"the worker was lost in attempt )" + std::to_string(attempt) +
+  return R"({"code":"unavailable","message":"the worker was lost in attempt )" + std::to_string(attempt) +
          R"(, and a job that ends its workers again and again must not run for ever"})";
 }
 

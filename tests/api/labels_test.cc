@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/http/scopes.h"
+#include "api/services/job_service.h"
 #include "runtime/base/error.h"
 #include "tests/expect_error.h"
 
@@ -35,6 +36,20 @@ TEST(ScopesTest, OfWorkersSayWhatTheyDoAndWhatTheyAreCalled) {
     EXPECT_EQ(scope_problem(good), "") << good;
   for (const char* bad : {"worker", "worker:shell", "worker:", "label", "label:board", "label:a=b=c"})
     EXPECT_NE(scope_problem(bad), "") << bad;
+}
+
+TEST(JobVerdictTest, SaysWhatBecameOfTheWork) {
+  const auto verdict = [](ErrorCode code, std::vector<ErrorDetail> details = {}) {
+    return services::job_verdict({code, "", std::move(details), ""});
+  };
+  EXPECT_EQ(verdict(ErrorCode::kInvalidModel), "refused");
+  EXPECT_EQ(verdict(ErrorCode::kWrongAnswer), "wrong_answer");
+  EXPECT_EQ(verdict(ErrorCode::kDeadlineExceeded), "timed_out");
+  EXPECT_EQ(verdict(ErrorCode::kDeadlineExceeded, {{"/on", "nobody"}}), "timed_out_in_queue");
+  EXPECT_EQ(verdict(ErrorCode::kJobFailed), "crashed");
+  EXPECT_EQ(verdict(ErrorCode::kUnavailable), "device_lost");
+  EXPECT_EQ(verdict(ErrorCode::kMemoryBudget), "out_of_memory");
+  EXPECT_EQ(verdict(ErrorCode::kIo), "failed");
 }
 
 }  // namespace

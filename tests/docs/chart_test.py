@@ -24,7 +24,7 @@ VERSION = manifests_test.VERSIONS[0] + ".0"
 REPLICAS = {"server": {"replicas": 3}, "tls": {"secret": "mill-tls"},
             "catalog": {"url": "postgresql://mill@db.example/mill?sslmode=verify-full", "passwordSecret": "db", "caSecret": "db-ca"},
             "blobs": {"url": "s3://models/mill", "endpoint": "https://s3.example", "credentialsSecret": "s3", "caSecret": "s3-ca"},
-            "packages": {"trustedKeysSecret": "trusted", "signingKeySecret": "signing", "requireSignature": True},
+            "packages": {"trustedKeysSecret": "trusted", "signingKeySecret": "signing"},
             "worker": {"enabled": True, "labels": ["zone=a"], "caSecret": "mill-ca", "verbs": ["compile", "benchmark"]},
             "autoscaling": {"server": {"enabled": True}, "worker": {"enabled": True}}, "serviceMonitor": {"enabled": True},
             "ingress": {"enabled": True}, "grpc": {"enabled": True}}
@@ -165,6 +165,7 @@ class ChartTest(unittest.TestCase):
                               ({"autoscaling": {"server": {"enabled": True}}}, "catalog.url and blobs.url"),
                               ({"catalog": {"url": "postgresql://u@h/d"}}, "go together"),
                               ({"catalog": {"url": "postgresql://u:word@h/d"}, "blobs": {"url": "s3://b"}}, "catalog"),
+                              ({"catalog": {"url": "postgresql://u@h/d"}, "blobs": {"url": "s3://b"}}, "packages.signingKeySecret"),
                               ({"worker": {"enabled": True}}, "tls.secret"),
                               ({"worker": {"enabled": True, "verbs": ["shell"]}, "tls": {"secret": "t"}}, "verbs"),
                               ({"server": {"replica": 2}}, "replica"), ({"blobs": {"endpoint": "http://s3"}}, "endpoint"),

@@ -10,6 +10,7 @@ import numpy as np
 import mill
 import s3_server
 import serving
+import workers
 
 sys.path.insert(0, str(mill.ROOT / "tests/tools"))
 
@@ -27,6 +28,8 @@ class ReplicaCase(unittest.TestCase):
         cls.addClassCleanup(cls.database.close)
         cls.s3 = s3_server.S3Server()
         cls.addClassCleanup(cls.s3.close)
+        cls.key = workers.folder_of(cls) / "signing.pem"
+        workers.make_key(cls.key)
         for name, value in (("AWS_ACCESS_KEY_ID", s3_server.KEY), ("AWS_SECRET_ACCESS_KEY", s3_server.SECRET)):
             before = os.environ.get(name)
             os.environ[name] = value
@@ -39,7 +42,8 @@ class ReplicaCase(unittest.TestCase):
         self.prefix = self.name
         self.options = ["--catalog", self.database.url().replace("@/postgres?", f"@/{self.name}?"),
                         "--blobs", f"s3://{s3_server.BUCKET}/{self.prefix}",
-                        "--set", f"s3.endpoint=http://127.0.0.1:{self.s3.port}", "--set", "jobs.lease=2s"]
+                        "--set", f"s3.endpoint=http://127.0.0.1:{self.s3.port}", "--set", "jobs.lease=2s",
+                        "--set", f"packages.signing_key={self.key}"]
 
     def serve(self, *more):
         return serving.make_server(self, *self.options, *more)

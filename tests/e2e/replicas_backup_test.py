@@ -1,6 +1,7 @@
 """`tensormill backup` of a store in PostgreSQL and S3 that servers have open and collect, and `restore` into others."""
 
 import json
+import shutil
 import tempfile
 import threading
 import unittest
@@ -85,6 +86,39 @@ class ReplicasBackup(ReplicaCase):
         (self.folder / "mixed").mkdir()
         mixed = mill.run_program("fsck", "--data", self.folder / "mixed", *options[:2], *self.options[2:])
         self.assertEqual((mixed.returncode, "of another store" in mixed.stderr), (3, True), mixed.stderr)
+
+    def test_a_store_moves_to_both_and_back(self):
+        home = self.folder / "home"
+        home.mkdir()
+        signs = self.options[-2:]
+        one = serving.Server(home, *signs)
+        self.addCleanup(lambda: one.stop(serving.signal.SIGKILL))
+        self.assertEqual(one.upload("digits", DIGITS.read_bytes()).status, 201)
+        self.assertEqual(one.deploy("digits", one.compile("digits", SHAPES, opt_level=1)).status, 201)
+        logits = self.logits(one)
+        self.assertEqual(one.stop(), 0)
+        database, bucket, more = self.options[1], self.options[3], self.options[4:]  # the last of which signs
+        data = home / "data"
+        for wrong in (["--from", database, "--to", database], ["--to", "file"], ["--from", bucket, "--to", "folder"],
+                      ["--to", database, "--to", "file"], ["--to", "elsewhere"], ["--from", "file"]):
+            self.assertEqual(mill.run_program("migrate", "--data", data, *wrong, *more).returncode, 2, wrong)
+
+        def moved(*places):
+            lines = mill.check_program(self, "migrate", "--data", data, *places, *more, "--json").splitlines()
+            return {told["to"]: told for told in map(json.loads, lines)}
+        done = moved("--from", "file", "--from", "folder", "--to", database, "--to", bucket)
+        self.assertEqual(list(done), [bucket, database], "the file says which blobs there are")
+        for part, whole in ((bucket, "blobs"), (database, "rows")):
+            self.assertEqual(done[part]["copied"], done[part][whole])
+        shutil.rmtree(data / "blobs")
+        one.options = self.options
+        one.start()
+        np.testing.assert_array_equal(self.logits(one), logits)
+        self.assertEqual(one.stop(), 0)
+        self.assertEqual(list(moved("--from", database, "--from", bucket, "--to", "file", "--to", "folder")), ["file", "folder"])
+        one.options = ()
+        one.start()
+        np.testing.assert_array_equal(self.logits(one), logits)
 
     def test_no_collection_takes_what_is_still_to_be_copied(self):
         one = self.serve()

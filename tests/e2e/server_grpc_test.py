@@ -16,6 +16,7 @@ from google.protobuf import descriptor_pb2
 from onnx import TensorProto, helper
 
 import mill
+import public_examples
 import serving
 
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
@@ -29,15 +30,6 @@ def text_model():
     node = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action="UPPER")
     values = [helper.make_tensor_value_info(name, TensorProto.STRING, [3]) for name in "xy"]
     graph = helper.make_graph([node], "upper", values[:1], values[1:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8).SerializeToString()
-
-
-def sums_model():
-    """What the public examples ask for."""
-    nodes = [helper.make_node(op, ["INPUT0", "INPUT1"], [name]) for op, name in (("Add", "OUTPUT0"), ("Sub", "OUTPUT1"))]
-    values = {name: helper.make_tensor_value_info(name, TensorProto.INT32, [1, 16])
-              for name in ("INPUT0", "INPUT1", "OUTPUT0", "OUTPUT1")}
-    graph = helper.make_graph(nodes, "simple", [values["INPUT0"], values["INPUT1"]], [values["OUTPUT0"], values["OUTPUT1"]])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8).SerializeToString()
 
 
@@ -130,7 +122,7 @@ class GrpcTest(GrpcCase):
         self.assertEqual(self.stub.ModelInfer(request).raw_output_contents[0][:7], b"\x03\x00\x00\x00ONE")
 
     def test_what_the_public_examples_do(self):
-        self.server.upload("simple", sums_model())
+        self.server.upload("simple", public_examples.sums_model())
         self.assertEqual(self.server.deploy("simple", self.server.compile("simple", opt_level=0)).status, 201)
         left, right = np.arange(16, dtype=np.int32).reshape(1, 16), np.ones((1, 16), np.int32)
         inputs = [triton.InferInput(name, [1, 16], "INT32") for name in ("INPUT0", "INPUT1")]

@@ -2,8 +2,10 @@
 begun when it was killed another one ends."""
 
 import hashlib
+import json
 import os
 import signal
+import tempfile
 import unittest
 
 import numpy as np
@@ -91,6 +93,19 @@ class Replicas(ReplicaCase):
         package = two.request("GET", f"/v1/jobs/{job}").json()["result"]["package"]
         self.assertEqual(two.deploy("digits", package).status, 201)
         self.logits(two)
+
+    def test_what_nobody_signed_is_not_run_whoever_wrote_it_into_the_database(self):
+        unsigned = self.options[:-2]
+        with tempfile.TemporaryDirectory() as folder:
+            refused = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", folder, *unsigned)
+        self.assertEqual((refused.returncode, "packages.signing_key" in refused.stderr), (2, True), refused.stderr)
+        careless = serving.make_server(self, *unsigned, "--set", "packages.require_signature=false")
+        careless.upload("digits", DIGITS.read_bytes())
+        self.assertEqual(careless.deploy("digits", careless.compile("digits", SHAPES, opt_level=0)).status, 201)
+        one = self.serve()
+        told = one.request("GET", "/v1/deployments/digits").json()
+        self.assertEqual({state["state"] for state in told["replicas"].values()}, {"ready", "failed"}, told)
+        self.assertIn("is not signed", json.dumps(told))
 
     def test_loaded_models_serve_while_both_stores_are_away(self):
         one, two = self.serve(), self.serve()

@@ -233,7 +233,13 @@ class LeaseTest(WithKeys):
         self.refused(maker.lease(labels=["board=b"]), 403, "forbidden", "board=b")
         self.refused(meter.lease(), 403, "forbidden", "verbs")
         self.refused(maker.lease(verbs=["shell"]), 422, "not_supported")
-        self.refused(maker.lease(protocol=2, later={}), 422, "not_supported", "protocol 2, this server speaks 1")
+        self.refused(maker.lease(protocol=2, later={}), 422, "not_supported", "protocol 2, this server speaks protocol 1")
+        self.refused(maker.lease(protocol=3, oldest_protocol=2, later={}), 422, "not_supported",
+                     "protocols 2 to 3, this server speaks protocol 1")
+        self.refused(maker.lease(protocol=1, oldest_protocol=2), 422, "invalid_argument")
+        # A later worker that speaks this one, too, is answered in it; what else it says is of the later one.
+        later = maker.lease(protocol=2, oldest_protocol=1, later={}, wait_s=0)
+        self.assertEqual((later.status, later.json()), (200, {"protocol": 1, "lease": None}), later.body)
         self.refused(maker.lease(compiler="older"), 422, "not_supported", "older")
         self.refused(maker.lease(name="../x"), 422, "invalid_argument")
         self.assertEqual(maker.lease(wait_s=0).json()["lease"], None)
@@ -326,11 +332,11 @@ class HostileServerTest(unittest.TestCase):
     def test_leases_that_no_worker_takes(self):
         outside = workers.folder_of(self) / "outside"
         idle = lambda handler: handler.answer(200, {"protocol": 1, "lease": None})
-        bad = [lambda h: h.answer(200, b"{"), lambda h: h.answer(200, [1]), lambda h: h.answer(200, {"lease": 3}),
+        bad = [lambda h: h.answer(200, b"{"), lambda h: h.answer(200, [1]), lambda h: h.answer(200, {"protocol": 1, "lease": 3}),
                lambda h: h.answer(200, b"<html>", "text/html"), lambda h: h.answer(500, b"<html>", "text/html"),
                lambda h: h.answer(302, b"", Location="http://127.0.0.1:1/"), lambda h: h.answer(200, b"[" * 100000),
                lease(id=f"../../{outside}.1"), lease(id=ID), lease(id=f"{ID}.-1"), lease(id=f"{ID}.99999999999"),
-               lease(verb="shell"), lease(verb=["compile"]), lease(inputs=[1]), lease(inputs={"model": {"digest": "x"}}),
+               lambda h: h.answer(200, {"protocol": 2, "lease": None}), lease(verb="shell"), lease(verb=["compile"]), lease(inputs=[1]), lease(inputs={"model": {"digest": "x"}}),
                lease(resolved="x"), idle]
         count = len(bad)
         server, worker = self.serve(bad, lambda handler: handler.answer(404, {}))

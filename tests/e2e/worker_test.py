@@ -81,6 +81,7 @@ class WorkerTest(unittest.TestCase):
             self.assertIn(f'"stage":"{stage}"', stages.replace(" ", ""))
         listed = self.server.request("GET", "/v1/workers").json()["items"]
         self.assertEqual([(one["name"], one["state"], one["connected"]) for one in listed], [("w1", "active", True)])
+        self.assertGreaterEqual(listed[0]["status"]["load"], 0)
         self.assertEqual(self.server.submit("digits", SHAPES, opt_level=1).status, 200, "the result is known")
         # Blobs come once: the model is in the cache of the worker.
         cached = [p for p in (worker.folder / "data/inputs/cache").rglob("*") if p.is_file()]
@@ -176,7 +177,8 @@ class WorkerTest(unittest.TestCase):
         wrong = self.server.run(package, {"image": image[:, :, 1:]}, "?on=board%3Da")
         self.assertEqual((wrong.status, wrong.json()["code"]), (422, "invalid_tensor"), wrong.body)
         nobody = self.server.run(package, {"image": image}, "?on=board%3Db&timeout_ms=50")
-        self.assertEqual(nobody.status, 504, nobody.body)
+        self.assertEqual((nobody.status, nobody.json()["code"]), (504, "deadline_exceeded"), nobody.body)
+        self.assertEqual([error["pointer"] for error in nobody.json()["errors"]], ["/on"])
         self.assertIn("waited 50 ms for a worker with the labels board=b", nobody.json()["detail"])
 
 
@@ -250,6 +252,8 @@ class SignatureTest(unittest.TestCase):
         found = next(iter(server.request("GET", "/v1/deployments/d").json()["versions"].values()))
         self.assertEqual(found["state"], "failed", found)
         self.assertIn("signature", json.dumps(found))
+        odd = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", folder / "odd", "--set", "packages.require_signature=yes")
+        self.assertEqual((odd.returncode, "neither true nor false" in odd.stderr), (2, True), odd.stderr)
 
 
 def children_of(pid, word=""):

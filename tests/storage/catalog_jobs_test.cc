@@ -297,6 +297,7 @@ TEST_P(CatalogJobsTest, OrphansAreTakenUpAgainWithoutCountingAndAPoisonousJobFai
     EXPECT_EQ(catalog_->next_claim_in({"compile"}).value_or(-1), last ? -1 : 100 << std::min(attempt - 1, 3));
     now_ += 1'000;
   }
+  EXPECT_THAT(job(id).error, testing::HasSubstr("\"unavailable\""));
   EXPECT_THAT(job(id).error, testing::HasSubstr("attempt " + std::to_string(kMostLosses)));
   // Two events an attempt were before the last one's.
   EXPECT_EQ(catalog_->job_events(id, 2 * (kMostLosses - 1), 100).back().type, "end");

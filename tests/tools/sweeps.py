@@ -38,8 +38,9 @@ SWEEPS = [
           fixed(*(f"./dev soak differential --seed {seed} --seconds 1200" for seed in (101, 202, 303)))),
     Sweep("mixed", "ten minutes of mixed load on a server", fixed("./dev soak mixed")),
     Sweep("kills", "kill -9 of a server, 200 rounds", fixed("./dev soak kills")),
-    Sweep("chaos", "three replicas on one database and one bucket, of which any process is killed every ten seconds, for half an hour",
-          fixed("./dev build", f"{PYTHON} tests/e2e/replicas_chaos.py --seconds 1800")),
+    Sweep("chaos", "three replicas on one database and one bucket, and two workers: every ten seconds a process is killed, or a link is cut "
+          "or frozen, for half an hour",
+          fixed("./dev build", f"{PYTHON} tests/e2e/replicas_chaos.py --seconds 1800 --recovery-s 4")),
     Sweep("requests", "sixty requests that mean harm at every endpoint that takes a body, and 64 clients with the worst of them",
           fixed("./dev build", f"{PYTHON} tests/e2e/hostile_requests.py --full")),
     Sweep("streams", "10,000 streams of gRPC that are opened and cut leave nothing behind",

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/services/job_service.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_json.h"
@@ -54,16 +55,18 @@ storage::JobSubmission submission_of(const jobs::JobContext& context, const Json
   return submission;
 }
 
-[[noreturn]] void throw_late(const storage::JobRow& job, const std::string& on,
-                             std::chrono::milliseconds timeout) {
-  const bool is_queued = job.state == storage::JobState::kQueued;
-  throw Error(ErrorCode::kDeadlineExceeded, "job " + job.id +
-                                                (is_queued ? " waited " : " was with a worker, and had ") +
-                                                std::to_string(timeout.count()) + " ms" +
-                                                (is_queued ? " for a worker with the labels " + on : ""));
-}
-
 }  // namespace
+
+void throw_late(const storage::JobRow& job, const std::string& on, std::chrono::milliseconds timeout) {
+  const bool is_queued = job.state == storage::JobState::kQueued;
+  const std::string time = std::to_string(timeout.count()) + " ms";
+  if (is_queued)
+    throw Error(
+        ErrorCode::kDeadlineExceeded,
+        "job " + job.id + " waited " + time + " for a worker with the labels " + on,
+        {{std::string(services::kOnWhat), "nobody with the labels " + on + " took the work in time"}});
+  throw Error(ErrorCode::kDeadlineExceeded, "job " + job.id + " was with a worker, and had " + time);
+}
 
 Json ask_elsewhere(jobs::JobQueue& queue, jobs::JobContext& context, Json form, const AskOptions& options) {
   form["job"] = context.job().id;

@@ -19,9 +19,13 @@ struct AskOptions {
 };
 
 /// The result of a job of this resolved form, with its "kind", "on" and "job", which is the one that asks.
-/// Cancels it when nobody waits any more. Throws what ended it; Error(kCancelled); Error(kDeadlineExceeded),
-/// which says whether a worker had it.
+/// Cancels it when nobody waits any more. Throws what ended it; Error(kCancelled); as throw_late.
 Json ask_elsewhere(jobs::JobQueue& queue, jobs::JobContext& context, Json form, const AskOptions& options);
+
+/// Throws that `timeout` is over for a job for the labels `on`, which has not ended:
+/// Error(kDeadlineExceeded), with services::kOnWhat among its details where no worker has it.
+[[noreturn]] void throw_late(const storage::JobRow& job, const std::string& on,
+                             std::chrono::milliseconds timeout);
 
 /// What an earlier attempt at `job` still waits for is cancelled.
 void cancel_asked(jobs::JobQueue& queue, const std::string& kind, const std::string& job);

@@ -8,6 +8,7 @@
 #include "runtime/base/error_json.h"
 #include "runtime/base/json.h"
 #include "runtime/npz/npz.h"
+#include "server/services/jobs/ask_elsewhere.h"
 #include "server/services/jobs/run_package.h"
 #include "server/services/workers/work_desk.h"
 
@@ -92,13 +93,9 @@ services::RunResult RemoteRuns::run(const storage::PackageRow& package, const se
   const std::string id = submit(package, inputs, options, context, timeout).id;
   storage::JobRow job = queue_.wait(id, timeout, context.cancelled);
   if (!storage::is_final(job.state)) {
-    const bool is_queued = job.state == storage::JobState::kQueued;
     queue_.cancel(id);
     if (context.cancelled.stop_requested()) throw Error(ErrorCode::kCancelled, "the run was cancelled");
-    throw Error(ErrorCode::kDeadlineExceeded,
-                "job " + id + (is_queued ? " waited " : " was with a worker, and had ") +
-                    std::to_string(timeout.count()) + " ms" +
-                    (is_queued ? " for a worker with the labels " + options.on : ""));
+    throw_late(job, options.on, timeout);
   }
   if (job.state == storage::JobState::kCancelled)
     throw Error(ErrorCode::kCancelled, "job " + id + " was cancelled");

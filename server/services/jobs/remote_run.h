@@ -20,7 +20,7 @@ public:
       : queue_(queue), blobs_(blobs), callers_(callers), timeout_(timeout) {}
 
   /// On a worker that has the labels `options.on`. Throws what the run throws there,
-  /// Error(kDeadlineExceeded), which says whether a worker had it by then, Error(kCancelled),
+  /// as throw_late, Error(kCancelled),
   /// Error(kUnavailable) when too many wait.
   services::RunResult run(const storage::PackageRow& package, const services::NamedTensors& inputs,
                           const services::RunOptions& options, const services::CallContext& context);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "runtime/parallel/thread_pool.h"
 #include "server/jobs/job_queue.h"
@@ -21,7 +20,7 @@ public:
   /// `queue`: where workers elsewhere find what they are to measure.
   TuneRunner(const CompileTools& tools, parallel::ThreadPool& pool, BenchmarkOptions benchmark,
              jobs::JobQueue& queue)
-      : tools_(std::move(tools)), pool_(pool), benchmark_(benchmark), queue_(queue) {}
+      : tools_(tools), pool_(pool), benchmark_(benchmark), queue_(queue) {}
 
   std::string kind() const override { return "tune"; }
   bool measures() const override { return true; }

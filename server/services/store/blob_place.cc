@@ -152,6 +152,14 @@ Migrated migrate_blobs(const config::Settings& settings, storage::Env& env, cons
 
 std::string place_of_blobs(storage::Env& env, const std::string& root) { return read_place(env, root).blobs; }
 
+bool has_blobs_in(storage::Env& env, const std::string& root, const std::string& place) {
+  const std::string known = place_of_blobs(env, root);
+  if (place == "folder") return known.empty();
+  storage::S3Options asked;
+  storage::parse_s3_url(place, asked);
+  return known == url_of(asked);
+}
+
 std::unique_ptr<storage::BlobStore> open_blobs(const config::Settings& settings, storage::Env& env,
                                                const std::string& root, const SharedPlace& shared) {
   Place place = read_place(env, root);

@@ -39,5 +39,7 @@ Migrated migrate_blobs(const config::Settings& settings, storage::Env& env, cons
                        const std::function<void(const Migrated&)>& tell);
 /// "s3://…" where the store in `root` has its blobs in S3; else "".
 std::string place_of_blobs(storage::Env& env, const std::string& root);
+/// Whether they are there: "s3://…", or "folder". Throws Error(kUsage) for what is no such place.
+bool has_blobs_in(storage::Env& env, const std::string& root, const std::string& place);
 
 }  // namespace tensormill::server

@@ -87,6 +87,19 @@ storage::PackageRow store_signed_archive(storage::BlobStore& blobs, const Truste
   return row;
 }
 
+bool requires_signatures(const config::Settings& settings, bool is_replica) {
+  const std::string& required = settings.require_signature;
+  if (!required.empty() && required != "true" && required != "false")
+    throw Error(ErrorCode::kUsage, "packages.require_signature: " + required + " is neither true nor false");
+  if (!required.empty()) return required == "true";
+  if (is_replica && settings.signing_key.empty() && settings.trusted_keys.empty())
+    throw Error(
+        ErrorCode::kUsage,
+        "replicas load signed packages alone: packages.signing_key names the key that signs what they "
+        "compile (openssl genpkey -algorithm ed25519); or set packages.require_signature=false");
+  return is_replica;
+}
+
 void check_stored_signature(storage::BlobStore& blobs, const TrustedKeys& trusted,
                             const storage::PackageRow& package) {
   const auto member = std::find_if(package.members.begin(), package.members.end(),

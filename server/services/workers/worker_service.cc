@@ -160,10 +160,6 @@ storage::WorkerRow WorkerServiceImpl::met(const services::WorkerOffer& offer,
 
 void WorkerServiceImpl::lease(const services::WorkerOffer& offer, const services::CallContext& context,
                               services::Done<std::optional<services::WorkerLease>> done) {
-  if (offer.protocol != services::kWorkerProtocol)
-    throw Error(ErrorCode::kNotSupported, "the worker speaks protocol " + std::to_string(offer.protocol) +
-                                              ", this server speaks " +
-                                              std::to_string(services::kWorkerProtocol));
   const bool is_same = offer.compiler == options_.compiler;
   std::vector<WorkerWants> wants = worker_wants(offer, context.scopes, is_same);
   if (wants.empty() && !is_same)
