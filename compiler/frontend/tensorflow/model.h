@@ -159,7 +159,8 @@ struct SavedModel {
   std::vector<SavedObject> objects;
   /// Of each function: which objects its inputs behind the user's are.
   std::map<std::string, std::vector<int64_t>> bound_inputs;
-  std::map<std::string, Variable> variables;  ///< by checkpoint key
+  std::map<std::string, Variable> variables;       ///< by checkpoint key
+  std::map<std::string, std::string_view> assets;  ///< files, by the constant that stands for their names
 };
 
 /// A GraphDef. Throws Error(kInvalidModel) with the byte; a million nodes and two million attributes at most.

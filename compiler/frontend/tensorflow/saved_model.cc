@@ -25,6 +25,8 @@ public:
       error.add_context("saved_model.pb");
       throw;
     }
+    for (const auto& [node, name] : asset_names_)
+      if (const auto content = files_("assets/" + name)) model_.assets[node] = *content;
     // A model without variables has no checkpoint.
     if (files_("variables/variables.index")) {
       model_.variables = read_variables(files_, "variables/variables");
@@ -45,6 +47,7 @@ private:
       } else if (reader.field() == 2 && !is_served) {
         if (++graphs > 16) reader.fail("more than 16 meta graphs");
         model_ = {};
+        asset_names_.clear();
         read_meta_graph(reader.message("a meta graph"));
         is_served = std::find(model_.tags.begin(), model_.tags.end(), "serve") != model_.tags.end();
       } else {
@@ -67,6 +70,9 @@ private:
         case 5:
           read_signature(reader.message("signature_def"));
           break;
+        case 6:
+          read_asset(reader.message("asset_file_def"));
+          break;
         case 7:
           read_objects(reader.message("object_graph_def"));
           break;
@@ -74,6 +80,22 @@ private:
           reader.skip();
       }
     }
+  }
+
+  /// The tensor that stands for a file's name, and the file.
+  void read_asset(WireReader reader) {
+    values_.spend(1);
+    std::string tensor, name;
+    while (reader.next()) {
+      if (reader.field() == 1) {
+        tensor = tensor_info(reader.message("an asset's tensor")).name;
+      } else if (reader.field() == 2) {
+        name = reader.string("an asset's name");
+      } else {
+        reader.skip();
+      }
+    }
+    asset_names_[tensor.substr(0, tensor.find(':'))] = name;
   }
 
   void read_meta_info(WireReader reader) {
@@ -278,6 +300,7 @@ private:
 
   const ModelFiles& files_;
   SavedModel model_;
+  std::map<std::string, std::string> asset_names_;  ///< by node
   wire::WorkBudget values_{"objects, signatures and bound inputs", 4'000'000};
 };
 
