@@ -278,10 +278,6 @@ private:
       for (Item& output : outputs) output.under.insert(input.under.begin(), input.under.end());
   }
 
-  static bool fills_table(std::string_view op) {
-    return op.starts_with("InitializeTable") || op.starts_with("LookupTableImport");
-  }
-
   const Function* function_of(const Node& node) const {
     if (node.op != "PartitionedCall" && node.op != "StatefulPartitionedCall") return nullptr;
     const auto attribute = node.attributes.find("f");
@@ -320,6 +316,8 @@ private:
     const Node& node = (*scope.body.nodes)[index];
     const Function* function = function_of(node);
     if (function == nullptr && !fills_table(node.op)) return;
+    if (++converted_ > kMostNodes)
+      throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(kMostNodes) + " nodes fill tables");
     std::vector<Item> inputs;
     for (const std::string_view input : node.inputs) {
       if (input.starts_with('^')) continue;

@@ -9,23 +9,19 @@ namespace tensormill::frontend::tensorflow {
 
 namespace {
 
-using Rows = std::shared_ptr<const PaddedRows>;
-
 const PaddedRows* rows_of(NodeContext& node, size_t operand) {
   const auto& padded = node.import_state().padded;
   const auto found = padded.find(node.input(operand));
   return found == padded.end() ? nullptr : found->second.get();
 }
 
-/// x, of one element; a run in which `holds`, bools, are not all true fails.
+/// x, of one element; a run in which `holds`, bools of an axis or none, are not all true fails.
 V required(NodeContext& node, V x, V holds, const char* what) {
   Compose c(node);
-  const int64_t rank = node.rank(holds);
-  std::vector<int64_t> axes = c.count_to(rank);
-  const V all = rank == 0 ? holds
-                          : c.cast(c.reduce("reduce_min", c.cast(holds, DType::kInt32), axes, false),
-                                   DType::kBool);
-  return node.add("require", {x, all}, {{"what", node.label() + ": " + what}});
+  const V one = c.ints({1}, {1});
+  const V all = c.concat({c.cast(c.reshape(holds, {num_elements(c.shape(holds))}), DType::kInt64), one}, 0);
+  const V whole = c.cast(c.reduce("reduce_min", all, {0}, false), DType::kBool);
+  return node.add("require", {x, whole}, {{"what", node.label() + ": " + what}});
 }
 
 /// Whether the operand says of the rows how long they are: where each ends, or of which row each part is.
@@ -40,11 +36,14 @@ V fits_rows(NodeContext& node, const PaddedRows& rows, const std::string& form, 
     const V lengths = c.sub(c.slice(x, 0, 1, rows.rows), c.slice(x, 0, 0, rows.rows));
     return c.binary("equal", lengths, rows.counts);
   }
-  if (form != "VALUE_ROWIDS" || rows_of(node, operand) != &rows)
+  const PaddedRows* own_rows = rows_of(node, operand);
+  const bool is_alike = own_rows != nullptr && same(own_rows->rows, rows.rows) && same(own_rows->most, rows.most);
+  if (form != "VALUE_ROWIDS" || !is_alike)
     node.unsupported("row_partition_types", "rows that are not those of the parts are not implemented");
   const ir::SymShape table{rows.rows, rows.most};
   const V own = c.reshape(c.expand(c.positions(rows.rows, 0, 2), table), {rows.rows * rows.most});
-  return c.binary("or", c.unary("not", rows.is_there), c.binary("equal", x, own));
+  const V fits = c.binary("or", c.unary("not", rows.is_there), c.binary("equal", x, own));
+  return own_rows == &rows ? fits : c.concat({fits, c.binary("equal", own_rows->counts, rows.counts)}, 0);
 }
 
 /// Columns up to `width`, `otherwise` where there are none.
@@ -63,25 +62,36 @@ void convert_ragged_to_tensor(NodeContext& node) {
   Compose c(node);
   const std::vector<std::string> forms = node.texts("row_partition_types");
   const PaddedRows* rows = rows_of(node, 1);
-  const bool is_known = rows != nullptr && node.num_inputs() == 3 + forms.size() && node.rank(node.input(1)) == 1;
+  const bool is_known = rows != nullptr && node.num_inputs() == 3 + forms.size() &&
+                        build::model_shape(node, node.input(1)).size() == 1;
   if (!is_known) node.unsupported("operand 1", "other rows than those of strings' parts are not implemented");
   ir::SymShape shape = node.known_ints(0, "shape");
   if (shape.empty() || node.rank(node.input(0)) == 0) shape = {-1, -1};
   if (shape.size() != 2) node.invalid("shape " + to_string(shape) + " for a table of rows");
   if (!same(shape[0], -1) && !ir::demand(ir::Relation::kEqual, shape[0], rows->rows))
     node.unsupported("shape", "another number of rows is not implemented");
-  V otherwise = node.input(2);
-  if (c.shape(otherwise).size() > 0) node.unsupported("default_value", "a row is not implemented");
+  if (!build::model_shape(node, node.input(2)).empty())
+    node.unsupported("default_value", "a row is not implemented");
+  V no = c.ints({0}, {});
   for (size_t i = 0; i < forms.size(); ++i)
-    otherwise = required(node, otherwise, fits_rows(node, *rows, forms[i], 3 + i),
-                         "the rows are not those of the strings' parts");
-  const V parts = c.where(rows->is_there, node.input(1), otherwise);
-  const V table = c.reshape(parts, {rows->rows, rows->most});
-  if (!same(shape[1], -1)) return node.set_output(0, of_width(node, table, shape[1], otherwise));
-  const V longest = c.reduce("reduce_max", c.concat({rows->counts, c.ints({0}, {1})}, 0), {0}, true);
-  const V taken = node.add_many("take_first", {table, longest}, {{"axis", int64_t{1}}})[0];
-  node.import_state().counted.add(taken);
-  node.set_output(0, taken);
+    no = required(node, no, fits_rows(node, *rows, forms[i], 3 + i),
+                  "the rows are not those of the strings' parts");
+  const V is_there = c.binary("or", rows->is_there, c.cast(no, DType::kBool));
+  build::MovedTexts texts(node);
+  const bool is_text = build::is_text(node, node.input(1));
+  const V values = is_text ? texts.positions_of(node.input(1)) : node.input(1);
+  const V otherwise = is_text ? texts.positions_of(node.input(2)) : node.input(2);
+  V table = c.reshape(c.where(is_there, values, otherwise), {rows->rows, rows->most});
+  if (!same(shape[1], -1)) {
+    table = of_width(node, table, shape[1], otherwise);
+  } else {
+    const V longest = c.reduce("reduce_max", c.concat({rows->counts, c.ints({0}, {1})}, 0), {0}, true);
+    table = node.add_many("take_first", {table, longest}, {{"axis", int64_t{1}}})[0];
+    node.import_state().counted.add(table);
+  }
+  const V result = is_text ? texts.texts_at(table) : table;
+  if (node.import_state().counted.contains(table)) node.import_state().counted.add(result);
+  node.set_output(0, result);
 }
 
 // How often each number below a size is there; of parts' rows, how many parts each has.
@@ -93,11 +103,14 @@ void convert_bincount(NodeContext& node) {
     node.unsupported("weights", "they are not implemented");
   if (node.rank(x) != 1) node.unsupported("input", "counts of rows are not implemented");
   const DType to = node.dtype(weights);
-  ir::SymInt size = rows == nullptr ? node.known_int(1, "size") : rows->rows;
-  V one = c.cast(c.ints({1}, {1}), to);
-  if (rows != nullptr)
-    one = required(node, one, c.binary("equal", c.cast(node.input(1), DType::kInt64), c.dims({size}, c.shape(node.input(1)).hints())),
+  const ir::SymInt size = rows == nullptr ? node.known_int(1, "size") : rows->rows;
+  V one = c.ints({1}, {1});
+  if (rows != nullptr) {
+    const V wanted = c.reshape(c.cast(node.input(1), DType::kInt64), {});
+    one = required(node, one, c.binary("equal", wanted, c.dims({size}, {})),
                    "the number of rows is not that of the strings");
+  }
+  one = c.cast(one, to);
   const V flat = c.cast(x, DType::kInt64);
   V present = c.binary("and", c.binary("greater_equal", flat, c.number(flat, 0)),
                        c.binary("less", flat, c.dims({size}, {})));
