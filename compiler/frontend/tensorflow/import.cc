@@ -311,6 +311,25 @@ private:
     }
   }
 
+  /// The file whose name a tensor is: a constant of the model, or the variable that it is assigned to first.
+  std::optional<std::string_view> asset_of(const Scope& scope, std::string_view input) const {
+    if (scope.body.is_function) return std::nullopt;
+    const std::map<std::string, std::string_view>& assets = loaded_.model().assets;
+    const auto find = [&](std::string_view tensor) -> std::optional<std::string_view> {
+      const auto found = assets.find(std::string(tensor.substr(0, tensor.find(':'))));
+      return found == assets.end() ? std::nullopt : std::optional(found->second);
+    };
+    const auto read = scope.body.by_name.find(input.substr(0, input.find(':')));
+    if (const auto own = find(input); own || read == scope.body.by_name.end()) return own;
+    for (const std::string_view before : (*scope.body.nodes)[read->second].inputs) {
+      const auto assigned = scope.body.by_name.find(before.substr(before.starts_with('^') ? 1 : 0));
+      if (!before.starts_with('^') || assigned == scope.body.by_name.end()) continue;
+      const Node& assign = (*scope.body.nodes)[assigned->second];
+      if (assign.op == "AssignVariableOp" && assign.inputs.size() > 1) return find(assign.inputs[1]);
+    }
+    return std::nullopt;
+  }
+
   /// Fills a table, or calls a function that does.
   void run_filler(Scope& scope, size_t index) {
     const Node& node = (*scope.body.nodes)[index];
@@ -321,10 +340,9 @@ private:
     std::vector<Item> inputs;
     for (const std::string_view input : node.inputs) {
       if (input.starts_with('^')) continue;
-      const auto asset = loaded_.model().assets.find(std::string(input.substr(0, input.find(':'))));
-      const bool is_asset = !scope.body.is_function && asset != loaded_.model().assets.end();
+      const std::optional<std::string_view> asset = asset_of(scope, input);
       const std::optional<Item> item =
-          is_asset ? Item{AssetFile{asset->second}, {}} : scopes_.evaluate(scope, input);
+          asset ? Item{AssetFile{*asset}, {}} : scopes_.evaluate(scope, input);
       if (!item) return;
       inputs.push_back(*item);
     }

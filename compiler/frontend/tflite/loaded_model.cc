@@ -4,6 +4,7 @@
 
 #include "compiler/build/transposed.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tflite {
 
@@ -45,6 +46,8 @@ std::optional<DType> dtype_of(TensorType type) {
       return DType::kUInt16;
     case TensorType::kBFloat16:
       return DType::kBFloat16;
+    case TensorType::kString:
+      return kString;
     default:
       return std::nullopt;
   }
@@ -74,6 +77,33 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
   return result;
 }
 
+/// Their number, where each begins and the last ends (i32, from the buffer's beginning), their bytes.
+::tensormill::Tensor LoadedModel::texts(const Tensor& tensor) const {
+  const Shape shape(tensor.shape.begin(), tensor.shape.end());
+  const std::string_view data = tensor.data;
+  const auto number = [&](uint64_t index) {
+    uint32_t value = 0;
+    std::memcpy(&value, data.data() + index * sizeof(value), sizeof(value));
+    return uint64_t{value};
+  };
+  const auto fail = [&](const std::string& what) {
+    throw Error(ErrorCode::kInvalidModel,
+                "constant \"" + std::string(tensor.name.substr(0, 200)) + "\" of strings: " + what);
+  };
+  const uint64_t words = data.size() / sizeof(uint32_t);
+  const uint64_t count = words == 0 ? 0 : number(0);
+  if (count != static_cast<uint64_t>(num_elements(shape)))
+    fail(std::to_string(count) + " of them for shape " + to_string(shape));
+  if (count != 0 && count > words - 2) fail("its buffer ends before they do");
+  std::vector<std::string_view> all;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t begin = number(1 + i), end = number(2 + i);
+    if (begin > end || end > data.size()) fail("number " + std::to_string(i) + " lies outside of its buffer");
+    all.push_back(data.substr(begin, end - begin));
+  }
+  return text_tensor(shape, all);
+}
+
 ::tensormill::Tensor LoadedModel::constant(const Tensor& tensor) const {
   const std::optional<DType> dtype = dtype_of(tensor.type);
   if (!dtype)
@@ -84,7 +114,7 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
     throw Error(ErrorCode::kNotSupported, "constant \"" + std::string(tensor.name.substr(0, 200)) +
                                               "\" lies in a file beside the model");
   const Shape shape(tensor.shape.begin(), tensor.shape.end());
-  const bool is_packed = tensor.sparsity.has_value() || type_bits(tensor.type) < 8;
+  const bool is_packed = *dtype == kString || tensor.sparsity.has_value() || type_bits(tensor.type) < 8;
   const bool is_aligned = reinterpret_cast<uintptr_t>(tensor.data.data()) % dtype_bytes(*dtype) == 0;
   if (!is_packed && is_aligned) {
     // Tensors have no const data pointer; what is mapped is only read.
@@ -92,7 +122,7 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
   }
   const Arrangement key{&tensor, {}, shape};
   if (std::optional<::tensormill::Tensor> known = find(key)) return *std::move(known);
-  ::tensormill::Tensor made = copied(tensor, *dtype);
+  ::tensormill::Tensor made = *dtype == kString ? texts(tensor) : copied(tensor, *dtype);
   const std::lock_guard<std::mutex> lock(mutex_);
   return made_.emplace(key, std::move(made)).first->second;
 }
@@ -100,6 +130,7 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
 ::tensormill::Tensor LoadedModel::arranged(const Tensor& tensor, const Shape& perm,
                                            const Shape& shape) const {
   const ::tensormill::Tensor whole = constant(tensor);
+  if (whole.dtype() == kString) throw Error(ErrorCode::kInvalidModel, "strings where numbers belong");
   if (perm.empty()) return whole.reshaped(shape);
   const Arrangement key{&tensor, perm, shape};
   if (std::optional<::tensormill::Tensor> known = find(key)) return *std::move(known);

@@ -9,7 +9,7 @@ namespace tensormill::frontend::tensorflow {
 
 namespace {
 
-const PaddedRows* rows_of(NodeContext& node, size_t operand) {
+const PaddedRows* padding_of(NodeContext& node, size_t operand) {
   const auto& padded = node.import_state().padded;
   const auto found = padded.find(node.input(operand));
   return found == padded.end() ? nullptr : found->second.get();
@@ -36,7 +36,7 @@ V fits_rows(NodeContext& node, const PaddedRows& rows, const std::string& form, 
     const V lengths = c.sub(c.slice(x, 0, 1, rows.rows), c.slice(x, 0, 0, rows.rows));
     return c.binary("equal", lengths, rows.counts);
   }
-  const PaddedRows* own_rows = rows_of(node, operand);
+  const PaddedRows* own_rows = padding_of(node, operand);
   const bool is_alike = own_rows != nullptr && same(own_rows->rows, rows.rows) && same(own_rows->most, rows.most);
   if (form != "VALUE_ROWIDS" || !is_alike)
     node.unsupported("row_partition_types", "rows that are not those of the parts are not implemented");
@@ -61,7 +61,7 @@ V of_width(NodeContext& node, V table, const ir::SymInt& width, V otherwise) {
 void convert_ragged_to_tensor(NodeContext& node) {
   Compose c(node);
   const std::vector<std::string> forms = node.texts("row_partition_types");
-  const PaddedRows* rows = rows_of(node, 1);
+  const PaddedRows* rows = padding_of(node, 1);
   const bool is_known = rows != nullptr && node.num_inputs() == 3 + forms.size() &&
                         build::model_shape(node, node.input(1)).size() == 1;
   if (!is_known) node.unsupported("operand 1", "other rows than those of strings' parts are not implemented");
@@ -98,7 +98,7 @@ void convert_ragged_to_tensor(NodeContext& node) {
 void convert_bincount(NodeContext& node) {
   Compose c(node);
   const V x = node.input(0), weights = node.input(2);
-  const PaddedRows* rows = rows_of(node, 0);
+  const PaddedRows* rows = padding_of(node, 0);
   if (!same(num_elements(node.shape(weights)), 0) || node.flag("binary_output", false))
     node.unsupported("weights", "they are not implemented");
   if (node.rank(x) != 1) node.unsupported("input", "counts of rows are not implemented");
