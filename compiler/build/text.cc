@@ -84,6 +84,26 @@ V found_text(OpBuilder& builder, V x, const SortedTexts& texts) {
   return builder.add("find_text", {x, text_constant(builder, texts.keys)});
 }
 
+TextParts split_texts(OpBuilder& builder, V x, const std::string& delimiter, int64_t limit) {
+  Compose c(builder);
+  // What is behind a string's parts is told by their number: the table is as wide for all.
+  const std::vector<V> made = builder.add_many(
+      "split_text", {x},
+      {{"delimiter", delimiter}, {"maxsplit", limit}, {"axis", int64_t{1}}, {"keeps_all", int64_t{1}}});
+  TextParts split{made[0], made[1], ir::kAbsent, c.shape(made[0])[0], c.shape(made[0])[1]};
+  const V column = c.expand(c.positions(split.most, 1, 2), {split.rows, split.most});
+  split.is_there = c.binary("less", column, c.unsqueeze(split.counts, 1));
+  return split;
+}
+
+V of_columns(OpBuilder& builder, V table, int64_t width, V otherwise) {
+  Compose c(builder);
+  const ir::SymShape shape = c.shape(table);
+  const int64_t own = shape[1];
+  if (width <= own) return c.slice(table, 1, 0, width);
+  return c.concat({table, c.expand(otherwise, {shape[0], width - own})}, 1);
+}
+
 MovedTexts::MovedTexts(OpBuilder& builder, const std::vector<std::string>& first) : builder_(builder) {
   if (first.empty()) return;
   texts_.push_back(text_constant(builder, first));

@@ -37,6 +37,18 @@ SortedTexts sorted_texts(const std::vector<std::string>& texts);
 /// Places i64 of the strings of `x` among the keys; the number of keys for what is not there.
 ir::ValueId found_text(OpBuilder& builder, ir::ValueId x, const SortedTexts& texts);
 
+/// The parts of strings, one row a string: strings [rows,most], how many each has (i64 [rows]), and where parts
+/// are (bool [rows,most]).
+struct TextParts {
+  ir::ValueId parts = ir::kAbsent, counts = ir::kAbsent, is_there = ir::kAbsent;
+  ir::SymInt rows = 0, most = 0;
+};
+/// Of x [rows], whose parts stand between delimiters, or, where that is empty, between white space; the first
+/// `limit` delimiters count, unless that is negative.
+TextParts split_texts(OpBuilder& builder, ir::ValueId x, const std::string& delimiter, int64_t limit);
+/// Columns 0 ... width - 1 of a table of numbers [rows,n]; `otherwise`, a scalar, where it has none.
+ir::ValueId of_columns(OpBuilder& builder, ir::ValueId table, int64_t width, ir::ValueId otherwise);
+
 /// Numbers that stand for strings while an operator moves them: what it does to these is done to the strings.
 /// As many strings as kMostMoved at most, where their number is known: UnsupportedForm for more.
 class MovedTexts {

@@ -151,13 +151,13 @@ class Tensorflow(unittest.TestCase):
         got = serving.from_npz(server.run(package, {"words": words[:2]}).body)
         self.assertEqual(got["known"].tolist(), ["dog", "cat"])
 
-    def test_tables_that_nothing_fills(self):
+    def test_files_of_tables_that_are_not_there(self):
         with zipfile.ZipFile(NETS / "labels.zip") as archive:
             archive.extractall(self.folder)
         (self.folder / "labels/assets/words.txt").unlink()
         done = mill.run_program("compile", self.folder / "labels", "-o", self.package)
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("InitializeTableFromTextFileV2: filename: it is no file of the model", done.stderr)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn('there is no file "assets/words.txt", which a table is filled from', done.stderr)
 
     def test_signatures(self):
         net = FIXTURES / "tensorflow/net"

@@ -314,10 +314,14 @@ private:
   /// The file whose name a tensor is: a constant of the model, or the variable that it is assigned to first.
   std::optional<std::string_view> asset_of(const Scope& scope, std::string_view input) const {
     if (scope.body.is_function) return std::nullopt;
-    const std::map<std::string, std::string_view>& assets = loaded_.model().assets;
+    const std::map<std::string, SavedAsset>& assets = loaded_.model().assets;
     const auto find = [&](std::string_view tensor) -> std::optional<std::string_view> {
       const auto found = assets.find(std::string(tensor.substr(0, tensor.find(':'))));
-      return found == assets.end() ? std::nullopt : std::optional(found->second);
+      if (found == assets.end()) return std::nullopt;
+      if (!found->second.content)
+        throw Error(ErrorCode::kInvalidModel, "there is no file \"assets/" + found->second.name.substr(0, 200) +
+                                                  "\", which a table is filled from");
+      return found->second.content;
     };
     const auto read = scope.body.by_name.find(input.substr(0, input.find(':')));
     if (const auto own = find(input); own || read == scope.body.by_name.end()) return own;

@@ -25,8 +25,7 @@ public:
       error.add_context("saved_model.pb");
       throw;
     }
-    for (const auto& [node, name] : asset_names_)
-      if (const auto content = files_("assets/" + name)) model_.assets[node] = *content;
+    for (auto& [node, asset] : model_.assets) asset.content = files_("assets/" + asset.name);
     // A model without variables has no checkpoint.
     if (files_("variables/variables.index")) {
       model_.variables = read_variables(files_, "variables/variables");
@@ -47,7 +46,6 @@ private:
       } else if (reader.field() == 2 && !is_served) {
         if (++graphs > 16) reader.fail("more than 16 meta graphs");
         model_ = {};
-        asset_names_.clear();
         read_meta_graph(reader.message("a meta graph"));
         is_served = std::find(model_.tags.begin(), model_.tags.end(), "serve") != model_.tags.end();
       } else {
@@ -95,7 +93,7 @@ private:
         reader.skip();
       }
     }
-    asset_names_[tensor.substr(0, tensor.find(':'))] = name;
+    model_.assets[tensor.substr(0, tensor.find(':'))].name = name;
   }
 
   void read_meta_info(WireReader reader) {
@@ -300,7 +298,6 @@ private:
 
   const ModelFiles& files_;
   SavedModel model_;
-  std::map<std::string, std::string> asset_names_;  ///< by node
   wire::WorkBudget values_{"objects, signatures and bound inputs", 4'000'000};
 };
 

@@ -46,15 +46,6 @@ V fits_rows(NodeContext& node, const PaddedRows& rows, const std::string& form, 
   return own_rows == &rows ? fits : c.concat({fits, c.binary("equal", own_rows->counts, rows.counts)}, 0);
 }
 
-/// Columns up to `width`, `otherwise` where there are none.
-V of_width(NodeContext& node, V table, const ir::SymInt& width, V otherwise) {
-  Compose c(node);
-  const ir::SymShape shape = c.shape(table);
-  const int64_t most = shape[1], wanted = width;
-  if (wanted <= most) return c.slice(table, 1, 0, wanted);
-  return c.concat({table, c.expand(otherwise, {shape[0], wanted - most})}, 1);
-}
-
 }  // namespace
 
 // Operands: the shape of the table, the parts, what stands where none is, and how long the rows are.
@@ -83,7 +74,7 @@ void convert_ragged_to_tensor(NodeContext& node) {
   const V otherwise = is_text ? texts.positions_of(node.input(2)) : node.input(2);
   V table = c.reshape(c.where(is_there, values, otherwise), {rows->rows, rows->most});
   if (!same(shape[1], -1)) {
-    table = of_width(node, table, shape[1], otherwise);
+    table = build::of_columns(node, table, shape[1], otherwise);
   } else {
     const V longest = c.reduce("reduce_max", c.concat({rows->counts, c.ints({0}, {1})}, 0), {0}, true);
     table = node.add_many("take_first", {table, longest}, {{"axis", int64_t{1}}})[0];

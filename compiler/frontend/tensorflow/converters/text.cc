@@ -125,24 +125,21 @@ void convert_text_split(NodeContext& node) {
   if (shape.size() != 1) node.invalid("strings of shape " + to_string(shape) + ", expected a row");
   const std::string delimiter = checked_text(node, "sep", node.known_text(1, "sep"));
   const int64_t limit = node.integer("maxsplit", -1);
-  const std::vector<V> made = node.add_many(
-      "split_text", {x},
-      {{"delimiter", delimiter}, {"maxsplit", limit}, {"axis", int64_t{1}}, {"keeps_all", int64_t{1}}});
-  const ir::SymInt rows = shape[0], most = c.shape(made[0])[1];
-  const ir::SymShape table{rows, most};
-  const ir::SymInt places = rows * most;
-  const V column = c.expand(c.positions(most, 1, 2), table), row = c.expand(c.positions(rows, 0, 2), table);
-  const V is_there = c.reshape(c.binary("less", column, c.unsqueeze(made[1], 1)), {places});
-  const auto found = std::make_shared<const PaddedRows>(PaddedRows{made[1], is_there, rows, most});
+  const build::TextParts split = build::split_texts(node, x, delimiter, limit);
+  const ir::SymShape table{split.rows, split.most};
+  const ir::SymInt places = split.rows * split.most;
+  const V column = c.expand(c.positions(split.most, 1, 2), table),
+          row = c.expand(c.positions(split.rows, 0, 2), table);
+  const auto found = std::make_shared<const PaddedRows>(
+      PaddedRows{split.counts, c.reshape(split.is_there, {places}), split.rows, split.most});
   const V indices = c.concat({c.reshape(row, {places, 1}), c.reshape(column, {places, 1})}, 1);
-  // The parts are as wide as the longest string: whatever its count, a part fits.
-  const V parts = build::reshaped_text(node, made[0], {places});
+  const V parts = build::reshaped_text(node, split.parts, {places});
   node.import_state().padded.emplace(indices, found);
   node.import_state().padded.emplace(parts, found);
   node.set_output(0, indices);
   node.set_output(1, parts);
-  const V longest = c.reduce("reduce_max", c.concat({made[1], c.ints({0}, {1})}, 0), {0}, true);
-  node.set_output(2, c.concat({c.dims({rows}, {1}), longest}, 0));
+  const V longest = c.reduce("reduce_max", c.concat({split.counts, c.ints({0}, {1})}, 0), {0}, true);
+  node.set_output(2, c.concat({c.dims({split.rows}, {1}), longest}, 0));
 }
 
 }  // namespace tensormill::frontend::tensorflow
