@@ -75,8 +75,8 @@ V looked_up(OpBuilder& builder, V x, const Tensor& keys, V values, V otherwise) 
   Compose c(builder);
   const bool has_texts = keys.dtype() == kString;
   if (has_texts != is_text(builder, x) || is_float(keys.dtype()) || is_float(c.dtype(x)))
-    builder.invalid("keys of type " + std::string(dtype_name(keys.dtype())) + " are looked up in a table of " +
-                    std::string(dtype_name(c.dtype(x))));
+    builder.invalid("keys of type " + std::string(dtype_name(keys.dtype())) +
+                    " are looked up in a table of " + std::string(dtype_name(c.dtype(x))));
   const ir::SymShape own = model_shape(builder, values);
   if (c.dtype(values) != c.dtype(otherwise) || own.size() != 1 ||
       !ir::demand_equal(own, shown_shape(keys.dtype(), ir::SymShape(keys.shape()))) ||

@@ -8,8 +8,8 @@
 
 namespace tensormill::build {
 
-/// Places i64 of the integers or strings x among the keys, the first of equals; the number of keys where there
-/// is none.
+/// Places i64 of the integers or strings x among the keys, the first of equals; the number of keys where
+/// there is none.
 ir::ValueId found_integer(OpBuilder& builder, ir::ValueId x, const std::vector<int64_t>& keys);
 ir::ValueId found_string(OpBuilder& builder, ir::ValueId x, const std::vector<std::string>& keys);
 

@@ -114,7 +114,8 @@ V MovedTexts::positions_of(V texts) {
   const ir::SymShape shape = model_shape(builder_, texts);
   const ir::SymInt own = num_elements(shape);
   if (own.is_constant() && own.hint() > kMostMoved)
-    builder_.unsupported("operand", "more than " + std::to_string(kMostMoved) + " strings are not implemented");
+    builder_.unsupported("operand",
+                         "more than " + std::to_string(kMostMoved) + " strings are not implemented");
   Compose c(builder_);
   V positions = c.iota(own, shape);
   if (!(count_.is_constant() && count_.hint() == 0)) positions = c.add(positions, c.dims({count_}, {}));

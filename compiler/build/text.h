@@ -1,5 +1,6 @@
-/// Strings of a graph: what moves them, finds them in a list and makes them of numbers. A value of strings has
-/// an axis more than its model says, the bytes of a string (runtime/base/text.h). Thread-safety: as the graph.
+/// Strings of a graph: what moves them, finds them in a list and makes them of numbers. A value of strings
+/// has an axis more than its model says, the bytes of a string (runtime/base/text.h). Thread-safety: as the
+/// graph.
 #pragma once
 
 #include <string>
@@ -37,8 +38,8 @@ SortedTexts sorted_texts(const std::vector<std::string>& texts);
 /// Places i64 of the strings of `x` among the keys; the number of keys for what is not there.
 ir::ValueId found_text(OpBuilder& builder, ir::ValueId x, const SortedTexts& texts);
 
-/// The parts of strings, one row a string: strings [rows,most], how many each has (i64 [rows]), and where parts
-/// are (bool [rows,most]).
+/// The parts of strings, one row a string: strings [rows,most], how many each has (i64 [rows]), and where
+/// parts are (bool [rows,most]).
 struct TextParts {
   ir::ValueId parts = ir::kAbsent, counts = ir::kAbsent, is_there = ir::kAbsent;
   ir::SymInt rows = 0, most = 0;

@@ -1,5 +1,6 @@
 /// equal_text, match_text, find_text, join_text, split_text, normalize_text, text_from_numbers,
-/// numbers_from_text, change_text, replace_text, text_length, part_of_text, hash_text: strings, by host steps.
+/// numbers_from_text, change_text, replace_text, text_length, part_of_text, hash_text: strings, by host
+/// steps.
 #include "runtime/host_ops/text_steps.h"
 
 #include <algorithm>
@@ -120,8 +121,7 @@ std::vector<ir::ValueType> infer_change(const ir::InferContext& context) {
 
 std::vector<ir::ValueType> infer_replace(const ir::InferContext& context) {
   const std::string rewrite = attr_string(context.attrs, "rewrite", "");
-  static_cast<void>(
-      host_ops::Pattern(attr_string(context.attrs, "pattern", "")).replaced("", rewrite, true));
+  static_cast<void>(host_ops::Pattern(attr_string(context.attrs, "pattern", "")).replaced("", rewrite, true));
   const host_ops::RewriteParts parts = host_ops::parts_of_rewrite(rewrite);
   const ir::ValueType& x = text_input(context, 0);
   const ir::SymInt width = x.shape.back();
@@ -206,11 +206,12 @@ std::vector<ir::OpDef> family() {
       text_op<&host_ops::replace_text>(
           "replace_text", 1, &infer_replace,
           "strings with attribute rewrite in place of what matches attribute pattern; attribute all (int)"),
-      text_op<&host_ops::text_length>("text_length", 1, &infer_length,
-                                      "bytes (i64) of strings, or their code points; attribute letters (int)"),
-      text_op<&host_ops::part_of_text>(
-          "part_of_text", 3, &infer_part,
-          "parts of strings from a position on (i64), so many (i64) bytes or, with attribute letters, code points"),
+      text_op<&host_ops::text_length>(
+          "text_length", 1, &infer_length,
+          "bytes (i64) of strings, or their code points; attribute letters (int)"),
+      text_op<&host_ops::part_of_text>("part_of_text", 3, &infer_part,
+                                       "parts of strings from a position on (i64), so many (i64) bytes or, "
+                                       "with attribute letters, code points"),
       text_op<&host_ops::hash_text>(
           "hash_text", 1, &infer_hash,
           "FarmHash's 64-bit fingerprints of strings modulo attribute buckets (i64)")};

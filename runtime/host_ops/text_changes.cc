@@ -53,7 +53,8 @@ size_t bytes_of_letters(std::string_view text, int64_t count) {
   return bytes;
 }
 
-std::string_view part_of(std::string_view text, int64_t first, int64_t count, bool by_letters, int64_t index) {
+std::string_view part_of(std::string_view text, int64_t first, int64_t count, bool by_letters,
+                         int64_t index) {
   const int64_t size = by_letters ? letters_of(text) : static_cast<int64_t>(text.size());
   const int64_t begin = first < 0 ? size + first : first;
   const auto fail = [&](const std::string& what) {

@@ -16,8 +16,8 @@ RewriteParts parts_of_rewrite(std::string_view rewrite);
 /// x -> each string as attribute "how" says: "lower", "upper" (text_case.h), "ascii_lower", "ascii_upper",
 /// "strip" (without white space at its ends).
 void change_text(const HostCall& call);
-/// x -> each string with attribute "rewrite" in place of what matches attribute "pattern", all of it or, where
-/// attribute "all" is 0, the first.
+/// x -> each string with attribute "rewrite" in place of what matches attribute "pattern", all of it or,
+/// where attribute "all" is 0, the first.
 void replace_text(const HostCall& call);
 /// x -> i64: the bytes of each string, or, where attribute "letters" is 1, its code points.
 void text_length(const HostCall& call);

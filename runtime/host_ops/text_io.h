@@ -16,7 +16,8 @@ Texts texts_of(const HostCall& call, size_t index);
 
 template <typename T>
 T* storage(const HostCall& call, size_t index, int64_t count) {
-  require_text(call.output_bytes[index] == static_cast<size_t>(count) * sizeof(T), "a result of another size");
+  require_text(call.output_bytes[index] == static_cast<size_t>(count) * sizeof(T),
+               "a result of another size");
   return static_cast<T*>(call.outputs[index]);
 }
 

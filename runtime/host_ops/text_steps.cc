@@ -209,8 +209,9 @@ class Tokenizer {
 public:
   Tokenizer(const Attributes& attributes, const Texts& patterns)
       : form_(attributes.text("form")), least_(attributes.integer("least")) {
-    require_text(form_ == "letters" || form_ == "separators" || (form_ == "expression" && patterns.count() == 1),
-            "no such form of tokens");
+    require_text(
+        form_ == "letters" || form_ == "separators" || (form_ == "expression" && patterns.count() == 1),
+        "no such form of tokens");
     for (int64_t i = 0; i < patterns.count(); ++i)
       patterns_.push_back(std::make_unique<Pattern>(patterns[i], Pattern::Prefers::kLongest));
   }

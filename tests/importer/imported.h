@@ -44,9 +44,9 @@ inline Tensors evaluated(const ir::Graph& graph, const Tensors& inputs) {
   for (const ir::ValueId id : graph.inputs()) {
     const ir::Value& input = graph.value(id);
     const Tensor& tensor = inputs.at(input.name);
-    given.push_back(tensor.dtype() != kString
-                        ? tensor
-                        : fitted_text({tensor.dtype(), tensor.shape(), tensor.data()}, input.type.shape.back()));
+    given.push_back(tensor.dtype() != kString ? tensor
+                                              : fitted_text({tensor.dtype(), tensor.shape(), tensor.data()},
+                                                            input.type.shape.back()));
   }
   const std::vector<Tensor> results = ir::evaluate_reference(graph, given);
   Tensors outputs;

@@ -110,8 +110,8 @@ TEST(KerasNetwork, HasNoTransposeBetweenConvolutions) {
 }
 
 TEST(KerasNetwork, ThatAPackageHoldsIsImportedWithoutHdf5) {
-  for (const char* name : {"keras/net.h5", "keras/recurrent.keras", "keras_layers/nested.keras",
-                           "keras_layers/text.keras"}) {
+  for (const char* name :
+       {"keras/net.h5", "keras/recurrent.keras", "keras_layers/nested.keras", "keras_layers/text.keras"}) {
     SCOPED_TRACE(name);
     const auto model = importer_of(name);
     const auto kept = importer_of_bytes(std::string(model->kept_source().model->text()));

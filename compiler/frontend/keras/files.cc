@@ -72,8 +72,7 @@ void add_archive_weights(GroupWeights& weights, wire::ZipFile& zip, const std::s
       layer.weights = weights.all(own);
       if (const std::string words = "assets/" + own + "/" + kVocabularyFile; zip.has(words)) {
         const std::string_view text = zip.read(words);
-        layer.weights.push_back(
-            {kVocabularyFile, DType::kUInt8, {static_cast<int64_t>(text.size())}, text});
+        layer.weights.push_back({kVocabularyFile, DType::kUInt8, {static_cast<int64_t>(text.size())}, text});
       }
       continue;
     }

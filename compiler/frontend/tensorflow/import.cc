@@ -319,7 +319,8 @@ private:
       const auto found = assets.find(std::string(tensor.substr(0, tensor.find(':'))));
       if (found == assets.end()) return std::nullopt;
       if (!found->second.content)
-        throw Error(ErrorCode::kInvalidModel, "there is no file \"assets/" + found->second.name.substr(0, 200) +
+        throw Error(ErrorCode::kInvalidModel, "there is no file \"assets/" +
+                                                  found->second.name.substr(0, 200) +
                                                   "\", which a table is filled from");
       return found->second.content;
     };
@@ -345,8 +346,7 @@ private:
     for (const std::string_view input : node.inputs) {
       if (input.starts_with('^')) continue;
       const std::optional<std::string_view> asset = asset_of(scope, input);
-      const std::optional<Item> item =
-          asset ? Item{AssetFile{*asset}, {}} : scopes_.evaluate(scope, input);
+      const std::optional<Item> item = asset ? Item{AssetFile{*asset}, {}} : scopes_.evaluate(scope, input);
       if (!item) return;
       inputs.push_back(*item);
     }

@@ -14,31 +14,33 @@ namespace {
 
 using Rows = std::shared_ptr<const PaddedRows>;
 
-constexpr Converter kMoves[] = {&convert_concat,        &convert_pack,       &convert_unpack, &convert_split,
-                                &convert_split_v,       &convert_slice,      &convert_tile,   &convert_reverse,
-                                &convert_strided_slice, &convert_gather,     &convert_select, &convert_transpose,
-                                &convert_broadcast_to,  &convert_gather_nd,  &convert_roll,   &convert_fill};
+constexpr Converter kMoves[] = {
+    &convert_concat,        &convert_pack,      &convert_unpack, &convert_split,
+    &convert_split_v,       &convert_slice,     &convert_tile,   &convert_reverse,
+    &convert_strided_slice, &convert_gather,    &convert_select, &convert_transpose,
+    &convert_broadcast_to,  &convert_gather_nd, &convert_roll,   &convert_fill};
 /// As many strings in another shape.
 constexpr Converter kReshapes[] = {&convert_reshape, &convert_squeeze, &convert_expand_dims,
                                    &convert_ensure_shape};
 constexpr Converter kShapes[] = {&convert_shape, &convert_rank, &convert_size};
 /// What reads strings, or passes on whatever it is given.
 constexpr Converter kTakeTexts[] = {
-    &convert_equal,        &convert_identity,     &convert_first,        &convert_call,
-    &convert_if,           &convert_case,         &convert_while,        &convert_switch,
-    &convert_merge,        &convert_text_change,  &convert_text_replace, &convert_text_match,
-    &convert_text_length,  &convert_text_part,    &convert_text_hash,    &convert_text_number,
-    &convert_number_text,  &convert_text_join,    &convert_text_split,   &convert_table_find,
-    &convert_table_fill,   &convert_nothing,      &convert_ragged_to_tensor};
+    &convert_equal,       &convert_identity,    &convert_first,           &convert_call,
+    &convert_if,          &convert_case,        &convert_while,           &convert_switch,
+    &convert_merge,       &convert_text_change, &convert_text_replace,    &convert_text_match,
+    &convert_text_length, &convert_text_part,   &convert_text_hash,       &convert_text_number,
+    &convert_number_text, &convert_text_join,   &convert_text_split,      &convert_table_find,
+    &convert_table_fill,  &convert_nothing,     &convert_ragged_to_tensor};
 /// What makes of each element, or of the elements in one place, another one.
 constexpr Converter kElementwise[] = {
-    &convert_identity,     &convert_first,         &convert_unary,       &convert_binary,
-    &convert_cast,         &convert_equal,         &convert_select,      &convert_floor_mod,
-    &convert_floor_div,    &convert_text_change,   &convert_text_replace, &convert_text_match,
-    &convert_text_length,  &convert_text_hash,     &convert_text_number, &convert_number_text,
-    &convert_table_find,   &convert_filled_like,   &convert_clip_by_value};
+    &convert_identity,    &convert_first,       &convert_unary,        &convert_binary,
+    &convert_cast,        &convert_equal,       &convert_select,       &convert_floor_mod,
+    &convert_floor_div,   &convert_text_change, &convert_text_replace, &convert_text_match,
+    &convert_text_length, &convert_text_hash,   &convert_text_number,  &convert_number_text,
+    &convert_table_find,  &convert_filled_like, &convert_clip_by_value};
 /// What hands its operands on, wherever these are.
-constexpr Converter kPassOn[] = {&convert_call, &convert_ragged_to_tensor, &convert_nothing, &convert_bincount};
+constexpr Converter kPassOn[] = {&convert_call, &convert_ragged_to_tensor, &convert_nothing,
+                                 &convert_bincount};
 
 template <size_t kCount>
 bool holds(const Converter (&all)[kCount], Converter convert) {
@@ -151,8 +153,8 @@ bool convert_in_rows(NodeContext& node, Converter convert, const Rows& rows) {
     return true;
   }
   if (convert == &convert_reduce && is_first && node.rank(node.input(0)) == 1) {
-    NodeContext inner(node, {filled_behind(node, *rows, neutral_of(node, node.dtype(node.input(0)))),
-                             node.item(1)});
+    NodeContext inner(
+        node, {filled_behind(node, *rows, neutral_of(node, node.dtype(node.input(0)))), node.item(1)});
     convert(inner);
     node.set_items(inner.take_outputs());
     return true;

@@ -77,30 +77,14 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
   return result;
 }
 
-/// Their number, where each begins and the last ends (i32, from the buffer's beginning), their bytes.
 ::tensormill::Tensor LoadedModel::texts(const Tensor& tensor) const {
   const Shape shape(tensor.shape.begin(), tensor.shape.end());
-  const std::string_view data = tensor.data;
-  const auto number = [&](uint64_t index) {
-    uint32_t value = 0;
-    std::memcpy(&value, data.data() + index * sizeof(value), sizeof(value));
-    return uint64_t{value};
-  };
-  const auto fail = [&](const std::string& what) {
-    throw Error(ErrorCode::kInvalidModel,
-                "constant \"" + std::string(tensor.name.substr(0, 200)) + "\" of strings: " + what);
-  };
-  const uint64_t words = data.size() / sizeof(uint32_t);
-  const uint64_t count = words == 0 ? 0 : number(0);
-  if (count != static_cast<uint64_t>(num_elements(shape)))
-    fail(std::to_string(count) + " of them for shape " + to_string(shape));
-  if (count != 0 && count > words - 2) fail("its buffer ends before they do");
-  std::vector<std::string_view> all;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t begin = number(1 + i), end = number(2 + i);
-    if (begin > end || end > data.size()) fail("number " + std::to_string(i) + " lies outside of its buffer");
-    all.push_back(data.substr(begin, end - begin));
-  }
+  const auto count = static_cast<uint64_t>(num_elements(shape));
+  const std::vector<std::string_view> all = read_strings(tensor.data, count);
+  if (all.size() != count)
+    throw Error(ErrorCode::kInvalidModel, "constant \"" + std::string(tensor.name.substr(0, 200)) +
+                                              "\" has " + std::to_string(all.size()) + " strings for shape " +
+                                              to_string(shape));
   return text_tensor(shape, all);
 }
 

@@ -26,8 +26,9 @@ public:
   const Model& model() const { return model_; }
 
   /// The elements of a constant of this model: mapped where they lie aligned, sparse ones dense. Throws
-  /// Error(kNotSupported) for elements outside of the file or of a type that no tensor has, Error(kInvalidModel)
-  /// for strings that do not lie in their buffer, Error(kInvalidTensor) for those that are not UTF-8.
+  /// Error(kNotSupported) for elements outside of the file or of a type that no tensor has,
+  /// Error(kInvalidModel) for strings that do not lie in their buffer, Error(kInvalidTensor) for those that
+  /// are not UTF-8.
   ::tensormill::Tensor constant(const Tensor& tensor) const;
   /// The same, transposed, with the permutation `perm`, unless that is empty, and then reshaped.
   ::tensormill::Tensor arranged(const Tensor& tensor, const Shape& perm, const Shape& shape) const;

@@ -38,8 +38,8 @@ struct ImportState {
   std::map<std::string, int64_t> handles = {};
   std::map<int64_t, V> variables = {};
   std::map<int64_t, LookupTable> lookup_tables = {};  ///< by their numbers
-  std::set<int32_t> initialized = {};  ///< subgraphs that run once
-  std::map<int, V> tables = {};        ///< of functions of 16 bits, which layers share; integer_lstm.cc
+  std::set<int32_t> initialized = {};                 ///< subgraphs that run once
+  std::map<int, V> tables = {};  ///< of functions of 16 bits, which layers share; integer_lstm.cc
   /// The outputs of a subgraph for these inputs; nothing where an operator in it is not supported, which is
   /// noted.
   std::function<std::optional<std::vector<V>>(uint32_t subgraph, const std::vector<V>& inputs)> call = {};

@@ -1,5 +1,5 @@
-// Operators whose operands are strings. What moves elements moves the numbers of strings, which are gathered from
-// there; most others take no strings.
+// Operators whose operands are strings. What moves elements moves the numbers of strings, which are gathered
+// from there; most others take no strings.
 #include <algorithm>
 
 #include "compiler/build/text.h"
@@ -9,18 +9,19 @@ namespace tensormill::frontend::tflite {
 
 namespace {
 
-constexpr Converter kMoves[] = {&convert_concatenation, &convert_pack,          &convert_unpack,
-                                &convert_split,         &convert_split_v,       &convert_slice,
-                                &convert_strided_slice, &convert_gather,        &convert_gather_nd,
-                                &convert_tile,          &convert_transpose,     &convert_reverse,
-                                &convert_broadcast_to,  &convert_select,        &convert_select_v2,
-                                &convert_fill};
+constexpr Converter kMoves[] = {
+    &convert_concatenation, &convert_pack,   &convert_unpack,        &convert_split,
+    &convert_split_v,       &convert_slice,  &convert_strided_slice, &convert_gather,
+    &convert_gather_nd,     &convert_tile,   &convert_transpose,     &convert_reverse,
+    &convert_broadcast_to,  &convert_select, &convert_select_v2,     &convert_fill};
 /// As many strings in another shape.
 constexpr Converter kReshapes[] = {&convert_reshape, &convert_squeeze, &convert_expand_dims};
 constexpr Converter kShapes[] = {&convert_shape, &convert_rank};
 /// What reads strings, or passes on whatever it is given.
-constexpr Converter kTakeTexts[] = {&convert_hashtable_find, &convert_hashtable_import, &convert_read_variable,
-                                    &convert_assign_variable, &convert_call_once, &convert_if, &convert_while};
+constexpr Converter kTakeTexts[] = {&convert_hashtable_find, &convert_hashtable_import,
+                                    &convert_read_variable,  &convert_assign_variable,
+                                    &convert_call_once,      &convert_if,
+                                    &convert_while};
 
 template <size_t kCount>
 bool holds(const Converter (&all)[kCount], Converter convert) {
@@ -38,7 +39,8 @@ void convert_numbers(NodeContext& node, Converter convert, const Take& take) {
   std::vector<V> operands;
   for (size_t i = 0; i < node.num_inputs(); ++i) {
     const V value = node.has_input(i) ? node.stored(i) : ir::kAbsent;
-    operands.push_back(value != ir::kAbsent && build::is_text(node, value) ? texts.positions_of(value) : value);
+    operands.push_back(value != ir::kAbsent && build::is_text(node, value) ? texts.positions_of(value)
+                                                                           : value);
   }
   const std::vector<V> results = node.converted_with(operands, convert);
   for (size_t i = 0; i < results.size(); ++i)

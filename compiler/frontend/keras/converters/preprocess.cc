@@ -123,7 +123,7 @@ void convert_category_encoding(LayerContext& context) {
   const LayerConfig& config = context.config();
   config.skip("sparse");
   context.set_output(encoded_categories(context, context.raw(0), config.integer("num_tokens"),
-                             config.text("output_mode", "multi_hot")));
+                                        config.text("output_mode", "multi_hot")));
 }
 
 void convert_discretization(LayerContext& context) {

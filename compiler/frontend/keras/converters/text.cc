@@ -41,7 +41,8 @@ std::vector<std::string> words_of(LayerContext& context, const Vocabulary& vocab
     context.unsupported("option vocabulary", "a file that is not in the archive");
   } else {
     const std::optional<std::string_view> file = context.vocabulary_file();
-    if (!file) context.unsupported("option vocabulary", "the layer has none: call adapt() before the model is saved");
+    if (!file)
+      context.unsupported("option vocabulary", "the layer has none: call adapt() before the model is saved");
     std::string_view rest = *file;
     while (true) {
       const size_t end = std::min(rest.find('\n'), rest.size());
@@ -52,7 +53,8 @@ std::vector<std::string> words_of(LayerContext& context, const Vocabulary& vocab
   }
   std::vector<std::string> special(vocabulary.has_mask ? 1 : 0, vocabulary.mask);
   special.resize(static_cast<size_t>(vocabulary.first()), vocabulary.unknown);
-  const bool has_special = words.size() >= special.size() && std::equal(special.begin(), special.end(), words.begin());
+  const bool has_special =
+      words.size() >= special.size() && std::equal(special.begin(), special.end(), words.begin());
   if (has_special) words.erase(words.begin(), words.begin() + vocabulary.first());
   return words;
 }
@@ -86,9 +88,10 @@ V looked_up(LayerContext& context, V x, const Vocabulary& vocabulary, bool is_te
   V other = unknown;
   if (vocabulary.unknowns > 1) {
     const bool hashes = is_text || context.config().text("oov_method", "floormod") == "farmhash";
-    const V place =
-        hashes ? context.add("hash_text", {build::text_of_numbers(context, x)}, {{"buckets", vocabulary.unknowns}})
-               : context.add("mod", {c.cast(x, DType::kInt64), c.ints({vocabulary.unknowns}, {})});
+    const V place = hashes
+                        ? context.add("hash_text", {build::text_of_numbers(context, x)},
+                                      {{"buckets", vocabulary.unknowns}})
+                        : context.add("mod", {c.cast(x, DType::kInt64), c.ints({vocabulary.unknowns}, {})});
     other = c.add(place, unknown);
   }
   const V found = is_text ? build::found_string(context, x, keys)
@@ -106,8 +109,8 @@ V looked_back(LayerContext& context, V x, const Vocabulary& vocabulary) {
   words.insert(words.end(), vocabulary.words.begin(), vocabulary.words.end());
   std::vector<int64_t> keys = Compose(context).count_to(static_cast<int64_t>(words.size()));
   words.push_back(vocabulary.unknown);
-  return Compose(context).gather(build::text_constant(context, words),
-                                 build::found_integer(context, x, keys), 0);
+  return Compose(context).gather(build::text_constant(context, words), build::found_integer(context, x, keys),
+                                 0);
 }
 
 /// Weights of words, what is no word having their mean.
@@ -120,12 +123,15 @@ std::vector<double> word_weights(LayerContext& context, const Vocabulary& vocabu
                     std::to_string(vocabulary.words.size()) + " words");
   double sum = 0;
   for (const double each : given) sum += each;
-  given.insert(given.begin(), static_cast<size_t>(vocabulary.first()), sum / static_cast<double>(given.size()));
+  given.insert(given.begin(), static_cast<size_t>(vocabulary.first()),
+               sum / static_cast<double>(given.size()));
   return given;
 }
 
-/// Numbers [batch,n] or [batch] as the layer's output mode has them; where `is_there` says, unless it is kAbsent.
-V encoded_words(LayerContext& context, V numbers, V is_there, const Vocabulary& vocabulary, const std::string& mode) {
+/// Numbers [batch,n] or [batch] as the layer's output mode has them; where `is_there` says, unless it is
+/// kAbsent.
+V encoded_words(LayerContext& context, V numbers, V is_there, const Vocabulary& vocabulary,
+                const std::string& mode) {
   Compose c(context);
   if (context.config().flag("sparse", false))
     context.unsupported("option sparse", "sparse results are not implemented");
@@ -135,7 +141,8 @@ V encoded_words(LayerContext& context, V numbers, V is_there, const Vocabulary& 
   // What is not there is a category behind all others.
   V categories = numbers;
   if (is_there != ir::kAbsent) categories = c.where(is_there, numbers, c.ints({tokens}, {}));
-  V hot = encoded_categories(context, categories, tokens + (is_there != ir::kAbsent ? 1 : 0), is_weighted ? "count" : mode);
+  V hot = encoded_categories(context, categories, tokens + (is_there != ir::kAbsent ? 1 : 0),
+                             is_weighted ? "count" : mode);
   if (is_there != ir::kAbsent) hot = c.slice(hot, context.rank(hot) - 1, 0, tokens);
   if (!is_weighted) return c.cast(hot, DType::kInt64);
   std::vector<double> weights = word_weights(context, vocabulary);
@@ -153,10 +160,12 @@ void convert_lookup(LayerContext& context) {
   config.skip("vocabulary_dtype");
   config.skip("oov_method");
   if (config.has("salt")) context.unsupported("option salt", "it is not implemented");
-  for (const char* option : {"encoding", "max_tokens", "vocabulary_size", "pad_to_max_tokens", "sparse"}) config.skip(option);
+  for (const char* option : {"encoding", "max_tokens", "vocabulary_size", "pad_to_max_tokens", "sparse"})
+    config.skip(option);
   Vocabulary vocabulary;
   vocabulary.unknowns = config.integer("num_oov_indices", 1);
-  if (vocabulary.unknowns < 0 || vocabulary.unknowns > build::kMaxListed) context.invalid("option num_oov_indices");
+  if (vocabulary.unknowns < 0 || vocabulary.unknowns > build::kMaxListed)
+    context.invalid("option num_oov_indices");
   const auto special = [&](const char* option, const char* usual) {
     return config.has(option) ? word_of(context, config.at(option)) : std::string(usual);
   };
@@ -173,7 +182,8 @@ void convert_lookup(LayerContext& context) {
     return context.set_output(is_text ? words : build::numbers_of_text(context, words, DType::kInt64));
   }
   const V numbers = looked_up(context, x, vocabulary, is_text);
-  context.set_output(mode == "int" ? numbers : encoded_words(context, numbers, ir::kAbsent, vocabulary, mode));
+  context.set_output(mode == "int" ? numbers
+                                   : encoded_words(context, numbers, ir::kAbsent, vocabulary, mode));
 }
 
 namespace {
@@ -185,18 +195,22 @@ V standardized(LayerContext& context, V x) {
   const std::string name = rule.is_string() ? rule.get<std::string>() : "";
   const bool lowers = name == "lower" || name == "lower_and_strip_punctuation";
   const bool strips = name == "strip_punctuation" || name == "lower_and_strip_punctuation";
-  if (!lowers && !strips) context.unsupported("option standardize", "a function of one's own is not implemented");
+  if (!lowers && !strips)
+    context.unsupported("option standardize", "a function of one's own is not implemented");
   if (lowers) x = context.add("change_text", {x}, {{"how", std::string("ascii_lower")}});
   if (!strips) return x;
   const std::string marks = R"([!"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\'])";
-  return context.add("replace_text", {x}, {{"pattern", marks}, {"rewrite", std::string()}, {"all", int64_t{1}}});
+  return context.add("replace_text", {x},
+                     {{"pattern", marks}, {"rewrite", std::string()}, {"all", int64_t{1}}});
 }
 
 }  // namespace
 
 void convert_text_vectorization(LayerContext& context) {
   const LayerConfig& config = context.config();
-  for (const char* option : {"encoding", "max_tokens", "vocabulary_size", "pad_to_max_tokens", "sparse", "idf_weights"}) config.skip(option);
+  for (const char* option :
+       {"encoding", "max_tokens", "vocabulary_size", "pad_to_max_tokens", "sparse", "idf_weights"})
+    config.skip(option);
   for (const char* option : {"ngrams", "ragged"})
     if (config.has(option) && config.at(option) != Json(false))
       context.unsupported("option " + std::string(option), "it is not implemented");
@@ -217,9 +231,11 @@ void convert_text_vectorization(LayerContext& context) {
   vocabulary.words = words_of(context, vocabulary);
   const V numbers = looked_up(context, split.parts, vocabulary, true);
   const bool has_length = config.has("output_sequence_length");
-  if (mode != "int") return context.set_output(encoded_words(context, numbers, split.is_there, vocabulary, mode));
+  if (mode != "int")
+    return context.set_output(encoded_words(context, numbers, split.is_there, vocabulary, mode));
   if (!has_length)
-    context.unsupported("option output_sequence_length", "results as wide as the longest text are not implemented: set it");
+    context.unsupported("option output_sequence_length",
+                        "results as wide as the longest text are not implemented: set it");
   const V none = c.ints({0}, {});
   context.set_output(build::of_columns(context, c.where(split.is_there, numbers, none),
                                        config.integer("output_sequence_length"), none));

@@ -37,7 +37,8 @@ V fits_rows(NodeContext& node, const PaddedRows& rows, const std::string& form, 
     return c.binary("equal", lengths, rows.counts);
   }
   const PaddedRows* own_rows = padding_of(node, operand);
-  const bool is_alike = own_rows != nullptr && same(own_rows->rows, rows.rows) && same(own_rows->most, rows.most);
+  const bool is_alike =
+      own_rows != nullptr && same(own_rows->rows, rows.rows) && same(own_rows->most, rows.most);
   if (form != "VALUE_ROWIDS" || !is_alike)
     node.unsupported("row_partition_types", "rows that are not those of the parts are not implemented");
   const ir::SymShape table{rows.rows, rows.most};

@@ -5,8 +5,6 @@
 
 #include "compiler/frontend/tensorflow/node_context.h"
 #include "runtime/base/text.h"
-#include "runtime/host_ops/pattern.h"
-#include "runtime/host_ops/text_steps.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -83,8 +81,8 @@ void convert_text_part(NodeContext& node) {
 }
 
 void convert_text_hash(NodeContext& node) {
-  node.set_output(
-      0, node.add("hash_text", {text_operand(node, 0)}, {{"buckets", node.integer("num_buckets")}}));
+  node.set_output(0,
+                  node.add("hash_text", {text_operand(node, 0)}, {{"buckets", node.integer("num_buckets")}}));
 }
 
 void convert_text_number(NodeContext& node) {

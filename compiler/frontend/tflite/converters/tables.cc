@@ -41,7 +41,8 @@ void convert_hashtable_find(NodeContext& node) {
 }
 
 void convert_hashtable_size(NodeContext& node) {
-  node.set_stored(0, Compose(node).dims({num_elements(build::model_shape(node, lookup_table_of(node).keys))}, {1}));
+  node.set_stored(
+      0, Compose(node).dims({num_elements(build::model_shape(node, lookup_table_of(node).keys))}, {1}));
 }
 
 }  // namespace tensormill::frontend::tflite

@@ -74,8 +74,8 @@ void convert_text_reshape(NodeContext& context) {
   build::MovedTexts texts(context);
   const V moved = context.results_of_row(positions_of_operands(context, texts)).at(0);
   const bool is_run_shape = context.has_input(1) && !is_told(context, 1);
-  context.set_output(0, is_run_shape ? texts.texts_at(moved)
-                                     : build::reshaped_text(context, x, context.type(moved).shape));
+  context.set_output(
+      0, is_run_shape ? texts.texts_at(moved) : build::reshaped_text(context, x, context.type(moved).shape));
 }
 
 void convert_text_shape(NodeContext& context) {
