@@ -21,8 +21,9 @@ using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
 
-/// The keys [n], a constant, and the values [n] of a table.
+/// The keys [n], a constant, and the values [n] of a table; kAbsent until it is filled.
 struct LookupTable {
+  TensorType key_type = TensorType::kString, value_type = TensorType::kString;
   V keys = ir::kAbsent, values = ir::kAbsent;
 };
 
