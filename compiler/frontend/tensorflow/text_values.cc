@@ -56,8 +56,12 @@ void convert_numbers(NodeContext& node, Converter convert, const Take& take) {
   std::vector<Item> items;
   for (size_t i = 0; i < node.num_inputs(); ++i) {
     Item item = node.item(i);
-    if (const V* value = value_of(item); value != nullptr && build::is_text(node, *value))
+    if (const V* value = value_of(item); value != nullptr && build::is_text(node, *value)) {
+      // Their numbers would be those of all that there is room for.
+      if (node.import_state().counted.contains(*value))
+        node.unsupported("operand " + std::to_string(i), "strings are as many as a run decides");
       item.value = texts.positions_of(*value);
+    }
     items.push_back(std::move(item));
   }
   NodeContext inner(node, std::move(items));

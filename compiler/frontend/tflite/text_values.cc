@@ -39,8 +39,11 @@ void convert_numbers(NodeContext& node, Converter convert, const Take& take) {
   std::vector<V> operands;
   for (size_t i = 0; i < node.num_inputs(); ++i) {
     const V value = node.has_input(i) ? node.stored(i) : ir::kAbsent;
-    operands.push_back(value != ir::kAbsent && build::is_text(node, value) ? texts.positions_of(value)
-                                                                           : value);
+    const bool is_text = value != ir::kAbsent && build::is_text(node, value);
+    // Their numbers would be those of all that there is room for.
+    if (is_text && node.import_state().counted.contains(value))
+      node.unsupported("operand " + std::to_string(i), "strings are as many as a run decides");
+    operands.push_back(is_text ? texts.positions_of(value) : value);
   }
   const std::vector<V> results = node.converted_with(operands, convert);
   for (size_t i = 0; i < results.size(); ++i)
