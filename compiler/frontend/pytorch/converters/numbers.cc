@@ -177,6 +177,9 @@ void convert_item(NodeContext& node) {
   if (num_elements(node.shape(x)) != 1)
     node.invalid("a tensor of " + to_string(node.shape(x)) + " is no number");
   const Tensor* known = value.tensor();
+  // TorchScript's numbers decide how its code goes on.
+  if (known == nullptr && !node.is_typed())
+    node.unsupported("self", "a number that a run works out is not implemented");
   if (known == nullptr) return node.set_run_number({Compose(node).reshape(x, {})});
   if (node.dtype(x) == DType::kBool) return node.set_number(known->element_as_int(0) != 0);
   if (is_float(node.dtype(x))) return node.set_number(known->element_as_double(0));
