@@ -62,13 +62,11 @@ TEST(TextChanges, ReplaceAllOrTheFirst) {
 TEST(TextChanges, RefuseARewriteOfOtherGroups) {
   const Tensor x = strings({"a"});
   try {
-    changed(&replace_text, {x}, 32, R"({"pattern":"(a)","rewrite":"\\2","all":1
-  })");
+    changed(&replace_text, {x}, 32, R"json({"pattern":"(a)","rewrite":"\\2","all":1})json");
     FAIL() << "taken";
-}
-catch (const Error& error) {
-  EXPECT_EQ(error.code(), ErrorCode::kInvalidModel) << error.message();
-}
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidModel) << error.message();
+  }
 }
 
 TEST(TextChanges, TakeParts) {

@@ -62,8 +62,9 @@ void fuzz_pickle(std::string_view bytes) {
 void fuzz_torch_save(std::string_view bytes) {
   namespace pytorch = frontend::pytorch;
   // In an archive whose checksums are right.
-  const std::string archive =
-      frontend::stored_zip({{"net/data.pkl", std::string(bytes)}, {"net/data/0", std::string(96, '\1')}});
+  const std::string archive = frontend::stored_zip({{"net/data.pkl", std::string(bytes)},
+                                                    {"net/data/0", std::string(24, '\1')},
+                                                    {"net/data/1", std::string(8, '\1')}});
   frontend::wire::ZipFile zip(archive);
   for (const auto& [name, tensor] : pytorch::read_saved_tensors(zip)) {
     pytorch::check_stored(tensor, name);
