@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::build {
 
 const Tensor& checked_value(const std::string& name, const ir::ValueType& type, const Tensor& given) {
-  if (given.dtype() != type.dtype || given.shape() != type.shape.hints())
+  // Strings of a value have the width of their longest.
+  const auto shown = [](DType dtype, const Shape& shape) { return shown_shape(dtype, shape); };
+  if (given.dtype() != type.dtype ||
+      shown(given.dtype(), given.shape()) != shown(type.dtype, type.shape.hints()))
     throw Error(ErrorCode::kInvalidArgument, "the value of input \"" + name + "\" is " +
                                                  ir::to_string(ir::ValueType{given.dtype(), given.shape()}) +
                                                  ", expected " + ir::to_string(type));
@@ -37,8 +41,14 @@ void set_outputs(ir::Graph& graph, const GraphRequest& request, const std::vecto
     ir::ValueId value = value_of(static_cast<size_t>(known - names.begin()));
     const bool is_own = graph.value(value).producer != ir::kAbsent &&
                         std::find(outputs.begin(), outputs.end(), value) == outputs.end();
-    if (!is_own)
-      value = graph.add_node("identity", {value}, {}, {name}, {graph.unique_name(name + "#output")})[0];
+    if (!is_own) {
+      // Narrow types and strings are moved as they are: a view in their own shape.
+      const ir::ValueType type = graph.value(value).type;
+      const bool is_view = is_narrow(type.dtype) || type.dtype == kString;
+      const ir::Attrs attrs = is_view ? ir::Attrs{{"shape", type.shape}} : ir::Attrs{};
+      value = graph.add_node(is_view ? "reshape" : "identity", {value}, attrs, {name},
+                             {graph.unique_name(name + "#output")})[0];
+    }
     // An output of an input's name is told apart.
     if (graph.value(value).name != name)
       graph.rename_value(value, graph.find_value(name) ? graph.unique_name(name + ":0") : name);

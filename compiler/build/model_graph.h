@@ -14,7 +14,7 @@ namespace tensormill::build {
 
 /// What is asked of the graph, whatever the model's format.
 struct GraphRequest {
-  std::vector<ir::SymShape> input_shapes;      ///< one an input of the model
+  std::vector<ir::SymShape> input_shapes;      ///< one an input of the model, of strings with their width
   std::map<std::string, Tensor> fixed_inputs;  ///< by name: constants, no inputs of the graph
   /// Values that inputs have in the one run that the graph is made for; the inputs stay.
   std::map<std::string, Tensor> run_inputs;

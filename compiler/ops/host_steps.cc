@@ -260,7 +260,7 @@ std::vector<std::optional<size_t>> data_axes(const ir::Node& node) {
   const auto axis = [&] { return static_cast<size_t>(node.attrs.int_of("axis")); };
   if (node.op == "find_nonzero" || node.op == "warping_path") return {1, std::nullopt};
   if (node.op == "select_boxes") return {0, std::nullopt};
-  if (node.op == "normalize_text" && node.attrs.has("keeps_all")) return {};
+  if ((node.op == "normalize_text" || node.op == "split_text") && node.attrs.has("keeps_all")) return {};
   if (node.op == "compress" || node.op == "normalize_text" || node.op == "take_first" ||
       node.op == "tokenize_text")
     return {axis(), std::nullopt};
@@ -286,8 +286,9 @@ bool rows_alone(const ir::Node& node, const std::vector<std::optional<size_t>>& 
 }  // namespace
 
 std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::optional<size_t>>& axes) {
-  constexpr std::array<std::string_view, 6> kSteps = {"equal_text", "find_text",         "join_text",
-                                                      "match_text", "numbers_from_text", "text_from_numbers"};
+  constexpr std::array<std::string_view, 11> kSteps = {
+      "equal_text",  "find_text",    "join_text",   "match_text",   "numbers_from_text", "text_from_numbers",
+      "change_text", "replace_text", "text_length", "part_of_text", "hash_text"};
   const auto is_all = [&](size_t from, size_t axis) {
     return std::all_of(axes.begin() + static_cast<std::ptrdiff_t>(from), axes.end(),
                        [&](const std::optional<size_t>& each) { return !each || *each == axis; });

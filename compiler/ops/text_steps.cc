@@ -1,13 +1,16 @@
 /// equal_text, match_text, find_text, join_text, split_text, normalize_text, text_from_numbers,
-/// numbers_from_text: strings, by host steps.
+/// numbers_from_text, change_text, replace_text, text_length, part_of_text, hash_text: strings, by host
+/// steps.
 #include "runtime/host_ops/text_steps.h"
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/ops/host_steps.h"
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"
+#include "runtime/host_ops/text_changes.h"
 
 namespace tensormill::ops::text_step_ops {
 
@@ -106,6 +109,53 @@ std::vector<ir::ValueType> infer_tokenize(const ir::InferContext& context) {
   return {text_type(tokens, max(x.shape.back(), pad)), made_type(DType::kInt64, {1})};
 }
 
+std::vector<ir::ValueType> infer_change(const ir::InferContext& context) {
+  constexpr std::array<std::string_view, 5> kChanges = {"lower", "upper", "strip", "ascii_lower",
+                                                        "ascii_upper"};
+  const std::string how = attr_string(context.attrs, "how", "");
+  if (std::find(kChanges.begin(), kChanges.end(), how) == kChanges.end())
+    fail("attribute how is \"" + how + "\"");
+  const ir::ValueType& x = text_input(context, 0);
+  return {text_type(strings_shape(x), x.shape.back())};
+}
+
+std::vector<ir::ValueType> infer_replace(const ir::InferContext& context) {
+  const std::string rewrite = attr_string(context.attrs, "rewrite", "");
+  static_cast<void>(host_ops::Pattern(attr_string(context.attrs, "pattern", "")).replaced("", rewrite, true));
+  const host_ops::RewriteParts parts = host_ops::parts_of_rewrite(rewrite);
+  const ir::ValueType& x = text_input(context, 0);
+  const ir::SymInt width = x.shape.back();
+  // Between any two bytes there may be a match of nothing.
+  const ir::SymInt matches = attr_int(context.attrs, "all") != 0 ? width + 1 : ir::SymInt(1);
+  return {text_type(strings_shape(x), width * std::max<int64_t>(parts.groups, 1) + matches * parts.bytes)};
+}
+
+std::vector<ir::ValueType> infer_measure(const ir::InferContext& context) {
+  return {made_type(DType::kInt64, strings_shape(text_input(context, 0)))};
+}
+
+std::vector<ir::ValueType> infer_length(const ir::InferContext& context) {
+  static_cast<void>(attr_int(context.attrs, "letters"));
+  return infer_measure(context);
+}
+
+std::vector<ir::ValueType> infer_hash(const ir::InferContext& context) {
+  if (const int64_t buckets = attr_int(context.attrs, "buckets"); buckets < 1)
+    fail("attribute buckets is " + std::to_string(buckets));
+  return infer_measure(context);
+}
+
+std::vector<ir::ValueType> infer_part(const ir::InferContext& context) {
+  static_cast<void>(attr_int(context.attrs, "letters"));
+  const ir::ValueType& x = text_input(context, 0);
+  const ir::SymShape shape = strings_shape(x);
+  for (const size_t operand : {1, 2}) {
+    const ir::SymShape& own = input_of(context, operand, set_of(DType::kInt64)).shape;
+    if (own != shape) fail("strings of shape " + to_string(shape) + ", numbers of " + to_string(own));
+  }
+  return {text_type(shape, x.shape.back())};
+}
+
 template <host_ops::HostFunction function>
 void reference(const ir::ReferenceContext& context) {
   run_host(function, context);
@@ -140,7 +190,8 @@ std::vector<ir::OpDef> family() {
       text_op<&host_ops::split_text>(
           "split_text", 1, &infer_split,
           "parts [...,most] of strings, how many each has (i64) and the largest "
-          "count; attributes delimiter (string; empty: white space), maxsplit (int)"),
+          "count; attributes delimiter (string; empty: white space), maxsplit (int), keeps_all (where it is "
+          "there, what is behind a string's parts belongs to the result)"),
       text_op<&host_ops::normalize_text>(
           "normalize_text", 2, &infer_normalize,
           "the strings [c] or [1,c] that are no stop words [s], and their "
@@ -148,7 +199,22 @@ std::vector<ir::OpDef> family() {
       text_op<&host_ops::tokenize_text>(
           "tokenize_text", 2, &infer_tokenize,
           "tokens [...,most] of strings by patterns [p], and their largest count; attributes form "
-          "(expression, separators, letters), pad (string), least (letters of a token), mark (int)")};
+          "(expression, separators, letters), pad (string), least (letters of a token), mark (int)"),
+      text_op<&host_ops::change_text>(
+          "change_text", 1, &infer_change,
+          "strings, changed as attribute how says: lower, upper, ascii_lower, ascii_upper, strip"),
+      text_op<&host_ops::replace_text>(
+          "replace_text", 1, &infer_replace,
+          "strings with attribute rewrite in place of what matches attribute pattern; attribute all (int)"),
+      text_op<&host_ops::text_length>(
+          "text_length", 1, &infer_length,
+          "bytes (i64) of strings, or their code points; attribute letters (int)"),
+      text_op<&host_ops::part_of_text>("part_of_text", 3, &infer_part,
+                                       "parts of strings from a position on (i64), so many (i64) bytes or, "
+                                       "with attribute letters, code points"),
+      text_op<&host_ops::hash_text>(
+          "hash_text", 1, &infer_hash,
+          "FarmHash's 64-bit fingerprints of strings modulo attribute buckets (i64)")};
 }
 
 }  // namespace tensormill::ops::text_step_ops

@@ -49,6 +49,20 @@ std::optional<std::string_view> Pattern::find(std::string_view text) const {
   return text.substr(static_cast<size_t>(found.data() - text.data()), found.size());
 }
 
+std::string Pattern::replaced(std::string_view text, std::string_view rewrite, bool all) const {
+  std::string wrong;
+  if (!compiled_->expression.CheckRewriteString(piece(rewrite), &wrong))
+    throw Error(ErrorCode::kInvalidModel,
+                "rewrite \"" + std::string(rewrite.substr(0, 200)) + "\": " + wrong);
+  std::string result(text);
+  if (all) {
+    re2::RE2::GlobalReplace(&result, compiled_->expression, piece(rewrite));
+  } else {
+    re2::RE2::Replace(&result, compiled_->expression, piece(rewrite));
+  }
+  return result;
+}
+
 #else
 
 struct Pattern::Compiled {};
@@ -60,6 +74,10 @@ Pattern::Pattern(std::string_view, Prefers) {
 bool Pattern::matches(std::string_view) const { return false; }
 
 std::optional<std::string_view> Pattern::find(std::string_view) const { return std::nullopt; }
+
+std::string Pattern::replaced(std::string_view text, std::string_view, bool) const {
+  return std::string(text);
+}
 
 #endif
 

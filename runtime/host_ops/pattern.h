@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace tensormill::host_ops {
@@ -23,6 +24,9 @@ public:
   bool matches(std::string_view text) const;
   /// The part of `text`, UTF-8, that matches and begins first; nothing where none does, or it is empty.
   std::optional<std::string_view> find(std::string_view text) const;
+  /// `text`, UTF-8, with `rewrite` in place of its first match, or of all; \0 to \9 in it are the match and
+  /// its groups. Throws Error(kInvalidModel) for a rewrite that names other groups than there are.
+  std::string replaced(std::string_view text, std::string_view rewrite, bool all) const;
 
 private:
   struct Compiled;

@@ -8,6 +8,7 @@
 #include "runtime/host_ops/picture_steps.h"
 #include "runtime/host_ops/recurrent.h"
 #include "runtime/host_ops/roi_align.h"
+#include "runtime/host_ops/text_changes.h"
 #include "runtime/host_ops/text_steps.h"
 
 namespace tensormill::host_ops {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,49 +12,11 @@
 #include "runtime/host_ops/host_call.h"
 #include "runtime/host_ops/pattern.h"
 #include "runtime/host_ops/text_case.h"
+#include "runtime/host_ops/text_io.h"
 
 namespace tensormill::host_ops {
 
 namespace {
-
-/// The plan may be a stranger's: Error(kInvalidPackage) for what no compiler writes.
-void require(bool holds, const char* what) {
-  if (!holds) throw Error(ErrorCode::kInvalidPackage, std::string("a host step on strings has ") + what);
-}
-
-Texts texts_of(const HostCall& call, size_t index) {
-  const TensorView& view = call.inputs[index];
-  require(view.dtype == kString && !view.shape.empty() && view.shape.back() > 0,
-          "an operand without strings");
-  return Texts(view);
-}
-
-template <typename T>
-T* storage(const HostCall& call, size_t index, int64_t count) {
-  require(call.output_bytes[index] == static_cast<size_t>(count) * sizeof(T), "a result of another size");
-  return static_cast<T*>(call.outputs[index]);
-}
-
-/// Strings of one width; a string that is too long is a bug of the compiler, or of a stranger's plan.
-class TextWriter {
-public:
-  TextWriter(const HostCall& call, size_t index, int64_t count)
-      : data_(static_cast<char*>(call.outputs[index])), count_(count) {
-    const auto bytes = static_cast<int64_t>(call.output_bytes[index]);
-    require(count == 0 ? bytes == 0 : bytes % count == 0, "a result of another size");
-    width_ = count == 0 ? 0 : bytes / count;
-    if (bytes != 0) std::memset(data_, 0, static_cast<size_t>(bytes));
-  }
-
-  void put(int64_t index, std::string_view text) {
-    require(index < count_ && static_cast<int64_t>(text.size()) <= width_, "a result of another size");
-    text.copy(data_ + index * width_, text.size());
-  }
-
-private:
-  char* data_;
-  int64_t count_, width_ = 0;
-};
 
 Tensor numbers_of(const TensorView& view) {
   return Tensor(view.dtype, view.shape, nullptr, const_cast<void*>(view.data));
@@ -134,9 +95,9 @@ void numbers_from_text(const HostCall& call) {
   expect(call, 1, 1);
   const Texts texts = texts_of(call, 0);
   const auto dtype = dtype_from_name(Attributes(call).text("to"));
-  require(dtype && *dtype != kString, "no type of numbers");
+  require_text(dtype && *dtype != kString, "no type of numbers");
   Tensor out(*dtype, texts.shape(), nullptr, call.outputs[0]);
-  require(call.output_bytes[0] == out.num_bytes(), "a result of another size");
+  require_text(call.output_bytes[0] == out.num_bytes(), "a result of another size");
   for (int64_t i = 0; i < texts.count(); ++i) {
     if (!store_number(out, i, texts[i]))
       throw Error(ErrorCode::kTensorData, "string " + std::to_string(i) + ", \"" +
@@ -147,7 +108,7 @@ void numbers_from_text(const HostCall& call) {
 void equal_text(const HostCall& call) {
   expect(call, 2, 1);
   const Texts a = texts_of(call, 0), b = texts_of(call, 1);
-  require(a.shape() == b.shape(), "operands of two shapes");
+  require_text(a.shape() == b.shape(), "operands of two shapes");
   auto* out = storage<uint8_t>(call, 0, a.count());
   for (int64_t i = 0; i < a.count(); ++i) out[i] = a[i] == b[i] ? 1 : 0;
 }
@@ -181,7 +142,7 @@ void find_text(const HostCall& call) {
 void join_text(const HostCall& call) {
   expect(call, 2, 1);
   const Texts a = texts_of(call, 0), b = texts_of(call, 1);
-  require(a.shape() == b.shape(), "operands of two shapes");
+  require_text(a.shape() == b.shape(), "operands of two shapes");
   TextWriter out(call, 0, a.count());
   for (int64_t i = 0; i < a.count(); ++i) out.put(i, std::string(a[i]) + std::string(b[i]));
 }
@@ -234,19 +195,6 @@ namespace {
 
 using Tokens = std::vector<std::string_view>;
 
-/// Bytes of the UTF-8 letter at the start of `text`, which is not empty.
-size_t letter_bytes(std::string_view text) {
-  size_t bytes = 1;
-  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) ++bytes;
-  return bytes;
-}
-
-int64_t letters_of(std::string_view text) {
-  int64_t count = 0;
-  for (; !text.empty(); text.remove_prefix(letter_bytes(text))) ++count;
-  return count;
-}
-
 /// What is between the matches; a match of nothing ends the text.
 void split_by(const Pattern& separator, std::string_view text, Tokens& parts) {
   while (const std::optional<std::string_view> found = separator.find(text)) {
@@ -261,8 +209,9 @@ class Tokenizer {
 public:
   Tokenizer(const Attributes& attributes, const Texts& patterns)
       : form_(attributes.text("form")), least_(attributes.integer("least")) {
-    require(form_ == "letters" || form_ == "separators" || (form_ == "expression" && patterns.count() == 1),
-            "no such form of tokens");
+    require_text(
+        form_ == "letters" || form_ == "separators" || (form_ == "expression" && patterns.count() == 1),
+        "no such form of tokens");
     for (int64_t i = 0; i < patterns.count(); ++i)
       patterns_.push_back(std::make_unique<Pattern>(patterns[i], Pattern::Prefers::kLongest));
   }

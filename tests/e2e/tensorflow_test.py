@@ -129,6 +129,36 @@ class Tensorflow(unittest.TestCase):
         self.compile(NETS / "recurrent.pb", "-O", 1, "--input-shapes", "rows:[2,4,3]")
         self.check(self.run_on({"rows": rows}), want)
 
+    def test_words_and_sentences(self):
+        """Tables out of a file of the model, and sentences that are split into words, of any number."""
+        arrays = mill.load_npz(NETS / "text.npz")
+        words, sentence = arrays["in.words"], arrays["in.sentence"]
+        with zipfile.ZipFile(NETS / "labels.zip") as archive:
+            archive.extractall(self.folder)
+        for model in (NETS / "labels.zip", self.folder / "labels"):
+            self.compile(model, "-O", 1)
+            for rows in (slice(None), slice(2, 3)):
+                got = self.run_on({"words": words[rows]})
+                for name in ("numbers", "known", "marked"):
+                    self.assertEqual(got[name].tolist(), arrays[f"out.{name}"][rows].tolist(), name)
+        self.compile(NETS / "sentences.zip", "-O", 1)
+        for rows in ([0, 1, 2, 3], [2], [3, 1, 0]):
+            self.check(self.run_on({"sentence": sentence[rows]}), arrays["out.output_0"][rows])
+        server = serving.make_server(self)
+        answer = server.upload("labels", (NETS / "labels.zip").read_bytes())
+        self.assertEqual(answer.status, 201, answer.body)
+        package = server.compile("labels", {"words": [2]})
+        got = serving.from_npz(server.run(package, {"words": words[:2]}).body)
+        self.assertEqual(got["known"].tolist(), ["dog", "cat"])
+
+    def test_files_of_tables_that_are_not_there(self):
+        with zipfile.ZipFile(NETS / "labels.zip") as archive:
+            archive.extractall(self.folder)
+        (self.folder / "labels/assets/words.txt").unlink()
+        done = mill.run_program("compile", self.folder / "labels", "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn('there is no file "assets/words.txt", which a table is filled from', done.stderr)
+
     def test_signatures(self):
         net = FIXTURES / "tensorflow/net"
         self.compile(net, "--signature", "serve", "--input-shapes", "image:[1,8,8,3]")

@@ -8,10 +8,12 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "compiler/frontend/importer/importer.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/ops.h"
+#include "runtime/base/text.h"
 #include "runtime/npz/npz.h"
 
 namespace tensormill::frontend {
@@ -39,7 +41,13 @@ inline Tensors arrays_of(const std::string& fixture, const std::string& prefix) 
 
 inline Tensors evaluated(const ir::Graph& graph, const Tensors& inputs) {
   std::vector<Tensor> given;
-  for (const ir::ValueId input : graph.inputs()) given.push_back(inputs.at(graph.value(input).name));
+  for (const ir::ValueId id : graph.inputs()) {
+    const ir::Value& input = graph.value(id);
+    const Tensor& tensor = inputs.at(input.name);
+    given.push_back(tensor.dtype() != kString ? tensor
+                                              : fitted_text({tensor.dtype(), tensor.shape(), tensor.data()},
+                                                            input.type.shape.back()));
+  }
   const std::vector<Tensor> results = ir::evaluate_reference(graph, given);
   Tensors outputs;
   for (size_t i = 0; i < results.size(); ++i)
@@ -60,9 +68,21 @@ inline void expect_close(const Tensor& got, const Tensor& want, double tolerance
   EXPECT_LE(apart, is_float(want.dtype()) ? tolerance * std::max(most, 1e-6) : quanta) << "of " << most;
 }
 
-/// Finite numbers are close, of the largest one; integers and what is no finite number are the same.
+inline std::vector<std::string> texts_of(const Tensor& tensor) {
+  const Texts texts({tensor.dtype(), tensor.shape(), tensor.data()});
+  std::vector<std::string> all;
+  for (int64_t i = 0; i < texts.count(); ++i) all.emplace_back(texts[i]);
+  return all;
+}
+
+/// Finite numbers are close, of the largest one; integers, strings and what is no finite number are the same.
 inline void expect_same(const Tensor& got, const Tensor& want, double tolerance) {
   ASSERT_EQ(got.dtype(), want.dtype());
+  if (want.dtype() == kString) {
+    ASSERT_EQ(shown_shape(kString, got.shape()), shown_shape(kString, want.shape()));
+    EXPECT_EQ(texts_of(got), texts_of(want));
+    return;
+  }
   ASSERT_EQ(got.shape(), want.shape());
   double most = 1e-6, apart = 0;
   for (int64_t i = 0; i < want.num_elements(); ++i) {

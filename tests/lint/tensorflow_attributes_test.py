@@ -13,6 +13,8 @@ ELSEWHERE = {
     "_FusedConv2D", "_FusedMatMul", "FusedDepthwiseConv2dNative", "_FusedDepthwiseConv2dNative", "_FusedBatchNormEx", "VarHandleOp",
     "VariableV2", "Variable", "ReadVariableOp", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall",
     "If", "Case", "While", "RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "Assert", "ControlTrigger",
+    # Of a file in a SavedModel (tensorflow_nets/labels.zip).
+    "InitializeTableFromTextFileV2",
 }
 
 

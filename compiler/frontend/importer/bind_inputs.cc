@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend {
 
@@ -67,8 +68,38 @@ BoundInputs bind_inputs(const ModelFacts& facts, const ImportOptions& options) {
   return bound;
 }
 
-build::GraphRequest graph_request(const ModelFacts& facts, const ImportOptions& options) {
+namespace {
+
+/// Shapes that the options give strings may say their width behind the extents that the model has: taken
+/// from them, by input.
+std::map<std::string, int64_t> take_widths(const ModelFacts& facts, ImportOptions& options) {
+  std::map<std::string, int64_t> widths;
+  for (const SignatureValue& input : facts.inputs) {
+    if (input.dtype != kString) continue;
+    int64_t& width = widths.emplace(input.name, kTextWidth).first->second;
+    const auto given = options.input_shapes.find(input.name);
+    if (given == options.input_shapes.end() || given->second.size() != input.shape.size() + 1) continue;
+    const auto* wanted = std::get_if<int64_t>(&given->second.back());
+    constexpr int64_t kMostBytes = int64_t{1} << 20;
+    if (wanted == nullptr || *wanted < 1 || *wanted > kMostBytes)
+      throw Error(ErrorCode::kInvalidArgument, "input_shapes give the strings of \"" + input.name +
+                                                   "\" a width that is no number from 1 to " +
+                                                   std::to_string(kMostBytes));
+    width = *wanted;
+    given->second.pop_back();
+  }
+  return widths;
+}
+
+}  // namespace
+
+build::GraphRequest graph_request(const ModelFacts& facts, const ImportOptions& given) {
+  ImportOptions options = given;
+  const std::map<std::string, int64_t> widths = take_widths(facts, options);
   BoundInputs bound = bind_inputs(facts, options);
+  for (size_t i = 0; i < facts.inputs.size(); ++i)
+    if (const auto width = widths.find(facts.inputs[i].name); width != widths.end())
+      bound.shapes[i].push_back(width->second);
   build::GraphRequest request;
   request.input_shapes = std::move(bound.shapes);
   request.symbols = std::move(bound.symbols);

@@ -19,7 +19,8 @@ struct BoundInputs {
 /// Throws Error(kInvalidArgument) for a name that no input has, another rank or another extent than the
 /// model's; Error(kShapeRequired) for a free dim that nothing binds.
 BoundInputs bind_inputs(const ModelFacts& facts, const ImportOptions& options);
-/// The same with all else that the options say of a graph. Throws as above.
+/// The same with all else that the options say of a graph, and strings with their width: what their shape
+/// says behind the model's extents, kTextWidth otherwise. Throws as above.
 build::GraphRequest graph_request(const ModelFacts& facts, const ImportOptions& options);
 
 /// action(); an error that operators are not implemented says what is known of the model.

@@ -4,6 +4,7 @@
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend {
 
@@ -25,7 +26,7 @@ void set_output_types(ModelFacts& facts, const ir::Graph& graph) {
     const ir::ValueType& type = graph.value(graph.outputs()[i]).type;
     output.dtype = type.dtype;
     output.shape.clear();
-    for (const ir::SymInt& extent : type.shape) {
+    for (const ir::SymInt& extent : shown_shape(type.dtype, type.shape)) {
       const bool is_dim = !extent.is_constant() && extent.expr().symbols().size() == 1 &&
                           extent.expr().symbols()[0] == extent.expr().to_string();
       output.shape.push_back(extent.is_constant() ? Dim(extent.hint())

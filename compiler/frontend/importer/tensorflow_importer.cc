@@ -216,15 +216,17 @@ ModelSource open_saved_model(const std::string& path) {
   const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
   ModelSource source;
   source.model = MappedFile::open((folder / kSavedModel).string());
-  const fs::path variables = folder / "variables";
-  std::error_code ignored;
-  if (fs::is_directory(variables, ignored)) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(variables)) {
+  const auto add_files = [&](const std::string& below, const std::string& prefix) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder / below, ignored)) return;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder / below)) {
       const std::string name = entry.path().filename().string();
-      if (entry.is_regular_file() && name.starts_with("variables."))
-        source.external["variables/" + name] = MappedFile::open(entry.path().string());
+      if (entry.is_regular_file() && name.starts_with(prefix))
+        source.external[below + "/" + name] = MappedFile::open(entry.path().string());
     }
-  }
+  };
+  add_files("variables", "variables.");
+  add_files("assets", "");
   Hasher hasher;
   hasher.update_field("SavedModel");
   hasher.update_field(Digest::of(source.model->bytes()).text());

@@ -30,6 +30,7 @@ void count(const Network& network, FileFacts& facts) {
       ++facts.ops[layer.class_name];
     }
     for (const Weight& weight : layer.weights) {
+      if (weight.path == kVocabularyFile) continue;
       facts.parameters += num_elements(weight.shape);
       facts.weight_bytes += static_cast<int64_t>(weight.data.size());
     }

@@ -61,7 +61,8 @@ private:
   std::vector<Weight> weights_;
 };
 
-void add_archive_weights(GroupWeights& weights, const std::string& group, Network& network) {
+void add_archive_weights(GroupWeights& weights, wire::ZipFile& zip, const std::string& group,
+                         Network& network) {
   const std::vector<std::string> groups = weight_groups(network);
   for (size_t i = 0; i < groups.size(); ++i) {
     Layer& layer = network.layers[i];
@@ -69,10 +70,14 @@ void add_archive_weights(GroupWeights& weights, const std::string& group, Networ
     const std::string own = group + groups[i];
     if (!layer.network) {
       layer.weights = weights.all(own);
+      if (const std::string words = "assets/" + own + "/" + kVocabularyFile; zip.has(words)) {
+        const std::string_view text = zip.read(words);
+        layer.weights.push_back({kVocabularyFile, DType::kUInt8, {static_cast<int64_t>(text.size())}, text});
+      }
       continue;
     }
     Network inner = *layer.network;
-    add_archive_weights(weights, own + "/", inner);
+    add_archive_weights(weights, zip, own + "/", inner);
     layer.network = std::make_shared<const Network>(std::move(inner));
   }
 }
@@ -146,7 +151,7 @@ Model read_archive(std::string_view bytes) {
   Hdf5File file(weights);
   GroupWeights groups(file, model);
   model.numbers_weights = true;
-  add_archive_weights(groups, "", model.network);
+  add_archive_weights(groups, *zip, "", model.network);
   return model;
 }
 

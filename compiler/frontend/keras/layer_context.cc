@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::keras {
 
@@ -63,8 +64,15 @@ size_t LayerContext::num_inputs() const {
 
 bool LayerContext::trains() const { return argument("training", 1) == true && !call_.layer.has_call_objects; }
 
+std::optional<std::string_view> LayerContext::vocabulary_file() const {
+  for (const Weight& weight : call_.layer.weights)
+    if (weight.path == kVocabularyFile) return weight.data;
+  return std::nullopt;
+}
+
 V LayerContext::input(size_t place) {
   const V x = raw(place);
+  if (type(x).dtype == kString) unsupported("input", "strings are not implemented here");
   return is_float(type(x).dtype) ? cast(x, compute_dtype_) : x;
 }
 

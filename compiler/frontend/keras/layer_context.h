@@ -72,6 +72,8 @@ public:
   V input(size_t place = 0);
   /// As it was given.
   V raw(size_t place) const;
+  /// The words that the layer was adapted to, a line each; nothing where the file has none.
+  std::optional<std::string_view> vocabulary_file() const;
   V mask(size_t place = 0) const { return value(place).mask; }
   /// Throws Error(kInvalidModel) where the call has fewer tensors.
   const Value& value(size_t place) const;

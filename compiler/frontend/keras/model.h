@@ -35,6 +35,9 @@ struct Call {
 };
 inline constexpr const char* kTensorMark = "$tensor";
 
+/// A weight that is none: the words that a layer was adapted to, a line each, as bytes.
+inline constexpr const char* kVocabularyFile = "vocabulary.txt";
+
 struct Weight {
   std::string path;  ///< "vars/0", "cell/vars/1", or the name of an .h5 file: "dense/kernel:0"
   DType dtype = DType::kFloat32;

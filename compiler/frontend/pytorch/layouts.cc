@@ -83,18 +83,21 @@ void NodeContext::set_maybe_view(const char* of, const ir::SymShape& shape) {
   const std::shared_ptr<const ViewStep> step = reshape_step(shape);
   const std::optional<Layout> own = layout(of);
   if (own && has_view(own->sizes, own->strides, shape.hints())) return set_view(0, of, step);
+  set_copy(of, step->read(*this, tensor(of)), own.has_value());
+}
+
+void NodeContext::set_copy(const char* of, V value, bool is_for_sure) {
   if (!has_output(0)) return;
   auto copy = std::make_shared<Storage>();
-  copy->value = step->read(*this, tensor(of));
-  copy->is_row_major = own.has_value();
-  if (!own) {
+  copy->value = value;
+  copy->is_row_major = is_for_sure;
+  if (!is_for_sure) {
     const std::shared_ptr<Storage>& from = view(given(of)->names.front()).storage;
     if (from->maybe_shared == nullptr)
       from->maybe_shared = std::make_shared<std::vector<std::weak_ptr<Storage>>>(1, from);
     copy->maybe_shared = from->maybe_shared;
     copy->maybe_shared->push_back(copy);
   }
-  const V value = copy->value;
   take(outputs_[0], {std::move(copy), {}, value, 0});
 }
 

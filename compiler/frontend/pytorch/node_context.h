@@ -25,6 +25,10 @@ using V = ir::ValueId;
 
 /// A number that is no tensor: an extent, or what follows from extents.
 using Number = std::variant<bool, ir::SymInt, double>;
+/// A number that a run works out, as item() of a tensor is: a tensor without dims.
+struct RunNumber {
+  V value = ir::kAbsent;
+};
 
 struct GraphState;
 /// What the graphs of one import share.
@@ -45,6 +49,7 @@ struct GraphState {
   std::set<std::string, std::less<>> used = {};  ///< names that a node or an output reads
   /// Whether the graph says the types of all values, how many results each node has, and where elements lie.
   bool is_typed = true;
+  std::map<std::string, RunNumber, std::less<>> run_numbers = {};
 };
 
 /// Thrown where an operator of a graph within a node is not supported, which is noted.
@@ -86,7 +91,10 @@ public:
   std::vector<double> reals(const char* name);
   bool flag(const char* name);
   std::string text(const char* name);
+  /// Throws UnsupportedForm for one that a run works out.
   Number number(const char* name);
+  /// One that a run works out; nothing where it is known.
+  std::optional<RunNumber> run_number(const char* name);
   std::optional<DType> optional_dtype(const char* name);
   Operand operand(const char* name);
   /// The argument's axis or axes within [0, rank); of a rank of 0 as if it were 1.
@@ -131,9 +139,13 @@ public:
   /// The output has the argument's elements in that shape: a view of them where torch would make one, else a
   /// copy; where neither is known, it is not read after the argument was written, or the other way round.
   void set_maybe_view(const char* of, const ir::SymShape& shape);
+  /// The output is `value`, elements of argument `of`. Unless it is a copy in rows for sure, neither may be
+  /// read after the other was written.
+  void set_copy(const char* of, V value, bool is_for_sure);
   /// The output is the argument itself.
   void set_alias(const char* of, size_t index = 0);
   void set_number(Number value);
+  void set_run_number(RunNumber value);
   /// Names of the results, "" for one that was not made.
   const std::vector<std::string>& outputs() const { return outputs_; }
   /// Throws UnsupportedForm for an argument that the file gives and no converter has asked for.

@@ -133,7 +133,9 @@ constexpr Converter kTakeCounted[] = {
     &convert_floor_mod,     &convert_floor_div,     &convert_truncate_mod, &convert_squared_difference,
     &convert_cast,          &convert_select,        &convert_reshape,      &convert_squeeze,
     &convert_expand_dims,   &convert_transpose,     &convert_concat,       &convert_pack,
-    &convert_slice,         &convert_strided_slice, &convert_gather,       &convert_gather_nd};
+    &convert_slice,         &convert_strided_slice, &convert_gather,       &convert_gather_nd,
+    &convert_text_change,   &convert_text_replace,  &convert_text_length,  &convert_text_hash,
+    &convert_text_number,   &convert_number_text,   &convert_text_match,   &convert_table_find};
 
 class GraphImport {
 public:
@@ -164,6 +166,7 @@ public:
     const Body body(loaded_.model().graph.nodes, false);
     Scope scope{body};
     add_inputs(scope);
+    state_.fill_tables = [&] { fill_tables(scope); };
     std::vector<V> outputs;
     for (const Port& port : request_.entry.outputs)
       outputs.push_back(is_asked(port) ? output(scope, port) : ir::kAbsent);
@@ -207,7 +210,10 @@ private:
     if (!item) return ir::kAbsent;
     const V* value = std::get_if<V>(&item->value);
     if (value == nullptr) throw Error(ErrorCode::kNotSupported, "output \"" + port.name + "\" is no tensor");
-    return *value;
+    if (!state_.padded.contains(*value)) return *value;
+    const Node made{.name = port.name, .op = "Identity", .inputs = {}, .attributes = {}};
+    NodeContext context(state_, made, *find_row("Identity"), {}, nullptr);
+    return gathered_rows(context, *value);
   }
 
   void add_missing(const Node& node, const UnsupportedForm& form, const std::vector<Item>& inputs) {
@@ -231,7 +237,7 @@ private:
     try {
       NodeContext context(state_, node, *row, inputs, scope.placeholders);
       const bool has_counted = check_counted(inputs, row->convert, context);
-      row->convert(context);
+      convert_node(context, row->convert);
       context.check_read();
       std::vector<Item> outputs = context.take_outputs();
       for (const Item& output : outputs) {
@@ -270,6 +276,87 @@ private:
   static void pass_conditions(const std::vector<Item>& inputs, std::vector<Item>& outputs) {
     for (const Item& input : inputs)
       for (Item& output : outputs) output.under.insert(input.under.begin(), input.under.end());
+  }
+
+  const Function* function_of(const Node& node) const {
+    if (node.op != "PartitionedCall" && node.op != "StatefulPartitionedCall") return nullptr;
+    const auto attribute = node.attributes.find("f");
+    if (attribute == node.attributes.end()) return nullptr;
+    const auto* called = std::get_if<std::shared_ptr<const FunctionRef>>(&attribute->second.value);
+    if (called == nullptr) return nullptr;
+    const auto found = loaded_.model().graph.functions.find((*called)->name);
+    return found == loaded_.model().graph.functions.end() ? nullptr : &found->second;
+  }
+
+  /// What runs when a model is loaded: of a SavedModel what its signature for that waits for, and all nodes
+  /// of a graph that fill tables.
+  void fill_tables(Scope& scope) {
+    std::set<std::string_view> seen;
+    std::vector<std::string_view> open;
+    const auto signature = loaded_.model().signatures.find("__saved_model_init_op");
+    if (signature != loaded_.model().signatures.end())
+      for (const auto& [name, tensor] : signature->second.outputs) open.push_back(tensor.name);
+    for (const Node& node : *scope.body.nodes)
+      if (fills_table(node.op)) open.push_back(node.name);
+    while (!open.empty()) {
+      std::string_view name = open.back();
+      open.pop_back();
+      if (name.starts_with('^')) name.remove_prefix(1);
+      name = name.substr(0, name.find(':'));
+      if (!scope.body.by_name.contains(name) || !seen.insert(name).second) continue;
+      const size_t index = scope.body.find(name);
+      const Node& node = (*scope.body.nodes)[index];
+      run_filler(scope, index);
+      if (node.op == "NoOp") open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    }
+  }
+
+  /// The file whose name a tensor is: a constant of the model, or the variable that it is assigned to first.
+  std::optional<std::string_view> asset_of(const Scope& scope, std::string_view input) const {
+    if (scope.body.is_function) return std::nullopt;
+    const std::map<std::string, SavedAsset>& assets = loaded_.model().assets;
+    const auto find = [&](std::string_view tensor) -> std::optional<std::string_view> {
+      const auto found = assets.find(std::string(tensor.substr(0, tensor.find(':'))));
+      if (found == assets.end()) return std::nullopt;
+      if (!found->second.content)
+        throw Error(ErrorCode::kInvalidModel, "there is no file \"assets/" +
+                                                  found->second.name.substr(0, 200) +
+                                                  "\", which a table is filled from");
+      return found->second.content;
+    };
+    const auto read = scope.body.by_name.find(input.substr(0, input.find(':')));
+    if (const auto own = find(input); own || read == scope.body.by_name.end()) return own;
+    for (const std::string_view before : (*scope.body.nodes)[read->second].inputs) {
+      const auto assigned = scope.body.by_name.find(before.substr(before.starts_with('^') ? 1 : 0));
+      if (!before.starts_with('^') || assigned == scope.body.by_name.end()) continue;
+      const Node& assign = (*scope.body.nodes)[assigned->second];
+      if (assign.op == "AssignVariableOp" && assign.inputs.size() > 1) return find(assign.inputs[1]);
+    }
+    return std::nullopt;
+  }
+
+  /// Fills a table, or calls a function that does.
+  void run_filler(Scope& scope, size_t index) {
+    const Node& node = (*scope.body.nodes)[index];
+    const Function* function = function_of(node);
+    if (function == nullptr && !fills_table(node.op)) return;
+    if (++converted_ > kMostNodes)
+      throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(kMostNodes) + " nodes fill tables");
+    std::vector<Item> inputs;
+    for (const std::string_view input : node.inputs) {
+      if (input.starts_with('^')) continue;
+      const std::optional<std::string_view> asset = asset_of(scope, input);
+      const std::optional<Item> item = asset ? Item{AssetFile{*asset}, {}} : scopes_.evaluate(scope, input);
+      if (!item) return;
+      inputs.push_back(*item);
+    }
+    if (function == nullptr) return static_cast<void>(convert(scope, index, std::move(inputs)));
+    if (depth_ == kMostDepth || inputs.size() != function->inputs.size()) return;
+    Scope inner{body_of(*function)};
+    for (size_t i = 0; i < inputs.size(); ++i) inner.arguments[function->inputs[i].name] = inputs[i];
+    ++depth_;
+    for (size_t i = 0; i < function->nodes.size(); ++i) run_filler(inner, i);
+    --depth_;
   }
 
   const Body& body_of(const Function& function) {

@@ -4,6 +4,7 @@
 
 #include "compiler/build/transposed.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -66,6 +67,8 @@ std::optional<DType> dtype_of(DataType type) {
       return DType::kUInt64;
     case DataType::kBool:
       return DType::kBool;
+    case DataType::kString:
+      return kString;
     default:
       return std::nullopt;
   }
@@ -76,6 +79,7 @@ LoadedModel::LoadedModel(std::shared_ptr<const void> owner, SavedModel model)
 
 Tensor LoadedModel::mapped(DataType type, const std::vector<int64_t>& dims, std::string_view bytes) const {
   const DType dtype = checked_type(type);
+  if (dtype == kString) throw Error(ErrorCode::kNotSupported, "a variable of strings");
   const Shape shape = shape_of(dims);
   if (static_cast<uint64_t>(num_bytes(shape, dtype)) != bytes.size())
     throw Error(ErrorCode::kInvalidModel, "a constant of shape " + to_string(shape) + " has " +
@@ -129,8 +133,30 @@ Tensor LoadedModel::listed(const TensorValue& value) const {
   return made_.emplace(&value, std::move(made)).first->second;
 }
 
+Tensor LoadedModel::texts(const TensorValue& value) const {
+  const Shape shape = shape_of(value.shape.dims);
+  const auto count = static_cast<uint64_t>(num_elements(shape));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = made_.find(&value);
+  if (known != made_.end()) return known->second;
+  if (value.strings.size() > count)
+    throw Error(ErrorCode::kInvalidModel, "a constant of shape " + to_string(shape) + " has " +
+                                              std::to_string(value.strings.size()) + " elements");
+  if (count > value.strings.size()) {
+    const uint64_t bytes = sizeof(std::string_view) * count;
+    if (bytes > kMostRepeatedBytes - repeated_bytes_)
+      throw Error(ErrorCode::kTooLarge, "constants of repeated elements take more than " +
+                                            std::to_string(kMostRepeatedBytes) + " bytes");
+    repeated_bytes_ += bytes;
+  }
+  std::vector<std::string_view> all = value.strings;
+  all.resize(count, all.empty() ? std::string_view() : all.back());
+  return made_.emplace(&value, text_tensor(shape, all)).first->second;
+}
+
 Tensor LoadedModel::constant(const TensorValue& value) const {
   if (!value.shape.has_rank) throw Error(ErrorCode::kInvalidModel, "a constant has no shape");
+  if (value.dtype == DataType::kString) return texts(value);
   return value.content.empty() ? listed(value) : mapped(value.dtype, value.shape.dims, value.content);
 }
 

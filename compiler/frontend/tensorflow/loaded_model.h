@@ -15,8 +15,8 @@
 
 namespace tensormill::frontend::tensorflow {
 
-/// The type in which tensors have such elements here. Nothing for strings, resources, variants, complex
-/// numbers, quantized types and those below a byte.
+/// The type in which tensors have such elements here. Nothing for resources, variants, complex numbers,
+/// quantized types and those below a byte.
 std::optional<DType> dtype_of(DataType type);
 
 class LoadedModel {
@@ -27,7 +27,7 @@ public:
 
   /// The elements of a constant of this model. Throws Error(kNotSupported) for a type that no tensor has,
   /// Error(kInvalidModel) for another number of elements than the shape's, Error(kTooLarge) for repeated
-  /// elements that would be far more than the file.
+  /// elements that would be far more than the file, Error(kInvalidTensor) for strings that are not UTF-8.
   Tensor constant(const TensorValue& value) const;
   /// The same of a variable, by its key in the checkpoint.
   Tensor variable(const std::string& key) const;
@@ -38,6 +38,7 @@ private:
   using Arrangement = std::pair<const void*, std::pair<Shape, Shape>>;
   Tensor mapped(DataType type, const std::vector<int64_t>& dims, std::string_view bytes) const;
   Tensor listed(const TensorValue& value) const;
+  Tensor texts(const TensorValue& value) const;
 
   std::shared_ptr<const void> owner_;
   SavedModel model_;

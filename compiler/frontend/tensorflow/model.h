@@ -151,6 +151,12 @@ struct SavedObject {
   std::string checkpoint_key;  ///< of its elements in `variables`; "" where it has none
 };
 
+/// A file of the model, "assets/NAME"; without content where it is not there.
+struct SavedAsset {
+  std::string name;
+  std::optional<std::string_view> content;
+};
+
 struct SavedModel {
   std::vector<std::string> tags;
   std::string tensorflow_version;
@@ -160,6 +166,7 @@ struct SavedModel {
   /// Of each function: which objects its inputs behind the user's are.
   std::map<std::string, std::vector<int64_t>> bound_inputs;
   std::map<std::string, Variable> variables;  ///< by checkpoint key
+  std::map<std::string, SavedAsset> assets;   ///< files, by the node that stands for their names
 };
 
 /// A GraphDef. Throws Error(kInvalidModel) with the byte; a million nodes and two million attributes at most.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -16,6 +17,11 @@ NodeContext::NodeContext(ImportState& state, const Node& node, const OpRow& row,
       inputs_(std::move(inputs)),
       placeholders_(placeholders),
       first_own_(static_cast<V>(state.graph.values().size())) {}
+
+NodeContext::NodeContext(NodeContext& node, std::vector<Item> inputs)
+    : NodeContext(node.state_, node.node_, node.row_, std::move(inputs), node.placeholders_) {
+  has_name_ = false;
+}
 
 const Item& NodeContext::item(size_t index) const {
   if (index >= inputs_.size()) invalid("operand " + std::to_string(index) + " is missing");
@@ -37,6 +43,12 @@ std::vector<V> NodeContext::inputs_from(size_t first, size_t behind) const {
 const Resource& NodeContext::resource(size_t index) const {
   const auto* value = std::get_if<Resource>(&item(index).value);
   if (value == nullptr) invalid("operand " + std::to_string(index) + " is no variable");
+  return *value;
+}
+
+const TableHandle& NodeContext::table(size_t index) const {
+  const auto* value = std::get_if<TableHandle>(&item(index).value);
+  if (value == nullptr) invalid("operand " + std::to_string(index) + " is no table");
   return *value;
 }
 
@@ -72,6 +84,17 @@ double NodeContext::known_real(size_t index, const char* what) const {
   if (known->num_elements() != 1)
     invalid(std::string(what) + " has " + std::to_string(known->num_elements()) + " elements, expected 1");
   return known->element_as_double(0);
+}
+
+std::string NodeContext::known_text(size_t index, const char* what) const {
+  const V value = input(index);
+  if (dtype(value) != kString) invalid(std::string(what) + " is no string");
+  const ::tensormill::Tensor* known = graph().value(value).tensor();
+  if (known == nullptr) unsupported(what, "it is worked out by a run");
+  const Texts texts({known->dtype(), known->shape(), known->data()});
+  if (texts.count() != 1)
+    invalid(std::string(what) + " has " + std::to_string(texts.count()) + " elements, expected 1");
+  return std::string(texts[0]);
 }
 
 const AttrValue* NodeContext::attribute(const char* name) {
@@ -118,7 +141,10 @@ double NodeContext::real(const char* name, std::optional<double> otherwise) {
 
 std::string NodeContext::text(const char* name, std::optional<std::string> otherwise) {
   const std::string_view* value = attribute_of<std::string_view>(name, !otherwise, "text");
-  return value == nullptr ? *otherwise : std::string(value->substr(0, 4096));
+  if (value == nullptr) return *otherwise;
+  constexpr size_t kMostBytes = size_t{1} << 16;
+  if (value->size() > kMostBytes) unsupported(name, "texts of more than 64 KiB are not implemented");
+  return std::string(*value);
 }
 
 std::vector<int64_t> NodeContext::ints(const char* name, std::optional<std::vector<int64_t>> otherwise) {
@@ -146,7 +172,7 @@ DataType NodeContext::file_type(const char* name, std::optional<DataType> otherw
 DType NodeContext::dtype_attr(const char* name, std::optional<DataType> otherwise) {
   const DataType type = file_type(name, otherwise);
   const std::optional<DType> dtype = dtype_of(type);
-  if (!dtype)
+  if (!dtype || *dtype == kString)
     unsupported(name,
                 "elements of type " + (type_name(type).empty() ? std::to_string(static_cast<int32_t>(type))
                                                                : std::string(type_name(type))));
@@ -236,7 +262,7 @@ void NodeContext::set_items(std::vector<Item> items) { outputs_ = std::move(item
 
 void NodeContext::set_output(size_t index, V value) {
   set_item(index, {value, {}});
-  if (value < first_own_ || index > 0) return;
+  if (value < first_own_ || index > 0 || !has_name_) return;
   // Values have the names of the nodes that make them, where these are free.
   if (!state_.reserved.contains(label()) && !graph().find_value(label()))
     graph().rename_value(value, label());

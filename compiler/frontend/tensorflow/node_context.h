@@ -35,13 +35,35 @@ struct TensorList {
   std::vector<int64_t> shape;  ///< of an element; -1: not known
   bool has_rank = false;
 };
+/// A table that strings or numbers are looked up in, by the name that its handles share.
+struct TableHandle {
+  std::string name;
+  DataType key = DataType::kInvalid, value = DataType::kInvalid;
+};
+/// A file of the model, which a table is filled from.
+struct AssetFile {
+  std::string_view content;
+};
 /// What is not computed: the side of a branch that is not taken.
 struct Dead {};
 /// What a node makes.
 struct Item {
-  std::variant<std::monostate, V, Resource, std::shared_ptr<const TensorList>, Dead> value = {};
+  std::variant<std::monostate, V, Resource, std::shared_ptr<const TensorList>, TableHandle, AssetFile, Dead>
+      value = {};
   /// Under which conditions it counts, of branches between Switch and Merge: predicate, side.
   std::map<V, bool> under = {};
+};
+
+/// The keys, a constant [n], and the values [n] of a table.
+struct TableContent {
+  V keys = ir::kAbsent, values = ir::kAbsent;
+};
+
+/// Where the elements of values along their first axis are: those of the rows of a table [rows,most], each as
+/// long as `counts` [rows] says, one row behind the other; what is behind a row's end is not there.
+struct PaddedRows {
+  V counts = ir::kAbsent, is_there = ir::kAbsent;  ///< i64, bool [rows * most]
+  ir::SymInt rows = 0, most = 0;
 };
 
 /// What all graphs and functions of one import share.
@@ -55,6 +77,9 @@ struct ImportState {
   /// Those that are there already: by what they are in the file, and of variables by their keys.
   std::map<const TensorValue*, V> constants = {};
   std::map<std::string, V> variables = {};
+  std::map<std::string, TableContent> tables = {};
+  std::function<void()> fill_tables = {};  ///< by the nodes of the model that fill tables
+  std::map<V, std::shared_ptr<const PaddedRows>> padded = {};
   /// The outputs of a function; nothing where an operator in it is not supported, which is noted.
   std::function<std::optional<std::vector<Item>>(const FunctionRef& function,
                                                  const std::vector<Item>& inputs)>
@@ -69,6 +94,8 @@ public:
   /// `placeholders`: attributes of the call of the function that the node is in.
   NodeContext(ImportState& state, const Node& node, const OpRow& row, std::vector<Item> inputs,
               const Attributes* placeholders);
+  /// The same node with other operands.
+  NodeContext(NodeContext& node, std::vector<Item> inputs);
 
   const Node& node() const { return node_; }
   std::string_view op() const { return row_.name; }
@@ -82,6 +109,7 @@ public:
   V input(size_t index) const;
   std::vector<V> inputs_from(size_t first, size_t behind = SIZE_MAX) const;
   const Resource& resource(size_t index) const;
+  const TableHandle& table(size_t index) const;
   const TensorList& list(size_t index) const;
   /// Integers of an operand that is known while the graph is built; throws UnsupportedForm otherwise.
   ir::SymShape known_ints(size_t index, const char* what) const;
@@ -89,6 +117,8 @@ public:
   bool is_known(size_t index) const;
   /// The one number of such an operand.
   double known_real(size_t index, const char* what) const;
+  /// The one string of such an operand.
+  std::string known_text(size_t index, const char* what) const;
 
   /// Attributes: `otherwise` where the file leaves them out, which it does of defaults. Those without one
   /// throw Error(kInvalidModel) then. An attribute that is asked for counts as read.
@@ -144,6 +174,7 @@ public:
     set_item(index, {std::make_shared<const TensorList>(std::move(list)), {}});
   }
   std::vector<Item> take_outputs() { return std::move(outputs_); }
+  const std::vector<Item>& outputs() const { return outputs_; }
 
 private:
   const AttrValue* attribute(const char* name);
@@ -158,7 +189,13 @@ private:
   std::set<std::string_view> read_;
   std::vector<Item> outputs_;
   V first_own_;
+  bool has_name_ = true;  ///< whether the node's name is that of its first output
 };
+
+/// Converts the node by its row, or as strings and parts of strings want it (text_values.cc).
+void convert_node(NodeContext& node, Converter convert);
+/// What is there of a value whose elements are those of padded rows: as long as a run decides.
+V gathered_rows(NodeContext& node, V value);
 
 #define TF_CONVERTER(name) void name(NodeContext& node);
 #include "compiler/frontend/tensorflow/converters/converters.def"

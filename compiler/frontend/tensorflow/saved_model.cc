@@ -25,6 +25,7 @@ public:
       error.add_context("saved_model.pb");
       throw;
     }
+    for (auto& [node, asset] : model_.assets) asset.content = files_("assets/" + asset.name);
     // A model without variables has no checkpoint.
     if (files_("variables/variables.index")) {
       model_.variables = read_variables(files_, "variables/variables");
@@ -67,6 +68,9 @@ private:
         case 5:
           read_signature(reader.message("signature_def"));
           break;
+        case 6:
+          read_asset(reader.message("asset_file_def"));
+          break;
         case 7:
           read_objects(reader.message("object_graph_def"));
           break;
@@ -74,6 +78,22 @@ private:
           reader.skip();
       }
     }
+  }
+
+  /// The tensor that stands for a file's name, and the file.
+  void read_asset(WireReader reader) {
+    values_.spend(1);
+    std::string tensor, name;
+    while (reader.next()) {
+      if (reader.field() == 1) {
+        tensor = tensor_info(reader.message("an asset's tensor")).name;
+      } else if (reader.field() == 2) {
+        name = reader.string("an asset's name");
+      } else {
+        reader.skip();
+      }
+    }
+    model_.assets[tensor.substr(0, tensor.find(':'))].name = name;
   }
 
   void read_meta_info(WireReader reader) {

@@ -51,6 +51,10 @@ bool OpRow::knows(std::string_view attribute) const {
   return has(attributes, attribute) || has(unread, attribute);
 }
 
+bool fills_table(std::string_view op) {
+  return op.starts_with("InitializeTable") || op.starts_with("LookupTableImport");
+}
+
 const std::vector<OpRow>& all_rows() {
   static const std::vector<OpRow> rows = [] {
     std::vector<OpRow> made;

@@ -21,6 +21,8 @@ struct OpRow {
   bool knows(std::string_view attribute) const;
 };
 
+/// Whether an operator fills a table, which a model does when it is loaded.
+bool fills_table(std::string_view op);
 /// The row of an operator; null where there is none.
 const OpRow* find_row(std::string_view op);
 const std::vector<OpRow>& all_rows();

@@ -137,7 +137,8 @@ private:
       const Port& port = request_.entry.inputs[i];
       const Tensor& tensor = state.subgraph.tensors[static_cast<size_t>(port.tensor)];
       const std::optional<DType> dtype = dtype_of(tensor.type);
-      if (!dtype || type_bits(tensor.type) < 8)
+      const bool is_packed = dtype != kString && type_bits(tensor.type) < 8;
+      if (!dtype || is_packed)
         throw Error(ErrorCode::kNotSupported, "input \"" + port.name + "\" has elements of type " +
                                                   std::string(type_name(tensor.type)));
       state.values[static_cast<size_t>(port.tensor)] =
@@ -184,7 +185,7 @@ private:
     try {
       const Converter convert = converter_of(state, node);
       const bool has_counted = check_counted(state, node, convert, context);
-      convert(context);
+      convert_node(context, convert);
       if (has_counted) note_counted(state, node);
       return true;
     } catch (const UnsupportedForm& form) {

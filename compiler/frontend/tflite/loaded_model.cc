@@ -4,6 +4,7 @@
 
 #include "compiler/build/transposed.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tflite {
 
@@ -45,6 +46,8 @@ std::optional<DType> dtype_of(TensorType type) {
       return DType::kUInt16;
     case TensorType::kBFloat16:
       return DType::kBFloat16;
+    case TensorType::kString:
+      return kString;
     default:
       return std::nullopt;
   }
@@ -74,6 +77,17 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
   return result;
 }
 
+::tensormill::Tensor LoadedModel::texts(const Tensor& tensor) const {
+  const Shape shape(tensor.shape.begin(), tensor.shape.end());
+  const auto count = static_cast<uint64_t>(num_elements(shape));
+  const std::vector<std::string_view> all = read_strings(tensor.data, count);
+  if (all.size() != count)
+    throw Error(ErrorCode::kInvalidModel, "constant \"" + std::string(tensor.name.substr(0, 200)) +
+                                              "\" has " + std::to_string(all.size()) + " strings for shape " +
+                                              to_string(shape));
+  return text_tensor(shape, all);
+}
+
 ::tensormill::Tensor LoadedModel::constant(const Tensor& tensor) const {
   const std::optional<DType> dtype = dtype_of(tensor.type);
   if (!dtype)
@@ -84,7 +98,7 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
     throw Error(ErrorCode::kNotSupported, "constant \"" + std::string(tensor.name.substr(0, 200)) +
                                               "\" lies in a file beside the model");
   const Shape shape(tensor.shape.begin(), tensor.shape.end());
-  const bool is_packed = tensor.sparsity.has_value() || type_bits(tensor.type) < 8;
+  const bool is_packed = *dtype == kString || tensor.sparsity.has_value() || type_bits(tensor.type) < 8;
   const bool is_aligned = reinterpret_cast<uintptr_t>(tensor.data.data()) % dtype_bytes(*dtype) == 0;
   if (!is_packed && is_aligned) {
     // Tensors have no const data pointer; what is mapped is only read.
@@ -92,7 +106,7 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
   }
   const Arrangement key{&tensor, {}, shape};
   if (std::optional<::tensormill::Tensor> known = find(key)) return *std::move(known);
-  ::tensormill::Tensor made = copied(tensor, *dtype);
+  ::tensormill::Tensor made = *dtype == kString ? texts(tensor) : copied(tensor, *dtype);
   const std::lock_guard<std::mutex> lock(mutex_);
   return made_.emplace(key, std::move(made)).first->second;
 }
@@ -100,6 +114,7 @@ std::optional<::tensormill::Tensor> LoadedModel::find(const Arrangement& wanted)
 ::tensormill::Tensor LoadedModel::arranged(const Tensor& tensor, const Shape& perm,
                                            const Shape& shape) const {
   const ::tensormill::Tensor whole = constant(tensor);
+  if (whole.dtype() == kString) throw Error(ErrorCode::kInvalidModel, "strings where numbers belong");
   if (perm.empty()) return whole.reshaped(shape);
   const Arrangement key{&tensor, perm, shape};
   if (std::optional<::tensormill::Tensor> known = find(key)) return *std::move(known);

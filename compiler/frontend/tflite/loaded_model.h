@@ -16,7 +16,7 @@
 namespace tensormill::frontend::tflite {
 
 /// The type in which tensors have such elements here; elements of 4 and 2 bits take a byte each. Nothing for
-/// strings, resources, complex numbers and float8.
+/// resources, complex numbers and float8.
 std::optional<DType> dtype_of(TensorType type);
 
 class LoadedModel {
@@ -26,7 +26,9 @@ public:
   const Model& model() const { return model_; }
 
   /// The elements of a constant of this model: mapped where they lie aligned, sparse ones dense. Throws
-  /// Error(kNotSupported) for elements outside of the file or of a type that no tensor has.
+  /// Error(kNotSupported) for elements outside of the file or of a type that no tensor has,
+  /// Error(kInvalidModel) for strings that do not lie in their buffer, Error(kInvalidTensor) for those that
+  /// are not UTF-8.
   ::tensormill::Tensor constant(const Tensor& tensor) const;
   /// The same, transposed, with the permutation `perm`, unless that is empty, and then reshaped.
   ::tensormill::Tensor arranged(const Tensor& tensor, const Shape& perm, const Shape& shape) const;
@@ -39,6 +41,7 @@ private:
   };
   std::optional<::tensormill::Tensor> find(const Arrangement& wanted) const;
   ::tensormill::Tensor copied(const Tensor& tensor, DType dtype) const;
+  ::tensormill::Tensor texts(const Tensor& tensor) const;
 
   std::shared_ptr<const MappedFile> file_;
   Model model_;

@@ -77,7 +77,7 @@ V NodeContext::value_of(int32_t tensor) {
 V NodeContext::stored(size_t index) {
   if (input_tensor(index).type == TensorType::kComplex64)
     unsupported("operand " + std::to_string(index), "complex numbers are not implemented here");
-  return value_of(node_.inputs[index]);
+  return is_inner_ && index < operands_.size() ? operands_[index] : value_of(node_.inputs[index]);
 }
 
 V NodeContext::pair(size_t index) {
@@ -212,6 +212,11 @@ bool NodeContext::has_output_scale(size_t input, size_t output) const {
 
 void NodeContext::set_stored(size_t index, V value) {
   if (index >= node_.outputs.size() || node_.outputs[index] < 0) return;
+  if (is_inner_) {
+    results_.resize(std::max(results_.size(), index + 1), ir::kAbsent);
+    results_[index] = value;
+    return;
+  }
   const Tensor& tensor = output_tensor(index);
   const std::optional<DType> dtype = held_as(tensor.type);
   if (!dtype || type(value).dtype != *dtype)
@@ -221,6 +226,15 @@ void NodeContext::set_stored(size_t index, V value) {
   if (value < first_own_ || tensor.name.empty() || !named_.insert(value).second) return;
   const std::string name(tensor.name);
   if (state_.import.reserved.count(name) == 0 && !graph().find_value(name)) graph().rename_value(value, name);
+}
+
+std::vector<V> NodeContext::converted_with(const std::vector<V>& operands,
+                                           void (*convert)(NodeContext& node)) {
+  NodeContext inner(state_, node_, label());
+  inner.operands_ = operands;
+  inner.is_inner_ = true;
+  convert(inner);
+  return inner.results_;
 }
 
 std::vector<V> NodeContext::call(uint32_t subgraph, const std::vector<V>& inputs) {

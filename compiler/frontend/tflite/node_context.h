@@ -21,6 +21,12 @@ using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
 
+/// The keys [n], a constant, and the values [n] of a table; kAbsent until it is filled.
+struct LookupTable {
+  TensorType key_type = TensorType::kString, value_type = TensorType::kString;
+  V keys = ir::kAbsent, values = ir::kAbsent;
+};
+
 /// What the subgraphs of one import share.
 struct ImportState {
   const LoadedModel& loaded;
@@ -32,8 +38,9 @@ struct ImportState {
   /// Variables: their numbers by name, and what each holds where the import stands.
   std::map<std::string, int64_t> handles = {};
   std::map<int64_t, V> variables = {};
-  std::set<int32_t> initialized = {};  ///< subgraphs that run once
-  std::map<int, V> tables = {};        ///< of functions of 16 bits, which layers share; integer_lstm.cc
+  std::map<int64_t, LookupTable> lookup_tables = {};  ///< by their numbers
+  std::set<int32_t> initialized = {};                 ///< subgraphs that run once
+  std::map<int, V> tables = {};  ///< of functions of 16 bits, which layers share; integer_lstm.cc
   /// The outputs of a subgraph for these inputs; nothing where an operator in it is not supported, which is
   /// noted.
   std::function<std::optional<std::vector<V>>(uint32_t subgraph, const std::vector<V>& inputs)> call = {};
@@ -135,6 +142,9 @@ public:
   /// The output of real numbers, quantized as its tensor says.
   void set_real(size_t index, V value, Activation activation = Activation::kNone);
 
+  /// What `convert` makes of the operator with other operands: its outputs as they are set.
+  std::vector<V> converted_with(const std::vector<V>& operands, void (*convert)(NodeContext& node));
+
 private:
   V value_of(int32_t tensor);
   V dequantized(const Tensor& tensor, V value, size_t axis);
@@ -146,6 +156,9 @@ private:
   const Operator& node_;
   ir::ValueId first_own_;
   std::set<V> named_;
+  /// Of an operator that is converted with other operands: these, and its outputs.
+  std::vector<V> operands_, results_;
+  bool is_inner_ = false;
 };
 
 /// Whether the tensor's integers stand for real numbers.
@@ -159,6 +172,8 @@ struct OpRow {
 };
 /// Of a custom operator by its name. Null where there is none.
 const OpRow* find_row(const OperatorCode& code);
+/// Converts the operator, as strings want it where an operand holds some (text_values.cc).
+void convert_node(NodeContext& node, Converter convert);
 /// The exact form of a builtin operator on quantized numbers (exact_ops.def). Null where there is none.
 Converter find_exact(const OperatorCode& code);
 

@@ -4,16 +4,20 @@
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/pytorch/graph_json.h"
 #include "compiler/frontend/pytorch/script/parser.h"
+#include "compiler/frontend/pytorch/unpickle.h"
 #include "compiler/frontend/tensorflow/model.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/model.h"
+#include "compiler/frontend/tflite/notes.h"
 #include "compiler/frontend/wire/checkpoint/crc32c.h"
 #include "compiler/frontend/wire/checkpoint/sstable.h"
 #include "compiler/frontend/wire/flexbuffer.h"
 #include "compiler/frontend/wire/pickle.h"
+#include "compiler/frontend/wire/zip.h"
 #include "runtime/base/file.h"
 #include "tests/fuzz/targets.h"
+#include "tests/zip_bytes.h"
 
 namespace tensormill::fuzz {
 
@@ -39,6 +43,8 @@ void fuzz_tflite(std::string_view bytes) {
         attempt([&] { tflite::read_strings(tensor.data, 10'000); });
     }
   }
+  attempt([&] { tflite::read_notes(model); });
+  attempt([&] { tflite::associated_files(file->text()); });
   const frontend::FileFacts facts = tflite::read_facts(file->text());
   TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
            "facts without words");
@@ -51,6 +57,19 @@ void fuzz_flexbuffer(std::string_view bytes) {
 void fuzz_pickle(std::string_view bytes) {
   for (const std::string& name : frontend::wire::pickle_imports(bytes))
     TM_CHECK(name.find('.') != std::string::npos, "an import without a module");
+}
+
+void fuzz_torch_save(std::string_view bytes) {
+  namespace pytorch = frontend::pytorch;
+  // In an archive whose checksums are right.
+  const std::string archive = frontend::stored_zip({{"net/data.pkl", std::string(bytes)},
+                                                    {"net/data/0", std::string(24, '\1')},
+                                                    {"net/data/1", std::string(8, '\1')}});
+  frontend::wire::ZipFile zip(archive);
+  for (const auto& [name, tensor] : pytorch::read_saved_tensors(zip)) {
+    pytorch::check_stored(tensor, name);
+    attempt([&] { pytorch::contiguous_bytes(tensor, uint64_t{1} << 16); });
+  }
 }
 
 void fuzz_keras_config(std::string_view bytes) {

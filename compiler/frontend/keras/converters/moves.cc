@@ -246,8 +246,20 @@ void convert_embedding(LayerContext& context) {
   static_cast<void>(context.weight_shape(table, 2, "the table"));
   Compose c(context);
   const V places = c.cast(given, DType::kInt64);
-  if (config.flag("mask_zero", false)) context.unsupported("option mask_zero", "masks are not implemented");
-  context.set_output(c.gather(table, places, 0));
+  const bool has_mask = config.flag("mask_zero", false);
+  const V mask = has_mask ? c.unary("not", c.binary("equal", places, c.ints({0}, {}))) : ir::kAbsent;
+  context.set_output(c.gather(table, places, 0), mask);
+}
+
+// Steps whose features all have one value do not count, and are 0.
+void convert_masking(LayerContext& context) {
+  Compose c(context);
+  const V x = context.input();
+  const int64_t last = context.rank(x) - 1;
+  if (last < 1) context.invalid("its input has shape " + to_string(c.shape(x)));
+  const V is_value = c.binary("equal", x, c.number(x, context.config().number("mask_value", 0)));
+  const V all = c.cast(c.reduce("reduce_min", c.cast(is_value, DType::kInt32), {last}, false), DType::kBool);
+  context.set_output(c.where(c.unsqueeze(all, last), c.number(x, 0), x), c.unary("not", all));
 }
 
 }  // namespace tensormill::frontend::keras

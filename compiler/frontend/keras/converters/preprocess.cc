@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/frontend/keras/converters/categories.h"
 #include "compiler/frontend/keras/converters/moves.h"
 #include "compiler/frontend/keras/converters/windows.h"
 
@@ -99,10 +100,7 @@ void convert_random_change(LayerContext& context) {
   context.set_output(context.cast(context.raw(0), context.compute_dtype()));
 }
 
-namespace {
-
-/// Categories [batch,n] or [batch] as Keras' output modes have them: [batch,tokens].
-V encoded(LayerContext& context, V categories, int64_t tokens, const std::string& mode) {
+V encoded_categories(LayerContext& context, V categories, int64_t tokens, const std::string& mode) {
   Compose c(context);
   if (tokens < 1 || tokens > build::kMaxListed)
     context.invalid("it has " + std::to_string(tokens) + " categories");
@@ -121,13 +119,11 @@ V encoded(LayerContext& context, V categories, int64_t tokens, const std::string
   return c.reduce(mode == "count" ? "reduce_sum" : "reduce_max", hot, {rank - 2}, false);
 }
 
-}  // namespace
-
 void convert_category_encoding(LayerContext& context) {
   const LayerConfig& config = context.config();
   config.skip("sparse");
-  context.set_output(encoded(context, context.raw(0), config.integer("num_tokens"),
-                             config.text("output_mode", "multi_hot")));
+  context.set_output(encoded_categories(context, context.raw(0), config.integer("num_tokens"),
+                                        config.text("output_mode", "multi_hot")));
 }
 
 void convert_discretization(LayerContext& context) {
@@ -143,7 +139,7 @@ void convert_discretization(LayerContext& context) {
                              c.doubles(context.compute_dtype(), bounds, {count}));
   const V place = c.reduce("reduce_sum", c.cast(reached, DType::kInt32), {context.rank(x)}, false);
   const std::string mode = config.text("output_mode", "int");
-  context.set_output(mode == "int" ? place : encoded(context, place, count + 1, mode));
+  context.set_output(mode == "int" ? place : encoded_categories(context, place, count + 1, mode));
 }
 
 namespace {

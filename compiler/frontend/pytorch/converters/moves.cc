@@ -173,9 +173,34 @@ void convert_expand(NodeContext& node) {
   node.set_view(0, "self", expand_step(wanted));
 }
 
+namespace {
+
+/// As many elements from `start` on along an axis as a run says.
+void set_first(NodeContext& node, int64_t axis, const ir::SymInt& start, V count) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const ir::SymInt rest = node.shape(x)[static_cast<size_t>(axis)] - start;
+  const V taken = c.clip(c.reshape(c.cast(count, DType::kInt64), {1}), 0, 0x1p62);
+  const V part = node.add_many("take_first", {c.slice(x, axis, start, rest), taken}, {{"axis", axis}})[0];
+  node.counted().add(part);
+  node.set_copy("self", part, false);
+}
+
+}  // namespace
+
 void convert_slice(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  if (const std::optional<RunNumber> end = node.run_number("end")) {
+    const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
+    if (!start.is_constant() || start.hint() < 0 || node.integer("step") != 1)
+      node.unsupported("end", "a number that a run works out needs a start that is known, and a step of 1");
+    Compose c(node);
+    const V whole = c.cast(end->value, DType::kInt64), extent = c.dims({own[static_cast<size_t>(axis)]}, {});
+    // One below 0 counts from the end.
+    const V place = c.where(c.binary("less", whole, c.number(whole, 0)), c.add(whole, extent), whole);
+    return set_first(node, axis, start, c.sub(place, c.dims({start}, {})));
+  }
   const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
   const ir::SymInt end = node.has("end") ? node.sym("end") : ir::SymInt(INT64_MAX);
   const int64_t step = node.integer("step");
@@ -207,6 +232,12 @@ void convert_select(NodeContext& node) {
 void convert_narrow(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  if (const std::optional<RunNumber> length = node.run_number("length")) {
+    const ir::SymInt start = node.sym("start");
+    if (!start.is_constant() || start.hint() < 0)
+      node.unsupported("length", "a number that a run works out needs a start that is known");
+    return set_first(node, axis, start, length->value);
+  }
   const ir::SymInt extent = own[static_cast<size_t>(axis)], length = node.sym("length");
   ir::SymInt start = node.sym("start");
   if (start.is_constant() && start.hint() < 0) start = start + extent;

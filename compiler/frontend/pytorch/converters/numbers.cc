@@ -1,5 +1,6 @@
 // Numbers that follow from extents, checks of them, and graphs within nodes.
 #include <algorithm>
+#include <array>
 
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
@@ -91,10 +92,57 @@ bool is_comparison(const std::string& op) {
 
 }  // namespace
 
+namespace {
+
+/// In the type in which Python computes it.
+V python_number(NodeContext& node, const Operand& operand) {
+  return node.as(operand, is_float(operand.type.dtype) ? DType::kFloat64 : DType::kInt64);
+}
+
+/// Of two numbers of which a run works out one.
+void compute_number(NodeContext& node) {
+  struct Name {
+    std::string_view python;
+    const char* graph;
+  };
+  constexpr std::array<Name, 11> kNames = {{{"add", "add"},
+                                            {"sub", "sub"},
+                                            {"mul", "mul"},
+                                            {"sym_max", "max"},
+                                            {"sym_min", "min"},
+                                            {"eq", "equal"},
+                                            {"lt", "less"},
+                                            {"le", "less_equal"},
+                                            {"gt", "greater"},
+                                            {"ge", "greater_equal"},
+                                            {"truediv", "div"}}};
+  const auto* found =
+      std::find_if(kNames.begin(), kNames.end(), [&](const Name& name) { return name.python == node.op(); });
+  if (found == kNames.end()) node.unsupported("a", "of numbers that a run works out it is not implemented");
+  Compose c(node);
+  V a = python_number(node, node.operand("a")), b = python_number(node, node.operand("b"));
+  const bool is_real = is_float(node.dtype(a)) || is_float(node.dtype(b)) || node.op() == "truediv";
+  if (is_real) a = c.cast(a, DType::kFloat64);
+  if (is_real) b = c.cast(b, DType::kFloat64);
+  node.set_run_number({c.binary(found->graph, a, b)});
+}
+
+void compute_number(NodeContext& node, V x) {
+  Compose c(node);
+  const std::string& op = node.op();
+  if (op == "sym_float") return node.set_run_number({c.cast(x, DType::kFloat64)});
+  if (op == "sym_not") return node.set_run_number({c.unary("not", c.cast(x, DType::kBool))});
+  if (op == "neg") return node.set_run_number({c.unary("neg", x)});
+  node.unsupported("a", "of a number that a run works out it is not implemented");
+}
+
+}  // namespace
+
 void convert_number_binary(NodeContext& node) {
   // What is compared is what a check behind it asserts: the operators demand what they need themselves.
   const bool is_there = node.has("a") && node.has("b");
   if (!is_there || (is_comparison(node.op()) && !node.is_number_used())) return;
+  if (node.run_number("a") || node.run_number("b")) return compute_number(node);
   const Number a = node.number("a"), b = node.number("b");
   const std::optional<ir::SymInt> x = whole_of(a), y = whole_of(b);
   node.set_number(x && y ? of_integers(node, node.op(), *x, *y)
@@ -102,6 +150,7 @@ void convert_number_binary(NodeContext& node) {
 }
 
 void convert_number_unary(NodeContext& node) {
+  if (const auto of_run = node.run_number("a")) return compute_number(node, of_run->value);
   const Number a = node.number("a");
   const std::string& op = node.op();
   const std::optional<ir::SymInt> whole = whole_of(a);
@@ -118,16 +167,20 @@ void convert_number_unary(NodeContext& node) {
   node.set_number(ir::SymInt(static_cast<int64_t>(y)));
 }
 
-// Of what is known while the graph is built.
+// Of what is known while the graph is built, or of a run.
 void convert_item(NodeContext& node) {
   const V x = node.tensor("self");
   const ir::Value& value = node.graph().value(x);
   if (value.known && value.known.elements().size() == 1 && !is_float(node.dtype(x)) &&
       node.dtype(x) != DType::kBool)
     return node.set_number(value.known.elements()[0]);
+  if (num_elements(node.shape(x)) != 1)
+    node.invalid("a tensor of " + to_string(node.shape(x)) + " is no number");
   const Tensor* known = value.tensor();
-  if (known == nullptr || known->num_elements() != 1)
+  // TorchScript's numbers decide how its code goes on.
+  if (known == nullptr && !node.is_typed())
     node.unsupported("self", "a number that a run works out is not implemented");
+  if (known == nullptr) return node.set_run_number({Compose(node).reshape(x, {})});
   if (node.dtype(x) == DType::kBool) return node.set_number(known->element_as_int(0) != 0);
   if (is_float(node.dtype(x))) return node.set_number(known->element_as_double(0));
   node.set_number(ir::SymInt(known->element_as_int(0)));

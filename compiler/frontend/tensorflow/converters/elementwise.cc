@@ -1,10 +1,13 @@
 // Operators on each element alone.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "compiler/build/arithmetic.h"
+#include "compiler/build/text.h"
 #include "compiler/frontend/tensorflow/node_context.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -133,11 +136,22 @@ void convert_binary(NodeContext& node) {
 // Of integers Div is TruncateDiv.
 void convert_div(NodeContext& node) { node.set_output(0, node.binary("div", node.input(0), node.input(1))); }
 
+namespace {
+
+V equal_texts(NodeContext& node) {
+  if (!build::is_text(node, node.input(1))) node.invalid("strings are compared with numbers");
+  const auto [a, b] = build::broadcast_texts(node, node.input(0), node.input(1));
+  return node.add("equal_text", {a, b});
+}
+
+}  // namespace
+
 void convert_equal(NodeContext& node) {
   if (!node.flag("incompatible_shape_error", true))
     node.unsupported("incompatible_shape_error",
                      "one truth value where shapes do not fit is not implemented");
-  V result = node.binary("equal", node.input(0), node.input(1));
+  V result = build::is_text(node, node.input(0)) ? equal_texts(node)
+                                                 : node.binary("equal", node.input(0), node.input(1));
   if (node.op() == "NotEqual") result = made(node, "not", result);
   node.set_output(0, result);
 }
@@ -267,8 +281,12 @@ void convert_placeholder(NodeContext& node) {
 
 void convert_const(NodeContext& node) {
   const TensorValue& value = node.tensor_attr("value");
-  // Texts are no tensors here; what only passes them on, or leaves them, is imported all the same.
-  if (value.dtype == DataType::kString) return node.set_item(0, {});
+  // Bytes that are no text: what only passes them on, or leaves them, is imported all the same.
+  const bool is_bytes = value.dtype == DataType::kString &&
+                        !std::all_of(value.strings.begin(), value.strings.end(), [](std::string_view text) {
+                          return is_utf8(text) && !text.ends_with('\0');
+                        });
+  if (is_bytes) return node.set_item(0, {});
   if (!dtype_of(value.dtype))
     node.unsupported("value", "elements of type " + (type_name(value.dtype).empty()
                                                          ? std::to_string(static_cast<int32_t>(value.dtype))

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/lookup.h"
 #include "compiler/frontend/onnx/converters/control/map_parts.h"
 #include "compiler/frontend/onnx/converters/ml/ml.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
@@ -89,44 +90,14 @@ V constant_of(NodeContext& context, const Labels& labels) {
   return c.cast(c.ints(labels.integers, {labels.count()}), labels.dtype);
 }
 
-/// A table of positions by key, where integer keys lie so close together that it is short; empty elsewhere.
-std::vector<int64_t> table_of(const Labels& keys, int64_t& least) {
-  constexpr uint64_t kLongestTable = 1 << 16, kTimesTheKeys = 16;
-  if (is_float(keys.dtype) || keys.integers.empty()) return {};
-  const auto [low, high] = std::minmax_element(keys.integers.begin(), keys.integers.end());
-  const uint64_t span = static_cast<uint64_t>(*high) - static_cast<uint64_t>(*low);
-  if (span >= kLongestTable || span >= kTimesTheKeys * keys.integers.size()) return {};
-  least = *low;
-  std::vector<int64_t> table(span + 1, keys.count());
-  // The first of equal keys is written last.
-  for (size_t i = keys.integers.size(); i-- > 0;)
-    table[static_cast<size_t>(keys.integers[i] - least)] = static_cast<int64_t>(i);
-  return table;
-}
-
 /// The position of each element of x among the keys, the first of equals; their number where it is none.
 V positions_of(NodeContext& context, V x, const Labels& keys) {
   Compose c(context);
   const int64_t count = keys.count();
   if (is_text(context, x) != (keys.dtype == kString))
     context.invalid("the keys are of another type than the input");
-  if (keys.dtype == kString) {
-    const SortedTexts sorted = sorted_texts(keys.texts);
-    std::vector<int64_t> first(sorted.keys.size() + 1, count);
-    for (size_t i = keys.texts.size(); i-- > 0;)
-      first[static_cast<size_t>(sorted.place[i])] = static_cast<int64_t>(i);
-    const int64_t places = static_cast<int64_t>(first.size());
-    return c.gather(c.ints(first, {places}), found_text(context, x, sorted), 0);
-  }
-  int64_t least = 0;
-  if (const std::vector<int64_t> table = table_of(keys, least); !table.empty()) {
-    const int64_t span = static_cast<int64_t>(table.size());
-    const V key = c.cast(x, DType::kInt64);
-    const V inside = c.binary("and", c.binary("greater_equal", key, c.dims({least}, {})),
-                              c.binary("less_equal", key, c.dims({least + span - 1}, {})));
-    const V row = c.where(inside, c.sub(key, c.dims({least}, {})), c.ints({0}, {}));
-    return c.where(inside, c.gather(c.ints(table, {span}), row, 0), c.dims({count}, {}));
-  }
+  if (keys.dtype == kString) return build::found_string(context, x, keys.texts);
+  if (!is_float(keys.dtype)) return build::found_integer(context, x, keys.integers);
   const int64_t axis = context.rank(x);
   const V seen = c.unsqueeze(c.cast(x, keys.dtype), axis);
   const V all = constant_of(context, keys);

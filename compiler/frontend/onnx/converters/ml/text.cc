@@ -1,10 +1,6 @@
 // Operators on strings: what their elements become, and where they move.
 #include "compiler/frontend/onnx/converters/ml/text.h"
 
-#include <algorithm>
-#include <map>
-#include <numeric>
-
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
 #include "runtime/base/text.h"
@@ -16,55 +12,6 @@ namespace {
 
 using V = ir::ValueId;
 
-/// Positions that an operator moves in place of strings stand in the graph.
-constexpr int64_t kMaxPositions = int64_t{1} << 20;
-
-ir::SymShape strings_shape(const NodeContext& context, V x) {
-  return shown_shape(kString, context.type(x).shape);
-}
-
-/// first, first + 1 ... in the shape.
-V positions(NodeContext& context, ir::SymShape shape, int64_t first) {
-  const ir::SymInt count = num_elements(shape);
-  if (count > kMaxPositions)
-    context.unsupported("operand",
-                        "more than " + std::to_string(kMaxPositions) + " strings are not implemented");
-  std::vector<int64_t> values(static_cast<size_t>(count));
-  std::iota(values.begin(), values.end(), first);
-  Compose c(context);
-  return c.ints(values, std::move(shape));
-}
-
-/// The strings as rows of one table, all of one width.
-V pool_of(NodeContext& context, const std::vector<V>& texts) {
-  Compose c(context);
-  std::vector<V> parts;
-  for (const V x : of_one_width(context, texts))
-    parts.push_back(c.reshape(x, {num_elements(strings_shape(context, x)), context.type(x).shape.back()}));
-  return parts.size() == 1 ? parts[0] : c.concat(parts, 0);
-}
-
-V gathered(NodeContext& context, V pool, V at) {
-  Compose c(context);
-  if (num_elements(c.shape(at)) != 0) return c.gather(pool, at, 0);
-  ir::SymShape empty = c.shape(at);
-  empty.push_back(c.shape(pool).back());
-  return context.constant(Tensor(kString, std::move(empty)));
-}
-
-V expanded(NodeContext& context, V x, const ir::SymShape& shape) {
-  const ir::SymShape own = strings_shape(context, x);
-  if (own == shape) return x;
-  return gathered(context, pool_of(context, {x}), Compose(context).expand(positions(context, own, 0), shape));
-}
-
-/// Both strings in the shape that they broadcast to.
-std::pair<V, V> broadcast(NodeContext& context) {
-  const V a = context.input(0), b = context.input(1);
-  const ir::SymShape shape = broadcast_shapes(strings_shape(context, a), strings_shape(context, b));
-  return {expanded(context, a, shape), expanded(context, b, shape)};
-}
-
 /// Whether the operand of an operator that moves elements holds some, and no positions.
 bool holds_elements(const std::string& op, size_t operand) {
   if (op == "Concat") return true;
@@ -74,9 +21,8 @@ bool holds_elements(const std::string& op, size_t operand) {
   return operand == 0 || (operand == 2 && (op == "Pad" || op.starts_with("Scatter")));
 }
 
-/// The operands, positions of their strings in place of those that hold any; `pool` gets the strings'
-/// operands. The first string is at position `first`.
-std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool, int64_t first = 0) {
+/// The operands, positions of their strings in place of those that hold any.
+std::vector<V> positions_of_operands(NodeContext& context, build::MovedTexts& texts) {
   std::vector<V> operands;
   for (size_t i = 0; i < context.num_inputs(); ++i) {
     const V x = context.optional_input(i);
@@ -84,34 +30,23 @@ std::vector<V> positions_of_operands(NodeContext& context, std::vector<V>& pool,
     if (x == ir::kAbsent || !is_text(context, x)) continue;
     if (!holds_elements(context.node().op_type, i))
       context.invalid("operand " + std::to_string(i) + " holds strings");
-    const ir::SymShape shape = strings_shape(context, x);
-    operands.back() = positions(context, shape, first);
-    first += num_elements(shape);
-    pool.push_back(x);
+    operands.back() = texts.positions_of(x);
   }
   return operands;
 }
 
-}  // namespace
+/// What the operator does to the positions of strings is done to the strings.
+void move_texts(NodeContext& context, build::MovedTexts texts) {
+  const std::vector<V> moved = context.results_of_row(positions_of_operands(context, texts));
+  for (size_t i = 0; i < moved.size(); ++i) {
+    if (moved[i] != ir::kAbsent) context.set_output(i, texts.texts_at(moved[i]));
+  }
+}
 
-bool is_text(const NodeContext& context, V value) { return context.type(value).dtype == kString; }
+}  // namespace
 
 int64_t shown_rank(const NodeContext& context, V value) {
   return context.rank(value) - (is_text(context, value) ? 1 : 0);
-}
-
-std::vector<V> of_one_width(NodeContext& context, std::vector<V> values) {
-  int64_t width = 1;
-  for (const V x : values)
-    width = is_text(context, x) ? std::max<int64_t>(width, context.type(x).shape.back()) : width;
-  for (V& x : values) {
-    const ir::SymShape shape = context.type(x).shape;
-    if (!is_text(context, x) || shape.back() == width) continue;
-    std::vector<int64_t> pads(2 * shape.size(), 0);
-    pads.back() = width - shape.back();
-    x = context.add("pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
-  }
-  return values;
 }
 
 std::vector<std::string> text_values(const NodeContext& context, const char* name) {
@@ -120,57 +55,10 @@ std::vector<std::string> text_values(const NodeContext& context, const char* nam
   return {found->strings.begin(), found->strings.end()};
 }
 
-V text_constant(NodeContext& context, const std::vector<std::string>& texts) {
-  return context.constant(text_tensor({static_cast<int64_t>(texts.size())}, texts));
-}
-
-V text_of_numbers(NodeContext& context, V x) {
-  if (is_text(context, x)) return x;
-  const DType dtype = context.type(x).dtype;
-  if (is_narrow(dtype)) x = Compose(context).cast(x, is_float(dtype) ? DType::kFloat32 : DType::kInt32);
-  return context.add("text_from_numbers", {x});
-}
-
-V numbers_of_text(NodeContext& context, V x, DType to) {
-  const DType read = !is_narrow(to) ? to : is_float(to) ? DType::kFloat32 : DType::kInt32;
-  const V numbers = context.add("numbers_from_text", {x}, {{"to", std::string(dtype_name(read))}});
-  return Compose(context).cast(numbers, to);
-}
-
-SortedTexts sorted_texts(const std::vector<std::string>& texts) {
-  std::map<std::string, int64_t> order;
-  for (const std::string& text : texts) order.emplace(text, 0);
-  SortedTexts sorted;
-  for (auto& [text, place] : order) {
-    place = static_cast<int64_t>(sorted.keys.size());
-    sorted.keys.push_back(text);
-  }
-  for (const std::string& text : texts) sorted.place.push_back(order.at(text));
-  return sorted;
-}
-
-V found_text(NodeContext& context, V x, const SortedTexts& texts) {
-  return context.add("find_text", {x, text_constant(context, texts.keys)});
-}
-
-namespace {
-
-/// What the operator does to the positions of strings is done to the strings; `texts` are at the first ones.
-void move_texts(NodeContext& context, std::vector<V> texts) {
-  const std::vector<V> operands = positions_of_operands(context, texts, static_cast<int64_t>(texts.size()));
-  const V pool = pool_of(context, texts);
-  const std::vector<V> moved = context.results_of_row(operands);
-  for (size_t i = 0; i < moved.size(); ++i) {
-    if (moved[i] != ir::kAbsent) context.set_output(i, gathered(context, pool, moved[i]));
-  }
-}
-
-}  // namespace
-
-void convert_text_moves(NodeContext& context) { move_texts(context, {}); }
+void convert_text_moves(NodeContext& context) { move_texts(context, build::MovedTexts(context)); }
 
 // Where numbers would be 0, strings are empty.
-void convert_text_fills(NodeContext& context) { move_texts(context, {text_constant(context, {""})}); }
+void convert_text_fills(NodeContext& context) { move_texts(context, build::MovedTexts(context, {""})); }
 
 // Of strings there are none between two.
 void convert_text_samples(NodeContext& context) {
@@ -183,25 +71,23 @@ void convert_text_samples(NodeContext& context) {
 // Positions stay as they are: the strings in the shape that the positions get, where that is known.
 void convert_text_reshape(NodeContext& context) {
   const V x = context.input(0);
-  std::vector<V> texts;
+  build::MovedTexts texts(context);
   const V moved = context.results_of_row(positions_of_operands(context, texts)).at(0);
-  if (context.has_input(1) && !is_told(context, 1))
-    return context.set_output(0, gathered(context, pool_of(context, texts), moved));
-  ir::SymShape shape = context.type(moved).shape;
-  shape.push_back(context.type(x).shape.back());
-  context.set_output(0, context.reshape(x, std::move(shape)));
+  const bool is_run_shape = context.has_input(1) && !is_told(context, 1);
+  context.set_output(
+      0, is_run_shape ? texts.texts_at(moved) : build::reshaped_text(context, x, context.type(moved).shape));
 }
 
 void convert_text_shape(NodeContext& context) {
   context.require_fixed_shape(0);
-  std::vector<V> texts;
+  build::MovedTexts texts(context);
   context.set_output(0, context.results_of_row(positions_of_operands(context, texts)).at(0));
 }
 
 void convert_text_equal(NodeContext& context) {
   if (!is_text(context, context.input(0)) || !is_text(context, context.input(1)))
     context.invalid("strings are compared with numbers");
-  const auto [a, b] = broadcast(context);
+  const auto [a, b] = build::broadcast_texts(context, context.input(0), context.input(1));
   context.set_output(0, context.add("equal_text", {a, b}));
 }
 
@@ -211,7 +97,7 @@ void convert_regex_full_match(NodeContext& context) {
 }
 
 void convert_string_concat(NodeContext& context) {
-  const auto [a, b] = broadcast(context);
+  const auto [a, b] = build::broadcast_texts(context, context.input(0), context.input(1));
   context.set_output(0, context.add("join_text", {a, b}));
 }
 

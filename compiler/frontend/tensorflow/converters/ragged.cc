@@ -1,0 +1,117 @@
+// Rows of different lengths: how many parts strings have, and the parts as a table.
+#include <algorithm>
+
+#include "compiler/build/places.h"
+#include "compiler/build/text.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+namespace {
+
+const PaddedRows* padding_of(NodeContext& node, size_t operand) {
+  const auto& padded = node.import_state().padded;
+  const auto found = padded.find(node.input(operand));
+  return found == padded.end() ? nullptr : found->second.get();
+}
+
+/// x, of one element; a run in which `holds`, bools of an axis or none, are not all true fails.
+V required(NodeContext& node, V x, V holds, const char* what) {
+  Compose c(node);
+  const V one = c.ints({1}, {1});
+  const V all = c.concat({c.cast(c.reshape(holds, {num_elements(c.shape(holds))}), DType::kInt64), one}, 0);
+  const V whole = c.cast(c.reduce("reduce_min", all, {0}, false), DType::kBool);
+  return node.add("require", {x, whole}, {{"what", node.label() + ": " + what}});
+}
+
+/// Whether the operand says of the rows how long they are: where each ends, or of which row each part is.
+V fits_rows(NodeContext& node, const PaddedRows& rows, const std::string& form, size_t operand) {
+  Compose c(node);
+  const V x = c.cast(node.input(operand), DType::kInt64);
+  const ir::SymShape shape = c.shape(x);
+  if (form == "FIRST_DIM_SIZE") return c.binary("equal", c.reshape(x, {}), c.dims({rows.rows}, {}));
+  if (form == "ROW_SPLITS") {
+    if (shape.size() != 1 || !ir::demand(ir::Relation::kEqual, shape[0], rows.rows + 1))
+      node.unsupported("row_partition_types", "rows that are not those of the parts are not implemented");
+    const V lengths = c.sub(c.slice(x, 0, 1, rows.rows), c.slice(x, 0, 0, rows.rows));
+    return c.binary("equal", lengths, rows.counts);
+  }
+  const PaddedRows* own_rows = padding_of(node, operand);
+  const bool is_alike =
+      own_rows != nullptr && same(own_rows->rows, rows.rows) && same(own_rows->most, rows.most);
+  if (form != "VALUE_ROWIDS" || !is_alike)
+    node.unsupported("row_partition_types", "rows that are not those of the parts are not implemented");
+  const ir::SymShape table{rows.rows, rows.most};
+  const V own = c.reshape(c.expand(c.positions(rows.rows, 0, 2), table), {rows.rows * rows.most});
+  const V fits = c.binary("or", c.unary("not", rows.is_there), c.binary("equal", x, own));
+  return own_rows == &rows ? fits : c.concat({fits, c.binary("equal", own_rows->counts, rows.counts)}, 0);
+}
+
+}  // namespace
+
+// Operands: the shape of the table, the parts, what stands where none is, and how long the rows are.
+void convert_ragged_to_tensor(NodeContext& node) {
+  Compose c(node);
+  const std::vector<std::string> forms = node.texts("row_partition_types");
+  const PaddedRows* rows = padding_of(node, 1);
+  const bool is_known = rows != nullptr && node.num_inputs() == 3 + forms.size() &&
+                        build::model_shape(node, node.input(1)).size() == 1;
+  if (!is_known) node.unsupported("operand 1", "other rows than those of strings' parts are not implemented");
+  ir::SymShape shape = node.known_ints(0, "shape");
+  if (shape.empty() || node.rank(node.input(0)) == 0) shape = {-1, -1};
+  if (shape.size() != 2) node.invalid("shape " + to_string(shape) + " for a table of rows");
+  if (!same(shape[0], -1) && !ir::demand(ir::Relation::kEqual, shape[0], rows->rows))
+    node.unsupported("shape", "another number of rows is not implemented");
+  if (!build::model_shape(node, node.input(2)).empty())
+    node.unsupported("default_value", "a row is not implemented");
+  V no = c.ints({0}, {});
+  for (size_t i = 0; i < forms.size(); ++i)
+    no = required(node, no, fits_rows(node, *rows, forms[i], 3 + i),
+                  "the rows are not those of the strings' parts");
+  const V is_there = c.binary("or", rows->is_there, c.cast(no, DType::kBool));
+  build::MovedTexts texts(node);
+  const bool is_text = build::is_text(node, node.input(1));
+  const V values = is_text ? texts.positions_of(node.input(1)) : node.input(1);
+  const V otherwise = is_text ? texts.positions_of(node.input(2)) : node.input(2);
+  V table = c.reshape(c.where(is_there, values, otherwise), {rows->rows, rows->most});
+  if (!same(shape[1], -1)) {
+    table = build::of_columns(node, table, shape[1], otherwise);
+  } else {
+    const V longest = c.reduce("reduce_max", c.concat({rows->counts, c.ints({0}, {1})}, 0), {0}, true);
+    table = node.add_many("take_first", {table, longest}, {{"axis", int64_t{1}}})[0];
+    node.import_state().counted.add(table);
+  }
+  const V result = is_text ? texts.texts_at(table) : table;
+  if (node.import_state().counted.contains(table)) node.import_state().counted.add(result);
+  node.set_output(0, result);
+}
+
+// How often each number below a size is there; of parts' rows, how many parts each has.
+void convert_bincount(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0), weights = node.input(2);
+  const PaddedRows* rows = padding_of(node, 0);
+  if (!same(num_elements(node.shape(weights)), 0) || node.flag("binary_output", false))
+    node.unsupported("weights", "they are not implemented");
+  if (node.rank(x) != 1) node.unsupported("input", "counts of rows are not implemented");
+  const DType to = node.dtype(weights);
+  const ir::SymInt size = rows == nullptr ? node.known_int(1, "size") : rows->rows;
+  V one = c.ints({1}, {1});
+  if (rows != nullptr) {
+    const V wanted = c.reshape(c.cast(node.input(1), DType::kInt64), {});
+    one = required(node, one, c.binary("equal", wanted, c.dims({size}, {})),
+                   "the number of rows is not that of the strings");
+  }
+  one = c.cast(one, to);
+  const V flat = c.cast(x, DType::kInt64);
+  V present = c.binary("and", c.binary("greater_equal", flat, c.number(flat, 0)),
+                       c.binary("less", flat, c.dims({size}, {})));
+  if (rows != nullptr) present = c.binary("and", present, rows->is_there);
+  const ir::SymShape along = c.shape(x);
+  const V ones = c.where(present, c.expand(one, along), c.number(one, 0));
+  // What is not counted adds 0 somewhere.
+  const V places = c.where(present, flat, c.number(flat, 0));
+  node.set_output(0, build::scattered(node, c.filled(to, {size}, 0), places, ones, "add"));
+}
+
+}  // namespace tensormill::frontend::tensorflow

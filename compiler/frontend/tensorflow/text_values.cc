@@ -1,0 +1,200 @@
+// Operators whose operands are strings, or the parts of strings. What moves elements moves the numbers of
+// strings, which are gathered from there; most others take no strings. Parts stand in rows of one length, and
+// what makes of each element another one leaves them there.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/build/counted.h"
+#include "compiler/build/text.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+namespace {
+
+using Rows = std::shared_ptr<const PaddedRows>;
+
+constexpr Converter kMoves[] = {
+    &convert_concat,        &convert_pack,      &convert_unpack, &convert_split,
+    &convert_split_v,       &convert_slice,     &convert_tile,   &convert_reverse,
+    &convert_strided_slice, &convert_gather,    &convert_select, &convert_transpose,
+    &convert_broadcast_to,  &convert_gather_nd, &convert_roll,   &convert_fill};
+/// As many strings in another shape.
+constexpr Converter kReshapes[] = {&convert_reshape, &convert_squeeze, &convert_expand_dims,
+                                   &convert_ensure_shape};
+constexpr Converter kShapes[] = {&convert_shape, &convert_rank, &convert_size};
+/// What reads strings, or passes on whatever it is given.
+constexpr Converter kTakeTexts[] = {
+    &convert_equal,       &convert_identity,    &convert_first,           &convert_call,
+    &convert_if,          &convert_case,        &convert_while,           &convert_switch,
+    &convert_merge,       &convert_text_change, &convert_text_replace,    &convert_text_match,
+    &convert_text_length, &convert_text_part,   &convert_text_hash,       &convert_text_number,
+    &convert_number_text, &convert_text_join,   &convert_text_split,      &convert_table_find,
+    &convert_table_fill,  &convert_nothing,     &convert_ragged_to_tensor};
+/// What makes of each element, or of the elements in one place, another one.
+constexpr Converter kElementwise[] = {
+    &convert_identity,    &convert_first,       &convert_unary,        &convert_binary,
+    &convert_cast,        &convert_equal,       &convert_select,       &convert_floor_mod,
+    &convert_floor_div,   &convert_text_change, &convert_text_replace, &convert_text_match,
+    &convert_text_length, &convert_text_hash,   &convert_text_number,  &convert_number_text,
+    &convert_table_find,  &convert_filled_like, &convert_clip_by_value};
+/// What hands its operands on, wherever these are.
+constexpr Converter kPassOn[] = {&convert_call, &convert_ragged_to_tensor, &convert_nothing,
+                                 &convert_bincount};
+
+template <size_t kCount>
+bool holds(const Converter (&all)[kCount], Converter convert) {
+  return std::find(std::begin(all), std::end(all), convert) != std::end(all);
+}
+
+const V* value_of(const Item& item) { return std::get_if<V>(&item.value); }
+
+/// The node's row with the numbers of strings in place of these; `take` gets its results.
+template <typename Take>
+void convert_numbers(NodeContext& node, Converter convert, const Take& take) {
+  build::MovedTexts texts(node);
+  std::vector<Item> items;
+  for (size_t i = 0; i < node.num_inputs(); ++i) {
+    Item item = node.item(i);
+    if (const V* value = value_of(item); value != nullptr && build::is_text(node, *value)) {
+      // Their numbers would be those of all that there is room for.
+      if (node.import_state().counted.contains(*value))
+        node.unsupported("operand " + std::to_string(i), "strings are as many as a run decides");
+      item.value = texts.positions_of(*value);
+    }
+    items.push_back(std::move(item));
+  }
+  NodeContext inner(node, std::move(items));
+  convert(inner);
+  const std::vector<Item> results = inner.take_outputs();
+  for (size_t i = 0; i < results.size(); ++i) take(i, *value_of(results[i]), texts);
+}
+
+void convert_texts(NodeContext& node, Converter convert, size_t operand) {
+  if (holds(kTakeTexts, convert)) return convert(node);
+  if (holds(kShapes, convert))
+    return convert_numbers(node, convert, [&](size_t i, V result, auto&) { node.set_output(i, result); });
+  if (holds(kReshapes, convert))
+    return convert_numbers(node, convert, [&](size_t i, V moved, auto&) {
+      node.set_output(i, build::reshaped_text(node, node.input(0), node.shape(moved)));
+    });
+  if (!holds(kMoves, convert))
+    node.unsupported("operand " + std::to_string(operand), "strings are not implemented here");
+  convert_numbers(node, convert, [&](size_t i, V moved, build::MovedTexts& texts) {
+    node.set_output(i, texts.texts_at(moved));
+  });
+}
+
+/// By the operands' own kind.
+void convert_by_type(NodeContext& node, Converter convert) {
+  for (size_t i = 0; i < node.num_inputs(); ++i) {
+    const V* value = value_of(node.item(i));
+    if (value != nullptr && build::is_text(node, *value)) return convert_texts(node, convert, i);
+  }
+  convert(node);
+}
+
+/// The rows of an operand; null where its elements stand in none.
+Rows rows_of(NodeContext& node, size_t operand) {
+  const V* value = value_of(node.item(operand));
+  if (value == nullptr) return nullptr;
+  const auto& padded = node.import_state().padded;
+  const auto found = padded.find(*value);
+  return found == padded.end() ? nullptr : found->second;
+}
+
+V taken_count(NodeContext& node, const PaddedRows& rows) {
+  return Compose(node).reduce("reduce_sum", rows.counts, {0}, false);
+}
+
+double neutral_of(NodeContext& node, DType dtype) {
+  const std::string_view op = node.op();
+  if (op == "Sum" || op == "Any") return 0;
+  if (op == "Prod" || op == "All") return 1;
+  const bool is_least = op == "Max" && (is_float(dtype) || dtype == DType::kInt64 || dtype == DType::kInt32);
+  if (!is_least) node.unsupported("operand 0", "parts of strings are not implemented here");
+  return is_float(dtype) ? -HUGE_VAL : dtype == DType::kInt64 ? -0x1p63 : -0x1p31;
+}
+
+/// Operand 0 with `element` where no part is.
+Item filled_behind(NodeContext& node, const PaddedRows& rows, double element) {
+  Compose c(node);
+  const V x = node.input(0);
+  if (node.rank(x) != 1) node.unsupported("operand 0", "parts of strings are not implemented here");
+  return {c.where(rows.is_there, x, c.number(x, element)), {}};
+}
+
+/// Whether a slice takes all of the first axis.
+bool keeps_rows(NodeContext& node) {
+  const int64_t open = node.integer("begin_mask", 0) & node.integer("end_mask", 0);
+  const int64_t other = node.integer("ellipsis_mask", 0) | (node.integer("new_axis_mask", 0) & 1) |
+                        (node.integer("shrink_axis_mask", 0) & 1);
+  const ir::SymShape strides = node.known_ints(3, "strides");
+  return (open & 1) != 0 && other == 0 && !strides.empty() && same(strides[0], 1);
+}
+
+/// Whether the other operands have one element, or stand in the same rows.
+bool stands_in(NodeContext& node, const Rows& rows) {
+  for (size_t i = 0; i < node.num_inputs(); ++i) {
+    const V* value = value_of(node.item(i));
+    if (value == nullptr || rows_of(node, i) == rows) continue;
+    if (rows_of(node, i) != nullptr || !build::model_shape(node, *value).empty()) return false;
+  }
+  return true;
+}
+
+void note_rows(NodeContext& node, const Rows& rows) {
+  for (const Item& output : node.outputs())
+    if (const V* value = value_of(output)) node.import_state().padded.emplace(*value, rows);
+}
+
+/// Whether that could be done with the elements where they are.
+bool convert_in_rows(NodeContext& node, Converter convert, const Rows& rows) {
+  Compose c(node);
+  const bool is_first = rows_of(node, 0) == rows;
+  if (convert == &convert_size) {
+    node.set_output(0, c.cast(taken_count(node, *rows), node.dtype_attr("out_type", DataType::kInt32)));
+    return true;
+  }
+  if (convert == &convert_reduce && is_first && node.rank(node.input(0)) == 1) {
+    NodeContext inner(
+        node, {filled_behind(node, *rows, neutral_of(node, node.dtype(node.input(0)))), node.item(1)});
+    convert(inner);
+    node.set_items(inner.take_outputs());
+    return true;
+  }
+  const bool is_flat = convert == &convert_reshape && is_first && node.rank(node.input(0)) == 1 &&
+                       node.is_known(1) && node.known_ints(1, "shape") == ir::SymShape{-1};
+  if (is_flat) {
+    node.set_item(0, {node.input(0), {}});
+  } else if ((holds(kElementwise, convert) && stands_in(node, rows)) ||
+             (convert == &convert_strided_slice && is_first && keeps_rows(node))) {
+    convert_by_type(node, convert);
+    note_rows(node, rows);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+V gathered_rows(NodeContext& node, V value) {
+  const PaddedRows& rows = *node.import_state().padded.at(value);
+  Compose c(node);
+  build::CountedValues& counted = node.import_state().counted;
+  const V places = build::places_of_nonzero(node, rows.is_there, counted);
+  const V taken = c.gather(value, c.squeeze(places, 1), 0);
+  counted.add(taken);
+  return taken;
+}
+
+void convert_node(NodeContext& node, Converter convert) {
+  Rows rows;
+  for (size_t i = 0; i < node.num_inputs() && rows == nullptr; ++i) rows = rows_of(node, i);
+  if (rows == nullptr || holds(kPassOn, convert)) return convert_by_type(node, convert);
+  if (convert_in_rows(node, convert, rows)) return;
+  node.unsupported("operand", "it has as many elements as strings have parts");
+}
+
+}  // namespace tensormill::frontend::tensorflow
