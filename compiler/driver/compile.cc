@@ -82,17 +82,9 @@ private:
     hooks_.progress({stage, done, total});
   }
 
-  /// " N=8 H=32", or "" for a package without free dims.
-  std::string title_of(const std::vector<int64_t>& dims) const {
-    std::string text;
-    for (size_t i = 0; i < dims.size(); ++i)
-      text += " " + variants_.free_dims[i] + "=" + std::to_string(dims[i]);
-    return text;
-  }
-
   ir::Graph optimize(size_t index) {
     const ir::Graph& imported = imported_[index]->graph;
-    const std::string title = title_of(imported_[index]->dims);
+    const std::string title = title_of(variants_.free_dims, imported_[index]->dims);
     report("passes", static_cast<int64_t>(index), static_cast<int64_t>(imported_.size()));
     const PhaseTimer timer(result_.times, "passes");
     passes::PipelineOptions pipeline;

@@ -1,6 +1,7 @@
-/// What a package says of its inputs and outputs beside their types. Thread-safety: pure function.
+/// What a package says of its inputs and outputs beside their types. Thread-safety: pure functions.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "compiler/ir/variants.h"
@@ -17,6 +18,13 @@ inline void describe_values(const ir::Variants& variants, std::vector<package::T
     const auto said = variants.notes.find(port.name);
     if (said != variants.notes.end()) port.notes = said->second;
   }
+}
+
+/// " N=8 H=32", or "" for a package without free dims.
+inline std::string title_of(const std::vector<std::string>& names, const std::vector<int64_t>& dims) {
+  std::string text;
+  for (size_t i = 0; i < dims.size(); ++i) text += " " + names[i] + "=" + std::to_string(dims[i]);
+  return text;
 }
 
 }  // namespace tensormill::driver
