@@ -1,6 +1,6 @@
 # This program holds the runtime for bundles of its own architecture, and the header that goes with it.
 tm_library(compiler_bundle FOLDER bundle
-           DEPS runtime_base runtime_package compiler_target compiler_codegen compiler_codegen_llvm)
+           DEPS runtime_base runtime_package compiler_target compiler_codegen)
 set(TM_RUNTIME_OBJECT ${CMAKE_CURRENT_BINARY_DIR}/bundle/runtime.o)
 set(TM_INTERFACE_HEADER ${PROJECT_SOURCE_DIR}/runtime/capi/tensormill.h)
 if(TARGET tensormill_shared)

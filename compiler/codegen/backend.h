@@ -1,8 +1,10 @@
 /// Code generation: functions at te::Level::kCodegen to objects, and objects to the package's mod.so.
-/// Thread-safety: emit may be called from many threads at once; link once per process at a time.
+/// Thread-safety: emit and load may be called from many threads at once; what links (link, static_bundle,
+/// shared_bundle) once per process at a time.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,9 @@ struct Object {
   std::string assembly_text;  ///< "asm", when asked for
 };
 
+class JitLibrary;
+struct BundleParts;
+
 struct EmitOptions {
   bool keep_ir = false;
   bool keep_assembly = false;
@@ -36,10 +41,19 @@ public:
   /// Links the objects, in order, into an ELF shared object without needed libraries or undefined symbols;
   /// one link of a process at a time (lld keeps state).
   virtual std::string link(const std::vector<Object>& objects, const target::Target& target) const = 0;
-  /// Name and version for the compiler id: "llvm 19.1.7".
-  virtual std::string version() const = 0;
+  /// See JitLibrary::load.
+  virtual std::unique_ptr<JitLibrary> load(const Object& object) const = 0;
+  /// See bundle.h.
+  virtual std::string static_bundle(const BundleParts& parts) const = 0;
+  virtual std::string shared_bundle(const BundleParts& parts, const std::string& soname,
+                                    std::span<const std::string> libraries) const = 0;
 };
 
+/// The back end of the module tensormill-llvm, which the first call loads: LLVM's library takes longer to
+/// load than all else of a process, and most processes make no code. Throws Error(kNotSupported) where the
+/// module is not installed; a confined child loads it before its walls are up.
 std::unique_ptr<Backend> make_llvm_backend();
+/// Name and version of its library for the compiler id, "llvm 19.1.7"; loads nothing.
+std::string llvm_version();
 
 }  // namespace tensormill::codegen

@@ -6,13 +6,10 @@ namespace tensormill::driver {
 
 std::string compiler_version() { return "0.1.0"; }
 
-std::string code_generator() {
-  return "tensormill " + compiler_version() + ", " + codegen::make_llvm_backend()->version();
-}
+std::string code_generator() { return "tensormill " + compiler_version() + ", " + codegen::llvm_version(); }
 
 std::string compiler_build() {
-  return "tensormill " + compiler_version() + " (" TM_COMPILER_SOURCES "), " +
-         codegen::make_llvm_backend()->version();
+  return "tensormill " + compiler_version() + " (" TM_COMPILER_SOURCES "), " + codegen::llvm_version();
 }
 
 }  // namespace tensormill::driver

@@ -1,6 +1,6 @@
-/// Gradient-boosted trees through XGBoost's C interface: the only place that knows it. One thread and a fixed
-/// seed: equal samples give equal predictions. Method: Chen, Guestrin, "XGBoost" (KDD 2016).
-/// Thread-safety: a booster belongs to one thread.
+/// Gradient-boosted trees, by XGBoost in a module that is loaded on demand. One thread and a fixed seed:
+/// equal samples give equal predictions. Method: Chen, Guestrin, "XGBoost" (KDD 2016). Thread-safety: a
+/// booster belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -28,23 +28,17 @@ struct BoosterOptions {
 
 class Booster {
 public:
-  /// Trains on `rows` with `labels` (one a row, larger ones are better). `groups`: lengths of runs of rows
-  /// that are compared with each other; they add up to the rows.
-  Booster(const Matrix& rows, const std::vector<float>& labels, const std::vector<uint32_t>& groups,
-          const BoosterOptions& options);
-  ~Booster();
-  Booster(const Booster&) = delete;
-  Booster& operator=(const Booster&) = delete;
-
+  virtual ~Booster() = default;
   /// One number a row; for ranking only their order means something.
-  std::vector<float> predict(const Matrix& rows) const;
-
-  /// "1.7.4": models of another version are not comparable.
-  static std::string version();
-
-private:
-  struct Trees;
-  std::unique_ptr<Trees> trees_;
+  virtual std::vector<float> predict(const Matrix& rows) const = 0;
 };
+
+/// Trained on `rows` with `labels` (one a row, larger ones are better). `groups`: lengths of runs of rows
+/// that are compared with each other; they add up to the rows. Loads the module tensormill-xgboost; throws
+/// Error(kNotSupported) where it is not installed.
+std::unique_ptr<Booster> train_booster(const Matrix& rows, const std::vector<float>& labels,
+                                       const std::vector<uint32_t>& groups, const BoosterOptions& options);
+/// Loads what train_booster needs, in a child before its walls are up; throws as it does.
+void load_booster();
 
 }  // namespace tensormill::tune

@@ -61,7 +61,7 @@ void CostModel::update() {
   BoosterOptions options;
   options.ranking = ranking_;
   options.seed = seed_;
-  booster_ = std::make_unique<Booster>(rows, labels, groups, options);
+  booster_ = train_booster(rows, labels, groups, options);
   trained_count_ = count_;
 }
 

@@ -92,17 +92,19 @@ function(tm_library name)
   set_property(GLOBAL APPEND PROPERTY TM_LAYERS "${line}")
 endfunction()
 
-# tm_module(NAME FOLDER [DEPS target...] [LINK external...]): NAME.so beside the program, of all .cc files of the folder,
-# which a process loads on demand (runtime/base/module.h). It uses the headers of DEPS, not their code: what it gives is
-# an interface that they declare, made by one function with C linkage.
+# tm_module(NAME FOLDER [DEPS target...] [COPIES target...] [LINK external...] [PRIVATE_INCLUDE dir...]): NAME.so beside
+# the program, of all .cc files of the folder, which a process loads on demand (runtime/base/module.h). It uses the
+# headers of DEPS, and has code of its own of COPIES, which have no state: what it gives is an interface that they
+# declare, made by one function with C linkage.
 function(tm_module name folder)
-  cmake_parse_arguments(ARG "" "" "DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPS;COPIES;LINK;PRIVATE_INCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
   tm_batches(batches ${name} SOURCES ${sources})
   add_library(${name} MODULE ${batches})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  target_link_options(${name} PRIVATE -Wl,--no-undefined)
+  target_include_directories(${name} SYSTEM PRIVATE ${ARG_PRIVATE_INCLUDE})
+  target_link_libraries(${name} PRIVATE ${ARG_COPIES} ${ARG_LINK})
+  target_link_options(${name} PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
   set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
                         CXX_VISIBILITY_PRESET hidden)
   # Where load_module looks from the program of an installation.

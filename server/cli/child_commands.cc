@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <string>
 
+#include "compiler/codegen/backend.h"
 #include "compiler/frontend/wire/hdf5/hdf5.h"
+#include "compiler/tune/booster.h"
 #include "server/measure/measure_child.h"
 #include "server/measure/tune_child.h"
 
@@ -37,6 +39,10 @@ bool may_have_hdf5(int file) {
 }  // namespace
 
 void prepare_child(std::string_view command) {
+  constexpr std::string_view kMakeCode[] = {"child-compile", "child-bundle", "child-measure", "child-tune"};
+  if (std::find(std::begin(kMakeCode), std::end(kMakeCode), command) != std::end(kMakeCode))
+    codegen::make_llvm_backend();
+  if (command == "child-tune") tune::load_booster();
   if (command == "child-import" && may_have_hdf5(jobs::kFirstInheritedFd)) frontend::wire::map_hdf5_library();
 }
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <sstream>
 
-#include "compiler/codegen/llvm/module.h"
+#include "compiler/codegen/backend.h"
 #include "compiler/target/target.h"
 #include "runtime/base/cpu_count.h"
 #include "runtime/base/cpu_features.h"
@@ -176,6 +176,17 @@ Finding check_tool(const Tool& tool) {
           std::string("apt-get install ") + tool.package};
 }
 
+constexpr const char* kInstallWhole = "install the whole package: the module lies beside the program";
+
+Finding check_compiler() {
+  try {
+    codegen::make_llvm_backend();
+    return {"programs", "compiler", Verdict::kGood, codegen::llvm_version(), ""};
+  } catch (const Error& error) {
+    return {"programs", "compiler", Verdict::kBad, error.message(), kInstallWhole};
+  }
+}
+
 /// Libraries that are loaded when a store needs them.
 std::vector<Finding> check_libraries() {
   std::vector<Finding> found;
@@ -189,8 +200,7 @@ std::vector<Finding> check_libraries() {
     load_module("tensormill-s3", "tensormill_make_http_transport");
     found.push_back({"programs", "module for S3", Verdict::kGood, "found; for blobs in S3", ""});
   } catch (const Error& error) {
-    found.push_back({"programs", "module for S3", Verdict::kMissing, error.message(),
-                     "install the whole package: the module lies beside the program"});
+    found.push_back({"programs", "module for S3", Verdict::kMissing, error.message(), kInstallWhole});
   }
   return found;
 }
@@ -271,7 +281,7 @@ std::vector<Finding> check_ports(const config::Settings& settings) {
 
 std::vector<Finding> check_tools() {
   std::vector<Finding> found;
-  found.push_back({"programs", "compiler", Verdict::kGood, codegen::llvm_version() + ", built in", ""});
+  found.push_back(check_compiler());
   for (const Tool& tool : std::vector<Tool>{
            {"emulator of 64-bit ARM",
             {"qemu-aarch64", "qemu-aarch64-static"},

@@ -46,13 +46,14 @@ void ChildChannel::event(std::string_view type, std::string_view json) {
   write_all(fd_, line, "the channel to the parent");
 }
 
-int run_child(int argc, char** argv, const ChildBody& body) {
+int run_child(int argc, char** argv, const ChildBody& body, const std::function<void()>& prepare) {
   std::set_new_handler(out_of_memory);
   ChildChannel channel(kChannelFd);
   int code = kExitInternalError;
   try {
     TM_CHECK(argc >= 3, "a child needs its limits");
     const std::vector<std::string> arguments(argv + 3, argv + argc);
+    if (prepare) prepare();
     // Landlock binds only threads that are made later, so nobody stands outside.
     const Confinement confinement = confine(limits_from_text(argv[2]));
     std::thread(watch_parent).detach();

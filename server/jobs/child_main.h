@@ -42,9 +42,11 @@ private:
 /// The work of a child: gets the arguments that the parent put into ChildSpec, returns its result as JSON.
 using ChildBody = std::function<std::string(ChildChannel& channel, std::span<const std::string> arguments)>;
 
-/// Runs the child from main with main's arguments (program, subcommand, limits, the rest): watches the
-/// parent, confines itself, runs `body`, reports its result or error, and ends the process without running
-/// destructors of static objects. Never returns.
-[[noreturn]] int run_child(int argc, char** argv, const ChildBody& body);
+/// Runs the child from main with main's arguments (program, subcommand, limits, the rest): calls `prepare`,
+/// which loads what the work loads by name and looks at nothing of a stranger's, confines itself, watches the
+/// parent, runs `body`, reports its result or error, and ends the process without running destructors of
+/// static objects. Never returns.
+[[noreturn]] int run_child(int argc, char** argv, const ChildBody& body,
+                           const std::function<void()>& prepare = {});
 
 }  // namespace tensormill::jobs

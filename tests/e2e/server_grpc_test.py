@@ -33,10 +33,6 @@ def text_model():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8).SerializeToString()
 
 
-def maps(server):
-    return Path(f"/proc/{server.process.pid}/maps").read_text(encoding="utf-8")
-
-
 class GrpcCase(unittest.TestCase):
     def refused(self, code, call, *words, says=""):
         """Of a stub's call or of tritonclient's."""
@@ -303,10 +299,10 @@ class GrpcTest(GrpcCase):
 class GrpcProcessTest(GrpcCase):
     def test_only_who_asks_for_it_loads_it(self):
         off = serving.make_server(self)
-        self.assertNotIn("libgrpc", maps(off))
-        self.assertNotIn("tensormill-grpc", maps(off))
+        self.assertNotIn("libgrpc", off.maps())
+        self.assertNotIn("tensormill-grpc", off.maps())
         on = grpc_peer.make_server(self)
-        self.assertIn("libgrpc", maps(on))
+        self.assertIn("libgrpc", on.maps())
         taken = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", on.folder / "other", "--set",
                                  f"grpc.listen={on.grpc}")
         self.assertEqual(taken.returncode, 2)

@@ -122,6 +122,8 @@ class Tuning(unittest.TestCase):
         self.assertNotEqual(plain, package, "the records are part of the package's identity")
         self.assertEqual({kernel["tuning_reason"] for kernel in self.metadata(plain)["kernels"]}, {"no records given"})
         self.assertEqual(self.server.compile("a", tuning_records=result["records"]), package)
+        # Children did all of it: who serves loads neither LLVM nor XGBoost.
+        self.assertNotRegex(self.server.maps(), "(?i)llvm|xgboost")
 
     def test_a_second_model_reuses_what_it_shares(self):
         self.upload("a", [64, 256, 128])

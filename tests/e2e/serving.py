@@ -107,6 +107,10 @@ class Server:
                 pids.append(int(stat.parent.name))
         return pids
 
+    def maps(self):
+        """Names of the libraries that the server has loaded, among others."""
+        return Path(f"/proc/{self.process.pid}/maps").read_text(encoding="utf-8")
+
     def request(self, method, path, body=None, headers=None, timeout=DEADLINE):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:

@@ -6,7 +6,8 @@
 
 int main(int argc, char** argv) {
   const auto body = argc > 1 ? tensormill::cli::find_child(argv[1]) : nullptr;
-  if (body != nullptr) tensormill::jobs::run_child(argc, argv, body);
+  if (body != nullptr)
+    tensormill::jobs::run_child(argc, argv, body, [argv] { tensormill::cli::prepare_child(argv[1]); });
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

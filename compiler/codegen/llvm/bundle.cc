@@ -1,5 +1,3 @@
-#include "compiler/codegen/bundle.h"
-
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -9,6 +7,7 @@
 
 #include "compiler/codegen/llvm/linker.h"
 #include "compiler/codegen/llvm/machine.h"
+#include "compiler/codegen/llvm/module.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::codegen {
@@ -53,7 +52,9 @@ std::string package_object(const BundleParts& parts) {
   return write_object(module, *machine);
 }
 
-std::string archive_of(const BundleParts& parts) {
+}  // namespace
+
+std::string bundle_archive(const BundleParts& parts) {
   if (parts.archive.size() > kMaxBundledBytes)
     throw Error(ErrorCode::kNotSupported,
                 "a package of " + std::to_string(parts.archive.size()) + " bytes is larger than the " +
@@ -71,13 +72,9 @@ std::string archive_of(const BundleParts& parts) {
   return bytes;
 }
 
-}  // namespace
-
-std::string static_bundle(const BundleParts& parts) { return archive_of(parts); }
-
-std::string shared_bundle(const BundleParts& parts, const std::string& soname,
-                          std::span<const std::string> libraries) {
-  const FileDescriptor input = memory_file("bundle", archive_of(parts));
+std::string bundle_library(const BundleParts& parts, const std::string& soname,
+                           std::span<const std::string> libraries) {
+  const FileDescriptor input = memory_file("bundle", bundle_archive(parts));
   std::vector<std::string> arguments = {
       "-soname",         soname,         "-Bsymbolic",         "--gc-sections",
       "--whole-archive", path_of(input), "--no-whole-archive", "--as-needed"};

@@ -1,11 +1,10 @@
-#include "compiler/codegen/jit.h"
-
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
 #include <llvm/ExecutionEngine/SectionMemoryManager.h>
 #include <llvm/Object/ObjectFile.h>
 
 #include <cstring>
 
+#include "compiler/codegen/llvm/module.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::codegen {
@@ -54,7 +53,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<JitLibrary> JitLibrary::load(const Object& object) {
+std::unique_ptr<JitLibrary> load_object(const Object& object) {
   return std::make_unique<RuntimeDyldLibrary>(object);
 }
 

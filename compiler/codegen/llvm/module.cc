@@ -2,7 +2,6 @@
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
-#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -161,7 +160,5 @@ Object emit_object(const te::Function& function, const target::Target& target, c
   if (options.keep_assembly) object.assembly_text = disassemble(object.bytes, *machine);
   return object;
 }
-
-std::string llvm_version() { return std::string("llvm ") + LLVM_VERSION_STRING; }
 
 }  // namespace tensormill::codegen

@@ -1,10 +1,14 @@
-/// From loop IR to object bytes: the steps of Backend::emit.
+/// What LlvmBackend is made of: from loop IR to object bytes, and from those to libraries.
 /// Thread-safety: pure functions; each call has its own LLVMContext.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 
 #include "compiler/codegen/backend.h"
+#include "compiler/codegen/bundle.h"
+#include "compiler/codegen/jit.h"
 
 namespace tensormill::codegen {
 
@@ -12,7 +16,11 @@ namespace tensormill::codegen {
 Object emit_object(const te::Function& function, const target::Target& target, const EmitOptions& options);
 /// Backend::link: see link.cc.
 std::string link_objects(const std::vector<Object>& objects, const target::Target& target);
-/// "llvm 19.1.7"
-std::string llvm_version();
+/// Backend::load: see jit.cc.
+std::unique_ptr<JitLibrary> load_object(const Object& object);
+/// Backend::static_bundle and shared_bundle: see bundle.cc.
+std::string bundle_archive(const BundleParts& parts);
+std::string bundle_library(const BundleParts& parts, const std::string& soname,
+                           std::span<const std::string> libraries);
 
 }  // namespace tensormill::codegen

@@ -118,7 +118,7 @@ def test_the_wheel_with_the_program_works_by_itself(tmp_path, monkeypatch):
         path.chmod(0o755 if is_program else 0o644)
     program = site / "tensormill/_bundle/bin/tensormill"
     modules = sorted((site / "tensormill/_bundle/lib/tensormill").iterdir())
-    assert [path.name for path in modules] == ["tensormill-grpc.so", "tensormill-s3.so"]
+    assert [path.name for path in modules] == ["tensormill-grpc.so", "tensormill-llvm.so", "tensormill-s3.so", "tensormill-xgboost.so"]
     for file in (program, *modules):
         assert {name for name, path in build_wheels.libraries_of(file).items() if site not in path.parents} == set()
     for name in ("TM_PROGRAM", "TM_LIBRARY"):
