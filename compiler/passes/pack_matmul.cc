@@ -48,7 +48,6 @@ public:
   Packer(const ir::Graph& graph, const PassContext& context)
       : graph_(graph),
         block_(context.facts.lanes(32)),
-        is_generic_(context.is_generic),
         l2_bytes_(context.facts.l2_bytes),
         patch_(graph, "pack_matmul"),
         uses_(graph.uses()),
@@ -67,14 +66,7 @@ private:
     const ir::Value& matrix = graph_.value(node.inputs[1]);
     return block_ > 1 && matrix.constant && matrix.type.dtype == DType::kFloat32 &&
            matrix.type.shape.size() == 2 && matrix.constant->num_elements() > 0 && !x.constant &&
-           (x.type.shape.size() == 1 || (x.type.shape.size() >= 2 && !has_flag(node, "transpose_a"))) &&
-           (!is_generic_ || fills_blocks(node));
-  }
-
-  /// Whether the columns are whole blocks: then the kernels of generic plans store them where they belong.
-  bool fills_blocks(const ir::Node& node) const {
-    const ir::SymShape& matrix = graph_.value(node.inputs[1]).type.shape;
-    return matrix[has_flag(node, "transpose_b") ? 0 : 1].hint() % block_ == 0;
+           (x.type.shape.size() == 1 || (x.type.shape.size() >= 2 && !has_flag(node, "transpose_a")));
   }
 
   ir::ValueId packed(ir::ValueId matrix, bool transposed, int64_t first, int64_t count) {
@@ -153,7 +145,6 @@ private:
 
   const ir::Graph& graph_;
   int64_t block_;
-  bool is_generic_;
   int64_t l2_bytes_;
   ir::Patch patch_;
   std::vector<std::vector<ir::NodeId>> uses_;

@@ -44,15 +44,23 @@ public:
       if (lanes == nullptr || !te::equal(place_[d], te::floormod(own, Expr(*lanes)))) continue;
       for (size_t of = 0; of < place_.size(); ++of) {
         const int64_t *blocks = te::as_int(sum_.shape[of]), *extent = te::as_int(axis.extent);
-        const bool is_whole = blocks != nullptr && extent != nullptr && *blocks * *lanes == *extent;
-        if (is_whole && te::equal(place_[of], te::floordiv(own, Expr(*lanes))))
-          return take(of) * Expr(*lanes) + take(d);
+        const bool is_all = blocks != nullptr && extent != nullptr && *blocks * *lanes >= *extent &&
+                            (*blocks - 1) * *lanes < *extent;
+        if (!is_all || !te::equal(place_[of], te::floordiv(own, Expr(*lanes)))) continue;
+        const Expr solution = take(of) * Expr(*lanes) + take(d);
+        if (*blocks * *lanes > *extent) {
+          const Expr exists = solution < axis.extent;
+          where_ = where_ ? te::logical_and(where_, exists) : exists;
+        }
+        return solution;
       }
     }
     return Expr();
   }
 
   size_t taken() const { return taken_; }
+  /// Which of the sum's elements are read; null: all.
+  const Expr& where() const { return where_; }
 
 private:
   Expr take(size_t d) {
@@ -63,20 +71,27 @@ private:
   const std::vector<Expr>& place_;
   const te::TensorNode& sum_;
   size_t taken_ = 0;
+  Expr where_;
 };
 
-/// The axes of `final` over those of the sum of which it reads one element each, at `place`; nothing where
-/// elements of the sum are not read once each.
-std::optional<std::vector<Expr>> axes_by_place(const std::vector<Expr>& place, const te::TensorNode& sum,
-                                               const te::TensorNode& final) {
-  PlaceSolver solver(place, sum);
+/// The axes of `final` over those of the sum of which it reads one element each, at `place`.
+struct ReadPlaces {
   std::vector<Expr> axes;
+  Expr where;  ///< which of the sum's elements are read; null: all
+};
+
+/// Nothing where elements of the sum are read more than once.
+std::optional<ReadPlaces> places_of(const std::vector<Expr>& place, const te::TensorNode& sum,
+                                    const te::TensorNode& final) {
+  PlaceSolver solver(place, sum);
+  ReadPlaces places;
   for (const te::Axis& axis : final.axes) {
-    axes.push_back(solver.solved(axis));
-    if (!axes.back()) return std::nullopt;
+    places.axes.push_back(solver.solved(axis));
+    if (!places.axes.back()) return std::nullopt;
   }
   if (solver.taken() != sum.axes.size()) return std::nullopt;
-  return axes;
+  places.where = solver.where();
+  return places;
 }
 
 }  // namespace
@@ -94,12 +109,12 @@ std::optional<Nest> with_epilogue(const Nest& sum, const Nest& last, size_t inpu
     return Expr(value);
   });
   Expr body = rewriter.run(final.body[0]);
-  const std::optional<std::vector<Expr>> axes =
-      is_one_place ? axes_by_place(place, tensor, final) : std::nullopt;
-  if (!axes) return std::nullopt;
-  for (size_t d = 0; d < final.axes.size(); ++d) body = te::substitute(body, final.axes[d].var, (*axes)[d]);
-  both.epilogue =
-      Epilogue{value, body, te::read(te::placeholder("out", final.dtypes[0], final.shape), *axes)};
+  const std::optional<ReadPlaces> places = is_one_place ? places_of(place, tensor, final) : std::nullopt;
+  if (!places) return std::nullopt;
+  for (size_t d = 0; d < final.axes.size(); ++d)
+    body = te::substitute(body, final.axes[d].var, places->axes[d]);
+  const te::Tensor out = te::placeholder("out", final.dtypes[0], final.shape);
+  both.epilogue = Epilogue{value, body, te::read(out, places->axes), places->where};
   for (size_t i = 0; i < last.inputs.size(); ++i) {
     if (i == input) continue;
     both.inputs.push_back(last.inputs[i]);

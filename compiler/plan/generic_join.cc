@@ -111,6 +111,7 @@ std::optional<Nest> joined_at(const Nest& nest, size_t first, bool is_reduced, T
   if (result.epilogue) {
     result.epilogue->body = joiner.run(result.epilogue->body);
     result.epilogue->target = joiner.run(result.epilogue->target);
+    if (result.epilogue->where) result.epilogue->where = joiner.run(result.epilogue->where);
   }
   if (!joiner.is_possible()) return std::nullopt;
   for (te::Tensor& input : result.inputs) input = joiner.input(input);

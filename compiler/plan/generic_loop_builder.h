@@ -87,18 +87,34 @@ private:
   te::Stmt segment(const te::Expr& body, const te::Expr& begin, const te::Expr& end);
 
   te::Stmt reduce();
+  /// Of elements that the output has.
+  te::Stmt stores_of(const std::vector<te::Expr>& values);
+  /// What is stored of a tile whose sums are `held`.
+  te::Stmt results_of(const std::vector<te::Expr>& held);
 
   /// The loops of the reduced axes [begin, end).
   te::Stmt loops_of(size_t begin, size_t end, te::Stmt body) const;
 
   /// Whether taps count for all elements of a row that are computed together, or for none.
   bool are_of_rows(const Taps& taps) const;
-  /// Checks once whether a tap counts for all rows of a block, and row by row where it does not.
+  struct TapCondition {
+    te::Expr of_row;   ///< at a point
+    te::Expr of_rows;  ///< implies it for all rows of a block; null where none is known
+    size_t depth = 0;  ///< behind the innermost reduced axis that it mentions
+  };
+  struct TapSum {
+    te::Stmt body;  ///< adds a tap that counts
+    std::vector<TapCondition> conditions;
+    size_t depth = 0;  ///< of the innermost condition
+  };
+  /// Asks once where all taps of a block count; elsewhere about each reduced axis in its own loop, for all
+  /// rows of the block, and row by row where that does not hold.
   te::Stmt sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& sums,
                        const std::vector<te::Expr>& held, const std::vector<std::vector<te::Expr>>& slots);
 
-  te::Expr all_count(const Taps& taps) const;
-  te::Stmt unrolled(te::Stmt body) const;
+  te::Stmt taps_within(const TapSum& sum, size_t depth, const te::Expr& own) const;
+  te::Expr all_count(const TapSum& sum, size_t depth) const;
+  te::Stmt unrolled(size_t begin, te::Stmt body) const;
 
   /// As reduce(), each lane with every lanes-th element, the first one with those of the last vector where it
   /// is not whole, and at the end all lanes together.

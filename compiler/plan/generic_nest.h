@@ -27,6 +27,9 @@ struct Epilogue {
   te::Expr body;  ///< over the value and the sum's axes; reads inputs
   /// Where it is stored: the element of the output, as a read of it, over the sum's axes.
   te::Expr target;
+  /// Which elements of the sum are stored, over its axes: those past the end of the last block of a row are
+  /// not. Null: all.
+  te::Expr where;
 };
 
 /// Where one of several elements is stored that an iteration computes together.

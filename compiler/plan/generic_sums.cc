@@ -33,11 +33,35 @@ Stmt LoopBuilder::reduce() {
                         ? sum_of_taps(*taps, sums, held, slots)
                         : loops_of(0, reduction.axes.size(),
                                    each_point(update(reduction.source, sums, held, slots), !is_whole_));
-  const Stmt results = stores(outputs_, output_index(), finished(held));
-  Stmt all = te::make_seq({each_point(stores(sums, slots, identities), false), body,
-                           tiling_.by_one ? each_point(results, !is_whole_) : each_output(results)});
+  Stmt all = te::make_seq({each_point(stores(sums, slots, identities), false), body, results_of(held)});
   for (size_t i = sums.size(); i-- > 0;) all = te::make_allocate(sums[i], all);
   return all;
+}
+
+Stmt LoopBuilder::stores_of(const std::vector<Expr>& values) {
+  const te::BoundsContext before = context_;
+  if (nest_.epilogue && nest_.epilogue->where) context_.assume(nest_.epilogue->where);
+  Stmt results = stores(outputs_, output_index(), finished(values));
+  context_ = before;
+  return results;
+}
+
+Stmt LoopBuilder::results_of(const std::vector<Expr>& held) {
+  const auto each = [this](const Stmt& results) {
+    return tiling_.by_one ? each_point(results, !is_whole_) : each_output(results);
+  };
+  const Stmt results = stores_of(held);
+  if (!nest_.epilogue || !nest_.epilogue->where) return each(results);
+  // Asked once where all elements of a tile are stored: masked stores take several times as long.
+  const Expr where = at_point(nest_.epilogue->where);
+  Expr all = where;
+  const std::pair<te::Var, int64_t> points[] = {
+      {lane_, tiling_.lanes}, {vector_, vectors_}, {column_, tiling_.columns}, {row_, rows_}};
+  for (const auto& [var, count] : points) {
+    if (all) all = for_all(all, var, count);
+  }
+  const Stmt some = each(te::make_if(where, results));
+  return all ? te::make_if(all, each(results), some) : some;
 }
 
 Stmt LoopBuilder::loops_of(size_t begin, size_t end, Stmt body) const {
@@ -60,62 +84,75 @@ Stmt LoopBuilder::sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& s
   const std::vector<te::Axis>& axes = tensor_.reduction->axes;
   const te::BoundsContext before = context_;
   for (const Expr& each : taps.conditions) context_.assume(each);
-  const Stmt sum = update({taps.value}, sums, held, slots);
+  TapSum sum{update({taps.value}, sums, held, slots), {}, 0};
   context_ = before;
-  size_t last = 0;
-  Expr whole, all, own;
-  const auto add = [](Expr& conditions, const Expr& condition) {
-    conditions = conditions ? te::logical_and(conditions, condition) : condition;
-  };
-  bool is_by_rows = false;
   for (const Expr& each : taps.conditions) {
+    TapCondition condition{at_point(each), Expr(), 0};
+    condition.of_rows = for_all(condition.of_row, row_, rows_);
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (te::mentions(each, axes[i].var)) last = i + 1;
+      if (te::mentions(each, axes[i].var)) condition.depth = i + 1;
     }
-    const Expr condition = at_point(each);
-    const bool is_of_row = te::mentions(condition, row_);
-    const Expr of_all = for_all(condition, row_, rows_);
-    is_by_rows = is_by_rows || is_of_row;
-    add(own, condition);
-    add(is_of_row ? all : whole, of_all ? of_all : te::bool_imm(false));
+    sum.depth = std::max(sum.depth, condition.depth);
+    sum.conditions.push_back(condition);
   }
-  Stmt inner = loops_of(last, axes.size(), each_point(sum, !is_whole_));
-  if (is_by_rows) {
-    const Stmt by_row = loops_of(last, axes.size(), each_point(sum, !is_whole_, own));
-    inner = te::make_if(all, inner, by_row);
-  }
-  const Stmt each = loops_of(0, last, whole ? te::make_if(whole, inner) : inner);
-  // What is done for one tap alone takes no longer than to ask whether it counts.
-  const bool is_short = last == axes.size() && rows_ == tiling_.block && rows_ > 1;
-  const Expr inside = is_short ? all_count(taps) : Expr();
-  return inside ? te::make_if(inside, unrolled(each_point(sum, !is_whole_)), each) : each;
+  return taps_within(sum, 0, Expr());
 }
 
-/// A condition under which all taps of all rows count; null where none is known.
-Expr LoopBuilder::all_count(const Taps& taps) const {
-  std::vector<Expr> parts;
-  for (const Expr& each : taps.conditions) {
-    Expr condition = for_all(at_point(each), row_, rows_);
-    for (const te::Axis& axis : tensor_.reduction->axes) {
+/// The loops from reduced axis `depth` on, around which those before it stand. What that leaves to ask about
+/// is asked there, for all rows of a block at once; `own`: what must still be asked for each row by itself.
+Stmt LoopBuilder::taps_within(const TapSum& sum, size_t depth, const Expr& own) const {
+  const std::vector<te::Axis>& axes = tensor_.reduction->axes;
+  const auto both = [](const Expr& a, const Expr& b) { return !a ? b : b ? te::logical_and(a, b) : a; };
+  Expr all, of_rows, of_row;
+  for (const TapCondition& each : sum.conditions) {
+    if (each.depth != depth) continue;
+    if (!te::mentions(each.of_row, row_)) {
+      all = both(all, each.of_row);
+      continue;
+    }
+    of_row = both(of_row, each.of_row);
+    of_rows = both(of_rows, each.of_rows ? each.of_rows : te::bool_imm(false));
+  }
+  const auto inner = [&](const Expr& of_each) {
+    if (depth == sum.depth) return loops_of(depth, axes.size(), each_point(sum.body, !is_whole_, of_each));
+    const Stmt asked = te::make_for(axes[depth].var, Expr(0), axes[depth].extent, ForKind::kSerial,
+                                    taps_within(sum, depth + 1, of_each));
+    // What is done for one tap alone takes no longer than to ask whether it counts.
+    const bool is_short =
+        sum.depth == axes.size() && !of_each && (depth > 0 || rows_ == tiling_.block) && rows_ > 1;
+    const Expr inside = is_short ? all_count(sum, depth) : Expr();
+    return inside ? te::make_if(inside, unrolled(depth, each_point(sum.body, !is_whole_)), asked) : asked;
+  };
+  Stmt result = of_row ? te::make_if(of_rows, inner(own), inner(both(own, of_row))) : inner(own);
+  return all ? te::make_if(all, result) : result;
+}
+
+/// A condition under which all taps count that the loops from reduced axis `depth` on have, for all rows;
+/// null where none is known.
+Expr LoopBuilder::all_count(const TapSum& sum, size_t depth) const {
+  Expr all;
+  for (const TapCondition& each : sum.conditions) {
+    if (each.depth <= depth) continue;
+    Expr condition = each.of_rows;
+    for (size_t i = depth; i < tensor_.reduction->axes.size(); ++i) {
+      const te::Axis& axis = tensor_.reduction->axes[i];
       const int64_t* extent = te::as_int(axis.extent);
       if (condition && te::mentions(condition, axis.var))
         condition = extent != nullptr ? for_all(condition, axis.var, *extent) : Expr();
     }
     if (!condition) return Expr();
-    parts.push_back(condition);
+    all = all ? te::logical_and(all, condition) : condition;
   }
-  Expr all = parts.at(0);
-  for (size_t i = 1; i < parts.size(); ++i) all = te::logical_and(all, parts[i]);
   return all;
 }
 
-/// The loops of the reduced axes, the inner ones unrolled while that is not much: what neighbouring taps read
-/// is then loaded once.
-Stmt LoopBuilder::unrolled(Stmt body) const {
+/// The loops of the reduced axes from `begin` on, the inner ones unrolled while that is not much: what
+/// neighbouring taps read is then loaded once.
+Stmt LoopBuilder::unrolled(size_t begin, Stmt body) const {
   constexpr int64_t kMostPoints = 256;
   const std::vector<te::Axis>& axes = tensor_.reduction->axes;
   int64_t points = rows_ * tiling_.columns * vectors_;
-  for (size_t i = axes.size(); i-- > 0;) {
+  for (size_t i = axes.size(); i-- > begin;) {
     const int64_t* extent = te::as_int(axes[i].extent);
     points = extent != nullptr && points <= kMostPoints ? points * *extent : kMostPoints + 1;
     const ForKind kind = points <= kMostPoints ? ForKind::kUnrolled : ForKind::kSerial;
@@ -155,8 +192,10 @@ Stmt LoopBuilder::reduce_by_lanes() {
   // Halves are added up: one lane after the other takes longer than the sums of short axes.
   const Expr held = te::load(sum, {te::ramp(first, Expr(1), tiling_.reduced_lanes)});
   const Expr total = te::make(te::lane_reduction_by(reduction.combine[0]->op), {held});
+  const Stmt results = stores_of({total});
+  const Expr where = nest_.epilogue ? nest_.epilogue->where : Expr();
   body = te::make_seq({each(te::make_store(sum, {slot}, reduction.identity[0])), body,
-                       rows(stores(outputs_, output_index(), finished({total})))});
+                       rows(where ? te::make_if(at_point(where), results) : results)});
   return te::make_allocate(sum, body);
 }
 

@@ -16,11 +16,10 @@ using te::ExprOp;
 constexpr int64_t kBlocks[] = {8, 4};
 /// Of an extent that need not be a multiple.
 constexpr int64_t kRagged = 4;
-/// Vectors of a row that are computed together, the first that divides them all, and vectors of all rows,
-/// where registers hold 16 and where they hold 32: what is left holds what is multiplied. More rows than
-/// kMostRows share no more.
+/// Vectors of a row that are computed together, the first that divides them all, where there are 16 registers
+/// and where there are 32. More rows than kMostRows share no more.
 constexpr int64_t kColumns[] = {2, 3, 1}, kWideColumns[] = {4, 3, 5, 2, 7, 1};
-constexpr int64_t kSums = 12, kWideSums = 28, kMostRows = 8;
+constexpr int64_t kRegisters = 16, kWideRegisters = 32, kMostRows = 8;
 /// Rows by two vectors where registers hold no more than 16 vectors, and where they hold 32.
 constexpr int64_t kPairBlocks[] = {6, 4}, kWidePairBlocks[] = {8, 4};
 constexpr int kWideLanes = 16;
@@ -131,19 +130,27 @@ private:
     if (!rows) return false;
     const int64_t own = *count(last) / lanes_;
     for (size_t i = *rows; i-- > 0 && own == 1 && !tiling_.column_axis;) {
-      if (count(i) != nullptr && *count(i) > 1 && shares_reads(i)) tiling_.column_axis = i;
+      if (count(i) != nullptr && *count(i) > 1 && shares_reads(i) && !is_asked_about(i))
+        tiling_.column_axis = i;
     }
     const int64_t columns = most_columns(tiling_.column_axis ? *count(*tiling_.column_axis) : own);
     (tiling_.column_axis ? tiling_.columns : tiling_.vectors) = columns;
     tiling_.block_axis = rows;
-    const int64_t sums = (lanes_ >= kWideLanes ? kWideSums : kSums) / registers_of(tensor_.dtypes[0]);
-    tiling_.block = std::clamp<int64_t>(sums / columns, 1, kMostRows);
+    tiling_.block = most_rows(columns);
     tiling_.is_ragged = true;
     const int64_t panel = columns * lanes_;
     if (!tiling_.column_axis && *count(last) >= kFewestPanels * panel && reads_panels())
       tiling_.first_axis = last;
     tiling_.rows_last = *rows + 1 != last;
     return true;
+  }
+
+  /// Whether it depends on the place along an axis what counts in a sum, as at the borders of a map.
+  bool is_asked_about(size_t axis) const {
+    const std::vector<Expr>& sources = tensor_.reduction->source;
+    return std::any_of(sources.begin(), sources.end(), [&](const Expr& source) {
+      return source->op == ExprOp::kSelect && te::mentions(source->args[0], var(axis));
+    });
   }
 
   /// The innermost axis that is left whose elements share vectors that are read.
@@ -160,6 +167,15 @@ private:
 
   /// Of a vector of 32-bit lanes.
   static int64_t registers_of(DType dtype) { return std::max<int64_t>(1, dtype_info(dtype).bits / 32); }
+
+  /// Beside the sums, registers hold one factor of all rows or of all columns, and one of the other.
+  int64_t most_rows(int64_t columns) const {
+    const int64_t registers =
+        (lanes_ >= kWideLanes ? kWideRegisters : kRegisters) / registers_of(tensor_.dtypes[0]);
+    int64_t rows = kMostRows;
+    while (rows > 1 && rows * columns + std::min(rows, columns) + 1 > registers) --rows;
+    return rows;
+  }
 
   int64_t most_columns(int64_t all) const {
     const auto first_of = [all](const auto& candidates) {

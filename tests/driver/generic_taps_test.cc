@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/plan/generic_taps.h"
+#include "compiler/plan/generic_tiling.h"
 #include "compiler/te/interpret.h"
 #include "compiler/te/text.h"
 #include "tests/driver/generic_nests.h"
@@ -33,6 +34,26 @@ Nest window_nest(Expr& width, TermVars& vars) {
   return nests.nests.at(0);
 }
 
+/// Each element of x [H, W, 16] with its neighbours in two rows and columns each way, times weights [5, 5,
+/// 16].
+te::Program maps(const Expr& height, const Expr& width) {
+  const Tensor x = te::placeholder("x", DType::kFloat32, {height, width, Expr(kTapChannels)});
+  const Tensor w = te::placeholder("w", DType::kFloat32, Shape{5, 5, kTapChannels});
+  const auto inside = [](const Expr& place, const Expr& extent) {
+    return te::logical_and(place >= Expr(0), place < extent);
+  };
+  const Tensor out =
+      te::reduce("out", te::ReduceOp::kSum, {height, width, Expr(kTapChannels)}, {Expr(5), Expr(5)},
+                 [&](const auto& at, const auto& k) {
+                   const Expr row = at[0] + k[0] - Expr(2), column = at[1] + k[1] - Expr(2);
+                   return te::select(te::logical_and(inside(row, height), inside(column, width)),
+                                     te::read(x, {clamped(row, height), clamped(column, width), at[2]}) *
+                                         te::read(w, {k[0], k[1], at[2]}),
+                                     te::float_imm(DType::kFloat32, 0));
+                 });
+  return {{x, w}, {out}};
+}
+
 class GenericTaps : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Lanes, GenericTaps, testing::Values(1, 4, 8, 16));
 
@@ -50,6 +71,45 @@ TEST_P(GenericTaps, BordersAndTilesInsideAreRight) {
     for (int64_t i = 0; i < expected.num_elements(); ++i)
       ASSERT_EQ(arguments.back().element_as_double(i), expected.element_as_double(i)) << extent << " " << i;
   }
+}
+
+/// Rows of the map that borders cut, and columns, and both; of maps whose height is known, too.
+TEST_P(GenericTaps, BordersOfMapsAreRight) {
+  for (const int64_t height : {0, 1, 3, 6}) {  // 0: a symbol
+    TermVars vars(2);
+    const Expr rows = height == 0 ? vars.expr({0, {{1, {{0, 1, 0, 1}}}}}) : Expr(height);
+    const Expr columns = vars.expr({0, {{1, {{1, 1, 0, 1}}}}});
+    const Nests nests = split_nests(maps(rows, columns));
+    ASSERT_EQ(nests.nests.size(), 1U);
+    const Loops loops = loops_of({std::move(vars), nests.nests[0]}, GetParam());
+    for (const int64_t width : {1, 4, 7, 13, 25}) {
+      const int64_t all = height == 0 ? width % 8 : height;
+      std::vector<tensormill::Tensor> arguments = {small_integers({all, width, kTapChannels}),
+                                                   small_integers({5, 5, kTapChannels})};
+      const tensormill::Tensor expected = te::evaluate(maps(Expr(all), Expr(width)), arguments)[0];
+      arguments.emplace_back(DType::kFloat32, expected.shape());
+      ASSERT_EQ(te::interpret(loops.function, arguments, loops.dims_at({all, width}), 3).code, 0);
+      for (int64_t i = 0; i < expected.num_elements(); ++i)
+        ASSERT_EQ(arguments.back().element_as_double(i), expected.element_as_double(i))
+            << all << " x " << width << " " << i;
+    }
+  }
+}
+
+/// A row that a border cuts asks about its taps' rows once each, and unrolls their columns.
+TEST(GenericTapsText, ColumnsInsideAreUnrolledInRowsThatABorderCuts) {
+  TermVars vars(2);
+  const Expr width = vars.expr({0, {{1, {{1, 1, 0, 1}}}}});
+  const Nests nests = split_nests(maps(Expr(6), width));
+  const Tiling tiling = choose_tiling(nests.nests.at(0), 16);
+  EXPECT_EQ(tiling.block_axis, 1U);
+  EXPECT_FALSE(tiling.column_axis) << "what counts depends on the row of the map";
+  const std::string text = te::print(loops_of({std::move(vars), nests.nests[0]}, 16).function);
+  const size_t outer = text.find("for r0 = 0, 5");
+  ASSERT_NE(outer, std::string::npos) << text;
+  const size_t columns = text.find("unrolled r1 = 0, 5", outer), end = text.find("} else", columns);
+  ASSERT_NE(end, std::string::npos) << text;
+  EXPECT_EQ(text.substr(columns, end - columns).find("if ("), std::string::npos) << text;
 }
 
 TEST(GenericTapsText, TapsInsideAreUnrolledWithoutConditions) {

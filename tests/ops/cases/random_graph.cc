@@ -70,6 +70,9 @@ public:
     for (size_t i = 0; i < instance.inputs.size(); ++i) {
       const auto& type = instance.inputs[i];
       operands.push_back(type ? operand(*type, instance.source->operands[i]) : ir::kAbsent);
+      // A tap that lies outside of a map is no product with zero: what NaN is there is not told.
+      if (type && is_float(type->dtype) && instance.source->attrs.has("pads"))
+        operands.back() = without_nans(operands.back());
     }
     node(instance.source->op, std::move(operands), instance.source->attrs);
   }
@@ -129,6 +132,13 @@ private:
       flat = node("slice", {flat}, {{"starts", Ints{0}}, {"extents", Ints{need}}});
     }
     return node("reshape", {flat}, {{"shape", shape}});
+  }
+
+  ir::ValueId without_nans(ir::ValueId value) {
+    const DType dtype = graph_.value(value).type.dtype;
+    const ir::ValueId zero = graph_.add_constant(graph_.unique_name("c"), Tensor::zeros(dtype, {}));
+    const ir::ValueId is_nan = graph_.add_node("is_nan", {value}, {}, {"numbers"})[0];
+    return graph_.add_node("where", {is_nan, zero, value}, {}, {"numbers"})[0];
   }
 
   ir::ValueId limited(ir::ValueId value, Fill fill, bool real) {
