@@ -132,7 +132,7 @@ public:
     const PlanSymbols symbols = plan_symbols(symbolic, graph, free_dims);
     const std::vector<int64_t> base = base_point(symbols.all, table, {8, 4, 16, 32, 64, 128});
     plan::GenericModel model =
-        plan_with(graph, symbols, base, symbolic.graph.output_names(), options_.target.facts.lanes(32));
+        plan_with(graph, symbols, base, symbolic.graph.output_names(), loop_facts(options_.target.facts));
     compile_steps(model);
     const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);

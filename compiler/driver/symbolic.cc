@@ -135,7 +135,7 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
     const PlanSymbols symbols = plan_symbols(model, graph, model.symbols);
     const std::vector<int64_t> base = base_point(symbols.all, table, {});
     const plan::GenericModel planned =
-        plan_with(graph, symbols, base, model.graph.output_names(), options.target.facts.lanes(32));
+        plan_with(graph, symbols, base, model.graph.output_names(), loop_facts(options.target.facts));
     for (const plan::GenericKernel& kernel : planned.kernels) check_bounds(kernel);
     static_cast<void>(plan::with_dims_around(planned.plan, symbols.dims, model.symbols));
   } catch (const Error& error) {
@@ -327,11 +327,13 @@ PlanSymbols plan_symbols(const ir::SymbolicModel& model, const ir::Graph& optimi
   return result;
 }
 
+plan::LoopFacts loop_facts(const target::CpuFacts& facts) { return {facts.lanes(32), facts.l2_bytes}; }
+
 plan::GenericModel plan_with(const ir::Graph& graph, const PlanSymbols& symbols,
                              const std::vector<int64_t>& dims, const std::vector<std::string>& outputs,
-                             int lanes) {
+                             const plan::LoopFacts& facts) {
   plan::GenericModel model =
-      plan::plan_symbolic(graph, {symbols.symbols, symbols.names, dims}, outputs, lanes);
+      plan::plan_symbolic(graph, {symbols.symbols, symbols.names, dims}, outputs, facts);
   // What a branch demands of them is a guard of the branch.
   for (size_t i = symbols.dims.free_dims; i < symbols.symbols.size(); ++i) {
     model.plan.minimums[i] = 0;

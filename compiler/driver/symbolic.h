@@ -9,6 +9,7 @@
 #include "compiler/driver/compile.h"
 #include "compiler/ir/variants.h"
 #include "compiler/plan/generic_plan.h"
+#include "compiler/plan/loop_facts.h"
 #include "compiler/plan/step_branches.h"
 #include "runtime/package/plan_set.h"
 
@@ -60,7 +61,8 @@ PlanSymbols plan_symbols(const ir::SymbolicModel& model, const ir::Graph& optimi
 /// The plan of an optimized graph, whose dims are those symbols; extents of branches may be 0.
 plan::GenericModel plan_with(const ir::Graph& graph, const PlanSymbols& symbols,
                              const std::vector<int64_t>& dims, const std::vector<std::string>& outputs,
-                             int lanes);
+                             const plan::LoopFacts& facts);
+plan::LoopFacts loop_facts(const target::CpuFacts& facts);
 
 /// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well. Returns
 /// such extents, at which kernels are to be compared. `takes_all` becomes false where the model may take 0

@@ -24,6 +24,7 @@ bool has_flag(const ir::Node& node, const std::string& name) {
 
 constexpr int64_t kShortestPart = 256;  // of the depth
 constexpr int64_t kMostColumnParts = 4;
+constexpr int64_t kPanelVectors = 4;  // that a kernel reads side by side
 
 /// Rows [first, first + count) of [K, N] (or of [N, K] transposed) as [ceil(N / block), count, block], zeros
 /// past N.
@@ -82,12 +83,13 @@ private:
   }
 
   /// How many products the depth is cut into: the fewest equal ones whose part of x takes a quarter of the L2
-  /// cache at most, if that is at all possible.
+  /// cache at most, if that is at all possible. Of rows of any number as many as there are columns in a
+  /// panel.
   int64_t parts(const ir::SymShape& shape) const {
-    if (!shape.is_constant()) return 1;
-    const Shape x = shape;
-    const int64_t depth = x.back();
-    const int64_t rows = num_elements(x) / std::max<int64_t>(depth, 1);
+    const int64_t depth = shape.back();
+    ir::SymInt all = kPanelVectors * block_;
+    if (shape.is_constant()) all = num_elements(ir::SymShape(shape.begin(), shape.end() - 1));
+    const int64_t rows = all;
     for (int64_t count = 1; count <= kMostColumnParts && depth / count >= kShortestPart; ++count) {
       if (depth % count == 0 && rows * (depth / count) * 4 <= l2_bytes_ / 4) return count;
     }

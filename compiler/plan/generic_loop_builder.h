@@ -22,9 +22,9 @@ struct LoopBuffers {
 
 class LoopBuilder {
 public:
-  /// Loops of `nest`, whose extents are `vars`, over `buffers`, which must outlive the builder; `lanes`:
-  /// 32-bit elements of a vector. `empty`: nullptr where all inputs have elements and no free dim is 0.
-  LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, int lanes,
+  /// Loops of `nest`, whose extents are `vars`, over `buffers`, which must outlive the builder. `empty`:
+  /// nullptr where all inputs have elements and no free dim is 0.
+  LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, const LoopFacts& facts,
               const EmptyInputs* empty);
 
   /// The loops, guarded by the extents for which they run. Once.
@@ -161,7 +161,8 @@ private:
   std::optional<Segment> segment_;  ///< that loops are being made for
   const te::Var lane_ = te::make_var("lane");
   const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector"), block_ = te::make_var("block");
-  const te::Var column_ = te::make_var("column"), part_ = te::make_var("part");
+  const te::Var column_ = te::make_var("column"), part_ = te::make_var("part"),
+                chunk_ = te::make_var("chunk");
   te::Expr rows_begin_;  ///< where the rows begin, if they are a part of a block
   const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
   std::optional<te::Expr>

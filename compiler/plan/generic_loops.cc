@@ -23,8 +23,8 @@ constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 }  // namespace
 
-LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, int lanes,
-                         const EmptyInputs* empty)
+LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers,
+                         const LoopFacts& facts, const EmptyInputs* empty)
     : nest_(nest),
       tensor_(*nest.tensor),
       vars_(vars),
@@ -33,7 +33,7 @@ LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffe
       made_(buffers),
       buffers_(buffers.inputs),
       outputs_(buffers.outputs),
-      tiling_(choose_tiling(nest, lanes)),
+      tiling_(choose_tiling(nest, facts)),
       rows_(tiling_.block),
       vectors_(tiling_.vectors) {}
 
@@ -44,7 +44,7 @@ Stmt LoopBuilder::run() {
   if (within.empty()) return guard_.around(nest());
   Expr all = within[0];
   for (size_t i = 1; i < within.size(); ++i) all = te::logical_and(all, within[i]);
-  LoopBuilder other(nest_, vars_, made_, 1, empty_);
+  LoopBuilder other(nest_, vars_, made_, LoopFacts{}, empty_);
   other.bind_ranges();
   return guard_.around(te::make_if(all, nest(), other.nest()));
 }
@@ -281,6 +281,15 @@ Stmt LoopBuilder::segment(const Expr& body, const Expr& begin, const Expr& end) 
 
 Stmt LoopBuilder::parallel(size_t axis, Stmt body) const {
   Expr trips = tiling_.trips(tensor_, axis);
+  if (tiling_.chunk > 0) {
+    const te::Var all = te::make_var(outer_[axis]->name);
+    const Expr blocks = tiling_.trips(tensor_, *tiling_.block_axis);
+    const Expr chunks = te::simplify(te::floordiv(blocks + Expr(tiling_.chunk - 1), Expr(tiling_.chunk)));
+    // Not by another name: from one iteration to the next the panel behind is fetched.
+    body = te::substitute(body, outer_[axis], te::floormod(Expr(all), trips));
+    body = te::make_let(chunk_, te::floordiv(Expr(all), trips), body);
+    return te::make_for(all, Expr(0), chunks * trips, ForKind::kParallel, body);
+  }
   if (!tiling_.joined && tiling_.parts == 1)
     return te::make_for(outer_[axis], Expr(0), trips, ForKind::kParallel, body);
   const te::Var all = te::make_var(outer_[axis]->name), blocks = te::make_var(outer_[axis]->name);
@@ -310,6 +319,12 @@ Stmt LoopBuilder::nest() {
       body = te::make_for(each, Expr(0), length, ForKind::kSerial, body);
       body = te::make_for(run, Expr(0), te::simplify(te::floordiv(trips + all - Expr(1), all)),
                           ForKind::kSerial, body);
+    } else if (tiling_.chunk > 0 && i == tiling_.block_axis) {
+      const te::Var each = te::make_var(outer_[i]->name);
+      const Expr block = Expr(chunk_) * Expr(tiling_.chunk) + Expr(each);
+      body = te::make_let(outer_[i], block, te::make_if(Expr(outer_[i]) < trips, body));
+      const Expr rest = trips - Expr(chunk_) * Expr(tiling_.chunk);
+      body = te::make_for(each, Expr(0), te::min(Expr(tiling_.chunk), rest), ForKind::kSerial, body);
     } else if (i == tiling_.parallel_axis) {
       body = parallel(i, body);
     } else {
@@ -319,7 +334,7 @@ Stmt LoopBuilder::nest() {
   return body;
 }
 
-te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lanes,
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const LoopFacts& facts,
                                  const std::vector<EmptyInputs>& empties) {
   te::Function function;
   LoopBuffers buffers;
@@ -338,8 +353,9 @@ te::Function build_generic_loops(const Nest& nest, const TermVars& vars, int lan
   }
   const std::vector<size_t> in_place = find_in_place(nest);
   if (!in_place.empty()) function.aliases = alias_classes(nest.inputs.size(), made.dtypes.size(), in_place);
-  std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, lanes, nullptr).run()};
-  for (const EmptyInputs& empty : empties) cases.push_back(LoopBuilder(nest, vars, buffers, 1, &empty).run());
+  std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, facts, nullptr).run()};
+  for (const EmptyInputs& empty : empties)
+    cases.push_back(LoopBuilder(nest, vars, buffers, LoopFacts{}, &empty).run());
   function.body = cases.size() == 1 ? cases.front() : te::make_seq(std::move(cases));
   return function;
 }

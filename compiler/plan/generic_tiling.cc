@@ -34,8 +34,11 @@ constexpr int64_t kFewestPanels = 4;
 
 class TilingChooser {
 public:
-  TilingChooser(const Nest& nest, int lanes)
-      : tensor_(*nest.tensor), has_places_(!nest.places.empty()), lanes_(lanes) {}
+  TilingChooser(const Nest& nest, const LoopFacts& facts)
+      : tensor_(*nest.tensor),
+        has_places_(!nest.places.empty()),
+        lanes_(facts.lanes),
+        l2_bytes_(facts.l2_bytes) {}
 
   Tiling run() {
     const size_t rank = tensor_.axes.size();
@@ -294,8 +297,28 @@ private:
     tiling_.joined = te::as_int(next) != nullptr && *te::as_int(next) > 1;
     if (!tiling_.column_axis) return;
     const Expr first = tiling_.trips(tensor_, *tiling_.parallel_axis);
+    choose_chunk();
+    if (tiling_.chunk > 0) return;
     share_rows((te::as_int(first) != nullptr ? *te::as_int(first) : 1) *
                (tiling_.joined ? *te::as_int(next) : 1));
+  }
+
+  /// Of rows that a matrix of several panels is multiplied by, as many as take a quarter of the cache: the
+  /// blocks of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
+  void choose_chunk() {
+    const int64_t panels = *count(*tiling_.column_axis) / tiling_.columns;
+    const bool are_rows = tiling_.parallel_axis == tiling_.column_axis && !tiling_.joined &&
+                          tiling_.is_ragged && tiling_.block_axis == *tiling_.column_axis + 1 &&
+                          panels >= kFewestShares;
+    if (!are_rows) return;
+    int64_t depth = 1;
+    for (const te::Axis& axis : tensor_.reduction->axes) {
+      const int64_t* extent = te::as_int(axis.extent);
+      if (extent == nullptr) return;
+      depth *= *extent;
+    }
+    const int64_t row_bytes = std::max<int64_t>(depth, 1) * dtype_info(tensor_.dtypes[0]).bits / 8;
+    tiling_.chunk = std::max<int64_t>(l2_bytes_ / 4 / row_bytes / tiling_.block, 1);
   }
 
   /// Where the parallel loop is only known to have `known` iterations or some times as many.
@@ -310,6 +333,7 @@ private:
   const te::TensorNode& tensor_;
   const bool has_places_;
   const int lanes_;
+  const int64_t l2_bytes_;
   Tiling tiling_;
 };
 
@@ -335,6 +359,6 @@ std::vector<size_t> Tiling::loop_order(size_t rank) const {
   return order;
 }
 
-Tiling choose_tiling(const Nest& nest, int lanes) { return TilingChooser(nest, lanes).run(); }
+Tiling choose_tiling(const Nest& nest, const LoopFacts& facts) { return TilingChooser(nest, facts).run(); }
 
 }  // namespace tensormill::plan

@@ -25,6 +25,9 @@ struct Tiling {
   std::optional<size_t> first_axis;   ///< its loop is the outermost, if not in the order of axes
   std::optional<size_t> shared_axis;  ///< the parallel loop is over parts of this axis, too
   int64_t parts = 1;                  ///< of shared_axis: each takes every parts-th run of kRun blocks
+  /// So many blocks of block_axis stay in the cache while all panels of column_axis pass by; 0: all of them.
+  /// The parallel loop is over the panels of one such run of blocks after the other.
+  int64_t chunk = 0;
   /// Some pages of memory, so that each part reads and writes pages of its own.
   static constexpr int64_t kRun = 8;
 
@@ -34,7 +37,6 @@ struct Tiling {
   std::vector<size_t> loop_order(size_t rank) const;
 };
 
-/// `lanes`: 32-bit elements of a vector.
-Tiling choose_tiling(const Nest& nest, int lanes);
+Tiling choose_tiling(const Nest& nest, const LoopFacts& facts);
 
 }  // namespace tensormill::plan

@@ -93,11 +93,11 @@ std::vector<std::string> joined(std::vector<std::string> a, const std::vector<st
 
 class SymbolicBuilder : private PlanWriter {
 public:
-  SymbolicBuilder(const ir::Graph& graph, const FreeSymbols& free, int lanes)
+  SymbolicBuilder(const ir::Graph& graph, const FreeSymbols& free, const LoopFacts& facts)
       : PlanWriter(graph),
         free_(free),
         table_(*graph.symbols()),
-        lanes_(lanes),
+        facts_(facts),
         dims_(joined(free.symbols, ir::run_symbols(graph)),
               joined(free.free_dims, run_names(graph, free.free_dims)), table_.facts_with_zeros()) {
     result_.plan.dims.assign(free.dims.begin(),
@@ -470,13 +470,13 @@ private:
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
       step.dims.push_back(dims_.evaluate(formula, free_.dims));
     }
-    PlanWriter::add_kernel_step(std::move(step), all.base, build_generic_loops(nest, vars, lanes_, empties),
+    PlanWriter::add_kernel_step(std::move(step), all.base, build_generic_loops(nest, vars, facts_, empties),
                                 empties, all.node.origins);
   }
 
   const FreeSymbols& free_;
   const ir::SymbolTable& table_;
-  const int lanes_;
+  const LoopFacts facts_;
   DimTable dims_;
   SymbolVars symbols_;
   size_t bound_ = 0;  ///< of the run's symbols, by the nodes so far
@@ -485,8 +485,8 @@ private:
 }  // namespace
 
 GenericModel plan_symbolic(const ir::Graph& graph, const FreeSymbols& free,
-                           const std::vector<std::string>& output_names, int lanes) {
-  return SymbolicBuilder(graph, free, lanes).run(output_names);
+                           const std::vector<std::string>& output_names, const LoopFacts& facts) {
+  return SymbolicBuilder(graph, free, facts).run(output_names);
 }
 
 void find_kernel_guards(const ir::Graph& graph) {

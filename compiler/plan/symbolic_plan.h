@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/plan/generic_plan.h"
+#include "compiler/plan/loop_facts.h"
 
 namespace tensormill::plan {
 
@@ -19,7 +20,7 @@ struct FreeSymbols {
 /// The steps of an optimized graph, whose nodes stand in segments (ir::in_segments), and its table's guards.
 /// Throws Error(kNotSupported) naming the node and what cannot be computed for all extents.
 GenericModel plan_symbolic(const ir::Graph& graph, const FreeSymbols& free,
-                           const std::vector<std::string>& output_names, int lanes);
+                           const std::vector<std::string>& output_names, const LoopFacts& facts);
 
 /// What kernels of the nodes of an optimized graph take for granted goes into the guards of its table.
 void find_kernel_guards(const ir::Graph& graph);

@@ -43,6 +43,15 @@ TEST_P(GenericLoops, ProductsOfAnyExtents) {
   for (const int64_t depth : {1, 3, 4, 8, 15, 16, 33}) expect_equal(&transposed, along, {3, depth}, 9);
 }
 
+/// Runs of rows that the cache holds, the last of which is not whole.
+TEST(GenericLoopsOfChunks, EachRowMeetsEachPanelOnce) {
+  const MakeNest make = &blocks_of_columns<32, 96>;
+  for (const int64_t l2_bytes : {1024, 32768, 1 << 20}) {
+    const Loops loops = loops_of(symbolic(make, 1), LoopFacts{16, l2_bytes});
+    for (const int64_t rows : {1, 5, 6, 12, 13, 41, 100}) expect_equal(make, loops, {rows}, 3);
+  }
+}
+
 TEST_P(GenericLoops, ColumnsOfAnyNumber) {
   // Rows that are blocks of 6, 4 or 8, of an even and an odd number, or none.
   for (const MakeNest make :

@@ -60,6 +60,18 @@ Nest product(const Extents& extents) {
   return nest_of(with_extents(sum, {extents[0], Expr(kColumns)}, {Expr(12)}), {a, b});
 }
 
+/// [M, kDepth] by kBlocks blocks of 16 columns, the blocks first, for extents {M}.
+template <int64_t kBlocks, int64_t kDepth>
+Nest blocks_of_columns(const Extents& extents) {
+  const Tensor a = te::placeholder("a", DType::kFloat32, {extents[0], Expr(kDepth)});
+  const Tensor b = te::placeholder("b", DType::kFloat32, Shape{kBlocks, kDepth, 16});
+  const Tensor sum = te::reduce("sum", te::ReduceOp::kSum, Shape{kBlocks, 2, 16}, Shape{kDepth},
+                                [&](const auto& at, const auto& k) {
+                                  return te::read(a, {at[1], k[0]}) * te::read(b, {at[0], k[0], at[2]});
+                                });
+  return nest_of(with_extents(sum, {Expr(kBlocks), extents[0], Expr(16)}, {Expr(kDepth)}), {a, b});
+}
+
 /// [kRows, 3] by [3, W] for extents {W}.
 template <int64_t kRows>
 Nest columns(const Extents& extents) {
@@ -293,11 +305,12 @@ struct Loops {
     return shape;
   }
 };
-inline Loops loops_of(const Symbolic& form, int lanes) {
-  Loops loops{build_generic_loops(form.nest, form.vars, lanes), form.vars.formulas()};
+inline Loops loops_of(const Symbolic& form, const LoopFacts& facts) {
+  Loops loops{build_generic_loops(form.nest, form.vars, facts), form.vars.formulas()};
   te::verify(loops.function, te::Level::kLoops);
   return loops;
 }
+inline Loops loops_of(const Symbolic& form, int lanes) { return loops_of(form, LoopFacts{lanes}); }
 
 /// Small integers, so that sums of any order are equal.
 inline tensormill::Tensor small_integers(const Shape& shape) {

@@ -101,7 +101,7 @@ TEST(GenericTapsText, ColumnsInsideAreUnrolledInRowsThatABorderCuts) {
   TermVars vars(2);
   const Expr width = vars.expr({0, {{1, {{1, 1, 0, 1}}}}});
   const Nests nests = split_nests(maps(Expr(6), width));
-  const Tiling tiling = choose_tiling(nests.nests.at(0), 16);
+  const Tiling tiling = choose_tiling(nests.nests.at(0), {16});
   EXPECT_EQ(tiling.block_axis, 1U);
   EXPECT_FALSE(tiling.column_axis) << "what counts depends on the row of the map";
   const std::string text = te::print(loops_of({std::move(vars), nests.nests[0]}, 16).function);

@@ -12,8 +12,8 @@ constexpr int64_t kMaxPanelBytes = 640 * 1024;
 constexpr int64_t kMaxBurst = 16;
 constexpr int64_t kLineBytes = 64;
 /// Of a loop whose extent is not known so many readings fetch the next panel: what a shorter one leaves out
-/// is waited for, and a longer one asks again for what is there.
-constexpr int64_t kUnknownTimes = 8;
+/// is waited for, which takes longer than that a longer one asks again for what is there.
+constexpr int64_t kUnknownTimes = 4;
 /// Residues are looked up in one word.
 constexpr int64_t kMaskBits = 64;
 constexpr unsigned kLocality = 2;  ///< into L2
@@ -73,6 +73,18 @@ Panel divided_panel(const te::Linear& index) {
   return {};
 }
 
+/// By how much an index grows with a loop: with its variable, or, up to its last value, with what is left of
+/// that by a number.
+int64_t step_along(const te::Linear& index, const te::Var& var) {
+  if (const int64_t step = index.coefficient_of(te::Expr(var)); step != 0) return step;
+  for (const te::Term& term : index.terms) {
+    if (term.atom->op == te::ExprOp::kFloorMod && te::equal(term.atom->args[0], te::Expr(var)) &&
+        te::as_int(term.atom->args[1]) != nullptr)
+      return term.coefficient;
+  }
+  return 0;
+}
+
 /// `loops` are the enclosing ones, the innermost last.
 Panel find_panel(const te::Expr& base, const std::vector<const te::StmtNode*>& loops) {
   const te::Linear index = te::to_linear(base);
@@ -83,7 +95,7 @@ Panel find_panel(const te::Expr& base, const std::vector<const te::StmtNode*>& l
   panel.place.constant = index.constant;
   for (size_t i = loops.size() - 1; i-- > 0;) {
     const te::StmtNode& loop = *loops[i];
-    const int64_t step = index.coefficient_of(te::Expr(loop.var));
+    const int64_t step = step_along(index, loop.var);
     if (step == 0 && te::mentions(base, loop.var)) return {};
     if (!panel.reading && step != 0) panel.place.add(te::Expr(loop.var), step);
     const int64_t* times = te::as_int(loop.extent);

@@ -71,7 +71,7 @@ public:
       const auto& type = instance.inputs[i];
       operands.push_back(type ? operand(*type, instance.source->operands[i]) : ir::kAbsent);
       // A tap that lies outside of a map is no product with zero: what NaN is there is not told.
-      if (type && is_float(type->dtype) && instance.source->attrs.has("pads"))
+      if (type && is_float(type->dtype) && !is_narrow(type->dtype) && instance.source->attrs.has("pads"))
         operands.back() = without_nans(operands.back());
     }
     node(instance.source->op, std::move(operands), instance.source->attrs);

@@ -1,0 +1,13 @@
+/// What loops for any extents know of the CPU. Thread-safety: values.
+#pragma once
+
+#include <cstdint>
+
+namespace tensormill::plan {
+
+struct LoopFacts {
+  int lanes = 1;  ///< 32-bit elements of a vector
+  int64_t l2_bytes = int64_t{1} << 20;
+};
+
+}  // namespace tensormill::plan
