@@ -36,11 +36,29 @@ class Pytorch(TorchCase):
                 self.check(self.run_on(inputs), outputs)
 
     def test_families(self):
-        for name in ("unary1", "moves", "quantized", "boxes", "counted"):
+        for name in ("unary1", "moves", "quantized", "boxes", "counted", "lengths"):
             with self.subTest(family=name):
                 inputs, outputs = values_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)
                 self.check(self.run_on(inputs), outputs)
+
+    def test_extents_that_a_run_works_out(self):
+        inputs, outputs = values_of(FIXTURES / "pytorch_ops/lengths")
+        self.compile(FIXTURES / "pytorch_ops/lengths.pt2")
+        count = next(name for name, value in inputs.items() if value.shape == ())
+        was = int(inputs[count])
+        for number in (was, 5, 1, 0):
+            got = self.run_on({**inputs, count: np.array(number)})
+            if number == was:
+                self.check(got, outputs)
+            lengths = [got[name].shape[0] for name in outputs]
+            self.assertEqual(lengths, [number, number, number, number + 1, number, number, 4, 3 + number, number])
+        # What the module demands of it is checked.
+        feed = self.folder / "in.npz"
+        np.savez(feed, **{**inputs, count: np.array(-2)})
+        done = mill.run_program("run", self.package, "-i", feed, "-o", self.folder / "out.npz")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("does not take", done.stderr)
 
     def test_free_batch(self):
         inputs, outputs = values_of(NETS / "mobile")

@@ -1,7 +1,6 @@
 #include "compiler/frontend/pytorch/node_context.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "runtime/base/error.h"
 
@@ -21,14 +20,6 @@ std::vector<std::string> outputs_of(const Node& node) {
 std::string base_of(const Node& node, const std::string& label) {
   const std::vector<std::string> names = outputs_of(node);
   return names.empty() || names.front().empty() ? label : names.front();
-}
-
-/// Numbers that JSON lacks are texts.
-std::optional<double> named_number(const std::string& text) {
-  if (text == "Infinity" || text == "inf") return std::numeric_limits<double>::infinity();
-  if (text == "-Infinity" || text == "-inf") return -std::numeric_limits<double>::infinity();
-  if (text == "NaN" || text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  return std::nullopt;
 }
 
 }  // namespace
@@ -120,87 +111,6 @@ std::vector<V> NodeContext::tensors(const char* name) {
   for (const std::string& each : argument->names)
     values.push_back(each.empty() ? ir::kAbsent : read_view(*this, view(each)));
   return values;
-}
-
-ir::SymInt NodeContext::sym_of(const Json& json, const char* name) {
-  const Number value = number_of(json, ArgumentKind::kSymInt, name);
-  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer;
-  bad(name, "integer");
-}
-
-Number NodeContext::number_of(const Json& json, ArgumentKind kind, const char* name) {
-  if (json.is_object() && json.size() == 1) {
-    const Json& value = json.begin().value();
-    if (json.begin().key() == "as_name" && value.is_string()) {
-      const auto found = state_.numbers.find(value.get<std::string>());
-      if (found == state_.numbers.end())
-        unsupported(name, "a number that a run works out is not implemented");
-      return found->second;
-    }
-    return number_of(value, kind, name);
-  }
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) {
-    if (kind == ArgumentKind::kFloat || kind == ArgumentKind::kSymFloat) return json.get<double>();
-    return ir::SymInt(json.get<int64_t>());
-  }
-  if (json.is_number_float()) return json.get<double>();
-  if (json.is_string())
-    if (const std::optional<double> named = named_number(json.get<std::string>())) return *named;
-  bad(name, "number");
-}
-
-Number NodeContext::number(const char* name) {
-  const Argument* argument = given(name);
-  if (argument == nullptr) return number_of(*declared(name).otherwise, ArgumentKind::kNone, name);
-  if (argument->kind == ArgumentKind::kComplex) unsupported(name, "complex numbers are not implemented");
-  return number_of(argument->value, argument->kind, name);
-}
-
-ir::SymInt NodeContext::sym(const char* name) {
-  const Number value = number(name);
-  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer;
-  if (const auto* is_set = std::get_if<bool>(&value)) return int64_t{*is_set};
-  bad(name, "integer");
-}
-
-ir::SymShape NodeContext::syms(const char* name) {
-  const Argument* argument = given(name);
-  const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
-  if (!json.is_array()) return {sym_of(json, name)};
-  ir::SymShape values;
-  for (const Json& each : json) values.push_back(sym_of(each, name));
-  return values;
-}
-
-double NodeContext::real(const char* name) {
-  const Number value = number(name);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  if (const auto* is_set = std::get_if<bool>(&value)) return *is_set ? 1 : 0;
-  return static_cast<double>(int64_t{std::get<ir::SymInt>(value)});
-}
-
-std::vector<double> NodeContext::reals(const char* name) {
-  const Argument* argument = given(name);
-  const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
-  if (!json.is_array()) bad(name, "list of numbers");
-  std::vector<double> values;
-  for (const Json& each : json) {
-    const Number value = number_of(each, ArgumentKind::kFloat, name);
-    if (const auto* number = std::get_if<double>(&value)) {
-      values.push_back(*number);
-    } else {
-      bad(name, "list of numbers");
-    }
-  }
-  return values;
-}
-
-bool NodeContext::flag(const char* name) {
-  const Number value = number(name);
-  if (const auto* is_set = std::get_if<bool>(&value)) return *is_set;
-  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer != 0;
-  bad(name, "truth value");
 }
 
 std::string NodeContext::text(const char* name) {

@@ -85,8 +85,9 @@ public:
   std::vector<V> tensors(const char* name);
   ir::SymInt sym(const char* name);
   ir::SymShape syms(const char* name);
-  int64_t integer(const char* name) { return sym(name); }
-  std::vector<int64_t> ints(const char* name) { return syms(name); }
+  /// Throw UnsupportedForm for what a run works out.
+  int64_t integer(const char* name) { return fixed(sym(name), name); }
+  std::vector<int64_t> ints(const char* name);
   double real(const char* name);
   std::vector<double> reals(const char* name);
   bool flag(const char* name);
@@ -129,6 +130,9 @@ public:
   bool may_be_used(size_t index) const { return !state_.is_typed || is_used(index); }
   /// Whether anything but an assertion reads the number that the node makes.
   bool is_number_used() const;
+  /// The range that the file gives to the number that the node makes, where extents of tensors are made of
+  /// it; nothing for other numbers.
+  std::optional<SymbolRange> extent_range() const;
   DType output_dtype(size_t index = 0);
   const TensorMeta& output_meta(size_t index = 0) const;
   const TensorMeta& input_meta(const char* name);
@@ -159,6 +163,7 @@ private:
   const SchemaArgument& declared(const char* name) const;
   Number number_of(const Json& json, ArgumentKind kind, const char* name);
   ir::SymInt sym_of(const Json& json, const char* name);
+  int64_t fixed(const ir::SymInt& value, const char* name) const;
   View& view(const std::string& name);
   void take(const std::string& name, View view);
   std::optional<Layout> layout_of(const View& view) const;

@@ -69,4 +69,8 @@ std::optional<DType> result_type(const std::vector<OperandType>& operands) {
   return combined(of_kind[0], combined(of_kind[1], of_kind[2]));
 }
 
+DType computed_in(DType dtype) {
+  return is_float(dtype) && dtype_info(dtype).bits < 32 ? DType::kFloat32 : dtype;
+}
+
 }  // namespace tensormill::frontend::pytorch

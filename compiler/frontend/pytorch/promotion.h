@@ -25,5 +25,7 @@ struct OperandType {
 std::optional<DType> promote_types(DType a, DType b);
 /// Of all operands; nothing where two have no common type, or there are none.
 std::optional<DType> result_type(const std::vector<OperandType>& operands);
+/// What torch computes elements of a type in: float32 for shorter floats, of which results alone are rounded.
+DType computed_in(DType dtype);
 
 }  // namespace tensormill::frontend::pytorch

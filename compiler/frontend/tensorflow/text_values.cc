@@ -1,11 +1,10 @@
-// Operators whose operands are strings, or the parts of strings. What moves elements moves the numbers of
-// strings, which are gathered from there; most others take no strings. Parts stand in rows of one length, and
-// what makes of each element another one leaves them there.
+// Operators whose operands are strings, or the parts of strings. Parts stand in rows of one length, and what
+// makes of each element another one leaves them there.
 #include <algorithm>
 #include <cmath>
 
 #include "compiler/build/counted.h"
-#include "compiler/build/text.h"
+#include "compiler/build/text_operands.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -19,18 +18,17 @@ constexpr Converter kMoves[] = {
     &convert_split_v,       &convert_slice,     &convert_tile,   &convert_reverse,
     &convert_strided_slice, &convert_gather,    &convert_select, &convert_transpose,
     &convert_broadcast_to,  &convert_gather_nd, &convert_roll,   &convert_fill};
-/// As many strings in another shape.
 constexpr Converter kReshapes[] = {&convert_reshape, &convert_squeeze, &convert_expand_dims,
                                    &convert_ensure_shape};
 constexpr Converter kShapes[] = {&convert_shape, &convert_rank, &convert_size};
-/// What reads strings, or passes on whatever it is given.
-constexpr Converter kTakeTexts[] = {
+constexpr Converter kReads[] = {
     &convert_equal,       &convert_identity,    &convert_first,           &convert_call,
     &convert_if,          &convert_case,        &convert_while,           &convert_switch,
     &convert_merge,       &convert_text_change, &convert_text_replace,    &convert_text_match,
     &convert_text_length, &convert_text_part,   &convert_text_hash,       &convert_text_number,
     &convert_number_text, &convert_text_join,   &convert_text_split,      &convert_table_find,
     &convert_table_fill,  &convert_nothing,     &convert_ragged_to_tensor};
+constexpr build::TextConverters<Converter> kTexts = {kReads, kMoves, kReshapes, kShapes};
 /// What makes of each element, or of the elements in one place, another one.
 constexpr Converter kElementwise[] = {
     &convert_identity,    &convert_first,       &convert_unary,        &convert_binary,
@@ -49,49 +47,35 @@ bool holds(const Converter (&all)[kCount], Converter convert) {
 
 const V* value_of(const Item& item) { return std::get_if<V>(&item.value); }
 
-/// The node's row with the numbers of strings in place of these; `take` gets its results.
-template <typename Take>
-void convert_numbers(NodeContext& node, Converter convert, const Take& take) {
-  build::MovedTexts texts(node);
-  std::vector<Item> items;
-  for (size_t i = 0; i < node.num_inputs(); ++i) {
-    Item item = node.item(i);
-    if (const V* value = value_of(item); value != nullptr && build::is_text(node, *value)) {
-      // Their numbers would be those of all that there is room for.
-      if (node.import_state().counted.contains(*value))
-        node.unsupported("operand " + std::to_string(i), "strings are as many as a run decides");
-      item.value = texts.positions_of(*value);
-    }
-    items.push_back(std::move(item));
+/// The values of items; kAbsent for lists and the like.
+std::vector<V> values_of(const std::vector<Item>& items) {
+  std::vector<V> values;
+  for (const Item& item : items) {
+    const V* value = value_of(item);
+    values.push_back(value == nullptr ? ir::kAbsent : *value);
   }
-  NodeContext inner(node, std::move(items));
-  convert(inner);
-  const std::vector<Item> results = inner.take_outputs();
-  for (size_t i = 0; i < results.size(); ++i) take(i, *value_of(results[i]), texts);
-}
-
-void convert_texts(NodeContext& node, Converter convert, size_t operand) {
-  if (holds(kTakeTexts, convert)) return convert(node);
-  if (holds(kShapes, convert))
-    return convert_numbers(node, convert, [&](size_t i, V result, auto&) { node.set_output(i, result); });
-  if (holds(kReshapes, convert))
-    return convert_numbers(node, convert, [&](size_t i, V moved, auto&) {
-      node.set_output(i, build::reshaped_text(node, node.input(0), node.shape(moved)));
-    });
-  if (!holds(kMoves, convert))
-    node.unsupported("operand " + std::to_string(operand), "strings are not implemented here");
-  convert_numbers(node, convert, [&](size_t i, V moved, build::MovedTexts& texts) {
-    node.set_output(i, texts.texts_at(moved));
-  });
+  return values;
 }
 
 /// By the operands' own kind.
 void convert_by_type(NodeContext& node, Converter convert) {
-  for (size_t i = 0; i < node.num_inputs(); ++i) {
-    const V* value = value_of(node.item(i));
-    if (value != nullptr && build::is_text(node, *value)) return convert_texts(node, convert, i);
-  }
-  convert(node);
+  std::vector<Item> items;
+  for (size_t i = 0; i < node.num_inputs(); ++i) items.push_back(node.item(i));
+  const std::vector<V> operands = values_of(items);
+  const build::TextUse use = kTexts.use_of(convert);
+  if (use == build::TextUse::kReads || build::first_text(node, operands) == operands.size())
+    return convert(node);
+  const auto numbers = [&](const std::vector<V>& of) {
+    for (size_t i = 0; i < of.size(); ++i)
+      if (of[i] != ir::kAbsent) items[i].value = of[i];
+    NodeContext inner(node, items);
+    convert(inner);
+    return values_of(inner.take_outputs());
+  };
+  const std::vector<V> results =
+      build::convert_texts(node, node.import_state().counted, use, operands, numbers);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i] != ir::kAbsent) node.set_output(i, results[i]);
 }
 
 /// The rows of an operand; null where its elements stand in none.

@@ -1,12 +1,10 @@
 // Integers that a run works out, as symbols of the graph.
-#include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
 #include "compiler/frontend/onnx/extents/bounds.h"
-#include "compiler/ir/run_dims.h"
 #include "compiler/ops/host_steps.h"
 
 namespace tensormill::frontend::onnx {
@@ -15,13 +13,6 @@ namespace {
 
 /// More of them are no shape.
 constexpr int64_t kMostBound = 64;
-
-/// Extents of which no two are equal, and which are no usual ones, below what bounds them.
-int64_t hint_of(size_t index, const std::optional<ir::SymInt>& high) {
-  constexpr std::array<int64_t, 8> kHints = {23, 29, 19, 31, 37, 41, 43, 47};
-  const int64_t hint = kHints[index % kHints.size()] + static_cast<int64_t>(index / kHints.size()) * 26;
-  return high ? std::clamp<int64_t>(hint, 0, std::max<int64_t>(high->hint() - 1, 0)) : hint;
-}
 
 }  // namespace
 
@@ -35,18 +26,9 @@ ir::SymShape NodeContext::bind_numbers(ir::ValueId numbers, std::optional<int64_
     }
     return found->second;
   }
-  const std::shared_ptr<ir::SymbolTable>& table = graph().symbols();
-  ir::SymShape symbols;
-  const auto count = static_cast<size_t>(num_elements(type(numbers).shape).hint());
-  for (size_t number = table->of_run().size(); symbols.size() < count; ++number) {
-    const std::string name = "run" + std::to_string(number);
-    if (table->hints().count(name) != 0) continue;
-    ir::RunSymbol symbol{name, low, std::nullopt};
-    if (high) symbol.high = high->expr();
-    symbols.push_back(table->add_of_run(symbol, hint_of(table->of_run().size(), high)));
-  }
-  graph().add_node(ir::kBindExtents, {numbers}, {{"extents", symbols}}, {label()}, {temporary_name()});
-  return extents_.bound_numbers().emplace(first, symbols).first->second;
+  return extents_.bound_numbers()
+      .emplace(first, build::bind_run_numbers(*this, numbers, low, high))
+      .first->second;
 }
 
 ir::SymShape NodeContext::numbers_of_run(ir::ValueId value, const char* what, std::optional<int64_t> low) {

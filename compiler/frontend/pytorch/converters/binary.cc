@@ -27,6 +27,13 @@ Pair real_pair(NodeContext& node, const char* first = "self", const char* second
   return {node.as(a, dtype), node.as(b, dtype)};
 }
 
+/// Both as torch multiplies and divides what has the type `dtype` in common: a second operand without dims is
+/// as precise as elements are computed, all others are rounded to the type before.
+Pair factors(NodeContext& node, const Operand& a, const Operand& b, DType dtype) {
+  if (b.type.kind == OperandKind::kTensor) return {node.as(a, dtype), node.as(b, dtype)};
+  return {widened(node, node.as(a, dtype)), node.as(b, computed_in(dtype))};
+}
+
 V added(NodeContext& node, const char* op, V a, V b) {
   if (node.dtype(a) != DType::kBool) return node.add(op, {a, b});
   if (std::string_view(op) == "sub") node.invalid("of truth values");
@@ -43,17 +50,21 @@ void convert_add(NodeContext& node) {
   const Number alpha = node.number("alpha");
   const auto* whole = std::get_if<ir::SymInt>(&alpha);
   const bool is_one = whole != nullptr && whole->is_constant() && whole->hint() == 1;
-  if (!is_one && node.dtype(b) != DType::kBool) {
+  const DType dtype = node.dtype(b);
+  if (!is_one && dtype != DType::kBool) {
     Operand factor;
     factor.number = alpha;
-    b = Compose(node).mul(b, node.as(factor, node.dtype(b)));
+    a = widened(node, a);
+    b = Compose(node).mul(widened(node, b), widened(node, node.as(factor, dtype)));
   }
-  node.set_output(0, added(node, node.op() == "add" ? "add" : "sub", a, b));
+  node.set_output(0, Compose(node).cast(added(node, node.op() == "add" ? "add" : "sub", a, b), dtype));
 }
 
 void convert_mul(NodeContext& node) {
-  const Pair pair = promoted(node);
-  node.set_output(0, added(node, "mul", pair.a, pair.b));
+  const Operand a = node.operand("self"), b = node.operand("other");
+  const DType dtype = node.common_type({a, b});
+  const Pair pair = factors(node, a, b, dtype);
+  node.set_output(0, Compose(node).cast(added(node, "mul", pair.a, pair.b), dtype));
 }
 
 void convert_div(NodeContext& node) {
@@ -62,18 +73,23 @@ void convert_div(NodeContext& node) {
   if (node.op() == "floor_divide") mode = "floor";
   if (node.row().overload.ends_with("_mode"))
     mode = node.has("rounding_mode") ? node.text("rounding_mode") : "true";
-  if (mode == "true") {
-    const Pair pair = real_pair(node);
-    return node.set_output(0, c.div(pair.a, pair.b));
-  }
-  const Pair pair = promoted(node);
+  const Operand x = node.operand("self"), y = node.operand("other");
+  DType dtype = node.common_type({x, y});
+  if (mode == "true" && !is_float(dtype)) dtype = DType::kFloat32;
+  const Pair pair = factors(node, x, y, dtype);
+  if (mode == "true") return node.set_output(0, c.cast(c.div(pair.a, pair.b), dtype));
   const V a = numeric(node, pair.a), b = numeric(node, pair.b);
-  node.set_output(0, node.as_output(mode == "floor" ? floor_divided(node, a, b) : quotient(node, a, b)));
+  // Quotients that are rounded toward zero are rounded to the type before.
+  node.set_output(0, node.as_output(mode == "floor" ? floor_divided(node, widened(node, a), widened(node, b))
+                                                    : quotient(node, a, b)));
 }
 
 void convert_remainder(NodeContext& node) {
   const Pair pair = promoted(node);
-  if (node.op() == "remainder") return node.set_output(0, python_mod(node, pair.a, pair.b));
+  if (node.op() == "remainder") {
+    const V y = python_mod(node, widened(node, pair.a), widened(node, pair.b));
+    return node.set_output(0, Compose(node).cast(y, node.dtype(pair.a)));
+  }
   node.set_output(0, node.add("mod", {pair.a, pair.b}, {{"fmod", int64_t{1}}}));
 }
 
@@ -187,11 +203,12 @@ V signed_as(NodeContext& node, V a, V b) {
 void convert_real_binary(NodeContext& node) {
   Compose c(node);
   const Pair pair = real_pair(node);
+  const V a = widened(node, pair.a), b = widened(node, pair.b);
+  const auto set_rounded = [&](V y) { node.set_output(0, c.cast(y, node.dtype(pair.a))); };
   const std::string& op = node.op();
-  if (op == "atan2" || op == "arctan2") return node.set_output(0, angle(node, pair.a, pair.b));
-  if (op == "hypot")
-    return node.set_output(0, c.unary("sqrt", c.add(c.mul(pair.a, pair.a), c.mul(pair.b, pair.b))));
-  if (op == "logaddexp") return node.set_output(0, log_of_sum(node, pair.a, pair.b));
+  if (op == "atan2" || op == "arctan2") return set_rounded(angle(node, a, b));
+  if (op == "hypot") return set_rounded(c.unary("sqrt", c.add(c.mul(a, a), c.mul(b, b))));
+  if (op == "logaddexp") return set_rounded(log_of_sum(node, a, b));
   if (op == "copysign") return node.set_output(0, signed_as(node, pair.a, pair.b));
   if (op == "xlogy" || op == "special_xlogy") {
     const V zero = c.where(node.add("is_nan", {pair.b}), pair.b, c.number(pair.a, 0));
@@ -210,21 +227,23 @@ void convert_heaviside(NodeContext& node) {
 // start + weight * (end - start)
 void convert_lerp(NodeContext& node) {
   Compose c(node);
-  const V start = node.tensor("self"), end = node.tensor("end");
+  const DType dtype = node.dtype(node.tensor("self"));
+  const V start = widened(node, node.tensor("self")), end = widened(node, node.tensor("end"));
   const V weight = node.as(node.operand("weight"), node.dtype(start));
-  node.set_output(0, c.add(start, c.mul(weight, c.sub(end, start))));
+  node.set_output(0, c.cast(c.add(start, c.mul(weight, c.sub(end, start))), dtype));
 }
 
 // self + value * tensor1 * tensor2, or divided by tensor2
 void convert_addc(NodeContext& node) {
   Compose c(node);
   const DType dtype = node.output_dtype();
-  const V a = c.cast(node.tensor("tensor1"), dtype), b = c.cast(node.tensor("tensor2"), dtype);
-  V part = node.op() == "addcmul" ? c.mul(a, b) : c.div(a, b);
+  const auto taken = [&](const char* name) { return widened(node, c.cast(node.tensor(name), dtype)); };
+  V a = taken("tensor1");
+  const V b = taken("tensor2");
   const Operand value = node.operand("value");
-  const bool is_one = node.real("value") == 1;
-  if (!is_one) part = c.mul(part, node.as(value, dtype));
-  node.set_output(0, c.add(c.cast(node.tensor("self"), dtype), part));
+  if (node.real("value") != 1) a = c.mul(node.as(value, node.dtype(a)), a);
+  const V part = node.op() == "addcmul" ? c.mul(a, b) : c.div(a, b);
+  node.set_output(0, c.cast(c.add(taken("self"), part), dtype));
 }
 
 void convert_where(NodeContext& node) {

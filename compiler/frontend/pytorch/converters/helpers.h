@@ -15,6 +15,8 @@ namespace tensormill::frontend::pytorch {
 inline V floated(NodeContext& node, V x) {
   return is_float(node.dtype(x)) ? x : Compose(node).cast(x, DType::kFloat32);
 }
+/// In what elements of its type are computed in, which is rounded to the type once, at the end.
+inline V widened(NodeContext& node, V x) { return Compose(node).cast(x, computed_in(node.dtype(x))); }
 /// Bools as numbers.
 inline V numeric(NodeContext& node, V x) {
   return node.dtype(x) == DType::kBool ? Compose(node).cast(x, DType::kUInt8) : x;

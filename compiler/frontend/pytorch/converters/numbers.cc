@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -167,7 +169,30 @@ void convert_number_unary(NodeContext& node) {
   node.set_number(ir::SymInt(static_cast<int64_t>(y)));
 }
 
-// Of what is known while the graph is built, or of a run.
+namespace {
+
+/// A number of which extents are made, as a symbol that a run binds. What the program checks of it
+/// (torch._check) stands in its range, and is checked when it is bound.
+ir::SymInt extent_of_run(NodeContext& node, V x, const SymbolRange& range) {
+  if (node.graph().symbols() == nullptr)
+    throw Error(
+        ErrorCode::kShapeRequired,
+        "a run works out an extent, which a plan of one shape does not take: export the module with a "
+        "dim that is free (dynamic_shapes), and compile it without a shape for it",
+        {{node.label(), "an extent that a run works out"}});
+  Compose c(node);
+  const V number = c.reshape(c.cast(x, DType::kInt64), {1});
+  const int64_t low = std::max<int64_t>(range.min.value_or(0), 0);
+  const ir::SymInt extent = build::bind_run_numbers(node, number, low, std::nullopt)[0];
+  const bool is_bounded = range.max && *range.max < build::kMaxListed * 256;
+  if (is_bounded && !ir::demand(ir::Relation::kLessEqual, extent, *range.max))
+    node.invalid("a number from " + std::to_string(low) + " to " + std::to_string(*range.max));
+  return extent;
+}
+
+}  // namespace
+
+// Of what is known while the graph is built, or of a run; extents are made of symbols.
 void convert_item(NodeContext& node) {
   const V x = node.tensor("self");
   const ir::Value& value = node.graph().value(x);
@@ -180,7 +205,11 @@ void convert_item(NodeContext& node) {
   // TorchScript's numbers decide how its code goes on.
   if (known == nullptr && !node.is_typed())
     node.unsupported("self", "a number that a run works out is not implemented");
-  if (known == nullptr) return node.set_run_number({Compose(node).reshape(x, {})});
+  if (known == nullptr) {
+    const std::optional<SymbolRange> range = node.extent_range();
+    if (range && is_integer(node.dtype(x))) return node.set_number(extent_of_run(node, x, *range));
+    return node.set_run_number({Compose(node).reshape(x, {})});
+  }
   if (node.dtype(x) == DType::kBool) return node.set_number(known->element_as_int(0) != 0);
   if (is_float(node.dtype(x))) return node.set_number(known->element_as_double(0));
   node.set_number(ir::SymInt(known->element_as_int(0)));

@@ -93,7 +93,10 @@ void convert_any_unary(NodeContext& node) {
 }
 
 void convert_composed_unary(NodeContext& node) {
-  node.set_output(0, composed(node, node.op(), floated(node, node.tensor("self"))));
+  const V x = floated(node, node.tensor("self"));
+  // torch, too, makes this one of functions that are rounded each.
+  const V y = composed(node, node.op(), node.op() == "special_ndtr" ? x : widened(node, x));
+  node.set_output(0, Compose(node).cast(y, node.dtype(x)));
 }
 
 void convert_rounding(NodeContext& node) {
@@ -115,9 +118,9 @@ void convert_round(NodeContext& node) {
   if (!is_float(node.dtype(x))) return node.set_output(0, node.add("identity", {x}));
   if (decimals == 0) return node.set_output(0, c.unary("round", x));
   const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
-  const V scaled = decimals > 0 ? c.times(x, scale) : c.div(x, c.number(x, scale));
-  const V whole = c.unary("round", scaled);
-  node.set_output(0, decimals > 0 ? c.div(whole, c.number(x, scale)) : c.times(whole, scale));
+  const V wide = widened(node, x), factor = c.number(wide, scale);
+  const V whole = c.unary("round", decimals > 0 ? c.mul(wide, factor) : c.div(wide, factor));
+  node.set_output(0, c.cast(decimals > 0 ? c.div(whole, factor) : c.mul(whole, factor), node.dtype(x)));
 }
 
 void convert_square(NodeContext& node) {
@@ -175,25 +178,36 @@ void convert_logit(NodeContext& node) {
   node.set_output(0, c.unary("log", c.div(x, c.sub(c.number(x, 1), x))));
 }
 
+namespace {
+
+/// One operator of the graph, computed as torch computes elements.
+void set_of_self(NodeContext& node, const char* op, ir::Attrs attrs) {
+  const V x = node.tensor("self");
+  node.set_output(0, Compose(node).cast(node.add(op, {widened(node, x)}, std::move(attrs)), node.dtype(x)));
+}
+
+}  // namespace
+
 void convert_gelu(NodeContext& node) {
-  node.set_output(0, node.add("gelu", {node.tensor("self")}, {{"approximate", node.text("approximate")}}));
+  set_of_self(node, "gelu", {{"approximate", node.text("approximate")}});
 }
 
 void convert_leaky_relu(NodeContext& node) {
-  node.set_output(0, node.add("leaky_relu", {node.tensor("self")}, {{"alpha", node.real("negative_slope")}}));
+  set_of_self(node, "leaky_relu", {{"alpha", node.real("negative_slope")}});
 }
 
 // max(0, x) * scale + min(0, alpha * (e^(x * input_scale) - 1)) * scale
 void convert_elu(NodeContext& node) {
   Compose c(node);
-  const V x = node.tensor("self");
+  const DType dtype = node.dtype(node.tensor("self"));
+  const V x = widened(node, node.tensor("self"));
   const double alpha = node.real("alpha");
   const double scale = node.op() == "elu" ? node.real("scale") : 1;
   const double input_scale = node.op() == "elu" ? node.real("input_scale") : 1 / alpha;
   const V inner = input_scale == 1 ? x : c.times(x, input_scale);
   const V low = node.add("elu", {inner}, {{"alpha", alpha}});
   const V y = c.where(is_negative(node, x), low, x);
-  node.set_output(0, scale == 1 ? y : c.times(y, scale));
+  node.set_output(0, c.cast(scale == 1 ? y : c.times(y, scale), dtype));
 }
 
 void convert_hardtanh(NodeContext& node) {
@@ -202,12 +216,14 @@ void convert_hardtanh(NodeContext& node) {
 
 void convert_softplus(NodeContext& node) {
   Compose c(node);
-  const V x = node.tensor("self");
+  const DType dtype = node.dtype(node.tensor("self"));
+  const V x = widened(node, node.tensor("self"));
   const double beta = node.real("beta"), threshold = node.real("threshold");
   const V scaled = beta == 1 ? x : c.times(x, beta);
   V y = c.unary("softplus", scaled);
   if (beta != 1) y = c.div(y, c.number(y, beta));
-  node.set_output(0, c.where(c.binary("greater", scaled, c.number(x, threshold)), x, y));
+  y = c.where(c.binary("greater", scaled, c.number(x, threshold)), x, y);
+  node.set_output(0, c.cast(y, dtype));
 }
 
 void convert_shrink(NodeContext& node) {
@@ -260,7 +276,7 @@ void convert_prelu(NodeContext& node) {
 void convert_rrelu(NodeContext& node) {
   if (node.flag("training")) node.unsupported("training", "random slopes are not implemented");
   const double slope = (node.real("lower") + node.real("upper")) / 2;
-  node.set_output(0, node.add("leaky_relu", {node.tensor("self")}, {{"alpha", slope}}));
+  set_of_self(node, "leaky_relu", {{"alpha", slope}});
 }
 
 // Either bound may be missing, a number or a tensor.

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "compiler/build/arithmetic.h"
-#include "compiler/build/text.h"
+#include "compiler/build/text_operands.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 #include "runtime/base/text.h"
 
@@ -136,21 +136,11 @@ void convert_binary(NodeContext& node) {
 // Of integers Div is TruncateDiv.
 void convert_div(NodeContext& node) { node.set_output(0, node.binary("div", node.input(0), node.input(1))); }
 
-namespace {
-
-V equal_texts(NodeContext& node) {
-  if (!build::is_text(node, node.input(1))) node.invalid("strings are compared with numbers");
-  const auto [a, b] = build::broadcast_texts(node, node.input(0), node.input(1));
-  return node.add("equal_text", {a, b});
-}
-
-}  // namespace
-
 void convert_equal(NodeContext& node) {
   if (!node.flag("incompatible_shape_error", true))
     node.unsupported("incompatible_shape_error",
                      "one truth value where shapes do not fit is not implemented");
-  V result = build::is_text(node, node.input(0)) ? equal_texts(node)
+  V result = build::is_text(node, node.input(0)) ? build::equal_texts(node, node.input(0), node.input(1))
                                                  : node.binary("equal", node.input(0), node.input(1));
   if (node.op() == "NotEqual") result = made(node, "not", result);
   node.set_output(0, result);

@@ -2,6 +2,7 @@
 #include "compiler/frontend/onnx/converters/ml/text.h"
 
 #include "compiler/build/compose.h"
+#include "compiler/build/text_operands.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"
@@ -85,10 +86,7 @@ void convert_text_shape(NodeContext& context) {
 }
 
 void convert_text_equal(NodeContext& context) {
-  if (!is_text(context, context.input(0)) || !is_text(context, context.input(1)))
-    context.invalid("strings are compared with numbers");
-  const auto [a, b] = build::broadcast_texts(context, context.input(0), context.input(1));
-  context.set_output(0, context.add("equal_text", {a, b}));
+  context.set_output(0, build::equal_texts(context, context.input(0), context.input(1)));
 }
 
 void convert_regex_full_match(NodeContext& context) {

@@ -1,0 +1,38 @@
+#include "compiler/build/run_numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "compiler/ir/run_dims.h"
+
+namespace tensormill::build {
+
+namespace {
+
+/// Extents of which no two are equal, and which are no usual ones, below what bounds them.
+int64_t hint_of(size_t index, const std::optional<ir::SymInt>& high) {
+  constexpr std::array<int64_t, 8> kHints = {23, 29, 19, 31, 37, 41, 43, 47};
+  const int64_t hint = kHints[index % kHints.size()] + static_cast<int64_t>(index / kHints.size()) * 26;
+  return high ? std::clamp<int64_t>(hint, 0, std::max<int64_t>(high->hint() - 1, 0)) : hint;
+}
+
+}  // namespace
+
+ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
+                              const std::optional<ir::SymInt>& high) {
+  const std::shared_ptr<ir::SymbolTable>& table = builder.graph().symbols();
+  ir::SymShape symbols;
+  const auto count = static_cast<size_t>(num_elements(builder.type(numbers).shape).hint());
+  for (size_t number = table->of_run().size(); symbols.size() < count; ++number) {
+    const std::string name = "run" + std::to_string(number);
+    if (table->hints().count(name) != 0) continue;
+    ir::RunSymbol symbol{name, low, std::nullopt};
+    if (high) symbol.high = high->expr();
+    symbols.push_back(table->add_of_run(symbol, hint_of(table->of_run().size(), high)));
+  }
+  builder.add(ir::kBindExtents, {numbers}, {{"extents", symbols}});
+  return symbols;
+}
+
+}  // namespace tensormill::build

@@ -1,0 +1,15 @@
+/// Integers that a run works out, as symbols of which extents are made. Thread-safety: as the graph.
+#pragma once
+
+#include <optional>
+
+#include "compiler/build/op_builder.h"
+
+namespace tensormill::build {
+
+/// The elements of `numbers`, i64 [n], each a symbol that a run binds to it. What is built takes `low` or
+/// more where one is given; `high` bounds the numbers of all runs: nothing checks that.
+ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
+                              const std::optional<ir::SymInt>& high);
+
+}  // namespace tensormill::build

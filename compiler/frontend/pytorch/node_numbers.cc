@@ -1,0 +1,146 @@
+// Numbers among a node's arguments: of the file, of extents, and of a run.
+#include <algorithm>
+#include <limits>
+
+#include "compiler/frontend/pytorch/node_context.h"
+
+namespace tensormill::frontend::pytorch {
+
+namespace {
+
+/// Numbers that JSON lacks are texts.
+std::optional<double> named_number(const std::string& text) {
+  if (text == "Infinity" || text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-Infinity" || text == "-inf") return -std::numeric_limits<double>::infinity();
+  if (text == "NaN" || text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+bool mentions(const SymExpr& expr, const std::string& symbol) {
+  if (expr.kind == SymExpr::Kind::kSymbol) return expr.name == symbol;
+  return std::any_of(expr.args.begin(), expr.args.end(),
+                     [&](const SymExpr& each) { return mentions(each, symbol); });
+}
+
+bool has_extent_of(const TensorMeta& meta, const std::string& symbol) {
+  return std::any_of(meta.sizes.begin(), meta.sizes.end(),
+                     [&](const SymDim& size) { return size.expr && mentions(*size.expr, symbol); });
+}
+
+}  // namespace
+
+ir::SymInt NodeContext::sym_of(const Json& json, const char* name) {
+  const Number value = number_of(json, ArgumentKind::kSymInt, name);
+  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer;
+  bad(name, "integer");
+}
+
+Number NodeContext::number_of(const Json& json, ArgumentKind kind, const char* name) {
+  if (json.is_object() && json.size() == 1) {
+    const Json& value = json.begin().value();
+    if (json.begin().key() == "as_name" && value.is_string()) {
+      const auto found = state_.numbers.find(value.get<std::string>());
+      if (found == state_.numbers.end())
+        unsupported(name, "a number that a run works out is not implemented");
+      return found->second;
+    }
+    return number_of(value, kind, name);
+  }
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) {
+    if (kind == ArgumentKind::kFloat || kind == ArgumentKind::kSymFloat) return json.get<double>();
+    return ir::SymInt(json.get<int64_t>());
+  }
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_string())
+    if (const std::optional<double> named = named_number(json.get<std::string>())) return *named;
+  bad(name, "number");
+}
+
+Number NodeContext::number(const char* name) {
+  const Argument* argument = given(name);
+  if (argument == nullptr) return number_of(*declared(name).otherwise, ArgumentKind::kNone, name);
+  if (argument->kind == ArgumentKind::kComplex) unsupported(name, "complex numbers are not implemented");
+  return number_of(argument->value, argument->kind, name);
+}
+
+ir::SymInt NodeContext::sym(const char* name) {
+  const Number value = number(name);
+  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer;
+  if (const auto* is_set = std::get_if<bool>(&value)) return int64_t{*is_set};
+  bad(name, "integer");
+}
+
+ir::SymShape NodeContext::syms(const char* name) {
+  const Argument* argument = given(name);
+  const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
+  if (!json.is_array()) return {sym_of(json, name)};
+  ir::SymShape values;
+  for (const Json& each : json) values.push_back(sym_of(each, name));
+  return values;
+}
+
+int64_t NodeContext::fixed(const ir::SymInt& value, const char* name) const {
+  if (!value.is_constant() && value.table()->is_of_run(value.expr()))
+    unsupported(name, "a number that a run works out is not implemented");
+  return value;
+}
+
+std::vector<int64_t> NodeContext::ints(const char* name) {
+  std::vector<int64_t> values;
+  for (const ir::SymInt& value : syms(name)) values.push_back(fixed(value, name));
+  return values;
+}
+
+double NodeContext::real(const char* name) {
+  const Number value = number(name);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* is_set = std::get_if<bool>(&value)) return *is_set ? 1 : 0;
+  return static_cast<double>(fixed(std::get<ir::SymInt>(value), name));
+}
+
+std::vector<double> NodeContext::reals(const char* name) {
+  const Argument* argument = given(name);
+  const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
+  if (!json.is_array()) bad(name, "list of numbers");
+  std::vector<double> values;
+  for (const Json& each : json) {
+    const Number value = number_of(each, ArgumentKind::kFloat, name);
+    if (const auto* number = std::get_if<double>(&value)) {
+      values.push_back(*number);
+    } else {
+      bad(name, "list of numbers");
+    }
+  }
+  return values;
+}
+
+bool NodeContext::flag(const char* name) {
+  const Number value = number(name);
+  if (const auto* is_set = std::get_if<bool>(&value)) return *is_set;
+  if (const auto* integer = std::get_if<ir::SymInt>(&value)) return *integer != 0;
+  bad(name, "truth value");
+}
+
+std::optional<SymbolRange> NodeContext::extent_range() const {
+  for (const Argument& output : node_.outputs) {
+    if (!output.value.is_object() || output.value.size() != 1) continue;
+    const Json& name = output.value.begin().value();
+    if (!name.is_string()) continue;
+    const auto number = state_.graph.sym_ints.find(name.get<std::string>());
+    const bool is_symbol = number != state_.graph.sym_ints.end() && number->second.expr &&
+                           number->second.expr->kind == SymExpr::Kind::kSymbol;
+    if (!is_symbol) continue;
+    const std::string& symbol = number->second.expr->name;
+    const auto& tensors = state_.graph.tensors;
+    if (std::none_of(tensors.begin(), tensors.end(),
+                     [&](const auto& entry) { return has_extent_of(entry.second, symbol); }))
+      continue;
+    const auto& ranges = state_.import.loaded.program().ranges;
+    const auto range = ranges.find(symbol);
+    return range == ranges.end() ? SymbolRange{} : range->second;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensormill::frontend::pytorch
