@@ -6,7 +6,7 @@
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
-namespace tensormill::te {
+namespace tensormill::te::verify_test {
 namespace {
 
 std::string verdict(const std::string& text, Level level) {
@@ -185,4 +185,4 @@ TEST(Verify, ChecksNamesAndAliases) {
 }
 
 }  // namespace
-}  // namespace tensormill::te
+}  // namespace tensormill::te::verify_test
