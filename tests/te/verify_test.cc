@@ -97,7 +97,7 @@ TEST(Verify, TakesACheckedIndexByItsName) {
       "for i = 0, 8 { let t: i64 = check_index(k[i], n) { b[i] = a[t] } let t: i64 = n { b[i] = a[t] } }";
   EXPECT_EQ(named(guard, inside), "fine");
   for (const std::string& refused : {named(any, inside), named(guard, above), named(guard, again)})
-    EXPECT_THAT(refused, testing::HasSubstr("is not shown to be in [0, n)"));
+    EXPECT_THAT(refused, ::testing::HasSubstr("is not shown to be in [0, n)"));
 }
 
 TEST(Verify, RejectsLoops) {
