@@ -151,7 +151,7 @@ class MetricsTest(unittest.TestCase):
         walls = server.request("GET", "/v1/info").json()["confinement"]
         missing = "seccomp" if not walls["seccomp"] else "landlock" if not walls["landlock_abi"] else "none"
         for kind in ("import", "compile"):
-            self.assertEqual(after[f'children_total{{kind="{kind}",missing_wall="{missing}"}}'], 1)
+            self.assertGreaterEqual(after[f'children_total{{kind="{kind}",missing_wall="{missing}"}}'], 1)
         self.assertFalse([name for name in after if "nothing" in name or "no/such" in name], "strangers make no series")
 
     def test_settings_can_be_checked(self):
