@@ -1,11 +1,11 @@
 #include "bench/tuner/figures.h"
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "bench/support/seconds.h"
 #include "compiler/tune/cost_model.h"
 
 namespace tensormill::bench {
@@ -13,10 +13,6 @@ namespace tensormill::bench {
 namespace {
 
 constexpr int64_t kBatch = 8;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double mean_gflops(const Tasks& tasks, const std::vector<double>& best) {
   double sum = 0;

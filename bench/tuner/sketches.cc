@@ -1,7 +1,5 @@
 #include "bench/tuner/sketches.h"
 
-#include <chrono>
-
 #include "compiler/driver/compile.h"
 #include "compiler/ops/ops.h"
 #include "compiler/tune/session.h"
@@ -68,10 +66,6 @@ const Operator kOperators[] = {
 
 std::string graph_of(const Operator& each) {
   return std::string("graph \"g\" (") + each.inputs + ") {\n" + each.body + "  return %y\n}\n";
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace

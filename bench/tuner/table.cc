@@ -1,10 +1,10 @@
 #include "bench/tuner/table.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <limits>
 
+#include "bench/support/seconds.h"
 #include "compiler/driver/compile.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
@@ -14,10 +14,6 @@
 namespace tensormill::bench {
 
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 tune::MeasureOptions table_options() {
   tune::MeasureOptions options;

@@ -1,7 +1,7 @@
 # tm_batches(OUT NAME SOURCES file... [APART regex...])
 #
 # Half of the time to compile a file goes into the headers that its neighbours read as well. So the files of a target are
-# compiled in batches of TENSORMILL_BATCH: one generated file that includes them, after one another. A file stays by
+# compiled in batches of about TENSORMILL_BATCH: one generated file that includes them, after one another. A file stays by
 # itself that matches one of APART ("/name.cc$": another file of the target has names that are file-local in it, too), or
 # that has compile options of its own, which must be set before its target is declared.
 set(TENSORMILL_BATCH 16 CACHE STRING "how many files are compiled together; 1: each by itself")
@@ -23,10 +23,18 @@ function(tm_batches out name)
       list(APPEND together ${source})
     endif()
   endforeach()
+  # As many batches as come nearest to that size, all about as large: one for a few files that are left over would read the
+  # headers once more.
   list(LENGTH together count)
-  set(first 0)
-  while(first LESS count)
-    list(SUBLIST together ${first} ${TENSORMILL_BATCH} sources)
+  math(EXPR batches "(${count} + ${TENSORMILL_BATCH} / 2) / ${TENSORMILL_BATCH}")
+  if(count GREATER 0 AND batches EQUAL 0)
+    set(batches 1)
+  endif()
+  set(number 0)
+  while(number LESS batches)
+    math(EXPR first "${number} * ${count} / ${batches}")
+    math(EXPR size "(${number} + 1) * ${count} / ${batches} - ${first}")
+    list(SUBLIST together ${first} ${size} sources)
     # A class of a .cc file may have members of the file's unnamed namespace: no other file sees either.
     set(text "#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n")
     foreach(source ${sources})
@@ -35,10 +43,10 @@ function(tm_batches out name)
       file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${source})
       string(APPEND text "#include \"${path}\"\n")
     endforeach()
-    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batches/${name}_${first}.cc)
+    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batches/${name}_${number}.cc)
     file(CONFIGURE OUTPUT ${batch} CONTENT "${text}" @ONLY)
     list(APPEND result ${batch})
-    math(EXPR first "${first} + ${TENSORMILL_BATCH}")
+    math(EXPR number "${number} + 1")
   endwhile()
   set(${out} ${result} PARENT_SCOPE)
 endfunction()

@@ -9,7 +9,7 @@
 #include "tests/codegen/support.h"
 #include "tests/ops/cases/cases.h"
 
-namespace tensormill::codegen_test {
+namespace tensormill::codegen_test::batch_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -116,4 +116,4 @@ TEST(Batch, MinimalFilteringMakesAllProductsPointByPointWhereVIsLarge) {
 }
 
 }  // namespace
-}  // namespace tensormill::codegen_test
+}  // namespace tensormill::codegen_test::batch_test

@@ -7,7 +7,7 @@
 #include "runtime/exec/graph_executor.h"
 #include "tests/driver/support.h"
 
-namespace tensormill::driver_test {
+namespace tensormill::driver_test::dynamic_test {
 namespace {
 
 using driver::CompileResult;
@@ -182,4 +182,4 @@ TEST(Dynamic, ShapesThatNoPlanTakesBesideThoseOfTheRunBefore) {
 }
 
 }  // namespace
-}  // namespace tensormill::driver_test
+}  // namespace tensormill::driver_test::dynamic_test

@@ -148,6 +148,10 @@ class MetricsTest(unittest.TestCase):
         route = 'route="/v1/deployments/{deployment}/infer",method="POST"'
         self.assertEqual(after[f'http_requests_total{{{route},code="200"}}'], 3)
         self.assertEqual(after['http_requests_total{route="",method="",code="404"}'], 1)
+        walls = server.request("GET", "/v1/info").json()["confinement"]
+        missing = "seccomp" if not walls["seccomp"] else "landlock" if not walls["landlock_abi"] else "none"
+        for kind in ("import", "compile"):
+            self.assertGreaterEqual(after[f'children_total{{kind="{kind}",missing_wall="{missing}"}}'], 1)
         self.assertFalse([name for name in after if "nothing" in name or "no/such" in name], "strangers make no series")
 
     def test_settings_can_be_checked(self):

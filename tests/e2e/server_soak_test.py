@@ -11,7 +11,7 @@ sys.path.insert(0, str(mill.ROOT / "bench"))
 
 from soak import cycles, mixed  # noqa: E402  (found through the line above)
 
-SECONDS, CYCLES = (60, 100) if scope.is_sweep() else (15, 25)
+SECONDS, CYCLES = (60, 100) if scope.is_sweep() else (8, 25)
 # A deployment that stayed after its unloading would be 5 MiB each time, 125 in 25. What the allocator's arenas keep, one
 # or two for each thread, comes and goes by a few MiB.
 ALLOWED_GROWTH_KIB = 10 * 1024

@@ -7,7 +7,7 @@
 #include "compiler/ops/ops.h"
 #include "tests/frontend/model_bytes.h"
 
-namespace tensormill::frontend::onnx {
+namespace tensormill::frontend::onnx::mutation_test {
 namespace {
 
 constexpr int kMutations = 2000;
@@ -82,4 +82,4 @@ TEST(ImportTest, UnknownInputAndOutputNamesAreNamed) {
 }
 
 }  // namespace
-}  // namespace tensormill::frontend::onnx
+}  // namespace tensormill::frontend::onnx::mutation_test

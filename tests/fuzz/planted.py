@@ -1,8 +1,8 @@
 """Plants the bugs of planted.toml one at a time and fuzzes: planted.py [NAME...].
 
 Each must be found within LIMIT_S seconds of CPU time from the committed corpus alone; stops with 1 when one is not. The programs of
-build-fuzz/ must be there: of each bug only the changed file, a copy in build-planted/, is compiled, and linked ahead of the
-libraries, so that it stands in for the sound one. Nothing of the tree is touched."""
+build-fuzz/ must be there: of each bug only the changed file, a copy in build-planted/, is compiled, with those of its batch, and
+linked ahead of the libraries, so that it stands in for the sound one. Nothing of the tree is touched."""
 
 import json
 import math
@@ -39,17 +39,29 @@ def must(command, **options):
     return output
 
 
+def compiled_as(original):
+    """(its row of the compile commands, the text that is compiled) of a file that is compiled alone or in a batch."""
+    include = f'#include "{original.relative_to(ROOT)}"\n'
+    for row in json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8")):
+        if row["file"] == str(original):
+            return row, include
+        if "/batches/" in row["file"] and include in (text := Path(row["file"]).read_text(encoding="utf-8")):
+            return row, text
+    sys.exit(f"nothing compiles {original}")
+
+
 def compile_changed(bug):
-    """The object of the changed file."""
+    """The object that has the changed file in the place of the sound one."""
     original = ROOT / bug["file"]
     text = original.read_text(encoding="utf-8")
     if text.count(bug["find"]) != 1:
         sys.exit(f"{bug['file']} does not have the text once: {bug['find']}")
-    changed, target = FOLDER / original.name, FOLDER / "planted.o"
+    changed, source, target = FOLDER / original.name, FOLDER / "planted_source.cc", FOLDER / "planted.o"
     changed.write_text(text.replace(bug["find"], bug["replace"]), encoding="utf-8")
-    entries = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
-    words = shlex.split(next(entry["command"] for entry in entries if entry["file"] == str(original)))
-    words[words.index("-o") + 1], words[words.index("-c") + 1] = str(target), str(changed)
+    row, compiled = compiled_as(original)
+    source.write_text(compiled.replace(f'"{original.relative_to(ROOT)}"', f'"{changed}"'), encoding="utf-8")
+    words = shlex.split(row["command"])
+    words[words.index("-o") + 1], words[words.index("-c") + 1] = str(target), str(source)
     must(words)
     return target
 

@@ -12,7 +12,7 @@
 #include "tests/golden/golden_file.h"
 #include "tests/ops/cases/cases.h"
 
-namespace tensormill::golden {
+namespace tensormill::golden::loop_golden_test {
 namespace {
 
 using LowerPass = te::Function (*)(const te::Function&, const target::Target&);
@@ -88,4 +88,4 @@ std::string name_of(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Golden, Loops, testing::ValuesIn(golden_files("loops")), name_of);
 
 }  // namespace
-}  // namespace tensormill::golden
+}  // namespace tensormill::golden::loop_golden_test

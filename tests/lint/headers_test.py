@@ -1,7 +1,8 @@
 """A header stands alone: it names all that it uses.
 
 A header with a .cc of its name is that file's first include, so that compiling the file alone shows it: clang-tidy does,
-for those that changed. The others, few, are compiled alone.
+for those that changed. The others, few, are compiled alone: those that differ from main, or include what does (`./dev lint --all`:
+all).
 """
 
 import re
@@ -9,9 +10,10 @@ import shlex
 import shutil
 import subprocess
 import unittest
+from pathlib import Path
 
 import compile_commands
-from sources import ROOT, in_parallel, tracked
+from sources import ALL, ROOT, changed_files, in_parallel, tracked
 
 INCLUDE = re.compile(r'^#include [<"]([^>"]+)[>"]', re.MULTILINE)
 
@@ -36,6 +38,16 @@ def flags_of(header, database):
         else:
             kept.append(word)
     return kept
+
+
+def reach(headers, texts, changed):
+    """Those of the headers that are changed, or include, however indirectly, what is. texts: of all files that may be included."""
+    included = {path: {Path(name) for name in INCLUDE.findall(text)} & texts.keys() for path, text in texts.items()}
+    reached, more = set(), set(changed)
+    while more:
+        reached |= more
+        more = {path for path, names in included.items() if names & reached} - reached
+    return [header for header in headers if header in reached]
 
 
 class Headers(unittest.TestCase):
@@ -64,10 +76,20 @@ class Headers(unittest.TestCase):
             done = subprocess.run(command, cwd=ROOT / "build", text=True, capture_output=True, check=False)
             return [] if done.returncode == 0 else [f"{header}: {done.stderr[:800]}"]
 
+        texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in tracked("*.h", "*.def")}
         alone = [header for header in tracked("*.h") if own_file(header) is None]
         self.assertTrue(alone)
-        wrong = [text for texts in in_parallel(compile_alone, alone) for text in texts]
+        if not ALL:
+            alone = reach(alone, texts, changed_files())
+        wrong = [text for found in in_parallel(compile_alone, alone) for text in found]
         self.assertEqual(wrong, [])
+
+    def test_what_includes_a_changed_header_is_reached(self):
+        a, b, c, d = (Path(f"room/{name}.h") for name in "abcd")
+        texts = {a: '#include "room/b.h"\n', b: "#include <room/c.h>\n", c: "#include <vector>\n", d: ""}
+        self.assertEqual(reach([a, c, d], texts, [c]), [a, c])
+        self.assertEqual(reach([a, c, d], texts, [d]), [d])
+        self.assertEqual(reach([a, c, d], texts, []), [])
 
 
 if __name__ == "__main__":

@@ -33,16 +33,21 @@ def merge_base():
     return head
 
 
+def changed_files():
+    """The files that differ from main, committed or not."""
+    names = git("diff", "--name-only", merge_base()).split("\n")
+    names += git("ls-files", "--others", "--exclude-standard").split("\n")
+    return [Path(name) for name in names if name]
+
+
 def changed(*patterns):
-    """The files that differ from main, committed or not. With TENSORMILL_LINT_ALL=1 all of them."""
+    """The files of those patterns that differ from main. With TENSORMILL_LINT_ALL=1 all of them."""
     everything = tracked(*patterns)
     if ALL:
         return everything
-    names = git("diff", "--name-only", merge_base()).split("\n")
-    names += git("ls-files", "--others", "--exclude-standard").split("\n")
     # A header is looked at through the file that implements it.
-    paths = [Path(name).with_suffix(".cc") if name.endswith(".h") and Path(name).with_suffix(".cc") in everything
-             else Path(name) for name in names]
+    paths = [path.with_suffix(".cc") if path.suffix == ".h" and path.with_suffix(".cc") in everything else path
+             for path in changed_files()]
     return sorted(set(paths) & set(everything))
 
 

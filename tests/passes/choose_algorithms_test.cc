@@ -11,7 +11,7 @@
 #include "compiler/target/target.h"
 #include "tests/passes/small_nets.h"
 
-namespace tensormill {
+namespace tensormill::choose_algorithms_test {
 namespace {
 
 using small_nets::count;
@@ -194,4 +194,4 @@ TEST(ChooseAlgorithms, RunsFromLevelThreeAndCanBeDisabled) {
 }
 
 }  // namespace
-}  // namespace tensormill
+}  // namespace tensormill::choose_algorithms_test

@@ -4,7 +4,7 @@
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
 
-namespace tensormill {
+namespace tensormill::decompose_conv_transpose_test {
 namespace {
 
 using small_nets::count;
@@ -139,4 +139,4 @@ TEST(FoldBatchNorm, GoesIntoTransposedConvolutions) {
 }
 
 }  // namespace
-}  // namespace tensormill
+}  // namespace tensormill::decompose_conv_transpose_test

@@ -10,7 +10,7 @@
 #include "compiler/passes/pass.h"
 #include "tests/passes/small_nets.h"
 
-namespace tensormill {
+namespace tensormill::integer_products_test {
 namespace {
 
 using small_nets::count;
@@ -233,4 +233,4 @@ TEST(SinkDequantized, PoolsAndMovesBytesAndForgetsToQuantizeAgain) {
 }
 
 }  // namespace
-}  // namespace tensormill
+}  // namespace tensormill::integer_products_test

@@ -8,7 +8,7 @@
 #include "tests/runtime/loop_packages.h"
 #include "tests/runtime/test_package.h"
 
-namespace tensormill::package {
+namespace tensormill::package::loops::branches_test {
 namespace {
 
 constexpr int32_t kCondition = 0, kRow = 1, kWeights = 2, kYes = 3, kNo = 4, kResult = 5;
@@ -188,4 +188,4 @@ TEST(Branches, ThatAreNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace tensormill::package
+}  // namespace tensormill::package::loops::branches_test

@@ -9,7 +9,7 @@
 #include "runtime/exec/graph_executor.h"
 #include "tests/runtime/test_package.h"
 
-namespace tensormill::package {
+namespace tensormill::package::loops {
 
 inline Buffer buffer(const char* name, BufferKind kind, DType dtype, const Shape& shape) {
   return {name, kind, dtype, shape, num_bytes(shape, dtype), -1, 0, 0};
@@ -128,4 +128,4 @@ inline Archive flagged_archive(int64_t most) {
   return archive;
 }
 
-}  // namespace tensormill::package
+}  // namespace tensormill::package::loops

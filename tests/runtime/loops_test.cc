@@ -12,7 +12,7 @@
 #include "tests/runtime/loop_packages.h"
 #include "tests/runtime/test_package.h"
 
-namespace tensormill::package {
+namespace tensormill::package::loops::loops_test {
 namespace {
 
 ExecPlan counting_plan() {
@@ -360,4 +360,4 @@ TEST(Loops, HandOnInPlaceWhatNothingReadsAfter) {
 }
 
 }  // namespace
-}  // namespace tensormill::package
+}  // namespace tensormill::package::loops::loops_test

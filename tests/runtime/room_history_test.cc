@@ -12,7 +12,7 @@
 #include "tests/expect_error.h"
 #include "tests/runtime/loop_packages.h"
 
-namespace tensormill::package {
+namespace tensormill::package::loops::room_history_test {
 namespace {
 
 using testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST_F(KnownRoom, IsSharedByThreads) {
 }
 
 }  // namespace
-}  // namespace tensormill::package
+}  // namespace tensormill::package::loops::room_history_test

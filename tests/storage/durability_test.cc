@@ -14,7 +14,7 @@
 #include "tests/scope.h"
 #include "tests/storage/support.h"
 
-namespace tensormill::storage {
+namespace tensormill::storage::durability_test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -336,4 +336,4 @@ TEST(DurabilityTest, AProcessMakesDurableWhatAKilledOneLeftUnsynced) {
 }
 
 }  // namespace
-}  // namespace tensormill::storage
+}  // namespace tensormill::storage::durability_test

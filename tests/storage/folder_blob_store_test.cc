@@ -11,7 +11,7 @@
 #include "storage/env/power_cut_env.h"
 #include "tests/storage/support.h"
 
-namespace tensormill::storage {
+namespace tensormill::storage::folder_blob_store_test {
 namespace {
 
 const std::string kText = "the quick brown fox jumps over the lazy dog, again and again and again and again";
@@ -103,4 +103,4 @@ TEST(BlobFaultTest, AFullDiskOrAFailedSyncLeavesNothingHalfWritten) {
 }
 
 }  // namespace
-}  // namespace tensormill::storage
+}  // namespace tensormill::storage::folder_blob_store_test

@@ -14,7 +14,7 @@
 #include "tests/storage/faulty_transport.h"
 #include "tests/storage/s3_server.h"
 
-namespace tensormill::storage {
+namespace tensormill::storage::s3_blob_store_test {
 namespace {
 
 constexpr NetworkFault kFaults[] = {NetworkFault::kNotSent, NetworkFault::kLost, NetworkFault::kCut,
@@ -272,4 +272,4 @@ TEST_F(S3BlobStoreTest, ABucketOfSeveralPagesIsReadWhole) {
 }
 
 }  // namespace
-}  // namespace tensormill::storage
+}  // namespace tensormill::storage::s3_blob_store_test

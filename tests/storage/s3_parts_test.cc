@@ -11,7 +11,7 @@
 #include "storage/s3/xml.h"
 #include "tests/storage/support.h"
 
-namespace tensormill::storage {
+namespace tensormill::storage::s3_parts_test {
 namespace {
 
 TEST(S3XmlTest, ReadsWhatStoresAnswer) {
@@ -197,4 +197,4 @@ TEST_F(CredentialsTest, ARefusedKeyIsReplacedOnceAndRequestsAreTriedAgainAsOften
 }
 
 }  // namespace
-}  // namespace tensormill::storage
+}  // namespace tensormill::storage::s3_parts_test

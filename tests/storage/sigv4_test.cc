@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tensormill::storage {
+namespace tensormill::storage::sigv4_test {
 namespace {
 
 const std::string kEmpty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -202,4 +202,4 @@ TEST(SigV4Test, TimesAreThoseOfTheCalendar) {
 }
 
 }  // namespace
-}  // namespace tensormill::storage
+}  // namespace tensormill::storage::sigv4_test

@@ -6,7 +6,7 @@
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
-namespace tensormill::te {
+namespace tensormill::te::verify_test {
 namespace {
 
 std::string verdict(const std::string& text, Level level) {
@@ -97,7 +97,7 @@ TEST(Verify, TakesACheckedIndexByItsName) {
       "for i = 0, 8 { let t: i64 = check_index(k[i], n) { b[i] = a[t] } let t: i64 = n { b[i] = a[t] } }";
   EXPECT_EQ(named(guard, inside), "fine");
   for (const std::string& refused : {named(any, inside), named(guard, above), named(guard, again)})
-    EXPECT_THAT(refused, testing::HasSubstr("is not shown to be in [0, n)"));
+    EXPECT_THAT(refused, ::testing::HasSubstr("is not shown to be in [0, n)"));
 }
 
 TEST(Verify, RejectsLoops) {
@@ -185,4 +185,4 @@ TEST(Verify, ChecksNamesAndAliases) {
 }
 
 }  // namespace
-}  // namespace tensormill::te
+}  // namespace tensormill::te::verify_test

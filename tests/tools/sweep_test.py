@@ -1,6 +1,9 @@
 """The gate's samples, and what a sweep remembers, without running one."""
 
+import contextlib
+import io
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -9,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import scope  # noqa: E402 (beside this file)
 import run_sweeps  # noqa: E402
+import run_tests  # noqa: E402
 import sweeps  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +65,62 @@ class Sweeps(unittest.TestCase):
                         self.assertIn(f"    {words[1]}) ", dev)
                     else:
                         self.assertTrue((ROOT / words[words[0] == sweeps.PYTHON]).exists())
+
+    def resumed(self, commits, again=False):
+        """Runs a sweep of two commands, of which the second fails at first, on each of the commits; the commands of each run, and
+        the rows that it left."""
+        codes, ran, rows = iter([0, 1] + [0] * 8), [], []
+
+        def run_program(command, **_):
+            ran[-1].append(command[0])
+            return next(codes), "", 6.0
+
+        sweep = sweeps.Sweep("small", "two commands", sweeps.fixed("first", "second"))
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as patches:
+            for name, value in (("STATE", Path(folder)), ("RESULTS", Path(folder) / "sweeps.md"), ("SWEEPS", [sweep]),
+                                ("run_program", run_program)):
+                patches.enter_context(mock.patch.object(run_sweeps, name, value))
+            patches.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            for commit in commits:
+                ran.append([])
+                with mock.patch.object(run_sweeps, "commit", lambda now=commit: now):
+                    run_sweeps.run(sweep, again and len(ran) > 1)
+                rows.append((Path(folder) / "sweeps.md").read_text(encoding="utf-8").splitlines()[-1])
+        return ran, rows
+
+    def test_a_sweep_goes_on_where_it_was(self):
+        ran, rows = self.resumed(["aaaa", "aaaa", "aaaa"])
+        self.assertEqual(ran, [["first", "second"], ["second"], []])
+        self.assertRegex(rows[0], r"^\| small \| \d{4}-\d\d-\d\d \| aaaa \| .* \| 2 of 2 \| 1 passed, 1 failed, 0 skipped \| 0.2 \|$")
+        self.assertRegex(rows[1], r"\| 2 passed, 0 failed, 0 skipped \| 0.2 \|$")
+        self.assertEqual(rows[2], rows[1])
+
+    def test_another_commit_and_changes_begin_anew(self):
+        self.assertEqual(self.resumed(["aaaa", "bbbb"])[0], [["first", "second"]] * 2)
+        self.assertEqual(self.resumed(["aaaa+", "aaaa+"])[0], [["first", "second"]] * 2)
+        self.assertEqual(self.resumed(["aaaa", "aaaa"], again=True)[0], [["first", "second"]] * 2)
+
+
+class Budget(unittest.TestCase):
+    def printed(self, cpu_min, calls):
+        """What a whole gate says that took so many CPU minutes, with these lines in the log of the compiler's cache."""
+        totals = run_tests.Totals()
+        totals.cpu = [("quick_tests", 6), ("slow_tests", 60 * cpu_min - 6)]
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as out:
+            log = Path(folder) / "stats"
+            log.write_text("\n".join(calls), encoding="utf-8")
+            with mock.patch.dict("os.environ", {"CCACHE_STATSLOG": str(log)}):
+                run_tests.print_spent([run_tests.Spent("unit", 2.0, cpu_min)], totals, True)
+        return out.getvalue()
+
+    def test_minutes_by_group_and_what_is_over_budget(self):
+        warm = ["direct_cache_hit", "preprocessed_cache_hit", "cache_miss"]
+        text = self.printed(40, warm)
+        self.assertIn("    2.0 min,   40.0 CPU min  unit\n", text)
+        self.assertIn("10.0 CPU min OVER the budget of 30 CPU min with a warm compiler cache", text)
+        self.assertLess(text.index("slow_tests"), text.index("quick_tests"))
+        self.assertIn("within the budget of 45 CPU min with a cold compiler cache", self.printed(40, warm[1:]))
+        self.assertIn("5.0 CPU min OVER the budget of 45", self.printed(50, []))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ SWEEPS = [
           fixed(*(f"./dev test {group}" for group in ("lint", "unit", "golden", "e2e", "determinism", "docs"))), WHOLE),
     Sweep("sanitizers", "every program that has sanitized tests under the address and the thread sanitizer",
           fixed("./dev test sanitizers"), WHOLE),
-    Sweep("lint-all", "clang-tidy on all files", fixed("./dev lint --all")),
+    Sweep("lint-all", "clang-tidy on all files, and each header compiled alone", fixed("./dev lint --all")),
     Sweep("mutants", "compiler bugs that are put in, one at a time, are noticed", fixed("./dev test mutants")),
     Sweep("differential", "an hour of random models beside ONNX Runtime, three seeds",
           fixed(*(f"./dev soak differential --seed {seed} --seconds 1200" for seed in (101, 202, 303)))),

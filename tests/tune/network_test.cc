@@ -9,7 +9,7 @@
 #include "compiler/tune/choose.h"
 #include "tests/tune/support.h"
 
-namespace tensormill::tune {
+namespace tensormill::tune::network_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -187,4 +187,4 @@ TEST(Network, TimesThatScatterAreTakenMoreOften) {
 }
 
 }  // namespace
-}  // namespace tensormill::tune
+}  // namespace tensormill::tune::network_test

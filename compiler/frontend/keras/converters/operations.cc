@@ -8,60 +8,61 @@ namespace tensormill::frontend::keras {
 
 namespace {
 
-struct Name {
+struct OperatorName {
   std::string_view keras;
   const char* graph;
 };
 
 template <size_t kCount>
-const char* name_in(const LayerContext& context, const std::array<Name, kCount>& names) {
-  for (const Name& name : names) {
+const char* name_in(const LayerContext& context, const std::array<OperatorName, kCount>& names) {
+  for (const OperatorName& name : names) {
     if (name.keras == context.class_name()) return name.graph;
   }
   context.invalid("it has a converter of other operators");
 }
 
-constexpr std::array kBinary = {Name{"Add", "add"},
-                                Name{"Subtract", "sub"},
-                                Name{"Multiply", "mul"},
-                                Name{"Divide", "div"},
-                                Name{"TrueDivide", "div"},
-                                Name{"FloorDivide", "div"},
-                                Name{"Power", "pow"},
-                                Name{"Maximum", "max"},
-                                Name{"Minimum", "min"},
-                                Name{"Greater", "greater"},
-                                Name{"GreaterEqual", "greater_equal"},
-                                Name{"Less", "less"},
-                                Name{"LessEqual", "less_equal"},
-                                Name{"Equal", "equal"},
-                                Name{"NotEqual", "equal"},
-                                Name{"LogicalAnd", "and"},
-                                Name{"LogicalOr", "or"}};
+constexpr std::array kBinary = {OperatorName{"Add", "add"},
+                                OperatorName{"Subtract", "sub"},
+                                OperatorName{"Multiply", "mul"},
+                                OperatorName{"Divide", "div"},
+                                OperatorName{"TrueDivide", "div"},
+                                OperatorName{"FloorDivide", "div"},
+                                OperatorName{"Power", "pow"},
+                                OperatorName{"Maximum", "max"},
+                                OperatorName{"Minimum", "min"},
+                                OperatorName{"Greater", "greater"},
+                                OperatorName{"GreaterEqual", "greater_equal"},
+                                OperatorName{"Less", "less"},
+                                OperatorName{"LessEqual", "less_equal"},
+                                OperatorName{"Equal", "equal"},
+                                OperatorName{"NotEqual", "equal"},
+                                OperatorName{"LogicalAnd", "and"},
+                                OperatorName{"LogicalOr", "or"}};
 
-constexpr std::array kUnaryNames = {Name{"Negative", "neg"}, Name{"Absolute", "abs"},
-                                    Name{"Abs", "abs"},      Name{"Exp", "exp"},
-                                    Name{"Log", "log"},      Name{"Sqrt", "sqrt"},
-                                    Name{"Rsqrt", "rsqrt"},  Name{"Floor", "floor"},
-                                    Name{"Ceil", "ceil"},    Name{"Round", "round"},
-                                    Name{"Sign", "sign"},    Name{"Sin", "sin"},
-                                    Name{"Cos", "cos"},      Name{"Tan", "tan"},
-                                    Name{"Erf", "erf"},      Name{"Reciprocal", "reciprocal"}};
+constexpr std::array kUnaryNames = {
+    OperatorName{"Negative", "neg"}, OperatorName{"Absolute", "abs"},
+    OperatorName{"Abs", "abs"},      OperatorName{"Exp", "exp"},
+    OperatorName{"Log", "log"},      OperatorName{"Sqrt", "sqrt"},
+    OperatorName{"Rsqrt", "rsqrt"},  OperatorName{"Floor", "floor"},
+    OperatorName{"Ceil", "ceil"},    OperatorName{"Round", "round"},
+    OperatorName{"Sign", "sign"},    OperatorName{"Sin", "sin"},
+    OperatorName{"Cos", "cos"},      OperatorName{"Tan", "tan"},
+    OperatorName{"Erf", "erf"},      OperatorName{"Reciprocal", "reciprocal"}};
 
 /// As activations are called.
-constexpr std::array kActivations = {Name{"Relu", "relu"},
-                                     Name{"Relu6", "relu6"},
-                                     Name{"Sigmoid", "sigmoid"},
-                                     Name{"Tanh", "tanh"},
-                                     Name{"Silu", "silu"},
-                                     Name{"Softplus", "softplus"},
-                                     Name{"Softsign", "softsign"},
-                                     Name{"Selu", "selu"},
-                                     Name{"HardSigmoid", "hard_sigmoid"},
-                                     Name{"HardSilu", "hard_silu"},
-                                     Name{"HardTanh", "hard_tanh"},
-                                     Name{"LogSigmoid", "log_sigmoid"},
-                                     Name{"TanhShrink", "tanh_shrink"}};
+constexpr std::array kActivations = {OperatorName{"Relu", "relu"},
+                                     OperatorName{"Relu6", "relu6"},
+                                     OperatorName{"Sigmoid", "sigmoid"},
+                                     OperatorName{"Tanh", "tanh"},
+                                     OperatorName{"Silu", "silu"},
+                                     OperatorName{"Softplus", "softplus"},
+                                     OperatorName{"Softsign", "softsign"},
+                                     OperatorName{"Selu", "selu"},
+                                     OperatorName{"HardSigmoid", "hard_sigmoid"},
+                                     OperatorName{"HardSilu", "hard_silu"},
+                                     OperatorName{"HardTanh", "hard_tanh"},
+                                     OperatorName{"LogSigmoid", "log_sigmoid"},
+                                     OperatorName{"TanhShrink", "tanh_shrink"}};
 
 /// `axis`: a number, a list, or nothing for all axes.
 std::vector<int64_t> axes_of_operator(const LayerContext& context, int64_t rank) {
@@ -153,10 +154,11 @@ void convert_cast_operation(LayerContext& context) {
 }
 
 void convert_reduction(LayerContext& context) {
-  static constexpr std::array kNames = {Name{"Mean", "reduce_mean"}, Name{"Sum", "reduce_sum"},
-                                        Name{"Max", "reduce_max"},   Name{"Min", "reduce_min"},
-                                        Name{"Prod", "reduce_prod"}, Name{"Var", "reduce_mean"},
-                                        Name{"Std", "reduce_mean"},  Name{"Norm", "reduce_sum"}};
+  static constexpr std::array kNames = {
+      OperatorName{"Mean", "reduce_mean"}, OperatorName{"Sum", "reduce_sum"},
+      OperatorName{"Max", "reduce_max"},   OperatorName{"Min", "reduce_min"},
+      OperatorName{"Prod", "reduce_prod"}, OperatorName{"Var", "reduce_mean"},
+      OperatorName{"Std", "reduce_mean"},  OperatorName{"Norm", "reduce_sum"}};
   const LayerConfig& config = context.config();
   const V x = context.raw(0);
   const std::vector<int64_t> axes = axes_of_operator(context, context.rank(x));

@@ -59,7 +59,7 @@ void convert_take(NodeContext& node) {
 namespace {
 
 /// Tensors of indices among the axes of x: as one index over those axes, brought next to each other.
-struct Places {
+struct IndexedPlaces {
   V x = ir::kAbsent;          ///< with the indexed axes first, as one
   V index = ir::kAbsent;      ///< over that one
   ir::SymShape rest;          ///< the axes that are not indexed
@@ -117,11 +117,11 @@ std::vector<V> index_tensors(NodeContext& node, const char* name, bool takes_any
   return all;
 }
 
-Places places_among(NodeContext& node, V x, const std::vector<V>& indices) {
+IndexedPlaces places_among(NodeContext& node, V x, const std::vector<V>& indices) {
   Compose c(node);
   const ir::SymShape own = node.shape(x);
   if (indices.size() > own.size()) node.invalid("more indices than axes");
-  Places places;
+  IndexedPlaces places;
   std::vector<int64_t> indexed, rest;
   for (size_t axis = 0; axis < own.size(); ++axis) {
     const bool is_indexed = axis < indices.size() && indices[axis] != ir::kAbsent;
@@ -153,7 +153,7 @@ Places places_among(NodeContext& node, V x, const std::vector<V>& indices) {
 }
 
 /// The permutation that brings the index' axes, which stand first, to where they belong.
-std::vector<int64_t> placed_axes(const Places& places, int64_t index_rank) {
+std::vector<int64_t> placed_axes(const IndexedPlaces& places, int64_t index_rank) {
   std::vector<int64_t> perm;
   const auto rest = static_cast<int64_t>(places.rest.size());
   for (int64_t i = 0; i < places.at; ++i) perm.push_back(index_rank + i);
@@ -174,7 +174,7 @@ void convert_index(NodeContext& node) {
     const auto at = std::find_if(indices.begin(), indices.end(), [](V each) { return each != ir::kAbsent; });
     return node.set_output(0, gathered(node, x, *at, at - indices.begin()));
   }
-  const Places places = places_among(node, x, indices);
+  const IndexedPlaces places = places_among(node, x, indices);
   const V rows = c.gather(places.x, places.index, 0);
   node.set_output(0, c.transpose(rows, placed_axes(places, node.rank(places.index))));
 }
@@ -216,7 +216,7 @@ void convert_index_put(NodeContext& node) {
     const V one = c.reshape(values, {});
     return node.set_output(0, c.where(c.reshape(given[0], along), adds ? c.add(x, one) : one, x));
   }
-  const Places places = places_among(node, x, index_tensors(node, "indices", false));
+  const IndexedPlaces places = places_among(node, x, index_tensors(node, "indices", false));
   const int64_t index_rank = node.rank(places.index);
   const std::vector<int64_t> perm = placed_axes(places, index_rank);
   ir::SymShape whole = node.shape(places.index);

@@ -12,7 +12,7 @@ namespace {
 /// Steps that are unrolled into kernels, whose compile takes ever longer.
 constexpr int64_t kMostUnrolled = 256;
 
-enum class Kind : uint8_t { kRnn, kGru, kLstm };
+enum class CellKind : uint8_t { kRnn, kGru, kLstm };
 
 /// One direction of a layer.
 struct Direction {
@@ -27,17 +27,17 @@ struct State {
 
 class Recurrence {
 public:
-  Recurrence(NodeContext& node, Kind kind, bool is_relu)
+  Recurrence(NodeContext& node, CellKind kind, bool is_relu)
       : node_(node), c_(node), kind_(kind), is_relu_(is_relu) {}
 
-  int64_t gates() const { return kind_ == Kind::kLstm ? 4 : kind_ == Kind::kGru ? 3 : 1; }
+  int64_t gates() const { return kind_ == CellKind::kLstm ? 4 : kind_ == CellKind::kGru ? 3 : 1; }
 
   /// The next state; `inputs` is what the input gives to the gates, with its bias.
   State step(const Direction& d, V inputs, const State& state) {
     const V past = biased(c_.matmul(state.h, d.r, true), d.r_bias);
     hidden_ = floordiv(node_.shape(d.w)[0], gates());
-    if (kind_ == Kind::kRnn) return {c_.unary(is_relu_ ? "relu" : "tanh", c_.add(inputs, past))};
-    if (kind_ == Kind::kGru) {
+    if (kind_ == CellKind::kRnn) return {c_.unary(is_relu_ ? "relu" : "tanh", c_.add(inputs, past))};
+    if (kind_ == CellKind::kGru) {
       const V r = c_.unary("sigmoid", c_.add(part(inputs, 0), part(past, 0)));
       const V z = c_.unary("sigmoid", c_.add(part(inputs, 1), part(past, 1)));
       const V n = c_.unary("tanh", c_.add(part(inputs, 2), c_.mul(r, part(past, 2))));
@@ -90,9 +90,9 @@ private:
 
   /// Gates as the host step has them: z, r, h and i, o, f, c.
   V ordered(V rows) {
-    if (kind_ == Kind::kRnn || rows == ir::kAbsent) return rows;
+    if (kind_ == CellKind::kRnn || rows == ir::kAbsent) return rows;
     const std::vector<int64_t> order =
-        kind_ == Kind::kGru ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0, 3, 1, 2};
+        kind_ == CellKind::kGru ? std::vector<int64_t>{1, 0, 2} : std::vector<int64_t>{0, 3, 1, 2};
     std::vector<V> parts;
     for (const int64_t gate : order) parts.push_back(c_.slice(rows, 0, hidden_ * gate, hidden_));
     return c_.concat(parts, 0);
@@ -109,21 +109,21 @@ private:
   }
 
   ir::Attrs host_attributes(bool is_reverse) const {
-    const std::string kind = kind_ == Kind::kLstm ? "lstm" : kind_ == Kind::kGru ? "gru" : "rnn";
+    const std::string kind = kind_ == CellKind::kLstm ? "lstm" : kind_ == CellKind::kGru ? "gru" : "rnn";
     ir::Attrs attrs = {{"kind", kind},
                        {"reverse", int64_t{is_reverse}},
                        {"lengths", int64_t{0}},
                        {"peepholes", int64_t{0}},
-                       {"linear_before_reset", int64_t{kind_ == Kind::kGru}},
+                       {"linear_before_reset", int64_t{kind_ == CellKind::kGru}},
                        {"input_forget", int64_t{0}},
-                       {"activations", std::string(kind_ == Kind::kLstm  ? "Sigmoid,Tanh,Tanh"
-                                                   : kind_ == Kind::kGru ? "Sigmoid,Tanh"
-                                                   : is_relu_            ? "Relu"
-                                                                         : "Tanh")}};
+                       {"activations", std::string(kind_ == CellKind::kLstm  ? "Sigmoid,Tanh,Tanh"
+                                                   : kind_ == CellKind::kGru ? "Sigmoid,Tanh"
+                                                   : is_relu_                ? "Relu"
+                                                                             : "Tanh")}};
     for (const char* name : {"alpha0", "beta0", "alpha1", "beta1", "alpha2", "beta2"}) {
-      const bool is_there = name[std::string_view(name).size() - 1] - '0' < (kind_ == Kind::kLstm  ? 3
-                                                                             : kind_ == Kind::kGru ? 2
-                                                                                                   : 1);
+      const bool is_there = name[std::string_view(name).size() - 1] - '0' < (kind_ == CellKind::kLstm  ? 3
+                                                                             : kind_ == CellKind::kGru ? 2
+                                                                                                       : 1);
       if (is_there) attrs.set(name, 1.0);
     }
     return attrs;
@@ -132,7 +132,7 @@ private:
   State on_host(const Direction& d, V x, const State& first, V& y) {
     hidden_ = floordiv(node_.shape(d.w)[0], gates());
     const DType dtype = node_.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-    const bool is_gru = kind_ == Kind::kGru;
+    const bool is_gru = kind_ == CellKind::kGru;
     Direction own = d;
     own.w = ordered(d.w);
     V bias = ordered(d.w_bias);
@@ -145,7 +145,7 @@ private:
     }
     std::vector<V> operands{c_.cast(input_sums(own, x, bias), wide), c_.cast(in_panels(ordered(d.r)), wide),
                             c_.cast(c_.unsqueeze(first.h, 0), wide)};
-    if (kind_ == Kind::kLstm) operands.push_back(c_.cast(c_.unsqueeze(first.c, 0), wide));
+    if (kind_ == CellKind::kLstm) operands.push_back(c_.cast(c_.unsqueeze(first.c, 0), wide));
     if (is_gru)
       operands.push_back(c_.cast(
           late == ir::kAbsent ? c_.filled(dtype, {hidden_}, 0) : c_.slice(late, 0, hidden_ * 2, hidden_),
@@ -158,21 +158,21 @@ private:
 
   NodeContext& node_;
   Compose c_;
-  Kind kind_;
+  CellKind kind_;
   bool is_relu_;
   ir::SymInt hidden_;
 };
 
-Kind kind_of(const NodeContext& node) {
-  if (node.op().starts_with("lstm")) return Kind::kLstm;
-  return node.op().starts_with("gru") ? Kind::kGru : Kind::kRnn;
+CellKind kind_of(const NodeContext& node) {
+  if (node.op().starts_with("lstm")) return CellKind::kLstm;
+  return node.op().starts_with("gru") ? CellKind::kGru : CellKind::kRnn;
 }
 
 }  // namespace
 
 void convert_recurrent(NodeContext& node) {
   Compose c(node);
-  const Kind kind = kind_of(node);
+  const CellKind kind = kind_of(node);
   Recurrence recurrence(node, kind, node.op() == "rnn_relu");
   if (node.flag("train") && node.real("dropout") != 0)
     node.unsupported("train", "dropout of training is not implemented");
@@ -180,13 +180,14 @@ void convert_recurrent(NodeContext& node) {
   const bool has_biases = node.flag("has_biases"), is_batch_first = node.flag("batch_first");
   const int64_t layers = node.integer("num_layers"), directions = node.flag("bidirectional") ? 2 : 1;
   const std::vector<V> params = node.tensors("params");
-  const std::vector<V> states = kind == Kind::kLstm ? node.tensors("hx") : std::vector<V>{node.tensor("hx")};
+  const std::vector<V> states =
+      kind == CellKind::kLstm ? node.tensors("hx") : std::vector<V>{node.tensor("hx")};
   const size_t rows = has_biases ? 4 : 2;
   if (layers < 1 || layers > 1024) node.invalid(std::to_string(layers) + " layers");
   const auto count = static_cast<size_t>(layers * directions);
   const size_t each = params.size() / count;
   if (params.size() != each * count || (each != rows && each != rows + 1) ||
-      states.size() != (kind == Kind::kLstm ? 2U : 1U))
+      states.size() != (kind == CellKind::kLstm ? 2U : 1U))
     node.invalid(std::to_string(params.size()) + " weights for " + std::to_string(count) + " directions");
   V x = node.tensor("input");
   if (node.rank(x) != 3) node.invalid("the input has rank " + std::to_string(node.rank(x)));
@@ -205,34 +206,35 @@ void convert_recurrent(NodeContext& node) {
       const auto initial = [&](V all) {
         return c.squeeze(c.slice(all, 0, static_cast<int64_t>(index), 1), 0);
       };
-      State state{initial(states[0]), kind == Kind::kLstm ? initial(states[1]) : ir::kAbsent};
+      State state{initial(states[0]), kind == CellKind::kLstm ? initial(states[1]) : ir::kAbsent};
       V y = ir::kAbsent;
       state = recurrence.run(d, x, state, y);
       outputs.push_back(y);
       last_h.push_back(c.unsqueeze(state.h, 0));
-      if (kind == Kind::kLstm) last_c.push_back(c.unsqueeze(state.c, 0));
+      if (kind == CellKind::kLstm) last_c.push_back(c.unsqueeze(state.c, 0));
     }
     x = c.concat(outputs, 2);
   }
   node.set_output(0, is_batch_first ? c.transpose(x, {1, 0, 2}) : x);
   node.set_output(1, c.concat(last_h, 0));
-  if (kind == Kind::kLstm) node.set_output(2, c.concat(last_c, 0));
+  if (kind == CellKind::kLstm) node.set_output(2, c.concat(last_c, 0));
 }
 
 void convert_recurrent_cell(NodeContext& node) {
   Compose c(node);
-  const Kind kind = kind_of(node);
+  const CellKind kind = kind_of(node);
   Recurrence recurrence(node, kind, node.op().find("relu") != std::string::npos);
-  const std::vector<V> states = kind == Kind::kLstm ? node.tensors("hx") : std::vector<V>{node.tensor("hx")};
-  if (states.size() != (kind == Kind::kLstm ? 2U : 1U)) node.invalid("states are missing");
+  const std::vector<V> states =
+      kind == CellKind::kLstm ? node.tensors("hx") : std::vector<V>{node.tensor("hx")};
+  if (states.size() != (kind == CellKind::kLstm ? 2U : 1U)) node.invalid("states are missing");
   Direction d{node.tensor("w_ih"), node.tensor("w_hh")};
   d.w_bias = node.optional_tensor("b_ih");
   d.r_bias = node.optional_tensor("b_hh");
   V sums = c.matmul(node.tensor("input"), d.w, true);
   if (d.w_bias != ir::kAbsent) sums = c.add(sums, d.w_bias);
-  const State next = recurrence.step(d, sums, {states[0], kind == Kind::kLstm ? states[1] : ir::kAbsent});
+  const State next = recurrence.step(d, sums, {states[0], kind == CellKind::kLstm ? states[1] : ir::kAbsent});
   node.set_output(0, next.h);
-  if (kind == Kind::kLstm) node.set_output(1, next.c);
+  if (kind == CellKind::kLstm) node.set_output(1, next.c);
 }
 
 }  // namespace tensormill::frontend::pytorch

@@ -14,16 +14,16 @@ namespace {
 using V = ir::ValueId;
 
 /// Of all experts: weights [E,out,in] and bias [E,out], which may be kAbsent.
-struct Layer {
+struct ExpertLayer {
   V weights = ir::kAbsent, bias = ir::kAbsent;
   bool is_there() const { return weights != ir::kAbsent; }
 };
 struct Experts {
-  std::array<Layer, 3> layers;  ///< fc1, fc2 and, beside fc1, fc3
+  std::array<ExpertLayer, 3> layers;  ///< fc1, fc2 and, beside fc1, fc3
 };
 
 /// Rows [B,T,in] times the weights [B,out,in] of each of B experts, plus the bias.
-V product(Compose& c, V x, const Layer& layer) {
+V product(Compose& c, V x, const ExpertLayer& layer) {
   const V result = c.matmul(x, layer.weights, true);
   return layer.bias == ir::kAbsent ? result : c.add(result, c.unsqueeze(layer.bias, 1));
 }
@@ -108,7 +108,7 @@ V by_chosen(NodeContext& context, V x, const Routing& routing, const Experts& ex
   const V chosen = c.reshape(routing.chosen, {rows});
   Experts own;
   for (size_t i = 0; i < experts.layers.size(); ++i) {
-    const Layer& layer = experts.layers[i];
+    const ExpertLayer& layer = experts.layers[i];
     if (layer.is_there()) own.layers[i].weights = c.gather(layer.weights, chosen, 0);
     if (layer.bias != ir::kAbsent) own.layers[i].bias = c.gather(layer.bias, chosen, 0);
   }
@@ -120,7 +120,8 @@ V by_chosen(NodeContext& context, V x, const Routing& routing, const Experts& ex
   return c.reduce("reduce_sum", weighted, {1}, false);
 }
 
-void check_layer(NodeContext& context, const Layer& layer, const char* name, int64_t count, int64_t in) {
+void check_layer(NodeContext& context, const ExpertLayer& layer, const char* name, int64_t count,
+                 int64_t in) {
   if (!layer.is_there()) return;
   Compose c(context);
   const ir::SymShape shape = c.shape(layer.weights);
