@@ -192,6 +192,7 @@ public:
     for (size_t count = 0; count < layer_.steps; ++count) {
       const size_t t = layer_.reverse ? layer_.steps - 1 - count : count;
       load(t);
+      backwards_ = count % 2 != 0;
       step(t);
     }
     for (size_t row = 0; row < rows_; ++row) {
@@ -226,7 +227,8 @@ private:
   void multiply(const std::vector<T>& x, size_t first, size_t count, std::vector<T>& sums, size_t offset) {
     const size_t gate_size = layer_.hidden * layer_.padded;
     math_.multiply_add({x.data(), layer_.padded, rows_, layer_.weights + first * gate_size, layer_.hidden,
-                        count * layer_.padded / kPanelColumns, sums.data() + offset, sums.size() / rows_});
+                        count * layer_.padded / kPanelColumns, sums.data() + offset, sums.size() / rows_,
+                        backwards_});
   }
 
   void activate(size_t index, T* x) const {
@@ -321,6 +323,7 @@ private:
   const Layer<T>& layer_;
   const RecurrentMath<T>& math_;
   size_t first_, rows_;
+  bool backwards_ = false;  ///< how this step goes over the weights: each begins where the one before ended
   std::vector<T> gates_, h_, c_;
   std::vector<T> other_;  ///< a GRU's: r * h, or h's product before the reset
 };

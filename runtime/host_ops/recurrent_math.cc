@@ -52,18 +52,25 @@ template <typename T, int kBytes, size_t kRows, size_t kPanels, bool kFetches = 
 
 /// As many sums at once as hide an addition's latency and fit into 16 registers.
 constexpr size_t kSums = 8;
+/// Panels that are read side by side: of more streams the lines arrive later.
+constexpr size_t kMostStreams = 4;
 template <typename T, int kBytes>
 constexpr size_t kMostRows = std::max<size_t>(kSums* kBytes / (kPanelColumns * sizeof(T)), 1);
 
 /// What is left of the rows from `row` on, in tiles of kRows, of half as many... and of so many more panels.
 template <typename T, int kBytes, size_t kRows>
 [[gnu::always_inline]] inline void multiply_rest(const PanelProduct<T>& product, size_t row) {
-  constexpr size_t kPanels = kMostRows<T, kBytes> / kRows;
+  constexpr size_t kPanels = std::min(kMostRows<T, kBytes> / kRows, kMostStreams);
   if (product.rows - row >= kRows) {
-    size_t panel = 0;
-    for (; panel + kPanels <= product.panels; panel += kPanels)
-      multiply_tile<T, kBytes, kRows, kPanels>(product, row, panel);
-    for (; panel < product.panels; ++panel) multiply_tile<T, kBytes, kRows, 1>(product, row, panel);
+    const size_t tiles = product.panels / kPanels, rest = product.panels % kPanels;
+    for (size_t i = 0; i < tiles + rest; ++i) {
+      const size_t at = product.backwards ? tiles + rest - 1 - i : i;
+      if (at < tiles) {
+        multiply_tile<T, kBytes, kRows, kPanels>(product, row, at * kPanels);
+      } else {
+        multiply_tile<T, kBytes, kRows, 1>(product, row, tiles * kPanels + at - tiles);
+      }
+    }
     row += kRows;
   }
   if constexpr (kRows > 1) multiply_rest<T, kBytes, kRows / 2>(product, row);
@@ -73,7 +80,8 @@ template <typename T, int kBytes>
 [[gnu::always_inline]] inline void multiply_all(const PanelProduct<T>& product) {
   constexpr size_t kTile = kMostRows<T, kBytes>;
   const size_t whole_rows = product.rows / kTile * kTile;
-  for (size_t panel = 0; whole_rows > 0 && panel < product.panels; ++panel) {
+  for (size_t i = 0; whole_rows > 0 && i < product.panels; ++i) {
+    const size_t panel = product.backwards ? product.panels - 1 - i : i;
     multiply_tile<T, kBytes, kTile, 1>(product, 0, panel);
     for (size_t row = kTile; row < whole_rows; row += kTile)
       multiply_tile<T, kBytes, kTile, 1, false>(product, row, panel);

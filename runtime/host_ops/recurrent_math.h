@@ -21,6 +21,8 @@ struct PanelProduct {
   size_t depth, panels;
   T* sums;
   size_t sums_stride;
+  /// The last panel is read first: what was read last is still in the cache where all panels do not fit.
+  bool backwards = false;
 };
 
 template <typename T>

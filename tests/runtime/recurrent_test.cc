@@ -270,16 +270,16 @@ TEST(RecurrentMathTest, SigmoidAndTanhAreNear) {
 
 /// Whole numbers: every order of summing gives the same.
 template <typename T>
-void check_products() {
+void check_products(bool backwards) {
   for (const size_t rows : {1U, 2U, 3U, 4U, 5U, 7U, 8U, 9U, 23U}) {
-    for (const size_t panels : {1U, 2U, 3U, 4U, 7U, 8U}) {
+    for (const size_t panels : {1U, 2U, 3U, 4U, 7U, 8U, 13U}) {
       const size_t depth = 5, columns = panels * kPanelColumns;
       std::vector<T> x(rows * 6), weights(panels * depth * kPanelColumns), sums(rows * columns, 1);
       for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(static_cast<int>(i * 7 % 11) - 5);
       for (size_t i = 0; i < weights.size(); ++i)
         weights[i] = static_cast<T>(static_cast<int>(i * 5 % 13) - 6);
       recurrent_math<T>().multiply_add(
-          {x.data(), 6, rows, weights.data(), depth, panels, sums.data(), columns});
+          {x.data(), 6, rows, weights.data(), depth, panels, sums.data(), columns, backwards});
       for (size_t row = 0; row < rows; ++row) {
         for (size_t column = 0; column < columns; ++column) {
           T sum = 1;
@@ -295,8 +295,10 @@ void check_products() {
 }
 
 TEST(RecurrentMathTest, ProductsOfAnyNumberOfRowsAndPanels) {
-  check_products<float>();
-  check_products<double>();
+  for (const bool backwards : {false, true}) {
+    check_products<float>(backwards);
+    check_products<double>(backwards);
+  }
 }
 
 }  // namespace
