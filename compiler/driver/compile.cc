@@ -292,6 +292,7 @@ private:
   }
 
   void keep_model(package::PlanSet& set) {
+    params_info_.reset();
     set.model = package::KeptModel{{}, variants_.model->options};
     for (const auto& [name, bytes] : variants_.model->files)
       set.model->files.push_back({name, params_.place(bytes), bytes.num_elements()});
@@ -372,8 +373,8 @@ private:
                                                             static_cast<int64_t>(result_.code.size())};
     metadata_.members[std::string(package::kPlanMember)] = {Digest::of(result_.plan_json),
                                                             static_cast<int64_t>(result_.plan_json.size())};
-    metadata_.members[std::string(package::kParamsMember)] =
-        package::params_member(result_.params, result_.params_bytes);
+    if (!params_info_) params_info_ = package::params_member(result_.params, result_.params_bytes);
+    metadata_.members[std::string(package::kParamsMember)] = *params_info_;
     result_.metadata_json = package::metadata_to_json(metadata_);
   }
 
@@ -458,10 +459,11 @@ private:
   const CompileHooks& hooks_;
   std::unique_ptr<codegen::Backend> backend_;
   std::mutex progress_mutex_;
-  std::vector<const ir::ShapedGraph*> imported_;  ///< what plans of one shape are made of
-  std::vector<std::string> raised_;               ///< conditions that a look at the plan has shown
-  std::optional<ir::ShapedGraph> at_hints_;       ///< one of them that nobody asked for
-  std::vector<ir::Graph> graphs_;                 ///< the same, optimized
+  std::vector<const ir::ShapedGraph*> imported_;    ///< what plans of one shape are made of
+  std::optional<package::MemberInfo> params_info_;  ///< of what they are now
+  std::vector<std::string> raised_;                 ///< conditions that a look at the plan has shown
+  std::optional<ir::ShapedGraph> at_hints_;         ///< one of them that nobody asked for
+  std::vector<ir::Graph> graphs_;                   ///< the same, optimized
   std::vector<ShapedCalls> shaped_;
   std::vector<plan::Kernel> kernels_;  ///< of all graphs, each once
   std::vector<CompiledKernel> compiled_;

@@ -41,10 +41,11 @@ bool is_spread(const ir::Guard& guard, const te::DimFacts& facts) {
 }  // namespace
 
 ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options,
-                           passes::LayoutLog* layout_log) {
+                           passes::LayoutLog* layout_log, bool for_plan_alone) {
   passes::PipelineOptions pipeline;
   pipeline.context = {options.target.facts, options.opt_level};
   pipeline.context.is_generic = true;
+  pipeline.context.for_plan_alone = for_plan_alone;
   if (options.layout) {
     pipeline.context.layout = passes::bind_desired_layout(*options.layout, graph);
     pipeline.context.layout_log = layout_log;
@@ -129,7 +130,7 @@ bool takes_symbolic(const ir::SymbolicModel& model) {
   if (!takes()) return false;
   try {
     const CompileOptions options;
-    const ir::Graph graph = optimize_generic(model.graph, options);
+    const ir::Graph graph = optimize_generic(model.graph, options, nullptr, true);
     plan::find_kernel_guards(graph);
     if (!takes()) return false;
     const PlanSymbols symbols = plan_symbols(model, graph, model.symbols);

@@ -16,9 +16,10 @@
 namespace tensormill::driver {
 
 /// The passes of generic plans.
-/// `layout_log`: receives what the desired layout was applied to; null: nothing does.
+/// `layout_log`: receives what the desired layout was applied to; null: nothing does. `for_plan_alone`: as
+/// PassContext's.
 ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options,
-                           passes::LayoutLog* layout_log = nullptr);
+                           passes::LayoutLog* layout_log = nullptr, bool for_plan_alone = false);
 
 /// Throws Error(kNotSupported) where the kernel is not shown to stay in its buffers.
 void check_bounds(const plan::GenericKernel& kernel);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -18,22 +19,45 @@ struct Key {
   }
 };
 
+std::string_view bytes_of(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.data()), tensor.num_bytes()};
+}
+
+/// Of constants of equal bytes the first one, for each constant. What differs in its type or in a few places
+/// is told apart by these: most weights are never read whole.
+std::map<ir::ValueId, ir::ValueId> first_of_equals(const ir::Graph& graph) {
+  constexpr size_t kSample = 64;
+  std::map<std::string, std::vector<ir::ValueId>> alike;
+  for (size_t i = 0; i < graph.values().size(); ++i) {
+    const std::optional<Tensor>& constant = graph.values()[i].constant;
+    if (!constant) continue;
+    const std::string_view bytes = bytes_of(*constant);
+    std::string key = ir::to_string(graph.values()[i].type);
+    for (const size_t at : {size_t{0}, bytes.size() / 2, bytes.size() - std::min(bytes.size(), kSample)})
+      key += bytes.substr(at, kSample);
+    alike[key].push_back(static_cast<ir::ValueId>(i));
+  }
+  std::map<ir::ValueId, ir::ValueId> first;
+  for (const auto& [key, values] : alike) {
+    std::map<Digest, ir::ValueId> seen;
+    for (const ir::ValueId value : values) {
+      const bool is_alone = values.size() == 1;
+      first[value] =
+          is_alone ? value
+                   : seen.emplace(Digest::of(bytes_of(*graph.value(value).constant)), value).first->second;
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 ir::Graph eliminate_common_subexpressions(const ir::Graph& graph, const PassContext& /*context*/) {
   ir::Patch patch(graph, "eliminate_common_subexpressions");
-  // Representative of each value; constants of equal bytes are one.
+  // Representative of each value.
   std::vector<ir::ValueId> same(graph.values().size());
-  std::map<std::string, ir::ValueId> constants;
-  for (size_t i = 0; i < same.size(); ++i) {
-    same[i] = static_cast<ir::ValueId>(i);
-    const std::optional<Tensor>& constant = graph.values()[i].constant;
-    if (!constant) continue;
-    const std::span<const std::byte> bytes(static_cast<const std::byte*>(constant->data()),
-                                           constant->num_bytes());
-    const std::string key = ir::to_string(graph.values()[i].type) + Digest::of(bytes).hex();
-    same[i] = constants.emplace(key, same[i]).first->second;
-  }
+  for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<ir::ValueId>(i);
+  for (const auto& [value, first] : first_of_equals(graph)) same[static_cast<size_t>(value)] = first;
   std::map<Key, const ir::Node*> seen;
   for (const ir::Node& node : graph.nodes()) {
     if (node.op == "fused") continue;

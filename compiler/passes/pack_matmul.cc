@@ -28,10 +28,15 @@ constexpr int64_t kPanelVectors = 4;  // that a kernel reads side by side
 
 /// Rows [first, first + count) of [K, N] (or of [N, K] transposed) as [ceil(N / block), count, block], zeros
 /// past N.
-Tensor pack_columns(const Tensor& matrix, bool transposed, int64_t block, int64_t first, int64_t count) {
+/// With `any_values` they may be in any order.
+Tensor pack_columns(const Tensor& matrix, bool transposed, int64_t block, int64_t first, int64_t count,
+                    bool any_values) {
   const int64_t depth = matrix.shape()[transposed ? 1 : 0], columns = matrix.shape()[transposed ? 0 : 1];
   const int64_t blocks = (columns + block - 1) / block;
-  Tensor packed = Tensor::zeros(DType::kFloat32, {blocks, count, block});
+  if (any_values && count == depth && columns % block == 0) return matrix.reshaped({blocks, count, block});
+  const Shape shape = {blocks, count, block};
+  Tensor packed =
+      columns % block == 0 ? Tensor(DType::kFloat32, shape) : Tensor::zeros(DType::kFloat32, shape);
   const std::span<const float> from = matrix.values<float>();
   const std::span<float> to = packed.values<float>();
   for (int64_t k = 0; k < count; ++k) {
@@ -50,6 +55,7 @@ public:
       : graph_(graph),
         block_(context.facts.lanes(32)),
         l2_bytes_(context.facts.l2_bytes),
+        any_values_(context.for_plan_alone),
         patch_(graph, "pack_matmul"),
         uses_(graph.uses()),
         reads_(count_reads(graph)) {}
@@ -76,8 +82,9 @@ private:
     if (is_new) {
       const ir::Value& value = graph_.value(matrix);
       const std::string part = first == 0 ? "" : "." + std::to_string(first);
-      found->second = patch_.add_constant(value.name + ".packed" + part,
-                                          pack_columns(*value.constant, transposed, block_, first, count));
+      found->second =
+          patch_.add_constant(value.name + ".packed" + part,
+                              pack_columns(*value.constant, transposed, block_, first, count, any_values_));
     }
     return found->second;
   }
@@ -148,6 +155,7 @@ private:
   const ir::Graph& graph_;
   int64_t block_;
   int64_t l2_bytes_;
+  bool any_values_;
   ir::Patch patch_;
   std::vector<std::vector<ir::NodeId>> uses_;
   std::vector<int> reads_;

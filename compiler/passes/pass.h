@@ -37,6 +37,8 @@ struct PassContext {
   /// The graph is for a generic plan: extents may be expressions, and nothing is chosen by what they are at
   /// one shape.
   bool is_generic = false;
+  /// Nothing but the plan of the result is looked at: weights in another order may have any values.
+  bool for_plan_alone = false;
   /// The desired layout of maps, if any: bound to the graph (bind_desired_layout).
   std::optional<DesiredLayout> layout = {};
   /// Receives what convert_layout applied it to; null: nothing does.

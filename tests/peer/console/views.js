@@ -300,7 +300,7 @@ async function keyboardAlone(page) {
   await page.focus('nav a[href="#health"]');
   await page.keyboard.press('Enter');
   await page.waitForSelector('h1:text-is("Health")');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  await page.waitForFunction(() => document.activeElement.id === 'main');
 }
 
 async function main() {
