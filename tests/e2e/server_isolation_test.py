@@ -196,10 +196,10 @@ class Isolation(unittest.TestCase):
         x = np.ones((SIDE, SIDE), np.float32)
         answers = []
         client = threading.Thread(target=lambda: answers.append(self.server.infer("slow", {"x": x})))
-        client.start()
         pid = executors(self.server)[0]
-
-        serving.wait_for(lambda: cpu_ticks(pid) > 30, "the run of the request")
+        begun = cpu_ticks(pid)
+        client.start()
+        serving.wait_for(lambda: cpu_ticks(pid) > begun + 2, "the run of the request")
         os.kill(pid, signal.SIGKILL)
         client.join()
         self.assertEqual((answers[0].status, answers[0].json()["code"]), (500, "job_failed"), answers[0].body)
