@@ -43,6 +43,18 @@ class FreePads(OneNode):
                     self.check("Pad", 21, [x, np.array(pads), np.array(0.5, np.float32)], [right], free={0: {0: "S"}}, constants=(1, 2))
 
 
+class AttentionMasks(OneNode):
+    """A mask of three dims is one of each head, beside valid lengths as well, whatever else it could be."""
+
+    def test_as_many_heads_as_entries_of_the_batch(self):
+        q, k, v, mask = floats(2, 2, 3, 4), floats(2, 2, 5, 4), floats(2, 2, 5, 4), floats(2, 3, 5)
+        lengths = np.array([5, 2])
+        scores = q @ k.transpose(0, 1, 3, 2) / 2 + mask + np.where(np.arange(5) < lengths[:, None], 0, -np.inf)[:, None, None]
+        weights = np.exp(scores - scores.max(axis=3, keepdims=True))
+        right = (weights / weights.sum(axis=3, keepdims=True)) @ v
+        self.check("Attention", 24, [q, k, v, mask, None, None, lengths], [right.astype(np.float32)])
+
+
 class LargeWindows(OneNode):
     """Pooling windows larger than the padded input: what is left over a stride is rounded toward zero, as the standard's
     shape inference and ONNX Runtime do, so that less than a stride leaves one window and less than two none."""

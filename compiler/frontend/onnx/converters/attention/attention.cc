@@ -50,9 +50,10 @@ void convert_attention(NodeContext& context) {
   if (context.has_input(3)) operands.addend = mask_addend(context, context.input(3), keys, like);
   V valid = ir::kAbsent;
   if (context.has_input(6)) {
-    // Beside valid lengths, a mask of three dims is one of each batch entry, for all heads, if it can be.
+    // A mask of three dims is one of each head, as without valid lengths; beside these, one of each batch
+    // entry where it can be nothing else.
     if (operands.addend != ir::kAbsent && c.shape(operands.addend).size() == 3 &&
-        c.shape(operands.addend)[0] == batch)
+        c.shape(operands.addend)[0] == batch && c.shape(operands.addend)[0] != c.shape(operands.q)[1])
       operands.addend = c.unsqueeze(operands.addend, 1);
     const V lengths = integers_within(context, context.input(6), c.dims({keys}, {1}), "nonpad_kv_seqlen");
     valid = c.reshape(lengths, {batch, 1, 1, 1});
