@@ -63,6 +63,7 @@ PlanSymbols plan_symbols(const ir::SymbolicModel& model, const ir::Graph& optimi
 plan::GenericModel plan_with(const ir::Graph& graph, const PlanSymbols& symbols,
                              const std::vector<int64_t>& dims, const std::vector<std::string>& outputs,
                              const plan::LoopFacts& facts);
+/// Those of a CPU that loops for any extents are made for.
 plan::LoopFacts loop_facts(const target::CpuFacts& facts);
 
 /// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well. Returns

@@ -90,12 +90,11 @@ using EmptyInputs = std::vector<bool>;
 /// Whether data say which element of an empty input is read: none of them is there.
 bool checks_index(const Nest& nest, const EmptyInputs& empty);
 
-/// Loops for any extents: a parallel axis, vectors of as many lanes of the last axis with a masked tail,
-/// registers for sums over a block of a constant axis; where memory runs along what is
-/// reduced instead, each lane sums up a part. Dims are `vars`; every index is in bounds whatever
-/// their values: where bounds cannot be shown, the index is clamped. Nothing is written where the output or
-/// an input has no elements, but in the cases of `empties`: what is not there adds nothing to a sum, and no
-/// other element is of it.
+/// Loops for any extents: a parallel axis, vectors of facts.lanes elements of the last axis with a masked
+/// tail, registers for sums over a block of a constant axis; where memory runs along what is reduced instead,
+/// each lane sums up a part. Dims are `vars`; every index is in bounds whatever their values: where bounds
+/// cannot be shown, the index is clamped. Nothing is written where the output or an input has no elements,
+/// but in the cases of `empties`: what is not there adds nothing to a sum, and no other element is of it.
 te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const LoopFacts& facts,
                                  const std::vector<EmptyInputs>& empties = {});
 

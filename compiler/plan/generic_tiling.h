@@ -37,6 +37,8 @@ struct Tiling {
   std::vector<size_t> loop_order(size_t rank) const;
 };
 
+/// From the extents that are numbers, and how what is read lies along the axes; of extents that are symbols
+/// nothing is taken for granted.
 Tiling choose_tiling(const Nest& nest, const LoopFacts& facts);
 
 }  // namespace tensormill::plan

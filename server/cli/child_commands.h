@@ -45,9 +45,9 @@ std::string child_execute(jobs::ChildChannel& channel, std::span<const std::stri
 /// The package whose members are the first inherited descriptors.
 std::shared_ptr<const package::Package> open_package_members();
 
-/// What a child does before it gives up opening files: one that makes code loads the code generator; the one
-/// that imports maps the library that its model may need, by the marks at the ends of the file alone. Throws
-/// Error(kNotSupported) where there is no code generator.
+/// What a child does before it gives up opening files: one that makes code loads the code generator, one that
+/// tunes XGBoost as well; the one that imports maps the library that its model may need, by the marks at the
+/// ends of the file alone. Throws Error(kNotSupported) where the module that one needs is not installed.
 void prepare_child(std::string_view command);
 /// The child that `command` names; null when it is no child's name.
 jobs::ChildBody find_child(std::string_view command);

@@ -43,9 +43,9 @@ private:
 using ChildBody = std::function<std::string(ChildChannel& channel, std::span<const std::string> arguments)>;
 
 /// Runs the child from main with main's arguments (program, subcommand, limits, the rest): calls `prepare`,
-/// which loads what the work loads by name and looks at nothing of a stranger's, confines itself, watches the
-/// parent, runs `body`, reports its result or error, and ends the process without running destructors of
-/// static objects. Never returns.
+/// which loads libraries that the work finds by name and must parse nothing of a stranger's, confines itself,
+/// watches the parent, runs `body`, reports its result or error, and ends the process without running
+/// destructors of static objects. Never returns.
 [[noreturn]] int run_child(int argc, char** argv, const ChildBody& body,
                            const std::function<void()>& prepare = {});
 
