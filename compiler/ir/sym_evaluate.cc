@@ -57,22 +57,32 @@ private:
     Shape extents;
     for (const te::Axis& axis : reduction.axes) extents.push_back(number(evaluate(axis.extent, values)));
     std::vector<SymInt> totals;
-    for (const te::Expr& identity : reduction.identity) totals.push_back(evaluate(identity, values));
     Shape at(extents.size(), 0);
     for (int64_t left = num_elements(extents); left > 0; --left) {
       if (++steps_ > kMaxSteps) throw NotKnown{};
       for (size_t d = 0; d < at.size(); ++d) values[reduction.axes[d].var.get()] = at[d];
-      for (size_t i = 0; i < totals.size(); ++i) {
-        values[reduction.left[i].get()] = totals[i];
-        values[reduction.right[i].get()] = evaluate(reduction.source[i], values);
-      }
-      for (size_t i = 0; i < totals.size(); ++i) totals[i] = evaluate(reduction.combine[i], values);
+      std::vector<SymInt> next;
+      for (const te::Expr& source : reduction.source) next.push_back(evaluate(source, values));
+      totals = totals.empty() ? next : combined(reduction, totals, next, values);
       for (size_t d = at.size(); d-- > 0;) {
         if (++at[d] < extents[d]) break;
         at[d] = 0;
       }
     }
+    // Of a maximum of floats that is no finite number, and so has no code.
+    if (totals.empty()) return evaluate(reduction.identity[static_cast<size_t>(output)], values);
     return totals[static_cast<size_t>(output)];
+  }
+
+  std::vector<SymInt> combined(const te::Reduction& reduction, const std::vector<SymInt>& left,
+                               const std::vector<SymInt>& right, Values& values) {
+    for (size_t i = 0; i < left.size(); ++i) {
+      values[reduction.left[i].get()] = left[i];
+      values[reduction.right[i].get()] = right[i];
+    }
+    std::vector<SymInt> result;
+    for (const te::Expr& combine : reduction.combine) result.push_back(evaluate(combine, values));
+    return result;
   }
 
   static SymInt code_of(double value) {

@@ -14,7 +14,10 @@ namespace {
 
 /// Where something is gathered from an axis, that axis needs an element: no index could be in range.
 void require_elements(const ir::ValueType& x, size_t axis, const ir::SymShape& out) {
-  if (!demand(ir::Relation::kLessEqual, min(num_elements(out), 1), x.shape[axis])) {
+  // 0 where there is nothing to gather; the number of all elements may be a long formula.
+  ir::SymInt some = 1;
+  for (const ir::SymInt& extent : out) some = min(some, extent);
+  if (!demand(ir::Relation::kLessEqual, some, x.shape[axis])) {
     fail("axis " + std::to_string(axis) + " has extent 0, and " + to_string(num_elements(out)) +
          " elements are gathered from it");
   }

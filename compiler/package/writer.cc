@@ -99,22 +99,19 @@ void write_params(int fd, const std::vector<plan::ParamSegment>& segments, int64
 
 std::shared_ptr<const Package> open_written(const ArchiveMembers& members) {
   std::map<std::string, std::shared_ptr<const MappedFile>> files;
-  const auto add = [&](std::string_view name, size_t size, const auto& write) {
-    const std::shared_ptr<void> copy = allocate_aligned(size);
-    auto* at = static_cast<char*>(copy.get());
-    write([&at](std::string_view bytes) { at = std::copy(bytes.begin(), bytes.end(), at); });
-    files[std::string(name)] =
-        MappedFile::part_of(copy, {static_cast<const std::byte*>(copy.get()), size}, std::string(name));
+  const auto add = [&](std::string_view name, std::string_view text) {
+    const std::shared_ptr<void> copy = allocate_aligned(text.size());
+    std::copy(text.begin(), text.end(), static_cast<char*>(copy.get()));
+    files[std::string(name)] = MappedFile::part_of(
+        copy, {static_cast<const std::byte*>(copy.get()), text.size()}, std::string(name));
   };
-  const auto add_text = [&](std::string_view name, std::string_view text) {
-    add(name, text.size(), [&](const Sink& sink) { sink(text); });
-  };
-  add_text(kMetadataMember, members.metadata_json);
-  add_text(kPlanMember, members.plan_json);
-  add_text(kCodeMember, members.code);
-  add(kParamsMember, static_cast<size_t>(members.params_bytes),
-      [&](const Sink& sink) { put_params(sink, *members.params, members.params_bytes); });
-  return Package::open_members(files);
+  add(kMetadataMember, members.metadata_json);
+  add(kPlanMember, members.plan_json);
+  add(kCodeMember, members.code);
+  std::map<int64_t, const std::byte*> constants;
+  for (const plan::ParamSegment& segment : *members.params)
+    constants[segment.offset] = static_cast<const std::byte*>(segment.tensor.data());
+  return Package::open_made(files, std::move(constants));
 }
 
 std::string archive_bytes(const ArchiveMembers& members) {

@@ -33,8 +33,12 @@ Tensor pack_columns(const Tensor& matrix, bool transposed, int64_t block, int64_
                     bool any_values) {
   const int64_t depth = matrix.shape()[transposed ? 1 : 0], columns = matrix.shape()[transposed ? 0 : 1];
   const int64_t blocks = (columns + block - 1) / block;
-  if (any_values && count == depth && columns % block == 0) return matrix.reshaped({blocks, count, block});
   const Shape shape = {blocks, count, block};
+  // As many elements of the matrix as that is.
+  if (any_values && columns % block == 0) {
+    const auto whole = std::make_shared<Tensor>(matrix);
+    return Tensor(DType::kFloat32, shape, whole, whole->values<float>().data() + first * columns);
+  }
   Tensor packed =
       columns % block == 0 ? Tensor(DType::kFloat32, shape) : Tensor::zeros(DType::kFloat32, shape);
   const std::span<const float> from = matrix.values<float>();

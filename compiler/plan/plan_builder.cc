@@ -167,23 +167,38 @@ BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
   return Builder(graph, kernels, workspaces).run(output_names);
 }
 
-int64_t SharedParams::place(const Tensor& tensor) {
+int64_t SharedParams::place_own(const Tensor& tensor) {
   const size_t size = tensor.num_bytes();
   const auto [address, is_new] = by_address_.emplace(std::pair(tensor.data(), size), 0);
   if (!is_new) return address->second;
-  const std::string_view bytes(static_cast<const char*>(tensor.data()), size);
-  const auto [content, is_first] = by_content_.emplace(Digest::of(bytes), align_up(end_));
-  address->second = content->second;
-  if (is_first) {
-    end_ = content->second + static_cast<int64_t>(size);
-    segments_.push_back({content->second, tensor});
+  const auto digest_of = [](const Tensor& each) {
+    return Digest::of(std::string_view(static_cast<const char*>(each.data()), each.num_bytes()));
+  };
+  const int64_t offset = align_up(end_);
+  SameSize& same = by_size_[size];
+  if (owners_ == 1) {
+    same.not_hashed.push_back(segments_.size());
+  } else {
+    for (const size_t each : same.not_hashed)
+      same.by_content.emplace(digest_of(segments_[each].tensor), segments_[each].offset);
+    same.not_hashed.clear();
+    const auto [content, is_first] = same.by_content.emplace(digest_of(tensor), offset);
+    if (!is_first) return address->second = content->second;
   }
-  return address->second;
+  end_ = offset + static_cast<int64_t>(size);
+  segments_.push_back({offset, tensor});
+  return address->second = offset;
+}
+
+int64_t SharedParams::place(const Tensor& tensor) {
+  ++owners_;
+  return place_own(tensor);
 }
 
 void SharedParams::merge(BuiltPlan built, package::ExecPlan& plan) {
+  ++owners_;
   std::map<int64_t, int64_t> moved;
-  for (const ParamSegment& segment : built.params) moved[segment.offset] = place(segment.tensor);
+  for (const ParamSegment& segment : built.params) moved[segment.offset] = place_own(segment.tensor);
   plan = std::move(built.plan);
   for (package::Buffer& buffer : plan.buffers) {
     if (buffer.kind == package::BufferKind::kConstant) buffer.params_offset = moved.at(buffer.params_offset);

@@ -39,7 +39,7 @@ BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
 /// mod.params of several plans: constants of equal bytes stand there once.
 class SharedParams {
 public:
-  /// Where the bytes of a tensor stand.
+  /// Where the bytes of a tensor stand that no plan reads.
   int64_t place(const Tensor& tensor);
   /// Moves the plan's constants to their places here.
   void merge(BuiltPlan built, package::ExecPlan& plan);
@@ -48,10 +48,18 @@ public:
   const std::vector<ParamSegment>& segments() const { return segments_; }
 
 private:
+  int64_t place_own(const Tensor& tensor);
+
+  /// One plan's constants differ: nothing is hashed before there are others.
+  struct SameSize {
+    std::vector<size_t> not_hashed;  ///< of `segments_`
+    std::map<Digest, int64_t> by_content;
+  };
   std::map<std::pair<const void*, size_t>, int64_t> by_address_;
-  std::map<Digest, int64_t> by_content_;
+  std::map<size_t, SameSize> by_size_;
   std::vector<ParamSegment> segments_;
   int64_t end_ = 0;
+  int owners_ = 0;  ///< plans that were merged, and tensors placed by themselves
 };
 
 }  // namespace tensormill::plan

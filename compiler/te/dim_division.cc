@@ -94,23 +94,27 @@ Dim divided_by_terms(Dim a, Dim b) {
   return quotient + of_atom(make_atom(AtomKind::kFloorDiv, {}, {std::move(a), std::move(b)}));
 }
 
-/// k * min(x, y) as the operands k*x, k*y, where the sign makes it an extremum of `kind`; alone otherwise.
+/// k * min(x, y) as the operands k*x, k*y, where the sign makes it an extremum of `kind`; alone otherwise,
+/// and where there are several in the sum: their operands would be all combinations.
 std::vector<Dim> flattened(const Dim& arg, AtomKind kind) {
+  const DimTerm* found = nullptr;
   for (const DimTerm& term : arg.terms()) {
     if (term.factors.size() != 1) continue;
     const DimAtom& atom = *term.factors[0];
     if (atom.kind != AtomKind::kMin && atom.kind != AtomKind::kMax) continue;
     if ((atom.kind == kind) != (term.coefficient > 0)) continue;
-    const Dim rest = arg - of_term(term);
-    std::vector<Dim> all;
-    for (const Dim& inner : atom.args) {
-      for (Dim& part : flattened(rest + inner * Dim(term.coefficient), kind)) all.push_back(std::move(part));
-      if (all.size() > Dim::kMaxSize / 8)
-        throw Error(ErrorCode::kTooLarge, "a formula of an extent has too many cases");
-    }
-    return all;
+    if (found != nullptr) return {arg};
+    found = &term;
   }
-  return {arg};
+  if (found == nullptr) return {arg};
+  const Dim rest = arg - of_term(*found);
+  std::vector<Dim> all;
+  for (const Dim& inner : found->factors[0]->args) {
+    for (Dim& part : flattened(rest + inner * Dim(found->coefficient), kind)) all.push_back(std::move(part));
+    if (all.size() > Dim::kMaxSize / 8)
+      throw Error(ErrorCode::kTooLarge, "a formula of an extent has too many cases");
+  }
+  return all;
 }
 
 /// Leaves out operands that another one makes superfluous: those that differ from it by a constant.

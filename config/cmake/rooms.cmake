@@ -4,7 +4,7 @@
 # compiled in batches of about TENSORMILL_BATCH: one generated file that includes them, after one another. A file stays by
 # itself that matches one of APART ("/name.cc$": another file of the target has names that are file-local in it, too), or
 # that has compile options of its own, which must be set before its target is declared.
-set(TENSORMILL_BATCH 16 CACHE STRING "how many files are compiled together; 1: each by itself")
+set(TENSORMILL_BATCH 32 CACHE STRING "how many files are compiled together; 1: each by itself")
 function(tm_batches out name)
   cmake_parse_arguments(ARG "" "" "SOURCES;APART" ${ARGN})
   set(result)

@@ -1,5 +1,7 @@
 #include "runtime/base/tensor.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -12,10 +14,16 @@ namespace tensormill {
 std::shared_ptr<void> allocate_aligned(size_t bytes) {
   const size_t rounded =
       (bytes + kTensorPadding + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-  void* memory = std::aligned_alloc(kTensorAlignment, rounded);
+  // Weights are copied and packed once: with small pages the first writes cost as much as the work itself.
+  constexpr size_t kLargePage = size_t{2} << 20;
+  const bool is_large = rounded >= 2 * kLargePage;
+  void* memory =
+      std::aligned_alloc(is_large ? kLargePage : kTensorAlignment,
+                         is_large ? (rounded + kLargePage - 1) / kLargePage * kLargePage : rounded);
   if (memory == nullptr) {
     throw Error(ErrorCode::kMemoryBudget, "cannot allocate " + std::to_string(bytes) + " bytes");
   }
+  if (is_large) (void)::madvise(memory, rounded / kLargePage * kLargePage, MADV_HUGEPAGE);
   // The padding is read by vector loads; defined bytes keep results and sanitizers quiet.
   std::memset(static_cast<char*>(memory) + bytes, 0, rounded - bytes);
   return {memory, &std::free};

@@ -127,7 +127,7 @@ void* GraphExecutor::address(int32_t buffer) const {
   const Buffer& value = plan.buffers[static_cast<size_t>(buffer)];
   if (root.kind == BufferKind::kConstant) {
     const int64_t inside = value.kind == BufferKind::kView ? value.view_offset : 0;
-    const std::byte* constant = package_->params().data() + root.params_offset;
+    const std::byte* constant = package_->package().constant(root.params_offset);
     if (is_interpreted())
       constant = static_cast<const std::byte*>(bound_plan_->constants.at(root_buffer(plan, buffer)).data());
     // Kernels never write constants: the plan's validator has checked it, and the mapping is read-only.

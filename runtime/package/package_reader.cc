@@ -98,12 +98,27 @@ std::shared_ptr<const Package> Package::over_archive_bytes(std::span<const std::
 std::shared_ptr<const Package> Package::open_members(
     const std::map<std::string, std::shared_ptr<const MappedFile>>& members, const std::stop_token& stop) {
   std::shared_ptr<Package> package(new Package);
-  for (const auto& [name, file] : members) {
-    package->members_[name] = file->bytes();
-    package->owners_.push_back(file);
-  }
+  package->add_members(members);
   package->check(stop);
   return package;
+}
+
+std::shared_ptr<const Package> Package::open_made(
+    const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
+    std::map<int64_t, const std::byte*> constants) {
+  std::shared_ptr<Package> package(new Package);
+  package->add_members(members);
+  package->constants_ = std::move(constants);
+  package->read_metadata();
+  package->read_plans();
+  return package;
+}
+
+void Package::add_members(const std::map<std::string, std::shared_ptr<const MappedFile>>& members) {
+  for (const auto& [name, file] : members) {
+    members_[name] = file->bytes();
+    owners_.push_back(file);
+  }
 }
 
 void Package::check(const std::stop_token& stop) {
@@ -116,14 +131,7 @@ void Package::check(const std::stop_token& stop) {
     throw Error(ErrorCode::kInvalidPackage, "package has " + std::to_string(members_.size()) +
                                                 " members, expected " + std::to_string(std::size(kMembers)));
   }
-  metadata_text_ = as_text(members_.find(kMetadataMember)->second);
-  id_ = package_id(metadata_text_);
-  metadata_ = metadata_from_json(metadata_text_);
-  if (metadata_.abi_version != TM_ABI_VERSION) {
-    throw Error(ErrorCode::kInvalidPackage, "package has kernel ABI " +
-                                                std::to_string(metadata_.abi_version) +
-                                                ", this program has " + std::to_string(TM_ABI_VERSION));
-  }
+  read_metadata();
   for (const auto& [name, info] : metadata_.members) {
     const std::span<const std::byte> bytes = members_.find(name)->second;
     if (bytes.size() != static_cast<size_t>(info.size) || digest_unless_stopped(bytes, stop) != info.digest) {
@@ -131,7 +139,7 @@ void Package::check(const std::stop_token& stop) {
                   "member " + name + " does not have the digest that metadata.json names");
     }
   }
-  plans_ = plan_set_from_json(as_text(members_.find(kPlanMember)->second));
+  read_plans();
   std::span<const std::byte>& params = members_.find(kParamsMember)->second;
   if (params.size() != static_cast<size_t>(plan().params_bytes)) {
     throw Error(ErrorCode::kInvalidPackage, "mod.params has " + std::to_string(params.size()) +
@@ -141,10 +149,27 @@ void Package::check(const std::stop_token& stop) {
   params = aligned(params, owners_);
 }
 
+void Package::read_metadata() {
+  metadata_text_ = as_text(members_.find(kMetadataMember)->second);
+  id_ = package_id(metadata_text_);
+  metadata_ = metadata_from_json(metadata_text_);
+  if (metadata_.abi_version != TM_ABI_VERSION) {
+    throw Error(ErrorCode::kInvalidPackage, "package has kernel ABI " +
+                                                std::to_string(metadata_.abi_version) +
+                                                ", this program has " + std::to_string(TM_ABI_VERSION));
+  }
+}
+
+void Package::read_plans() { plans_ = plan_set_from_json(as_text(members_.find(kPlanMember)->second)); }
+
 std::span<const std::byte> Package::member(std::string_view name) const {
   const auto found = members_.find(name);
   TM_CHECK(found != members_.end(), std::string(name));
   return found->second;
+}
+
+const std::byte* Package::constant(int64_t offset) const {
+  return constants_.empty() ? member(kParamsMember).data() + offset : constants_.at(offset);
 }
 
 LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code)

@@ -45,6 +45,11 @@ public:
   static std::shared_ptr<const Package> open_members(
       const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
       const std::stop_token& stop = {});
+  /// What this process has just made, without mod.params and with its constants where they are: their offsets
+  /// there, 64-byte aligned and padded as tensors are; they outlive the package. Digests are not compared.
+  static std::shared_ptr<const Package> open_made(
+      const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
+      std::map<int64_t, const std::byte*> constants);
 
   const Metadata& metadata() const { return metadata_; }
   const std::string& metadata_text() const { return metadata_text_; }
@@ -54,13 +59,19 @@ public:
   const PlanSet& plans() const { return plans_; }
   /// Bytes of a member; mod.params starts at a 64-byte aligned address.
   std::span<const std::byte> member(std::string_view name) const;
+  /// The constant at that offset of mod.params.
+  const std::byte* constant(int64_t offset) const;
 
 private:
   Package() = default;
+  void add_members(const std::map<std::string, std::shared_ptr<const MappedFile>>& members);
   void check(const std::stop_token& stop = {});
+  void read_metadata();
+  void read_plans();
 
   std::vector<std::shared_ptr<const void>> owners_;
   std::map<std::string, std::span<const std::byte>, std::less<>> members_;
+  std::map<int64_t, const std::byte*> constants_;  ///< those that lie apart
   std::string metadata_text_;
   Digest id_;
   Metadata metadata_;
@@ -154,7 +165,6 @@ public:
   /// The interpreter's plan for a run of these inputs' values.
   std::shared_ptr<const BoundPlan> interpret_run(const std::vector<int64_t>& dims,
                                                  const RunValues& values) const;
-  std::span<const std::byte> params() const { return package_->member(kParamsMember); }
 
 private:
   LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code);

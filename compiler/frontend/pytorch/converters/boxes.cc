@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/build/roi_align.h"
 #include "compiler/frontend/pytorch/converters/grid.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
@@ -15,21 +16,6 @@ int64_t count_of(NodeContext& node, const char* name, int64_t least) {
   const int64_t count = node.integer(name);
   if (count < least || count > kMostPoints) node.invalid(std::string(name) + " is " + std::to_string(count));
   return count;
-}
-
-/// Places along one axis of each box: `bins` parts, in each as many samples, evenly; [boxes, bins * samples].
-V points_of(Compose& c, V start, V size, int64_t bins, int64_t samples) {
-  std::vector<double> offsets;
-  for (int64_t i = 0; i < bins * samples; ++i)
-    offsets.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(bins * samples));
-  return c.add(start, c.mul(size, c.doubles(c.dtype(start), offsets, {1, bins * samples})));
-}
-
-/// Whether places are not more than one outside of the axis.
-V near(NodeContext& node, V at, const ir::SymInt& extent) {
-  Compose c(node);
-  return both(node, c.binary("greater_equal", at, c.number(at, -1)),
-              c.binary("less_equal", at, c.extent(at, extent)));
 }
 
 }  // namespace
@@ -56,44 +42,17 @@ void convert_roi_align(NodeContext& node) {
   const V x = node.tensor("input"), rois = node.tensor("rois");
   if (node.rank(x) != 4 || node.rank(rois) != 2 || !same(node.shape(rois)[1], 5))
     node.invalid("maps of shape " + to_string(node.shape(x)) + ", boxes of " + to_string(node.shape(rois)));
-  const double scale = node.real("spatial_scale");
-  const int64_t height = count_of(node, "pooled_height", 1), width = count_of(node, "pooled_width", 1);
-  const int64_t samples = node.integer("sampling_ratio");
-  const bool aligned = node.flag("aligned");
-  const V which = c.cast(c.squeeze(c.slice(rois, 1, 0, 1), 1), DType::kInt64), boxes = c.slice(rois, 1, 1, 4);
-  if (samples < 1) {
-    // As many samples as a part has elements: work that depends on the boxes.
-    const DType wide = node.dtype(x) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-    const V pooled = node.add("roi_align", {c.cast(x, wide), c.cast(boxes, wide), which},
-                              {{"height", height},
-                               {"width", width},
-                               {"is_max", int64_t{0}},
-                               {"half_pixel", int64_t{aligned}},
-                               {"spatial_scale", scale}});
-    return node.set_output(0, c.cast(pooled, node.dtype(x)));
-  }
-  if (samples > kMostPoints || std::max(height, width) * samples > kMostPoints)
+  build::RoiAlign options{x, c.slice(rois, 1, 1, 4),
+                          c.cast(c.squeeze(c.slice(rois, 1, 0, 1), 1), DType::kInt64)};
+  options.height = count_of(node, "pooled_height", 1);
+  options.width = count_of(node, "pooled_width", 1);
+  options.samples = node.integer("sampling_ratio");
+  options.scale = node.real("spatial_scale");
+  options.half_pixel = node.flag("aligned");
+  if (options.samples > kMostPoints ||
+      std::max(options.height, options.width) * options.samples > kMostPoints)
     node.unsupported("sampling_ratio", "more than " + std::to_string(kMostPoints) + " samples of a side");
-  const V scaled = c.minus(c.times(boxes, scale), aligned ? 0.5 : 0.0);
-  const auto corner = [&](int64_t index) { return c.slice(scaled, 1, index, 1); };
-  const auto size = [&](int64_t from) {
-    const V extent = c.sub(corner(from + 2), corner(from));
-    return aligned ? extent : c.binary("max", extent, c.number(extent, 1));
-  };
-  const ir::SymShape s = node.shape(x);
-  const ir::SymInt count = node.shape(rois)[0];
-  const int64_t rows = height * samples, columns = width * samples;
-  const V y = points_of(c, corner(1), size(1), height, samples);
-  const V across = points_of(c, corner(0), size(0), width, samples);
-  Grid grid(node, c.gather(x, which, 0), 1);
-  const ir::SymShape all{count, rows, columns};
-  const auto spread_out = [&](V at, int64_t axis) { return c.expand(c.unsqueeze(at, axis), all); };
-  const V values =
-      grid.between(spread_out(grid.clamped(y, s[2]), 2), spread_out(grid.clamped(across, s[3]), 1));
-  const V is_near = both(node, c.unsqueeze(near(node, y, s[2]), 2), c.unsqueeze(near(node, across, s[3]), 1));
-  const V kept = c.where(c.unsqueeze(is_near, 1), values, c.number(values, 0));
-  const V parts = c.reshape(kept, {count, s[1], height, samples, width, samples});
-  node.set_output(0, c.reduce("reduce_mean", parts, {3, 5}, false));
+  node.set_output(0, build::roi_align(node, options));
 }
 
 // input [N,C,H,W], weight [O,C/groups,kh,kw], offset [N,2*offset_groups*kh*kw,Ho,Wo] with y before x of each

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/roi_align.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/windows/windows.h"
 
@@ -290,34 +291,6 @@ void convert_deform_conv(NodeContext& context) {
   context.set_output(0, result);
 }
 
-namespace {
-
-/// Sampling points of one axis of each box: [boxes, bins * samples].
-V box_points(Compose& c, V start, V size, int64_t bins, int64_t samples) {
-  std::vector<double> offsets;
-  for (int64_t i = 0; i < bins * samples; ++i)
-    offsets.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(bins * samples));
-  return c.add(start, c.mul(size, c.doubles(c.dtype(start), offsets, {1, bins * samples})));
-}
-
-struct BoxTap {
-  V index, weight;  ///< [boxes, points]
-};
-
-/// Linear interpolation; points more than one outside weigh nothing, others are moved to the border.
-std::array<BoxTap, 2> box_taps(Compose& c, V at, const GridAxis& axis) {
-  const V outside = c.binary("or", c.binary("less", at, c.number(at, -1)),
-                             c.binary("greater", at, axis.number(c, at, 1, 0)));
-  const V inside = axis.clipped(c, at);
-  const V low = c.unary("floor", inside);
-  const V t = c.sub(inside, low);
-  const V zero = c.number(t, 0);
-  return {BoxTap{c.cast(low, DType::kInt64), c.where(outside, zero, c.sub(c.number(t, 1), t))},
-          BoxTap{c.cast(axis.clipped(c, c.plus(low, 1)), DType::kInt64), c.where(outside, zero, t)}};
-}
-
-}  // namespace
-
 // X [N,C,H,W], boxes [M,4] as x1,y1,x2,y2, and the picture of each.
 void convert_roi_align(NodeContext& context) {
   Compose c(context);
@@ -332,53 +305,16 @@ void convert_roi_align(NodeContext& context) {
   if (!is_counted && !demand_equal(pictures_of, {boxes[0]}))
     context.invalid("batch_indices have shape " + to_string(pictures_of) + ", of " +
                     std::to_string(boxes[0]) + " boxes");
-  const int64_t height = context.int_attr("output_height", 1), width = context.int_attr("output_width", 1);
-  const int64_t samples = context.int_attr("sampling_ratio", 0);
-  const bool is_max = context.string_attr("mode", "avg") == "max";
-  const bool half =
+  build::RoiAlign options{x, context.input(1), context.input(2)};
+  options.height = context.int_attr("output_height", 1);
+  options.width = context.int_attr("output_width", 1);
+  options.samples = context.int_attr("sampling_ratio", 0);
+  options.scale = context.float_attr("spatial_scale", 1.0);
+  options.is_max = context.string_attr("mode", "avg") == "max";
+  options.half_pixel =
       context.string_attr("coordinate_transformation_mode",
                           context.opset() < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
-  if (samples < 1) {
-    // As many as a bin has pixels: work that depends on the boxes.
-    const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-    const V pooled =
-        context.add("roi_align", {c.cast(x, wide), c.cast(context.input(1), wide), context.input(2)},
-                    {{"height", height},
-                     {"width", width},
-                     {"is_max", int64_t{is_max}},
-                     {"half_pixel", int64_t{half}},
-                     {"spatial_scale", context.float_attr("spatial_scale", 1.0)}});
-    context.set_output(0, c.cast(pooled, dtype));
-    return;
-  }
-  const V scaled =
-      c.minus(c.times(context.input(1), context.float_attr("spatial_scale", 1.0)), half ? 0.5 : 0.0);
-  const auto corner = [&](int64_t index) { return c.slice(scaled, 1, index, 1); };
-  const auto size = [&](int64_t from, int64_t to) {
-    const V extent = c.sub(corner(to), corner(from));
-    return half ? extent : c.binary("max", extent, c.number(extent, 1));
-  };
-  const int64_t rows = height * samples, columns = width * samples;
-  const ir::SymInt& count = boxes[0];
-  const GridAxis y_axis{shape[2]}, x_axis{shape[3]};
-  const auto y_taps = box_taps(c, box_points(c, corner(1), size(1, 3), height, samples), y_axis);
-  const auto x_taps = box_taps(c, box_points(c, corner(0), size(0, 2), width, samples), x_axis);
-  const V pictures = c.gather(c.reshape(x, {shape[0], shape[1], shape[2] * shape[3]}), context.input(2), 0);
-  V result = ir::kAbsent;
-  for (const BoxTap& y_tap : y_taps) {
-    for (const BoxTap& x_tap : x_taps) {
-      const V index =
-          c.add(c.mul(c.unsqueeze(y_tap.index, 2), c.dims({shape[3]}, {})), c.unsqueeze(x_tap.index, 1));
-      const V flat =
-          c.expand(c.reshape(index, {count, 1, rows * columns}), {count, shape[1], rows * columns});
-      const V weight = c.mul(c.unsqueeze(y_tap.weight, 2), c.unsqueeze(x_tap.weight, 1));
-      const V part =
-          c.mul(c.gather_elements(pictures, flat, 2), c.reshape(weight, {count, 1, rows * columns}));
-      result = result == ir::kAbsent ? part : is_max ? c.binary("max", result, part) : c.add(result, part);
-    }
-  }
-  const V grid = c.reshape(result, {count, shape[1], height, samples, width, samples});
-  context.set_output(0, c.reduce(is_max ? "reduce_max" : "reduce_mean", grid, {3, 5}, false));
+  context.set_output(0, build::roi_align(context, options));
 }
 
 }  // namespace tensormill::frontend::onnx
