@@ -248,7 +248,7 @@ class ExamplesTest(unittest.TestCase):
         check(self.run_async(ask))
         client.unregister_system_shared_memory()
         self.assertEqual(len(client.get_system_shared_memory_status().regions), 0)
-        self.refused("GPU", client.register_cuda_shared_memory, "gpu", b"handle", 0, 64)
+        self.refused("GPU", client.register_cuda_shared_memory, "gpu", b"aGFuZGxl", 0, 64)
 
     def test_strings_in_shared_memory(self):
         packed = [utils.serialize_byte_tensor(texts(one)) for one in (LEFT, RIGHT, LEFT + RIGHT, LEFT - RIGHT)]
@@ -332,6 +332,33 @@ class ControlTest(unittest.TestCase):
         self.assertTrue(client.is_server_live())
         client.load_model("simple", config='{"max_batch_size":2}')
         self.assertEqual(client.get_model_config("simple").config.max_batch_size, 2)
+
+    def test_sequences_are_the_deployments_own(self):
+        """In a process of its own, too, and after a restart, which forgets sequences that go on."""
+        server = grpc_peer.make_server(self)
+        name = "simple_string_dyna_sequence"
+        server.upload(name, public_examples.MODELS[name]())
+        spec = {"end": "END", "id": "CORRID", "states": {"SUM": "NEXT"}, "idle_s": 3600, "max_sequences": 5}
+        package = server.compile(name, opt_level=0)
+        for isolation in ("process", "none"):
+            put = server.deploy(name, package, isolation=isolation, sequence=spec)
+            self.assertIn(put.status, (200, 201), put.body)
+            client = triton.InferenceServerClient(server.grpc)
+            values = [client.infer(name, value_input(one), sequence_id="7", sequence_start=one == 1).as_numpy("OUTPUT")[0][0]
+                      for one in (1, 2, 4)]
+            self.assertEqual(values, [1, 3, 7])
+            client.close()
+        self.assertEqual(server.request("GET", f"/v1/deployments/{name}/versions/1").json()["sequence"], spec)
+        wrong = server.deploy("other", package, sequence={"start": "BEGIN", "states": {"SUM": "NEXT"}})
+        self.assertEqual((wrong.status, wrong.json()["errors"][0]["pointer"]), (422, "/sequence/start"), wrong.body)
+        self.assertEqual(server.stop(), 0)
+        server.start()
+        client = grpc_peer.triton.InferenceServerClient(grpc_peer.address(server.settings))
+        self.addCleanup(client.close)
+        with self.assertRaises(grpc_peer.InferenceServerException) as caught:
+            client.infer(name, value_input(1), sequence_id="7")
+        self.assertIn("is not known here", caught.exception.message())
+        self.assertEqual(client.infer(name, value_input(5), sequence_id="7", sequence_start=True).as_numpy("OUTPUT")[0][0], 5)
 
     def test_pictures(self):
         """What the image clients look at before they send pictures, and what they print of the answer."""

@@ -25,11 +25,12 @@ using Extents = std::map<std::string, int64_t>;
 Extents extents_of(const std::vector<services::TensorSpec>& specs, const services::NamedTensors& tensors) {
   Extents extents;
   for (const auto& [name, tensor] : tensors) {
+    const Shape shape = shown_shape(tensor.dtype(), tensor.shape());
     for (const services::TensorSpec& spec : specs) {
-      if (spec.name != name || spec.shape.size() != tensor.shape().size()) continue;
+      if (spec.name != name || spec.shape.size() != shape.size()) continue;
       for (size_t i = 0; i < spec.shape.size(); ++i) {
         if (const auto* symbol = std::get_if<std::string>(&spec.shape[i]))
-          extents.emplace(*symbol, tensor.shape()[i]);
+          extents.emplace(*symbol, shape[i]);
       }
     }
   }
@@ -55,8 +56,7 @@ Shape bound_shape(const services::TensorSpec& spec, const Extents& extents) {
 /// A control's value in all elements.
 Tensor filled_tensor(const services::TensorSpec& spec, const Shape& shape, const std::string& value) {
   if (spec.dtype == kString) {
-    const Shape texts = shown_shape(spec.dtype, shape);
-    return text_tensor(texts, std::vector<std::string>(static_cast<size_t>(num_elements(texts)), value));
+    return text_tensor(shape, std::vector<std::string>(static_cast<size_t>(num_elements(shape)), value));
   }
   Tensor tensor(spec.dtype, shape);
   auto* bytes = static_cast<std::byte*>(tensor.data());
@@ -180,9 +180,7 @@ void SequencedPackage::check_dims() {
       const bool is_known = std::any_of(inputs_.begin(), inputs_.end(), [&](const auto& input) {
         return std::find(input.shape.begin(), input.shape.end(), dim) != input.shape.end();
       });
-      // The axis of a string's bytes is as wide as the string.
-      const bool is_text = control.dtype == kString && &dim == &control.shape.back();
-      if (!is_known && !is_text)
+      if (!is_known)
         refuse_spec("/sequence",
                     "input \"" + control.name + "\" has a free dim that no input of clients has");
     }
@@ -235,10 +233,7 @@ void SequencedPackage::complete(services::NamedTensors& inputs, const services::
       throw Error(ErrorCode::kInvalidTensor, "input \"" + control.name + "\" is the sequence's own");
   }
   for (const services::TensorSpec& control : controls_) {
-    DimShape dims = control.shape;
-    // As wide as its string.
-    if (control.dtype == kString) dims.back() = Dim(static_cast<int64_t>(part.id.size()));
-    const Shape shape = bound_shape({control.name, control.dtype, dims}, extents);
+    const Shape shape = bound_shape(control, extents);
     if (spec_.states.contains(control.name)) {
       const auto kept = std::find_if(sequence.states.begin(), sequence.states.end(),
                                      [&](const auto& one) { return one.first == control.name; });
