@@ -11,10 +11,9 @@ namespace {
 
 using schema::ObjectReader;
 
-const Json& parameters_of(const Json& body) {
-  static const Json kNone = Json::object();
+Json parameters_of(const Json& body) {
   const auto parameters = body.find("parameters");
-  if (parameters == body.end()) return kNone;
+  if (parameters == body.end()) return Json::object();
   if (!parameters->is_object()) throw Error(ErrorCode::kInvalidArgument, "parameters is no object");
   return *parameters;
 }
@@ -80,33 +79,33 @@ void read_config(const std::string& text, const std::string& model, services::De
   problems.throw_if_any();
 }
 
-/// Null where the load says nothing of its own.
-const Json* config_of(const Json& body) {
-  const Json* config = nullptr;
-  for (const auto& [name, value] : parameters_of(body).items()) {
+/// Nothing where the load says nothing of its own.
+std::optional<std::string> config_of(const Json& body) {
+  std::optional<std::string> config;
+  const Json parameters = parameters_of(body);
+  for (const auto& [name, value] : parameters.items()) {
     if (name != "config")
       throw Error(ErrorCode::kNotSupported, "parameter \"" + name +
                                                 "\": models come by POST /v1/models, and what a deployment "
                                                 "serves by PUT /v1/deployments/{deployment}");
     if (!value.is_string()) throw Error(ErrorCode::kInvalidArgument, "config is no text");
-    config = &value;
+    config = value.get<std::string>();
   }
   return config;
 }
 
 void load(const Context& context, http::Request& request, const std::string& name) {
   services::DeploymentService& deployments = *context.services.deployments;
-  const Json body = v2_control_body(request);
-  const Json* config = config_of(body);
+  const std::optional<std::string> config = config_of(v2_control_body(request));
   if (!deployments.has(name)) throw Error(ErrorCode::kNotFound, "there is no model of this name");
-  if (config == nullptr) return deployments.load(name);
+  if (!config) return deployments.load(name);
   const services::Deployment model = deployments.get(name);
   if (model.versions.empty()) throw Error(ErrorCode::kConflict, "it has no version yet");
   const std::string& version =
       model.default_version.empty() ? model.versions.back().version : model.default_version;
   services::DeploymentSpec spec = deployments.spec(name, version);
   spec.weights = model.weights;
-  read_config(config->get<std::string>(), name, spec);
+  read_config(*config, name, spec);
   if (!deployments.put(name, spec, call_context(request)).ready)
     throw Error(ErrorCode::kUnavailable, "it is still being loaded");
 }
@@ -126,8 +125,8 @@ http::Response load_v2_model(const Context& context, http::Request& request) {
 }
 
 http::Response unload_v2_model(const Context& context, http::Request& request) {
-  const Json body = v2_control_body(request);
-  for (const auto& [name, value] : parameters_of(body).items()) {
+  const Json parameters = parameters_of(v2_control_body(request));
+  for (const auto& [name, value] : parameters.items()) {
     // No model is made of others here.
     if (name != "unload_dependents")
       throw Error(ErrorCode::kNotSupported, "parameter \"" + name + "\" of an unload");

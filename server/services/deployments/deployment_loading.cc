@@ -154,13 +154,13 @@ void DeploymentServiceImpl::begin_load(const std::string& name, const VersionPtr
   });
   loaders_.push_back({ticket, std::thread([this, name, version, ticket] {
                         std::optional<Error> error;
-                        VersionPtr loaded = load_with_room(version->spec, error);
-                        end_load(name, version, *ticket, std::move(loaded), error);
+                        const VersionPtr loaded = load_with_room(version->spec, error);
+                        end_load(name, version, *ticket, loaded, error);
                       })});
 }
 
 void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& version, Ticket& ticket,
-                                     VersionPtr loaded, const std::optional<Error>& error) {
+                                     const VersionPtr& loaded, const std::optional<Error>& error) {
   const std::lock_guard change(changes_);
   const EntryPtr before = find(name);
   ticket.done = true;
@@ -479,7 +479,7 @@ void DeploymentServiceImpl::restore_loading(const std::string& name, VersionPtr 
   }
   VersionPtr loaded;
   if (!error) loaded = load_with_room(version->spec, error);
-  end_load(name, version, *ticket, std::move(loaded), error);
+  end_load(name, version, *ticket, loaded, error);
 }
 
 }  // namespace tensormill::server

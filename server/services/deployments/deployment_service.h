@@ -195,7 +195,7 @@ private:
   /// As above; what is loaded on demand and used least goes where memory is short.
   VersionPtr load_with_room(const services::DeploymentSpec& spec, std::optional<Error>& error);
   void begin_load(const std::string& name, const VersionPtr& version, const std::shared_ptr<Ticket>& ticket);
-  void end_load(const std::string& name, const VersionPtr& version, Ticket& ticket, VersionPtr loaded,
+  void end_load(const std::string& name, const VersionPtr& version, Ticket& ticket, const VersionPtr& loaded,
                 const std::optional<Error>& error);
   void settle(const std::string& name, const Entry& before, const VersionPtr& version, VersionPtr loaded,
               const std::optional<Error>& error, bool keep_failure);

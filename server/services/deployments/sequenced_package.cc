@@ -29,8 +29,7 @@ Extents extents_of(const std::vector<services::TensorSpec>& specs, const service
     for (const services::TensorSpec& spec : specs) {
       if (spec.name != name || spec.shape.size() != shape.size()) continue;
       for (size_t i = 0; i < spec.shape.size(); ++i) {
-        if (const auto* symbol = std::get_if<std::string>(&spec.shape[i]))
-          extents.emplace(*symbol, shape[i]);
+        if (const auto* symbol = std::get_if<std::string>(&spec.shape[i])) extents.emplace(*symbol, shape[i]);
       }
     }
   }
