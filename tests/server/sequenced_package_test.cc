@@ -87,7 +87,7 @@ protected:
     Tensor x = Tensor::zeros(DType::kInt32, {rows, 1});
     x.set_element_int(0, value);
     return result_of<services::RunResult>([&](const auto& done) {
-      package_.run({{"x", x}}, options, {}, done);
+      package_.run({{"x", x}}, options, caller_, done);
     });
   }
   /// What the model answers.
@@ -103,6 +103,7 @@ protected:
 
   std::shared_ptr<Adder> adder_ = std::make_shared<Adder>();
   SequencedPackage::Clock::time_point now_{};
+  services::CallContext caller_;
   SequencedPackage package_{adder_, spec_of(), 4, [this] { return now_; }};
 };
 
@@ -136,6 +137,15 @@ TEST_F(Sequences, TheModelIsToldWhereTheRequestStands) {
   run(5, {"7", true, false, true}, 3);
   EXPECT_THAT(told(), ElementsAre(0, 1, 1, 7));
   expect_error(ErrorCode::kInvalidArgument, "sequence_id", [&] { run(5, {"seven", false, true, false}); });
+}
+
+TEST_F(Sequences, WhatACallerBeganNoOtherContinues) {
+  EXPECT_EQ(send(5, "1", true), 5);
+  caller_.submitter = "other";
+  unknown("1");
+  EXPECT_EQ(send(7, "1", true), 7);
+  caller_.submitter = "";
+  EXPECT_EQ(send(1, "1"), 6);
 }
 
 TEST_F(Sequences, ARequestThatFailsLeavesItAsItWas) {

@@ -258,7 +258,8 @@ void SequencedPackage::run(services::NamedTensors inputs, const services::RunOpt
     throw Error(ErrorCode::kInvalidArgument,
                 "sequence_id is missing: the deployment has sequences, and KServe v2 says which");
   const services::SequencePart& part = *options.sequence;
-  const std::string key = (part.is_number ? "n" : "t") + part.id;
+  // One of another caller has the same id, and is another sequence. A name has no blank in it.
+  const std::string key = context.submitter + (part.is_number ? " n" : " t") + part.id;
   const auto turn = std::make_shared<Turn>(*this, begin(part, key), key);
   complete(inputs, part, turn->sequence());
   package_->run(std::move(inputs), options, context,

@@ -30,7 +30,7 @@ public:
   /// Without controls and states.
   const std::vector<services::TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<services::TensorSpec>& outputs() const override { return outputs_; }
-  /// A request that fails leaves its sequence as it was.
+  /// A request that fails leaves its sequence as it was. A sequence is of the caller who began it.
   void run(services::NamedTensors inputs, const services::RunOptions& options,
            const services::CallContext& context, services::Done<services::RunResult> done) override;
   std::shared_ptr<void> admit() override { return package_->admit(); }
