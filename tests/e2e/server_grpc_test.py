@@ -367,7 +367,10 @@ class GrpcKeysTest(GrpcCase):
         for metadata in ([], [("authorization", "Bearer tm_wrong")], [("authorization", "Basic x")]):
             for call, message in ((self.stub.ModelInfer, request),
                                   (self.stub.RepositoryIndex, service_pb2.RepositoryIndexRequest()),
-                                  (self.stub.RepositoryModelLoad, service_pb2.RepositoryModelLoadRequest(model_name="x"))):
+                                  (self.stub.RepositoryModelLoad, service_pb2.RepositoryModelLoadRequest(model_name="x")),
+                                  (self.stub.SystemSharedMemoryStatus, service_pb2.SystemSharedMemoryStatusRequest()),
+                                  (self.stub.SystemSharedMemoryRegister, service_pb2.SystemSharedMemoryRegisterRequest(name="x")),
+                                  (self.stub.CudaSharedMemoryUnregister, service_pb2.CudaSharedMemoryUnregisterRequest())):
                 with self.assertRaises(grpc.RpcError) as caught:
                     call(message, metadata=metadata)
                 self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAUTHENTICATED)
