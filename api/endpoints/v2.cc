@@ -198,6 +198,7 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   const std::optional<size_t> json_size = header_length(request);
   const std::string version = v2_version_of(request);
   require_number(version);
+  if (!context.services.deployments->has(name)) get_v2_deployment(context, name);
   // JSON is decoded as it comes, at the client's pace: no place in the queue is kept meanwhile.
   context.services.deployments->admit(name, version);
   const auto rest = [&] {

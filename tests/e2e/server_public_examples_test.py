@@ -91,6 +91,7 @@ class ExamplesTest(unittest.TestCase):
         self.assertEqual(self.client.get_server_metadata().name, "triton")
         self.assertEqual(self.client.get_model_metadata("simple", headers=fields).name, "simple")
         self.refused("Request for unknown model", self.client.get_model_metadata, "wrong_model_name")
+        self.refused("Request for unknown model", self.client.infer, "wrong_model_name", sums_inputs())
         self.assertEqual(self.client.get_model_config("simple").config.name, "simple")
 
         async def ask(client):
