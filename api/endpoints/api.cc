@@ -293,7 +293,7 @@ private:
   http::RateLimiter rates_;
   Repeats repeats_;
   std::atomic<int> waiting_{0};
-  SharedRegions regions_;
+  SharedRegions regions_{options_.shared_memory_prefixes};
   const Context context_{services_, options_, waiting_, regions_};
 };
 

@@ -34,10 +34,12 @@ struct ApiOptions {
   /// Of all requests in flight, taken before bytes are read or unfolded; null: they are counted and not
   /// bounded.
   std::shared_ptr<MemoryBudget> memory;
-  bool shared_memory = false;     ///< KServe's system shared memory, for clients on this machine
-  bool read_only = false;         ///< what needs write or admin is 403, but for looking
-  int max_rate = 0;               ///< requests a second of one key; 0: no bound
-  std::string version = "0.1.0";  ///< of the OpenAPI document
+  bool shared_memory = false;  ///< KServe's system shared memory, for clients on this machine
+  std::vector<std::string> shared_memory_prefixes = {"tensormill-"};  ///< as SharedRegions
+  std::string v2_name = "tensormill";  ///< of the server, in the metadata of KServe v2
+  bool read_only = false;              ///< what needs write or admin is 403, but for looking
+  int max_rate = 0;                    ///< requests a second of one key; 0: no bound
+  std::string version = "0.1.0";       ///< of the OpenAPI document
   /// Answers a request by passing it on to one of these URLs, which have what it asks for; empty: none is.
   std::function<http::Response(http::Request&, const std::vector<std::string>&)> forward;
   /// Which requests become traces, borrowed; null: none are made.

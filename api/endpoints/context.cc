@@ -74,6 +74,23 @@ std::string v2_version_of(const http::Request& request) {
   return found == request.path_parameters.end() ? "" : found->second;
 }
 
+services::Deployment get_v2_deployment(const Context& context, const std::string& name) {
+  try {
+    return context.services.deployments->get(name);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    throw Error(ErrorCode::kNotFound, "Request for unknown model: '" + name + "' is not found");
+  }
+}
+
+Json v2_control_body(http::Request& request) {
+  const std::string body = json_body(request);
+  if (body.empty()) return Json::object();
+  Json json = parse_json(body);
+  if (!json.is_object()) throw Error(ErrorCode::kInvalidArgument, "the request is no object");
+  return json;
+}
+
 const services::DeploymentVersion* find_v2_version(const services::Deployment& model,
                                                    const std::string& version) {
   const std::string& wanted = version.empty() ? model.default_version : version;

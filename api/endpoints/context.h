@@ -12,6 +12,7 @@
 #include "api/endpoints/shared_regions.h"
 #include "api/http/message.h"
 #include "api/services/services.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::endpoints {
 
@@ -72,11 +73,16 @@ bool lists_deployments(const RouteRow& row);
 #include "api/endpoints/routes.def"
 #undef TM_ROUTE
 
+/// KServe v2: a deployment as a model. Throws Error(kNotFound) in the words that its clients look for.
+services::Deployment get_v2_deployment(const Context& context, const std::string& name);
 /// KServe v2: the version that the path names; "": the default one.
 std::string v2_version_of(const http::Request& request);
 /// That version of a deployment, or the default one for ""; null when it is not there.
 const services::DeploymentVersion* find_v2_version(const services::Deployment& model,
                                                    const std::string& version);
+
+/// KServe v2: the object of a body that may be empty. Throws Error(kInvalidJson) or Error(kInvalidArgument).
+Json v2_control_body(http::Request& request);
 
 /// The deployments of a page, of those that the request's key may see; the cursor names none of the others.
 services::Page<services::Deployment> list_visible_deployments(services::DeploymentService& deployments,

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string_view>
 
@@ -30,12 +31,23 @@ uint64_t size_of(const FileDescriptor& file, const SharedRegion& region) {
   return static_cast<uint64_t>(status.st_size);
 }
 
+std::string beginnings(const std::vector<std::string>& prefixes) {
+  std::string all;
+  for (const std::string& prefix : prefixes) all += (all.empty() ? "/" : ", /") + prefix;
+  return all;
+}
+
 }  // namespace
 
 void SharedRegions::add(SharedRegion region) {
   if (!is_name(region.name)) refuse(region, "the name is none");
-  const bool ours = region.key.starts_with(kPrefix) && is_name(region.key.substr(1));
-  if (!ours) refuse(region, "key \"" + region.key + "\" does not begin with " + std::string(kPrefix));
+  const std::string object = region.key.starts_with('/') ? region.key.substr(1) : "";
+  const bool is_ours =
+      is_name(object) && std::any_of(prefixes_.begin(), prefixes_.end(),
+                                     [&](const std::string& prefix) { return object.starts_with(prefix); });
+  if (!is_ours)
+    refuse(region, "key \"" + region.key + "\" begins with none of " + beginnings(prefixes_) +
+                       ", which v2.shared_memory_prefixes allows");
   auto held = std::make_shared<Held>();
   // Where the C library keeps such objects. No link is followed, and nothing blocks.
   const std::string path = "/dev/shm" + region.key;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/file.h"
@@ -20,7 +21,7 @@ namespace tensormill::endpoints {
 
 struct SharedRegion {
   std::string name;
-  std::string key;      ///< of the object: "/tensormill-…"
+  std::string key;      ///< of the object: "/" and a name that begins as the server allows
   uint64_t offset = 0;  ///< of the region in it
   uint64_t byte_size = 0;
 };
@@ -34,11 +35,12 @@ struct SharedPlace {
 
 class SharedRegions {
 public:
-  /// Objects have such keys alone.
-  static constexpr std::string_view kPrefix = "/tensormill-";
+  /// Objects are taken whose names begin with one of `prefixes`, behind the "/" of their keys.
+  explicit SharedRegions(std::vector<std::string> prefixes = {"tensormill-"})
+      : prefixes_(std::move(prefixes)) {}
 
-  /// Throws Error(kInvalidArgument) for a key that is none of ours, an object that is not there, is no file
-  /// of this user's or is shorter than the region, Error(kNameTaken) for a name that another region has,
+  /// Throws Error(kInvalidArgument) for a key with none of the prefixes, an object that is not there, is no
+  /// file of this user's or is shorter than the region, Error(kNameTaken) for a name that another region has,
   /// Error(kUnavailable) past the most regions.
   void add(SharedRegion region);
   /// One, or all. Throws Error(kNotFound).
@@ -57,6 +59,7 @@ private:
   };
   std::shared_ptr<const Held> find(const SharedPlace& place, uint64_t bytes) const;
 
+  const std::vector<std::string> prefixes_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Held>> regions_;
 };

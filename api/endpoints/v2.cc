@@ -106,7 +106,7 @@ Json tensors_json(const std::vector<services::TensorSpec>& specs) {
 /// What the model takes: of the version that is asked for, or the default one.
 std::vector<services::TensorSpec> inputs_of(const Context& context, const std::string& name,
                                             const std::string& version) {
-  const services::Deployment model = context.services.deployments->get(name);
+  const services::Deployment model = get_v2_deployment(context, name);
   const services::DeploymentVersion* shown = find_v2_version(model, version);
   return shown == nullptr ? model.inputs : shown->inputs;
 }
@@ -132,9 +132,16 @@ bool classifies_rows(const Context& context, const V2Request& asked, const std::
   const bool classifies = std::any_of(asked.outputs.begin(), asked.outputs.end(),
                                       [](const V2Output& output) { return output.classes > 0; });
   if (!classifies) return false;
-  const services::Deployment model = context.services.deployments->get(name);
+  const services::Deployment model = get_v2_deployment(context, name);
   const services::DeploymentVersion* version = find_v2_version(model, result.version);
   return version != nullptr && version->max_batch > 1;
+}
+
+/// In the words that clients look for.
+void require_number(const std::string& version) {
+  if (version.find_first_not_of("0123456789") == std::string::npos) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "failed to get model version from specified version string '" + version + "'");
 }
 
 http::Response state_response(bool good) {
@@ -149,7 +156,7 @@ http::Response get_v2_server(const Context& context, http::Request&) {
   Json extensions(kExtensions);
   if (context.options.shared_memory) extensions.push_back(kSharedMemory);
   if (context.options.traces != nullptr) extensions.push_back(kTrace);
-  return http::json_response(schema::print({{"name", "tensormill"},
+  return http::json_response(schema::print({{"name", context.options.v2_name},
                                             {"version", context.services.info->info().version},
                                             {"extensions", std::move(extensions)}}));
 }
@@ -164,7 +171,7 @@ http::Response get_v2_ready(const Context& context, http::Request&) {
 
 http::Response get_v2_model(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
-  const services::Deployment model = context.services.deployments->get(name);
+  const services::Deployment model = get_v2_deployment(context, name);
   const std::string version = v2_version_of(request);
   const services::DeploymentVersion* shown = find_v2_version(model, version);
   if (!version.empty() && shown == nullptr) {
@@ -181,7 +188,7 @@ http::Response get_v2_model(const Context& context, http::Request& request) {
 }
 
 http::Response get_v2_model_ready(const Context& context, http::Request& request) {
-  const services::Deployment model = context.services.deployments->get(request.path_parameter("model"));
+  const services::Deployment model = get_v2_deployment(context, request.path_parameter("model"));
   const services::DeploymentVersion* version = find_v2_version(model, v2_version_of(request));
   return state_response(version != nullptr && version->state == services::DeploymentState::kReady);
 }
@@ -190,6 +197,8 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   const std::string& name = request.path_parameter("model");
   const std::optional<size_t> json_size = header_length(request);
   const std::string version = v2_version_of(request);
+  require_number(version);
+  if (!context.services.deployments->has(name)) get_v2_deployment(context, name);
   // JSON is decoded as it comes, at the client's pace: no place in the queue is kept meanwhile.
   context.services.deployments->admit(name, version);
   const auto rest = [&] {
@@ -209,6 +218,7 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   services::RunOptions options;
   options.timeout = asked.timeout;
   options.priority = asked.priority;
+  options.sequence = asked.sequence;
   auto inputs = std::move(asked.inputs);
   return later<services::RunResult>(
       [&context, &request, &name, version, options, inputs = std::move(inputs)](const auto& done) mutable {

@@ -30,6 +30,7 @@ struct V2Request {
   bool binary_by_default = false;
   std::optional<std::chrono::microseconds> timeout;
   int priority = services::kDefaultPriority;
+  std::optional<services::SequencePart> sequence;
 };
 
 struct V2Response {

@@ -110,6 +110,32 @@ std::vector<std::string_view> binary_texts(const Shape& shape, std::string_view 
   return texts;
 }
 
+/// The sequence that a request belongs to: 0 and "" are none.
+std::optional<services::SequencePart> sequence_of(const Json& parameters) {
+  constexpr size_t kMostBytes = 128;
+  const std::string where = "request";
+  services::SequencePart part;
+  const auto flag = [&](const char* name) {
+    const Json* value = member(parameters, name, where, &Json::is_boolean);
+    return value != nullptr && value->get<bool>();
+  };
+  part.start = flag("sequence_start");
+  part.end = flag("sequence_end");
+  const auto id = parameters.find("sequence_id");
+  if (id != parameters.end()) {
+    part.is_number = id->is_number_unsigned();
+    if (!part.is_number && !id->is_string())
+      reject(ErrorCode::kInvalidArgument, where, "sequence_id is neither a number from 0 on nor a string");
+    part.id = part.is_number ? id->dump() : id->get<std::string>();
+  }
+  if (part.id.size() > kMostBytes)
+    reject(ErrorCode::kInvalidArgument, where, "sequence_id has more than 128 bytes");
+  const bool is_none = part.id.empty() || (part.is_number && part.id == "0");
+  if (!is_none) return part;
+  if (part.start || part.end) reject(ErrorCode::kInvalidArgument, where, "sequence_id is missing");
+  return std::nullopt;
+}
+
 /// The parameters of the request itself that mean something here.
 void read_parameters(const Json& json, V2Request& request) {
   const Json* all = member(json, "parameters", "request", &Json::is_object);
@@ -119,12 +145,9 @@ void read_parameters(const Json& json, V2Request& request) {
     if (!value.is_string() && !value.is_number() && !value.is_boolean()) {
       reject(ErrorCode::kInvalidArgument, where, "is neither a string nor a number nor a bool");
     }
-    const bool is_sequence = name == "sequence_id" || name == "sequence_start" || name == "sequence_end";
-    if (is_sequence && value != Json(0) && value != Json(false) && value != Json("")) {
-      reject(ErrorCode::kNotSupported, where, "packages keep no state, so there are no sequences");
-    }
     if (name.starts_with("triton_")) reject(ErrorCode::kInvalidArgument, where, "is reserved");
   }
+  request.sequence = sequence_of(*all);
   const std::string where = "request";
   if (const Json* binary = member(*all, "binary_data_output", where, &Json::is_boolean)) {
     request.binary_by_default = binary->get<bool>();

@@ -25,8 +25,8 @@ struct V2Limits {
 
 /// `rest` is called once, when the JSON is read: what stands behind it. Tensors that are aligned there share
 /// its memory. Throws Error(kInvalidJson), Error(kInvalidArgument) or Error(kInvalidTensor) naming the input
-/// and the element, Error(kTooLarge) past a limit, before more is read, Error(kNotSupported) for sequences
-/// and for parameters that are the server's own ("triton_…"), and what `text` and `rest` throw.
+/// and the element, Error(kTooLarge) past a limit, before more is read, Error(kNotSupported) for
+/// shared memory where there is none, and what `text` and `rest` throw.
 V2Request read_v2_request(JsonText& text, const V2Limits& limits,
                           const std::function<http::TensorBody()>& rest);
 /// A body that is one tensor without JSON: the only input of a model, all outputs binary. A free first dim is

@@ -1,38 +1,16 @@
-// KServe v2 as Triton extends it: POST /v2/repository/index, …/models/{model}/load and /unload;
-// GET /v2/models/{model}[/versions/{version}]/config and /stats
+// KServe v2 as Triton extends it: POST /v2/repository/index; GET
+// /v2/models/{model}[/versions/{version}]/config and /stats
 #include "api/endpoints/context.h"
 #include "api/schema/print.h"
 
 namespace tensormill::endpoints {
 namespace {
 
-/// The JSON of a body that may be empty.
-Json control_body(http::Request& request) {
-  const std::string body = json_body(request);
-  if (body.empty()) return Json::object();
-  Json json = parse_json(body);
-  if (!json.is_object()) throw Error(ErrorCode::kInvalidArgument, "the request is no object");
-  return json;
-}
-
 bool flag(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end()) return false;
   if (!found->is_boolean()) throw Error(ErrorCode::kInvalidArgument, std::string(name) + " is no bool");
   return found->get<bool>();
-}
-
-/// What may not be changed by a load: its parameters would replace files or settings of the model.
-void refuse_overrides(const Json& json) {
-  const auto parameters = json.find("parameters");
-  if (parameters == json.end()) return;
-  if (!parameters->is_object()) throw Error(ErrorCode::kInvalidArgument, "parameters is no object");
-  for (const auto& [name, value] : parameters->items()) {
-    if (name == "unload_dependents") continue;
-    throw Error(ErrorCode::kNotSupported, "parameter \"" + name +
-                                              "\" of a load: deployments are changed by PUT "
-                                              "/v1/deployments/{deployment}");
-  }
 }
 
 const services::DeploymentVersion& require_version(const services::Deployment& model,
@@ -59,7 +37,9 @@ Json config_tensors(const services::DeploymentVersion& version,
                    {"dims", std::move(dims)},
                    {"is_shape_tensor", false}};
     if (is_input) {
-      tensor["format"] = "FORMAT_NONE";
+      // Of a picture, which the first input is, it is told where its dims are those of one.
+      const bool is_picture = !version.layout.empty() && &spec == specs.data() && tensor["dims"].size() == 3;
+      tensor["format"] = is_picture ? "FORMAT_" + version.layout : "FORMAT_NONE";
       tensor["allow_ragged_batch"] = false;
       tensor["optional"] = false;
     } else {
@@ -68,6 +48,31 @@ Json config_tensors(const services::DeploymentVersion& version,
     list.push_back(std::move(tensor));
   }
   return list;
+}
+
+Json sequences_json(const services::DeploymentVersion& version) {
+  constexpr int64_t kMicroseconds = 1'000'000;
+  const services::SequenceSpec& spec = *version.sequence;
+  Json controls = Json::array(), states = Json::array();
+  const auto add = [&](const std::string& name, const char* kind) {
+    if (name.empty()) return;
+    Json control = {{"kind", kind}, {"int32_false_true", Json::array({0, 1})}};
+    controls.push_back({{"name", name}, {"control", Json::array({std::move(control)})}});
+  };
+  add(spec.start, "CONTROL_SEQUENCE_START");
+  add(spec.ready, "CONTROL_SEQUENCE_READY");
+  add(spec.end, "CONTROL_SEQUENCE_END");
+  add(spec.id, "CONTROL_SEQUENCE_CORRID");
+  for (const auto& [input, output] : spec.states)
+    states.push_back({{"input_name", input}, {"output_name", output}});
+  return {{"max_sequence_idle_microseconds", spec.idle_s * kMicroseconds},
+          {"control_input", std::move(controls)},
+          {"state", std::move(states)},
+          {"oldest",
+           {{"max_candidate_sequences", spec.max_sequences},
+            {"preferred_batch_size", Json::array({version.max_batch})},
+            {"max_queue_delay_microseconds", version.max_delay_us},
+            {"preserve_ordering", false}}}};
 }
 
 Json config_json(const services::Deployment& model, const services::DeploymentVersion& version) {
@@ -86,7 +91,9 @@ Json config_json(const services::Deployment& model, const services::DeploymentVe
   for (const services::DeploymentVersion& one : model.versions) {
     config["version_policy"]["specific"]["versions"].push_back(std::stoll(one.version));
   }
-  if (version.max_batch > 1) {
+  if (version.sequence) {
+    config["sequence_batching"] = sequences_json(version);
+  } else if (version.max_batch > 1) {
     config["dynamic_batching"] = {{"max_queue_delay_microseconds", version.max_delay_us},
                                   {"preferred_batch_size", Json::array({version.max_batch})},
                                   {"preserve_ordering", false},
@@ -170,7 +177,7 @@ std::string_view repository_state(services::DeploymentState state) {
 }  // namespace
 
 http::Response get_v2_config(const Context& context, http::Request& request) {
-  const services::Deployment model = context.services.deployments->get(request.path_parameter("model"));
+  const services::Deployment model = get_v2_deployment(context, request.path_parameter("model"));
   const services::DeploymentVersion& version = require_version(model, v2_version_of(request));
   if (version.state != services::DeploymentState::kReady) {
     throw Error(ErrorCode::kUnavailable, "version " + version.version + " of model \"" + model.name +
@@ -209,7 +216,7 @@ http::Response get_v2_all_stats(const Context& context, http::Request& request) 
 }
 
 http::Response index_v2_repository(const Context& context, http::Request& request) {
-  const bool only_ready = flag(control_body(request), "ready");
+  const bool only_ready = flag(v2_control_body(request), "ready");
   Json list = Json::array();
   for_each_deployment(*context.services.deployments, request, [&](const services::Deployment& model) {
     for (const services::DeploymentVersion& version : model.versions) {
@@ -222,18 +229,6 @@ http::Response index_v2_repository(const Context& context, http::Request& reques
     }
   });
   return http::json_response(schema::print(list));
-}
-
-http::Response load_v2_model(const Context& context, http::Request& request) {
-  refuse_overrides(control_body(request));
-  context.services.deployments->load(request.path_parameter("model"));
-  return http::json_response("{}");
-}
-
-http::Response unload_v2_model(const Context& context, http::Request& request) {
-  refuse_overrides(control_body(request));
-  context.services.deployments->unload(request.path_parameter("model"));
-  return http::json_response("{}");
 }
 
 }  // namespace tensormill::endpoints

@@ -1,5 +1,5 @@
 // KServe v2's system shared memory: GET /v2/systemsharedmemory[/region/{region}]/status; POST
-// …/region/{region}/register, …[/region/{region}]/unregister
+// …/region/{region}/register, …[/region/{region}]/unregister; the same of CUDA's, of which there is none
 #include "api/endpoints/context.h"
 #include "api/endpoints/shared_regions.h"
 #include "api/schema/print.h"
@@ -20,6 +20,10 @@ SharedRegions& regions_of(const Context& context, const http::Request& request) 
 std::optional<std::string> region_name(const http::Request& request) {
   const auto found = request.path_parameters.find("region");
   return found == request.path_parameters.end() ? std::nullopt : std::optional(found->second);
+}
+
+[[noreturn]] void no_cuda_region(const http::Request& request) {
+  throw Error(ErrorCode::kNotFound, "there is no region \"" + request.path_parameter("region") + "\"");
 }
 
 http::Response done() { return http::json_response(schema::print(Json::object())); }
@@ -71,5 +75,20 @@ http::Response unregister_v2_regions(const Context& context, http::Request& requ
 http::Response unregister_v2_region(const Context& context, http::Request& request) {
   return unregister_v2_regions(context, request);
 }
+
+// Clients forget all regions of both kinds before they begin, so that a server without a GPU answers, too.
+http::Response get_v2_cuda_regions(const Context&, http::Request&) {
+  return http::json_response(schema::print(Json::array()));
+}
+
+http::Response get_v2_cuda_region(const Context&, http::Request& request) { no_cuda_region(request); }
+
+http::Response register_v2_cuda_region(const Context&, http::Request&) {
+  throw Error(ErrorCode::kNotSupported, "no memory of a GPU is shared here");
+}
+
+http::Response unregister_v2_cuda_regions(const Context&, http::Request&) { return done(); }
+
+http::Response unregister_v2_cuda_region(const Context&, http::Request& request) { no_cuda_region(request); }
 
 }  // namespace tensormill::endpoints

@@ -83,6 +83,22 @@ services::Placement read_placement(const Json& value, const std::string& pointer
   return placement;
 }
 
+services::SequenceSpec read_sequence(const Json& value, const std::string& pointer, Problems& problems) {
+  ObjectReader reader(value, pointer, problems);
+  services::SequenceSpec sequence;
+  reader.optional("start", sequence.start);
+  reader.optional("end", sequence.end);
+  reader.optional("ready", sequence.ready);
+  reader.optional("id", sequence.id);
+  reader.each_member("states", [&](const std::string& input, const Json& output, const std::string& at) {
+    sequence.states[input] = read_string(output, at, problems).value_or("");
+  });
+  reader.optional("idle_s", sequence.idle_s, 1, 86'400);
+  reader.optional("max_sequences", sequence.max_sequences, 1, 1'000'000);
+  reader.finish();
+  return sequence;
+}
+
 services::VersionWeights read_weights(ObjectReader& body) {
   services::VersionWeights weights;
   int64_t sum = 0;
@@ -138,6 +154,8 @@ services::DeploymentSpec read_deployment_spec(std::string_view text) {
   spec.weights = read_weights(body);
   if (const Json* value = body.find("placement"); value != nullptr && !value->is_null())
     spec.placement = read_placement(*value, "/placement", problems);
+  if (const Json* value = body.find("sequence"); value != nullptr && !value->is_null())
+    spec.sequence = read_sequence(*value, "/sequence", problems);
   body.finish();
   problems.throw_if_any();
   return spec;

@@ -174,6 +174,22 @@ Json to_json(const services::Deployment& deployment) {
   return json;
 }
 
+namespace {
+
+Json sequence_json(const services::SequenceSpec& spec) {
+  Json json = {{"idle_s", spec.idle_s}, {"max_sequences", spec.max_sequences}, {"states", spec.states}};
+  const auto add = [&](const char* name, const std::string& input) {
+    if (!input.empty()) json[name] = input;
+  };
+  add("start", spec.start);
+  add("end", spec.end);
+  add("ready", spec.ready);
+  add("id", spec.id);
+  return json;
+}
+
+}  // namespace
+
 Json to_json(const services::DeploymentSpec& spec) {
   Json json = {
       {"package", spec.package},     {"version", spec.version},     {"keep_versions", spec.keep_versions},
@@ -185,6 +201,7 @@ Json to_json(const services::DeploymentSpec& spec) {
     json["placement"] = {{"mode", spec.placement.mode}, {"idle_s", spec.placement.idle_s}};
     if (!spec.placement.labels.empty()) json["placement"]["labels"] = spec.placement.labels;
   }
+  if (spec.sequence) json["sequence"] = sequence_json(*spec.sequence);
   if (!spec.preprocess) return json;
   const services::Preprocess& given = *spec.preprocess;
   Json& preprocess = json["preprocess"];

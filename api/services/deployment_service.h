@@ -35,6 +35,21 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
+/// Requests that belong together, one after another: what the model is told of them by inputs that clients
+/// do not send, and what it is given back of the run before. One of each kind at most, "" where the model has
+/// none.
+struct SequenceSpec {
+  std::string start;  ///< an input that is 1, or true, in a sequence's first request, and 0 in all others
+  std::string end;    ///< as above, in its last one
+  std::string ready;  ///< 1 whenever there is a request
+  std::string id;     ///< the sequence's, a number or a string
+  /// By an input the output that it is the value of, at the request before; zeros at the first one.
+  std::map<std::string, std::string> states;
+  int idle_s = 60;           ///< until a sequence without requests is forgotten
+  int max_sequences = 1024;  ///< at once; past it Error(kUnavailable)
+  bool operator==(const SequenceSpec&) const = default;
+};
+
 /// By a version's number its part: of as many requests as the sum of all, it answers exactly that many.
 /// Empty: the default version answers all.
 using VersionWeights = std::map<int, int>;
@@ -57,6 +72,7 @@ struct DeploymentSpec {
   /// Of the deployment once this version is ready; no property of the version. Empty: it has all requests.
   VersionWeights weights;
   Placement placement;
+  std::optional<SequenceSpec> sequence;  ///< none: each request is by itself
 };
 
 enum class DeploymentState { kLoading, kReady, kUnloading, kUnloaded, kFailed };
@@ -75,6 +91,8 @@ struct DeploymentVersion {
   int instances = 1;
   std::vector<TensorSpec> inputs;  ///< empty unless ready
   std::vector<TensorSpec> outputs;
+  std::string layout = {};  ///< of pictures, where the deployment says it: "NCHW" or "NHWC"
+  std::optional<SequenceSpec> sequence = {};
 };
 
 /// What one of several processes has of a deployment.
@@ -233,7 +251,9 @@ public:
   /// `version` "": one by the weights, else the default one. `inputs` must be complete unless `options` says
   /// how to fill. Throws, and then tells `done` nothing, or tells it: Error(kInvalidTensor),
   /// Error(kUnavailable) when the queue is full or nothing is ready, Error(kTensorData),
-  /// Error(kDeadlineExceeded), Error(kCancelled).
+  /// Error(kDeadlineExceeded), Error(kCancelled), and of sequences Error(kInvalidArgument) where the request
+  /// names none or one that is not begun here, Error(kConflict) while the request before it runs,
+  /// Error(kNotSupported) where the deployment has none.
   virtual void infer(const std::string& name, const std::string& version, NamedTensors inputs,
                      const RunOptions& options, const CallContext& context, Done<RunResult> done) = 0;
   /// `image` is a JPEG or PNG file, `top` 1..1000. Error(kInvalidImage), and as infer().

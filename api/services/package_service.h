@@ -43,6 +43,13 @@ enum class FillMode { kZeros, kOnes, kRandom };
 inline constexpr int kDefaultPriority = 5;
 inline constexpr int kLowestPriority = 10;
 
+/// Which request of which sequence it is.
+struct SequencePart {
+  std::string id;
+  bool is_number = false;  ///< "7" and 7 are two sequences
+  bool start = false, end = false;
+};
+
 struct RunOptions {
   std::optional<FillMode> fill_mode;  ///< for inputs that are not given; nothing: all must be given
   uint64_t seed = 0;
@@ -51,6 +58,7 @@ struct RunOptions {
   bool profile = false;
   std::optional<std::chrono::microseconds> timeout;  ///< for all of it; the server's own limit holds too
   int priority = kDefaultPriority;                   ///< 1 is served first, kLowestPriority last
+  std::optional<SequencePart> sequence = {};         ///< of deployments that have sequences
   std::string on = {};  ///< labels (api/http/labels.h) of the worker that runs it; "": here
 };
 

@@ -20,6 +20,7 @@
 #include "runtime/base/cpu_count.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/names.h"
 #include "server/cli/cli.h"
 #include "server/cli/exit_guard.h"
 #include "server/cli/grpc_endpoint.h"
@@ -69,6 +70,15 @@ void check_may_listen(const std::string& setting, const std::string& address, si
                                      "configure keys_file and make keys with `tensormill keys add`");
 }
 
+std::vector<std::string> shared_memory_prefixes(const config::Settings& settings) {
+  for (const std::string& prefix : settings.shared_memory_prefixes) {
+    if (!is_name(prefix))
+      throw Error(ErrorCode::kUsage,
+                  "v2.shared_memory_prefixes: \"" + prefix + "\" is the beginning of no object's name");
+  }
+  return settings.shared_memory_prefixes;
+}
+
 transport::TransportOptions transport_options(const config::Settings& settings, const GrpcEndpoint& grpc) {
   transport::TransportOptions options;
   transport::parse_listen_address(settings.listen, options);
@@ -77,6 +87,9 @@ transport::TransportOptions transport_options(const config::Settings& settings, 
   if (settings.shared_memory && !transport::is_loopback_address(options.address))
     throw Error(ErrorCode::kUsage, "v2.system_shared_memory is for this machine alone, and listen " +
                                        settings.listen + " is not loopback");
+  if (settings.shared_memory && grpc.is_on() && !transport::is_loopback_address(grpc.address()))
+    throw Error(ErrorCode::kUsage, "v2.system_shared_memory is for this machine alone, and grpc.listen " +
+                                       settings.grpc_listen + " is not loopback");
   if (grpc.is_on()) check_may_listen("grpc.listen " + settings.grpc_listen, grpc.address(), keys);
   options.io_threads =
       settings.http_io_threads > 0 ? settings.http_io_threads : std::clamp(usable_cores(), 2, 64);
@@ -159,6 +172,8 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.max_rate = settings.max_rate;
   options.read_only = settings.read_only;
   options.shared_memory = settings.shared_memory;
+  options.shared_memory_prefixes = shared_memory_prefixes(settings);
+  options.v2_name = settings.v2_server_name;
   options.version = driver::compiler_version();
   if (!settings.replica_address.empty())
     transport::check_address("replica.address", settings.replica_address);

@@ -43,8 +43,6 @@ json parameters_of(const Map& map, const std::string& where) {
   json all = json::object();
   for (const auto& [name, parameter] : map) {
     const std::string of = where + ", parameter \"" + name + "\"";
-    if (name.rfind("shared_memory_", 0) == 0)
-      throw MessageError(grpc::StatusCode::UNIMPLEMENTED, of + ": there is no shared memory with clients");
     all[name] = value_of(parameter, of);
   }
   return all;
@@ -131,7 +129,12 @@ std::string contents_of(const Input& input, const std::string& where) {
   return row->bytes(input.contents(), where);
 }
 
-/// The tensors of all inputs behind one another, and in `inputs` how long each is.
+constexpr const char* kRegion = "shared_memory_region";
+
+/// Whether the client has left it in shared memory, and has sent none of it.
+bool is_shared(const Input& input) { return input.parameters().find(kRegion) != input.parameters().end(); }
+
+/// The tensors of all inputs that are sent behind one another, and in `inputs` how long each is.
 Pieces tensors_of(const inference::ModelInferRequest& request, const std::vector<Pieces>& raw, json& inputs) {
   // In the words that clients of the public interface look for.
   for (const Input& input : request.inputs()) {
@@ -140,24 +143,30 @@ Pieces tensors_of(const inference::ModelInferRequest& request, const std::vector
                          "contents field must not be specified when using raw_input_contents for '" +
                              input.name() + "' for model '" + request.model_name() + "'");
   }
-  if (!raw.empty() && raw.size() != static_cast<size_t>(request.inputs_size()))
-    refuse("request", "there are " + std::to_string(request.inputs_size()) + " inputs and " +
+  const auto sent =
+      request.inputs_size() - std::count_if(request.inputs().begin(), request.inputs().end(), is_shared);
+  if (!raw.empty() && raw.size() != static_cast<size_t>(sent))
+    refuse("request", "there are " + std::to_string(sent) + " inputs outside of shared memory and " +
                           std::to_string(raw.size()) + " raw_input_contents");
+  size_t next = 0;
   Pieces all;
   for (int i = 0; i < request.inputs_size(); ++i) {
     const Input& input = request.inputs(i);
     const std::string where = "input \"" + input.name() + "\"";
-    const Pieces tensor =
-        raw.empty() ? Pieces{slice_of(contents_of(input, where))} : raw[static_cast<size_t>(i)];
     json one = {{"name", input.name()}, {"datatype", input.datatype()}, {"shape", json::array()}};
     for (const int64_t extent : input.shape()) {
       if (extent < 0) refuse(where, "shape has " + std::to_string(extent));
       one["shape"].push_back(static_cast<uint64_t>(extent));
     }
     one["parameters"] = parameters_of(input.parameters(), where);
-    one["parameters"]["binary_data_size"] = size_of(tensor);
+    if (is_shared(input)) {
+      if (count_of(input.contents()) > 0) refuse(where, "has contents, and is in shared memory, too");
+    } else {
+      const Pieces tensor = raw.empty() ? Pieces{slice_of(contents_of(input, where))} : raw[next++];
+      one["parameters"]["binary_data_size"] = size_of(tensor);
+      all.insert(all.end(), tensor.begin(), tensor.end());
+    }
     inputs.push_back(std::move(one));
-    all.insert(all.end(), tensor.begin(), tensor.end());
   }
   return all;
 }
@@ -189,26 +198,27 @@ grpc::Slice field_head(int number, uint64_t size) {
 
 }  // namespace
 
+std::string path_segment(const std::string& text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string path;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          c == '-' || c == '_' || (c == '.' && text != "." && text != "..");
+    if (is_plain) {
+      path += c;
+    } else {
+      path += '%';
+      path += kHex[byte >> 4];
+      path += kHex[byte & 15];
+    }
+  }
+  return path;
+}
+
 std::string model_path(const std::string& name, const std::string& version) {
   if (name.empty()) throw MessageError(grpc::StatusCode::INVALID_ARGUMENT, "the model's name is missing");
-  const auto encoded = [](const std::string& text) {
-    constexpr std::string_view kHex = "0123456789ABCDEF";
-    std::string path;
-    for (const char c : text) {
-      const auto byte = static_cast<unsigned char>(c);
-      const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                            c == '-' || c == '_' || (c == '.' && text != "." && text != "..");
-      if (is_plain) {
-        path += c;
-      } else {
-        path += '%';
-        path += kHex[byte >> 4];
-        path += kHex[byte & 15];
-      }
-    }
-    return path;
-  };
-  return "/v2/models/" + encoded(name) + (version.empty() ? "" : "/versions/" + encoded(version));
+  return "/v2/models/" + path_segment(name) + (version.empty() ? "" : "/versions/" + path_segment(version));
 }
 
 Asked infer_request(const SplitRequest& split) {
@@ -251,7 +261,16 @@ Pieces infer_response(const Answer& answer, bool is_final) {
     one->set_name(output.at("name").get<std::string>());
     one->set_datatype(output.at("datatype").get<std::string>());
     for (const json& extent : output.at("shape")) one->add_shape(extent.get<int64_t>());
-    const auto bytes = output.at("parameters").at("binary_data_size").get<size_t>();
+    const json& parameters = output.at("parameters");
+    // One that stands in shared memory keeps its place among the others, with nothing in it.
+    const bool is_placed = parameters.contains(kRegion);
+    if (is_placed) {
+      auto& told = *one->mutable_parameters();
+      told[kRegion].set_string_param(parameters.at(kRegion).get<std::string>());
+      for (const char* name : {"shared_memory_byte_size", "shared_memory_offset"})
+        told[name].set_int64_param(parameters.at(name).get<int64_t>());
+    }
+    const size_t bytes = is_placed ? 0 : parameters.at("binary_data_size").get<size_t>();
     constexpr int kRawOutputContents = 6;
     pieces.push_back(field_head(kRawOutputContents, bytes));
     pieces.push_back(slice_of(answer.body, offset, bytes));

@@ -29,6 +29,8 @@ Pieces infer_response(const Answer& answer, bool is_final);
 Pieces stream_response(Pieces response);
 Pieces stream_error(const std::string& message);
 
+/// A name as one segment of a target.
+std::string path_segment(const std::string& text);
 /// "models" and "/" and the model's name, and its version where there is one, for a target. Throws
 /// MessageError for an empty name.
 std::string model_path(const std::string& name, const std::string& version);

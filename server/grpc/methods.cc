@@ -98,13 +98,29 @@ std::string print_index(const Answer& answer) {
   return message_of<inference::RepositoryIndexResponse>("{\"models\":" + *answer.body + "}");
 }
 
+/// Of bytes, which are files of a model, only that they are there is told: none are taken.
+json control_value(const inference::ModelRepositoryParameter& value) {
+  switch (value.parameter_choice_case()) {
+    case inference::ModelRepositoryParameter::kBoolParam:
+      return value.bool_param();
+    case inference::ModelRepositoryParameter::kInt64Param:
+      return value.int64_param();
+    case inference::ModelRepositoryParameter::kStringParam:
+      return value.string_param();
+    case inference::ModelRepositoryParameter::kBytesParam:
+    case inference::ModelRepositoryParameter::PARAMETER_CHOICE_NOT_SET:
+      break;
+  }
+  return nullptr;
+}
+
 template <typename Message>
 Asked ask_control(const std::string& text, const char* verb) {
   const auto request = parsed<Message>(text);
   const std::string model = model_path(request.model_name(), "").substr(std::string("/v2/").size());
   json parameters = json::object();
-  // Which parameters there are is the other side's to know; what they hold matters to none of them.
-  for (const auto& [name, value] : request.parameters()) parameters[name] = value.bool_param();
+  // Which parameters there are is the other side's to know.
+  for (const auto& [name, value] : request.parameters()) parameters[name] = control_value(value);
   json body = json::object();
   if (!parameters.empty()) body["parameters"] = std::move(parameters);
   return post("/v2/repository/" + model + verb, body);
@@ -115,6 +131,50 @@ Asked ask_load(const std::string& text) {
 }
 Asked ask_unload(const std::string& text) {
   return ask_control<inference::RepositoryModelUnloadRequest>(text, "/unload");
+}
+
+/// Regions of system or CUDA shared memory: one, or all where none is named.
+template <typename Message>
+std::string regions_path(const Message& request, const char* kind) {
+  const std::string all = std::string("/v2/") + kind + "sharedmemory";
+  return request.name().empty() ? all : all + "/region/" + path_segment(request.name());
+}
+
+Asked ask_regions(const std::string& text) {
+  return get(regions_path(parsed<inference::SystemSharedMemoryStatusRequest>(text), "system") + "/status");
+}
+
+Asked ask_cuda_regions(const std::string& text) {
+  return get(regions_path(parsed<inference::CudaSharedMemoryStatusRequest>(text), "cuda") + "/status");
+}
+
+Asked ask_register(const std::string& text) {
+  const auto request = parsed<inference::SystemSharedMemoryRegisterRequest>(text);
+  if (request.name().empty())
+    throw MessageError(grpc::StatusCode::INVALID_ARGUMENT, "the region's name is missing");
+  return post(regions_path(request, "system") + "/register",
+              {{"key", request.key()}, {"offset", request.offset()}, {"byte_size", request.byte_size()}});
+}
+
+Asked ask_cuda_register(const std::string&) {
+  return post("/v2/cudasharedmemory/region/-/register", json::object());
+}
+
+Asked ask_unregister(const std::string& text) {
+  const auto request = parsed<inference::SystemSharedMemoryUnregisterRequest>(text);
+  return post(regions_path(request, "system") + "/unregister", json::object());
+}
+
+Asked ask_cuda_unregister(const std::string& text) {
+  const auto request = parsed<inference::CudaSharedMemoryUnregisterRequest>(text);
+  return post(regions_path(request, "cuda") + "/unregister", json::object());
+}
+
+/// By name.
+std::string print_regions(const Answer& answer) {
+  json regions = json::object();
+  for (const json& region : json::parse(*answer.body)) regions[region.at("name").get<std::string>()] = region;
+  return message_of<inference::SystemSharedMemoryStatusResponse>(json{{"regions", regions}}.dump());
 }
 
 /// Values are lists of texts here; there the level alone is a list, and what becomes as it was is null.
@@ -165,6 +225,12 @@ const Method kMethods[] = {
     TM_METHOD("RepositoryIndex", kUnary, ask_index, print_index, true),
     TM_METHOD("RepositoryModelLoad", kUnary, ask_load, nothing, true),
     TM_METHOD("RepositoryModelUnload", kUnary, ask_unload, nothing, true),
+    TM_METHOD("SystemSharedMemoryStatus", kUnary, ask_regions, print_regions, true),
+    TM_METHOD("SystemSharedMemoryRegister", kUnary, ask_register, nothing, true),
+    TM_METHOD("SystemSharedMemoryUnregister", kUnary, ask_unregister, nothing, true),
+    TM_METHOD("CudaSharedMemoryStatus", kUnary, ask_cuda_regions, nothing, true),
+    TM_METHOD("CudaSharedMemoryRegister", kUnary, ask_cuda_register, nothing, true),
+    TM_METHOD("CudaSharedMemoryUnregister", kUnary, ask_cuda_unregister, nothing, true),
     TM_METHOD("TraceSetting", kUnary, ask_trace, print_trace, true),
     TM_METHOD("ModelInfer", kInfer, nullptr, nullptr, true),
     TM_METHOD("ModelStreamInfer", kInferStream, nullptr, nullptr, true),

@@ -125,6 +125,7 @@ void Gateway::answer(Request asked, std::function<void(Answer)> respond) noexcep
   // to keep out, which the names of hosts are for.
   request->headers.set("Host", "localhost");
   request->peer = std::move(asked.peer);
+  request->peer_is_loopback = loopback_.contains(http::peer_address(request->peer));
   request->body = std::move(asked.body);
   request->cancelled = std::move(asked.cancelled);
   request->received = asked.received;

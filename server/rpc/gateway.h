@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/http/client_address.h"
 #include "api/http/handler.h"
 #include "api/services/services.h"
 #include "runtime/base/memory_budget.h"
@@ -35,6 +36,7 @@ private:
   http::Handler& api_;
   const services::Services services_;
   const std::shared_ptr<MemoryBudget> memory_;
+  const http::AddressSet loopback_{{"127.0.0.0/8", "::1"}};
   transport::Executor workers_;
 };
 

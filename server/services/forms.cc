@@ -61,6 +61,16 @@ Json spec_to_json(const services::DeploymentSpec& spec) {
   if (spec.placement != services::Placement())
     json["placement"] = {
         {"mode", spec.placement.mode}, {"labels", spec.placement.labels}, {"idle_s", spec.placement.idle_s}};
+  if (spec.sequence) {
+    const services::SequenceSpec& sequence = *spec.sequence;
+    json["sequence"] = {{"start", sequence.start},
+                        {"end", sequence.end},
+                        {"ready", sequence.ready},
+                        {"id", sequence.id},
+                        {"states", sequence.states},
+                        {"idle_s", sequence.idle_s},
+                        {"max_sequences", sequence.max_sequences}};
+  }
   if (!spec.weights.empty()) json["weights"] = weights_to_json(spec.weights);
   if (spec.preprocess) {
     const services::Preprocess& pre = *spec.preprocess;
@@ -91,6 +101,17 @@ services::DeploymentSpec spec_from_json(const Json& json) {
     placement.at("mode").get_to(spec.placement.mode);
     placement.at("labels").get_to(spec.placement.labels);
     placement.at("idle_s").get_to(spec.placement.idle_s);
+  }
+  if (json.contains("sequence")) {
+    const Json& source = json.at("sequence");
+    services::SequenceSpec& sequence = spec.sequence.emplace();
+    source.at("start").get_to(sequence.start);
+    source.at("end").get_to(sequence.end);
+    source.at("ready").get_to(sequence.ready);
+    source.at("id").get_to(sequence.id);
+    source.at("states").get_to(sequence.states);
+    source.at("idle_s").get_to(sequence.idle_s);
+    source.at("max_sequences").get_to(sequence.max_sequences);
   }
   if (json.contains("weights")) spec.weights = weights_from_json(json.at("weights"));
   if (json.contains("labels_blob")) spec.labels_blob = json.at("labels_blob").get<std::string>();

@@ -87,6 +87,11 @@ TEST_F(SharedRegionsTest, OnlyObjectsOfOurPrefixThatAreThereAreNamed) {
   expect_error(ErrorCode::kInvalidArgument, "", [&] { regions_.add({"r", object_.key(), 65, 1}); });
   expect_error(ErrorCode::kInvalidArgument, "", [&] { regions_.add({"r", object_.key(), ~uint64_t{0}, 8}); });
   expect_error(ErrorCode::kInvalidArgument, "", [&] { regions_.add({"r", object_.key(), 0, 0}); });
+  SharedRegions others({"tensormill-tes", "other"});
+  others.add({"mine", object_.key(), 0, 8});
+  expect_error(ErrorCode::kInvalidArgument, "begins with none of /tensormill-tes, /other", [&] {
+    others.add({"in", "/tensormill-x", 0, 8});
+  });
   const std::string link = "/dev/shm/tensormill-link-" + std::to_string(::getpid());
   ASSERT_EQ(::symlink("/etc/passwd", link.c_str()), 0);
   expect_error(ErrorCode::kInvalidArgument, "", [&] { regions_.add({"r", link.substr(8), 0, 8}); });

@@ -1,10 +1,13 @@
 // KServe v2: request bytes and the answer's bytes, written from the protocol's text.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/api/fakes.h"
 
 namespace tensormill::testing_api {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr std::string_view kLength = "Inference-Header-Content-Length: ";
 
@@ -152,10 +155,25 @@ TEST_F(V2, ParametersAreUnderstoodOrRefused) {
   EXPECT_EQ(with(R"("priority":0,"timeout":0,"sequence_id":0)").status, 200);
   EXPECT_EQ(deployments_.options.priority, services::kDefaultPriority);
   EXPECT_EQ(deployments_.options.timeout, std::nullopt);
-  refused(with(R"("sequence_id":5)"), 501);
+  EXPECT_EQ(deployments_.options.sequence, std::nullopt);
+  refused(with(R"("sequence_id":-1)"));
+  refused(with(R"("sequence_start":true)"));
+  refused(with(R"("sequence_id":5,"sequence_end":"yes")"));
+  refused(with(R"("sequence_id":")" + std::string(129, 'x') + "\""));
   refused(with(R"("triton_enable_empty_final_response":true)"));
   refused(with(R"("priority":"high")"));
   refused(with(R"("own":{"a":1})"));
+}
+
+TEST_F(V2, ARequestSaysWhichOfWhichSequenceItIs) {
+  const auto part = [&](const std::string& parameters) {
+    EXPECT_EQ(infer("{\"inputs\":[" + json_input_ + "],\"parameters\":{" + parameters + "}}").status, 200);
+    return deployments_.options.sequence.value();
+  };
+  const services::SequencePart first = part(R"("sequence_id":7,"sequence_start":true)");
+  EXPECT_TRUE(first.id == "7" && first.is_number && first.start && !first.end);
+  const services::SequencePart last = part(R"("sequence_id":"7","sequence_end":true)");
+  EXPECT_TRUE(last.id == "7" && !last.is_number && !last.start && last.end);
 }
 
 TEST_F(V2, WhatIsHostileIsRefused) {
@@ -241,11 +259,74 @@ TEST_F(V2, RepositoryControl) {
   EXPECT_EQ(post("models/m/load", "{}").status, 200);
   EXPECT_EQ(get("/v2/models/m/ready").status, 200);
   refused(post("models/n/load"), 404);
-  refused(post("models/m/load", R"({"parameters":{"config":"{}"}})"), 501);
+  EXPECT_THAT(post("models/n/load").body, HasSubstr("failed to load 'n'"));
+  EXPECT_THAT(get("/v2/models/n").body, HasSubstr("Request for unknown model: 'n' is not found"));
   refused(post("models/m/load", R"({"parameters":{"file:1/model.so":"AA"}})"), 501);
   refused(post("index", "[]"));
   refused(post("index", R"({"ready":1})"));
   refused(post("index", "{"));
+}
+
+TEST_F(V2, ALoadMayHaveAConfigurationOfItsOwn) {
+  deployments_.put_spec.package = "sha256:" + std::string(64, '0');
+  deployments_.put_spec.version = "7";
+  deployments_.put_spec.max_queue = 9;
+  const auto load = [&](const std::string& config) {
+    return send("POST", "/v2/repository/models/m/load", {},
+                Json{{"parameters", {{"config", config}}}}.dump());
+  };
+  EXPECT_EQ(
+      load(R"({"name":"m","max_batch_size":"16","dynamic_batching":{"max_queue_delay_microseconds":250},)"
+           R"("instance_group":[{"count":2,"kind":"KIND_CPU"}]})")
+          .status,
+      200);
+  const services::DeploymentSpec& spec = deployments_.put_spec;
+  EXPECT_EQ(spec.version, "7");
+  EXPECT_EQ(spec.max_queue, 9) << "what it does not say stays";
+  EXPECT_EQ(spec.max_batch, 16);
+  EXPECT_EQ(spec.max_delay_us, 250);
+  EXPECT_EQ(spec.instances, 2);
+  EXPECT_EQ(load(R"({"max_batch_size":0})").status, 200);
+  EXPECT_EQ(spec.max_batch, 1);
+  for (const char* wrong :
+       {"", "[]", R"("max_batch_size": 16)", R"({"max_batch_size":-1})", R"({"max_batch_size":"x"})",
+        R"({"name":"other"})", R"({"backend":"onnxruntime"})", R"({"input":[]})", R"({"instance_group":[]})",
+        R"({"instance_group":[{"kind":"KIND_GPU"}]})",
+        R"({"dynamic_batching":{"preserve_ordering":true}})"}) {
+    const Answer answer = load(wrong);
+    EXPECT_EQ(answer.status, 400) << wrong;
+    EXPECT_THAT(answer.body, HasSubstr("failed to load 'm'")) << wrong;
+  }
+  deployments_.ready = false;
+  EXPECT_EQ(load("{}").status, 503);
+}
+
+TEST_F(V2, ThePicturesLayoutIsToldWhereItIsOnesDims) {
+  version().layout = "NHWC";
+  EXPECT_EQ(get("/v2/models/m/config").json().at("input").at(0).at("format"), "FORMAT_NONE");
+  version().inputs.front().shape = {Dim(int64_t{8}), Dim(int64_t{8}), Dim(int64_t{3})};
+  EXPECT_EQ(get("/v2/models/m/config").json().at("input").at(0).at("format"), "FORMAT_NHWC");
+}
+
+TEST_F(V2, SequencesAreToldInTritonsWords) {
+  version().sequence.emplace();
+  version().sequence->start = "START";
+  version().sequence->states = {{"in", "out"}};
+  const Json told = get("/v2/models/m/config").json();
+  EXPECT_FALSE(told.contains("dynamic_batching"));
+  const Json& sequences = told.at("sequence_batching");
+  EXPECT_EQ(sequences.at("control_input").dump(),
+            R"([{"control":[{"int32_false_true":[0,1],"kind":"CONTROL_SEQUENCE_START"}],"name":"START"}])");
+  EXPECT_EQ(sequences.at("state").dump(), R"([{"input_name":"in","output_name":"out"}])");
+  EXPECT_EQ(sequences.at("max_sequence_idle_microseconds"), 60'000'000);
+}
+
+TEST_F(V2, NoMemoryOfAGpuIsShared) {
+  EXPECT_EQ(get("/v2/cudasharedmemory/status").json(), Json::array());
+  EXPECT_EQ(send("POST", "/v2/cudasharedmemory/unregister", {}, "").status, 200);
+  refused(get("/v2/cudasharedmemory/region/r/status"), 404);
+  refused(send("POST", "/v2/cudasharedmemory/region/r/unregister", {}, ""), 404);
+  refused(send("POST", "/v2/cudasharedmemory/region/r/register", {}, "{}"), 501);
 }
 
 }  // namespace

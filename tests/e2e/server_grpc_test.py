@@ -1,6 +1,5 @@
 """KServe v2 over gRPC: tritonclient's calls, messages that it would not send, keys, limits, deadlines, streams, TLS."""
 
-import asyncio
 import json
 import queue
 import random
@@ -9,14 +8,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from grpc_peer import grpc, model_config_pb2, service_pb2, triton, triton_aio
+from grpc_peer import grpc, model_config_pb2, service_pb2, triton
 import grpc_peer
 import numpy as np
 from google.protobuf import descriptor_pb2
 from onnx import TensorProto, helper
 
 import mill
-import public_examples
 import serving
 
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
@@ -117,38 +115,6 @@ class GrpcTest(GrpcCase):
         request.inputs.add(name="x", datatype="BYTES", shape=[3]).contents.bytes_contents.extend(words.tolist())
         self.assertEqual(self.stub.ModelInfer(request).raw_output_contents[0][:7], b"\x03\x00\x00\x00ONE")
 
-    def test_what_the_public_examples_do(self):
-        self.server.upload("simple", public_examples.sums_model())
-        self.assertEqual(self.server.deploy("simple", self.server.compile("simple", opt_level=0)).status, 201)
-        left, right = np.arange(16, dtype=np.int32).reshape(1, 16), np.ones((1, 16), np.int32)
-        inputs = [triton.InferInput(name, [1, 16], "INT32") for name in ("INPUT0", "INPUT1")]
-        for one, values in zip(inputs, (left, right)):
-            one.set_data_from_numpy(values)
-
-        def check(result):
-            np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), left + right)
-            np.testing.assert_array_equal(result.as_numpy("OUTPUT1"), left - right)
-
-        outputs = [triton.InferRequestedOutput(name) for name in ("OUTPUT0", "OUTPUT1")]
-        check(self.client.infer("simple", inputs, outputs=outputs, client_timeout=serving.DEADLINE, headers={"test": "1"}))
-        check(self.client.infer("simple", inputs))
-        done = queue.Queue()
-        for _ in range(8):
-            self.client.async_infer("simple", inputs, lambda result, error: done.put(error or result), outputs=outputs)
-        for _ in range(8):
-            check(done.get(timeout=serving.DEADLINE))
-        self.client.unload_model("simple")
-        self.assertFalse(self.client.is_model_ready("simple"))
-        self.client.load_model("simple")
-        kept = triton.InferenceServerClient(self.server.grpc, keepalive_options=triton.KeepAliveOptions(keepalive_time_ms=10_000))
-        check(kept.infer("simple", inputs))
-        kept.close()
-
-        async def ask():
-            async with triton_aio.InferenceServerClient(self.server.grpc) as client:
-                return await client.infer("simple", inputs)
-        check(asyncio.run(ask()))
-
     def test_wrong_messages_are_told_what_is_wrong(self):
         invalid, infer = grpc.StatusCode.INVALID_ARGUMENT, self.stub.ModelInfer
         good = grpc_peer.raw_request("digits", self.image)
@@ -167,7 +133,12 @@ class GrpcTest(GrpcCase):
             change(wrong)
             self.refused(invalid, infer, wrong, says=says)
         good.inputs[0].parameters["shared_memory_region"].string_param = "mine"
-        self.refused(grpc.StatusCode.UNIMPLEMENTED, infer, good, says="shared_memory_region")
+        self.refused(invalid, infer, good, says="0 inputs outside of shared memory and 1 raw_input_contents")
+        del good.raw_input_contents[:]
+        good.inputs[0].parameters["shared_memory_byte_size"].int64_param = 4
+        self.refused(grpc.StatusCode.UNIMPLEMENTED, infer, good, says="shared memory is off")
+        good.inputs[0].contents.fp32_contents.append(1)
+        self.refused(invalid, infer, good, says="has contents, and is in shared memory, too")
         for method in ("ModelInfer", "ModelMetadata"):
             send = self.channel().unary_unary(f"/inference.GRPCInferenceService/{method}")
             for broken in (b"\xff", b"\x3a\xff\xff\xff\xff\x0f", b"\x0a\x02\xff\xfe", b"\x3a\x05ab", b"\x0b"):
@@ -396,7 +367,10 @@ class GrpcKeysTest(GrpcCase):
         for metadata in ([], [("authorization", "Bearer tm_wrong")], [("authorization", "Basic x")]):
             for call, message in ((self.stub.ModelInfer, request),
                                   (self.stub.RepositoryIndex, service_pb2.RepositoryIndexRequest()),
-                                  (self.stub.RepositoryModelLoad, service_pb2.RepositoryModelLoadRequest(model_name="x"))):
+                                  (self.stub.RepositoryModelLoad, service_pb2.RepositoryModelLoadRequest(model_name="x")),
+                                  (self.stub.SystemSharedMemoryStatus, service_pb2.SystemSharedMemoryStatusRequest()),
+                                  (self.stub.SystemSharedMemoryRegister, service_pb2.SystemSharedMemoryRegisterRequest(name="x")),
+                                  (self.stub.CudaSharedMemoryUnregister, service_pb2.CudaSharedMemoryUnregisterRequest())):
                 with self.assertRaises(grpc.RpcError) as caught:
                     call(message, metadata=metadata)
                 self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAUTHENTICATED)

@@ -3,6 +3,7 @@
 import socket
 import unittest
 
+import public_examples  # before numpy: it brings those of the tests' virtual environment
 import numpy as np
 
 import mill
@@ -86,6 +87,21 @@ class PassedOnTest(ReplicaCase):
         self.assertEqual(passed.status, 503)
         two.stop()
         serving.wait_for(lambda: one.infer("digits", PICTURE).status == 503, "that nobody has it")
+
+    def test_a_sequence_goes_on_whichever_replica_is_asked(self):
+        one, two = self.place(), self.place()
+        name = "simple_string_dyna_sequence"
+        public_examples.serve(one, (name,))
+
+        def send(server, value, **parameters):
+            body = {"inputs": [{"name": "INPUT", "datatype": "INT32", "shape": [1, 1], "data": [value]}],
+                    "parameters": {"sequence_id": "7", **parameters}}
+            answer = server.send_json("POST", f"/v2/models/{name}/infer", body)
+            self.assertEqual(answer.status, 200, answer.body)
+            return answer.json()["outputs"][0]["data"][0]
+        got = [send(one, 1, sequence_start=True)] + [send(server, value) for server, value in ((two, 2), (two, 3), (one, 4))]
+        self.assertEqual(got, [1, 3, 6, 10])
+        self.assertEqual(send(two, 5, sequence_end=True), 22, "its number is added to the last")
 
 
 if __name__ == "__main__":

@@ -86,6 +86,12 @@ class SharedMemoryTest(unittest.TestCase):
                                 "v2.system_shared_memory=true")
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("loopback", done.stderr)
+        on = ("--listen", "127.0.0.1:0", "--data", Path(server.folder) / "other", "--keys-file", keys, "--set",
+              "v2.system_shared_memory=true", "--set")
+        for more, says in (("grpc.listen=0.0.0.0:0", "grpc.listen 0.0.0.0:0 is not loopback"),
+                           ("v2.shared_memory_prefixes=../x", "is the beginning of no object's name")):
+            done = mill.run_program("serve", *on, more)
+            self.assertEqual((done.returncode, says in done.stderr), (2, True), done.stderr)
 
 
 if __name__ == "__main__":

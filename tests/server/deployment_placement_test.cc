@@ -193,6 +193,25 @@ protected:
   OpenStore store_;
 };
 
+TEST_F(Placement, SequencesAreAnsweredByOneOfThoseThatHaveThem) {
+  std::optional<Process> a(std::in_place, store_, "a", std::vector<std::string>());
+  Process b(store_, "b", {}), c(store_, "c", {"zone=c"});
+  for (Process* one : {&*a, &b, &c}) one->service->follow();
+  services::DeploymentSpec spec;
+  spec.package = digits_package();
+  spec.sequence.emplace();
+  auto done = std::async(std::launch::async, [&] { return b.service->put("d", spec, {}); });
+  while (done.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+    for (Process* one : {&*a, &b, &c}) one->service->follow();
+    b.service->changed_elsewhere();
+  }
+  EXPECT_TRUE(done.get().ready);
+  EXPECT_TRUE(a->service->elsewhere("d", "").empty()) << "the first by name";
+  EXPECT_EQ(b.service->elsewhere("d", ""), std::vector<std::string>{"https://a"});
+  EXPECT_EQ(c.service->elsewhere("d", "1"), std::vector<std::string>{"https://a"});
+  EXPECT_ERROR(answer_of(*b.service), ErrorCode::kInvalidArgument);  // which sequence
+}
+
 TEST_F(Placement, WhatIsNotKnownYetIsNotMissing) {
   Process a(store_, "a", {});
   EXPECT_ERROR(a.service->get("d"), ErrorCode::kUnavailable);

@@ -3,6 +3,7 @@
 
 #include "runtime/base/error.h"
 #include "server/services/deployments/deployment_service.h"
+#include "server/services/deployments/sequenced_package.h"
 #include "server/services/forms.h"
 #include "server/services/store/package_archive.h"
 #include "server/services/store/package_service.h"
@@ -48,6 +49,12 @@ std::optional<Error> too_many_crashes(int crashes) {
   if (crashes < kMaxCrashedLoads) return std::nullopt;
   return Error(ErrorCode::kInvalidPackage,
                "load: the process crashed " + std::to_string(crashes) + " times while it was loaded");
+}
+
+std::shared_ptr<HostedPackage> with_sequences(std::shared_ptr<HostedPackage> package,
+                                              const services::DeploymentSpec& spec) {
+  if (!spec.sequence) return package;
+  return std::make_shared<SequencedPackage>(std::move(package), *spec.sequence, spec.max_batch);
 }
 
 /// A warm-up that runs out of time is the package's fault here, not the request's.
@@ -111,7 +118,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
     if (version->labels.empty()) version->labels = output.notes.labels;
   }
   if (spec.isolation == "process") {
-    version->package = options_.load_isolated(members, options);
+    version->package = with_sequences(options_.load_isolated(members, options), spec);
     return version;
   }
   if (package->plans().model && options_.run_apart)
@@ -120,7 +127,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
                                                             const std::stop_token& cancelled) {
       return run(members, inputs, run_options, cancelled);
     };
-  version->package = host_.load(package, options);
+  version->package = with_sequences(host_.load(package, options), spec);
   return version;
 }
 
@@ -147,13 +154,13 @@ void DeploymentServiceImpl::begin_load(const std::string& name, const VersionPtr
   });
   loaders_.push_back({ticket, std::thread([this, name, version, ticket] {
                         std::optional<Error> error;
-                        VersionPtr loaded = load_with_room(version->spec, error);
-                        end_load(name, version, *ticket, std::move(loaded), error);
+                        const VersionPtr loaded = load_with_room(version->spec, error);
+                        end_load(name, version, *ticket, loaded, error);
                       })});
 }
 
 void DeploymentServiceImpl::end_load(const std::string& name, const VersionPtr& version, Ticket& ticket,
-                                     VersionPtr loaded, const std::optional<Error>& error) {
+                                     const VersionPtr& loaded, const std::optional<Error>& error) {
   const std::lock_guard change(changes_);
   const EntryPtr before = find(name);
   ticket.done = true;
@@ -472,7 +479,7 @@ void DeploymentServiceImpl::restore_loading(const std::string& name, VersionPtr 
   }
   VersionPtr loaded;
   if (!error) loaded = load_with_room(version->spec, error);
-  end_load(name, version, *ticket, std::move(loaded), error);
+  end_load(name, version, *ticket, loaded, error);
 }
 
 }  // namespace tensormill::server

@@ -1,6 +1,8 @@
 // Where and when versions of deployments are loaded: in all processes, in those with labels, at the first
 // request.
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -175,19 +177,31 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load_with_room(const se
 }
 
 std::vector<std::string> DeploymentServiceImpl::replicas_with(const std::string& name, const Entry& entry,
-                                                              int number) {
-  std::vector<std::string> addresses;
+                                                              const Version& version) {
+  const std::string number = version.spec.version;
+  const bool has_sequences = version.spec.sequence.has_value();
+  std::map<std::string, std::string> found;  // addresses by name, "" for this process
   const std::vector<storage::ObservedRow> rows = catalog_.list_observed(name);
   for (const storage::ReplicaRow& replica : catalog_.list_replicas()) {
-    if (!replica.is_live || replica.name == options_.replica || replica.address.empty()) continue;
+    if (!replica.is_live || replica.address.empty()) continue;
+    if (replica.name == options_.replica) {
+      if (has_sequences && version.package) found[replica.name] = "";
+      continue;
+    }
     const auto row =
         std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.replica == replica.name; });
     if (row == rows.end() || row->revision < entry.revision) continue;
     const Json state = parse_json(row->state);
-    const auto version = state.at("versions").find(std::to_string(number));
-    if (version == state.at("versions").end()) continue;
-    if (version->at("state") == services::deployment_state_name(DeploymentState::kReady))
-      addresses.push_back(replica.address);
+    const auto there = state.at("versions").find(number);
+    if (there == state.at("versions").end()) continue;
+    if (there->at("state") == services::deployment_state_name(DeploymentState::kReady))
+      found[replica.name] = replica.address;
+  }
+  // What a sequence leaves is kept by one process: all send to the first by name.
+  if (has_sequences && found.size() > 1) found.erase(std::next(found.begin()), found.end());
+  std::vector<std::string> addresses;
+  for (const auto& [replica, address] : found) {
+    if (!address.empty()) addresses.push_back(address);
   }
   return addresses;
 }
@@ -198,20 +212,25 @@ std::vector<std::string> DeploymentServiceImpl::elsewhere(const std::string& nam
   if (!entry) return {};
   const VersionPtr found = find_version(*entry, version);
   // What is loaded on demand is loaded here.
-  if (!found || found->package || (is_on_demand(found->spec) && belongs_here(found->spec))) return {};
-  if (version.empty() && !sharing(*entry).empty()) return {};
+  const bool is_here = found && (found->package || (is_on_demand(found->spec) && belongs_here(found->spec)));
+  const bool is_shared = version.empty() && !sharing(*entry).empty();
+  if (!found || ((is_here || is_shared) && !found->spec.sequence)) return {};
   const std::pair<std::string, int> key(name, version_number(found->spec.version));
   const auto now = steady_clock::now();
   const std::lock_guard lock(known_mutex_);
   const auto known = known_.find(key);
   if (known != known_.end() && now - known->second.when < kKnownFor) return known->second.addresses;
+  const std::vector<std::string> before =
+      known == known_.end() ? std::vector<std::string>() : known->second.addresses;
   std::erase_if(known_, [&](const auto& one) { return now - one.second.when >= kKnownFor; });
   try {
-    return (known_[key] = {now, replicas_with(name, *entry, key.second)}).addresses;
+    return (known_[key] = {now, replicas_with(name, *entry, *found)}).addresses;
   } catch (const Error& error) {
-    // Who has it is not known now: the request is answered as it is here.
+    // Who has it is not known now: the request is answered as it is here, but that sequences stay where they
+    // are.
     if (error.code() != ErrorCode::kUnavailable) throw;
-    return {};
+    if (!found->spec.sequence) return {};
+    return (known_[key] = {now, before}).addresses;
   }
 }
 

@@ -224,6 +224,8 @@ services::Deployment DeploymentServiceImpl::describe(const std::string& name, co
     one.max_batch = version->spec.max_batch;
     one.max_delay_us = version->spec.max_delay_us;
     one.instances = version->spec.instances;
+    one.sequence = version->spec.sequence;
+    if (version->spec.preprocess) one.layout = version->spec.preprocess->layout;
     one.inputs = version->package ? version->package->inputs() : version->inputs;
     one.outputs = version->package ? version->package->outputs() : version->outputs;
     deployment.versions.push_back(one);
@@ -374,7 +376,11 @@ void DeploymentServiceImpl::infer(const std::string& name, const std::string& ve
                                   const services::CallContext& context,
                                   services::Done<services::RunResult> done) {
   using Outcome = services::Outcome<services::RunResult>;
-  const VersionPtr serving = require_next(name, version);
+  // A sequence stays with the version that most requests have.
+  const VersionPtr serving = options.sequence ? require_ready(name, version) : require_next(name, version);
+  if (options.sequence && !serving->spec.sequence)
+    throw Error(ErrorCode::kNotSupported, "version " + serving->spec.version + " of deployment \"" + name +
+                                              "\" has no sequences: each request is by itself");
   touch(*serving);
   uint64_t bytes = 0;
   for (const auto& input : inputs) bytes += input.second.num_bytes();

@@ -195,7 +195,7 @@ private:
   /// As above; what is loaded on demand and used least goes where memory is short.
   VersionPtr load_with_room(const services::DeploymentSpec& spec, std::optional<Error>& error);
   void begin_load(const std::string& name, const VersionPtr& version, const std::shared_ptr<Ticket>& ticket);
-  void end_load(const std::string& name, const VersionPtr& version, Ticket& ticket, VersionPtr loaded,
+  void end_load(const std::string& name, const VersionPtr& version, Ticket& ticket, const VersionPtr& loaded,
                 const std::optional<Error>& error);
   void settle(const std::string& name, const Entry& before, const VersionPtr& version, VersionPtr loaded,
               const std::optional<Error>& error, bool keep_failure);
@@ -216,7 +216,9 @@ private:
   bool rest_one();
   bool rest_version(const std::string& name, int number, const VersionPtr& version);
   static void touch(const Version& version);
-  std::vector<std::string> replicas_with(const std::string& name, const Entry& entry, int number);
+  /// Addresses of others that have `version` ready; of one with sequences that of the one that answers, or
+  /// none where that is this process.
+  std::vector<std::string> replicas_with(const std::string& name, const Entry& entry, const Version& version);
   void replace_failed_default(const std::string& name);
   void restore_loading(const std::string& name, VersionPtr version);
   /// A load that was ended by stop_loading(): as before it began.
