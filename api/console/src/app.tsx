@@ -3,6 +3,7 @@ import type {JSX} from 'preact';
 import {useEffect, useErrorBoundary, useRef, useState} from 'preact/hooks';
 import {currentKey, get, onKeyWanted, Problem, setKey} from './http';
 import {DropZone} from './drop';
+import {lazyView} from './lazy';
 import {clearError, currentNotice, currentWords, messageOf, subscribe} from './notify';
 import {href, usePlace} from './router';
 import {S} from './strings';
@@ -43,6 +44,7 @@ export function App(): JSX.Element {
       <main ref={main} id="main" tabIndex={-1}>
         {wanted && <KeyForm use={useIt} />}
         <ErrorBox />
+        <Refused />
         <Shown key={here.view + '/' + here.id + '/' + turn} view={here.view} id={here.id} />
       </main>
       <Words />
@@ -123,6 +125,15 @@ function ErrorBox(): JSX.Element {
         {error instanceof Problem && <ErrorDetails error={error} />}
       </div>
     </div>);
+}
+
+const RefusedGraph = lazyView(() => import('./graph/refused').then((module) => module.RefusedGraph));
+
+/** Beside the alert, not in it: a graph is no announcement. */
+function Refused(): JSX.Element | null {
+  useNotices();
+  const error = currentNotice()?.error;
+  return error instanceof Problem && error.model?.graph ? <RefusedGraph key={error.message} graph={error.model.graph} errors={error.errors} /> : null;
 }
 
 /** Each place of a refused body; of a model that cannot be taken, each operator that is in the way. */
