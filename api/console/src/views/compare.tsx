@@ -111,7 +111,7 @@ function Whole({entries, deltas}: {entries: Entry[]; deltas: Map<string, number 
   /** A number with a bar below it, against the largest of its column. */
   const barred = (title: string, words: (value: number | null) => string, of: (entry: Entry) => number | null) => {
     const most = Math.max(1e-12, ...entries.map((entry) => of(entry) ?? 0));
-    return {title, numeric: true, cell: (entry: Entry) => <span class="barred">{words(of(entry))}<Bar part={(of(entry) ?? 0) / most} /></span>};
+    return {title, numeric: true, cell: (entry: Entry) => <span class="barred">{words(of(entry))}{of(entry) !== null && <Bar part={of(entry)! / most} />}</span>};
   };
   const drop = (id: string) => setQuery({p: entries.map((entry) => entry.item.id).filter((other) => other !== id).join(',')});
   return <Table label={S.nav.compare} rows={entries} keyOf={(entry) => entry.item.id} columns={[
