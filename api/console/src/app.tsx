@@ -140,7 +140,7 @@ function Refused(): JSX.Element | null {
 export function ErrorDetails({error}: {error: Pick<Problem, 'errors' | 'model'>}): JSX.Element {
   return (
     <>
-      {error.errors.length > 0 && <ul>{error.errors.slice(0, 200).map((detail, i) => <li key={i}>
+      {error.errors.length > 0 && <ul tabIndex={0} aria-label={S.errors.list}>{error.errors.slice(0, 200).map((detail, i) => <li key={i}>
         <code>{detail.node || detail.pointer || ''}</code> {detail.detail || detail.reason || ''}</li>)}</ul>}
       {error.model && <p>{S.errors.readable(Object.entries(error.model.operators).map(([op, n]) => op + ' × ' + n).join(', '))}</p>}
     </>);

@@ -33,7 +33,7 @@ export const S = {
   },
   errors: {
     status: (status: number) => 'The server answers ' + status + '.',
-    uploadBroke: 'The connection broke during the upload.',
+    list: 'In detail', uploadBroke: 'The connection broke during the upload.',
     fault: (words: string) => 'The console itself failed here: ' + words,
     readable: (operators: string) => 'The file could be read. Its operators: ' + operators,
   },

@@ -120,6 +120,27 @@ async function sideBySide(page) {
   await shot(page, 'graph-both');
 }
 
+/** Nodes that keep a large model from being imported are found, in blocks too; their names are a stranger's. */
+async function refusedGraph(page) {
+  const graph = residual(900, (block, part) => part + '_' + block + (part === 'conv_b' ? EVIL : ''));
+  const wrong = graph.nodes.filter((node) => node.origins[0].includes(EVIL)).slice(0, 7).map((node) => node.origins[0]);
+  const body = {code: 'operator_not_implemented', detail: EVIL, errors: wrong.map((pointer) => ({pointer, detail: 'op ' + EVIL + ': not implemented'})),
+    model: {inputs: [], outputs: [], operators: {[EVIL]: 7}, opsets: {}, parameters: 1, graph}};
+  await page.route(/\/v1\/models\?name=/, (route) => route.fulfill({status: 422, contentType: 'application/problem+json', body: JSON.stringify(body)}));
+  await page.goto(url);
+  await page.setInputFiles('#upload [name=file]', {name: 'large.onnx', mimeType: 'application/octet-stream', buffer: Buffer.from('any')});
+  await page.click('#upload button');
+  await page.waitForSelector('#refused h2:has-text("7 of ' + graph.nodes.length + ' nodes")');
+  const shown = await boxes(page, '#graph-refused');
+  assert.ok(shown < 200, shown + ' boxes: the block of the first node alone is open');
+  await page.click('#refused li:nth-child(7) button');
+  await page.waitForFunction((before) => Number(document.querySelector('#graph-refused canvas').dataset.boxes) > before, shown);
+  assert.match(await page.textContent('#refused .failed'), /onerror.*not implemented/);
+  assert.equal(await page.evaluate(() => document.querySelectorAll('#refused img, #refused script').length + Number(window.hurt ?? 0)), 0);
+  assert.deepEqual(await violations(page), [], 'a large model that is refused');
+  await shot(page, 'refused');
+}
+
 /** Pages of a list that goes on; a row that comes while it is read waits. */
 async function longLists(page) {
   let fresh = 0;
@@ -307,7 +328,7 @@ async function keyboardAlone(page) {
 
 async function main() {
   const only = process.env.CONSOLE_TEST_ONLY;
-  for (const test of [largeGraphs, accuracyOfPackages, namedBlocks, sideBySide, longLists, versionsAndPlaces, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
+  for (const test of [largeGraphs, refusedGraph, accuracyOfPackages, namedBlocks, sideBySide, longLists, versionsAndPlaces, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
   if (only && only !== 'smallAndDark') return;
   await inBrowser(async (page) => {
     await page.goto(url);
