@@ -188,9 +188,9 @@ ir::Graph import_for_show(const Importer& model) {
 }
 
 /// Values are for people to read; a tokenizer's vocabulary is cut.
-std::string attribute_text(const ir::AttrValue& value) {
+std::string shown_attribute(const ir::AttrValue& value) {
   constexpr size_t kShown = 500;
-  std::string text = attribute_text(value);
+  std::string text = ir::to_string(value);
   if (text.size() > kShown) text = text.substr(0, kShown) + " ...";
   return text;
 }
@@ -202,7 +202,7 @@ Json graph_json(const ir::Graph& graph) {
                  {"inputs", names_of(graph, node.inputs)},
                  {"outputs", names_of(graph, node.outputs)},
                  {"origins", node.origins}};
-    for (const auto& [name, value] : node.attrs.all()) json["attributes"][name] = ir::to_string(value);
+    for (const auto& [name, value] : node.attrs.all()) json["attributes"][name] = shown_attribute(value);
     if (node.region) json["region"] = graph_json(*node.region);
     nodes.push_back(std::move(json));
   }

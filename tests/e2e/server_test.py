@@ -90,6 +90,17 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(again.json(), optimized)
         self.problem(self.server.request("GET", "/v1/models/nothing/graph?stage=optimized"), 404, "not_found")
 
+    def test_a_graph_shows_the_beginning_of_long_attributes(self):
+        node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="|".join(map(str, range(400))))
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.STRING, [6])],
+                                  [helper.make_tensor_value_info("y", TensorProto.BOOL, [6])])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString()
+        self.assertEqual(self.server.upload("pattern", data).status, 201)
+        nodes = self.server.request("GET", "/v1/models/pattern/graph").json()["nodes"]
+        texts = [text for node in nodes for text in node.get("attributes", {}).values()]
+        self.assertTrue(any(text.endswith(" ...") for text in texts), texts)
+        self.assertLessEqual(max(map(len, texts)), 504)
+
     def test_a_removed_package_frees_its_blobs(self):
         data = one_node_model("Exp", [("x", TensorProto.FLOAT, [6])], ("y", TensorProto.FLOAT, [6]))
         before = serving.blobs(self.server)

@@ -110,7 +110,12 @@ function KeyForm({use}: {use: (key: string) => void}): JSX.Element {
 
 function useNotices(): void {
   const [, draw] = useState(0);
-  useEffect(() => subscribe(() => draw((n) => n + 1)), []);
+  useEffect(() => {
+    const again = () => draw((n) => n + 1);
+    // What was said before this listens is shown, too.
+    again();
+    return subscribe(again);
+  }, []);
 }
 
 function ErrorBox(): JSX.Element {

@@ -312,6 +312,26 @@ async function smallAndDark(page) {
   }
 }
 
+/** An address that changes as soon as there is a page, before the page listens to it, is followed. */
+async function earlyAddresses(page) {
+  for (let i = 0; i < 10; ++i) {
+    await page.goto(url + '#models');
+    await page.reload({waitUntil: 'commit'});
+    await page.evaluate(() => new Promise((done) => {
+      const leave = () => {
+        if (!document.querySelector('#page')) return;
+        seen.disconnect();
+        location.hash = '#health';
+        done();
+      };
+      const seen = new MutationObserver(leave);
+      seen.observe(document, {subtree: true, childList: true});
+      leave();
+    }));
+    await page.waitForSelector('h1:text-is("Health")');
+  }
+}
+
 /** Without a mouse: the skip link, the sections, a form. */
 async function keyboardAlone(page) {
   await page.goto(url + '#store');
@@ -328,7 +348,7 @@ async function keyboardAlone(page) {
 
 async function main() {
   const only = process.env.CONSOLE_TEST_ONLY;
-  for (const test of [largeGraphs, refusedGraph, accuracyOfPackages, namedBlocks, sideBySide, longLists, versionsAndPlaces, hostileNames, seeing, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
+  for (const test of [largeGraphs, refusedGraph, accuracyOfPackages, namedBlocks, sideBySide, longLists, versionsAndPlaces, hostileNames, seeing, earlyAddresses, keyboardAlone]) if (!only || only === test.name) await inBrowser(test);
   if (only && only !== 'smallAndDark') return;
   await inBrowser(async (page) => {
     await page.goto(url);
