@@ -79,6 +79,19 @@ bool is_static(const ModelFacts& facts) {
   return true;
 }
 
+/// The error of an import with the file's graph beside what could be read, so that a reader sees where in it
+/// the nodes are that cannot be imported.
+Error with_file_graph(Error error, const Importer& model) {
+  const bool is_of_nodes = error.code() == ErrorCode::kOperatorNotImplemented ||
+                           error.code() == ErrorCode::kOperatorAttributeNotImplemented;
+  const std::string graph = is_of_nodes && !error.extra_json().empty() ? model.file_graph() : std::string();
+  if (graph.empty()) return error;
+  Json extra = parse_json(error.extra_json());
+  if (extra.contains("model")) extra["model"]["graph"] = parse_json(graph);
+  error.set_extra_json(extra.dump());
+  return error;
+}
+
 /// Also refuses what compilation would refuse for whatever shapes it is asked for.
 std::string facts_of(const Importer& model, const std::string& format) {
   const ModelFacts& facts = model.facts();
@@ -175,9 +188,9 @@ ir::Graph import_for_show(const Importer& model) {
 }
 
 /// Values are for people to read; a tokenizer's vocabulary is cut.
-std::string attribute_text(const ir::AttrValue& value) {
+std::string shown_attribute(const ir::AttrValue& value) {
   constexpr size_t kShown = 500;
-  std::string text = attribute_text(value);
+  std::string text = ir::to_string(value);
   if (text.size() > kShown) text = text.substr(0, kShown) + " ...";
   return text;
 }
@@ -189,7 +202,7 @@ Json graph_json(const ir::Graph& graph) {
                  {"inputs", names_of(graph, node.inputs)},
                  {"outputs", names_of(graph, node.outputs)},
                  {"origins", node.origins}};
-    for (const auto& [name, value] : node.attrs.all()) json["attributes"][name] = ir::to_string(value);
+    for (const auto& [name, value] : node.attrs.all()) json["attributes"][name] = shown_attribute(value);
     if (node.region) json["region"] = graph_json(*node.region);
     nodes.push_back(std::move(json));
   }
@@ -232,7 +245,13 @@ std::string child_import(jobs::ChildChannel&, std::span<const std::string> argum
   const OpenModel opened = open_model(request);
   const Importer* model = opened.importer.get();
   const std::string mode = request.at("mode").get<std::string>();
-  if (mode == "facts") return facts_of(*model, opened.format);
+  if (mode == "facts") {
+    try {
+      return facts_of(*model, opened.format);
+    } catch (const Error& error) {
+      throw with_file_graph(error, *model);
+    }
+  }
   if (mode == "bundle") return write_bundle(*model, request);
   TM_CHECK(mode == "graph", "unknown mode " + mode);
   return graph_of(*model, request);

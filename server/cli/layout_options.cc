@@ -4,7 +4,7 @@
 
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
-#include "server/cli/cli.h"
+#include "server/cli/model_input.h"
 
 namespace tensormill::cli {
 

@@ -9,7 +9,7 @@
 #include "compiler/passes/desired_layout.h"
 #include "runtime/base/json.h"
 
-namespace CLI {
+namespace CLI {  // CLI11's NOLINT(readability-identifier-naming)
 class App;
 }
 

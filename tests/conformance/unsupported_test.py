@@ -27,7 +27,7 @@ class Unsupported(OneNode):
 
     def named(self, answer, *parts):
         self.assertTrue(answer.startswith("error "), answer)
-        self.assertIn(f"{len(parts)} nodes are not supported", answer)
+        self.assertIn(f"{len(parts)} node{' is' if len(parts) == 1 else 's are'} not supported", answer)
         for part in parts:
             self.assertIn(part, answer)
 

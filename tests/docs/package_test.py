@@ -95,6 +95,29 @@ class Package(unittest.TestCase):
             self.assertEqual(service[wall], "yes")
         self.assertEqual((service["ProtectSystem"], service["CapabilityBoundingSet"]), ("strict", ""))
 
+    def test_the_package_works_by_itself(self):
+        """As CPack makes it, unpacked beside what is installed here; config/package/prove installs it in a bare system."""
+        def done(*words, folder=self.out):
+            ended = subprocess.run([str(word) for word in words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(ended.returncode, 0, f"{words}\n{ended.stdout[-4000:]}")
+            return ended.stdout
+
+        done("cmake", "--build", ROOT / "build", "--target", "package_files")
+        done("cpack", "-G", "DEB", "--config", ROOT / "build/CPackConfig.cmake", "-B", self.out / "deb")
+        (package,) = (self.out / "deb").glob("tensormill_*.deb")
+        fields = done("dpkg-deb", "-f", package)
+        self.assertRegex(fields, r"(?m)^Depends: .*\blibc6 \(>= 2\.\d+\)")
+        self.assertRegex(fields, r"(?m)^Depends: .*\blibllvm19\b")
+        root = self.out / "unpacked"
+        done("dpkg-deb", "-x", package, root)
+        for name in ("etc/tensormill/tensormill.toml", "lib/systemd/system/tensormill.service", "share/man/man1/tensormill-compile.1",
+                     "share/bash-completion/completions/tensormill", "share/doc/tensormill/copyright"):
+            self.assertTrue(any((root / place / name).is_file() for place in ("", "usr")), name)
+        program, models = root / "usr/bin/tensormill", ROOT / "tests/models"
+        done(program, "compile", models / "digits.onnx", "--input-shapes", "image:[1,1,28,28]", "-O", "0", "-o", "d.tar")
+        said = done(program, "classify", "d.tar", models / "pictures/7.png", "--labels", models / "digits.labels.txt", "--mean", "0", "--std", "1")
+        self.assertRegex(said.splitlines()[1], r" 7$")
+
     def test_scripts_are_shell(self):
         for name in ("postinst", "prerm", "postrm"):
             subprocess.run(["sh", "-n", str(FOLDER / name)], check=True)

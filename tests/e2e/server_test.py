@@ -90,6 +90,17 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(again.json(), optimized)
         self.problem(self.server.request("GET", "/v1/models/nothing/graph?stage=optimized"), 404, "not_found")
 
+    def test_a_graph_shows_the_beginning_of_long_attributes(self):
+        node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="|".join(map(str, range(400))))
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.STRING, [6])],
+                                  [helper.make_tensor_value_info("y", TensorProto.BOOL, [6])])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString()
+        self.assertEqual(self.server.upload("pattern", data).status, 201)
+        nodes = self.server.request("GET", "/v1/models/pattern/graph").json()["nodes"]
+        texts = [text for node in nodes for text in node.get("attributes", {}).values()]
+        self.assertTrue(any(text.endswith(" ...") for text in texts), texts)
+        self.assertLessEqual(max(map(len, texts)), 504)
+
     def test_a_removed_package_frees_its_blobs(self):
         data = one_node_model("Exp", [("x", TensorProto.FLOAT, [6])], ("y", TensorProto.FLOAT, [6]))
         before = serving.blobs(self.server)
@@ -200,6 +211,19 @@ class ServerTest(unittest.TestCase):
         error = self.problem(self.server.upload("strange", data), 422, "operator_not_implemented")
         self.assertEqual([e["pointer"] for e in error["errors"]], ["one", "two"])
         self.assertEqual(serving.blobs(self.server), before)
+        # With the file's graph, in which a reader sees where they are.
+        graph = error["model"]["graph"]
+        self.assertEqual([(node["op"], node["inputs"], node["outputs"], node["origins"]) for node in graph["nodes"]],
+                         [("Frobnicate", ["x"], ["a"], ["one"]), ("Twirl", ["a"], ["y"], ["two"])])
+        self.assertEqual((graph["inputs"], graph["outputs"], graph["values"]["x"]), (["x"], ["y"], {"type": "f32[2]", "constant": False}))
+
+    def test_an_unsupported_model_without_end_is_refused_without_its_graph(self):
+        nodes = [helper.make_node("Frobnicate", [f"v{i}"], [f"v{i + 1}"]) for i in range(10_001)]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("v0", 1, [2])],
+                                  [helper.make_tensor_value_info("v10001", 1, [2])])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString()
+        error = self.problem(self.server.upload("endless", data), 422, "operator_not_implemented")
+        self.assertEqual((len(error["errors"]), "graph" in error["model"]), (10_001, False))
 
     def check_hostile(self, name, model, inputs):
         answer = self.server.upload(name, model)

@@ -209,6 +209,9 @@ class Tuning(unittest.TestCase):
         self.assertEqual((len(result["runs_ms"]), result["package"]), (4, package))
         self.assertLessEqual(result["min_ms"], result["median_ms"])
         self.assertLessEqual(result["median_ms"], result["max_ms"])
+        # What the machine can do at most, with as many threads.
+        self.assertEqual(sorted(result["roof"]), ["gflops", "l2_gbytes_per_s", "memory_gbytes_per_s"])
+        self.assertGreater(min(result["roof"].values()), 0)
         self.assertEqual(self.server.send_json("POST", "/v1/jobs", {**body, "package": "x"}).status, 422)
 
     def test_what_cannot_be_tuned_is_refused(self):

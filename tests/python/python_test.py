@@ -68,7 +68,8 @@ class PythonPackage(unittest.TestCase):
         self.assertRegex(out, r"\d+ passed")
 
     def test_types(self):
-        out = self.run_python("-m", "mypy", "--strict", "--no-incremental", "--cache-dir=/dev/null", "tensormill", folder=PACKAGE)
+        """As the oldest Python that mypy knows sees them: what newer ones added to their library is an error."""
+        out = self.run_python("-m", "mypy", "--strict", "--python-version", "3.10", "--no-incremental", "--cache-dir=/dev/null", "tensormill", folder=PACKAGE)
         self.assertIn("Success: no issues found", out)
 
 

@@ -65,6 +65,8 @@ SWEEPS = [
     Sweep("planted", "planted bugs of parsers are found by their fuzz programs", fixed("./dev fuzz --planted")),
     Sweep("package", "the .deb and the wheel are installed and used in a bare Debian",
           fixed("./dev package", "config/package/prove")),
+    Sweep("pythons", "the Python package's suite on each CPython that there is, from the oldest that it is for on",
+          fixed("./dev build", f"{PYTHON} tests/python/versions.py")),
     Sweep("board", "the program as a worker on a board with a 64-bit ARM processor, which is emulated: a kernel is tuned, the package runs",
           fixed("./dev test aarch64", f"{PYTHON} tests/e2e/board.py")),
     Sweep("docker", "the image is built and run as docker/README.md says", fixed("./dev docker")),

@@ -3,6 +3,7 @@ import type {JSX} from 'preact';
 import {useEffect, useErrorBoundary, useRef, useState} from 'preact/hooks';
 import {currentKey, get, onKeyWanted, Problem, setKey} from './http';
 import {DropZone} from './drop';
+import {lazyView} from './lazy';
 import {clearError, currentNotice, currentWords, messageOf, subscribe} from './notify';
 import {href, usePlace} from './router';
 import {S} from './strings';
@@ -43,6 +44,7 @@ export function App(): JSX.Element {
       <main ref={main} id="main" tabIndex={-1}>
         {wanted && <KeyForm use={useIt} />}
         <ErrorBox />
+        <Refused />
         <Shown key={here.view + '/' + here.id + '/' + turn} view={here.view} id={here.id} />
       </main>
       <Words />
@@ -108,7 +110,12 @@ function KeyForm({use}: {use: (key: string) => void}): JSX.Element {
 
 function useNotices(): void {
   const [, draw] = useState(0);
-  useEffect(() => subscribe(() => draw((n) => n + 1)), []);
+  useEffect(() => {
+    const again = () => draw((n) => n + 1);
+    // What was said before this listens is shown, too.
+    again();
+    return subscribe(again);
+  }, []);
 }
 
 function ErrorBox(): JSX.Element {
@@ -125,11 +132,20 @@ function ErrorBox(): JSX.Element {
     </div>);
 }
 
+const RefusedGraph = lazyView(() => import('./graph/refused').then((module) => module.RefusedGraph));
+
+/** Beside the alert, not in it: a graph is no announcement. */
+function Refused(): JSX.Element | null {
+  useNotices();
+  const error = currentNotice()?.error;
+  return error instanceof Problem && error.model?.graph ? <RefusedGraph key={error.message} graph={error.model.graph} errors={error.errors} /> : null;
+}
+
 /** Each place of a refused body; of a model that cannot be taken, each operator that is in the way. */
 export function ErrorDetails({error}: {error: Pick<Problem, 'errors' | 'model'>}): JSX.Element {
   return (
     <>
-      {error.errors.length > 0 && <ul>{error.errors.slice(0, 200).map((detail, i) => <li key={i}>
+      {error.errors.length > 0 && <ul tabIndex={0} aria-label={S.errors.list}>{error.errors.slice(0, 200).map((detail, i) => <li key={i}>
         <code>{detail.node || detail.pointer || ''}</code> {detail.detail || detail.reason || ''}</li>)}</ul>}
       {error.model && <p>{S.errors.readable(Object.entries(error.model.operators).map(([op, n]) => op + ' × ' + n).join(', '))}</p>}
     </>);

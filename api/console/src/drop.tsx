@@ -7,6 +7,7 @@ import {attempt, say} from './notify';
 import {go, href} from './router';
 import {S} from './strings';
 import type {Model} from './types';
+import {Action} from './ui';
 
 type Taker = (file: File) => boolean;
 const takers = new Set<Taker>();
@@ -55,6 +56,9 @@ export async function importSample(): Promise<void> {
   const file = await (await request('GET', '/console/sample.onnx')).blob();
   await importModel(file, 'digits', true);
 }
+
+/** The first thing to do on an empty server, wherever its reader is. */
+export const SampleButton = (): JSX.Element => <Action kind="primary" work={importSample}>{S.models.sample}</Action>;
 
 function taken(file: File): void {
   for (const take of takers) if (take(file)) return;

@@ -1,9 +1,10 @@
-// Times of a package's steps, measured once and kept while the page is open: the table, the graph's colours and
-// comparisons show the same numbers.
-import {request} from './http';
-import type {ProfileStep, RunAnswer} from './types';
+// Times of a package's steps and the machine's limits, measured once and kept while the page is open: the table, the
+// graph's colours and comparisons show the same numbers.
+import {events, get, request, send} from './http';
+import type {Job, ProfileStep, Roof, RunAnswer} from './types';
 
 export const profiles = new Map<string, ProfileStep[]>();
+export const roofs = new Map<string, Roof | null>();
 
 const RUNS = 5;
 
@@ -21,4 +22,19 @@ export async function profileOf(id: string, again = false): Promise<ProfileStep[
   }
   profiles.set(id, best);
   return best;
+}
+
+/** Runs a benchmark job of the package to its end; without `again` the job that there is already will do. */
+export async function benchmarkOf(id: string, again: boolean): Promise<Job> {
+  const job = await send<Job>('POST', '/v1/jobs', {kind: 'benchmark', package: id, repeat: 50, number: 1, force: again});
+  await events('/v1/jobs/' + job.id + '/events', new AbortController().signal, () => {});
+  const end = await get<Job>('/v1/jobs/' + job.id);
+  if (end.error) throw new Error(end.error.detail);
+  return end;
+}
+
+/** What the machine can do at most in the package's vectors, as a benchmark job finds it; null where it was not measured. */
+export async function roofOf(id: string): Promise<Roof | null> {
+  if (!roofs.has(id)) roofs.set(id, (await benchmarkOf(id, false)).result?.roof ?? null);
+  return roofs.get(id)!;
 }

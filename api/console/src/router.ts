@@ -55,9 +55,12 @@ export function setQuery(changes: Query, replace = false): void {
 
 export function usePlace(): Place {
   const [here, setHere] = useState(place());
+  const first = location.hash;
   useEffect(() => {
     const changed = () => setHere(place());
     window.addEventListener('hashchange', changed);
+    // Effects run behind the first picture: the address may be another by now.
+    if (location.hash !== first) changed();
     return () => window.removeEventListener('hashchange', changed);
   }, []);
   return here;

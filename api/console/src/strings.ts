@@ -33,7 +33,7 @@ export const S = {
   },
   errors: {
     status: (status: number) => 'The server answers ' + status + '.',
-    uploadBroke: 'The connection broke during the upload.',
+    list: 'In detail', uploadBroke: 'The connection broke during the upload.',
     fault: (words: string) => 'The console itself failed here: ' + words,
     readable: (operators: string) => 'The file could be read. Its operators: ' + operators,
   },
@@ -120,9 +120,10 @@ export const S = {
   compare: {
     none: 'Nothing to compare yet', noneWhy: 'Choose packages above. The address of this page keeps the choice: send it to others.',
     add: 'Add a package', choose: 'choose …', noMore: 'there is no other package', measure: 'Measure all', layers: 'Compare layers',
-    outputs: 'Compare outputs', notMeasured: 'not measured', bar: 'Median, as a bar', sizeBar: 'Size, as a bar', memory: 'Memory a run',
+    outputs: 'Compare outputs', notMeasured: 'not measured', memory: 'Memory a run',
     difference: 'Difference of outputs', otherShapes: 'other outputs', link: 'Times are of the last benchmark job of each package. The difference is of outputs on the same random inputs, relative to the largest value of the first package. Accuracy is that of the newest report that has the package.',
     drop: (id: string) => 'Take ' + id + ' out', layersTitle: 'Time by layer', layer: 'Layer', barOf: (id: string) => id + ', as a bar',
+    against: (id: string, first: string) => id + ' less ' + first,
     level: (n: number) => 'level ' + n,
   },
   deploy: {
@@ -170,7 +171,7 @@ export const S = {
     repeat: 'Repeat it', count: 'Times', go: 'Repeat', repeated: (n: number) => n + ' requests answered',
     latencies: (n: number, p50: string, p95: string, p99: string, compute: string) =>
       n + ' requests, one after the other: p50 ' + p50 + ', p95 ' + p95 + ', p99 ' + p99 + '; half of them computed in at most ' + compute,
-    code: 'The same from a program', language: 'Language', afterwards: 'After a run you can repeat it here for a histogram, and take it along as curl, Python or JavaScript.',
+    code: 'The same from a program', reads: (file: string) => 'It reads ' + file + ' from where it is run.', saveFile: (file: string) => 'Save ' + file, language: 'Language', afterwards: 'After a run you can repeat it here for a histogram, and take it along as curl, Python or JavaScript.',
   },
   roofline: {
     title: 'Against what the machine can do', intensity: 'operations a byte', part: 'Of the bound',
@@ -211,6 +212,9 @@ export const S = {
     details: 'Node', pick: 'Choose a node in the graph or by its name to see what it is.', block: (n: number) => 'Block of ' + n + ' nodes',
     operator: 'Operator', inputs: 'Inputs', outputs: 'Outputs', constant: 'constant', origins: 'Nodes of the model', fused: 'Fused from',
     attributes: 'Attributes', kernel: 'Kernel', schedule: 'Schedule', tunedYes: 'tuned', time: 'Time', share: 'of the run', code: 'Code',
+    colours: 'Colours', peak: 'Colour by part of the peak', peakWhy: (gflops: string) => 'Darker uses more of the ' + gflops + ' GFLOP/s that this machine computes at most.',
+    noPeak: 'The machine\'s limits were not measured.', ofPeak: (part: string, reach: string) => part + ' of the machine\'s peak, ' + reach + ' of what its reads and writes allow',
+    refused: (n: number, nodes: number) => (n === 1 ? 'One of ' : n + ' of ') + nodes + ' nodes cannot be imported', inFile: 'as in the file', inTheWay: 'In the way',
     heat: 'Colour by time', heatWhy: (total: string) => 'Darker took longer. The whole run: ' + total + '.', kernelCode: 'Show its code',
     scheduleWhy: {none: 'default schedule'}, selected: (op: string, name: string) => op + ' ' + name,
     target: 'The optimized graph is the one for this server, at the level that the server chooses.',

@@ -38,6 +38,7 @@ export interface JobResult extends Partial<Summary> {
 export interface ErrorDetail { pointer?: string; node?: string; op?: string; detail?: string; reason?: string }
 export interface UnsupportedModel {
   inputs: TensorSpec[]; outputs: TensorSpec[]; operators: Record<string, number>; opsets: Record<string, number>; parameters: number;
+  graph?: Graph;
 }
 export interface JobError { code: string; detail: string; errors?: ErrorDetail[]; model?: UnsupportedModel }
 export interface ResolvedCompile { model?: string; target?: string; opt_level?: number; input_shapes?: Record<string, (number | string)[]> }

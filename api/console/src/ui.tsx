@@ -48,8 +48,8 @@ export const cursorOf = (query: URLSearchParams, limit = 50): string => {
 };
 
 /** A button whose work may fail: while it works it is disabled, an error is shown above the view. */
-export function Action({children, work, kind = '', disabled = false, label}: {
-  children: ComponentChildren; work: () => Promise<unknown> | unknown; kind?: string; disabled?: boolean; label?: string;
+export function Action({children, work, kind = '', disabled = false, label, pressed}: {
+  children: ComponentChildren; work: () => Promise<unknown> | unknown; kind?: string; disabled?: boolean; label?: string; pressed?: boolean;
 }): JSX.Element {
   const [busy, setBusy] = useState(false);
   const press = async () => {
@@ -57,7 +57,7 @@ export function Action({children, work, kind = '', disabled = false, label}: {
     await attempt(work);
     setBusy(false);
   };
-  return <button type="button" class={kind} disabled={busy || disabled} aria-label={label} onClick={() => void press()}>{children}</button>;
+  return <button type="button" class={kind} disabled={busy || disabled} aria-label={label} aria-pressed={pressed} onClick={() => void press()}>{children}</button>;
 }
 
 /** A form whose work may fail. */

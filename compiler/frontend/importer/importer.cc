@@ -11,6 +11,7 @@
 #include "compiler/frontend/importer/tflite_importer.h"
 #include "compiler/frontend/importer/torchscript_importer.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
+#include "compiler/frontend/onnx/model/check_model.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -25,6 +26,7 @@ public:
   std::string format() const override { return "onnx"; }
   const ModelFacts& facts() const override { return facts_; }
   std::vector<ErrorDetail> unsupported() const override { return onnx::unsupported_nodes(source()); }
+  std::string file_graph() const override { return onnx::file_graph(source()); }
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     return onnx::import_model(source(), options, ops);
   }

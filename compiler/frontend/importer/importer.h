@@ -47,6 +47,9 @@ public:
   virtual std::vector<NamedSignature> signatures() const { return {}; }
   /// The operators that cannot be imported, all of them; empty when none.
   virtual std::vector<ErrorDetail> unsupported() const = 0;
+  /// The nodes as they stand in the file, for who looks at why it cannot be imported: JSON of the form Graph
+  /// (api/schema), whose origins unsupported() has as pointers. "" where the format has no such form.
+  virtual std::string file_graph() const { return {}; }
   /// The graph for the options' shapes. Throws kInvalidModel; kOperatorNotImplemented with all of them;
   /// kShapeRequired where a free dim is bound by nothing.
   virtual ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const = 0;

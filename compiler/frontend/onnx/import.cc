@@ -21,7 +21,8 @@ namespace {
   const bool operators = std::any_of(details.begin(), details.end(), [](const ErrorDetail& detail) {
     return detail.detail.find(", attribute ") == std::string::npos;
   });
-  std::string message = std::to_string(details.size()) + " nodes are not supported:";
+  std::string message =
+      std::to_string(details.size()) + (details.size() == 1 ? " node is" : " nodes are") + " not supported:";
   for (const ErrorDetail& detail : details) message += " \"" + detail.pointer + "\" (" + detail.detail + ");";
   message.pop_back();
   Error error(operators ? ErrorCode::kOperatorNotImplemented : ErrorCode::kOperatorAttributeNotImplemented,

@@ -4,10 +4,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "compiler/target/target.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/base/median.h"
 #include "runtime/base/memory_file.h"
 #include "runtime/npz/npz.h"
+#include "runtime/package/metadata.h"
 #include "server/services/jobs/child_run.h"
 #include "server/services/store/package_archive.h"
 
@@ -16,6 +19,40 @@ namespace tensormill::server {
 namespace {
 
 constexpr std::chrono::milliseconds kKeepAlive{500};
+constexpr std::chrono::milliseconds kRoofTime{60'000};  // less than a second where nothing else runs
+
+/// What this machine can do at most with so many threads of the target's vectors (measure/roof.h); null where
+/// the child that measures it gives no answer: the benchmark stands without.
+Json roof_of(jobs::JobContext& context, parallel::ThreadPool& pool, const std::string& target, int threads) {
+  const target::CpuFacts facts = target::parse_target(target, {}).facts;
+  const Json request = {
+      {"threads", threads}, {"vector_bits", facts.vector_bits}, {"l2_bytes", facts.l2_bytes}};
+  const FileDescriptor requests = memory_file("request", request.dump() + "\n");
+  const FileDescriptor code = memory_file("code"), tensors = memory_file("tensors");
+  jobs::ChildSpec spec;
+  spec.command = "child-measure";
+  spec.descriptors = {requests.get(), code.get(), tensors.get()};
+  spec.folder = "/";
+  spec.limits.kind = jobs::ChildKind::kMeasure;
+  spec.limits.nice = jobs::kMeasureNice;
+  spec.time_limit = kRoofTime;
+  std::string answer;
+  const auto take = [&](const std::string& type, const std::string& json) {
+    if (type != "measured") return false;
+    answer = json;
+    return true;
+  };
+  const parallel::Lease lease = lease_cores(pool, threads, context);
+  const auto quiet = context.quiet();
+  try {
+    context.run_child(std::move(spec), take);
+  } catch (const Error& error) {
+    context.log("the machine's limits were not measured: " + error.message());
+    return {};
+  }
+  const Json roof = answer.empty() ? Json() : parse_json(answer);
+  return roof.contains("gflops") ? roof : Json();
+}
 
 }  // namespace
 
@@ -78,6 +115,8 @@ storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
                      context, pool_, descriptors_of(members),
                      {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(), threads}, options_)
                      .runs_ms);
+  const auto metadata = MappedFile::map(descriptors_of(members).front(), "metadata.json");
+  result["roof"] = roof_of(context, pool_, package::metadata_from_json(metadata->text()).target, threads);
   context.progress(R"({"stage":"measure","done":1,"total":1})");
   result["package"] = resolved.at("package");
   result["threads"] = threads;

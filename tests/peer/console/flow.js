@@ -4,9 +4,13 @@
 'use strict';
 
 const assert = require('node:assert');
+const {execFileSync} = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const {inBrowser, violations, visit} = require('./browser.js');
+const {strangeModel} = require('./strange_model.js');
+const {write_npz} = require('../npz.js');
 
 const [url, key, model, picture, label, folder] = process.argv.slice(2);
 // Each stands for a digit; one looks like markup.
@@ -18,6 +22,11 @@ async function signIn(page) {
   await page.click('#key button');
   await page.waitForSelector('.empty');
   assert.deepEqual(await violations(page), [], 'the empty console');
+  // Wherever the reader looks first, the sample model is one click away.
+  for (const view of ['jobs', 'packages', 'deployments', 'compare', 'models']) {
+    await visit(page, '#' + view, '.empty');
+    assert.equal(await page.locator('.empty button:text-is("Import the sample model")').count(), 1, view);
+  }
 }
 
 async function importModels(page) {
@@ -35,6 +44,26 @@ async function importModels(page) {
   assert.match(await page.textContent('dd'), /image float32\[N, 1, 28, 28\]/);
 }
 
+/** What cannot be imported is red in the model's graph, and says why. */
+async function refusedModel(page) {
+  await dropFile(page, 'strange.onnx', strangeModel());
+  await page.waitForSelector('#refused h2:has-text("One of 3 nodes cannot be imported")');
+  await page.waitForSelector('#refused .failed:has-text("not implemented")');
+  await page.waitForFunction(() => document.querySelector('#refused canvas')?.dataset.drawn);
+  const isRed = () => page.evaluate(() => {
+    const canvas = document.querySelector('#refused canvas'), wanted = getComputedStyle(document.querySelector('#refused .failed')).color.match(/\d+/g).map(Number);
+    const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let found = 0;
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255 && wanted.every((value, c) => Math.abs(data[i + c] - value) < 4)) ++found;
+    return found > 50;
+  });
+  assert.ok(await isRed(), 'the node is not red');
+  await page.click('#refused li button:has-text("OddOperator · odd")');
+  assert.deepEqual(await violations(page), [], 'a model that is refused');
+  await visit(page, '#models', 'td');
+  await page.waitForSelector('#refused', {state: 'detached'});
+}
+
 /** As if a file of the desktop were dropped in the middle of the page. */
 async function dropFile(page, name, bytes, type = '') {
   const data = await page.evaluateHandle(([title, kind, text]) => {
@@ -47,6 +76,11 @@ async function dropFile(page, name, bytes, type = '') {
   await page.waitForSelector('.drop');
   await page.dispatchEvent('body', 'drop', {dataTransfer: data});
   await page.waitForSelector('.drop', {state: 'detached'});
+}
+
+async function openModel(page) {
+  await page.click('td a:text-is("digits")');
+  await page.waitForSelector('h1:has-text("digits")');
 }
 
 async function tuneModel(page) {
@@ -93,6 +127,20 @@ async function lookAtPackage(page) {
   await page.click('button:text-is("Measure the layers")');
   await page.waitForSelector('td a:has-text("conv_first_relu")');
   assert.deepEqual(await violations(page), [], 'layers');
+  // The graph: how much of the machine each kernel uses, and how it is computed.
+  await page.click('.tabs a:text-is("Graph")');
+  await page.click('button:text-is("Colour by part of the peak")');
+  await page.waitForSelector('p:has-text("that this machine computes at most")');
+  await page.fill('#find', 'conv_first');
+  await page.press('#find', 'Enter');
+  await page.waitForSelector('#details p:has-text("of the machine\'s peak")');
+  assert.match(await page.textContent('#details'), /GFLOP\/s.*[\d.]+ % of the machine's peak, [\d.]+ % of what its reads and writes allow/s);
+  const {conv} = {conv: await page.textContent('#details li a')};
+  for (const [stage, words] of [['tensor expressions and schedule', conv], ['loop nests', 'for'], ['machine code', 'ret']]) {
+    await page.click('#details summary:text-is("' + stage + '")');
+    await page.waitForSelector('#details pre[aria-label="' + stage + '"]:has-text("' + words + '")');
+  }
+  assert.deepEqual(await violations(page), [], 'a kernel');
 }
 
 async function deployPackage(page) {
@@ -105,11 +153,69 @@ async function deployPackage(page) {
   await page.click('#deploy button.primary');
 }
 
+/** The extents of the logits in an archive, as numpy reads it. */
+const logitsIn = (file) => execFileSync('/usr/bin/python3', ['-c', 'import numpy, sys; print(numpy.load(sys.argv[1])["logits"].shape)', file], {encoding: 'utf8'}).trim();
+
+/** What is shown as a program for elsewhere runs there, with what it reads beside it. */
+async function runSnippets(page, files, expected) {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'snippets-'));
+  try {
+    for (const [name, bytes] of Object.entries(files)) fs.writeFileSync(path.join(home, name), bytes);
+    const programs = {curl: ['bash', 'snippet.sh'], Python: ['/usr/bin/python3', 'snippet.py'], JavaScript: ['node', 'snippet.mjs']};
+    for (const [language, [program, file]] of Object.entries(programs)) {
+      await page.click('#snippets button:text-is("' + language + '")');
+      fs.writeFileSync(path.join(home, file), await page.textContent('#snippets pre'));
+      const said = execFileSync(program, [file], {cwd: home, env: {...process.env, TENSORMILL_KEY: key, no_proxy: '*', NO_PROXY: '*'}, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe']});
+      const made = path.join(home, 'outputs.npz');
+      if (fs.existsSync(made)) {
+        assert.equal(logitsIn(made), '(1, 10)', language);
+        fs.rmSync(made);
+      } else {
+        assert.match(said, expected, language);
+      }
+    }
+  } finally {
+    fs.rmSync(home, {recursive: true});
+  }
+}
+
+/** Arrays in an archive, in and out. */
+async function runNpz(page) {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'npz-'));
+  try {
+    const archive = path.join(home, 'in.npz'), kept = path.join(home, 'out.npz');
+    write_npz(archive, new Map([['image', {type: 'float32', dims: [1, 1, 28, 28], data: Float32Array.from({length: 784}, (_, i) => i / 784)}]]));
+    await page.setInputFiles('#random [name=npz]', archive);
+    await page.click('#random button.primary');
+    await page.waitForFunction(() => document.querySelector('#snippets pre')?.textContent.includes('in.npz'));
+    const [saved] = await Promise.all([page.waitForEvent('download'), page.click('button:text-is("Save the outputs as NPZ")')]);
+    await saved.saveAs(kept);
+    assert.equal(logitsIn(kept), '(1, 10)');
+    await runSnippets(page, {'in.npz': fs.readFileSync(archive)}, /logits/);
+  } finally {
+    fs.rmSync(home, {recursive: true});
+  }
+}
+
+/** As if the picture came from the clipboard. */
+async function paste(page, name, bytes, type) {
+  await page.evaluate(([title, kind, text]) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))], title, {type: kind}));
+    window.dispatchEvent(new ClipboardEvent('paste', {clipboardData: transfer, bubbles: true, cancelable: true}));
+  }, [name, type, bytes.toString('base64')]);
+}
+
 async function tryDeployment(page) {
   await page.waitForSelector('#classify');
   await dropFile(page, 'digit.png', fs.readFileSync(picture), 'image/png');
   await page.waitForSelector('#classify meter');
   assert.equal(await page.textContent('#classify td'), LABELS[Number(label)]);
+  await paste(page, 'pasted.png', fs.readFileSync(picture), 'image/png');
+  await page.waitForFunction(() => document.querySelector('#classify canvas').getAttribute('aria-label').includes('pasted.png'));
+  await page.waitForSelector('#classify meter');
+  await runSnippets(page, {'pasted.png': fs.readFileSync(picture)}, new RegExp('label.*' + LABELS[Number(label)].replace('/', '.{1,6}')));
+  await runNpz(page);
   await page.click('#random button.primary');
   await page.waitForSelector('#random p:has-text("Version 1 answered")');
   await page.waitForSelector('#random td:text-is("logits")');
@@ -120,12 +226,15 @@ async function tryDeployment(page) {
   await page.click('summary:has-text("Run on JSON")');
   await page.click('#json button.primary');
   await page.waitForFunction(() => document.querySelector('#jsonanswer')?.textContent.includes('"logits"'));
+  // The request itself is in the program.
+  await runSnippets(page, {}, /logits/);
   await page.fill('#times', '20');
   await page.click('button:text-is("Repeat")');
   await page.waitForSelector('#histogram:has-text("20 requests")');
   await page.click('#snippets button:text-is("Python")');
   assert.match(await page.textContent('#snippets pre'), /v2\/models\/digits\/infer[^]*TENSORMILL_KEY/);
   assert.deepEqual(await violations(page), [], 'trying');
+  assert.equal(await page.locator('video').count(), 0, 'the camera is off until it is asked for');
   await page.click('button:text-is("Camera")');
   await page.waitForFunction(() => document.querySelector('video')?.videoWidth > 0);
   await page.click('button:text-is("Take the picture")');
@@ -157,19 +266,46 @@ async function rollBack(page) {
   assert.deepEqual(await violations(page), [], 'traffic');
 }
 
+/** A second package, as a program makes it. */
+async function compileUnoptimized(page) {
+  const answer = await page.evaluate(async () => {
+    const headers = {'Content-Type': 'application/json', Authorization: 'Bearer ' + sessionStorage.getItem('tensormill-key')};
+    const body = {kind: 'compile', model: 'digits', target: 'llvm -mcpu=native', opt_level: 0, input_shapes: {image: [1, 1, 28, 28]}};
+    const {id} = await (await fetch('/v1/jobs', {method: 'POST', headers, body: JSON.stringify(body)})).json();
+    for (;;) {
+      const job = await (await fetch('/v1/jobs/' + id + '/events', {headers})).text().then(() => fetch('/v1/jobs/' + id, {headers})).then((end) => end.json());
+      if (job.state === 'succeeded' || job.error) return job;
+    }
+  });
+  return answer.result.package;
+}
+
 async function comparePackages(page) {
+  const other = await compileUnoptimized(page);
   await visit(page, '#packages', 'td');
-  const [id] = await page.$$eval('td a[href^="#packages/"]', (links) => links.map((link) => decodeURIComponent(link.hash.slice(10))));
+  const ids = await page.$$eval('td a[href^="#packages/"]', (links) => links.map((link) => decodeURIComponent(link.hash.slice(10))));
+  const [id] = ids.filter((one) => one !== other);
   await visit(page, '#compare');
-  await page.selectOption('#add', id);
+  for (const [i, one] of [id, other].entries()) {
+    await page.selectOption('#add', one);
+    await page.waitForFunction((rows) => document.querySelectorAll('[aria-label=Compare] tbody tr').length === rows, i + 1);
+  }
   await page.click('button:text-is("Measure all")');
-  await page.waitForFunction(() => /\d (ms|µs)/.test(document.querySelector('#page table').textContent));
+  await page.waitForFunction(() => [...document.querySelectorAll('[aria-label=Compare] tbody tr')].every((row) => /\d (ms|µs)/.test(row.textContent)));
+  await page.click('button:text-is("Compare outputs")');
+  await page.waitForFunction(() => [...document.querySelectorAll('[aria-label=Compare] tbody tr')].every((row) => /^(0|[\d.e-]+)$/.test(row.cells[row.cells.length - 2].textContent)));
   await page.click('button:text-is("Compare layers")');
   await page.waitForSelector('h2:text-is("Time by layer")');
+  // By how much each layer of the second takes longer or less.
+  const layers = page.locator('[role=region][aria-label="Time by layer"] tbody');
+  assert.match(await layers.textContent(), /[+−][\d.]+ (ms|µs) \([+−][\d.]+ %\)/);
   assert.ok(page.url().includes('compare?p=sha256'), 'the choice is in the address');
-  const [csv] = await Promise.all([page.waitForEvent('download'), page.click('button:text-is("CSV")')]);
-  assert.match(fs.readFileSync(await csv.path(), 'utf8'), /^package,target,opt_level,median_ms,p95_ms[^]*sha256:/);
+  const [csv] = await Promise.all([page.waitForEvent('download'), page.locator('button:text-is("CSV")').first().click()]);
+  assert.match(fs.readFileSync(await csv.path(), 'utf8'), /^package,target,opt_level,median_ms,p95_ms[^]*sha256:[^]*sha256:/);
   assert.deepEqual(await violations(page), [], 'comparing');
+  // Whoever is sent the address sees the same packages and times.
+  await page.reload();
+  await page.waitForFunction(() => document.querySelectorAll('[aria-label=Compare] tbody tr').length === 2 && [...document.querySelectorAll('[aria-label=Compare] tbody tr')].every((row) => /\d (ms|µs)/.test(row.textContent)));
 }
 
 /** A file of TFLite, whose integers may be rounded in two ways; the other model has no such choice. */
@@ -219,7 +355,7 @@ async function visitAll(page) {
 
 async function main() {
   await inBrowser(async (page) => {
-    for (const step of [signIn, importModels, tuneModel, lookAtPackage, deployPackage, tryDeployment, rollBack, comparePackages, compileExactly, visitAll]) {
+    for (const step of [signIn, importModels, refusedModel, openModel, tuneModel, lookAtPackage, deployPackage, tryDeployment, rollBack, comparePackages, compileExactly, visitAll]) {
       await step(page);
       if (folder) await page.screenshot({path: path.join(folder, step.name + '.png'), fullPage: true});
     }

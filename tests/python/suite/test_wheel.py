@@ -89,11 +89,21 @@ def test_python_3_9_reads_the_code(path):
     ast.parse(path.read_text(), feature_version=(3, 9))
 
 
-def test_importing_brings_no_http_library():
-    code = ("import sys, tensormill; print([n for n in ('httpx', 'asyncio', 'statistics', 'mypy') if n in sys.modules]); "
+def test_importing_brings_no_other_library():
+    """What a name needs is imported when the name is first used."""
+    code = ("import sys, tensormill; print([n for n in ('numpy', 'httpx', 'asyncio', 'ctypes', 'statistics') if n in sys.modules]); "
+            "tensormill.load; print('numpy' in sys.modules); tensormill.Package; print('numpy' in sys.modules, 'httpx' in sys.modules); "
             "tensormill.client.Retries; tensormill.Client; print('httpx' in sys.modules, 'grpc' in sys.modules)")
     out = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
-    assert out.splitlines() == ["[]", "True False"]
+    assert out.splitlines() == ["[]", "False", "True False", "True False"]
+
+
+def test_every_public_name_is_there():
+    code = ("import tensormill as tm; assert set(tm.__all__) <= set(dir(tm)); before = {n: getattr(tm, n) for n in tm.__all__}; "
+            "from tensormill import *; assert all(globals()[n] is before[n] for n in tm.__all__); "
+            "assert tm.TVMCModel is tm.Model and tm.client.Client is tm.Client; print(hasattr(tm, 'nothing'))")
+    out = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert out == "False\n"
 
 
 def test_versions_agree():

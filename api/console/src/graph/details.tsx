@@ -4,15 +4,16 @@ import {useEffect, useState} from 'preact/hooks';
 import {ms, percent} from '../format';
 import {text} from '../http';
 import {attempt} from '../notify';
+import {bound} from '../roofline';
 import {href} from '../router';
 import {S} from '../strings';
-import type {Kernel, ModelGraph, Package, ProfileStep} from '../types';
+import type {Kernel, ModelGraph, Package, ProfileStep, Roof} from '../types';
 import {sectionOf} from '../views/package';
 import type {Net} from './net';
-import {stepOf} from './viewer';
+import {partOfPeak, stepOf} from './viewer';
 
 interface Props {
-  shown: {graph: ModelGraph; net: Net; node: number} | null; item: Package | null; steps: ProfileStep[] | null; choose: (node: number) => void;
+  shown: {graph: ModelGraph; net: Net; node: number} | null; item: Package | null; steps: ProfileStep[] | null; roof: Roof | null; choose: (node: number) => void;
 }
 
 /** The kernel that has the most of a node's origins. */
@@ -25,7 +26,7 @@ export function kernelOf(origins: readonly string[], kernels: readonly Kernel[])
   return best;
 }
 
-export function Details({shown, item, steps, choose}: Props): JSX.Element {
+export function Details({shown, item, steps, roof, choose}: Props): JSX.Element {
   const node = shown && shown.node >= 0 ? shown.net.nodes[shown.node]! : null;
   if (!shown || !node) return <aside class="side" aria-label={S.graph.details}><h2>{S.graph.details}</h2><p class="hint">{S.graph.pick}</p></aside>;
   const {graph, net} = shown;
@@ -51,16 +52,18 @@ export function Details({shown, item, steps, choose}: Props): JSX.Element {
         <li key={i}>{inner.op} <code>{source.region!.values[inner.outputs[0] ?? '']?.type ?? ''}</code></li>)}</ul></>}
       {node.origins.length > 0 && <><h3>{S.graph.origins}</h3><ul>{node.origins.map((origin) => <li key={origin}>{origin}</li>)}</ul></>}
       {kernel && item && <KernelPart kernel={kernel} item={item} />}
-      {steps && <TimePart node={node} steps={steps} />}
+      {steps && <TimePart node={node} steps={steps} roof={roof} />}
     </aside>);
 }
 
-function TimePart({node, steps}: {node: {origins: string[]}; steps: ProfileStep[]}): JSX.Element | null {
+function TimePart({node, steps, roof}: {node: {origins: string[]}; steps: ProfileStep[]; roof: Roof | null}): JSX.Element | null {
   const step = steps[stepOf(node, steps)];
   if (!step) return null;
   const whole = steps.reduce((sum, one) => sum + one.duration_us, 0) || 1;
   return <><h3>{S.graph.time}</h3><p>{ms(step.duration_us / 1000)}, {percent(step.duration_us / whole)} {S.graph.share}
-    {step.flops ? ', ' + (step.flops / step.duration_us / 1e3).toFixed(1) + ' GFLOP/s' : ''}</p></>;
+    {step.flops ? ', ' + (step.flops / step.duration_us / 1e3).toFixed(1) + ' GFLOP/s' : ''}</p>
+    {roof && step.flops > 0 && step.bytes > 0 && <p>{S.graph.ofPeak(percent(partOfPeak(step, roof)),
+      percent(step.flops / step.duration_us / 1e3 / bound(roof, step.flops / step.bytes)))}</p>}</>;
 }
 
 const PARTS: [string, string][] = [['te', 'te'], ['tir', 'tir'], ['asm', 'asm']];

@@ -4,8 +4,8 @@ import {CLOSED, NODE, OPEN, type Scene} from './scene';
 
 export interface View { scale: number; x: number; y: number }
 export interface Look { label: (kind: number, ref: number) => string; sub: (kind: number, ref: number) => string; tone: (kind: number, ref: number) => string;
-  heat: (kind: number, ref: number) => number | null; chosen: (kind: number, ref: number) => 0 | 1 | 2 }
-export interface Colors { text: string; soft: string; line: string; card: string; back: string; accent: string; tint: string; hot: string }
+  heat: (kind: number, ref: number) => number | null; chosen: (kind: number, ref: number) => 0 | 1 | 2; bad: (kind: number, ref: number) => boolean }
+export interface Colors { text: string; soft: string; line: string; card: string; back: string; accent: string; tint: string; hot: string; bad: string }
 
 const BAND = 600;
 
@@ -42,7 +42,7 @@ export function colorsOf(element: Element): Colors {
     return getComputedStyle(probe).color;
   };
   const colors = {text: used('--text'), soft: used('--soft'), line: used('--line'), card: used('--card'), back: used('--back'),
-    accent: used('--accent'), tint: used('--tint'), hot: '#d9601a'};
+    accent: used('--accent'), tint: used('--tint'), hot: '#d9601a', bad: used('--bad')};
   probe.remove();
   return colors;
 }
@@ -107,9 +107,9 @@ const clip = (text: string, letters: number): string => (text.length > letters ?
 
 function box(context: CanvasRenderingContext2D, scene: Scene, i: number, view: View, look: Look, colors: Colors): void {
   const [kind, ref, x, y, w, h] = [scene.kind[i]!, scene.ref[i]!, scene.x[i]!, scene.y[i]!, scene.w[i]!, scene.h[i]!];
-  const heat = look.heat(kind, ref), chosen = look.chosen(kind, ref);
+  const heat = look.heat(kind, ref), chosen = look.chosen(kind, ref), bad = look.bad(kind, ref);
   if (view.scale < 0.25) {
-    context.fillStyle = chosen ? colors.accent : look.tone(kind, ref);
+    context.fillStyle = bad ? colors.bad : chosen ? colors.accent : look.tone(kind, ref);
     if (heat !== null) {
       context.globalAlpha = 0.15 + 0.85 * heat;
       context.fillStyle = chosen ? colors.accent : colors.hot;
@@ -128,13 +128,19 @@ function box(context: CanvasRenderingContext2D, scene: Scene, i: number, view: V
     context.fill();
     context.globalAlpha = 1;
   }
-  context.lineWidth = chosen === 1 ? 3 : chosen === 2 ? 2.4 : 1;
-  context.strokeStyle = chosen ? colors.accent : kind === CLOSED ? colors.soft : colors.line;
+  if (bad) {
+    context.globalAlpha = 0.25;
+    context.fillStyle = colors.bad;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+  context.lineWidth = chosen === 1 || bad ? 3 : chosen === 2 ? 2.4 : 1;
+  context.strokeStyle = bad ? colors.bad : chosen ? colors.accent : kind === CLOSED ? colors.soft : colors.line;
   if (chosen === 2) context.setLineDash([5, 3]);
   context.stroke();
   context.setLineDash([]);
   if (kind === NODE) {
-    context.fillStyle = look.tone(kind, ref);
+    context.fillStyle = bad ? colors.bad : look.tone(kind, ref);
     context.beginPath();
     context.roundRect(x, y, 5, h, [7, 0, 0, 7]);
     context.fill();
@@ -143,7 +149,7 @@ function box(context: CanvasRenderingContext2D, scene: Scene, i: number, view: V
   context.fillStyle = colors.text;
   context.font = '600 13px system-ui, sans-serif';
   context.fillText(clip(look.label(kind, ref), Math.floor(w / 7.2)), x + w / 2, y + h / 2 - 4);
-  context.fillStyle = heat !== null ? colors.text : colors.soft;
+  context.fillStyle = heat !== null || bad ? colors.text : colors.soft;
   context.font = '11px system-ui, sans-serif';
   context.fillText(clip(look.sub(kind, ref), Math.floor(w / 5.8)), x + w / 2, y + h / 2 + 12);
 }

@@ -45,6 +45,8 @@ export interface Heat { ofNode: (number | null)[]; ofBlock: (number | null)[] }
 
 interface Props {
   net: Net; layout: Layout | null; setOpen: (open: Set<number>) => void; chosen: number; linked: ReadonlySet<number>; heat: Heat | null;
+  /** Nodes that cannot be imported: red, as is the closed block that hides one. */
+  bad?: ReadonlySet<number>;
   choose: (node: number) => void; title: string; id: string;
 }
 
@@ -64,13 +66,15 @@ function opening(scene: Scene, width: number, height: number): View {
   return {scale, x: (width - scene.width * scale) / 2, y: 38};
 }
 
-export function Pane({net, layout, setOpen, chosen, linked, heat, choose, title, id}: Props): JSX.Element {
+const NONE: ReadonlySet<number> = new Set();
+
+export function Pane({net, layout, setOpen, chosen, linked, heat, bad = NONE, choose, title, id}: Props): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const view = useRef<View | null>(null);
   const colors = useRef<Colors | null>(null);
   const frame = useRef(0);
   const state = useRef<Props & {layout: Layout | null}>(null!);
-  state.current = {net, layout, setOpen, chosen, linked, heat, choose, title, id};
+  state.current = {net, layout, setOpen, chosen, linked, heat, bad, choose, title, id};
   const paint = () => {
     frame.current = 0;
     const {current} = canvas;
@@ -81,7 +85,7 @@ export function Pane({net, layout, setOpen, chosen, linked, heat, choose, title,
     if (current.width !== width || current.height !== height) [current.width, current.height] = [width, height];
     view.current ??= opening(now.layout.scene, current.clientWidth, current.clientHeight);
     colors.current ??= colorsOf(current.parentElement!);
-    draw(current, now.layout.scene, now.layout.bands, view.current, lookOf(now.net, now.layout, now.chosen, now.linked, now.heat, colors.current), colors.current);
+    draw(current, now.layout.scene, now.layout.bands, view.current, lookOf(now.net, now.layout, now.chosen, now.linked, now.heat, now.bad ?? NONE, colors.current), colors.current);
     current.dataset['drawn'] = String(Number(current.dataset['drawn'] ?? 0) + 1);
   };
   const again = () => { frame.current ||= requestAnimationFrame(paint); };
@@ -190,7 +194,8 @@ function boxOf(scene: Scene, kind: number, ref: number): number {
   return scene.ref.findIndex((value, i) => value === ref && scene.kind[i] === kind);
 }
 
-function lookOf(net: Net, layout: Layout, chosen: number, linked: ReadonlySet<number>, heat: Heat | null, colors: Colors) {
+function lookOf(net: Net, layout: Layout, chosen: number, linked: ReadonlySet<number>, heat: Heat | null, bad: ReadonlySet<number>, colors: Colors) {
+  const badBlocks = new Set([...bad].map((node) => layout.of[node]!));
   const opOf = (node: number) => {
     const {op, fused} = net.nodes[node]!;
     return fused.length > 0 ? fused.join(' + ') : op;
@@ -200,6 +205,7 @@ function lookOf(net: Net, layout: Layout, chosen: number, linked: ReadonlySet<nu
     sub: (kind: number, ref: number) => (kind === NODE ? net.nodes[ref]!.type || net.nodes[ref]!.name : S.graph.block(layout.sizes[ref]!)),
     tone: (kind: number, ref: number) => (kind === NODE ? toneOf(net.nodes[ref]!.op, net.nodes[ref]!.fused) : colors.soft),
     heat: (kind: number, ref: number) => (!heat || kind === OPEN ? null : kind === NODE ? heat.ofNode[ref] ?? null : heat.ofBlock[ref] ?? null),
+    bad: (kind: number, ref: number) => (kind === NODE ? bad.has(ref) : kind === CLOSED && badBlocks.has(ref)),
     chosen: (kind: number, ref: number): 0 | 1 | 2 => (kind !== NODE ? 0 : ref === chosen ? 1 : linked.has(ref) ? 2 : 0),
   };
 }

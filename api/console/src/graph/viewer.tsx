@@ -1,14 +1,14 @@
 // The graph of a model: as imported, optimized, or both beside each other; of a package with its kernels and times.
 import type {JSX} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
-import {ms} from '../format';
+import {digits, ms} from '../format';
 import {get} from '../http';
 import {useLoad} from '../load';
 import {say} from '../notify';
-import {profileOf, profiles} from '../profile';
+import {profileOf, profiles, roofOf, roofs} from '../profile';
 import {setQuery, usePlace} from '../router';
 import {S} from '../strings';
-import type {ModelGraph, Package, ProfileStep} from '../types';
+import type {ModelGraph, Package, ProfileStep, Roof} from '../types';
 import {Action, Loading} from '../ui';
 import {Details} from './details';
 import {type Net, netOf} from './net';
@@ -16,6 +16,9 @@ import {type Heat, type Layout, Pane, useLayout} from './pane';
 
 type Stage = 'imported' | 'optimized';
 const STAGES: Record<string, Stage[]> = {imported: ['imported'], optimized: ['optimized'], both: ['imported', 'optimized']};
+
+/** What the colours of nodes say. */
+type Hot = 'none' | 'time' | 'peak';
 
 interface Shown { graph: ModelGraph; net: Net }
 
@@ -38,23 +41,28 @@ export function GraphTab({model, item}: {model: string; item?: Package}): JSX.El
   const active: Stage = stages.length === 1 ? stages[0]! : query.get('in') === 'optimized' ? 'optimized' : 'imported';
   const focus = shown[active];
   const chosen = focus ? nodeOf(focus.net, query.get('node')) : -1;
-  const [hot, setHot] = useState(item ? profiles.has(item.id) : false);
-  const steps = hot && item ? profiles.get(item.id) ?? null : null;
+  const [hot, setHot] = useState<Hot>(item && profiles.has(item.id) ? 'time' : 'none');
+  const steps = hot !== 'none' && item ? profiles.get(item.id) ?? null : null;
+  const roof = hot === 'peak' && item ? roofs.get(item.id) ?? null : null;
   const choose = (stage: Stage, node: number) => {
     const {op, name} = shown[stage]!.net.nodes[node]!;
     setQuery({node: String(node), in: stages.length > 1 ? stage : null}, true);
     say(S.graph.selected(op, name));
   };
-  const measure = async () => {
+  const colour = async (by: Hot) => {
+    if (by === hot) return setHot('none');
     await profileOf(item!.id);
-    setHot(true);
+    if (by === 'peak' && !await roofOf(item!.id)) throw new Error(S.graph.noPeak);
+    setHot(by);
   };
   return (
     <div class="graph">
       <div class="bars">
         <div class="actions" role="group" aria-label={S.graph.stage}>{(['imported', 'optimized', 'both'] as const).map((name) =>
           <button key={name} type="button" class={name === how ? 'primary' : ''} aria-pressed={name === how} onClick={() => setQuery({stage: name, node: null, in: null})}>{S.graph[name]}</button>)}</div>
-        {item && (hot ? <button type="button" aria-pressed="true" onClick={() => setHot(false)}>{S.graph.heat}</button> : <Action work={measure}>{S.graph.heat}</Action>)}
+        {item && <div class="actions" role="group" aria-label={S.graph.colours}>
+          <Action work={() => colour('time')} pressed={hot === 'time'}>{S.graph.heat}</Action>
+          <Action work={() => colour('peak')} pressed={hot === 'peak'}>{S.graph.peak}</Action></div>}
         {focus && <Search net={focus.net} choose={(node) => choose(active, node)} />}
       </div>
       <div class="panes">
@@ -62,13 +70,14 @@ export function GraphTab({model, item}: {model: string; item?: Package}): JSX.El
           const one = shown[stage];
           if (!one) return <div class="pane" key={stage}><Loading /></div>;
           const linked = focus && stage !== active ? linkedTo(focus.net, chosen, one.net) : new Set<number>();
-          return <Laid key={stage} stage={stage} net={one.net} chosen={stage === active ? chosen : -1} linked={linked} steps={steps}
+          return <Laid key={stage} stage={stage} net={one.net} chosen={stage === active ? chosen : -1} linked={linked} steps={steps} roof={roof}
             choose={(node) => choose(stage, node)} />;
         })}
       </div>
-      <Details shown={focus ? {graph: focus.graph, net: focus.net, node: chosen} : null} item={item ?? null} steps={steps}
+      <Details shown={focus ? {graph: focus.graph, net: focus.net, node: chosen} : null} item={item ?? null} steps={steps} roof={roof}
         choose={(node) => choose(active, node)} />
-      {steps && <p class="hint">{S.graph.heatWhy(ms(steps.reduce((sum, step) => sum + step.duration_us, 0) / 1000))}</p>}
+      {steps && roof && <p class="hint">{S.graph.peakWhy(digits(roof.gflops))}</p>}
+      {steps && !roof && <p class="hint">{S.graph.heatWhy(ms(steps.reduce((sum, step) => sum + step.duration_us, 0) / 1000))}</p>}
       {stages.includes('optimized') && <p class="hint">{S.graph.target}{optimized?.graph.target ? ' (' + optimized.graph.target + ')' : ''}</p>}
     </div>);
 }
@@ -97,8 +106,11 @@ export function stepOf(node: {origins: readonly string[]}, steps: readonly Profi
   return best;
 }
 
-function heatOf(net: Net, steps: ProfileStep[], layout: Layout | null): Heat {
-  const most = Math.max(1e-9, ...steps.map((step) => step.duration_us));
+/** A step's part of what the machine computes at most. */
+export const partOfPeak = (step: ProfileStep, roof: Roof): number => Math.min(1, step.flops / Math.max(step.duration_us, 1e-6) / 1e3 / roof.gflops);
+
+/** By time, against the longest step and the longest block; by the peak, against the peak. */
+function heatOf(net: Net, steps: ProfileStep[], layout: Layout | null, roof: Roof | null): Heat {
   const byNode = net.nodes.map((node) => stepOf(node, steps));
   const blocks = new Map<number, Set<number>>();
   byNode.forEach((step, node) => {
@@ -107,16 +119,24 @@ function heatOf(net: Net, steps: ProfileStep[], layout: Layout | null): Heat {
     if (!blocks.has(block)) blocks.set(block, new Set());
     blocks.get(block)!.add(step);
   });
-  const sums = (layout?.names ?? []).map((_, block) => [...(blocks.get(block) ?? [])].reduce((sum, step) => sum + steps[step]!.duration_us, 0));
-  const top = Math.max(1e-9, ...sums);
-  return {ofNode: byNode.map((step) => (step < 0 ? null : steps[step]!.duration_us / most)), ofBlock: sums.map((sum) => sum / top)};
+  const together = (layout?.names ?? []).map((_, block) => {
+    const all = {duration_us: 0, flops: 0};
+    for (const step of blocks.get(block) ?? []) {
+      all.duration_us += steps[step]!.duration_us;
+      all.flops += steps[step]!.flops;
+    }
+    return all as ProfileStep;
+  });
+  if (roof) return {ofNode: byNode.map((step) => (step < 0 ? null : partOfPeak(steps[step]!, roof))), ofBlock: together.map((all) => partOfPeak(all, roof))};
+  const most = Math.max(1e-9, ...steps.map((step) => step.duration_us)), top = Math.max(1e-9, ...together.map((all) => all.duration_us));
+  return {ofNode: byNode.map((step) => (step < 0 ? null : steps[step]!.duration_us / most)), ofBlock: together.map((all) => all.duration_us / top)};
 }
 
-function Laid({stage, net, chosen, linked, steps, choose}: {
-  stage: Stage; net: Net; chosen: number; linked: ReadonlySet<number>; steps: ProfileStep[] | null; choose: (node: number) => void;
+function Laid({stage, net, chosen, linked, steps, roof, choose}: {
+  stage: Stage; net: Net; chosen: number; linked: ReadonlySet<number>; steps: ProfileStep[] | null; roof: Roof | null; choose: (node: number) => void;
 }): JSX.Element {
   const {layout, setOpen} = useLayout(net);
-  const heat = useMemo(() => (steps ? heatOf(net, steps, layout) : null), [net, steps, layout]);
+  const heat = useMemo(() => (steps ? heatOf(net, steps, layout, roof) : null), [net, steps, layout, roof]);
   return <Pane id={'graph-' + stage} title={S.graph[stage]} net={net} layout={layout} setOpen={setOpen} chosen={chosen} linked={linked} heat={heat} choose={choose} />;
 }
 

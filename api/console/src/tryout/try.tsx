@@ -11,7 +11,7 @@ import type {TensorSpec} from '../types';
 import {Action, Field, Form, Snippet, Table} from '../ui';
 import {type NpyArray, readNpz} from './npz';
 import {PictureForm} from './picture';
-import {curl, type Done, javascript, python} from './snippets';
+import {curl, type Done, javascript, needsFile, python} from './snippets';
 import {pictureInput} from './vision';
 import {VisionForm} from './seeing';
 
@@ -40,7 +40,7 @@ export function TryTab({path, inputs, deployment}: {path: string; inputs: Tensor
       {seeing && <VisionForm path={path} input={seeing} sent={setSent} />}
       <TensorForm path={path} inputs={inputs} sent={setSent} />
       {deployment && <JsonForm name={deployment} inputs={inputs} sent={setSent} />}
-      {sent ? <><Repeat sent={sent} /><Snippets done={sent.done} /></> : <p class="hint">{S.tryout.afterwards}</p>}
+      {sent ? <><Repeat sent={sent} /><Snippets sent={sent} /></> : <p class="hint">{S.tryout.afterwards}</p>}
     </>);
 }
 
@@ -123,7 +123,7 @@ function JsonForm({name, inputs, sent}: {name: string; inputs: TensorSpec[]; sen
   const run = async (form: FormData) => {
     const text = String(form.get('json'));
     const body = new Blob([text], {type: 'application/json'});
-    const once: Sent = {body, done: {method: 'POST', path: '/v2/models/' + encodeURIComponent(name) + '/infer', type: 'application/json', accept: 'application/json', file: 'request.json'}};
+    const once: Sent = {body, done: {method: 'POST', path: '/v2/models/' + encodeURIComponent(name) + '/infer', type: 'application/json', accept: 'application/json', file: 'request.json', text}};
     const {response} = await sendOnce(once);
     setAnswer(JSON.stringify(await response.json(), null, 2));
     sent(once);
@@ -165,7 +165,7 @@ function Repeat({sent}: {sent: Sent}): JSX.Element {
     </section>);
 }
 
-function Snippets({done}: {done: Done}): JSX.Element {
+function Snippets({sent: {done, body}}: {sent: Sent}): JSX.Element {
   const [language, setLanguage] = useState('curl');
   const makers: Record<string, typeof curl> = {curl, Python: python, JavaScript: javascript};
   const code = makers[language]!(done, location.origin, currentKey() !== null);
@@ -174,6 +174,8 @@ function Snippets({done}: {done: Done}): JSX.Element {
       <div class="actions" role="group" aria-label={S.tryout.language}>{Object.keys(makers).map((name) =>
         <button key={name} type="button" class={name === language ? 'primary' : ''} aria-pressed={name === language} onClick={() => setLanguage(name)}>{name}</button>)}</div>
       <Snippet code={code} label={language} />
+      {body && needsFile(done) && <p class="actions"><span class="hint">{S.tryout.reads(done.file)}</span>
+        <Action kind="quiet" work={async () => keep(await body.arrayBuffer(), done.file)}>{S.tryout.saveFile(done.file)}</Action></p>}
     </section>);
 }
 

@@ -2,10 +2,11 @@
 // server keeps, so whoever opens it sees the same numbers.
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
-import {accuracyText, bytes, csv, digits, ms, percentile, shortId} from '../format';
-import {events, get, keep, list, request, send} from '../http';
+import {SampleButton} from '../drop';
+import {accuracyText, bytes, csv, digits, ms, percent, percentile, shortId} from '../format';
+import {get, keep, list, request} from '../http';
 import {useLoad} from '../load';
-import {profileOf, profiles} from '../profile';
+import {benchmarkOf, profileOf, profiles} from '../profile';
 import {href, setQuery, usePlace} from '../router';
 import {S} from '../strings';
 import {readNpz} from '../tryout/npz';
@@ -41,14 +42,6 @@ async function load(ids: string[], signal: AbortSignal): Promise<Entry[]> {
   return items.map((item) => entryOf(item, jobs, reports));
 }
 
-/** Runs a benchmark job of the package to its end. */
-async function benchmark(id: string): Promise<void> {
-  const job = await send<Job>('POST', '/v1/jobs', {kind: 'benchmark', package: id, repeat: 50, number: 1, force: true});
-  await events('/v1/jobs/' + job.id + '/events', new AbortController().signal, () => {});
-  const end = await get<Job>('/v1/jobs/' + job.id);
-  if (end.error) throw new Error(end.error.detail);
-}
-
 async function outputsOf(id: string): Promise<Map<string, Float64Array>> {
   const response = await request('POST', '/v1/packages/' + id + '/run?fill_mode=random&seed=1', {headers: {Accept: 'application/x-npz'}});
   const arrays = await readNpz(await response.arrayBuffer());
@@ -78,7 +71,7 @@ export function Compare(): JSX.Element {
   const [deltas, setDeltas] = useState<Map<string, number | null>>(new Map());
   const [, draw] = useState(0);
   const measure = async () => {
-    for (const id of ids) await benchmark(id);
+    for (const id of ids) await benchmarkOf(id, true);
     reload();
   };
   const compareOutputs = async () => {
@@ -94,7 +87,7 @@ export function Compare(): JSX.Element {
     <>
       <h1>{S.nav.compare}</h1>
       <Picker ids={ids} />
-      {ids.length === 0 ? <Empty title={S.compare.none}><p>{S.compare.noneWhy}</p></Empty> : !entries ? <Loading /> : <>
+      {ids.length === 0 ? <Empty title={S.compare.none}><p>{S.compare.noneWhy}</p><p><SampleButton /></p></Empty> : !entries ? <Loading /> : <>
         <Whole entries={entries} deltas={deltas} />
         <p class="actions">
           <Action kind="primary" work={measure}>{S.compare.measure}</Action>
@@ -115,20 +108,21 @@ function tableOf(entries: Entry[], deltas: Map<string, number | null>): (string 
 }
 
 function Whole({entries, deltas}: {entries: Entry[]; deltas: Map<string, number | null>}): JSX.Element {
-  const slowest = Math.max(1e-12, ...entries.map((entry) => entry.median ?? 0));
-  const largest = Math.max(1, ...entries.map((entry) => entry.item.archive.size));
+  /** A number with a bar below it, against the largest of its column. */
+  const barred = (title: string, words: (value: number | null) => string, of: (entry: Entry) => number | null) => {
+    const most = Math.max(1e-12, ...entries.map((entry) => of(entry) ?? 0));
+    return {title, numeric: true, cell: (entry: Entry) => <span class="barred">{words(of(entry))}{of(entry) !== null && <Bar part={of(entry)! / most} />}</span>};
+  };
   const drop = (id: string) => setQuery({p: entries.map((entry) => entry.item.id).filter((other) => other !== id).join(',')});
   return <Table label={S.nav.compare} rows={entries} keyOf={(entry) => entry.item.id} columns={[
     {title: S.columns.package, cell: ({item}) => <a href={href('packages', item.id)}><Id id={item.id} /></a>},
     {title: S.columns.level, numeric: true, cell: ({item}) => item.metadata.opt_level},
     {title: S.columns.tuned, numeric: true, cell: ({item}) => tunedOf(item)},
-    {title: S.columns.median, numeric: true, cell: ({median}) => ms(median)},
-    {title: S.compare.bar, cell: ({median}) => (median === null ? S.compare.notMeasured : <Bar part={median / slowest} />)},
-    {title: 'p95', numeric: true, cell: ({p95}) => ms(p95)},
-    {title: S.columns.size, numeric: true, cell: ({item}) => bytes(item.archive.size)},
-    {title: S.compare.sizeBar, cell: ({item}) => <Bar part={item.archive.size / largest} />},
-    {title: S.compare.memory, numeric: true, cell: ({item}) => bytes(item.metadata.arena_bytes)},
-    {title: S.report.accuracy, numeric: true, cell: ({accuracy}) => accuracyText(accuracy)},
+    barred(S.columns.median, (value) => (value === null ? S.compare.notMeasured : ms(value)), ({median}) => median),
+    barred('p95', ms, ({p95}) => p95),
+    barred(S.columns.size, (value) => bytes(value ?? 0), ({item}) => item.archive.size),
+    barred(S.compare.memory, (value) => bytes(value ?? 0), ({item}) => item.metadata.arena_bytes),
+    barred(S.report.accuracy, accuracyText, ({accuracy}) => accuracy),
     {title: S.compare.difference, numeric: true, cell: ({item}) => deltaText(deltas, item.id)},
     {title: '', cell: ({item}) => <button type="button" class="quiet" aria-label={S.compare.drop(shortId(item.id))} onClick={() => drop(item.id)}>×</button>},
   ]} />;
@@ -153,6 +147,13 @@ export function layerRows(all: ProfileStep[][]): {origin: string; times: (number
   return [...rows].map(([origin, times]) => ({origin, times}));
 }
 
+/** By how much a layer takes longer (+) or less (−) than in the first package. */
+export function layerDelta(first: number | null | undefined, other: number | null | undefined): string {
+  if (typeof first !== 'number' || typeof other !== 'number') return '—';
+  const far = other - first;
+  return (far < 0 ? '−' : '+') + ms(Math.abs(far)) + (first > 0 ? ' (' + (far < 0 ? '−' : '+') + percent(Math.abs(far) / first) + ')' : '');
+}
+
 function Layers({ids}: {ids: string[]}): JSX.Element {
   const rows = layerRows(ids.map((id) => profiles.get(id)!));
   const most = Math.max(1e-12, ...rows.flatMap((row) => row.times.map((time) => time ?? 0)));
@@ -160,7 +161,8 @@ function Layers({ids}: {ids: string[]}): JSX.Element {
     {title: S.compare.layer, cell: (row) => row.origin},
     ...ids.flatMap((id, i) => [
       {title: shortId(id), numeric: true, cell: (row: typeof rows[number]) => ms(row.times[i])},
-      {title: S.compare.barOf(shortId(id)), cell: (row: typeof rows[number]) => <Bar part={(row.times[i] ?? 0) / most} tone="heat" />}]),
+      {title: S.compare.barOf(shortId(id)), cell: (row: typeof rows[number]) => <Bar part={(row.times[i] ?? 0) / most} tone="heat" />},
+      ...(i === 0 ? [] : [{title: S.compare.against(shortId(id), shortId(ids[0]!)), numeric: true, cell: (row: typeof rows[number]) => layerDelta(row.times[0], row.times[i])}])]),
   ]} />
   <p class="actions"><Action kind="quiet" work={() => keep(csv([['layer', ...ids], ...rows.map((row) => [row.origin, ...row.times])]), 'layers.csv', 'text/csv')}>CSV</Action></p></>;
 }

@@ -1,5 +1,6 @@
 // Deployments: what serves.
 import type {JSX} from 'preact';
+import {SampleButton} from '../drop';
 import {count, ms} from '../format';
 import {get, send} from '../http';
 import {useLoad, useRows} from '../load';
@@ -24,7 +25,7 @@ export function Deployments(): JSX.Element {
     <>
       <h1>{S.nav.deployments}</h1>
       {list.rows.length === 0
-        ? <Empty title={S.deploy.none}><p>{S.deploy.noneWhy}</p><p><a class="button primary" href={href('packages')}>{S.nav.packages}</a></p></Empty>
+        ? <Empty title={S.deploy.none}><p>{S.deploy.noneWhy}</p><p><SampleButton /> <a class="button" href={href('packages')}>{S.nav.packages}</a></p></Empty>
         : <Table label={S.nav.deployments} rows={list.rows} keyOf={(item) => item.name} columns={[
           {title: S.columns.name, cell: (item) => <a href={href('deployments', item.name)}>{item.name}</a>},
           {title: S.columns.default, cell: (item) => item.default_version ?? '—'},

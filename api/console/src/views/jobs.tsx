@@ -1,5 +1,6 @@
 // Jobs: what the server was asked to compute.
 import type {JSX} from 'preact';
+import {SampleButton} from '../drop';
 import {ms, seconds} from '../format';
 import {useRows} from '../load';
 import {href, setQuery, usePlace} from '../router';
@@ -37,10 +38,10 @@ export function Jobs(): JSX.Element {
   return (
     <>
       <h1>{S.nav.jobs}</h1>
-      <div class="filters">{choice('kind', S.columns.kind, ['compile', 'tune', 'benchmark', 'verify'])}
+      <div class="filters">{choice('kind', S.columns.kind, ['compile', 'tune', 'benchmark', 'verify', 'report'])}
         {choice('state', S.columns.state, ['queued', 'running', 'succeeded', 'failed', 'cancelled'])}</div>
       {!list.rows ? <Loading /> : list.rows.length === 0 && !filter
-        ? <Empty title={S.job.none}><p>{S.job.noneWhy}</p><p><a class="button primary" href={href('models')}>{S.nav.models}</a></p></Empty>
+        ? <Empty title={S.job.none}><p>{S.job.noneWhy}</p><p><SampleButton /> <a class="button" href={href('models')}>{S.nav.models}</a></p></Empty>
         : <Table label={S.nav.jobs} rows={list.rows} keyOf={(job) => job.id} empty={S.list.nothing} columns={[
           {title: S.columns.job, cell: (job) => <a href={href('jobs', job.id)}><code>{job.id.slice(0, 13)}</code></a>},
           {title: S.columns.kind, cell: (job) => job.kind},

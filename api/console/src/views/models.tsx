@@ -1,7 +1,7 @@
 // Models: what there is, and the way to bring one in.
 import type {JSX} from 'preact';
 import {useRef, useState} from 'preact/hooks';
-import {importModel, importSample, nameOf} from '../drop';
+import {importModel, nameOf, SampleButton} from '../drop';
 import {bytes, compact} from '../format';
 import {send} from '../http';
 import {useRows} from '../load';
@@ -24,7 +24,7 @@ export function Models(): JSX.Element {
       <h1>{S.nav.models}</h1>
       {list.rows.length === 0
         ? <Empty title={S.models.none}><p>{S.models.noneWhy}</p>
-          <p><Action kind="primary" work={importSample}>{S.models.sample}</Action></p></Empty>
+          <p><SampleButton /></p></Empty>
         : <Table label={S.nav.models} rows={list.rows} keyOf={(model) => model.id + model.name} columns={[
           {title: S.columns.name, cell: (model) => <a href={href('models', model.id)}>{model.name || S.unnamed}</a>},
           {title: S.columns.inputs, cell: (model) => <Specs tensors={model.inputs} />},

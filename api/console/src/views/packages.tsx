@@ -1,6 +1,7 @@
 // Packages: what jobs made. Several of them can be marked and compared.
 import type {JSX} from 'preact';
 import {useState} from 'preact/hooks';
+import {SampleButton} from '../drop';
 import {bytes} from '../format';
 import {send} from '../http';
 import {useRows} from '../load';
@@ -25,7 +26,7 @@ export function Packages(): JSX.Element {
   if (!list.rows) return <><h1>{S.nav.packages}</h1><Loading /></>;
   if (list.rows.length === 0)
     return <><h1>{S.nav.packages}</h1><Empty title={S.packages.none}><p>{S.packages.noneWhy}</p>
-      <p><a class="button primary" href={href('models')}>{S.nav.models}</a></p></Empty></>;
+      <p><SampleButton /> <a class="button" href={href('models')}>{S.nav.models}</a></p></Empty></>;
   return (
     <>
       <h1>{S.nav.packages}</h1>
