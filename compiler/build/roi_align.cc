@@ -11,11 +11,20 @@ namespace {
 
 using V = ir::ValueId;
 
-/// Sampling points of one axis of each box: [boxes, parts * samples].
-V box_points(Compose& c, V start, V size, int64_t points) {
+/// Of the samples along one side of a part those that are taken together.
+struct Samples {
+  int64_t all = 1, first = 0, count = 1;
+};
+
+/// Sampling points of one axis of each box: [boxes, parts * count].
+V box_points(Compose& c, V start, V size, int64_t parts, const Samples& samples) {
   std::vector<double> offsets;
-  for (int64_t i = 0; i < points; ++i)
-    offsets.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(points));
+  for (int64_t part = 0; part < parts; ++part) {
+    for (int64_t sample = samples.first; sample < samples.first + samples.count; ++sample)
+      offsets.push_back((static_cast<double>(part * samples.all + sample) + 0.5) /
+                        static_cast<double>(parts * samples.all));
+  }
+  const auto points = static_cast<int64_t>(offsets.size());
   return c.add(start, c.mul(size, c.doubles(c.dtype(start), offsets, {1, points})));
 }
 
@@ -64,29 +73,41 @@ V roi_align(OpBuilder& builder, const RoiAlign& options) {
     const V extent = c.sub(corner(from + 2), corner(from));
     return options.half_pixel ? extent : c.binary("max", extent, c.number(extent, 1));
   };
-  const int64_t rows = options.height * options.samples, columns = options.width * options.samples;
-  const auto y_taps = box_taps(c, box_points(c, corner(1), size(1), rows), maps[2]);
-  const auto x_taps = box_taps(c, box_points(c, corner(0), size(0), columns), maps[3]);
   // All channels of a place lie together, and no box has a copy of its map.
   const V places = c.reshape(c.transpose(options.maps, {0, 2, 3, 1}), {maps[0] * maps[2] * maps[3], maps[1]});
-  const V own = c.gather(c.iota(maps[0]), options.which, 0);
-  const V first = c.reshape(c.mul(own, c.dims({maps[2] * maps[3]}, {})), {count, 1});
+  // A map that is none has no place either.
+  const V own = c.mul(c.cast(options.which, DType::kInt64), c.dims({maps[2] * maps[3]}, {}));
+  const V first = c.reshape(own, {count, 1, 1, 1, 1});
+  // Few samples are summed where they are taken; of many there is a tensor.
+  constexpr int64_t kFewSamples = 2;
+  const bool are_few = options.samples <= kFewSamples;
+  const int64_t together = are_few ? 1 : options.samples;
+  const ir::SymShape parts{count, options.height, together, options.width, together};
+  ir::SymShape weighed = parts;
+  weighed.push_back(1);
   V result = ir::kAbsent;
-  for (const BoxTap& y_tap : y_taps) {
-    const V row = c.mul(c.unsqueeze(y_tap.index, 2), c.dims({maps[3]}, {}));
-    for (const BoxTap& x_tap : x_taps) {
-      const V index = c.reshape(c.add(row, c.unsqueeze(x_tap.index, 1)), {count, rows * columns});
-      const V weight = c.mul(c.unsqueeze(y_tap.weight, 2), c.unsqueeze(x_tap.weight, 1));
-      const V part =
-          c.mul(c.gather(places, c.add(first, index), 0), c.reshape(weight, {count, rows * columns, 1}));
-      result = result == ir::kAbsent ? part
-               : options.is_max      ? c.binary("max", result, part)
-                                     : c.add(result, part);
+  const auto take = [&](V part) {
+    result = result == ir::kAbsent ? part
+             : options.is_max      ? c.binary("max", result, part)
+                                   : c.add(result, part);
+  };
+  for (int64_t y = 0; y < options.samples; y += together) {
+    const V ys = box_points(c, corner(1), size(1), options.height, {options.samples, y, together});
+    for (int64_t x = 0; x < options.samples; x += together) {
+      const V xs = box_points(c, corner(0), size(0), options.width, {options.samples, x, together});
+      for (const BoxTap& y_tap : box_taps(c, ys, maps[2])) {
+        const V row = c.mul(c.unsqueeze(y_tap.index, 2), c.dims({maps[3]}, {}));
+        for (const BoxTap& x_tap : box_taps(c, xs, maps[3])) {
+          const V index = c.reshape(c.add(row, c.unsqueeze(x_tap.index, 1)), parts);
+          const V weight = c.mul(c.unsqueeze(y_tap.weight, 2), c.unsqueeze(x_tap.weight, 1));
+          take(c.mul(c.gather(places, c.add(first, index), 0), c.reshape(weight, weighed)));
+        }
+      }
     }
   }
-  const V parts =
-      c.reshape(result, {count, options.height, options.samples, options.width, options.samples, maps[1]});
-  const V pooled = c.reduce(options.is_max ? "reduce_max" : "reduce_mean", parts, {2, 4}, false);
+  V pooled = are_few ? c.reshape(result, {count, options.height, options.width, maps[1]})
+                     : c.reduce(options.is_max ? "reduce_max" : "reduce_sum", result, {2, 4}, false);
+  if (!options.is_max) pooled = c.times(pooled, 1.0 / static_cast<double>(options.samples * options.samples));
   return c.transpose(pooled, {0, 3, 1, 2});
 }
 

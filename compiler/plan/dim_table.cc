@@ -80,4 +80,17 @@ int64_t DimTable::evaluate(const DimFormula& formula, const std::vector<int64_t>
   return tensormill::evaluate(formula, with_derived(dims, derived_));
 }
 
+void DimTable::derive(std::vector<std::vector<int64_t>>& points) const {
+  std::erase_if(points, [&](std::vector<int64_t>& dims) {
+    try {
+      for (size_t i = dims.size() - free_dims_.size(); i < derived_.size(); ++i)
+        dims.push_back(tensormill::evaluate(derived_[i], dims));
+      return false;
+    } catch (const Error& error) {
+      static_cast<void>(error);
+      return true;
+    }
+  });
+}
+
 }  // namespace tensormill::plan

@@ -32,6 +32,9 @@ public:
   size_t free_dims() const { return free_dims_.size(); }
   /// The value of a formula of this table's.
   int64_t evaluate(const DimFormula& formula, const std::vector<int64_t>& dims) const;
+  /// The derived extents behind those that each point has already; points at which one has no value go: no
+  /// run has them.
+  void derive(std::vector<std::vector<int64_t>>& points) const;
 
 private:
   int32_t index_of(const te::Atom& atom);

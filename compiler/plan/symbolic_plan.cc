@@ -102,6 +102,7 @@ public:
               joined(free.free_dims, run_names(graph, free.free_dims)), table_.facts_with_zeros()) {
     result_.plan.dims.assign(free.dims.begin(),
                              free.dims.begin() + static_cast<std::ptrdiff_t>(free.symbols.size()));
+    small_ = small_dims(free.dims);
     add_run_dims();
     result_.plan.multiples.assign(free.symbols.size(), 1);
     result_.plan.minimums.assign(free.symbols.size(), 1);
@@ -399,14 +400,8 @@ private:
     std::vector<std::vector<DimFormula>> shapes = {formulas_of(nest.tensor->shape)};
     for (const te::Tensor& input : nest.inputs) shapes.push_back(formulas_of(input->shape));
     std::set<EmptyInputs> cases;
-    for (const std::vector<int64_t>& free_dims : small_dims(free_.dims)) {
-      std::vector<int64_t> dims;
-      try {
-        dims = with_derived(free_dims, dims_.derived());
-      } catch (const Error&) {
-        // An extent has no value there: no run has it.
-        continue;
-      }
+    dims_.derive(small_);
+    for (const std::vector<int64_t>& dims : small_) {
       const auto least_of = [&](const std::vector<DimFormula>& shape) {
         int64_t least = 1;
         for (const DimFormula& formula : shape) {
@@ -479,7 +474,8 @@ private:
   const LoopFacts facts_;
   DimTable dims_;
   SymbolVars symbols_;
-  size_t bound_ = 0;  ///< of the run's symbols, by the nodes so far
+  std::vector<std::vector<int64_t>> small_;  ///< dims
+  size_t bound_ = 0;                         ///< of the run's symbols, by the nodes so far
 };
 
 }  // namespace

@@ -130,9 +130,10 @@ Dim DimBuilder::without_constant(const Dim& dim) {
 }
 
 Atom make_atom(DimAtom::Kind kind, std::string name, std::vector<Dim> args) {
-  auto atom = std::make_shared<DimAtom>(DimAtom{kind, std::move(name), std::move(args)});
+  auto atom = std::make_shared<DimAtom>(DimAtom{kind, std::move(name), std::move(args), 0, nullptr});
   atom->hash = mix(static_cast<size_t>(kind) + 1, std::hash<std::string>()(atom->name));
   for (const Dim& arg : atom->args) atom->hash = mix(atom->hash, arg.hash());
+  if (kind == DimAtom::Kind::kCall) atom->text = std::make_shared<CallText>();
   return atom;
 }
 

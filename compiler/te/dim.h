@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,7 @@ struct DimTerm {
 
 class Dim {
 public:
-  static constexpr size_t kMaxSize = 4096;
+  static constexpr size_t kMaxSize = 16384;
   static constexpr size_t kMaxDepth = 32;
 
   Dim(int64_t value = 0) : constant_(value) {}          // NOLINT: a number is a dim
@@ -92,13 +93,22 @@ private:
   std::shared_ptr<const Sum> sum_;  ///< null: no terms
 };
 
+/// The text of a call, which is made when it is asked for the first time.
+struct CallText {
+  std::once_flag once;
+  std::string text;
+};
+
 struct DimAtom {
   enum class Kind : uint8_t { kSymbol, kFloorDiv, kMin, kMax, kCall };
   Kind kind;
   std::string name;       ///< kSymbol, kCall
   std::vector<Dim> args;  ///< kFloorDiv: two; kMin, kMax: at least two; kCall
   size_t hash = 0;
+  std::shared_ptr<CallText> text;  ///< kCall
 };
+/// A call as Dim::to_string has it. Thread-safe.
+const std::string& call_text(const DimAtom& call);
 std::strong_ordering compare(const Atom& a, const Atom& b);
 /// A dim of one atom, whose args are taken as they are.
 Dim of_atom(Atom atom);

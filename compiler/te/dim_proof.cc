@@ -29,10 +29,11 @@ DimProof::DimProof(const DimFacts& facts, std::vector<Dim> dims) : facts_(facts)
 void DimProof::name_atoms(const Dim& dim) {
   for (const DimTerm& term : dim.terms()) {
     for (const Atom& atom : term.factors) {
+      if (!named_.insert(atom).second) continue;
       for (const Dim& arg : atom->args) name_atoms(arg);
       const bool is_call = atom->kind == DimAtom::Kind::kCall;
       if (is_call || atom->kind == DimAtom::Kind::kSymbol) {
-        const std::string name = is_call ? of_atom(atom).to_string() : atom->name;
+        const std::string& name = is_call ? call_text(*atom) : atom->name;
         const auto [entry, fresh] = variables_.try_emplace(name);
         if (fresh) entry->second = make_var(name);
         if (fresh && is_call) calls_.emplace(name, atom);

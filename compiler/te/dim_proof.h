@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ private:
 
   const DimFacts& facts_;
   std::map<std::string, Var> variables_;
+  std::set<Atom> named_;
   std::map<std::string, Atom> calls_;  ///< by text, without bounds yet
   std::vector<Atom> divisions_;        ///< by dims that are no constants
   std::vector<Dim> known_;             ///< nonpositive

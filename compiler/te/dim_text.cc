@@ -126,8 +126,7 @@ private:
       case AtomKind::kCall:
         break;
     }
-    if (calls_are_symbols_)
-      return emit_symbol(of_atom(make_atom(atom.kind, atom.name, atom.args)).to_string());
+    if (calls_are_symbols_) return emit_symbol(call_text(atom));
     for (const Dim& arg : atom.args) emit(arg);
     push(ExtentCode::kCall, static_cast<int64_t>(find_extent_function(atom.name).value()));
   }
@@ -178,6 +177,13 @@ Extent Dim::extent() const {
 }
 
 std::string Dim::to_string() const { return extent().to_string(); }
+
+const std::string& call_text(const DimAtom& call) {
+  CallText& kept = *call.text;
+  std::call_once(kept.once,
+                 [&] { kept.text = of_atom(make_atom(call.kind, call.name, call.args)).to_string(); });
+  return kept.text;
+}
 
 Dim to_dim(const Extent& extent) {
   return run<Dim>(

@@ -21,14 +21,14 @@ def bilinear_parts(plane, y, x):
             down * (1 - aside) * plane[bottom, left], down * aside * plane[bottom, right]]
 
 
-def roi_align(x, boxes, pictures, height, width, scale, half_pixel, mode):
+def roi_align(x, boxes, pictures, height, width, scale, half_pixel, mode, samples=0):
     result = np.zeros((len(boxes), x.shape[1], height, width))
     for n, (box, picture) in enumerate(zip(boxes.astype(np.float64), pictures)):
         left, top, right, bottom = box * scale - (0.5 if half_pixel else 0)
         wide, high = right - left, bottom - top
         if not half_pixel:
             wide, high = max(wide, 1), max(high, 1)
-        rows, columns = math.ceil(high / height), math.ceil(wide / width)
+        rows, columns = (samples, samples) if samples else (math.ceil(high / height), math.ceil(wide / width))
         for c in range(x.shape[1]):
             for i in range(height):
                 for j in range(width):
@@ -48,8 +48,16 @@ class AdaptiveRoiAlign(OneNode):
     def compare(self, opset, half_pixel, x=None, boxes=BOXES, digits=5, **attributes):
         x = floats(2, 3, 11, 9) if x is None else x
         wanted = roi_align(x, boxes, PICTURES[:len(boxes)], attributes.get("output_height", 1), attributes.get("output_width", 1),
-                           attributes.get("spatial_scale", 1.0), half_pixel, attributes.get("mode", "avg"))
+                           attributes.get("spatial_scale", 1.0), half_pixel, attributes.get("mode", "avg"), attributes.get("sampling_ratio", 0))
         self.check("RoiAlign", opset, [x, boxes.astype(x.dtype), PICTURES[:len(boxes)]], [wanted], digits=digits, **attributes)
+
+    def test_as_many_samples_as_are_asked_for(self):
+        for mode, samples in (("avg", 1), ("avg", 2), ("max", 3)):
+            with self.subTest(mode=mode, samples=samples):
+                sizes = {"mode": mode, "sampling_ratio": samples, "output_height": 3, "output_width": 2, "spatial_scale": 0.5}
+                if mode == "avg":
+                    self.compare(10, False, **sizes)
+                self.compare(16, True, **sizes)
 
     def test_modes_and_coordinates_of_each_opset(self):
         for mode in ("avg", "max"):

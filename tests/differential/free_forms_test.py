@@ -59,6 +59,14 @@ class FreeForms(unittest.TestCase):
                     with self.subTest(name, shape=shape):
                         self.assertRegex(self.answer(run, name, shape), " 1 symbolic$")
 
+    def test_sizes_that_floats_make_have_a_plan(self):
+        """Sums of as many minima as a detector has levels, and what is chosen of them in the run."""
+        with tempfile.TemporaryDirectory() as folder:
+            run = sweep.Sweep(folder)
+            self.addCleanup(run.close)
+            for shape in MODELS["detectors_that_scale_pictures"][2]:
+                self.assertRegex(self.answer(run, "detectors_that_scale_pictures", shape), " symbolic$")
+
     def test_what_a_run_decides_is_of_one_import(self):
         """Counts of what is chosen, of what was chosen of that, none of them, and numbers as shapes, ends, sizes and k."""
         names = [name for name, (make, *_) in MODELS.items() if make.__module__ == "free_runs"]

@@ -143,6 +143,51 @@ def decoders_of_sound(b):
     b.outputs = [b.node("ArgMax", [logits], axis=-1, keepdims=0), k, v]
 
 
+def scaled_pictures(b, x, short, most, multiple):
+    """torchvision's: the short side becomes so long where the long one stays within `most`; zeros up to a multiple of each side."""
+    def real(number):
+        return b.node("Cast", [number], to=1)
+
+    sides = b.node("Slice", [b.node("Shape", [x]), b.i(2), b.i(4)])
+    factors = [b.node("Mul", [b.node("Reciprocal", [real(b.node(op, [sides], keepdims=0))]), b.const(size, "f4")])
+               for op, size in (("ReduceMin", short), ("ReduceMax", most))]
+    scale = b.node("Min", factors)
+    sizes = [b.node("Unsqueeze", [b.node("Floor", [b.node("Mul", [real(b.one(x, axis)), scale])]), b.i(0)]) for axis in (2, 3)]
+    sizes = b.node("Concat", [b.i(1, 3), b.node("Cast", [b.node("Concat", sizes, axis=0)], to=7)], axis=0)
+    x = b.node("Resize", [x, "", "", sizes], mode="linear", coordinate_transformation_mode="pytorch_half_pixel")
+    pads = [b.i(0, 0, 0, 0, 0, 0)]
+    for axis in (2, 3):
+        own = b.dim(x, axis)
+        # Of a list of pictures the largest; numbers of floats on the way.
+        largest = b.node("Cast", [b.node("ReduceMax", [real(own)], keepdims=0)], to=7)
+        whole = b.node("Mul", [b.node("Ceil", [b.node("Div", [real(largest), b.const(multiple, "f4")])]), b.const(multiple, "f4")])
+        pads.append(b.node("Sub", [b.node("Unsqueeze", [b.node("Cast", [whole], to=7), b.i(0)]), own]))
+    return b.node("Pad", [x, b.node("Concat", pads, axis=0)])
+
+
+@form({"H": 20, "W": 24}, [(31, 17), (40, 64)], 17)
+def detectors_that_scale_pictures(b):
+    """Faster R-CNN's proposals: the best of each of five levels, of which the small ones have fewer than are wanted."""
+    b.atol = 1e-3
+    y = conv(b, scaled_pictures(b, b.input("x", [1, 3, "H", "W"]), 32, 53, 8), 8, 3, s=2)
+    scores, boxes, kept, first = [], [], [], b.i(0)
+    for _ in range(5):
+        y = conv(b, y, 8, 8, s=2)
+        own = b.node("Reshape", [b.node("Transpose", [conv(b, y, 3, 8, k=1)], perm=[0, 2, 3, 1]), b.i(1, -1)])
+        count = b.dim(own, 1)
+        most = b.node("ReduceMin", [b.node("Cast", [b.node("Concat", [b.i(20), count], axis=0)], to=1)])
+        kept.append(b.node("Add", [b.node("TopK", [own, b.node("Cast", [most], to=7)], 2)[1], first]))
+        scores.append(own)
+        boxes.append(b.node("Reshape", [b.node("Transpose", [conv(b, y, 12, 8, k=1)], perm=[0, 2, 3, 1]), b.i(1, -1, 4)]))
+        first = b.node("Add", [first, count])
+    kept = b.node("Squeeze", [b.node("Concat", kept, axis=1), b.i(0)])
+    scores = b.node("Gather", [b.node("Concat", scores, axis=1), kept], axis=1)
+    boxes = b.node("Gather", [b.node("Concat", boxes, axis=1), kept], axis=1)
+    chosen = b.node("NonMaxSuppression", [boxes, b.node("Unsqueeze", [scores, b.i(1)]), b.i(30), b.const([0.7], "f4")])
+    chosen = b.node("Squeeze", [b.node("Slice", [chosen, b.i(2), b.i(3), b.i(1)]), b.i(1)])
+    b.outputs = [b.node("Gather", [b.node("Squeeze", [boxes, b.i(0)]), chosen]), b.node("Gather", [b.node("Squeeze", [scores, b.i(0)]), chosen])]
+
+
 @form({"B": 2, "H": 64, "W": 64}, [(3, 96, 32), (1, 320, 192)], 13)
 def detectors_that_suppress(b):
     """YOLO: boxes of three levels on their grids, and the chosen ones of all pictures."""

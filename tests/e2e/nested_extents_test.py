@@ -1,6 +1,7 @@
 """Extents that depend on data, in models that sort, cut, join and select again what they found: detectors' last steps.
 Compared with ONNX Runtime."""
 
+import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -9,7 +10,7 @@ import mill
 import numpy as np
 from data_extents_test import model
 from free_dims_models import Builder
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 
@@ -260,6 +261,18 @@ class NestedExtents(ModelChecks):
         feeds = {"some": {"x": x, "p": p}, "all": {"x": np.abs(x), "p": np.abs(p)}, "none": {"x": -np.abs(x), "p": p}}
         for op in ("ScatterElements", "ScatterND"):
             self.check(scattered(op), feeds, f"scattered.{op}")
+
+    def test_no_box_has_a_copy_of_its_map(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model, package = Path(folder) / "roi.onnx", str(Path(folder) / "roi.tar")
+            ports = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in (
+                ("x", 1, ["N", 16, "H", "W"]), ("boxes", 1, ["K", 4]), ("which", 7, ["K"]), ("y", 1, None))]
+            node = helper.make_node("RoiAlign", ["x", "boxes", "which"], ["y"], output_height=2, output_width=2, sampling_ratio=1)
+            model.write_bytes(helper.make_model(helper.make_graph([node], "roi", ports[:3], ports[3:]),
+                                                opset_imports=[helper.make_opsetid("", 16)]).SerializeToString())
+            mill.check_program(self, "compile", str(model), "--input-shapes", "x:[1,16,200,200] boxes:[1000,4] which:[1000]", "-o", package)
+            # A copy for each had 2.5 GB.
+            self.assertLess(json.loads(mill.check_program(self, "show", package, "--json"))["arena_bytes"], 16 << 20)
 
     def test_two_stage_detector(self):
         rng = np.random.default_rng(13)
