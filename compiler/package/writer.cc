@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -97,6 +98,22 @@ void write_params(int fd, const std::vector<plan::ParamSegment>& segments, int64
   pieces.flush();
 }
 
+namespace {
+
+/// The bytes of a constant, which outlives what is returned, where kernels can read them. A model's file may
+/// have them anywhere, and end behind them.
+std::shared_ptr<const void> as_kernels_read(const Tensor& tensor) {
+  constexpr size_t kSmallestPage = 4096;
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.data()), end = begin + tensor.num_bytes();
+  const bool ends_in_page = end % kSmallestPage != 0 && end % kSmallestPage + kTensorPadding <= kSmallestPage;
+  if (begin % kTensorAlignment == 0 && ends_in_page) return {tensor.data(), [](const void*) {}};
+  const std::shared_ptr<void> copy = allocate_aligned(tensor.num_bytes());
+  std::memcpy(copy.get(), tensor.data(), tensor.num_bytes());
+  return copy;
+}
+
+}  // namespace
+
 std::shared_ptr<const Package> open_written(const ArchiveMembers& members) {
   std::map<std::string, std::shared_ptr<const MappedFile>> files;
   const auto add = [&](std::string_view name, std::string_view text) {
@@ -108,9 +125,9 @@ std::shared_ptr<const Package> open_written(const ArchiveMembers& members) {
   add(kMetadataMember, members.metadata_json);
   add(kPlanMember, members.plan_json);
   add(kCodeMember, members.code);
-  std::map<int64_t, const std::byte*> constants;
+  std::map<int64_t, std::shared_ptr<const void>> constants;
   for (const plan::ParamSegment& segment : *members.params)
-    constants[segment.offset] = static_cast<const std::byte*>(segment.tensor.data());
+    constants[segment.offset] = as_kernels_read(segment.tensor);
   return Package::open_made(files, std::move(constants));
 }
 

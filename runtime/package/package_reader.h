@@ -45,11 +45,11 @@ public:
   static std::shared_ptr<const Package> open_members(
       const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
       const std::stop_token& stop = {});
-  /// What this process has just made, without mod.params and with its constants where they are: their offsets
-  /// there, 64-byte aligned and padded as tensors are; they outlive the package. Digests are not compared.
+  /// What this process has just made, without mod.params and with its constants where they are: by offset, at
+  /// 64-byte aligned addresses, with kTensorPadding readable bytes behind them. Digests are not compared.
   static std::shared_ptr<const Package> open_made(
       const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
-      std::map<int64_t, const std::byte*> constants);
+      std::map<int64_t, std::shared_ptr<const void>> constants);
 
   const Metadata& metadata() const { return metadata_; }
   const std::string& metadata_text() const { return metadata_text_; }
@@ -71,7 +71,7 @@ private:
 
   std::vector<std::shared_ptr<const void>> owners_;
   std::map<std::string, std::span<const std::byte>, std::less<>> members_;
-  std::map<int64_t, const std::byte*> constants_;  ///< those that lie apart
+  std::map<int64_t, std::shared_ptr<const void>> constants_;  ///< those that lie apart
   std::string metadata_text_;
   Digest id_;
   Metadata metadata_;
