@@ -35,9 +35,9 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-/// Requests that belong together, one after another: what the model is told of them by inputs that clients
-/// do not send, and what it is given back of the run before. One of each kind at most, "" where the model has
-/// none.
+/// Requests that belong together, one after another: the control inputs by which the model knows of them,
+/// which clients do not send, and the states that a run leaves for the next one. One control of each kind at
+/// most, "" where the model has none.
 struct SequenceSpec {
   std::string start;  ///< an input that is 1, or true, in a sequence's first request, and 0 in all others
   std::string end;    ///< as above, in its last one

@@ -27,8 +27,8 @@ struct ArchiveMembers {
   const std::vector<plan::ParamSegment>* params = nullptr;
   int64_t params_bytes = 0;
 };
-/// The package as a reader of the members has it, without mod.params: it reads the constants where they are,
-/// and they outlive it. Throws Error(kInvalidPackage).
+/// The package as a reader of the members has it, without mod.params: it reads constants where they are,
+/// which outlive it, or copies of those that are not aligned and padded. Throws Error(kInvalidPackage).
 std::shared_ptr<const Package> open_written(const ArchiveMembers& members);
 /// The bytes of PACKAGE.tar.
 std::string archive_bytes(const ArchiveMembers& members);
