@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 
@@ -25,7 +26,6 @@
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/error.h"
 #include "runtime/package/model_step.h"
-#include "runtime/package/plan_memory.h"
 #include "runtime/package/plan_set.h"
 
 namespace tensormill::driver {
@@ -228,8 +228,9 @@ private:
     report("generic", 0, 1);
     const PhaseTimer timer(result_.times, "generic");
     try {
-      generic_ = compile_generic(variants_, options_, *backend_,
-                                 [this](const plan::Kernel& kernel) { return verifies(kernel); });
+      GenericPlanner own(options_.target);
+      generic_ = compile_generic(variants_, options_, hooks_.planner != nullptr ? *hooks_.planner : own,
+                                 *backend_, [this](const plan::Kernel& kernel) { return verifies(kernel); });
       if (imported_.empty()) result_.layout = generic_->layout;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported || needs_generic(variants_)) throw;
@@ -292,7 +293,6 @@ private:
   }
 
   void keep_model(package::PlanSet& set) {
-    params_info_.reset();
     set.model = package::KeptModel{{}, variants_.model->options};
     for (const auto& [name, bytes] : variants_.model->files)
       set.model->files.push_back({name, params_.place(bytes), bytes.num_elements()});
@@ -325,12 +325,26 @@ private:
     report("plan", 0, 1);
     const PhaseTimer timer(result_.times, "plan");
     package::PlanSet set = plan_all();
-    const package::Metadata begun = metadata_;
-    write(set);
-    if (generic_ && verifies() && check_probes(set)) {
+    write_plan(set);
+    std::future<package::MemberInfo> params = hash_params();
+    if (generic_ && verifies()) {
+      const package::Metadata begun = metadata_;
+      // Probes read the constants where they are, whatever their digest.
+      write_metadata(set, {{}, result_.params_bytes});
       metadata_ = begun;
-      write(set);
+      if (check_probes(set)) {
+        params.wait();
+        write_plan(set);
+        params = hash_params();
+      }
     }
+    write_metadata(set, params.get());
+  }
+
+  /// What is said of the constants, worked out meanwhile where there is a thread for it.
+  std::future<package::MemberInfo> hash_params() const {
+    return std::async(options_.threads > 1 ? std::launch::async : std::launch::deferred,
+                      [this] { return package::params_member(result_.params, result_.params_bytes); });
   }
 
   /// Whether the set is another one now: it keeps the model, and no shapes of which a plan computes something
@@ -352,7 +366,7 @@ private:
     return keeps || !probed.raised.empty();
   }
 
-  void write(package::PlanSet& set) {
+  void write_plan(package::PlanSet& set) {
     if (shares_params()) {
       std::vector<package::ExecPlan*> plans;
       if (set.generic) plans.push_back(&set.generic->plan);
@@ -367,19 +381,18 @@ private:
     result_.plan_json = package::plan_set_to_json(set);
     // What the compiler writes is read as a stranger's package is.
     package::plan_set_from_json(result_.plan_json);
+  }
+
+  void write_metadata(const package::PlanSet& set, const package::MemberInfo& params) {
     describe(set);
     describe_kernels();
-    metadata_.members[std::string(package::kCodeMember)] = {Digest::of(result_.code),
-                                                            static_cast<int64_t>(result_.code.size())};
-    metadata_.members[std::string(package::kPlanMember)] = {Digest::of(result_.plan_json),
-                                                            static_cast<int64_t>(result_.plan_json.size())};
-    if (!params_info_) params_info_ = package::params_member(result_.params, result_.params_bytes);
-    metadata_.members[std::string(package::kParamsMember)] = *params_info_;
+    metadata_.members[std::string(package::kCodeMember)] = package::member_of(result_.code);
+    metadata_.members[std::string(package::kPlanMember)] = package::member_of(result_.plan_json);
+    metadata_.members[std::string(package::kParamsMember)] = params;
     result_.metadata_json = package::metadata_to_json(metadata_);
   }
 
   void describe(const package::PlanSet& set) {
-    const package::ExecPlan& plan = set.first();
     metadata_.abi_version = TM_ABI_VERSION;
     metadata_.compiler_version = compiler_version();
     metadata_.compiler_build = compiler_build();
@@ -395,18 +408,7 @@ private:
     if (!result_.generic_refused.empty())
       metadata_.options["generic_plan"] = "refused: " + result_.generic_refused;
     metadata_.verify = verify_name();
-    metadata_.num_steps = static_cast<int64_t>(plan.steps.size());
-    metadata_.weight_bytes = plan.params_bytes;
-    for (const package::PlanVariant& variant : set.variants) {
-      const package::MemoryPlan memory = package::plan_memory(variant.plan);
-      metadata_.arena_bytes = std::max(metadata_.arena_bytes, memory.arena_bytes);
-      metadata_.worker_workspace_bytes =
-          std::max(metadata_.worker_workspace_bytes, memory.worker_workspace_bytes);
-    }
-    for (const package::Step& step : plan.steps) {
-      metadata_.host_steps += step.kind == package::StepKind::kHost ? 1 : 0;
-      metadata_.flops += step.flops;
-    }
+    describe_plans(set, metadata_);
   }
 
   void describe_kernels() {
@@ -459,11 +461,10 @@ private:
   const CompileHooks& hooks_;
   std::unique_ptr<codegen::Backend> backend_;
   std::mutex progress_mutex_;
-  std::vector<const ir::ShapedGraph*> imported_;    ///< what plans of one shape are made of
-  std::optional<package::MemberInfo> params_info_;  ///< of what they are now
-  std::vector<std::string> raised_;                 ///< conditions that a look at the plan has shown
-  std::optional<ir::ShapedGraph> at_hints_;         ///< one of them that nobody asked for
-  std::vector<ir::Graph> graphs_;                   ///< the same, optimized
+  std::vector<const ir::ShapedGraph*> imported_;  ///< what plans of one shape are made of
+  std::vector<std::string> raised_;               ///< conditions that a look at the plan has shown
+  std::optional<ir::ShapedGraph> at_hints_;       ///< one of them that nobody asked for
+  std::vector<ir::Graph> graphs_;                 ///< the same, optimized
   std::vector<ShapedCalls> shaped_;
   std::vector<plan::Kernel> kernels_;  ///< of all graphs, each once
   std::vector<CompiledKernel> compiled_;

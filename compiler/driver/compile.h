@@ -61,9 +61,12 @@ struct Progress {
   int64_t total = 0;
 };
 
+class GenericPlanner;
+
 struct CompileHooks {
   std::function<void(const Progress&)> progress;  ///< called from any of the threads, one at a time
   std::stop_token stop;                           ///< checked between kernels: Error(kCancelled)
+  GenericPlanner* planner = nullptr;              ///< that was asked when the variants were made
 };
 
 struct PhaseTime {

@@ -1,11 +1,15 @@
-/// What a package says of its inputs and outputs beside their types. Thread-safety: pure functions.
+/// What a package says of itself: of its plans, and of its inputs and outputs beside their types.
+/// Thread-safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "compiler/ir/variants.h"
 #include "runtime/package/metadata.h"
+#include "runtime/package/plan_memory.h"
+#include "runtime/package/plan_set.h"
 
 namespace tensormill::driver {
 
@@ -17,6 +21,23 @@ inline void describe_values(const ir::Variants& variants, std::vector<package::T
     if (scale != variants.quantizations.end() && is_integer(port.dtype)) port.quantization = scale->second;
     const auto said = variants.notes.find(port.name);
     if (said != variants.notes.end()) port.notes = said->second;
+  }
+}
+
+/// Adds what its plans take: steps, constants and operations of the first, memory of the largest.
+inline void describe_plans(const package::PlanSet& set, package::Metadata& metadata) {
+  const package::ExecPlan& plan = set.first();
+  metadata.num_steps = static_cast<int64_t>(plan.steps.size());
+  metadata.weight_bytes = plan.params_bytes;
+  for (const package::PlanVariant& variant : set.variants) {
+    const package::MemoryPlan memory = package::plan_memory(variant.plan);
+    metadata.arena_bytes = std::max(metadata.arena_bytes, memory.arena_bytes);
+    metadata.worker_workspace_bytes =
+        std::max(metadata.worker_workspace_bytes, memory.worker_workspace_bytes);
+  }
+  for (const package::Step& step : plan.steps) {
+    metadata.host_steps += step.kind == package::StepKind::kHost ? 1 : 0;
+    metadata.flops += step.flops;
   }
 }
 

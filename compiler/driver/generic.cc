@@ -13,7 +13,6 @@
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/lower/lower.h"
 #include "compiler/plan/sharing.h"
-#include "compiler/plan/symbolic_plan.h"
 #include "runtime/base/error.h"
 #include "runtime/package/branches.h"
 #include "runtime/package/plan_formulas.h"
@@ -28,9 +27,10 @@ public:
                   Compares compares, int threads)
       : compiled_(compiled), verifies_(verifies), compares_(compares), threads_(threads) {}
 
-  /// `graph`: the model at `dims`. Of a kernel more than `most_flops` are left out.
+  /// `graph`: the model at `dims`. Left out is what takes more than `most` operations and values, and a
+  /// sixteenth of that where the same kernels were compared before.
   void run(const plan::GenericModel& model, const ir::Graph& graph, const std::vector<int64_t>& dims,
-           int64_t most_flops) {
+           int64_t most) {
     load();
     // Extents of a branch may be others than those around it: no run has them together.
     const package::ExecPlan plan = package::branches_of(model.plan.plan).empty()
@@ -38,17 +38,26 @@ public:
                                        : package::with_extents(model.plan, dims);
     std::set<std::string> seen;
     std::vector<const plan::GenericGroup*> groups;
+    std::vector<std::string> kernels;
     for (const plan::GenericGroup& group : model.groups) {
-      std::string what;
+      std::string functions, what;
       for (size_t step = group.first_step; step < group.end_step; ++step) {
-        what += plan.steps[step].function;
+        functions += plan.steps[step].function + " ";
         for (const int32_t arg : plan.steps[step].args)
           what += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
       }
-      if (seen.insert(what).second) groups.push_back(&group);
+      if (!seen.insert(functions + what).second) continue;
+      groups.push_back(&group);
+      kernels.push_back(std::move(functions));
     }
-    for_each_index(groups.size(), threads_,
-                   [&](size_t i) { check(model, plan, *groups[i], graph, most_flops); });
+    std::vector<char> compared(groups.size(), 0);
+    for_each_index(groups.size(), threads_, [&](size_t i) {
+      const int64_t most_here = compared_.contains(kernels[i]) ? most / 16 : most;
+      compared[i] = check(model, plan, *groups[i], graph, most_here) ? 1 : 0;
+    });
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (compared[i] != 0) compared_.insert(kernels[i]);
+    }
   }
 
 private:
@@ -61,11 +70,15 @@ private:
     }
   }
 
-  void check(const plan::GenericModel& model, const package::ExecPlan& plan, const plan::GenericGroup& group,
-             const ir::Graph& graph, int64_t most_flops) const {
+  /// Whether values were compared.
+  bool check(const plan::GenericModel& model, const package::ExecPlan& plan, const plan::GenericGroup& group,
+             const ir::Graph& graph, int64_t most) const {
     std::vector<ir::ValueId> inputs;
     const plan::Kernel kernel = plan::kernel_of(graph, graph.node(group.node), inputs);
-    if (!verifies_(kernel) || kernel.flops > most_flops) return;
+    int64_t work = kernel.flops;
+    for (const int32_t output : group.outputs)
+      work += num_elements(plan.buffers[static_cast<size_t>(output)].shape);
+    if (!verifies_(kernel) || work > most) return false;
     std::vector<const Tensor*> constants;
     for (const ir::ValueId input : inputs) {
       const std::optional<Tensor>& constant = graph.value(input).constant;
@@ -74,8 +87,8 @@ private:
     plan::Kernel named = kernel;
     named.symbol = plan.steps[group.first_step].function;
     // What is refused says nothing about values.
-    if (!compare(model, plan, group, named, make_reference(kernel, constants, compares_)))
-      compare(model, plan, group, named, make_accepted_reference(kernel, constants, compares_));
+    return compare(model, plan, group, named, make_reference(kernel, constants, compares_)) ||
+           compare(model, plan, group, named, make_accepted_reference(kernel, constants, compares_));
   }
 
   /// Whether values were compared.
@@ -112,27 +125,27 @@ private:
   const int threads_;
   std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
   std::vector<tm_kernel> entries_;
+  std::set<std::string> compared_;  ///< functions of groups, one after the other
 };
 
 class GenericCompiler {
 public:
-  GenericCompiler(const CompileOptions& options, const codegen::Backend& backend,
+  GenericCompiler(const CompileOptions& options, GenericPlanner& planner, const codegen::Backend& backend,
                   const std::function<bool(const plan::Kernel&)>& verifies)
       : options_(options),
+        planner_(planner),
         backend_(backend),
         verifier_(compiled_, verifies, compares_of(options.verify), options.threads) {}
 
   /// The plan of the model as it was imported with symbols. Kernels are compared with their references where
   /// the extents are small, and at the hints. Whether it serves all that the model takes.
   bool add(const ir::SymbolicModel& symbolic, const std::vector<std::string>& free_dims) {
-    const ir::Graph graph =
-        optimize_generic(symbolic.graph, options_, compiled_.models.empty() ? &compiled_.layout : nullptr);
-    plan::find_kernel_guards(graph);
+    PlannedModel planned =
+        planner_.plan(symbolic, free_dims, options_, compiled_.models.empty() ? &compiled_.layout : nullptr);
+    const ir::Graph& graph = planned.graph;
     const ir::SymbolTable& table = *graph.symbols();
-    const PlanSymbols symbols = plan_symbols(symbolic, graph, free_dims);
-    const std::vector<int64_t> base = base_point(symbols.all, table, {8, 4, 16, 32, 64, 128});
-    plan::GenericModel model =
-        plan_with(graph, symbols, base, symbolic.graph.output_names(), loop_facts(options_.target.facts));
+    const PlanSymbols& symbols = planned.symbols;
+    plan::GenericModel& model = planned.model;
     compile_steps(model);
     const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);
@@ -150,7 +163,7 @@ public:
       std::map<std::string, int64_t> values;
       for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
       verifier_.run(model, ir::bind_symbols(graph, values), dims,
-                    is_full ? std::numeric_limits<int64_t>::max() : kFewFlops);
+                    is_full ? std::numeric_limits<int64_t>::max() : kFewOperations);
     }
     model.plan = plan::with_dims_around(std::move(model.plan), symbols.dims, free_dims);
     compiled_.models.push_back(std::move(model));
@@ -160,7 +173,7 @@ public:
   CompiledGeneric take() { return std::move(compiled_); }
 
 private:
-  static constexpr int64_t kFewFlops = int64_t{1} << 27;
+  static constexpr int64_t kFewOperations = int64_t{1} << 27;
 
   /// Compiles the kernels of a plan's steps.
   void compile_steps(plan::GenericModel& model) {
@@ -193,7 +206,6 @@ private:
   }
 
   void compile(size_t index) {
-    check_bounds(compiled_.kernels[index]);
     te::Function function = lower::lower(compiled_.kernels[index].loops, options_.target);
     TM_CHECK(function.shared_workspace_bytes == 0 && function.worker_workspace_bytes == 0,
              "a generic kernel has workspace");
@@ -209,6 +221,7 @@ private:
   }
 
   const CompileOptions& options_;
+  GenericPlanner& planner_;
   const codegen::Backend& backend_;
   CompiledGeneric compiled_;
   GenericVerifier verifier_;
@@ -223,14 +236,14 @@ bool needs_generic(const ir::Variants& variants) {
 }
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
-                                const codegen::Backend& backend,
+                                GenericPlanner& planner, const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies) {
   CompileOptions own = options;
   if (needs_generic(variants) && !variants.symbolic->graph.symbols()->of_run().empty()) {
     own.opt_level = CompileOptions().opt_level;
     own.disabled_passes.clear();
   }
-  GenericCompiler compiler(own, backend, verifies);
+  GenericCompiler compiler(own, planner, backend, verifies);
   bool is_complete = compiler.add(*variants.symbolic, variants.free_dims) && !variants.leaves_out;
   for (const ir::SymbolicModel& ones : variants.symbolic_ones)
     is_complete = compiler.add(ones, variants.free_dims) && is_complete;

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/backend.h"
 #include "compiler/driver/compile.h"
+#include "compiler/driver/generic_planner.h"
 #include "compiler/plan/generic_plan.h"
 
 namespace tensormill::driver {
@@ -26,9 +27,10 @@ bool needs_generic(const ir::Variants& variants);
 
 /// Plans the symbolic models of `variants` (which has one), compiles the kernels and compares each node that
 /// `verifies` with its reference at a few shapes. What is needed is planned at the level at which it was
-/// found that it can be. Throws Error(kNotSupported) saying what has no such plan, Error(kWrongAnswer).
+/// found that it can be. `planner`: may have plans of the models. Throws Error(kNotSupported) saying what has
+/// no such plan, Error(kWrongAnswer).
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
-                                const codegen::Backend& backend,
+                                GenericPlanner& planner, const codegen::Backend& backend,
                                 const std::function<bool(const plan::Kernel&)>& verifies);
 
 }  // namespace tensormill::driver

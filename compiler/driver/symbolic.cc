@@ -23,13 +23,6 @@ std::map<std::string, int64_t> values_of(const std::vector<std::string>& symbols
   return values;
 }
 
-/// Whether it takes an extent for a number, or for one of a few; what a branch does is told where it is
-/// taken.
-bool pins(const ir::Guard& guard) {
-  return ir::branch_of(guard) == ir::kOutside && guard.relation == ir::Relation::kEqual && guard.holds &&
-         !guard.demanded && (guard.left.is_constant() || guard.right.is_constant());
-}
-
 /// Whether the plans of extents of 1 serve what the guard leaves out: each side is a symbol, or more than 1.
 bool is_spread(const ir::Guard& guard, const te::DimFacts& facts) {
   const auto fits = [&](const te::Dim& side) {
@@ -120,31 +113,6 @@ bool is_open(const ir::SymbolTable& table) {
     before->add_guard(guard);
   }
   return true;
-}
-
-bool takes_symbolic(const ir::SymbolicModel& model) {
-  const ir::SymbolTable& table = *model.graph.symbols();
-  const auto takes = [&] {
-    return std::none_of(table.guards().begin(), table.guards().end(), pins) && !table.has_strayed();
-  };
-  if (!takes()) return false;
-  try {
-    const CompileOptions options;
-    const ir::Graph graph = optimize_generic(model.graph, options, nullptr, true);
-    plan::find_kernel_guards(graph);
-    if (!takes()) return false;
-    const PlanSymbols symbols = plan_symbols(model, graph, model.symbols);
-    const std::vector<int64_t> base = base_point(symbols.all, table, {});
-    const plan::GenericModel planned =
-        plan_with(graph, symbols, base, model.graph.output_names(), loop_facts(options.target.facts));
-    for (const plan::GenericKernel& kernel : planned.kernels) check_bounds(kernel);
-    static_cast<void>(plan::with_dims_around(planned.plan, symbols.dims, model.symbols));
-  } catch (const Error& error) {
-    // What cannot be made for all extents is made for some shapes, and interpreted at others.
-    static_cast<void>(error);
-    return false;
-  }
-  return takes();
 }
 
 namespace {

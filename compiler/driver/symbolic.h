@@ -1,5 +1,5 @@
-/// How models with free dims are optimized for plans of all extents, and which of those that were imported
-/// with symbols have one. Thread-safety: those of one symbol table belong to one thread.
+/// How models with free dims are optimized for plans of all extents, and what their guards leave out.
+/// Thread-safety: those of one symbol table belong to one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,6 @@ ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options
 
 /// Throws Error(kNotSupported) where the kernel is not shown to stay in its buffers.
 void check_bounds(const plan::GenericKernel& kernel);
-
-/// Whether a plan of the model serves all that the model takes, but for few extents: no two extents are taken
-/// for equal that the model does not demand to be. What passes and kernels take for granted is among the
-/// guards of the graph then.
-bool takes_symbolic(const ir::SymbolicModel& model);
 
 /// Adds what the guards leave out though the model may take it, for people: what has to hold for a plan, as
 /// "N != 1".

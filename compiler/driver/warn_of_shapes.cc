@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "runtime/package/model_step.h"
 
@@ -41,6 +42,23 @@ std::string fixed_dims(const package::PlanSet& set) {
   return text;
 }
 
+/// The first few of those that a person can read, and how many others there are.
+std::string joined(const std::vector<std::string>& conditions) {
+  constexpr size_t kMostShown = 8, kMostLetters = 120;
+  std::set<std::string> seen;
+  std::string all;
+  size_t shown = 0;
+  for (const std::string& condition : conditions) {
+    if (!seen.insert(condition).second || shown == kMostShown || condition.size() > kMostLetters) continue;
+    all += (all.empty() ? "" : ", ") + condition;
+    ++shown;
+  }
+  const std::string others = std::to_string(seen.size() - shown);
+  if (shown == seen.size()) return all;
+  return all.empty() ? others + " conditions on extents hold"
+                     : all + ", and " + others + " more conditions hold";
+}
+
 }  // namespace
 
 std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused,
@@ -54,11 +72,9 @@ std::string warn_of_shapes(const package::PlanSet& set, const std::string& refus
   if (!warning.empty())
     warning = "of dims that inputs leave free the model takes one extent alone: " + warning;
   if (!set.model || !set.generic || conditions.empty()) return warning;
-  std::string all;
-  for (const std::string& condition : conditions) all += (all.empty() ? "" : ", ") + condition;
   return warning + (warning.empty() ? "" : "; ") +
-         "some shapes have no kernels and are interpreted, which is slow: there are kernels where " + all +
-         "; shape_buckets make more";
+         "some shapes have no kernels and are interpreted, which is slow: there are kernels where " +
+         joined(conditions) + "; shape_buckets make more";
 }
 
 }  // namespace tensormill::driver

@@ -19,15 +19,8 @@ std::shared_ptr<SymbolTable> table_of(const SymInt& a, const SymInt& b) {
 }
 
 bool holds_of(Relation relation, int64_t a, int64_t b) {
-  switch (relation) {
-    case Relation::kEqual:
-      return a == b;
-    case Relation::kLess:
-      return a < b;
-    case Relation::kLessEqual:
-      return a <= b;
-  }
-  return false;
+  if (relation == Relation::kEqual) return a == b;
+  return relation == Relation::kLess ? a < b : a <= b;
 }
 
 /// What has to be 0, or 0 or less, for the relation to hold.
@@ -58,16 +51,18 @@ te::Dim SymInt::expr() const { return is_constant() ? te::Dim(value_) : symbolic
 
 SymbolTable* SymInt::table() const { return is_constant() ? nullptr : symbolic_->table.get(); }
 
-int64_t SymInt::symbolic_hint() const {
+std::optional<int64_t> SymInt::symbolic_hint() const {
   const SymbolTable& table = *symbolic_->table;
   if (symbolic_->hints_version != table.hints_version()) {
-    const std::optional<int64_t> value = symbolic_->expr.evaluate(table.hints());
-    if (!value)
-      throw Error(ErrorCode::kInvalidModel, "extent " + symbolic_->expr.to_string() + " has no value");
-    symbolic_->hint = *value;
+    symbolic_->hint = symbolic_->expr.evaluate(table.hints());
     symbolic_->hints_version = table.hints_version();
   }
   return symbolic_->hint;
+}
+
+int64_t SymInt::checked_hint() const {
+  if (const std::optional<int64_t> value = symbolic_hint()) return *value;
+  throw Error(ErrorCode::kInvalidModel, "extent " + symbolic_->expr.to_string() + " has no value");
 }
 
 int64_t SymInt::specialized() const {
@@ -121,13 +116,16 @@ SymInt ceildiv(const SymInt& a, const SymInt& b) { return floordiv(a + b - 1, b)
 
 namespace {
 
-bool is_never_above(const SymInt& a, const SymInt& b) {
-  return table_of(a, b)->proves_with_zeros(Relation::kLessEqual, a, b).value_or(false);
+/// What is not so at the hints has no proof: facts hold there.
+bool may_have_proof(Relation relation, const SymInt& a, const SymInt& b) {
+  const std::optional<int64_t> left = a.known_hint(), right = b.known_hint();
+  return !left || !right || holds_of(relation, *left, *right);
 }
 
-}  // namespace
-
-namespace {
+bool is_never_above(const SymInt& a, const SymInt& b) {
+  return may_have_proof(Relation::kLessEqual, a, b) &&
+         table_of(a, b)->proves_with_zeros(Relation::kLessEqual, a, b).value_or(false);
+}
 
 /// Where one side is the number that no integer is beyond, as minima and maxima of lists begin with: the
 /// other side. The difference to it would be no int64.
@@ -191,6 +189,7 @@ bool demand_equal(const SymShape& a, const SymShape& b) {
 
 bool is_proven(Relation relation, const SymInt& a, const SymInt& b) {
   if (a.is_constant() && b.is_constant()) return holds_of(relation, a.hint(), b.hint());
+  if (!may_have_proof(relation, a, b)) return false;
   const std::shared_ptr<SymbolTable> table = table_of(a, b);
   if (const std::optional<bool> proven = table->proves_with_zeros(relation, a, b)) return *proven;
   // That it is false of extents of 1 or more decides nothing: there is no need to leave others out.
@@ -346,6 +345,7 @@ std::optional<bool> SymbolTable::proves(Relation relation, const SymInt& a, cons
 }
 
 bool SymbolTable::decide(Relation relation, const SymInt& a, const SymInt& b) {
+  if (proofs_only_ && relation == Relation::kEqual && !may_have_proof(relation, a, b)) return false;
   if (const std::optional<bool> proven = proves(relation, a, b)) return *proven;
   if (proofs_only_ && relation == Relation::kEqual) return false;
   const bool holds = holds_of(relation, a.hint(), b.hint());

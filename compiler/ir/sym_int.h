@@ -36,7 +36,9 @@ public:
   bool is_constant() const { return symbolic_ == nullptr; }
   /// The value at the extents at which the model is looked at. It decides nothing: for estimates, for what is
   /// checked again when shapes bind, and for texts.
-  int64_t hint() const { return is_constant() ? value_ : symbolic_hint(); }
+  int64_t hint() const { return is_constant() ? value_ : checked_hint(); }
+  /// The same; nothing where it would be no int64.
+  std::optional<int64_t> known_hint() const { return is_constant() ? value_ : symbolic_hint(); }
   te::Dim expr() const;
   /// Null for constants.
   SymbolTable* table() const;
@@ -76,11 +78,12 @@ private:
   struct Symbolic {
     te::Dim expr;
     std::shared_ptr<SymbolTable> table;
-    mutable int64_t hint = 0;
+    mutable std::optional<int64_t> hint = {};
     mutable size_t hints_version = 0;  ///< of the table's hints when `hint` was worked out
   };
   int64_t specialized() const;
-  int64_t symbolic_hint() const;
+  int64_t checked_hint() const;
+  std::optional<int64_t> symbolic_hint() const;
 
   int64_t value_ = 0;
   std::shared_ptr<const Symbolic> symbolic_;

@@ -13,7 +13,11 @@
 
 namespace tensormill::package {
 
-/// Digest and size of mod.params, without writing it.
+/// Digest and size of a member.
+inline MemberInfo member_of(std::string_view bytes) {
+  return {Digest::of(bytes), static_cast<int64_t>(bytes.size())};
+}
+/// The same of mod.params, without writing it.
 MemberInfo params_member(const std::vector<plan::ParamSegment>& segments, int64_t total_bytes);
 /// Writes mod.params to `fd`: segments at their offsets, zeros between. Throws Error(kIo) or
 /// Error(kDiskFull).

@@ -9,7 +9,7 @@
 
 #include "compiler/bundle/bundle.h"
 #include "compiler/driver/compile.h"
-#include "compiler/driver/symbolic.h"
+#include "compiler/driver/generic_planner.h"
 #include "compiler/ops/ops.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
@@ -264,8 +264,11 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   const ShapeBuckets buckets = parse_shape_buckets(arguments.shape_buckets);
   for (const auto& [name, extents] : buckets)
     options.recorded_options["shape_buckets." + name] = to_string(Shape(extents));
-  const ir::Variants variants =
-      model->import_for_package(import, buckets, ops::standard_ops(), &driver::takes_symbolic);
+  driver::GenericPlanner planner(options.target);
+  hooks.planner = &planner;
+  const ir::Variants variants = model->import_for_package(
+      import, buckets, ops::standard_ops(),
+      [&planner](const ir::SymbolicModel& symbolic) { return planner.takes(symbolic); });
   const driver::CompileResult result = driver::compile(variants, options, hooks);
   line.clear();
   tell_refused(arguments, result, records);

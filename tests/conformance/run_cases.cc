@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "compiler/driver/compile.h"
-#include "compiler/driver/symbolic.h"
+#include "compiler/driver/generic_planner.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/interpret/interpreter.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/driver/symbolic.h"
+#include "compiler/driver/generic_planner.h"
 #include "compiler/ir/patch.h"
 #include "compiler/ir/run_dims.h"
 #include "runtime/base/error.h"

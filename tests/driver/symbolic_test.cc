@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/driver/generic_planner.h"
 #include "compiler/driver/symbolic.h"
+#include "compiler/driver/warn_of_shapes.h"
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
@@ -87,6 +89,40 @@ TEST(Symbolic, FormulasStandInThePlanAsTexts) {
 TEST(Symbolic, TheSamePackageTwice) {
   EXPECT_EQ(package_text(driver::compile(net(), host_options(3))),
             package_text(driver::compile(net(), host_options(3))));
+}
+
+/// What an importer asks and what is compiled then are one plan; options that it was not made for, or other
+/// names, make another one of the same model.
+TEST(Symbolic, APlanThatAPlannerKeptMakesTheSamePackage) {
+  for (const char* name : {"N", "batch size"}) {
+    for (const int level : {3, 0}) {
+      const auto compiled = [&](bool keeps) {
+        ir::Variants model = net();
+        model.free_dims[0] = name;
+        std::get<std::string>(model.input_shapes[0][0]) = name;
+        const driver::CompileOptions options = host_options(level);
+        driver::GenericPlanner planner(options.target);
+        EXPECT_TRUE(keeps ? planner.takes(*model.symbolic) : driver::takes_symbolic(*model.symbolic));
+        driver::CompileHooks hooks;
+        if (keeps) hooks.planner = &planner;
+        return package_text(driver::compile(model, options, hooks));
+      };
+      EXPECT_EQ(compiled(true), compiled(false)) << name << " at level " << level;
+    }
+  }
+}
+
+TEST(Symbolic, OfConditionsThatNobodyReadsTheNumberIsTold) {
+  package::PlanSet set;
+  set.generic.emplace();
+  set.model.emplace();
+  const std::string long_one(1000, 'x');
+  EXPECT_THAT(driver::warn_of_shapes(set, "", {"N != 1", long_one, "N != 1", "H >= 2"}),
+              HasSubstr("where N != 1, H >= 2, and 1 more conditions hold;"));
+  EXPECT_THAT(driver::warn_of_shapes(set, "", {long_one}), HasSubstr("where 1 conditions on extents hold;"));
+  std::vector<std::string> many;
+  for (int i = 0; i < 1000; ++i) many.push_back("N != " + std::to_string(i));
+  EXPECT_LT(driver::warn_of_shapes(set, "", many).size(), 400u);
 }
 
 /// A reshape to rows of 4, which needs a multiple, and windows of 7 of what is left of it.

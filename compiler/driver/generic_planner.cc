@@ -1,0 +1,93 @@
+#include "compiler/driver/generic_planner.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "compiler/ir/branch_symbols.h"
+#include "compiler/plan/step_branches.h"
+#include "compiler/plan/symbolic_plan.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::driver {
+
+namespace {
+
+/// Whether it takes an extent for a number, or for one of a few; what a branch does is told where it is
+/// taken.
+bool pins(const ir::Guard& guard) {
+  return ir::branch_of(guard) == ir::kOutside && guard.relation == ir::Relation::kEqual && guard.holds &&
+         !guard.demanded && (guard.left.is_constant() || guard.right.is_constant());
+}
+
+bool pins_none(const ir::SymbolTable& table) {
+  return std::none_of(table.guards().begin(), table.guards().end(), pins) && !table.has_strayed();
+}
+
+/// `graph`: the optimized model, with the guards of its kernels.
+PlannedModel plan_of(const ir::SymbolicModel& model, ir::Graph graph,
+                     const std::vector<std::string>& free_dims, const CompileOptions& options) {
+  PlanSymbols symbols = plan_symbols(model, graph, free_dims);
+  const std::vector<int64_t> base = base_point(symbols.all, *graph.symbols(), {8, 4, 16, 32, 64, 128});
+  plan::GenericModel planned =
+      plan_with(graph, symbols, base, model.graph.output_names(), loop_facts(options.target.facts));
+  for (const plan::GenericKernel& kernel : planned.kernels) check_bounds(kernel);
+  return {std::move(graph), std::move(symbols), std::move(planned)};
+}
+
+/// `for_plan_alone`: as PassContext's.
+std::optional<PlannedModel> plan_if_taken(const ir::SymbolicModel& model, const CompileOptions& options,
+                                          bool for_plan_alone) {
+  const ir::SymbolTable& table = *model.graph.symbols();
+  if (!pins_none(table)) return std::nullopt;
+  try {
+    ir::Graph graph = optimize_generic(model.graph, options, nullptr, for_plan_alone);
+    plan::find_kernel_guards(graph);
+    if (!pins_none(table)) return std::nullopt;
+    PlannedModel planned = plan_of(model, std::move(graph), model.symbols, options);
+    static_cast<void>(plan::with_dims_around(planned.model.plan, planned.symbols.dims, model.symbols));
+    if (pins_none(table)) return planned;
+  } catch (const Error& error) {
+    // What cannot be made for all extents is made for some shapes, and interpreted at others.
+    static_cast<void>(error);
+  }
+  return std::nullopt;
+}
+
+/// Whether models are optimized with them as they are to see whether they have a plan.
+bool are_default(const CompileOptions& options) {
+  return options.opt_level == CompileOptions().opt_level && options.disabled_passes.empty() &&
+         !options.layout;
+}
+
+}  // namespace
+
+bool takes_symbolic(const ir::SymbolicModel& model) {
+  return plan_if_taken(model, CompileOptions(), true).has_value();
+}
+
+GenericPlanner::GenericPlanner(target::Target target) { options_.target = std::move(target); }
+
+bool GenericPlanner::takes(const ir::SymbolicModel& model) {
+  std::optional<PlannedModel> planned = plan_if_taken(model, options_, false);
+  if (!planned) return false;
+  kept_.push_back({model.graph.symbols(), model.symbols, *std::move(planned)});
+  return true;
+}
+
+PlannedModel GenericPlanner::plan(const ir::SymbolicModel& model, const std::vector<std::string>& free_dims,
+                                  const CompileOptions& options, passes::LayoutLog* layout_log) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& each) {
+    return each.table == model.graph.symbols() && each.free_dims == free_dims && are_default(options);
+  });
+  if (found != kept_.end()) {
+    PlannedModel planned = std::move(found->planned);
+    kept_.erase(found);
+    return planned;
+  }
+  ir::Graph graph = optimize_generic(model.graph, options, layout_log);
+  plan::find_kernel_guards(graph);
+  return plan_of(model, std::move(graph), free_dims, options);
+}
+
+}  // namespace tensormill::driver
