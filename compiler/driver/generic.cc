@@ -27,40 +27,69 @@ public:
                   Compares compares, int threads)
       : compiled_(compiled), verifies_(verifies), compares_(compares), threads_(threads) {}
 
-  /// `graph`: the model at `dims`. Left out is what takes more than `most` operations and values, and a
-  /// sixteenth of that where the same kernels were compared before.
-  void run(const plan::GenericModel& model, const ir::Graph& graph, const std::vector<int64_t>& dims,
-           int64_t most) {
+  /// The model at some extents.
+  struct Point {
+    std::vector<int64_t> dims;
+    ir::Graph graph;
+  };
+
+  /// Left out is what takes more than `most` operations and values, and a sixteenth of that where the same
+  /// kernels are compared at a point before.
+  void run(const plan::GenericModel& model, const std::vector<Point>& points, int64_t most) {
     load();
-    // Extents of a branch may be others than those around it: no run has them together.
-    const package::ExecPlan plan = package::branches_of(model.plan.plan).empty()
-                                       ? package::instantiate(model.plan, dims)
-                                       : package::with_extents(model.plan, dims);
-    std::set<std::string> seen;
-    std::vector<const plan::GenericGroup*> groups;
-    std::vector<std::string> kernels;
-    for (const plan::GenericGroup& group : model.groups) {
-      std::string functions, what;
-      for (size_t step = group.first_step; step < group.end_step; ++step) {
-        functions += plan.steps[step].function + " ";
-        for (const int32_t arg : plan.steps[step].args)
-          what += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
-      }
-      if (!seen.insert(functions + what).second) continue;
-      groups.push_back(&group);
-      kernels.push_back(std::move(functions));
+    std::vector<package::ExecPlan> plans;
+    std::vector<Candidate> candidates;
+    for (const Point& point : points) {
+      // Extents of a branch may be others than those around it: no run has them together.
+      plans.push_back(package::branches_of(model.plan.plan).empty()
+                          ? package::instantiate(model.plan, point.dims)
+                          : package::with_extents(model.plan, point.dims));
+      add_candidates(model, plans.size() - 1, plans.back(), candidates);
     }
-    std::vector<char> compared(groups.size(), 0);
-    for_each_index(groups.size(), threads_, [&](size_t i) {
-      const int64_t most_here = compared_.contains(kernels[i]) ? most / 16 : most;
-      compared[i] = check(model, plan, *groups[i], graph, most_here) ? 1 : 0;
+    for_each_index(candidates.size(), threads_, [&](size_t i) {
+      Candidate& candidate = candidates[i];
+      const ir::Graph& graph = points[candidate.point].graph;
+      candidate.kernel = plan::kernel_of(graph, graph.node(candidate.group->node), candidate.inputs);
+      candidate.takes += candidate.kernel.flops;
     });
-    for (size_t i = 0; i < groups.size(); ++i) {
-      if (compared[i] != 0) compared_.insert(kernels[i]);
+    std::vector<Candidate*> chosen, others;
+    for (Candidate& candidate : candidates) {
+      if (!verifies_(candidate.kernel) || candidate.takes > most) continue;
+      const bool is_new = known_.insert(candidate.kernels).second;
+      (is_new || candidate.takes <= most / 16 ? chosen : others).push_back(&candidate);
     }
+    std::set<std::string> compared;
+    const auto compare_all = [&](std::vector<Candidate*>& all) {
+      // What takes long is not to be begun last.
+      std::stable_sort(all.begin(), all.end(),
+                       [](const Candidate* a, const Candidate* b) { return a->takes > b->takes; });
+      for_each_index(all.size(), threads_, [&](size_t i) {
+        Candidate& candidate = *all[i];
+        candidate.is_compared =
+            check(model, plans[candidate.point], points[candidate.point].graph, candidate);
+      });
+      for (const Candidate* candidate : all) {
+        if (candidate->is_compared) compared.insert(candidate->kernels);
+      }
+    };
+    compare_all(chosen);
+    // Where the data that was tried is refused, other points may say something.
+    std::erase_if(others, [&](const Candidate* other) { return compared.contains(other->kernels); });
+    compare_all(others);
   }
 
 private:
+  /// One group of the plan at one point.
+  struct Candidate {
+    size_t point = 0;
+    const plan::GenericGroup* group = nullptr;
+    std::string kernels = {};  ///< functions, one after the other
+    int64_t takes = 0;         ///< operations, and values written
+    plan::Kernel kernel = {};
+    std::vector<ir::ValueId> inputs = {};
+    bool is_compared = false;
+  };
+
   /// The kernels that are new.
   void load() {
     while (entries_.size() < compiled_.objects.size()) {
@@ -70,28 +99,41 @@ private:
     }
   }
 
-  /// Whether values were compared.
-  bool check(const plan::GenericModel& model, const package::ExecPlan& plan, const plan::GenericGroup& group,
-             const ir::Graph& graph, int64_t most) const {
-    std::vector<ir::ValueId> inputs;
-    const plan::Kernel kernel = plan::kernel_of(graph, graph.node(group.node), inputs);
-    int64_t work = kernel.flops;
-    for (const int32_t output : group.outputs)
-      work += num_elements(plan.buffers[static_cast<size_t>(output)].shape);
-    if (!verifies_(kernel) || work > most) return false;
-    std::vector<const Tensor*> constants;
-    for (const ir::ValueId input : inputs) {
-      const std::optional<Tensor>& constant = graph.value(input).constant;
-      constants.push_back(constant ? &*constant : nullptr);
+  /// Of equal kernels of equal shapes one.
+  static void add_candidates(const plan::GenericModel& model, size_t point, const package::ExecPlan& plan,
+                             std::vector<Candidate>& candidates) {
+    std::set<std::string> seen;
+    for (const plan::GenericGroup& group : model.groups) {
+      Candidate candidate{point, &group};
+      std::string shapes;
+      for (size_t step = group.first_step; step < group.end_step; ++step) {
+        candidate.kernels += plan.steps[step].function + " ";
+        for (const int32_t arg : plan.steps[step].args)
+          shapes += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
+      }
+      for (const int32_t output : group.outputs)
+        candidate.takes += num_elements(plan.buffers[static_cast<size_t>(output)].shape);
+      if (seen.insert(candidate.kernels + shapes).second) candidates.push_back(std::move(candidate));
     }
-    plan::Kernel named = kernel;
-    named.symbol = plan.steps[group.first_step].function;
-    // What is refused says nothing about values.
-    return compare(model, plan, group, named, make_reference(kernel, constants, compares_)) ||
-           compare(model, plan, group, named, make_accepted_reference(kernel, constants, compares_));
   }
 
   /// Whether values were compared.
+  bool check(const plan::GenericModel& model, const package::ExecPlan& plan, const ir::Graph& graph,
+             const Candidate& candidate) const {
+    std::vector<const Tensor*> constants;
+    for (const ir::ValueId input : candidate.inputs) {
+      const std::optional<Tensor>& constant = graph.value(input).constant;
+      constants.push_back(constant ? &*constant : nullptr);
+    }
+    const plan::GenericGroup& group = *candidate.group;
+    plan::Kernel named = candidate.kernel;
+    named.symbol = plan.steps[group.first_step].function;
+    // What is refused says nothing about values.
+    return compare(model, plan, group, named, make_reference(candidate.kernel, constants, compares_)) ||
+           compare(model, plan, group, named,
+                   make_accepted_reference(candidate.kernel, constants, compares_));
+  }
+
   bool compare(const plan::GenericModel& model, const package::ExecPlan& plan,
                const plan::GenericGroup& group, const plan::Kernel& kernel,
                const KernelReference& reference) const {
@@ -125,7 +167,7 @@ private:
   const int threads_;
   std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
   std::vector<tm_kernel> entries_;
-  std::set<std::string> compared_;  ///< functions of groups, one after the other
+  std::set<std::string> known_;  ///< Candidate::kernels that were chosen
 };
 
 class GenericCompiler {
@@ -158,12 +200,14 @@ public:
         if (std::find(points.begin(), points.end(), dims) == points.end()) points.push_back(std::move(dims));
       }
     }
-    for (const std::vector<int64_t>& dims : points) {
-      if (options_.verify == VerifyMode::kNone || !options_.host_runs_target) break;
-      std::map<std::string, int64_t> values;
-      for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
-      verifier_.run(model, ir::bind_symbols(graph, values), dims,
-                    is_full ? std::numeric_limits<int64_t>::max() : kFewOperations);
+    if (options_.verify != VerifyMode::kNone && options_.host_runs_target) {
+      std::vector<GenericVerifier::Point> at;
+      for (const std::vector<int64_t>& dims : points) {
+        std::map<std::string, int64_t> values;
+        for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
+        at.push_back({dims, ir::bind_symbols(graph, values)});
+      }
+      verifier_.run(model, at, is_full ? std::numeric_limits<int64_t>::max() : kFewOperations);
     }
     model.plan = plan::with_dims_around(std::move(model.plan), symbols.dims, free_dims);
     compiled_.models.push_back(std::move(model));

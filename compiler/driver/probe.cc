@@ -51,8 +51,7 @@ bool are_close(const TensorView& actual, const Tensor& expected) {
 
 class Prober {
 public:
-  explicit Prober(const std::shared_ptr<const package::LoadedPackage>& package)
-      : package_(package), executor_(package, {.max_threads = 1, .memory_budget = kMostBytes}) {}
+  explicit Prober(const std::shared_ptr<const package::LoadedPackage>& package) : package_(package) {}
 
   /// The generic plan that serves the dims; null for a variant; nothing where there is no plan.
   std::optional<const package::GenericPlan*> plan_for(const std::vector<int64_t>& dims) const {
@@ -66,18 +65,20 @@ public:
 
   /// Nothing where the data or too little memory say nothing.
   std::optional<bool> gives(const ir::ShapedGraph& probe) {
+    if (!executor_)
+      executor_.emplace(package_, exec::ExecutorOptions{.max_threads = 1, .memory_budget = kMostBytes});
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < probe.graph.inputs().size(); ++i)
       inputs.push_back(seeded_tensor(probe.graph.value(probe.graph.inputs()[i]).type, i + 1));
     try {
-      executor_.bind_dims(probe.dims);
+      executor_->bind_dims(probe.dims);
       for (size_t i = 0; i < inputs.size(); ++i)
-        executor_.set_input(i, {inputs[i].dtype(), inputs[i].shape(), inputs[i].data()});
-      executor_.run(pool_);
+        executor_->set_input(i, {inputs[i].dtype(), inputs[i].shape(), inputs[i].data()});
+      executor_->run(pool_);
       const std::vector<Tensor> expected = ir::evaluate_reference(probe.graph, inputs);
       bool are_all = true;
       for (size_t i = 0; i < expected.size(); ++i) {
-        const TensorView actual = executor_.output(i);
+        const TensorView actual = executor_->output(i);
         // Of extents that data decides the reference has the largest.
         if (actual.shape != expected[i].shape()) continue;
         are_all = are_all && are_close(actual, expected[i]);
@@ -93,7 +94,7 @@ public:
 
 private:
   std::shared_ptr<const package::LoadedPackage> package_;
-  exec::GraphExecutor executor_;
+  std::optional<exec::GraphExecutor> executor_;  ///< made when it is needed
   parallel::ThreadPool pool_{1};
 };
 

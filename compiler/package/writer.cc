@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -100,17 +101,40 @@ void write_params(int fd, const std::vector<plan::ParamSegment>& segments, int64
 
 namespace {
 
-/// The bytes of a constant, which outlives what is returned, where kernels can read them. A model's file may
-/// have them anywhere, and end behind them.
-std::shared_ptr<const void> as_kernels_read(const Tensor& tensor) {
-  constexpr size_t kSmallestPage = 4096;
-  const auto begin = reinterpret_cast<uintptr_t>(tensor.data()), end = begin + tensor.num_bytes();
-  const bool ends_in_page = end % kSmallestPage != 0 && end % kSmallestPage + kTensorPadding <= kSmallestPage;
-  if (begin % kTensorAlignment == 0 && ends_in_page) return {tensor.data(), [](const void*) {}};
-  const std::shared_ptr<void> copy = allocate_aligned(tensor.num_bytes());
-  std::memcpy(copy.get(), tensor.data(), tensor.num_bytes());
-  return copy;
-}
+/// Constants where kernels can read them. A model's file may have them anywhere, and end behind them: those
+/// are copied when they are asked for.
+class ReadableConstants {
+public:
+  explicit ReadableConstants(const std::vector<plan::ParamSegment>& segments) {
+    for (const plan::ParamSegment& segment : segments) constants_[segment.offset].tensor = segment.tensor;
+  }
+  const void* at(int64_t offset) {
+    Constant& constant = constants_.at(offset);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (constant.bytes == nullptr) constant.bytes = as_kernels_read(constant.tensor);
+    return constant.bytes.get();
+  }
+
+private:
+  struct Constant {
+    Tensor tensor;
+    std::shared_ptr<const void> bytes;
+  };
+
+  static std::shared_ptr<const void> as_kernels_read(const Tensor& tensor) {
+    constexpr size_t kSmallestPage = 4096;
+    const auto begin = reinterpret_cast<uintptr_t>(tensor.data()), end = begin + tensor.num_bytes();
+    const bool ends_in_page =
+        end % kSmallestPage != 0 && end % kSmallestPage + kTensorPadding <= kSmallestPage;
+    if (begin % kTensorAlignment == 0 && ends_in_page) return {tensor.data(), [](const void*) {}};
+    const std::shared_ptr<void> copy = allocate_aligned(tensor.num_bytes());
+    std::memcpy(copy.get(), tensor.data(), tensor.num_bytes());
+    return copy;
+  }
+
+  std::mutex mutex_;
+  std::map<int64_t, Constant> constants_;
+};
 
 }  // namespace
 
@@ -125,10 +149,8 @@ std::shared_ptr<const Package> open_written(const ArchiveMembers& members) {
   add(kMetadataMember, members.metadata_json);
   add(kPlanMember, members.plan_json);
   add(kCodeMember, members.code);
-  std::map<int64_t, std::shared_ptr<const void>> constants;
-  for (const plan::ParamSegment& segment : *members.params)
-    constants[segment.offset] = as_kernels_read(segment.tensor);
-  return Package::open_made(files, std::move(constants));
+  const auto constants = std::make_shared<ReadableConstants>(*members.params);
+  return Package::open_made(files, [constants](int64_t offset) { return constants->at(offset); });
 }
 
 std::string archive_bytes(const ArchiveMembers& members) {

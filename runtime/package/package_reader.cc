@@ -105,7 +105,7 @@ std::shared_ptr<const Package> Package::open_members(
 
 std::shared_ptr<const Package> Package::open_made(
     const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
-    std::map<int64_t, std::shared_ptr<const void>> constants) {
+    std::function<const void*(int64_t offset)> constants) {
   std::shared_ptr<Package> package(new Package);
   package->add_members(members);
   package->constants_ = std::move(constants);
@@ -169,8 +169,8 @@ std::span<const std::byte> Package::member(std::string_view name) const {
 }
 
 const std::byte* Package::constant(int64_t offset) const {
-  if (constants_.empty()) return member(kParamsMember).data() + offset;
-  return static_cast<const std::byte*>(constants_.at(offset).get());
+  if (!constants_) return member(kParamsMember).data() + offset;
+  return static_cast<const std::byte*>(constants_(offset));
 }
 
 LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<const std::byte> code)

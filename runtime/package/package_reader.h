@@ -45,11 +45,12 @@ public:
   static std::shared_ptr<const Package> open_members(
       const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
       const std::stop_token& stop = {});
-  /// What this process has just made, without mod.params and with its constants where they are: by offset, at
-  /// 64-byte aligned addresses, with kTensorPadding readable bytes behind them. Digests are not compared.
+  /// What this process has just made, without mod.params: `constants` gives them by offset, at 64-byte
+  /// aligned addresses, with kTensorPadding readable bytes behind them, from any thread. Digests are not
+  /// compared.
   static std::shared_ptr<const Package> open_made(
       const std::map<std::string, std::shared_ptr<const MappedFile>>& members,
-      std::map<int64_t, std::shared_ptr<const void>> constants);
+      std::function<const void*(int64_t offset)> constants);
 
   const Metadata& metadata() const { return metadata_; }
   const std::string& metadata_text() const { return metadata_text_; }
@@ -71,7 +72,7 @@ private:
 
   std::vector<std::shared_ptr<const void>> owners_;
   std::map<std::string, std::span<const std::byte>, std::less<>> members_;
-  std::map<int64_t, std::shared_ptr<const void>> constants_;  ///< those that lie apart
+  std::function<const void*(int64_t offset)> constants_;  ///< where they lie apart
   std::string metadata_text_;
   Digest id_;
   Metadata metadata_;
