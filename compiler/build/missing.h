@@ -30,8 +30,8 @@ public:
   /// What one of the missing is called, and one of the places where it stands: "operator", "node".
   Missing(std::string noun, std::string place) : noun_(std::move(noun)), place_(std::move(place)) {}
 
-  /// `what` is missing at `label`; of the first place `found`, where it is not empty, says more. `path`: where
-  /// that is in the file, where the label may stand twice in it.
+  /// `what` is missing at `label`; of the first place `found`, where it is not empty, says more. `path`:
+  /// where that is in the file, where the label may stand twice in it.
   void add(const std::string& what, const std::string& label, const std::string& found,
            const std::string& path = "");
   bool empty() const { return order_.empty(); }

@@ -90,8 +90,9 @@ TEST(FileGraphOfTflite, HasAllPlacesOfAKind) {
   const auto refused = refused_of(graph);
   EXPECT_EQ(refused.size(), graph.at("nodes").size());
   const Labels joined = {"op CONCAT_EMBEDDINGS version 1"};
-  EXPECT_EQ(std::count_if(refused.begin(), refused.end(), [&](const auto& each) { return each.second == joined; }),
-            2);
+  EXPECT_EQ(
+      std::count_if(refused.begin(), refused.end(), [&](const auto& each) { return each.second == joined; }),
+      2);
 }
 
 TEST(FileGraphOfTflite, ALoopIsRefusedWhereItStands) {

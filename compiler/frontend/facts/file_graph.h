@@ -1,5 +1,5 @@
-/// The nodes of a model as they stand in its file, for who looks at why it cannot be imported: what each reads
-/// and makes, and which of them cannot be imported, and why. Nothing is concluded of it: a file that is
+/// The nodes of a model as they stand in its file, for who looks at why it cannot be imported: what each
+/// reads and makes, and which of them cannot be imported, and why. Nothing is concluded of it: a file that is
 /// broken elsewhere has one, too. Thread-safety: values.
 #pragma once
 

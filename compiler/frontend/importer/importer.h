@@ -67,9 +67,9 @@ private:
   ModelSource source_;
 };
 
-/// The file's graph for who looks at why `error`, thrown by an import of `model`, refuses it: JSON of the form
-/// Graph (api/schema), whose nodes say why each is refused. "" of an error that is not about operators, and of
-/// a graph that is larger than anybody looks at.
+/// The file's graph for who looks at why `error`, thrown by an import of `model`, refuses it: JSON of the
+/// form Graph (api/schema), whose nodes say why each is refused. "" of an error that is not about operators,
+/// and of a graph that is larger than anybody looks at.
 std::string refused_graph(const Importer& model, const Error& error);
 
 /// The importer of files by the content of the model itself: what is of no other format is an ONNX

@@ -131,9 +131,7 @@ public:
   std::vector<ErrorDetail> unsupported() const override {
     return tensorflow::unsupported_operators(opened_.model->model(), entry_);
   }
-  FileGraph file_graph() const override {
-    return tensorflow::file_graph(opened_.model->model(), entry_);
-  }
+  FileGraph file_graph() const override { return tensorflow::file_graph(opened_.model->model(), entry_); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     for (const tensorflow::Port& port : entry_.inputs)

@@ -27,8 +27,8 @@ class Drawing {
 public:
   explicit Drawing(FileGraph& shown) : shown_(shown) {}
 
-  /// The values of the network's outputs. `around`: the labels of the models that it is in; `within`: what its
-  /// values begin with, of each call another.
+  /// The values of the network's outputs. `around`: the labels of the models that it is in; `within`: what
+  /// its values begin with, of each call another.
   std::vector<std::string> draw(const Network& network, const std::vector<std::string>& inputs,
                                 const std::string& around, const std::string& within, int depth) {
     std::map<std::pair<std::string, int64_t>, std::vector<std::string>> values;

@@ -47,7 +47,8 @@ public:
     std::map<std::string_view, std::vector<std::string>> results;  ///< of calls, by node
     int depth = 0;
 
-    Level(const std::vector<Node>& nodes, std::string prefix_of_values) : prefix(std::move(prefix_of_values)) {
+    Level(const std::vector<Node>& nodes, std::string prefix_of_values)
+        : prefix(std::move(prefix_of_values)) {
       for (const Node& node : nodes) by_name.emplace(node.name, &node);
     }
   };
@@ -95,7 +96,8 @@ private:
     size_t number = 0;
     for (size_t i = colon + 1; colon != std::string_view::npos && i < reference.size() && number < 1'000'000;
          ++i)
-      number = number * 10 + static_cast<size_t>(reference[i] >= '0' && reference[i] <= '9' ? reference[i] - '0' : 0);
+      number = number * 10 +
+               static_cast<size_t>(reference[i] >= '0' && reference[i] <= '9' ? reference[i] - '0' : 0);
     return call->second[number < call->second.size() ? number : 0];
   }
 

@@ -67,8 +67,7 @@ FileGraph file_graph(const ModelSource& source) {
   std::set<std::string_view> initializers;
   for (const TensorProto& tensor : graph.initializers) {
     initializers.insert(tensor.name);
-    shown.add_value(tensor.name, type_of(tensor.data_type, {tensor.dims.begin(), tensor.dims.end()}),
-                    true);
+    shown.add_value(tensor.name, type_of(tensor.data_type, {tensor.dims.begin(), tensor.dims.end()}), true);
   }
   for (const ValueInfoProto& input : graph.inputs)
     if (!initializers.contains(input.name))
