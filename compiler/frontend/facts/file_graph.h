@@ -45,7 +45,7 @@ public:
   void add_input(std::string_view name, const std::string& type);
   void add_output(std::string_view name, const std::string& type);
   void add_node(FileNode node);
-  /// Counts what is about to be added, so that nothing is made that is too large; whether there is room.
+  /// Counts what is about to be added, so that nothing is made that is too large; whether it fits.
   bool takes(size_t bytes);
   /// Whether nothing more is taken, as it is larger than anybody looks at: who fills it stops.
   bool is_full() const { return is_full_; }
