@@ -10,7 +10,7 @@ namespace tensormill::frontend::tensorflow {
 
 namespace {
 
-constexpr int kMostDepth = 64;
+constexpr int kMostShownDepth = 64;
 
 /// A line break is in no name that TensorFlow makes.
 std::string paths_of(std::string_view function) { return std::string(function) + "\n"; }
@@ -102,7 +102,7 @@ private:
   }
 
   void add(Level& level, const Node& node, bool is_control) {
-    if (!is_control && level.depth < kMostDepth)
+    if (!is_control && level.depth < kMostShownDepth)
       if (const Function* called = only_called(node)) return add_call(level, node, *called);
     FileNode made{.op = std::string(node.op.substr(0, 200)),
                   .label = std::string(node.name.substr(0, 200)),
