@@ -1,5 +1,6 @@
 #include "compiler/frontend/tensorflow/file_graph.h"
 
+#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
@@ -45,6 +46,7 @@ public:
     std::map<std::string_view, const Node*> by_name;  ///< its nodes
     std::map<std::string_view, std::string> values;   ///< by node or argument; of calls that of a result
     std::map<std::string_view, std::vector<std::string>> results;  ///< of calls, by node
+    std::vector<std::string_view> controls;
     int depth = 0;
 
     Level(const std::vector<Node>& nodes, std::string prefix_of_values)
@@ -55,36 +57,45 @@ public:
 
   /// The value that a reference is, when all that it needs is drawn.
   std::string draw(Level& level, std::string_view reference) {
-    struct Open {
-      const Node* node;
-      size_t next = 0;
-      bool is_control = false;
-    };
-    std::vector<Open> stack;
-    const auto open = [&](std::string_view text, bool from_control) {
-      const bool is_control = text.starts_with('^');
-      const auto found = level.by_name.find(node_of(text));
-      // From what only has to come before, what has to come before that is followed alone.
-      if (found == level.by_name.end() || (from_control && !is_control)) return;
-      if (!level.values.emplace(found->first, level.prefix + std::string(found->first)).second) return;
-      stack.push_back({found->second, 0, is_control});
-    };
-    open(reference, false);
-    while (!stack.empty() && !shown_.is_full()) {
-      Open& top = stack.back();
-      if (top.next < top.node->inputs.size()) {
-        const std::string_view input = top.node->inputs[top.next++];
-        open(input, top.is_control);
-        continue;
-      }
-      const Open done = top;
-      stack.pop_back();
-      add(level, *done.node, done.is_control);
-    }
+    walk(level, reference, false);
     return value_of(level, reference);
   }
 
+  /// Behind all results, what only has to come before what they need.
+  void draw_controls(Level& level) {
+    for (size_t i = 0; i < level.controls.size(); ++i) walk(level, level.controls[i], true);
+  }
+
 private:
+  void walk(Level& level, std::string_view reference, bool is_control) {
+    struct Open {
+      const Node* node;
+      size_t next = 0;
+    };
+    std::vector<Open> stack;
+    const auto open = [&](std::string_view text) {
+      const auto found = level.by_name.find(node_of(text));
+      if (found == level.by_name.end()) return;
+      if (level.values.emplace(found->first, level.prefix + std::string(found->first)).second)
+        stack.push_back({found->second});
+    };
+    open(reference);
+    while (!stack.empty() && !shown_.is_full()) {
+      const Node& node = *stack.back().node;
+      if (stack.back().next < node.inputs.size()) {
+        const std::string_view input = node.inputs[stack.back().next++];
+        if (input.starts_with('^')) {
+          level.controls.push_back(input);
+        } else if (!is_control) {
+          open(input);
+        }
+      } else {
+        stack.pop_back();
+        add(level, node, is_control);
+      }
+    }
+  }
+
   static std::string value_of(const Level& level, std::string_view reference) {
     const std::string_view name = node_of(reference);
     const auto found = level.values.find(name);
@@ -94,10 +105,8 @@ private:
     // "node:1" in the graph, "node:output:1" in a function.
     const size_t colon = reference.rfind(':');
     size_t number = 0;
-    for (size_t i = colon + 1; colon != std::string_view::npos && i < reference.size() && number < 1'000'000;
-         ++i)
-      number = number * 10 +
-               static_cast<size_t>(reference[i] >= '0' && reference[i] <= '9' ? reference[i] - '0' : 0);
+    if (colon != std::string_view::npos)
+      std::from_chars(reference.data() + colon + 1, reference.data() + reference.size(), number);
     return call->second[number < call->second.size() ? number : 0];
   }
 
@@ -144,6 +153,7 @@ private:
       const auto result = function.results.find(output.name);
       results.push_back(result == function.results.end() ? std::string() : draw(inner, result->second));
     }
+    draw_controls(inner);
   }
 
   /// The functions that a node calls, and those that these call.
@@ -209,6 +219,7 @@ FileGraph file_graph(const SavedModel& model, const EntryPoint& entry) {
     const std::string value = drawing.draw(level, port.tensor);
     if (!value.empty()) shown.add_output(value, type_of(port));
   }
+  drawing.draw_controls(level);
   return shown;
 }
 
