@@ -13,6 +13,7 @@ import socketserver
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 # crun refuses machines with both versions of control groups, though it is to use none: it sees an empty folder.
@@ -51,10 +52,11 @@ class Engine:
         self.folder = Path(folder)
         self.count = 0
         self.containers = {}
+        self.begun = time.monotonic()
+        self.store = ["--root", str(self.folder / "storage"), "--runroot", str(self.folder / "run"), "--storage-driver", "vfs"]
 
     def buildah(self, *arguments):
-        store = ["--root", str(self.folder / "storage"), "--runroot", str(self.folder / "run"), "--storage-driver", "vfs"]
-        done = subprocess.run(["buildah", *store, *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(["buildah", *self.store, *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Wrong(done.stderr[-3000:] + done.stdout[-1000:])
         return done.stdout.strip()
@@ -69,9 +71,20 @@ class Engine:
         # The prover may have a program already, which stands for the first stage, or a cache for it.
         more = json.loads(os.environ.get("ENGINE_BUILD", "{}"))
         file, context = Path(more.get("file", file)), Path(more.get("context", context))
-        self.buildah("bud", "--isolation", "chroot", "--pull-never", "--format", "docker", *more.get("options", []),
+        self.watched("bud", "--isolation", "chroot", "--pull-never", "--format", "docker", *more.get("options", []),
                      "-f", str(file), "-t", f"localhost/{asked.t}", str(context))
         return 0, "", ""
+
+    def watched(self, *arguments):
+        """A command of buildah's that takes minutes: who waits sees which step it is at, and when that began."""
+        lines = []
+        with subprocess.Popen(["buildah", *self.store, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as done:
+            for line in done.stdout:
+                lines.append(line)
+                if line.startswith(("[", "STEP ")):
+                    print(f"   {time.monotonic() - self.begun:4.0f} s  {' '.join(line.split())[:100]}", file=sys.stderr, flush=True)
+        if done.returncode != 0:
+            raise Wrong("".join(lines)[-4000:])
 
     def volume(self, arguments, _folder):
         if len(arguments) != 2 or arguments[0] != "create" or "/" in arguments[1]:
@@ -162,6 +175,7 @@ class Engine:
         for identity in self.containers.values():
             subprocess.run(CRUN + ["delete", "--force", identity], capture_output=True, check=False)
         self.buildah("umount", "--all")
+        self.buildah("rm", "--all")
 
     def answer(self, asked):
         verbs = {"build": self.build, "volume": self.volume, "run": self.run, "exec": self.exec, "kill": self.kill}

@@ -1,5 +1,5 @@
-/// The web console's files as Vite built them, and the sample that it brings along, embedded at build time.
-/// Thread-safety: constants.
+/// The web console's files as Vite built them, and the example model that it brings along, embedded at build
+/// time. Thread-safety: constants.
 #pragma once
 
 #include <string_view>

@@ -61,7 +61,7 @@ struct RouteRow {
 };
 
 const std::vector<RouteRow>& all_routes();
-/// Whether it is a POST that may change something and whose answer may be kept.
+/// Whether it is a POST that may change something and whose answer may be stored.
 bool takes_idempotency_key(const RouteRow& row);
 /// The path parameter that names the deployment which a route is about; "" when it is about something else.
 std::string_view deployment_parameter(const RouteRow& row);

@@ -1,10 +1,10 @@
 /// Requests that a client sends again because it does not know what became of them: one with the
 /// Idempotency-Key of an earlier one is answered as that one was, and changes nothing (as in
-/// draft-ietf-httpapi-idempotency-key-header, section 2). Answers of success are kept; a request that failed
-/// may be tried again with its key. An answer is durable before it is sent. When the process dies between the
-/// work and its answer, a repeat calls the service again with the same key, and the service does nothing
-/// twice: what it makes has an id that follows from its bytes, or the key is kept with the work in one
-/// transaction. Thread-safety: all methods from many threads.
+/// draft-ietf-httpapi-idempotency-key-header, section 2). Answers of success are stored; a request that
+/// failed may be tried again with its key. An answer is durable before it is sent. When the process dies
+/// between the work and its answer, a repeat calls the service again with the same key, and the service does
+/// nothing twice: what it makes has an id that follows from its bytes, or the key is stored with the work in
+/// one transaction. Thread-safety: all methods from many threads.
 #pragma once
 
 #include <functional>

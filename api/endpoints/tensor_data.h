@@ -30,13 +30,13 @@ public:
   struct Limits {
     uint64_t bytes = 0;   ///< of the tensor
     uint64_t before = 0;  ///< elements of the inputs before this one
-    /// Elements that all inputs of a request may have. Asked once, and not before there are many.
+    /// Elements that all inputs of a request may have. Called once, and not before there are many.
     std::function<uint64_t()> elements;
   };
   /// `where`: the input, for errors.
   TensorData(std::string where, Limits limits);
 
-  /// What the elements are. May come after them: until then they are kept as they were written.
+  /// What the elements are. May come after them: until then they are held as they were written.
   void declare(std::string where, DType dtype, Shape shape);
   bool declared() const { return declared_; }
 

@@ -26,7 +26,7 @@ struct V2Output {
 struct V2Request {
   std::string id;
   services::NamedTensors inputs;
-  std::vector<V2Output> outputs;  ///< as asked for; empty: all
+  std::vector<V2Output> outputs;  ///< as requested; empty: all
   bool binary_by_default = false;
   std::optional<std::chrono::microseconds> timeout;
   int priority = services::kDefaultPriority;
@@ -41,7 +41,7 @@ struct V2Response {
 
 /// `regions`: where outputs with a place go; null: such are not supported. `has_batch`: the first dim counts
 /// the rows of a batch, each of which is classified. Throws Error(kInvalidArgument) when an output that was
-/// asked for is not there.
+/// requested is not there.
 V2Response print_v2_response(const V2Request& request, std::string_view model, bool has_batch,
                              const services::RunResult& result, const SharedRegions* regions = nullptr);
 

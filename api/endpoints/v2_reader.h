@@ -17,7 +17,7 @@ inline constexpr uint64_t kV2JsonBytes = uint64_t{16} << 20;
 
 struct V2Limits {
   uint64_t tensor_bytes = 0;  ///< of all inputs
-  /// Elements that all inputs may have together as JSON; asked when there are many. May throw.
+  /// Elements that all inputs may have together as JSON; called when there are many. May throw.
   std::function<uint64_t()> elements;
   const SharedRegions* regions = nullptr;  ///< null: inputs in shared memory are not supported
   MemoryShare* memory = nullptr;           ///< for what is copied from there; null: without a share

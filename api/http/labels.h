@@ -1,5 +1,5 @@
-/// Labels: what tells workers apart and what a job may ask of one: "board=rpi4". A text of several is sorted,
-/// each once, with commas between. Thread-safety: pure functions.
+/// Labels: what distinguishes workers and what a job may ask of one: "board=rpi4". A text of several is
+/// sorted, each once, with commas between. Thread-safety: pure functions.
 #pragma once
 
 #include <string>

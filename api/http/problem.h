@@ -10,7 +10,7 @@
 
 namespace tensormill::http {
 
-/// Which protocol an error is told in.
+/// Which protocol an error is reported in.
 enum class Dialect {
   kNative,     ///< statuses of error_codes.def
   kInference,  ///< under /v2: 400 for 400, 415 and 422, 501 for what is not supported, and a member "error"

@@ -5,7 +5,7 @@
 ///   schema::ObjectReader body(json, "", problems);
 ///   body.required("model", request.model);
 ///   body.optional("opt_level", request.opt_level, 0, 4);
-///   body.finish();            // members that nothing asked for are problems
+///   body.finish();            // members that nothing read are problems
 ///   problems.throw_if_any();  // Error(kInvalidArgument)
 ///
 /// Thread-safety: one thread at a time.
@@ -70,7 +70,7 @@ public:
   /// Calls `each(member name, value, pointer)` for the members of an object, in order of name.
   void each_member(std::string_view name,
                    const std::function<void(const std::string&, const Json&, const std::string&)>& each);
-  /// Reports members that no reader asked for.
+  /// Reports members that nothing read.
   void finish();
 
 private:

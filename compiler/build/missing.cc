@@ -2,8 +2,17 @@
 
 namespace tensormill::build {
 
-void Missing::add(const std::string& what, const std::string& label, const std::string& found) {
+namespace {
+
+/// Of a kind: as many as a graph that is shown has nodes.
+constexpr size_t kMostPlaces = 10'000;
+
+}  // namespace
+
+void Missing::add(const std::string& what, const std::string& label, const std::string& found,
+                  const std::string& path) {
   Row& row = rows_[what];
+  if (row.paths.size() < kMostPlaces) row.paths.insert(path.empty() ? label : path);
   if (row.count++ > 0) return;
   row.label = label;
   row.found = found;
@@ -20,6 +29,13 @@ std::vector<ErrorDetail> Missing::details() const {
   return all;
 }
 
+std::vector<ErrorDetail> Missing::places() const {
+  std::vector<ErrorDetail> all;
+  for (const std::string& what : order_)
+    for (const std::string& path : rows_.at(what).paths) all.push_back({path, what});
+  return all;
+}
+
 void Missing::throw_all() const {
   const std::vector<ErrorDetail> all = details();
   std::string message = std::to_string(all.size()) + " " + noun_ +
@@ -27,7 +43,7 @@ void Missing::throw_all() const {
   for (const ErrorDetail& detail : all)
     message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
   message.pop_back();
-  throw Error(ErrorCode::kOperatorNotImplemented, message, all);
+  throw MissingError(message, all, places());
 }
 
 }  // namespace tensormill::build

@@ -14,7 +14,7 @@ struct RoiAlign {
   int64_t samples = 0;              ///< of each side of a part; less than 1: as many as it has elements
   double scale = 1;                 ///< of the boxes' coordinates
   bool half_pixel = true;  ///< a coordinate is half an element from its place, and boxes may be empty
-  bool is_max = false;     ///< the largest sample of a part, else the mean
+  bool is_max = false;     ///< the largest value of a part, else the mean
 };
 /// [K, C, height, width].
 ir::ValueId roi_align(OpBuilder& builder, const RoiAlign& options);

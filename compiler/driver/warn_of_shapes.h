@@ -1,4 +1,4 @@
-/// What users are told of shapes that their package has no kernels for, or does not take. Thread-safety: pure
+/// What users read of shapes that their package has no kernels for, or does not take. Thread-safety: pure
 /// functions.
 #pragma once
 

@@ -1,6 +1,6 @@
 /// Symbols that a branch of a graph has of its own: one for each that is known around it, of which the same
 /// holds. What is demanded of them, and what is decided about them, holds where the branch is taken: it says
-/// nothing of those around, nor the reverse. They are told apart by their names: "N.b2" is what N is in
+/// nothing of those around, nor the reverse. They differ by their names: "N.b2" is what N is in
 /// branch number 2. Thread-safety: as the table.
 #pragma once
 

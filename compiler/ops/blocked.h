@@ -1,7 +1,7 @@
 /// What the convolutions on blocked tensors share. A blocked activation is [N, ceil(C/b), spatial..., b], of
 /// one to three spatial dimensions: b channels side by side, pad lanes zero. Taps that fall outside the input
-/// do not contribute: the expression of a tap is select(inside, x * w, 0) with clamped indices, which the
-/// schedules turn into guards around the accumulation. Thread-safety: pure functions.
+/// do not contribute: the expression of a tap is select(inside, x * w, 0) with clamped indices, of which
+/// the schedules make guards around the accumulation. Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/ops/te_util.h"

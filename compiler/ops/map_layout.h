@@ -1,6 +1,6 @@
 /// Maps whose channels stand last, [N,spatial...,C], which attribute channels_last (bool, 0) of an operator
-/// over maps says. Its type rule, its reference and its parts are then those of [N,C,spatial...], asked about
-/// the same elements; only its tensor expression has to know where an axis stands, which MapAxes says.
+/// over maps says. Its type rule, its reference and its parts are then those of [N,C,spatial...], evaluated
+/// on the same elements; only its tensor expression has to know where an axis stands, which MapAxes says.
 /// Thread-safety: pure functions.
 #pragma once
 

@@ -26,7 +26,7 @@ public:
   LayoutConverter(const ir::Graph& graph, const DesiredLayout& desired)
       : LayoutConverter(graph, desired, false) {}
   /// Maps whose channels the model has turned to stand last are computed with the channels first where that
-  /// takes no transpose more: those between convolutions go away.
+  /// takes no transpose more: those between convolutions are removed.
   static ir::Graph without_turned_maps(const ir::Graph& graph);
 
   ir::Graph run(LayoutLog& log);
@@ -95,7 +95,7 @@ private:
   std::map<ir::ValueId, MapForm> forms_;
   std::map<ir::ValueId, bool> plain_;  ///< values that stand in the graph with their own axes
   std::map<std::pair<ir::ValueId, Axes>, ir::ValueId> turned_;
-  std::map<std::string, int64_t> met_;  ///< nodes by operator, of those that are asked for by name
+  std::map<std::string, int64_t> met_;  ///< nodes by operator, of those that are looked up by name
 };
 
 }  // namespace tensormill::passes

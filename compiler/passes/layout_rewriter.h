@@ -14,7 +14,7 @@ namespace tensormill::passes {
 
 class LayoutRewriter {
 public:
-  /// `desired`: what is computed in a layout that was asked for stays in it.
+  /// `desired`: what is computed in a layout that was requested stays in it.
   LayoutRewriter(const ir::Graph& graph, int64_t block, const std::optional<DesiredLayout>& desired)
       : graph_(graph), desired_(desired), patch_(graph, "alter_layout"), arranger_(patch_, block) {}
   ir::Graph run();

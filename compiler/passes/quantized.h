@@ -30,7 +30,7 @@ struct OffsetBytes {
   Tensor w;
   std::optional<Tensor> offset;  ///< int32 [extent of the axis]; nothing where all are 0
 };
-/// Nothing where the integers of an index are further than 255 apart.
+/// Nothing where the integers of an index differ by more than 255.
 std::optional<OffsetBytes> match_bytes(const ir::Graph& graph, ir::ValueId value, size_t axis);
 
 /// Constant weights as (w - offset) * scale, the zero points taken off: one scale or one for each index of

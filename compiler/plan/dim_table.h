@@ -15,7 +15,7 @@ namespace tensormill::plan {
 class DimTable {
 public:
   /// `symbols` stand for the free dims of the same places; `facts` outlive the table, and are complete
-  /// where it is asked first.
+  /// where it is used first.
   DimTable(std::vector<std::string> symbols, std::vector<std::string> free_dims, const te::DimFacts& facts);
 
   /// The dim, simplified, as sums and products of free dims and of derived extents: one for each quotient,

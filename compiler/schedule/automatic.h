@@ -14,7 +14,7 @@ namespace tensormill::schedule {
 /// are found only by building the loops.
 Tuned sketch_schedule(const te::Program& program, const target::Target& target, const Chooser& choose);
 
-/// choose_schedule with one more knob, "sketch", that is asked first: 0 takes the program's template, 1
+/// choose_schedule with one more knob, "sketch", that is chosen first: 0 takes the program's template, 1
 /// sketch_schedule. The template's own choice is 0.
 Tuned choose_schedule_or_sketch(const te::Program& program, const target::Target& target,
                                 const Chooser& choose);

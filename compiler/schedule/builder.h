@@ -27,7 +27,7 @@ public:
   /// A choice that a search may make otherwise: the value to go on with, `analytic` unless this builder has a
   /// chooser. `candidates` that are no choice here (not positive) are left out, `analytic` is added to them.
   int64_t knob(std::string name, int64_t analytic, std::vector<int64_t> candidates);
-  /// The knobs that were asked for, in order.
+  /// The knobs that were requested, in order.
   const std::vector<Knob>& knobs() const { return knobs_; }
 
   void step(std::string primitive, std::vector<std::string> args);
@@ -45,7 +45,7 @@ public:
   std::string parallelize(const std::string& stage, const std::string& axis, double work);
   /// Inlines the stages that are cheap to compute again.
   void inline_injective(const std::vector<std::string>& keep = {});
-  /// Turns the conditions under which a reduction's elements count (has_conditions) into guards; nothing
+  /// Makes guards of the conditions under which a reduction's elements count (has_conditions); nothing
   /// where there are none.
   void guard(const std::string& stage);
   /// Reads of the stage, inlined stages expanded.
@@ -75,7 +75,7 @@ private:
   Chooser choose_;
   std::vector<Knob> knobs_;
   /// Of all stages, producers first. Templates ask again and again between two steps, a search asks a
-  /// template for each of its points, and an answer takes a plan of all loops: it is kept until the next
+  /// template for each of its points, and an answer takes a plan of all loops: it is cached until the next
   /// step.
   mutable std::optional<std::vector<Reads>> reads_;
 };

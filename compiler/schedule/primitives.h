@@ -15,7 +15,7 @@ namespace tensormill::schedule {
 
 /// The axis `name` of the stage, which must be a leaf; returns its index into axes.
 int leaf_named(const Stage& stage, const std::string& name);
-/// Whether it reduces select(condition, x, neutral element) of one value: what guard turns into a condition.
+/// Whether it reduces select(condition, x, neutral element) of one value: of what guard makes a condition.
 bool has_conditions(const Stage& stage);
 /// A positive integer argument.
 int64_t positive(const std::string& text);

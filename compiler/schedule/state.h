@@ -1,6 +1,6 @@
 /// The working form of a program while schedule steps are replayed on it: stages with their axes, how axes
 /// were split and fused, leaf order, annotations and where each stage is computed. primitives.def changes it,
-/// nest.h turns it into loops. All extents are constants. Thread-safety: a state belongs to one thread.
+/// nest.h makes loops of it. All extents are constants. Thread-safety: a state belongs to one thread.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// How dims are put together. Not for other rooms: use dim.h. Thread-safety: pure functions.
+/// How dims are put together. Not for other folders: use dim.h. Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/te/dim.h"
@@ -25,7 +25,7 @@ Atom make_atom(DimAtom::Kind kind, std::string name, std::vector<Dim> args);
 std::strong_ordering compare_factors(const std::vector<Atom>& a, const std::vector<Atom>& b);
 /// a without the factors of b; nothing where one is missing.
 std::optional<std::vector<Atom>> without_factors(const std::vector<Atom>& a, const std::vector<Atom>& b);
-/// The largest common divisor of the coefficients, and of the constant as well unless told otherwise.
+/// The largest common divisor of the coefficients, and of the constant as well unless requested otherwise.
 int64_t content(const Dim& dim, bool with_constant = true);
 /// Every number of the sum divided by one that divides it.
 Dim divided_exactly(const Dim& dim, int64_t by);

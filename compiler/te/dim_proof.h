@@ -1,4 +1,4 @@
-/// The facts that concern a few dims, as the prover of the loop IR takes them. Not for other rooms: use
+/// The facts that concern a few dims, as the prover of the loop IR takes them. Not for other folders: use
 /// dim_facts.h. Thread-safety: an object belongs to one thread and must not outlive its facts.
 #pragma once
 

@@ -1,5 +1,5 @@
 /// The interpreter's insides: a function becomes a tree of control nodes over straight-line code on numbered
-/// cells. Not for other rooms: use interpret.h. Thread-safety: a machine belongs to one thread.
+/// cells. Not for other folders: use interpret.h. Thread-safety: a machine belongs to one thread.
 #pragma once
 
 #include <memory>

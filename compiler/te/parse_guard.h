@@ -1,4 +1,4 @@
-/// Turns what construction refuses into an error of the text. Included by the parser's files only.
+/// Makes of what construction refuses an error of the text. Included by the parser's files only.
 #pragma once
 
 #include "compiler/te/parser.h"

@@ -1,4 +1,4 @@
-/// The parser of both text forms. Not for other rooms: use text.h.
+/// The parser of both text forms. Not for other folders: use text.h.
 /// Thread-safety: an object belongs to one thread.
 #pragma once
 

@@ -1,5 +1,5 @@
 /// Shared by the printers of loop IR and of programs: one text under construction and the names given so far.
-/// Not for other rooms: use text.h.
+/// Not for other folders: use text.h.
 /// Thread-safety: an object belongs to one thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// Interval arithmetic and a small search for proofs over linear forms. Not for other rooms: use
+/// Interval arithmetic and a small search for proofs over linear forms. Not for other folders: use
 /// BoundsContext. Thread-safety: an object belongs to one thread.
 #pragma once
 
@@ -52,7 +52,7 @@ private:
   int steps_ = kMaxSteps;
   bool remainders_ = false;     ///< whether the rules for remainders are used
   bool met_remainder_ = false;  ///< whether they might have helped
-  bool parts_ = false;          ///< whether sums are taken apart
+  bool parts_ = false;          ///< whether sums are split into terms
   bool met_part_ = false;       ///< whether that might have helped
 };
 

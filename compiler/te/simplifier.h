@@ -1,4 +1,4 @@
-/// The rewriting behind simplify(). Not for other rooms: use simplify.h.
+/// The rewriting behind simplify(). Not for other folders: use simplify.h.
 /// Thread-safety: an object belongs to one thread and must not outlive its context.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// The race rule of verify(): which elements the tasks of a parallel loop touch. Not for other rooms.
+/// The race rule of verify(): which elements the tasks of a parallel loop touch. Not for other folders.
 /// Thread-safety: pure functions.
 #pragma once
 
@@ -21,7 +21,7 @@ struct TaskAccess {
 
 /// Throws InternalError naming the buffer unless, for every two accesses of which one stores, iterations of
 /// `task` (in [min, min + extent)) that differ touch different elements. The task number is split into digits
-/// as the indices divide it; iterations that first differ in one digit are shown apart by a dimension in
+/// as the indices divide it; iterations that first differ in one digit are shown to differ by a dimension in
 /// which the terms' weights leave no way to meet. `outer` are variables that are the same for all tasks.
 void verify_races(const Var& task, const Expr& min, const Expr& extent,
                   const std::vector<TaskAccess>& accesses, const BoundsContext& outer,

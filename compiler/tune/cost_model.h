@@ -22,7 +22,7 @@ public:
   /// A candidate of `task` that took so long; infinity when it failed. kFeatureCount features.
   void add(const std::string& task, std::vector<float> features, double seconds);
   size_t samples() const { return count_; }
-  /// Samples of one task.
+  /// Measurements of one task.
   size_t samples(const std::string& task) const;
 
   /// Trains anew when there are enough new samples; a few do not change what it says.

@@ -15,9 +15,9 @@
 namespace tensormill::tune {
 
 struct MeasureOptions {
-  int number = 1;               ///< runs a sample at least
+  int number = 1;               ///< runs a measurement at least
   int repeat = 3;               ///< samples
-  double min_repeat_ms = 20;    ///< a sample's runs are made more until it lasts so long
+  double min_repeat_ms = 20;    ///< a measurement's runs are made more until it lasts so long
   double timeout_seconds = 10;  ///< of one candidate's runs, all samples together
   bool flush_cache = false;     ///< walk over memory larger than the caches before each run; number is then 1
   int threads = 1;
@@ -26,7 +26,7 @@ struct MeasureOptions {
 struct Measurement {
   TrialError error = TrialError::kNone;
   std::string message;          ///< of the error
-  std::vector<double> seconds;  ///< of one run, one a sample
+  std::vector<double> seconds;  ///< of one run, one a measurement
 };
 
 /// A candidate that is to be run; all borrowed.

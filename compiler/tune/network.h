@@ -1,8 +1,8 @@
 /// What records are worth within their model. Alone in a loop a kernel finds its tensors where its last run
 /// left them; within a model they come from the kernels before it and go to those behind it. So the model
-/// runs untuned and tuned in turns, kernel by kernel: what does not pay there is left out, and a tuned model
-/// that is slower as a whole is not taken.
-/// Thread-safety: a NetworkBench belongs to one thread; the rest are pure functions.
+/// runs untuned and tuned interleaved, kernel by kernel: what does not pay there is left out, and a tuned
+/// model that is slower as a whole is not taken. Thread-safety: a NetworkBench belongs to one thread; the
+/// rest are pure functions.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ using KernelTimes = std::map<std::string, KernelTime>;
 
 /// A block of runs of one package.
 struct NetworkRun {
-  std::vector<double> seconds;  ///< of a whole run, one per sample
+  std::vector<double> seconds;  ///< of a whole run, one per measurement
   KernelTimes kernels;          ///< of one run
 };
 
@@ -71,7 +71,7 @@ public:
   virtual void keep(const Record& record) = 0;
   /// Makes the tuned package anew with what the records say now; the first time also the untuned one.
   virtual void compile() = 0;
-  /// The untuned and the tuned package, each for so many rounds, in turns.
+  /// The untuned and the tuned package, each for so many rounds, interleaved.
   virtual NetworkRounds run(int rounds) = 0;
 };
 

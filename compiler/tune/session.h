@@ -1,8 +1,8 @@
 /// One tuning run over a model's tasks: measures each default, gives batches of trials to the task that
 /// promises most, writes every trial as a record before the next, and at last measures the best of each task
-/// again in turns with its default. What is slower than the default is not taken, with warm caches or with
+/// again interleaved with its default. What is slower than the default is not taken, with warm caches or with
 /// cold ones: alone in a loop, weights stay in a cache that a whole model's do not. Tasks of one layer are
-/// measured in turns together. Thread-safety: a session belongs to one thread; it builds candidates on
+/// measured interleaved together. Thread-safety: a session belongs to one thread; it builds candidates on
 /// several.
 #pragma once
 
@@ -29,7 +29,7 @@ struct TuneOptions {
   size_t batch = 8;  ///< candidates that are built before they are measured
   int build_threads = 1;
   double build_timeout_seconds = 10;
-  int final_rounds = 7;  ///< of measuring finalists and default in turns; 0: they are not measured again
+  int final_rounds = 7;  ///< of measuring finalists and default interleaved; 0: they are not measured again
   MeasureOptions measure;
   std::string cpu;      ///< target::cpu_fingerprint of the machine that measures
   std::string codegen;  ///< driver::code_generator
@@ -40,7 +40,7 @@ struct TuneHooks {
   std::function<double()> clock;                           ///< seconds since 1970
   std::function<void(const Record&)> record;               ///< gets each trial once it is measured
   std::function<void(const class TuneSession&)> progress;  ///< after each batch
-  std::stop_token stop;                                    ///< ends the search early; what was found is kept
+  std::stop_token stop;                                    ///< ends the search early; what was found remains
 };
 
 class TuneSession {

@@ -1,6 +1,6 @@
 /// The search space of a kernel: what its template can do, found by running it. A point's index is the mixed
-/// number of its choices in the order in which the template asked (the first choice is the lowest digit), so
-/// that spaces in which a knob's presence or candidates depend on another's value have indices too.
+/// number of its choices in the order in which the template has them (the first choice is the lowest digit),
+/// so that spaces in which a knob's presence or candidates depend on another's value have indices too.
 /// Thread-safety: immutable after construction.
 #pragma once
 

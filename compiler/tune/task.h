@@ -31,7 +31,7 @@ struct Task {
 /// The graph's kernels after the passes of `opt_level`, in the order of their first use.
 std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level);
 /// These, and behind them the kernels of each layer's other algorithms, where they are accurate; of maps in a
-/// layout that is asked for.
+/// layout that is requested.
 std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level,
                                     const std::optional<passes::DesiredLayout>& layout = {});
 

@@ -50,7 +50,7 @@ struct PortCycles {
 
 /// `accesses`: the store's own first. `operations`: arithmetic of one run, weighted by what it costs.
 /// What does not fit the registers is stored and loaded again. A core moves as many whole vectors a cycle as
-/// it multiplies: where vectors are wider than its paths both take two turns. Of a loop only a part of the
+/// it multiplies: where vectors are wider than its paths both take two cycles. Of a loop only a part of the
 /// copies may run (live_bodies.h).
 PortCycles port_cycles(const std::vector<NestAccess>& accesses, const std::vector<NestLoop>& loops,
                        double operations, const target::CpuFacts& facts);

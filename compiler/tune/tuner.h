@@ -33,7 +33,7 @@ public:
 protected:
   /// True the first time that the point's schedule is seen: different choices may make the same steps.
   bool is_new(const Point& point);
-  /// True when is_new was asked about the point's schedule.
+  /// True when is_new was called with the point's schedule.
   bool is_known(const Point& point) const;
   const Space& space() const { return space_; }
 

@@ -1,4 +1,4 @@
-/// The CPU features that code in packages may depend on, and which of them this machine has, asked of the
+/// The CPU features that code in packages may depend on, and which of them this machine has, read from the
 /// processor and of what the system saves. Thread-safety: pure functions over a constant table.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// What people are told of an error code beside the line of error_codes.def: why it comes and what to do.
+/// What people read of an error code beside the line of error_codes.def: why it comes and what to do.
 /// Thread-safety: pure functions over a constant table.
 #pragma once
 

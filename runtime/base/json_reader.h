@@ -15,7 +15,7 @@
 
 namespace tensormill {
 
-/// What a text may have. A string that is longer than `token_bytes` is noticed before it is kept.
+/// What a text may have. A string that is longer than `token_bytes` is noticed before it is stored.
 struct JsonLimits {
   uint64_t bytes = uint64_t{1} << 30;        ///< in all
   uint64_t token_bytes = uint64_t{1} << 30;  ///< of a string, and of blanks in a row

@@ -1,4 +1,4 @@
-/// Digests of what takes seconds to hash, for who may be told to stop meanwhile. Thread-safety: pure
+/// Digests of what takes seconds to hash, for who may be stopped meanwhile. Thread-safety: pure
 /// function.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// What is behind the C interface's pointers, for other rooms that add functions to it.
+/// What is behind the C interface's pointers, for other folders that add functions to it.
 /// Thread-safety: as tensormill.h says of each.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// How the rooms of a run grow where it lacks them, and where it would have begun with less.
+/// How the capacities of a run grow where it lacks them, and where it would have begun with less.
 /// Thread-safety: of one thread.
 #pragma once
 
@@ -13,28 +13,28 @@
 
 namespace tensormill::exec {
 
-/// The rooms of a run, from the first one on.
+/// The capacities of a run, from the first one on.
 class Rooms {
 public:
   Rooms(const package::LoadedPackage& package, int64_t budget);
 
   bool empty() const { return dims_.empty(); }
 
-  /// What the run goes on with that lacked room at `dims`; nothing where there is no more. The rooms that no
+  /// What the run goes on with that lacked capacity at `dims`; nothing where there is no more. Those that no
   /// lack was of may be smaller than before, where the others take much memory. `goes_on`: nothing that is
   /// done is lost, so that less at a time is enough.
   std::optional<std::vector<int64_t>> more(const std::vector<int64_t>& dims, const NoRoom& error,
                                            bool goes_on);
-  /// The same for a plan that is made of any room.
+  /// The same for a plan that is made of any capacity.
   std::optional<std::vector<int64_t>> grown(std::vector<int64_t> dims, const NoRoom& error);
 
 private:
-  /// What a run lacked, and how large the room was.
+  /// What a run lacked, and how large the capacity was.
   struct Lack {
     NoRoom error;
     int64_t room;
   };
-  /// Of one run: a few for each room, which grows each time.
+  /// Of one run: a few for each capacity, which grows each time.
   static constexpr int kMostRestarts = 256;
 
   static int64_t wanted_room(const NoRoom& error, int64_t room, const std::optional<Lack>& before);

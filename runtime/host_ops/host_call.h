@@ -10,7 +10,7 @@
 
 namespace tensormill::host_ops {
 
-/// The call's attributes, each of which must be there and of the kind that is asked for.
+/// The call's attributes, each of which must be there and of the kind that is requested.
 class Attributes {
 public:
   explicit Attributes(const HostCall& call);

@@ -38,7 +38,7 @@ public:
 };
 
 /// JPEG (gray, YCbCr, RGB; CMYK is refused) or PNG (all types; alpha is laid over white;
-/// 16 bits are cut to 8; palettes are expanded), told apart by the first bytes.
+/// 16 bits are cut to 8; palettes are expanded), recognised by the first bytes.
 Image decode(std::span<const std::byte> file, int64_t max_pixels = kDefaultMaxPixels);
 /// What a file's header says of the picture, and what decode() takes for it.
 struct PictureHead {

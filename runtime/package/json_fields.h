@@ -40,7 +40,7 @@ public:
   std::vector<std::string> texts(std::string_view key, int64_t max_size);
   std::vector<std::string> texts_or_none(std::string_view key, int64_t max_size);
   DimShape dims(std::string_view key, int64_t max_rank);
-  /// Throws when the object has a member that nobody asked for.
+  /// Throws when the object has a member that nobody read.
   void finish() const;
 
 private:

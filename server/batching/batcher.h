@@ -51,7 +51,7 @@ public:
   /// Called once, with nothing when the request has been run: on any thread, in submit() already, without
   /// locks. Must not throw.
   std::function<void(std::optional<Error>)> done;
-  /// Where set, the thread of submit() must not be kept: what it would run it gives to this function, which
+  /// Where set, the thread of submit() must not wait: what it would run it gives to this function, which
   /// runs it soon. Then others that come meanwhile are in the same batch. Not used with a delay.
   std::function<void(Task)> later;
   std::shared_ptr<void> owner;  ///< keeps the batcher alive until `done` has returned

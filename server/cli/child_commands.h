@@ -15,7 +15,7 @@ namespace tensormill::cli {
 
 /// {"mode":"facts"|"bundle"|"graph","format","max_bytes","input_shapes","outputs","stage","target",
 /// "opt_level","disabled_pass","desired_layout","desired_layout_ops","kernels"} -> the model's facts,
-/// {"digest","kernels":[…] if asked for}, or the graph as JSON. Descriptors: the model; for "bundle" also the
+/// {"digest","kernels":[…] if requested}, or the graph as JSON. Descriptors: the model; for "bundle" also the
 /// text and the constants to write.
 std::string child_import(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// {"target","opt_level","disabled_pass","desired_layout","desired_layout_ops","verify","host_runs_target",

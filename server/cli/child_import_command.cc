@@ -81,11 +81,8 @@ bool is_static(const ModelFacts& facts) {
 
 /// The error of an import with the file's graph beside what could be read, so that a reader sees where in it
 /// the nodes are that cannot be imported.
-Error with_file_graph(Error error, const Importer& model) {
-  const bool is_of_nodes = error.code() == ErrorCode::kOperatorNotImplemented ||
-                           error.code() == ErrorCode::kOperatorAttributeNotImplemented;
-  const std::string graph = is_of_nodes && !error.extra_json().empty() ? model.file_graph() : std::string();
-  if (graph.empty()) return error;
+Error with_file_graph(Error error, const std::string& graph) {
+  if (graph.empty() || error.extra_json().empty()) return error;
   Json extra = parse_json(error.extra_json());
   if (extra.contains("model")) extra["model"]["graph"] = parse_json(graph);
   error.set_extra_json(extra.dump());
@@ -249,7 +246,7 @@ std::string child_import(jobs::ChildChannel&, std::span<const std::string> argum
     try {
       return facts_of(*model, opened.format);
     } catch (const Error& error) {
-      throw with_file_graph(error, *model);
+      throw with_file_graph(error, frontend::refused_graph(*model, error));
     }
   }
   if (mode == "bundle") return write_bundle(*model, request);

@@ -37,7 +37,7 @@ std::vector<Finding> check_ports(const config::Settings& settings);
 /// Programs and libraries that are looked for when they are needed.
 std::vector<Finding> check_tools();
 
-/// The micro-architecture level of x86-64 that a CPU with these features has: 1 to 4. `has` is asked for
+/// The micro-architecture level of x86-64 that a CPU with these features has: 1 to 4. `has` is called for
 /// LLVM's names.
 template <typename Has>
 int x86_level(const Has& has) {

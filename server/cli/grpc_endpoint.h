@@ -28,7 +28,7 @@ public:
   GrpcEndpoint(const GrpcEndpoint&) = delete;
   GrpcEndpoint& operator=(const GrpcEndpoint&) = delete;
 
-  /// Whether it is asked for.
+  /// Whether it is requested.
   bool is_on() const { return is_on_; }
   /// "" where it is off.
   const std::string& address() const { return address_; }

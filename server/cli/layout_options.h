@@ -21,7 +21,7 @@ struct LayoutArguments {
 };
 /// --desired-layout and --desired-layout-ops.
 void add_layout_options(CLI::App& app, LayoutArguments& arguments);
-/// Throws Error(kUsage) for what no model could be asked for.
+/// Throws Error(kUsage) for what no model could have.
 std::optional<passes::DesiredLayout> layout_of(const LayoutArguments& arguments);
 /// Members "desired_layout" and "desired_layout_ops" of a request to a child, each of which may be missing.
 std::optional<passes::DesiredLayout> layout_of(const Json& request);

@@ -1,4 +1,4 @@
-/// How a process that goes on until it is told to end hears of that. Thread-safety: called once, before there
+/// How a process that goes on until it is to end hears of that. Thread-safety: called once, before there
 /// are threads.
 #pragma once
 

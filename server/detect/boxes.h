@@ -17,7 +17,7 @@ struct Box {
   int64_t kind = 0;  ///< the class's number
 };
 
-/// Which outputs a detector has. Auto tells them apart by shapes and values.
+/// Which outputs a detector has. Auto distinguishes them by shapes and values.
 enum class Form {
   kAuto,
   kYolo,        ///< [1,4+C,A]: centre and size of A candidates above the scores of C classes
@@ -56,7 +56,7 @@ struct NamedOutput {
 };
 
 /// Best first, in pixels of the model's input; numbers between 0 and 1 throughout are parts of its sides. Of
-/// kYolo and kObjectness, whose candidates overlap, the best of each place are kept. Throws
+/// kYolo and kObjectness, whose candidates overlap, the best of each place remain. Throws
 /// Error(kInvalidTensor) where no output has the form.
 std::vector<Box> find_boxes(const std::vector<NamedOutput>& outputs, const BoxOptions& options);
 

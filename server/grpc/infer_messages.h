@@ -12,7 +12,7 @@
 
 namespace tensormill::rpc {
 
-/// What is asked for, as a request of HTTP.
+/// What is requested, as a request of HTTP.
 struct Asked {
   std::string method, target;
   Fields fields;

@@ -29,7 +29,7 @@ struct Method {
 
 /// Null for one that is not answered.
 const Method* find_method(std::string_view name);
-/// The request with which a caller without a key is told so, and that the log shows.
+/// The request with which a caller without a key is refused, and that the log shows.
 Asked refused_request(const Method& method);
 
 /// A HealthCheckResponse: grpc.health.v1. Throws MessageError for a service that is not here.

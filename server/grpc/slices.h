@@ -33,7 +33,7 @@ struct SplitRequest {
   std::vector<Pieces> raw;
 };
 
-/// Takes a ModelInferRequest apart without copying raw_input_contents. Throws MessageError past
+/// Splits a ModelInferRequest without copying raw_input_contents. Throws MessageError past
 /// kMaxTensors of anything and past kMaxHead bytes of head.
 SplitRequest split_request(const grpc::ByteBuffer& message);
 inline constexpr size_t kMaxTensors = 4096;

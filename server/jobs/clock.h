@@ -15,7 +15,7 @@ public:
   virtual ~Clock() = default;
   virtual time_point now() = 0;
   /// Returns when it is `until`, when `woken` is true, or when `stop` is requested. `lock` is held when
-  /// `woken` is asked and when it returns; whoever makes `woken` true notifies `changed`.
+  /// `woken` is called and when it returns; whoever makes `woken` true notifies `changed`.
   virtual void wait(std::unique_lock<std::mutex>& lock, std::condition_variable_any& changed,
                     const std::stop_token& stop, time_point until, const std::function<bool()>& woken) = 0;
 };

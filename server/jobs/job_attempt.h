@@ -61,8 +61,8 @@ public:
 private:
   void finish(storage::JobFinish finish);
   void interrupted(const JobInterrupted& interruption);
-  /// What the job needs is away just now, such as a store of blobs on another machine: it comes back later,
-  /// and this was no attempt.
+  /// What the job needs is unreachable just now, such as a store of blobs on another machine: it comes back
+  /// later, and this was no attempt.
   void put_off(const Error& error);
   std::optional<Digest> store_log();
   /// Null where nobody counts children.

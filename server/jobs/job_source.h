@@ -40,7 +40,7 @@ public:
   /// `kill` is called, at most from one thread at a time, when the running job is to be stopped.
   virtual void set_kill(const std::string& id, std::function<void()> kill) = 0;
   virtual void clear_kill(const std::string& id) = 0;
-  /// Leases were renewed, an attempt has told something or has ended: whoever waits for that is woken.
+  /// Leases were renewed, an attempt has reported something or has ended: whoever waits for that is woken.
   virtual void notify() {}
   /// Text of a running attempt's log, of which `position` bytes were shared before, for others to show. False
   /// when the attempt is over.

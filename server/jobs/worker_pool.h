@@ -34,7 +34,8 @@ struct WorkerPoolOptions {
   ChildSlots* slots = nullptr;  ///< what children run side by side, borrowed; null: they are not counted
   /// By which leases are renewed; null: the machine's.
   Clock* clock = nullptr;
-  /// Other processes share the catalog: live logs are told to it as well, so that all of them can show them.
+  /// Other processes share the catalog: live logs are passed to it as well, so that all of them can show
+  /// them.
   bool shares_logs = false;
   /// Removes what an attempt stored and did not publish; null: nobody does.
   std::function<void()> collect = nullptr;

@@ -1,5 +1,5 @@
 /// What `push` and `pull` ask of a registry, as the OCI distribution specification has it, over cpprestsdk's
-/// client. Every byte that comes is held against the digest that it was asked by. Errors:
+/// client. Every byte that comes is held against the digest of its request. Errors:
 /// Error(kUnavailable) where it does not answer or answers 5xx, Error(kNotFound), Error(kUnauthorized),
 /// Error(kDigestMismatch). Thread-safety: one thread.
 #pragma once

@@ -1,4 +1,4 @@
-/// What a classifier says beside the truth.
+/// What a classifier says beside the labels.
 /// Thread-safety: pure functions.
 #pragma once
 

@@ -15,7 +15,7 @@ public:
   explicit EnergyCounter(const std::string& root = "/sys/class/powercap");
   /// Whether there is one that this process may read.
   bool is_readable() const { return !zones_.empty(); }
-  /// Joules since this was last asked, or since the counter was made; nothing where it cannot be read. A
+  /// Joules since this was last called, or since the counter was made; nothing where it cannot be read. A
   /// counter that began again at 0 meanwhile did so once.
   std::optional<double> joules();
 

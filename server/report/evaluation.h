@@ -1,4 +1,4 @@
-/// One package over a set of inputs: what it says of each sample, and what that takes.
+/// One package over a set of inputs: what it says of each example, and what that takes.
 /// Thread-safety: a call belongs to one thread, with the executor.
 #pragma once
 
@@ -17,7 +17,7 @@ struct EvaluationOptions {
   std::string scores;   ///< output with a score for each class; "": the first
   int64_t samples = 0;  ///< the most to look at; 0: all
   TimesOptions times;   ///< of the first batch, as `run` measures
-  /// Where the processor's counters of energy are; "": they are not asked, by a process that opens no files.
+  /// Where the processor's counters of energy are; "": they are not read, by a process that opens no files.
   std::string energy_root = "/sys/class/powercap";
 };
 
@@ -27,7 +27,7 @@ struct EvaluationOptions {
 ///   times: as `run --json`, and p95_ms;  batch, samples;  pass_s: of the whole set;  samples_per_s;
 ///   energy_j: of the pass, null where it cannot be read;  interpreted: whether a shape had no kernels;
 ///   steps: [{name, us, share}] of the slowest three;
-///   best: the class with the largest score of each sample, null where scores are not a row a sample.
+///   best: the class with the largest score of each example, null where scores are not a row an example.
 /// Throws Error(kInvalidTensor) for a set that does not fit, and what GraphExecutor::run throws.
 Json evaluate(exec::GraphExecutor& executor, parallel::ThreadPool& pool, const exec::RunOptions& run_options,
               const std::vector<npz::NamedTensor>& set, const EvaluationOptions& options);

@@ -49,12 +49,12 @@ public:
   /// Quick.
   virtual bool may_send(const Fields& fields) = 0;
   /// Counts `bytes` as memory of requests in flight until `hold`, which is given more to hold, goes. False
-  /// with code and message in `refusal` where there is no room.
+  /// with code and message in `refusal` where there is no capacity.
   virtual bool reserve(uint64_t bytes, std::shared_ptr<void>& hold, Answer& refusal) = 0;
   /// Runs `task`, which must not throw, on a worker. False when all are busy and the queue is full.
   virtual bool submit(std::function<void()> task) = 0;
   /// Whether a request with a small head and at most kMostHere bytes of tensors may be answered by the thread
-  /// that read it, which saves a change of threads: it is kept for about a millisecond.
+  /// that read it, which saves a change of threads: it is held for about a millisecond.
   virtual bool is_quick(const std::string& target) const noexcept = 0;
   static constexpr size_t kMostHere = size_t{1} << 20;
   static constexpr size_t kMostHeadHere = size_t{16} << 10;

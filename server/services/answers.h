@@ -1,4 +1,4 @@
-/// Kept answers as rows of the catalog. Thread-safety: as services::AnswerService.
+/// Stored answers as rows of the catalog. Thread-safety: as services::AnswerService.
 #pragma once
 
 #include "api/services/answer_service.h"

@@ -1,4 +1,4 @@
-/// The JSON forms in which this room keeps signatures and specs in the catalog and passes them to children.
+/// The JSON forms in which this folder keeps signatures and specs in the catalog and passes them to children.
 /// Thread-safety: pure functions.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace tensormill::server {
 
 /// What import writes as "version" into the facts of a model. Facts without one are of versions of this
-/// program that told no kinds.
+/// program that named no kinds.
 inline constexpr int64_t kFactsVersion = 2;
 /// Whether inputs in the facts that are no tensors have a "kind".
 bool has_kinds(const Json& facts);

@@ -52,7 +52,8 @@ public:
   TraceExport(const TraceExport&) = delete;
   TraceExport& operator=(const TraceExport&) = delete;
 
-  /// Never waits. Past what is kept while the collector is away, the span is dropped, which a metric says.
+  /// Never waits. Past what is held while the collector is unreachable, the span is dropped, which a metric
+  /// says.
   void add(std::vector<Span> spans);
 
 private:

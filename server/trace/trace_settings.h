@@ -13,7 +13,7 @@ namespace tensormill::trace {
 
 class TraceSettings final : public services::TraceService {
 public:
-  /// Until they are changed, `percent` of 100 requests, evenly spread, are traced.
+  /// Until they are changed, `percent` of 100 requests, at even distances, are traced.
   explicit TraceSettings(int percent);
   services::TraceSetting get(const std::string& model) override;
   services::TraceSetting change(const std::string& model, const services::TraceChange& change) override;

@@ -164,7 +164,7 @@ private:
   bool readable_ =
       false;  ///< something came while the request was in work, so that waiting for it tells no more
   bool half_closed_ = false;            ///< the client sends no more
-  bool probed_ = false;                 ///< it was asked whether it is still there
+  bool probed_ = false;                 ///< it was probed whether it is still there
   bool probing_ = false;                ///< that is being written
   std::shared_ptr<Exchange> answered_;  ///< waits for that
   std::optional<AddressLimits::Place> place_;

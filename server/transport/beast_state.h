@@ -92,7 +92,7 @@ struct BeastState {
   std::atomic<int> live{0};  ///< places of live responses that are taken
   AddressLimits addresses;
   ConnectionSet connections;
-  std::atomic<int> refused{0};  ///< connections that are being told that there are too many
+  std::atomic<int> refused{0};  ///< connections that are being refused, as there are too many
   InWork in_work;               ///< requests that a handler has, or that are being answered
   std::atomic<bool> draining{false};
 };

@@ -15,7 +15,7 @@ class BeastStream {
 public:
   using Socket = boost::asio::ip::tcp::socket;
 
-  /// `tls`: null for a connection in the clear; kept for as long as the connection is.
+  /// `tls`: null for a connection in the clear; in use for as long as the connection is.
   BeastStream(Socket socket, std::shared_ptr<boost::asio::ssl::context> tls)
       : socket_(std::move(socket)), context_(std::move(tls)) {
     if (context_) tls_.emplace(socket_, *context_);

@@ -24,7 +24,7 @@ struct Framing {
 
 /// How the body is delimited. Throws Error(kInvalidRequest) for a repeated or malformed Content-Length, one
 /// beside Transfer-Encoding, Transfer-Encoding in HTTP/1.0, a missing or repeated Host in HTTP/1.1;
-/// Error(kNotSupported), told with status 501, for a transfer coding other than chunked.
+/// Error(kNotSupported), answered with status 501, for a transfer coding other than chunked.
 Framing check_framing(const http::Headers& headers, bool http_1_1);
 
 /// The response to a request that never reached the handler: problem+json that closes the connection, with

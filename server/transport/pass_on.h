@@ -26,9 +26,9 @@ public:
   PassOn(const PassOn&) = delete;
   PassOn& operator=(const PassOn&) = delete;
 
-  /// The answer of one of `urls`, in turns; the next one is asked where one cannot be reached. The body is
-  /// read here, into memory that counts as the request's; the answer comes on another thread. What it throws
-  /// or tells: what reading a body throws, Error(kUnavailable) where nobody answers.
+  /// The answer of one of `urls`, round robin; the next one is called where one cannot be reached. The body
+  /// is read here, into memory that counts as the request's; the answer comes on another thread. What it
+  /// throws or tells: what reading a body throws, Error(kUnavailable) where nobody answers.
   http::Response answer(http::Request& request, const std::vector<std::string>& urls);
 
 private:

@@ -13,7 +13,7 @@ struct ProbeResult {
 };
 
 /// Throws Error(kUsage) for what is no http or https address, Error(kUnavailable) when nothing answers within
-/// `timeout`. A certificate is not checked: what is asked stands on the same machine, whatever name it
+/// `timeout`. A certificate is not checked: what is probed stands on the same machine, whatever name it
 /// serves.
 ProbeResult probe(const std::string& url, std::chrono::milliseconds timeout);
 

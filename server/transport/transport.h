@@ -21,12 +21,12 @@ struct TransportOptions {
   uint16_t port = 0;                  ///< 0: any free one, see ServerTransport::port
   std::string tls_certificate;        ///< PEM file with a certificate chain; empty: no TLS
   std::string tls_key;                ///< PEM file with its key
-  /// Told what became of TLS files that have changed: null when they are in use, else why they are not.
-  /// Called from an I/O thread, once a change; may be empty.
+  /// Called with what became of TLS files that have changed: null when they are in use, else why they are
+  /// not. Called from an I/O thread, once a change; may be empty.
   std::function<void(const Error*)> on_tls_change;
-  /// Told of each connection or request that is refused before a handler sees it, and why: "connections" and
-  /// "address" (past the limits below; also those closed without an answer), "queue" (no worker), "head" (one
-  /// that is malformed, too large or too slow). Called from an I/O thread; may be empty.
+  /// Called for each connection or request that is refused before a handler sees it, and why: "connections"
+  /// and "address" (past the limits below; also those closed without an answer), "queue" (no worker), "head"
+  /// (one that is malformed, too large or too slow). Called from an I/O thread; may be empty.
   std::function<void(std::string_view reason)> on_refused;
   int io_threads = 1;
   int workers = 8;                        ///< threads that run handlers; as many of the bulk lane's
@@ -48,9 +48,9 @@ struct TransportOptions {
   std::chrono::milliseconds keep_alive_timeout{60'000};  ///< between requests
   std::chrono::milliseconds write_timeout{30'000};       ///< without a single byte taken by the client
   std::chrono::milliseconds linger_timeout{2'000};       ///< of reading what a refused client still sends
-  /// How long after the client's half of a connection has ended, while its request is in work, it is asked
+  /// How long after the client's half of a connection has ended, while its request is in work, it is probed
   /// whether it is still there: with a 100 Continue, which clients pass over, and which one that has closed
-  /// its socket answers with a reset. Until then there is no telling the two apart.
+  /// its socket answers with a reset. Until then the two cannot be distinguished.
   std::chrono::milliseconds half_close_probe{1'000};
 };
 

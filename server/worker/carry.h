@@ -1,4 +1,4 @@
-/// An item of work taken away from a server in a file, for a machine that does not reach it.
+/// An item of work taken from a server in a file, for a machine that does not reach it.
 /// Thread-safety: one thread.
 #pragma once
 

@@ -26,10 +26,10 @@ struct RemoteSourceOptions {
   Json facts = Json::object();
   std::function<Json()> status;  ///< figures that go along; must not throw
   std::string folder;            ///< WorkerPoolOptions::folder, where the logs are
-  /// How long the end of a lease is tried to be told to a server that is away.
+  /// How long the end of a lease is tried to be reported to a server that is unreachable.
   std::chrono::milliseconds patience{600'000};
   std::function<void(const std::string&)> tell;  ///< one line for whoever looks after the worker
-  /// A lease that was carried here: the only one there is. No server is asked for anything.
+  /// A lease that was carried here: the only one there is. No server is called.
   std::optional<Json> carried = std::nullopt;
   /// Gets the end of that lease, `size` bytes of a file.
   std::function<void(const std::string& lease, int fd, uint64_t size)> deliver = {};
@@ -45,7 +45,7 @@ struct LeasedItem {
 
 class RemoteSource final : public jobs::JobSource {
 public:
-  /// All borrowed. `blobs` is the pool's store: what attempts make is there until it is told.
+  /// All borrowed. `blobs` is the pool's store: what attempts make is there until it is reported.
   RemoteSource(ServerLink& link, storage::BlobStore& blobs, RemoteSourceOptions options);
 
   void take_up(std::chrono::milliseconds backoff) override;
@@ -70,12 +70,12 @@ public:
   std::string refusal();
   /// Called once, from any thread, when there is such a reason.
   void on_refusal(std::function<void()> tell) { on_refusal_ = std::move(tell); }
-  /// From here on claims give nothing. The server is asked to answer those that wait: what one brings all the
+  /// From here on claims give nothing. The server is to answer those that wait: what one brings all the
   /// same is given back. Returns when none waits any more, or after a while.
   void leave();
   /// Nothing runs here any more: what the server believes otherwise is queued again.
   void tell_end();
-  /// Gives up telling the ends of leases to a server that is away.
+  /// Gives up reporting the ends of leases to a server that is unreachable.
   void give_up();
 
 private:
@@ -85,7 +85,7 @@ private:
     uint64_t log_read = 0;         ///< bytes of it that the server has
     int64_t log_offset = 0;        ///< where the next part begins in the server's
     bool gone = false;             ///< the server has said that the lease is over
-    std::optional<Json> progress;  ///< that a server that was away has not heard, as the events
+    std::optional<Json> progress;  ///< that a server that was unreachable has not heard, as the events
     Json events = Json::array();
   };
   storage::JobRow read_lease(const Json& lease, const std::vector<std::string>& kinds,

@@ -40,7 +40,7 @@ private:
 
   SqliteDb& db_;
   mutable std::mutex mutex_;
-  bool is_led_ = false;  ///< somebody runs a batch, or was told to
+  bool is_led_ = false;  ///< somebody runs a batch, or is about to
   Batch waiting_;
 };
 

@@ -66,7 +66,7 @@ public:
 private:
   friend class SqliteStatement;
   /// To parse and plan a statement costs as much as to run a small one, and the texts are few: those that
-  /// ended are kept, the latest first.
+  /// ended are stored, the latest first.
   struct Idle {
     std::string sql;
     sqlite3_stmt* statement;

@@ -1,6 +1,6 @@
 /// SQLite's file system over an Env, so that whatever holds for the Env (a power cut, a full disk) holds for
 /// the database, its write-ahead log included. For one connection; several of one process to one database
-/// share a SqliteWalIndex, which has their locks. Other processes are kept away by the catalog's own lock.
+/// share a SqliteWalIndex, which has their locks. Other processes are locked out by the catalog's own lock.
 /// Thread-safety: the registration is; the files are used by one connection at a time.
 #pragma once
 

@@ -1,6 +1,6 @@
-/// A file system in memory whose power can be cut: what was not synced is lost, names and bytes apart. It
-/// counts the operations that change something (from 1), and can fail or cut at the k-th of them.
-/// Thread-safety: as Env; set faults while no other thread uses it.
+/// A file system in memory whose power can be cut: what was not synced is lost, names and bytes each for
+/// themselves. It counts the operations that change something (from 1), and can fail or cut at the k-th of
+/// them. Thread-safety: as Env; set faults while no other thread uses it.
 #pragma once
 
 #include <cstdint>

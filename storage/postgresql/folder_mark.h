@@ -10,7 +10,7 @@ namespace tensormill::storage {
 
 /// "" when there is none.
 std::string folder_mark(Env& env, const std::string& folder);
-/// Durable when it returns; "" takes it away.
+/// Durable when it returns; "" removes it.
 void set_folder_mark(Env& env, const std::string& folder, const std::string& id);
 
 }  // namespace tensormill::storage

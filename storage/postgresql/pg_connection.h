@@ -95,7 +95,7 @@ public:
   bool is_broken() const;
   /// Nothing is open or waits.
   bool is_idle() const { return !in_transaction_ && pending_.empty(); }
-  /// Counts from 0 in each transaction: tells its events apart.
+  /// Counts from 0 in each transaction: distinguishes its events.
   int64_t next_event() { return events_++; }
 
   // For who listens.

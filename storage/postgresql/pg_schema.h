@@ -2,9 +2,9 @@
 /// is a new one.
 ///
 /// Processes of different versions may have one catalog open. So a change is made in two releases: one that
-/// expands (what it adds, older programs may leave alone) and, later, one that contracts (takes away what
-/// they used). Each step says the oldest program that can work with the tables after it; a program is told by
-/// the number of steps that it knows. Thread-safety: pure functions.
+/// expands (what it adds, older programs may leave alone) and, later, one that contracts (removes what
+/// they used). Each step says the oldest program that can work with the tables after it; a program is known
+/// by the number of steps that it knows. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>

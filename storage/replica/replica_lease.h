@@ -1,5 +1,5 @@
 /// The lease of this process among those that share a catalog, renewed by a thread of its own. While it is
-/// kept, what the process holds and runs is its own; once it is over by the catalog's clock, others take
+/// held, what the process holds and runs is its own; once it is over by the catalog's clock, others take
 /// that. Thread-safety: all methods from many threads.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// Stored forms of blobs on this machine's disk, up to a bound: what was used longest ago goes first, but
+/// Stored forms of blobs on this machine's disk, up to a bound: what was used longest ago is evicted, but
 /// nothing that is mapped, such as the weights of a loaded deployment. It outlives the process.
 /// Thread-safety: all methods from many threads.
 #pragma once

@@ -55,7 +55,7 @@ private:
   size_t group_of(std::span<const BlobInfo> blobs) const override;
   static std::string key_of(const Digest& digest, BlobForm form);
   std::string staging_key();
-  /// The index's word; where it has none, the bucket is asked, as another replica may have put it there.
+  /// The index's word; where it has none, the bucket is queried, as another replica may have put it there.
   std::optional<BlobInfo> find(const Digest& digest);
   std::optional<BlobInfo> ask(const Digest& digest);
   /// The bytes of the object, verified, in a temporary file; nothing when it is gone.

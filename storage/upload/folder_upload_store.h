@@ -1,4 +1,4 @@
-/// Resumable uploads in a folder. README.md has the layout on disk. What is kept is also known in memory:
+/// Resumable uploads in a folder. README.md has the layout on disk. What is stored is also known in memory:
 /// lists, sums and roots touch no disk. Errors and thread-safety: as UploadStore.
 #pragma once
 
@@ -39,13 +39,13 @@ private:
   /// One writer of one upload.
   class Turn;
   class Temporary;
-  /// Where it ends by an error, the disk tells afterwards what is kept.
+  /// Where it ends by an error, the disk says afterwards what is stored.
   class Change;
 
   std::string folder_of(const std::string& id) const;
   /// What the disk has of it.
   Upload read(const std::string& id);
-  /// What is known of it; the disk is asked where that is not sure.
+  /// What is known of it; the disk is read where that is not sure.
   Upload known(const std::string& id);
   void learn(const Upload& upload);
   std::optional<Upload> begun_with(const std::string& owner, const std::string& key);
@@ -60,7 +60,7 @@ private:
   const std::function<int64_t()> now_ms_;
   std::mutex mutex_;
   std::set<std::string> busy_;
-  std::map<std::string, std::optional<Upload>> uploads_;  ///< nothing: the disk has to be asked
+  std::map<std::string, std::optional<Upload>> uploads_;  ///< nothing: the disk has to be read
   std::atomic<uint64_t> writing_bytes_{0};
   uint64_t next_temporary_ = 0;
 };

@@ -1,5 +1,5 @@
 /// What a store must keep: the one place that says which blobs are in use. Whoever collects, looks for damage
-/// or counts asks here. Thread-safety: as the stores that are asked.
+/// or counts asks here. Thread-safety: as the stores that are queried.
 #pragma once
 
 #include <vector>

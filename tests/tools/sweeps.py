@@ -69,5 +69,5 @@ SWEEPS = [
           fixed("./dev build", f"{PYTHON} tests/python/versions.py")),
     Sweep("board", "the program as a worker on a board with a 64-bit ARM processor, which is emulated: a kernel is tuned, the package runs",
           fixed("./dev test aarch64", f"{PYTHON} tests/e2e/board.py")),
-    Sweep("docker", "the image is built and run as docker/README.md says", fixed("./dev docker")),
+    Sweep("docker", "the image is built and run as docker/README.md says", fixed("./dev docker .cache/docker")),
 ]

@@ -138,7 +138,7 @@ const RefusedGraph = lazyView(() => import('./graph/refused').then((module) => m
 function Refused(): JSX.Element | null {
   useNotices();
   const error = currentNotice()?.error;
-  return error instanceof Problem && error.model?.graph ? <RefusedGraph key={error.message} graph={error.model.graph} errors={error.errors} /> : null;
+  return error instanceof Problem && error.model?.graph ? <RefusedGraph key={error.message} graph={error.model.graph} /> : null;
 }
 
 /** Each place of a refused body; of a model that cannot be taken, each operator that is in the way. */

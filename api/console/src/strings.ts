@@ -214,7 +214,7 @@ export const S = {
     attributes: 'Attributes', kernel: 'Kernel', schedule: 'Schedule', tunedYes: 'tuned', time: 'Time', share: 'of the run', code: 'Code',
     colours: 'Colours', peak: 'Colour by part of the peak', peakWhy: (gflops: string) => 'Darker uses more of the ' + gflops + ' GFLOP/s that this machine computes at most.',
     noPeak: 'The machine\'s limits were not measured.', ofPeak: (part: string, reach: string) => part + ' of the machine\'s peak, ' + reach + ' of what its reads and writes allow',
-    refused: (n: number, nodes: number) => (n === 1 ? 'One of ' : n + ' of ') + nodes + ' nodes cannot be imported', inFile: 'as in the file', inTheWay: 'In the way',
+    refused: (n: number, nodes: number) => (n < nodes ? (n === 1 ? 'One of ' : n + ' of ') + nodes + ' nodes cannot be imported' : nodes === 1 ? 'The one node cannot be imported' : 'None of the ' + nodes + ' nodes can be imported'), inFile: 'as in the file', inTheWay: 'In the way',
     heat: 'Colour by time', heatWhy: (total: string) => 'Darker took longer. The whole run: ' + total + '.', kernelCode: 'Show its code',
     scheduleWhy: {none: 'default schedule'}, selected: (op: string, name: string) => op + ' ' + name,
     target: 'The optimized graph is the one for this server, at the level that the server chooses.',

@@ -9,7 +9,7 @@ export interface Model {
 }
 
 export interface GraphNode {
-  op: string; inputs: string[]; outputs: string[]; origins: string[]; attributes?: Record<string, string>; region?: Graph;
+  op: string; inputs: string[]; outputs: string[]; origins: string[]; attributes?: Record<string, string>; refused?: string[]; region?: Graph;
 }
 export interface Graph {
   name: string; inputs: string[]; outputs: string[]; nodes: GraphNode[];

@@ -1,4 +1,4 @@
-/// Emits one kernel as LLVM IR. One object per kernel; the methods are spread over emit_*.cc by what they
+/// Emits one kernel as LLVM IR. One object per kernel; the methods are in emit_*.cc by what they
 /// emit.
 ///
 /// A kernel becomes: the exported prologue (checks the call, loads the arguments), an internal body whose

@@ -1,4 +1,4 @@
-/// Formats of models, told apart by what is in a file or folder, never by a suffix, and what a file of one
+/// Formats of models, recognised by what is in a file or folder, never by a suffix, and what a file of one
 /// that cannot be imported is refused with. Thread-safety: pure functions.
 #pragma once
 

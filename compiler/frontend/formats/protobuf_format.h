@@ -7,7 +7,7 @@
 
 namespace tensormill::frontend {
 
-/// Tells ModelProto (ONNX), GraphDef and SavedModel (TensorFlow), Model (Core ML) and NetDef (Caffe2) apart
+/// Distinguishes ModelProto (ONNX), GraphDef and SavedModel (TensorFlow), Model (Core ML), NetDef (Caffe2)
 /// by the fields that they have; kUnknown for anything else. A file that is cut off is what its first fields
 /// are.
 FileFormat protobuf_format(std::string_view bytes);

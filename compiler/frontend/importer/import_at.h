@@ -17,8 +17,8 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
 /// name, one that is another expression is free without a name.
 void set_output_types(ModelFacts& facts, const ir::Graph& graph);
 
-/// A package that keeps the model opens it by the signature that was asked for (kept_import.h), "": none was,
-/// and rounds as was asked for.
+/// A package that keeps the model opens it by the signature that was requested (kept_import.h), "": none was,
+/// and rounds as was requested.
 void keep_choices(ir::Variants& variants, const std::string& signature, const ImportOptions& options);
 
 }  // namespace tensormill::frontend

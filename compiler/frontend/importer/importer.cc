@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "compiler/build/missing.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/graph_importer.h"
@@ -11,7 +12,7 @@
 #include "compiler/frontend/importer/tflite_importer.h"
 #include "compiler/frontend/importer/torchscript_importer.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
-#include "compiler/frontend/onnx/model/check_model.h"
+#include "compiler/frontend/onnx/model/file_graph.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -26,7 +27,7 @@ public:
   std::string format() const override { return "onnx"; }
   const ModelFacts& facts() const override { return facts_; }
   std::vector<ErrorDetail> unsupported() const override { return onnx::unsupported_nodes(source()); }
-  std::string file_graph() const override { return onnx::file_graph(source()); }
+  FileGraph file_graph() const override { return onnx::file_graph(source()); }
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     return onnx::import_model(source(), options, ops);
   }
@@ -72,6 +73,14 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links, co
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source), signature);
+}
+
+std::string refused_graph(const Importer& model, const Error& error) {
+  const bool is_of_operators = error.code() == ErrorCode::kOperatorNotImplemented ||
+                               error.code() == ErrorCode::kOperatorAttributeNotImplemented;
+  if (!is_of_operators || error.details().empty()) return {};
+  const auto* missing = dynamic_cast<const build::MissingError*>(&error);
+  return model.file_graph().json(missing == nullptr ? error.details() : missing->places());
 }
 
 void set_quantized(const Importer& model, const std::string& word, ImportOptions& options) {

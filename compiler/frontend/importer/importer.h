@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/frontend/facts/file_graph.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/onnx/free_dims/symbols.h"
 #include "compiler/frontend/onnx/import.h"
@@ -47,9 +48,9 @@ public:
   virtual std::vector<NamedSignature> signatures() const { return {}; }
   /// The operators that cannot be imported, all of them; empty when none.
   virtual std::vector<ErrorDetail> unsupported() const = 0;
-  /// The nodes as they stand in the file, for who looks at why it cannot be imported: JSON of the form Graph
-  /// (api/schema), whose origins unsupported() has as pointers. "" where the format has no such form.
-  virtual std::string file_graph() const { return {}; }
+  /// The nodes as they stand in the file, with what a refused place is known by. No nodes where the format is
+  /// the project's own: all that such a file may say can be imported. Throws where the file is broken.
+  virtual FileGraph file_graph() const { return {}; }
   /// The graph for the options' shapes. Throws kInvalidModel; kOperatorNotImplemented with all of them;
   /// kShapeRequired where a free dim is bound by nothing.
   virtual ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const = 0;
@@ -65,6 +66,11 @@ protected:
 private:
   ModelSource source_;
 };
+
+/// The file's graph for who looks at why `error`, thrown by an import of `model`, refuses it: JSON of the
+/// form Graph (api/schema), whose nodes say why each is refused. "" of an error that is not about operators,
+/// and of a graph that is larger than anybody looks at.
+std::string refused_graph(const Importer& model, const Error& error);
 
 /// The importer of files by the content of the model itself: what is of no other format is an ONNX
 /// model. `signature`: what of the model is imported; "": its first signature, or all that it is. Throws

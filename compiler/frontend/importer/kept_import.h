@@ -22,7 +22,7 @@ struct KeptFiles {
   std::vector<std::string> outputs;  ///< of the package
 };
 
-/// Imports a kept model, one shape after the other.
+/// Imports a stored model, one shape after the other.
 class KeptImport {
 public:
   /// Throws Error(kInvalidPackage) for what onnx::keep_model does not write, Error(kInvalidModel).

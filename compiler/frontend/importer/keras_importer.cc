@@ -4,6 +4,7 @@
 
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/keras/file_graph.h"
 #include "compiler/frontend/keras/import.h"
 #include "compiler/frontend/keras/kept_form.h"
 #include "compiler/frontend/wire/zip.h"
@@ -73,6 +74,8 @@ public:
   std::string format() const override { return format_; }
   const ModelFacts& facts() const override { return facts_; }
   std::vector<ErrorDetail> unsupported() const override { return keras::unsupported_layers(loaded_->model); }
+
+  FileGraph file_graph() const override { return keras::file_graph(loaded_->model); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     return with_facts(facts_,

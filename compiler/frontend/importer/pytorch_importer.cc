@@ -3,6 +3,7 @@
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/trim_counted.h"
+#include "compiler/frontend/pytorch/file_graph.h"
 #include "compiler/frontend/pytorch/import.h"
 #include "compiler/frontend/wire/zip.h"
 #include "runtime/base/error.h"
@@ -58,6 +59,7 @@ public:
   std::vector<ErrorDetail> unsupported() const override {
     return pytorch::unsupported_operators(loaded_.program());
   }
+  FileGraph file_graph() const override { return pytorch::file_graph(loaded_.program(), ports_); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const pytorch::ImportRequest request{graph_request(facts_, options), ports_};

@@ -8,6 +8,7 @@
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/tensorflow/archive_files.h"
+#include "compiler/frontend/tensorflow/file_graph.h"
 #include "compiler/frontend/tensorflow/import.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/ops/ops.h"
@@ -130,6 +131,7 @@ public:
   std::vector<ErrorDetail> unsupported() const override {
     return tensorflow::unsupported_operators(opened_.model->model(), entry_);
   }
+  FileGraph file_graph() const override { return tensorflow::file_graph(opened_.model->model(), entry_); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     for (const tensorflow::Port& port : entry_.inputs)

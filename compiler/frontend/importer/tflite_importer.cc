@@ -7,6 +7,7 @@
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/tflite/facts.h"
+#include "compiler/frontend/tflite/file_graph.h"
 #include "compiler/frontend/tflite/import.h"
 #include "compiler/frontend/tflite/notes.h"
 #include "runtime/base/error.h"
@@ -149,6 +150,7 @@ public:
   std::vector<ErrorDetail> unsupported() const override {
     return tflite::unsupported_operators(loaded_.model(), entry_);
   }
+  FileGraph file_graph() const override { return tflite::file_graph(loaded_.model(), entry_); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const tflite::ImportRequest request{graph_request(facts_, options), entry_, options.is_exact};

@@ -6,6 +6,7 @@
 #include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
+#include "compiler/frontend/pytorch/script/file_graph.h"
 #include "compiler/frontend/pytorch/script/import.h"
 #include "compiler/frontend/wire/zip.h"
 #include "runtime/base/error.h"
@@ -61,6 +62,7 @@ public:
   std::vector<ErrorDetail> unsupported() const override {
     return script::unsupported_operators(loaded_.module());
   }
+  FileGraph file_graph() const override { return script::file_graph(loaded_.module(), ports_); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const script::ImportRequest request{graph_request(facts_at(options), options), ports_};
@@ -99,20 +101,11 @@ private:
       }
     }
     if (without.empty()) return facts;
-    with_facts(facts_, [&] { throw_missing(); });
+    // What is not there is told before any shape is asked for.
+    with_facts(facts_, [&] { script::check_operators(loaded_.module()); });
     throw Error(
         ErrorCode::kShapeRequired,
         "a TorchScript module does not say the shapes of its inputs: give input_shapes of " + without);
-  }
-
-  /// What is not there is told before any shape is asked for.
-  void throw_missing() const {
-    const std::vector<ErrorDetail> missing = unsupported();
-    if (missing.empty()) return;
-    throw Error(ErrorCode::kOperatorNotImplemented,
-                std::to_string(missing.size()) + " operators are not supported, first " +
-                    missing.front().detail + ", at " + missing.front().pointer,
-                missing);
   }
 
   const script::LoadedModule loaded_;

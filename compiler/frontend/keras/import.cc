@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/build/missing.h"
+#include "compiler/frontend/keras/file_graph.h"
 #include "compiler/frontend/keras/layer_context.h"
 #include "compiler/ir/patch.h"
 #include "runtime/base/error.h"
@@ -46,10 +47,10 @@ void note_missing(const Network& network, const std::string& around, Missing& mi
   }
 }
 
-/// One network of the model while it is converted: its calls in an order in which each has its inputs.
+/// What the calls of a network have made, while it is converted.
 class NetworkCalls {
 public:
-  explicit NetworkCalls(const Network& network) : network_(network) {
+  explicit NetworkCalls(const Network& network) {
     for (size_t i = 0; i < network.layers.size(); ++i) {
       by_name_.emplace(network.layers[i].name, i);
       results_.emplace_back(std::max<size_t>(network.layers[i].calls.size(), 1));
@@ -62,41 +63,7 @@ public:
     return results_[layer].at(static_cast<size_t>(ref.call));
   }
 
-  /// (layer, call) in order. Throws Error(kInvalidModel) where calls wait for each other.
-  std::vector<std::pair<size_t, size_t>> order() const {
-    std::map<std::pair<size_t, size_t>, size_t> waits;
-    std::map<std::pair<size_t, size_t>, std::vector<std::pair<size_t, size_t>>> readers;
-    std::set<std::pair<size_t, size_t>> ready;
-    size_t count = 0;
-    for (size_t i = 0; i < network_.layers.size(); ++i) {
-      const Layer& layer = network_.layers[i];
-      for (size_t k = 0; k < layer.calls.size() && layer.class_name != "InputLayer"; ++k) {
-        ++count;
-        size_t& left = waits[{i, k}];
-        for (const TensorRef& input : layer.calls[k].inputs) {
-          const size_t from = by_name_.at(input.layer);
-          if (network_.layers[from].class_name == "InputLayer") continue;
-          readers[{from, static_cast<size_t>(input.call)}].emplace_back(i, k);
-          ++left;
-        }
-        if (left == 0) ready.insert({i, k});
-      }
-    }
-    std::vector<std::pair<size_t, size_t>> order;
-    while (!ready.empty()) {
-      const auto next = *ready.begin();
-      ready.erase(ready.begin());
-      order.push_back(next);
-      for (const auto& reader : readers[next])
-        if (--waits[reader] == 0) ready.insert(reader);
-    }
-    if (order.size() != count)
-      throw Error(ErrorCode::kInvalidModel, "model \"" + network_.name + "\": layers wait for each other");
-    return order;
-  }
-
 private:
-  const Network& network_;
   std::map<std::string, size_t, std::less<>> by_name_;
   std::vector<std::vector<std::vector<Value>>> results_;
 };
@@ -157,7 +124,7 @@ private:
     NetworkCalls calls(network);
     for (size_t i = 0; i < inputs.size(); ++i) calls.results(network.inputs[i]) = {inputs[i]};
     const std::vector<std::string> groups = weight_groups(network);
-    for (const auto& [index, call] : calls.order()) {
+    for (const auto& [index, call] : call_order(network)) {
       const Layer& layer = network.layers[index];
       std::optional<Weights> own;
       if (weights && layer.weights.empty()) own = weights->part(groups[index], layer.name);

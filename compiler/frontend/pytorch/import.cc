@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/build/missing.h"
+#include "compiler/frontend/pytorch/file_graph.h"
 #include "compiler/frontend/pytorch/node_context.h"
 #include "compiler/ir/patch.h"
 
@@ -12,13 +13,6 @@ namespace tensormill::frontend::pytorch {
 using build::Missing;
 
 namespace {
-
-std::string label_of(const Node& node, size_t index) {
-  for (const Argument& output : node.outputs)
-    if (!output.names.empty() && !output.names.front().empty()) return output.names.front().substr(0, 500);
-  return node.name.empty() ? node.target.substr(0, 500) + "#" + std::to_string(index)
-                           : node.name.substr(0, 500);
-}
 
 std::string operands_of(const Graph& graph, const Node& node) {
   std::string text;
@@ -36,27 +30,33 @@ std::string operands_of(const Graph& graph, const Node& node) {
 }
 
 void add_missing(Missing& missing, const Graph& graph, const Node& node, size_t index,
-                 const std::string& why) {
+                 const std::string& around, const std::string& why) {
+  const std::string label = node_label(node, index);
   missing.add("op " + std::string(short_target(node.target)).substr(0, 200) + (why.empty() ? "" : ": " + why),
-              label_of(node, index), "operands " + operands_of(graph, node));
+              label, "operands " + operands_of(graph, node), around + label);
 }
 
-/// Of the graph and of those within its nodes.
-void note_missing(const Graph& graph, Missing& missing) {
+/// Of the graph and of those within its nodes; `around`: what their paths begin with.
+void note_missing(const Graph& graph, const std::string& around, Missing& missing) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (find_row(node.target) == nullptr) add_missing(missing, graph, node, i, "");
+    if (find_row(node.target) == nullptr) add_missing(missing, graph, node, i, around, "");
     for (const NamedArgument& input : node.inputs)
-      if (input.argument.graph) note_missing(*input.argument.graph, missing);
+      if (input.argument.graph)
+        note_missing(*input.argument.graph, paths_within(around, node, i, input), missing);
   }
 }
 
-/// Names of numbers in an argument, or in a list of them.
-void add_numbers(const Json& value, std::set<std::string, std::less<>>& used) {
-  if (value.is_array())
-    for (const Json& each : value) add_numbers(each, used);
-  if (value.is_object() && value.contains("as_name") && value.at("as_name").is_string())
-    used.insert(value.at("as_name").get<std::string>());
+/// What the paths of the graphs within a graph's nodes begin with.
+void add_paths(const Graph& graph, const std::string& around, std::map<const Graph*, std::string>& paths) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const NamedArgument& input : graph.nodes[i].inputs) {
+      if (!input.argument.graph) continue;
+      const std::string within = paths_within(around, graph.nodes[i], i, input);
+      add_paths(*input.argument.graph, within, paths);
+      paths.emplace(input.argument.graph.get(), within);
+    }
+  }
 }
 
 std::set<std::string, std::less<>> used_in(const Graph& graph) {
@@ -65,7 +65,7 @@ std::set<std::string, std::less<>> used_in(const Graph& graph) {
     const bool is_assertion = short_target(node.target).starts_with("aten._assert_scalar");
     for (const NamedArgument& input : node.inputs) {
       used.insert(input.argument.names.begin(), input.argument.names.end());
-      if (!is_assertion) add_numbers(input.argument.value, used);
+      if (!is_assertion) used.merge(number_names(input.argument.value));
     }
   }
   for (const Argument& output : graph.outputs) used.insert(output.names.begin(), output.names.end());
@@ -84,13 +84,14 @@ public:
         reserved_(names_of(request.ports)),
         state_{loaded, graph_, reserved_, {}} {
     state_.call = [this](const Graph& graph, const std::vector<View>& inputs) { return call(graph, inputs); };
+    add_paths(loaded.program().graph, "", paths_);
   }
 
   ir::Graph run() {
     const Graph& graph = loaded_.program().graph;
     graph_.set_name("program");
     graph_.set_symbols(request_.symbols);
-    note_missing(graph, missing_);
+    note_missing(graph, "", missing_);
     if (!missing_.empty()) missing_.throw_all();
     GraphState state{state_, graph, {}, {}, used_in(graph)};
     add_weights(state);
@@ -193,7 +194,7 @@ private:
 
   bool convert(GraphState& state, size_t index) {
     const Node& node = state.graph.nodes[index];
-    const std::string label = label_of(node, index);
+    const std::string label = node_label(node, index);
     if (++converted_ > kMostNodes)
       throw Error(ErrorCode::kTooLarge,
                   "node \"" + label + "\": more than " + std::to_string(kMostNodes) + " nodes");
@@ -205,7 +206,8 @@ private:
       context.check_read();
       return true;
     } catch (const UnsupportedForm& form) {
-      add_missing(missing_, state.graph, node, index, form.attribute + ": " + form.reason);
+      add_missing(missing_, state.graph, node, index, paths_[&state.graph],
+                  form.attribute + ": " + form.reason);
       return false;
     } catch (const CallFails&) {
       return false;
@@ -261,6 +263,7 @@ private:
   const std::set<std::string> reserved_;
   Missing missing_{"operator", "node"};
   ImportState state_;
+  std::map<const Graph*, std::string> paths_;
   std::map<std::string, ir::SymInt> symbols_;
   size_t converted_ = 0;
 };
@@ -307,7 +310,7 @@ Ports ports_of(const Program& program) {
 
 std::vector<ErrorDetail> unsupported_operators(const Program& program) {
   Missing missing("operator", "node");
-  note_missing(program.graph, missing);
+  note_missing(program.graph, "", missing);
   return missing.details();
 }
 

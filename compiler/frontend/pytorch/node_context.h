@@ -75,7 +75,7 @@ public:
   /// Where an argument's elements lie, as far as it is known; of a file that does not say it.
   std::optional<Layout> layout(const char* name) { return layout_of(view(given(name)->names.front())); }
 
-  /// Whether the argument is there, and not None. An argument that is asked for in whatever way counts as
+  /// Whether the argument is there, and not None. An argument that is looked up in whatever way counts as
   /// read.
   bool has(const char* name);
   bool is_tensor(const char* name);
@@ -109,7 +109,7 @@ public:
   std::vector<V> call(const Graph& graph, const char* operands);
   std::vector<V> call(const Graph& graph, const std::vector<V>& operands);
 
-  /// Whether the file says the types of values; what is asked of a type where it does not is worked out.
+  /// Whether the file says the types of values; what is needed of a type where it does not is worked out.
   bool is_typed() const { return state_.is_typed; }
   /// For what makes results that are as long as a run decides.
   build::CountedValues& counted() {
@@ -152,7 +152,7 @@ public:
   void set_run_number(RunNumber value);
   /// Names of the results, "" for one that was not made.
   const std::vector<std::string>& outputs() const { return outputs_; }
-  /// Throws UnsupportedForm for an argument that the file gives and no converter has asked for.
+  /// Throws UnsupportedForm for an argument that the file gives and no converter has read.
   void check_read() const;
 
 private:

@@ -1,5 +1,5 @@
 /// What torch writes as pickles, read by a machine of its own that knows a few opcodes and a closed list of
-/// names: tensors, parameters, what they are made of, and, where they are asked for, records of TorchScript.
+/// names: tensors, parameters, what they are made of, and, where they are requested, records of TorchScript.
 /// Anything else is an error, and nothing is run. Thread-safety: pure functions.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/frontend/tensorflow/file_graph.h"
 #include "compiler/frontend/tensorflow/model.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -18,16 +19,6 @@ void add_weight(const TensorValue& tensor, FileFacts& facts) {
     if (__builtin_mul_overflow(elements, dim, &elements)) return;
   facts.parameters += elements;
   facts.weight_bytes += elements * type_bytes(tensor.dtype);
-}
-
-/// Functions that a node calls, by any of its attributes.
-void add_called(const Node& node, std::vector<std::string_view>& called) {
-  for (const auto& [name, attribute] : node.attributes) {
-    if (const auto* function = std::get_if<std::shared_ptr<const FunctionRef>>(&attribute.value))
-      called.push_back((*function)->name);
-    if (const auto* list = std::get_if<std::shared_ptr<const AttrList>>(&attribute.value))
-      for (const FunctionRef& function : (*list)->functions) called.push_back(function.name);
-  }
 }
 
 void count_node(const Node& node, FileFacts& facts) {

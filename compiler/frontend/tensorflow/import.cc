@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/build/missing.h"
+#include "compiler/frontend/tensorflow/file_graph.h"
 #include "compiler/frontend/tensorflow/scope.h"
 #include "compiler/ir/patch.h"
 
@@ -45,15 +46,6 @@ bool is_assignment(std::string_view op) {
          (op.starts_with("Scatter") && op != "ScatterNd") || op.starts_with("Apply");
 }
 
-void add_functions(const Node& node, std::vector<std::string_view>& called) {
-  for (const auto& [name, attribute] : node.attributes) {
-    if (const auto* function = std::get_if<std::shared_ptr<const FunctionRef>>(&attribute.value))
-      called.push_back((*function)->name);
-    if (const auto* list = std::get_if<std::shared_ptr<const AttrList>>(&attribute.value))
-      for (const FunctionRef& function : (*list)->functions) called.push_back(function.name);
-  }
-}
-
 /// What is not there, among the nodes that the results need and those of the functions that they call.
 class MissingOperators {
 public:
@@ -62,7 +54,7 @@ public:
   void note(const std::vector<Node>& nodes, const std::vector<std::string_view>& results,
             const std::set<std::string_view>& given) {
     std::vector<std::string_view> called;
-    walk(nodes, results, given, called);
+    walk(nodes, std::nullopt, results, given, called);
     while (!called.empty()) {
       const std::string_view name = called.back();
       called.pop_back();
@@ -72,13 +64,14 @@ public:
       for (const auto& [output, tensor] : found->second.results) ends.push_back(tensor);
       std::set<std::string_view> arguments;
       for (const Argument& argument : found->second.inputs) arguments.insert(argument.name);
-      walk(found->second.nodes, ends, arguments, called);
+      walk(found->second.nodes, name, ends, arguments, called);
     }
   }
 
 private:
-  void walk(const std::vector<Node>& nodes, std::vector<std::string_view> wanted,
-            const std::set<std::string_view>& given, std::vector<std::string_view>& called) {
+  void walk(const std::vector<Node>& nodes, std::optional<std::string_view> function,
+            std::vector<std::string_view> wanted, const std::set<std::string_view>& given,
+            std::vector<std::string_view>& called) {
     std::map<std::string_view, const Node*> by_name;
     for (const Node& node : nodes) by_name.emplace(node.name, &node);
     // What only has to come before is not converted, but it must not change what is read.
@@ -92,21 +85,21 @@ private:
       const auto found = by_name.find(name);
       if (found == by_name.end() || given.contains(name) || !seen.insert(name).second) continue;
       const Node& node = *found->second;
-      look_at(node, is_control);
-      if (!is_control) add_functions(node, called);
+      look_at(node, function, is_control);
+      if (!is_control) add_called(node, called);
       for (const std::string_view input : node.inputs) {
         if (!is_control || input.starts_with('^')) wanted.push_back(input);
       }
     }
   }
 
-  void look_at(const Node& node, bool is_control) {
+  void look_at(const Node& node, std::optional<std::string_view> function, bool is_control) {
     if (is_assignment(node.op)) {
       missing_.add(
           "op " + name_of(node.op) + ": it changes a variable, and a package keeps nothing between runs",
-          name_of(node.name), types_of(node));
+          name_of(node.name), types_of(node), node_path(function, node));
     } else if (!is_control && find_row(node.op) == nullptr) {
-      missing_.add("op " + name_of(node.op), name_of(node.name), types_of(node));
+      missing_.add("op " + name_of(node.op), name_of(node.name), types_of(node), node_path(function, node));
     }
   }
 
@@ -150,7 +143,9 @@ public:
             [this](Scope& scope, size_t node, std::vector<Item> inputs) {
               return convert(scope, node, std::move(inputs));
             },
-            [this](const Node& node, const UnsupportedForm& form) { add_missing(node, form, {}); }) {
+            [this](const Body& body, const Node& node, const UnsupportedForm& form) {
+              add_missing(body, node, form, {});
+            }) {
     state_.call = [this](const FunctionRef& function, const std::vector<Item>& inputs) {
       return call(function, inputs);
     };
@@ -163,7 +158,7 @@ public:
     std::erase_if(asked.outputs, [this](const Port& port) { return !is_asked(port); });
     note_missing(loaded_.model(), asked, missing_);
     if (!missing_.empty()) missing_.throw_all();
-    const Body body(loaded_.model().graph.nodes, false);
+    const Body body(loaded_.model().graph.nodes, std::nullopt);
     Scope scope{body};
     add_inputs(scope);
     state_.fill_tables = [&] { fill_tables(scope); };
@@ -216,9 +211,10 @@ private:
     return gathered_rows(context, *value);
   }
 
-  void add_missing(const Node& node, const UnsupportedForm& form, const std::vector<Item>& inputs) {
+  void add_missing(const Body& body, const Node& node, const UnsupportedForm& form,
+                   const std::vector<Item>& inputs) {
     missing_.add("op " + name_of(node.op) + ": " + form.attribute + ": " + form.reason, name_of(node.name),
-                 "operands " + shapes_of(graph_, inputs));
+                 "operands " + shapes_of(graph_, inputs), node_path(body.function, node));
   }
 
   std::optional<std::vector<Item>> convert(Scope& scope, size_t index, std::vector<Item> inputs) {
@@ -231,7 +227,7 @@ private:
     const OpRow* row = find_row(node.op);
     // Of functions that a call names by an attribute, or that are not looked at before.
     if (row == nullptr) {
-      missing_.add("op " + name_of(node.op), label, types_of(node));
+      missing_.add("op " + name_of(node.op), label, types_of(node), node_path(scope.body.function, node));
       return std::nullopt;
     }
     try {
@@ -247,7 +243,7 @@ private:
       if (node.op != "Merge" && node.op != "RefMerge") pass_conditions(inputs, outputs);
       return outputs;
     } catch (const UnsupportedForm& form) {
-      add_missing(node, form, inputs);
+      add_missing(scope.body, node, form, inputs);
       return std::nullopt;
     } catch (const CallFails&) {
       return std::nullopt;
@@ -313,7 +309,7 @@ private:
 
   /// The file whose name a tensor is: a constant of the model, or the variable that it is assigned to first.
   std::optional<std::string_view> asset_of(const Scope& scope, std::string_view input) const {
-    if (scope.body.is_function) return std::nullopt;
+    if (scope.body.is_function()) return std::nullopt;
     const std::map<std::string, SavedAsset>& assets = loaded_.model().assets;
     const auto find = [&](std::string_view tensor) -> std::optional<std::string_view> {
       const auto found = assets.find(std::string(tensor.substr(0, tensor.find(':'))));
@@ -362,7 +358,7 @@ private:
   const Body& body_of(const Function& function) {
     const auto known = bodies_.find(&function);
     if (known != bodies_.end()) return known->second;
-    return bodies_.emplace(&function, Body(function.nodes, true)).first->second;
+    return bodies_.emplace(&function, Body(function.nodes, function.name)).first->second;
   }
 
   /// Resources behind the caller's own arguments are found by what the function is bound to: handles of the

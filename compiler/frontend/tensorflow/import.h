@@ -34,7 +34,7 @@ EntryPoint graph_entry(const Graph& graph);
 /// The signature of that name; for "" serving_default, or else the first one. Throws Error(kInvalidArgument)
 /// listing those that there are, Error(kNotSupported) for a model without any.
 EntryPoint entry_point(const SavedModel& model, const std::string& key);
-/// The names of signatures that can be asked for.
+/// The names of signatures that can be requested.
 std::vector<std::string> signature_names(const SavedModel& model);
 
 /// The operators that are not implemented: a row each, with how often it stands in what the results need, and

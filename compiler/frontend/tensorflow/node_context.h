@@ -121,7 +121,7 @@ public:
   std::string known_text(size_t index, const char* what) const;
 
   /// Attributes: `otherwise` where the file leaves them out, which it does of defaults. Those without one
-  /// throw Error(kInvalidModel) then. An attribute that is asked for counts as read.
+  /// throw Error(kInvalidModel) then. An attribute that is looked up counts as read.
   bool has(const char* name);
   bool flag(const char* name, std::optional<bool> otherwise = {});
   int64_t integer(const char* name, std::optional<int64_t> otherwise = {});
@@ -137,7 +137,7 @@ public:
   const FunctionRef& function(const char* name);
   std::vector<FunctionRef> functions(const char* name);
   size_t list_size(const char* name);
-  /// Throws UnsupportedForm for an attribute that the file gives and nothing has asked for.
+  /// Throws UnsupportedForm for an attribute that the file gives and nothing has read.
   void check_read() const;
 
   /// Weights, transposed by `perm` and as `shape`: constants of the model are so arranged once.

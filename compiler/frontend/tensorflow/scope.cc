@@ -56,7 +56,7 @@ std::string_view frame_of(const Node& enter) {
 
 }  // namespace
 
-Body::Body(const std::vector<Node>& all, bool is_of_function) : nodes(&all), is_function(is_of_function) {
+Body::Body(const std::vector<Node>& all, std::optional<std::string_view> of) : nodes(&all), function(of) {
   for (size_t i = 0; i < all.size(); ++i)
     if (!by_name.emplace(all[i].name, i).second) refuse("two nodes are called " + quoted(all[i].name));
 }
@@ -124,7 +124,7 @@ namespace {
 bool is_pivot(const Scope& scope, const Node& node, const Reference& waits_for) {
   const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(),
                                  [](std::string_view input) { return !input.starts_with('^'); });
-  if (reads || scope.body.is_function || !scope.body.by_name.contains(waits_for.name)) return false;
+  if (reads || scope.body.is_function() || !scope.body.by_name.contains(waits_for.name)) return false;
   const Node& other = (*scope.body.nodes)[scope.body.find(waits_for.name)];
   if (is_op(other, "Switch")) return true;
   if (other.op != "Identity" || other.inputs.empty()) return false;
@@ -179,7 +179,7 @@ bool ScopeImport::finish(Scope& scope, size_t node) {
     try {
       return run_loop(scope, node);
     } catch (const UnsupportedForm& form) {
-      note_(at, form);
+      note_(scope.body, at, form);
       return false;
     }
   }

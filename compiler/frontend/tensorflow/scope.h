@@ -19,10 +19,11 @@ namespace tensormill::frontend::tensorflow {
 struct Body {
   const std::vector<Node>* nodes = nullptr;
   std::map<std::string_view, size_t> by_name = {};
-  bool is_function = false;
+  std::optional<std::string_view> function = {};  ///< its name
 
   Body() = default;
-  Body(const std::vector<Node>& nodes, bool is_function);
+  Body(const std::vector<Node>& nodes, std::optional<std::string_view> function);
+  bool is_function() const { return function.has_value(); }
   /// Throws Error(kInvalidModel) where there is none.
   size_t find(std::string_view name) const;
 };
@@ -54,7 +55,7 @@ class ScopeImport {
 public:
   using Convert =
       std::function<std::optional<std::vector<Item>>(Scope& scope, size_t node, std::vector<Item> inputs)>;
-  using Note = std::function<void(const Node& node, const UnsupportedForm& form)>;
+  using Note = std::function<void(const Body& body, const Node& node, const UnsupportedForm& form)>;
   /// `convert`: the outputs of a node; nothing where it cannot be converted, which is noted, as `note` does
   /// of loops.
   ScopeImport(const ir::Graph& graph, Convert convert, Note note)

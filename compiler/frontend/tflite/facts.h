@@ -12,7 +12,7 @@ namespace tensormill::frontend::tflite {
 /// Reads the file (aligned as for read_model), its description and the names of appended files. Throws as
 /// read_model.
 FileFacts read_facts(std::string_view bytes);
-/// How the numbers of a model are kept, in a few words: "float32", "float16 weights",
+/// How the numbers of a model are stored, in a few words: "float32", "float16 weights",
 /// "int8 weights, float activations (dynamic range)", "int8 weights and activations" …
 std::string quantization_kind(const Model& model);
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/build/missing.h"
+#include "compiler/frontend/tflite/file_graph.h"
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/tflite/options.h"
 #include "compiler/ir/patch.h"
@@ -32,17 +33,6 @@ std::vector<Port> unique_ports(const Subgraph& graph, Ints tensors, const std::v
   return ports;
 }
 
-std::string label_of(const Model& model, const Subgraph& graph, size_t index) {
-  const Operator& node = graph.operators[index];
-  std::string label = operator_name(model.codes[node.code]) + "#" + std::to_string(index);
-  for (const int32_t output : node.outputs) {
-    if (output < 0) continue;
-    const std::string_view name = graph.tensors[static_cast<size_t>(output)].name;
-    if (!name.empty()) return std::string(name.substr(0, 500));
-  }
-  return label;
-}
-
 std::string shapes_of(const Subgraph& graph, const Operator& node) {
   std::string text;
   for (const int32_t input : node.inputs) {
@@ -61,7 +51,8 @@ void add_missing(Missing& missing, const Model& model, const Subgraph& graph, si
   const OperatorCode& code = model.codes[node.code];
   missing.add("op " + operator_name(code) + " version " + std::to_string(code.version) +
                   (why.empty() ? "" : ": " + why),
-              label_of(model, graph, index), "operands " + shapes_of(graph, node));
+              operator_label(model, graph, index), "operands " + shapes_of(graph, node),
+              operator_path(model, graph, index));
 }
 
 /// Of the subgraph and of those that it calls.
@@ -174,7 +165,7 @@ private:
 
   bool convert(GraphState& state, size_t index) {
     const Operator& node = state.subgraph.operators[index];
-    const std::string label = label_of(loaded_.model(), state.subgraph, index);
+    const std::string label = operator_label(loaded_.model(), state.subgraph, index);
     const std::string name = operator_name(loaded_.model().codes[node.code]);
     if (++converted_ > kMostOperators)
       throw Error(ErrorCode::kTooLarge, "operator \"" + label + "\": more than " +

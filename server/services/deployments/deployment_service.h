@@ -156,7 +156,7 @@ private:
   /// What a PUT waits for.
   struct Ticket {
     bool done = false;
-    bool acknowledged = false;  ///< 202 was answered: a failure is kept and shown
+    bool acknowledged = false;  ///< 202 was answered: a failure is stored and shown
     bool is_elsewhere = false;  ///< another replica loads it
     std::optional<Error> error;
   };

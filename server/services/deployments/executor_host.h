@@ -42,7 +42,7 @@ public:
   /// As services::DeploymentService::infer. The caller keeps the package while this runs.
   virtual void run(services::NamedTensors inputs, const services::RunOptions& options,
                    const services::CallContext& context, services::Done<services::RunResult> done) = 0;
-  /// Whether a request would be taken now, asked before its input is made: what this returns, which may be
+  /// Whether a request would be taken now, called before its input is made: what this returns, which may be
   /// null, is one of those that max_queue counts and is given back right before run(). Throws
   /// Error(kUnavailable).
   virtual std::shared_ptr<void> admit() { return nullptr; }

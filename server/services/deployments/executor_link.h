@@ -22,7 +22,7 @@ namespace tensormill::server {
 class ExecutorLink final : public std::enable_shared_from_this<ExecutorLink> {
 public:
   using Clock = std::chrono::steady_clock;
-  /// Told once how a request ended, without locks, on a thread of the link's.
+  /// Called once with how a request ended, without locks, on a thread of the link's.
   using Done = std::function<void(services::Outcome<services::RunResult>)>;
   /// What a process says when it is ready.
   struct Ready {

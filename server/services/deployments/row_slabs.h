@@ -1,5 +1,5 @@
 /// Memory in which the rows of a batch lie side by side before the batch is made. A request takes a row when
-/// its body begins to come and receives it there; when the rows of a batch turn out to be all that one slab
+/// its body begins to come and receives it there; when the rows of a batch are all that one slab
 /// has given out, the run reads them where they are. Thread-safety: all methods from many threads; the memory
 /// of a row belongs to who holds it.
 #pragma once

@@ -9,8 +9,8 @@
 namespace tensormill::server {
 
 /// Which version the request number `turn` goes to: of any successive requests as many as the weights' sum,
-/// each version has exactly its weight, and those of one version are spread among them. At least one weight
-/// is above 0.
+/// each version has exactly its weight, and those of one version are distributed among them. At least one
+/// weight is above 0.
 int version_at(const services::VersionWeights& weights, uint64_t turn);
 
 /// Counts the requests of a deployment since its weights were set.

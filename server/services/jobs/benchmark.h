@@ -28,7 +28,7 @@ struct BenchmarkRequest {
 
 struct PackageTiming {
   std::vector<double> runs_ms;  ///< of each measurement, a run's part
-  Json profile;                 ///< services::Timing::profile_json, where it was asked for
+  Json profile;                 ///< services::Timing::profile_json, where it was requested
 };
 
 /// Up to `threads` of the serving pool's cores, so that inference does not run on them meanwhile. Keeps the

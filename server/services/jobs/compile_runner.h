@@ -1,4 +1,4 @@
-/// A compile job: an import child turns the model into a graph bundle, a compile child turns that into the
+/// A compile job: an import child makes a graph bundle of the model, a compile child makes of that the
 /// members of a package, and the parent stores and publishes them. Thread-safety: as jobs::JobRunner.
 #pragma once
 

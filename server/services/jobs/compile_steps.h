@@ -64,12 +64,12 @@ struct PackageFiles {
   FileDescriptor metadata, plan, code, params, dumps;
 };
 
-/// The import child turns the model that `resolved` names into a bundle. Returns the keys of its kernels
+/// The import child makes a bundle of the model that `resolved` names. Returns the keys of its kernels
 /// when `kernels` asks for them, its layers' other algorithms among them. Throws Error(kNotFound) when the
 /// model was removed.
 std::vector<std::string> import_graph(const CompileWork& work, jobs::JobContext& context,
                                       const Json& resolved, GraphFiles& files, bool kernels = false);
-/// The compile child turns the bundle into a package; returns its times as JSON.
+/// The compile child makes a package of the bundle; returns its times as JSON.
 std::string compile_graph(const CompileWork& work, jobs::JobContext& context, const Json& resolved,
                           const GraphFiles& graph, const Tuned& tuned, const PackageFiles& files);
 /// All blobs of the package, durable; the row that names them.

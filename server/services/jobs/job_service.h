@@ -1,4 +1,4 @@
-/// Jobs over the durable queue: submission resolves what was asked for, so that the action key covers what
+/// Jobs over the durable queue: submission resolves what was requested, so that the action key covers what
 /// will really be done. Thread-safety: as services::JobService.
 #pragma once
 

@@ -11,7 +11,7 @@ namespace tensormill::server {
 
 inline constexpr int kNetworkSamples = 3;  ///< of one package in a round
 
-/// How many runs, of which one takes `run_ms`, make a sample that is long enough to be timed.
+/// How many runs, of which one takes `run_ms`, make a measurement that is long enough to be timed.
 int runs_of_a_sample(double run_ms);
 
 /// `runs_ms` and `profile` are those of services::Timing; `metadata` is the package's.

@@ -1,5 +1,5 @@
 /// A tune job: a confined child searches and builds candidates, a measuring child beside it runs them, and
-/// this side keeps every trial before it is told, compiles the model with what was found and measures it
+/// this side stores every trial before it is reported, compiles the model with what was found and measures it
 /// against the model without. An attempt goes on from the records of the ones before.
 /// Thread-safety: as jobs::JobRunner.
 #pragma once

@@ -37,7 +37,7 @@ private:
   const CallerQuotaOptions options_;
 };
 
-/// A body that counts for a caller: Error(kQuotaExceeded) past what there is room for, before the first byte
+/// A body that counts for a caller: Error(kQuotaExceeded) past what is allowed, before the first byte
 /// when the announced length is (then the constructor throws). Borrows both.
 class ChargedBody final : public http::BodySource {
 public:

@@ -26,7 +26,7 @@ struct KeyRow {
   std::optional<services::Timestamp> expires = {};  ///< nothing: never
 };
 
-/// "infer,read:digits" -> its members; empty ones are kept, and are no scopes.
+/// "infer,read:digits" -> its members; empty ones remain, and are no scopes.
 std::vector<std::string> split_scopes(const std::string& text);
 std::string join_scopes(const std::vector<std::string>& scopes);
 /// A new key's text.
@@ -50,7 +50,7 @@ public:
   /// Throws as read_keys.
   explicit KeyFile(std::string path);
   /// `tell` hears of each change: null when the file was read again, else why it lets nobody in. Called
-  /// by whoever asks for a key, who must not be kept long, and must not ask for one. Set before other calls.
+  /// by whoever asks for a key, who must not wait long, and must not ask for one. Set before other calls.
   void on_change(std::function<void(const Error*)> tell) { tell_ = std::move(tell); }
   /// The row of a key's hash, also of one that has expired.
   std::optional<KeyRow> find(const Digest& hash);

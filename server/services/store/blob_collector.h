@@ -1,6 +1,6 @@
 /// Removes the blobs that no row of the catalog names any more: at once those that a removed row let go of,
-/// or that were stored and are named by none, later those that a hold kept then; and, at the start and every
-/// hour, all. Holds (storage::BlobHold) stand where other stores have a grace age: whoever writes blobs
+/// or that were stored and are named by none, later those that a hold protected then; and, at the start and
+/// every hour, all. Holds (storage::BlobHold) stand where other stores have a grace age: whoever writes blobs
 /// before the row that names them has one. Thread-safety: all methods from many threads.
 #pragma once
 

@@ -17,7 +17,7 @@ public:
   explicit GraphCache(uint64_t max_bytes = uint64_t{32} << 20) : max_bytes_(max_bytes) {}
 
   std::optional<std::string> find(const std::string& key);
-  /// A text of more than a quarter of the bound is not kept.
+  /// A text of more than a quarter of the bound is not stored.
   void put(const std::string& key, const std::string& text);
 
 private:

@@ -17,7 +17,7 @@ namespace tensormill::server {
 storage::StoreCopy back_up_shared(const config::Settings& settings, storage::Env& env, const std::string& to);
 
 /// Makes the store that the settings name, in an empty database and an empty prefix, of the one in `folder`,
-/// whose catalog is kept as catalog.db.migrated. No server may have either open. The first one after it reads
+/// whose catalog remains as catalog.db.migrated. No server may have either open. The first one after it reads
 /// the bucket's list.
 void move_to_shared(const config::Settings& settings, storage::Env& env, const std::string& folder);
 

@@ -5,7 +5,7 @@
 ///   {"state","result"?,"error"?,"resolved"?,"backoff_ms"?,"log_bytes","code_bytes","archive_bytes"}
 ///
 /// state: "succeeded", "failed" (for good), "cancelled", "crashed" (its child did; counts as an attempt),
-/// "gave_back" (shutdown, or something is away; does not count). Thread-safety: pure functions.
+/// "gave_back" (shutdown, or something is unreachable; does not count). Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ std::string end_line(const WorkerEnd& end);
 /// Reads the line and leaves `body` behind it. Throws Error(kInvalidRequest).
 WorkerEnd read_end(http::BodySource& body);
 
-/// What the bytes behind the line are kept with.
+/// What the bytes behind the line are stored with.
 struct WorkerEndPlace {
   storage::BlobStore& blobs;
   const TrustedKeys& trusted;

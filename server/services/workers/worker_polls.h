@@ -34,7 +34,7 @@ public:
   /// The item of a job that was just claimed; nothing where it cannot be done, which then is in the catalog.
   using MakeLease = std::function<Found(const storage::JobRow&)>;
 
-  /// `may` is asked before an owner is given anything.
+  /// `may` is called before an owner is given anything.
   WorkerPolls(jobs::JobQueue& queue, std::chrono::milliseconds lease,
               std::function<bool(const std::string&)> may, MakeLease make);
   /// As stop.

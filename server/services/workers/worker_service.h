@@ -56,7 +56,7 @@ public:
   services::WorkerInfo get(const std::string& name) override;
   services::WorkerInfo set_state(const std::string& name, const std::string& state) override;
 
-  /// Those that wait for work are told that there is none, and nobody gets any more.
+  /// Those that wait for work learn that there is none, and nobody gets any more.
   void stop() { polls_.stop(); }
 
 private:
@@ -71,7 +71,7 @@ private:
   Json inputs_of(const storage::JobRow& job);
   /// The worker's row, written where it says something new or was not heard for a while.
   storage::WorkerRow met(const services::WorkerOffer& offer, const services::CallContext& context);
-  /// The worker was heard; what it is was told before.
+  /// The worker was heard; what it is was said before.
   void heard(const std::string& owner, const std::optional<std::string>& status);
   /// Whether this process has not renewed the lease for a while.
   bool is_due(const std::string& lease);

@@ -123,8 +123,10 @@ async function sideBySide(page) {
 /** Nodes that keep a large model from being imported are found, in blocks too; their names are a stranger's. */
 async function refusedGraph(page) {
   const graph = residual(900, (block, part) => part + '_' + block + (part === 'conv_b' ? EVIL : ''));
-  const wrong = graph.nodes.filter((node) => node.origins[0].includes(EVIL)).slice(0, 7).map((node) => node.origins[0]);
-  const body = {code: 'operator_not_implemented', detail: EVIL, errors: wrong.map((pointer) => ({pointer, detail: 'op ' + EVIL + ': not implemented'})),
+  const wrong = graph.nodes.filter((node) => node.origins[0].includes(EVIL)).slice(0, 7);
+  for (const node of wrong) node.refused = ['op ' + EVIL + ': not implemented'];
+  // A kind of operator is one error, wherever it stands.
+  const body = {code: 'operator_not_implemented', detail: EVIL, errors: [{pointer: wrong[0].origins[0], detail: 'op ' + EVIL + ', 7 nodes'}],
     model: {inputs: [], outputs: [], operators: {[EVIL]: 7}, opsets: {}, parameters: 1, graph}};
   await page.route(/\/v1\/models\?name=/, (route) => route.fulfill({status: 422, contentType: 'application/problem+json', body: JSON.stringify(body)}));
   await page.goto(url);

@@ -2,7 +2,7 @@
 // in the worker and in tests alike.
 import type {Graph} from '../types';
 
-export interface NetNode { op: string; name: string; type: string; origins: string[]; outputs: string[]; fused: string[] }
+export interface NetNode { op: string; name: string; type: string; origins: string[]; outputs: string[]; fused: string[]; refused: string[] }
 /** `nodes` are the graph's inputs, its nodes in order, and its outputs; an edge is a pair of indices into them. */
 export interface Net { nodes: NetNode[]; edges: [number, number][] }
 
@@ -13,14 +13,14 @@ export function netOf(graph: Graph): Net {
   const typeOf = (value: string) => graph.values[value]?.type ?? '';
   for (const name of graph.inputs) {
     producer.set(name, nodes.length);
-    nodes.push({op: 'input', name, type: typeOf(name), origins: [], outputs: [name], fused: []});
+    nodes.push({op: 'input', name, type: typeOf(name), origins: [], outputs: [name], fused: [], refused: []});
   }
   const first = nodes.length;
   for (const node of graph.nodes) {
     for (const output of node.outputs) producer.set(output, nodes.length);
     const name = node.origins[0] ?? node.outputs[0] ?? '';
     const fused = node.region ? node.region.nodes.map((inner) => inner.op) : [];
-    nodes.push({op: node.op, name, type: typeOf(node.outputs[0] ?? ''), origins: node.origins, outputs: node.outputs, fused});
+    nodes.push({op: node.op, name, type: typeOf(node.outputs[0] ?? ''), origins: node.origins, outputs: node.outputs, fused, refused: node.refused ?? []});
   }
   const edges: [number, number][] = [];
   const seen = new Set<number>();
@@ -33,7 +33,7 @@ export function netOf(graph: Graph): Net {
   graph.nodes.forEach((node, i) => node.inputs.forEach((value) => join(value, first + i)));
   for (const name of graph.outputs) {
     join(name, nodes.length);
-    nodes.push({op: 'output', name, type: typeOf(name), origins: [], outputs: [], fused: []});
+    nodes.push({op: 'output', name, type: typeOf(name), origins: [], outputs: [], fused: [], refused: []});
   }
   return {nodes, edges};
 }

@@ -2,32 +2,21 @@
 import type {JSX} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
 import {S} from '../strings';
-import type {ErrorDetail, Graph} from '../types';
-import {netOf, type Net} from './net';
+import type {Graph} from '../types';
+import {netOf} from './net';
 import {Pane, useLayout} from './pane';
-
-/** By node what is said of it: of itself, or of what is inside it, a function's body or a branch. */
-export function reasonsOf(net: Net, errors: readonly ErrorDetail[]): Map<number, string[]> {
-  const reasons = new Map<number, string[]>();
-  net.nodes.forEach((node, i) => {
-    const [name] = node.origins;
-    if (name === undefined) return;
-    const found = errors.filter(({pointer = ''}) => pointer === name || pointer.startsWith(name + '/') || pointer.startsWith(node.op + '/'));
-    if (found.length > 0) reasons.set(i, [...new Set(found.map((error) => error.detail ?? ''))]);
-  });
-  return reasons;
-}
 
 const LISTED = 100;
 
-export function RefusedGraph({graph, errors}: {graph: Graph; errors: ErrorDetail[]}): JSX.Element {
+export function RefusedGraph({graph}: {graph: Graph}): JSX.Element | null {
   const net = useMemo(() => netOf(graph), [graph]);
-  const reasons = useMemo(() => reasonsOf(net, errors), [net, errors]);
-  const bad = useMemo(() => new Set(reasons.keys()), [reasons]);
+  const bad = useMemo(() => new Set([...net.nodes.keys()].filter((i) => net.nodes[i]!.refused.length > 0)), [net]);
   const {layout, setOpen} = useLayout(net);
-  const [chosen, setChosen] = useState(() => [...reasons.keys()][0] ?? -1);
+  const [chosen, setChosen] = useState(() => [...bad][0] ?? -1);
   const node = net.nodes[chosen];
   const label = (i: number) => net.nodes[i]!.op + ' · ' + net.nodes[i]!.name;
+  // Of an input or a weight in the way the list of the error says all.
+  if (bad.size === 0) return null;
   return (
     <section class="panel" id="refused" aria-labelledby="refused-title">
       <h2 id="refused-title">{S.graph.refused(bad.size, graph.nodes.length)}</h2>
@@ -37,7 +26,7 @@ export function RefusedGraph({graph, errors}: {graph: Graph; errors: ErrorDetail
           <h3>{S.graph.inTheWay}</h3>
           <ul>{[...bad].slice(0, LISTED).map((i) => <li key={i}><button type="button" class="link" aria-pressed={i === chosen} onClick={() => setChosen(i)}>{label(i)}</button></li>)}</ul>
           {node && <><h2>{node.op}</h2><p class="hint">{node.name}</p>
-            {(reasons.get(chosen) ?? []).map((reason) => <p key={reason} class="failed">{reason}</p>)}</>}
+            {node.refused.map((reason) => <p key={reason} class="failed">{reason}</p>)}</>}
         </div>
       </div>
     </section>);

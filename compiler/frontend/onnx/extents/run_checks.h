@@ -36,8 +36,8 @@ struct MeetingAxis {
   size_t operand = 0;
   int64_t axis = 0;
 };
-/// Axes that are of one extent, of which data decides some: they get the same count, where it cannot be told
-/// that they have it, and the same room. A run fails in which they differ.
+/// Axes that are of one extent, of which data decides some: they get the same count, where it is not known
+/// that they have it, and the same capacity. A run fails in which they differ.
 void make_same(NodeContext& context, std::vector<ir::ValueId>& operands,
                const std::vector<MeetingAxis>& axes);
 /// Axes that broadcast: a run has one element along some of them, which stands for all, and as many of the

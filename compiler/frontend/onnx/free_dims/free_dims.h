@@ -23,8 +23,8 @@ public:
 
   std::vector<std::string> free_dims;
   std::map<std::string, DimShape> shapes;      ///< of inputs with free dims
-  size_t first_room = 0;                       ///< of the free dims, whose last ones are rooms
-  std::map<std::string, std::string> assumed;  ///< free dims that nobody asked for, and an input of each
+  size_t first_room = 0;                       ///< of the free dims, whose last ones are capacities
+  std::map<std::string, std::string> assumed;  ///< free dims that nobody requested, and an input of each
   bool has_room() const { return first_room < free_dims.size(); }
   bool is_room(size_t dim) const { return dim >= first_room; }
 

@@ -12,7 +12,7 @@ namespace tensormill::frontend::onnx {
 /// Files and options of an import; the files' bytes stay where they are mapped.
 ir::KeptModel keep_model(const ModelSource& source, const ImportOptions& options, bool stacks_elements);
 
-/// What the options' text of a kept model says.
+/// What the options' text of a stored model says.
 struct KeptOptions {
   ImportOptions options;
   Digest digest;

@@ -13,7 +13,7 @@ namespace tensormill::frontend::onnx {
 struct SymbolicImport {
   std::optional<ir::SymbolicModel> model;
   bool takes_none = false;    ///< the model takes no such extents
-  std::string reason = {};    ///< for people: why there is none; "" where rooms alone are free
+  std::string reason = {};    ///< for people: why there is none; "" where capacities alone are free
   bool has_switches = false;  ///< ImportTally::has_switches
 };
 /// The free dims that `ones` names are 1, the others symbols. There is no model where it cannot be imported

@@ -37,7 +37,7 @@ ir::Variants import_as_variants(const VariantModel& model, VariantNotes& notes);
 
 /// Whether the import lacks values that a run has: those of inputs that are tensors.
 bool lacks_values(const Error& error);
-/// Whether extents of rooms are among what is asked for.
+/// Whether capacities are among what is requested.
 bool name_rooms(const ShapeBuckets& buckets);
 
 }  // namespace tensormill::frontend::onnx

@@ -1,4 +1,4 @@
-/// Turns a model's nodes into nodes of the graph, subgraphs included. Sequences and optional values exist
+/// Makes nodes of the graph of a model's nodes, subgraphs included. Sequences and optional values exist
 /// only while the graph is built: a sequence is the list of its tensors, or one tensor of all its elements
 /// where a run works out how many there are, an optional is what it holds, if it does. Short
 /// loops of known trip counts are unrolled, known branches chosen and calls replaced.
@@ -27,8 +27,8 @@ struct Binding {
   std::vector<ir::ValueId> elements;  ///< kSequence
   /// kMaybe, and kStack for an optional sequence: whether it holds that, bool [1]
   ir::ValueId present = ir::kAbsent;
-  /// kStack whose elements are not all of one shape, and have room for the largest: each one's extents, i64
-  /// [elements, rank], and the axes along which they differ
+  /// kStack whose elements are not all of one shape, and have capacity for the largest: each one's extents,
+  /// i64 [elements, rank], and the axes along which they differ
   ir::ValueId extents = ir::kAbsent;
   std::vector<size_t> uneven = {};
 };

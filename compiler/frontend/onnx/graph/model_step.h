@@ -9,7 +9,7 @@
 
 namespace tensormill::frontend::onnx {
 
-/// `graph`, which has the model's inputs, with the outputs that are asked for (`wanted`; none: the model's)
+/// `graph`, which has the model's inputs, with the outputs that are requested (`wanted`; none: the model's)
 /// and the node of ops/model_step.cc between them. A sequence is NAME, its elements along the first axis, and
 /// NAME.extents; an optional value or sequence has NAME.present, too. Throws kNotSupported naming an output
 /// of another kind, or that is none of the model's.

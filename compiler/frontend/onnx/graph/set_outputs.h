@@ -20,9 +20,9 @@ struct ImportedModel {
   const Scope& scope;
 };
 
-/// Sets the outputs of the builder's graph: those that are asked for, else the model's, as
+/// Sets the outputs of the builder's graph: those that are requested, else the model's, as
 /// ImportOptions::input_elements and ImportForm::ports have them. `reserved`: names of the model's values.
-/// Throws Error(kInvalidArgument) for what is no value, or asked for twice, and Error(kNotSupported) where
+/// Throws Error(kInvalidArgument) for what is no value, or requested twice, and Error(kNotSupported) where
 /// all are empty sequences or optional values.
 void set_outputs(const ImportedModel& imported, const std::set<std::string>& reserved);
 

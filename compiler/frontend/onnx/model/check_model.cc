@@ -20,9 +20,6 @@ constexpr int64_t kNewestIrVersion = 13;
 constexpr size_t kMaxRank = 32;
 /// Of functions that call one another: the stack is finite.
 constexpr size_t kMaxFunctionDepth = 256;
-/// Of a graph that an error shows: as many as the console's viewer takes, a part of what an answer may have.
-constexpr size_t kMostShownNodes = 10'000;
-constexpr size_t kMostShownBytes = size_t{4} << 20;
 
 [[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::kInvalidModel, what); }
 
@@ -259,18 +256,6 @@ std::vector<SignatureValue> signature(const std::vector<ValueInfoProto>& values,
   return result;
 }
 
-/// As the printer of graphs writes types; of an element type that no tensor here has, the file's name of it.
-std::string shown_type(int32_t element, const DimShape& shape) {
-  const std::optional<DType> dtype = dtype_of(element);
-  std::string text = (dtype ? std::string(dtype_name(*dtype)) : data_type_name(element)) + "[";
-  for (const Dim& dim : shape) {
-    if (text.back() != '[') text += ",";
-    const int64_t* extent = std::get_if<int64_t>(&dim);
-    text += extent != nullptr ? (*extent < 0 ? "?" : std::to_string(*extent)) : std::get<std::string>(dim);
-  }
-  return text + "]";
-}
-
 Json signature_json(const std::vector<SignatureValue>& values) {
   Json list = Json::array();
   for (const SignatureValue& value : values) {
@@ -373,43 +358,6 @@ std::string facts_json(const ModelFacts& facts) {
                          {"operators", facts.ops},
                          {"opsets", facts.opsets},
                          {"parameters", facts.parameters}});
-}
-
-std::string file_graph(const ModelSource& source) {
-  const ModelProto model = checked_model(source);
-  const GraphProto& graph = model.graph;
-  if (graph.nodes.size() > kMostShownNodes) return {};
-  Json json = {{"name", graph.name}, {"inputs", Json::array()}, {"outputs", Json::array()}};
-  Json values = Json::object();
-  std::set<std::string> initializers;
-  for (const TensorProto& tensor : graph.initializers) {
-    initializers.insert(tensor.name);
-    values[tensor.name] = {{"type", shown_type(tensor.data_type, {tensor.dims.begin(), tensor.dims.end()})},
-                           {"constant", true}};
-  }
-  const auto add_values = [&](const std::vector<ValueInfoProto>& list, const char* kind) {
-    for (const ValueInfoProto& value : list) {
-      if (initializers.count(value.name) != 0) continue;
-      json[kind].push_back(value.name);
-      values[value.name] = {{"type", shown_type(value.elem_type, value.shape)}, {"constant", false}};
-    }
-  };
-  add_values(graph.inputs, "inputs");
-  add_values(graph.outputs, "outputs");
-  Json nodes = Json::array();
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const NodeProto& node = graph.nodes[i];
-    nodes.push_back({{"op", node.op_type},
-                     {"inputs", node.inputs},
-                     {"outputs", node.outputs},
-                     {"origins", {node_label(node, i)}}});
-    for (const std::string& output : node.outputs)
-      values.emplace(output, Json{{"type", ""}, {"constant", false}});
-  }
-  json["nodes"] = std::move(nodes);
-  json["values"] = std::move(values);
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() > kMostShownBytes ? std::string() : text;
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -20,8 +20,5 @@ std::vector<ErrorDetail> find_unsupported(const ModelProto& model);
 ModelFacts collect_facts(const ModelProto& model);
 /// Facts as JSON: format, inputs, outputs, ops, parameters.
 std::string facts_json(const ModelFacts& facts);
-/// The nodes of the graph itself as they stand in the file, those that cannot be imported, too: JSON of the
-/// form Graph (api/schema), origins as node_label. "" for more than a person looks at, or names without end.
-std::string file_graph(const ModelSource& source);
 
 }  // namespace tensormill::frontend::onnx

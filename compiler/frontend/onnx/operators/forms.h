@@ -1,4 +1,4 @@
-/// What is not implemented of a node whose operator is: told from the node alone, before any work.
+/// What is not implemented of a node whose operator is: known from the node alone, before any work.
 /// Thread-safety: pure functions.
 #pragma once
 

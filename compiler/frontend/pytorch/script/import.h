@@ -59,5 +59,7 @@ ir::Graph import_graph(const LoadedModule& module, const ImportRequest& request,
 /// Operators of forward() and what it calls without a condition that are not implemented: a row each, with
 /// how often it stands there and where first. Empty when none.
 std::vector<ErrorDetail> unsupported_operators(const Module& module);
+/// Throws Error(kOperatorNotImplemented) where there are any.
+void check_operators(const Module& module);
 
 }  // namespace tensormill::frontend::pytorch::script

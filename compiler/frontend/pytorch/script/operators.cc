@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "compiler/frontend/pytorch/script/file_graph.h"
 #include "compiler/frontend/pytorch/script/schemas.h"
 #include "runtime/base/error.h"
 
@@ -100,7 +101,8 @@ std::string Operators::unique(const std::string& hint) {
 }
 
 void Operators::note_missing(const std::string& what, const Call& call) {
-  missing_.add("op " + what.substr(0, 300), to_string(call.place), "operands " + arguments_text(call));
+  missing_.add("op " + what.substr(0, 300), to_string(call.place), "operands " + arguments_text(call),
+               call_path(call.place, call.name));
 }
 
 const OpRow* Operators::row_of(const Call& call) const {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/frontend/pytorch/script/builtins.h"
+#include "compiler/frontend/pytorch/script/file_graph.h"
 #include "compiler/frontend/pytorch/script/import.h"
 #include "compiler/frontend/pytorch/script/walk.h"
 #include "runtime/base/error.h"
@@ -218,11 +219,10 @@ private:
     for_each_call(module_, scope, false, [&](const FoundCall& call) {
       if (call.callee.function != nullptr) return visit(call.callee, depth + 1);
       if (call.name.empty()) return;
-      const std::string name =
-          call.name.starts_with("torch.") ? "aten." + call.name.substr(6) : call.name.substr(4);
+      const std::string name = operator_name(call);
+      const Place place{&scope.function->file, call.expr->line};
       if (!has_operator(name) && !has_builtin(name))
-        missing_.add("op " + name.substr(0, 200), to_string(Place{&scope.function->file, call.expr->line}),
-                     "");
+        missing_.add("op " + name.substr(0, 200), to_string(place), "", call_path(place, name));
     });
   }
 
@@ -236,6 +236,11 @@ private:
 
 std::vector<ErrorDetail> unsupported_operators(const Module& module) {
   return MissingCalls(module).run().details();
+}
+
+void check_operators(const Module& module) {
+  const build::Missing missing = MissingCalls(module).run();
+  if (!missing.empty()) missing.throw_all();
 }
 
 }  // namespace tensormill::frontend::pytorch::script

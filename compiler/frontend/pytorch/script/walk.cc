@@ -97,6 +97,10 @@ private:
 
 }  // namespace
 
+std::string operator_name(const FoundCall& call) {
+  return call.name.starts_with("torch.") ? "aten." + call.name.substr(6) : call.name.substr(4);
+}
+
 void for_each_call(const Module& module, const Scope& scope, bool all,
                    const std::function<void(const FoundCall&)>& visit) {
   Walk(module, scope, all, visit).run();

@@ -21,6 +21,9 @@ struct FoundCall {
   Scope callee = {};
 };
 
+/// "aten.relu" of a call of torch.relu, "prim.device" of ops.prim.device.
+std::string operator_name(const FoundCall& call);
+
 /// Visits each call of the scope's own code; with `all`, also those that a condition decides about.
 void for_each_call(const Module& module, const Scope& scope, bool all,
                    const std::function<void(const FoundCall&)>& visit);

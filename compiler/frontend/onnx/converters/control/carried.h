@@ -20,7 +20,7 @@ public:
   /// What the loop starts with: the values, then the counts of what may grow and whether there are those that
   /// are optional.
   std::vector<ir::ValueId> initial();
-  /// How much longer what grows may get in one iteration, so that there is room for it behind what the
+  /// How much longer what grows may get in one iteration, so that there is capacity for it behind what the
   /// iteration is handed: which of loop_begin's outputs, which axis, how much, one behind the other.
   std::vector<int64_t> spare() const;
   /// What the body sees of `carried`, which stand for initial().
@@ -43,7 +43,8 @@ private:
     size_t count = 0;    ///< its place among the counts
     /// No count says how much of it is there: the stack's table does, or the zeros behind a string.
     bool is_room = false;
-    int64_t raised = 0;  ///< how much more room there is than the first value needs, while it does not grow
+    int64_t raised =
+        0;  ///< how much more capacity there is than the first value needs, while it does not grow
   };
   /// kTable: of a stack's extents, behind all others.
   enum class Kind : uint8_t { kTensor, kStack, kMaybe, kConstant, kTable };

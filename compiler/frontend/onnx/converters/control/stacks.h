@@ -23,7 +23,7 @@ Binding stack(ir::ValueId x);
 Binding stack_of_parts(StructureContext& context, ir::ValueId x);
 bool is_sequence(const Binding& binding);
 /// The form that the elements have, all of them; nothing for an empty list. Throws UnsupportedForm, naming
-/// `what`, for elements of different types or ranks, or whose extents cannot be told.
+/// `what`, for elements of different types or ranks, or whose extents are not statically known.
 std::optional<ElementForm> element_form(StructureContext& context, const Binding& sequence,
                                         const std::string& what);
 ElementForm form_of_element(StructureContext& context, ir::ValueId x, const std::string& what);
@@ -38,7 +38,7 @@ Binding stacked_elements(StructureContext& context, const Binding& sequence, con
 ir::ValueId table_of(StructureContext& context, const Binding& all);
 /// A row of the table that a stack of such elements has: the extents of x, i64 [1, rank].
 ir::ValueId extents_row(StructureContext& context, ir::ValueId x);
-/// x with room for as much as the form.
+/// x with the capacity of the form.
 ir::ValueId with_room(NodeContext& node, ir::ValueId x, const ir::SymShape& shape);
 /// x, an element at the largest extents, as large as the row of a table says: i64 [1, rank].
 ir::ValueId element_as(const StructureContext& context, ir::ValueId x, const std::vector<size_t>& uneven,
@@ -60,7 +60,7 @@ Binding stack_with(StructureContext& context, const Binding& all, ir::ValueId el
 Binding stack_without(StructureContext& context, const Binding& all, ir::ValueId position);
 /// The element of a place that there is in each run.
 ir::ValueId element_at(const StructureContext& context, const Binding& all, int64_t place);
-/// The elements, with as much room as the largest of them needs in a run.
+/// The elements, with as much capacity as the largest of them needs in a run.
 ir::ValueId as_large_as_needed(const StructureContext& context, const Binding& all);
 /// Joined along `axis` of the elements, or of a new axis there. A run fails whose elements differ along an
 /// axis along which they must not.

@@ -9,7 +9,7 @@ namespace tensormill::frontend::onnx {
 std::vector<double> float_values(const NodeContext& context, const char* name);
 /// A transform of scores by its name.
 ir::ValueId transformed(NodeContext& context, ir::ValueId scores, const std::string& name);
-/// The classes that a model tells apart, and their labels: a constant of integers or strings.
+/// The classes that a model distinguishes, and their labels: a constant of integers or strings.
 struct ClassLabels {
   int64_t count = 0;
   ir::ValueId table = ir::kAbsent;

@@ -40,8 +40,8 @@ struct RunAxis {
   ir::ValueId stride = ir::kAbsent;
 };
 
-/// x with room for an element along each axis that has none, which is not there: so that there is something
-/// to read where nothing is taken.
+/// x with capacity for an element along each axis that has none, which is not there: so that there is
+/// something to read where nothing is taken.
 ir::ValueId with_room(NodeContext& context, ir::ValueId x);
 /// Which places the elements of the axes are at, i64 of their largest extents.
 ir::ValueId places_of(NodeContext& context, const std::vector<RunAxis>& axes);
@@ -50,7 +50,7 @@ ir::ValueId places_of(NodeContext& context, const std::vector<RunAxis>& axes);
 ir::ValueId taken_at(NodeContext& context, ir::ValueId x, ir::ValueId places,
                      const std::vector<RunAxis>& axes);
 /// How many elements x, which is the first operand or of its shape, has along each axis, i64 [rank]; throws
-/// ValueRequired where that cannot be told.
+/// ValueRequired where that is not statically known.
 ir::ValueId extents_of_run(NodeContext& context, ir::ValueId x);
 /// x, of which `counts` (i64 [rank]) are there, without the named axes, of each of which it has the first
 /// element.

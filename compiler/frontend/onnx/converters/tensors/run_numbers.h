@@ -7,7 +7,7 @@
 
 namespace tensormill::frontend::onnx {
 
-/// Throws ValueRequired where data decides about extents of operand 0 in a way that cannot be told.
+/// Throws ValueRequired where data decides about extents of operand 0 in a way that is not statically known.
 void require_told_extents(const NodeContext& context);
 /// Operand `index`, a number, as [1] of its type; throws Error(kInvalidModel) where it is none.
 ir::ValueId one_number(NodeContext& context, size_t index, const char* what);
