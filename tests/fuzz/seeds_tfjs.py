@@ -60,8 +60,19 @@ def broken(change):
     return model, data
 
 
+def layers(topology=None):
+    """A layers model: a model within it, and a weight that is kept as bytes."""
+    inner = {"class_name": "Sequential", "config": {"name": "inner", "layers": [
+        {"class_name": "Dense", "config": {"name": "dense", "units": 2, "activation": "relu", "use_bias": True, "batch_input_shape": [None, 2]}}]}}
+    model = {"class_name": "Sequential", "config": {"name": "net", "layers": [
+        inner, {"class_name": "Dense", "config": {"name": "last", "units": 1, "activation": "linear", "use_bias": False}}]}}
+    weights = [weight("dense/kernel", shape=(2, 2)), weight("dense/bias"), weight("last/kernel", shape=(2, 1)) | {"quantization": {"dtype": "uint8", "scale": 0.5, "min": -1}}]
+    return {"format": "layers-model", "modelTopology": topology or {"keras_version": "2.15.0", "backend": "tensorflow", "model_config": model},
+            "weightsManifest": [{"paths": ["a.bin", "b.bin"], "weights": weights}]}, struct.pack("<6f2B", 1, 2, 3, 4, 5, 6, 7, 8)
+
+
 def tfjs_seeds():
-    for name, (model, data) in {"packed": packed(), "attributes": attributes(),
+    for name, (model, data) in {"packed": packed(), "attributes": attributes(), "layers": layers(), "no_layers": layers({"class_name": "Sequential", "config": []}),
                                 "too_short": broken(lambda m: m["weightsManifest"][0]["weights"][0].update(shape=[1 << 40])),
                                 "huge": broken(lambda m: m["weightsManifest"][0]["weights"][0].update(shape=[1 << 62, 1 << 62])),
                                 "twice": broken(lambda m: m["weightsManifest"][0]["weights"][1].update(name="plain")),

@@ -3,7 +3,7 @@
 #include <random>
 #include <set>
 
-#include "compiler/frontend/tensorflow/archive_files.h"
+#include "compiler/frontend/wire/archive_files.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
 #include "runtime/base/error.h"
 #include "tests/importer/imported.h"
@@ -130,7 +130,7 @@ TEST(GraphModel, HasTheFunctionsOfItsGraph) {
 TEST(GraphModel, ThatIsBrokenIsReadOrRefused) {
   for (const char* name : {"control_graph_model", "packed_graph_model"}) {
     const std::string archive = read_file(fixture_path("tensorflow_nets/" + std::string(name) + ".zip"));
-    tensorflow::ArchiveFiles files(archive, tensorflow::kTfjsFile);
+    wire::ArchiveFiles files(archive, tensorflow::kTfjsFile);
     const std::string text(files.find(tensorflow::kTfjsFile).value());
     std::mt19937 random(31);
     size_t read = 0, refused = 0;

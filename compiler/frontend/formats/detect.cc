@@ -12,11 +12,12 @@
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/pytorch/model.h"
 #include "compiler/frontend/pytorch/script/module.h"
-#include "compiler/frontend/tensorflow/archive_files.h"
 #include "compiler/frontend/tensorflow/model.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/frontend/tflite/facts.h"
+#include "compiler/frontend/wire/archive_files.h"
 #include "compiler/frontend/wire/pickle.h"
+#include "compiler/frontend/wire/tfjs_weights.h"
 #include "compiler/frontend/wire/zip.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json_reader.h"
@@ -92,8 +93,8 @@ FileFormat json_format(std::string_view bytes);
 
 /// What model.json says that lies in an archive.
 FileFormat archived_json_format(std::string_view bytes) {
-  tensorflow::ArchiveFiles archive(bytes, tensorflow::kTfjsFile);
-  return json_format(archive.find(tensorflow::kTfjsFile).value_or(std::string_view()));
+  wire::ArchiveFiles archive(bytes, wire::kTfjsFile);
+  return json_format(archive.find(wire::kTfjsFile).value_or(std::string_view()));
 }
 
 FileFormat zip_format(std::string_view bytes) {
@@ -106,7 +107,7 @@ FileFormat zip_format(std::string_view bytes) {
       if (member.name.ends_with("data.pkl")) pickle = member.name;
     }
     const FileFormat format = format_of_names(names);
-    if (format == FileFormat::kUnknown && has_file(names, tensorflow::kTfjsFile))
+    if (format == FileFormat::kUnknown && has_file(names, wire::kTfjsFile))
       return archived_json_format(bytes);
     return format == FileFormat::kStateDict ? pickled_format(zip.read(pickle)) : format;
   } catch (const Error&) {
@@ -119,7 +120,7 @@ FileFormat tar_format(std::string_view bytes) {
   const std::vector<std::string> names = tar_names(bytes);
   const Names set(names.begin(), names.end());
   const FileFormat format = format_of_names(set);
-  if (format == FileFormat::kUnknown && has_file(set, tensorflow::kTfjsFile)) {
+  if (format == FileFormat::kUnknown && has_file(set, wire::kTfjsFile)) {
     try {
       return archived_json_format(bytes);
     } catch (const Error&) {
@@ -210,7 +211,9 @@ FileFormat marked_format(std::string_view bytes) {
   return FileFormat::kUnknown;
 }
 
-FileFacts facts_of_files(const tensorflow::ModelFiles& files, FileFormat format) {
+FileFacts facts_of_files(const wire::ModelFiles& files, FileFormat format) {
+  if (format == FileFormat::kTfjsLayers)
+    return keras::facts_of(keras::read_layers_model(files), "tfjs-layers");
   return format == FileFormat::kTfjsGraph ? tensorflow::facts_of(tensorflow::read_tfjs_model(files))
                                           : tensorflow::facts_of(tensorflow::read_saved_model(files));
 }
@@ -218,24 +221,24 @@ FileFacts facts_of_files(const tensorflow::ModelFiles& files, FileFormat format)
 /// A model of several files in a zip or tar, whatever folder it lies in; of its main file alone what that
 /// says.
 FileFacts saved_file_facts(std::string_view bytes, FileFormat format) {
-  const char* main = format == FileFormat::kTfjsGraph ? tensorflow::kTfjsFile : "saved_model.pb";
+  const char* main = is_tfjs(format) ? wire::kTfjsFile : "saved_model.pb";
   const bool is_archive =
       wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
   if (!is_archive) {
-    const tensorflow::ModelFiles alone = [&](const std::string& name) {
+    const wire::ModelFiles alone = [&](const std::string& name) {
       return name == main ? std::optional(bytes) : std::nullopt;
     };
     return facts_of_files(alone, format);
   }
-  tensorflow::ArchiveFiles archive(bytes, main);
+  wire::ArchiveFiles archive(bytes, main);
   return facts_of_files([&](const std::string& name) { return archive.find(name); }, format);
 }
 
 FileFacts saved_folder_facts(const std::filesystem::path& folder, const std::filesystem::path& json,
                              FileFormat format) {
   std::map<std::string, std::shared_ptr<const MappedFile>> open;
-  const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
-    const std::filesystem::path path = name == tensorflow::kTfjsFile ? json : folder / name;
+  const wire::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
+    const std::filesystem::path path = name == wire::kTfjsFile ? json : folder / name;
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
     auto& file = open[name];
@@ -261,6 +264,7 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
       return tensorflow::facts_of(tensorflow::read_graph(bytes));
     case FileFormat::kSavedModel:
     case FileFormat::kTfjsGraph:
+    case FileFormat::kTfjsLayers:
       return saved_file_facts(bytes, format);
     default:
       return std::nullopt;
@@ -374,13 +378,12 @@ std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat for
   const bool is_folder = fs::is_directory(path, ignored);
   if (!is_folder) {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-    const bool stands_alone =
-        format != FileFormat::kTfjsGraph || !without_blanks(file->text()).starts_with("{");
+    const bool stands_alone = !is_tfjs(format) || !without_blanks(file->text()).starts_with("{");
     if (stands_alone) return read_file_facts(file->text(), format);
   }
-  if (format != FileFormat::kSavedModel && format != FileFormat::kTfjsGraph) return std::nullopt;
+  if (format != FileFormat::kSavedModel && !is_tfjs(format)) return std::nullopt;
   const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
-  const fs::path json = is_folder ? folder / tensorflow::kTfjsFile : fs::path(path);
+  const fs::path json = is_folder ? folder / wire::kTfjsFile : fs::path(path);
   return in_format(format, [&] { return std::optional(saved_folder_facts(folder, json, format)); });
 }
 

@@ -19,6 +19,11 @@ enum class FileFormat : uint8_t {
 #undef TM_MODEL_FORMAT
 };
 
+/// Whether it is one of TensorFlow.js', a model.json with files beside it.
+inline bool is_tfjs(FileFormat format) {
+  return format == FileFormat::kTfjsGraph || format == FileFormat::kTfjsLayers;
+}
+
 /// One row of formats.def.
 struct FormatRow {
   FileFormat format;

@@ -60,14 +60,14 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links, const std::string& signature) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    const bool is_tfjs = detect_path(path) == FileFormat::kTfjsGraph;
-    return make_tensorflow_importer(is_tfjs ? open_tfjs_model(path) : open_saved_model(path), signature);
+    if (is_tfjs(detect_path(path))) return make_importer(open_tfjs_model(path), signature);
+    return make_tensorflow_importer(open_saved_model(path), signature);
   }
   ModelSource source;
   source.model = MappedFile::open(path);
   const std::string_view bytes = source.model->text();
   if (is_saved_model_file(bytes)) return make_tensorflow_importer(open_saved_model(path), signature);
-  if (is_tfjs_file(bytes)) return make_tensorflow_importer(open_tfjs_model(path), signature);
+  if (is_tfjs_file(bytes)) return make_importer(open_tfjs_model(path), signature);
   const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !is_tensorflow(bytes) &&
                        !is_torchscript(bytes) && !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);

@@ -2,11 +2,15 @@
 
 #include <mutex>
 
+#include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/source_files.h"
+#include "compiler/frontend/importer/tensorflow_importer.h"
 #include "compiler/frontend/keras/file_graph.h"
 #include "compiler/frontend/keras/import.h"
 #include "compiler/frontend/keras/kept_form.h"
+#include "compiler/frontend/wire/tfjs_weights.h"
 #include "compiler/frontend/wire/zip.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
@@ -28,13 +32,31 @@ bool is_keras_zip(std::string_view bytes) {
   }
 }
 
-std::shared_ptr<const keras::LoadedModel> load(const std::shared_ptr<const MappedFile>& file) {
-  const std::string_view bytes = file->text();
-  if (keras::is_kept_form(bytes))
-    return std::make_shared<keras::LoadedModel>(keras::LoadedModel{file, keras::read_kept_form(bytes)});
-  const bool is_hdf5 = bytes.starts_with(kHdf5Mark);
-  return std::make_shared<keras::LoadedModel>(
-      keras::LoadedModel{file, is_hdf5 ? keras::read_hdf5(bytes) : keras::read_archive(bytes)});
+/// A layers model of TensorFlow.js: its JSON, or an archive of that and its weights.
+bool is_layers_model(std::string_view bytes) {
+  return is_archive(bytes) ? detect_format(bytes) == FileFormat::kTfjsLayers
+                           : is_tfjs_file(bytes) && detect_format(bytes) == FileFormat::kTfjsLayers;
+}
+
+std::string format_of(std::string_view bytes) {
+  if (bytes.starts_with(kHdf5Mark)) return "keras-h5";
+  return keras::is_kept_form(bytes) || is_keras_zip(bytes) ? "keras" : "tfjs-layers";
+}
+
+std::shared_ptr<const keras::LoadedModel> load(const ModelSource& source, std::string_view format) {
+  const std::string_view bytes = source.model->text();
+  const auto loaded = std::make_shared<keras::LoadedModel>();
+  loaded->file = source.model;
+  if (format == "tfjs-layers") {
+    const SourceFiles files = files_of(source, wire::kTfjsFile);
+    loaded->model = keras::read_layers_model(files.files);
+    loaded->model.kept.push_back(files.owner);
+  } else if (keras::is_kept_form(bytes)) {
+    loaded->model = keras::read_kept_form(bytes);
+  } else {
+    loaded->model = format == "keras-h5" ? keras::read_hdf5(bytes) : keras::read_archive(bytes);
+  }
+  return loaded;
 }
 
 ModelFacts keras_facts(const keras::Model& model, std::string_view format) {
@@ -65,8 +87,8 @@ class KerasImporter final : public Importer {
 public:
   explicit KerasImporter(ModelSource source)
       : Importer(std::move(source)),
-        format_(this->source().model->text().starts_with(kHdf5Mark) ? "keras-h5" : "keras"),
-        loaded_(load(this->source().model)),
+        format_(format_of(this->source().model->text())),
+        loaded_(load(this->source(), format_)),
         facts_(keras_facts(loaded_->model, format_)) {
     add_output_types();
   }
@@ -96,6 +118,7 @@ public:
       if (!keras::is_kept_form(kept.model->text())) {
         const auto bytes = std::make_shared<const std::string>(keras::kept_form(loaded_->model));
         kept.model = MappedFile::part_of(bytes, std::as_bytes(std::span(*bytes)), "model");
+        kept.external.clear();
       }
       kept_ = std::move(kept);
     }
@@ -124,7 +147,8 @@ private:
 }  // namespace
 
 bool is_keras(std::string_view bytes) {
-  return bytes.starts_with(kHdf5Mark) || keras::is_kept_form(bytes) || is_keras_zip(bytes);
+  return bytes.starts_with(kHdf5Mark) || keras::is_kept_form(bytes) || is_keras_zip(bytes) ||
+         is_layers_model(bytes);
 }
 
 std::unique_ptr<Importer> make_keras_importer(ModelSource source) {

@@ -6,11 +6,12 @@
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/source_files.h"
 #include "compiler/frontend/importer/trim_counted.h"
-#include "compiler/frontend/tensorflow/archive_files.h"
 #include "compiler/frontend/tensorflow/file_graph.h"
 #include "compiler/frontend/tensorflow/import.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
+#include "compiler/frontend/wire/tfjs_weights.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 
@@ -20,62 +21,38 @@ namespace {
 
 constexpr const char* kSavedModel = "saved_model.pb";
 
-bool is_tar(std::string_view bytes) { return bytes.size() >= 512 && bytes.substr(257, 5) == "ustar"; }
-
-bool is_archive(std::string_view bytes) { return wire::begins_as_zip(bytes) || is_tar(bytes); }
-
 /// What a model was read from, with what its views need.
 struct Opened {
   std::unique_ptr<tensorflow::LoadedModel> model;
   FileFacts facts;
 };
 
-Opened frozen_graph(const std::shared_ptr<const ModelSource>& source) {
-  tensorflow::SavedModel model;
-  model.graph = tensorflow::read_graph(source->model->text());
-  FileFacts facts = tensorflow::facts_of(model.graph);
-  return {std::make_unique<tensorflow::LoadedModel>(source, std::move(model)), std::move(facts)};
-}
-
-/// `owner`: of the files' contents.
-Opened opened_files(const std::shared_ptr<const void>& owner, FileFormat format,
-                    const tensorflow::ModelFiles& files) {
-  if (format == FileFormat::kTfjsGraph) {
-    tensorflow::TfjsModel made = tensorflow::read_tfjs_model(files);
-    FileFacts facts = tensorflow::facts_of(made);
-    const auto both =
-        std::make_shared<const std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
-            owner, made.owner);
-    return {std::make_unique<tensorflow::LoadedModel>(both, std::move(made.model)), std::move(facts)};
-  }
-  tensorflow::SavedModel model = tensorflow::read_saved_model(files);
-  FileFacts facts = tensorflow::facts_of(model);
-  return {std::make_unique<tensorflow::LoadedModel>(owner, std::move(model)), std::move(facts)};
-}
-
 const char* main_file(FileFormat format) {
-  return format == FileFormat::kTfjsGraph ? tensorflow::kTfjsFile : kSavedModel;
+  return format == FileFormat::kTfjsGraph ? wire::kTfjsFile : kSavedModel;
 }
 
 Opened open(const ModelSource& source) {
-  const std::string_view bytes = source.model->text();
-  const FileFormat format = detect_format(bytes);
-  if (is_archive(bytes)) {
-    struct Archive {
-      std::shared_ptr<const MappedFile> file;
-      tensorflow::ArchiveFiles files;
-    };
-    const auto archive =
-        std::make_shared<Archive>(Archive{source.model, tensorflow::ArchiveFiles(bytes, main_file(format))});
-    return opened_files(archive, format, [&](const std::string& name) { return archive->files.find(name); });
+  const FileFormat format = detect_format(source.model->text());
+  if (format == FileFormat::kFrozenGraph) {
+    tensorflow::SavedModel model;
+    model.graph = tensorflow::read_graph(source.model->text());
+    FileFacts facts = tensorflow::facts_of(model.graph);
+    return {std::make_unique<tensorflow::LoadedModel>(std::make_shared<const ModelSource>(source),
+                                                      std::move(model)),
+            std::move(facts)};
   }
-  const auto owner = std::make_shared<const ModelSource>(source);
-  if (format == FileFormat::kFrozenGraph) return frozen_graph(owner);
-  return opened_files(owner, format, [&](const std::string& name) -> std::optional<std::string_view> {
-    if (name == main_file(format)) return bytes;
-    const auto found = source.external.find(name);
-    return found == source.external.end() ? std::nullopt : std::optional(found->second->text());
-  });
+  const SourceFiles files = files_of(source, main_file(format));
+  if (format == FileFormat::kTfjsGraph) {
+    tensorflow::TfjsModel made = tensorflow::read_tfjs_model(files.files);
+    FileFacts facts = tensorflow::facts_of(made);
+    const auto both =
+        std::make_shared<const std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+            files.owner, made.owner);
+    return {std::make_unique<tensorflow::LoadedModel>(both, std::move(made.model)), std::move(facts)};
+  }
+  tensorflow::SavedModel model = tensorflow::read_saved_model(files.files);
+  FileFacts facts = tensorflow::facts_of(model);
+  return {std::make_unique<tensorflow::LoadedModel>(files.owner, std::move(model)), std::move(facts)};
 }
 
 std::vector<SignatureValue> values_of(const std::vector<tensorflow::Port>& ports) {
@@ -181,7 +158,8 @@ bool is_tensorflow(std::string_view bytes) {
     return format == FileFormat::kSavedModel || format == FileFormat::kTfjsGraph;
   }
   const FileFormat format = protobuf_format(bytes);
-  return format == FileFormat::kFrozenGraph || format == FileFormat::kSavedModel || is_tfjs_file(bytes);
+  return format == FileFormat::kFrozenGraph || format == FileFormat::kSavedModel ||
+         (is_tfjs_file(bytes) && detect_format(bytes) == FileFormat::kTfjsGraph);
 }
 
 bool is_saved_model_file(std::string_view bytes) {
@@ -190,20 +168,19 @@ bool is_saved_model_file(std::string_view bytes) {
 
 bool is_tfjs_file(std::string_view bytes) {
   const size_t first = bytes.substr(0, 4096).find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && bytes[first] == '{' &&
-         detect_format(bytes) == FileFormat::kTfjsGraph;
+  return first != std::string_view::npos && bytes[first] == '{' && is_tfjs(detect_format(bytes));
 }
 
 ModelSource open_tfjs_model(const std::string& path) {
   namespace fs = std::filesystem;
   const fs::path given(path);
-  const fs::path file = fs::is_directory(given) ? given / tensorflow::kTfjsFile : given;
+  const fs::path file = fs::is_directory(given) ? given / wire::kTfjsFile : given;
   ModelSource source;
   source.model = MappedFile::open(file.string());
   Hasher hasher;
   hasher.update_field("TensorFlow.js");
   hasher.update_field(Digest::of(source.model->bytes()).text());
-  for (const std::string& name : tensorflow::tfjs_weight_files(source.model->text()))
+  for (const std::string& name : wire::tfjs_weight_files(wire::read_tfjs_json(source.model->text())))
     source.external[name] = MappedFile::open((file.parent_path() / name).string());
   for (const auto& [name, weights] : source.external) {
     hasher.update_field(name);

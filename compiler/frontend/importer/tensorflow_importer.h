@@ -15,10 +15,10 @@ namespace tensormill::frontend {
 bool is_tensorflow(std::string_view bytes);
 /// Of these, saved_model.pb alone, beside which variables may lie.
 bool is_saved_model_file(std::string_view bytes);
-/// Of these, model.json alone, beside which weights lie.
+/// model.json of a model of TensorFlow.js alone, beside which weights lie.
 bool is_tfjs_file(std::string_view bytes);
-/// A graph model's folder, or its model.json with the files that it names beside it. Throws kNotFound,
-/// kInvalidModel.
+/// The folder of a model of TensorFlow.js, or its model.json with the files that it names beside it. Throws
+/// kNotFound, kInvalidModel.
 ModelSource open_tfjs_model(const std::string& path);
 /// A model's folder, or its saved_model.pb with what lies beside it. Throws kNotFound, kInvalidModel.
 ModelSource open_saved_model(const std::string& path);

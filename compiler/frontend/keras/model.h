@@ -1,6 +1,6 @@
 /// What a Keras file says, as plain structs: layers with their configuration, how each is called, and their
-/// weights as views. Keras 3 archives (.keras), HDF5 files of Keras 1 to 3 (.h5) and the configuration of
-/// TensorFlow.js layers models have the same form here. Thread-safety: values; views live as long as the
+/// weights as views. Keras 3 archives (.keras), HDF5 files of Keras 1 to 3 (.h5) and layers models of
+/// TensorFlow.js have the same form here. Thread-safety: values; views live as long as the
 /// file.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/frontend/facts/facts.h"
+#include "compiler/frontend/wire/archive_files.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -39,7 +40,7 @@ inline constexpr const char* kTensorMark = "$tensor";
 inline constexpr const char* kVocabularyFile = "vocabulary.txt";
 
 struct Weight {
-  std::string path;  ///< "vars/0", "cell/vars/1", or the name of an .h5 file: "dense/kernel:0"
+  std::string path;  ///< "vars/0", "cell/vars/1", or the name in another file: "dense/kernel:0"
   DType dtype = DType::kFloat32;
   Shape shape;
   std::string_view data;
@@ -76,7 +77,10 @@ struct Model {
   std::string keras_version;
   std::string backend;
   bool numbers_weights = false;  ///< their paths are "vars/0", not names
-  bool has_old_rules() const { return !keras_version.empty() && keras_version[0] < '3'; }
+  /// TensorFlow.js computes as Keras 2 does.
+  bool has_old_rules() const {
+    return (!keras_version.empty() && keras_version[0] < '3') || keras_version.starts_with("tfjs");
+  }
   std::vector<std::shared_ptr<const void>> kept;  ///< what views show that does not lie in the file
 };
 
@@ -88,6 +92,8 @@ const Json* given_shape(const Layer& layer);
 Model read_archive(std::string_view bytes);
 /// An .h5 file. The same.
 Model read_hdf5(std::string_view bytes);
+/// A layers model of TensorFlow.js: model.json and its files of weights, which outlive the model. The same.
+Model read_layers_model(const wire::ModelFiles& files);
 /// A model's JSON configuration without weights: {"class_name","config"}. The same.
 Network read_network(const Json& json);
 /// One layer's: {"class_name","config"}, as layers have it that hold another. The same.

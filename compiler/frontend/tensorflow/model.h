@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/frontend/facts/facts.h"
+#include "compiler/frontend/wire/archive_files.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -52,6 +53,8 @@ enum class DataType : int32_t {
 };
 /// "float32" …; "" for a number that the schema does not have.
 std::string_view type_name(DataType type);
+/// The reverse; kInvalid for a name that it does not have.
+DataType type_named(std::string_view name);
 /// Bytes of an element; 0 for strings, resources, variants and what is not known.
 int64_t type_bytes(DataType type);
 
@@ -172,9 +175,7 @@ struct SavedModel {
 /// A GraphDef. Throws Error(kInvalidModel) with the byte; a million nodes and two million attributes at most.
 Graph read_graph(std::string_view bytes);
 
-/// The content of a file of the model's folder by its name below it; nothing where there is none. Views
-/// outlive the model.
-using ModelFiles = std::function<std::optional<std::string_view>(const std::string& name)>;
+using wire::ModelFiles;
 /// A SavedModel of one meta graph, of several the one with tag "serve". Throws Error(kInvalidModel) naming
 /// the file and the byte.
 SavedModel read_saved_model(const ModelFiles& files);

@@ -57,6 +57,12 @@ std::string_view type_name(DataType type) {
   return row == nullptr ? std::string_view() : row->name;
 }
 
+DataType type_named(std::string_view name) {
+  const auto* row = std::find_if(kDataTypes.begin(), kDataTypes.end(),
+                                 [&](const DataTypeRow& each) { return each.name == name; });
+  return row == kDataTypes.end() ? DataType::kInvalid : row->type;
+}
+
 int64_t type_bytes(DataType type) {
   const DataTypeRow* row = data_type_row(type);
   return row == nullptr ? 0 : row->bytes;

@@ -14,6 +14,7 @@
 #include "compiler/frontend/wire/checkpoint/sstable.h"
 #include "compiler/frontend/wire/flexbuffer.h"
 #include "compiler/frontend/wire/pickle.h"
+#include "compiler/frontend/wire/tfjs_weights.h"
 #include "compiler/frontend/wire/zip.h"
 #include "runtime/base/file.h"
 #include "tests/fuzz/targets.h"
@@ -123,18 +124,27 @@ void fuzz_graph_def(std::string_view bytes) {
 /// model.json up to the first NUL; behind it the files of weights: those whose names begin with "a" are the
 /// first half, "none" is not there, others are the second half.
 void fuzz_tfjs(std::string_view bytes) {
+  namespace keras = frontend::keras;
   namespace tensorflow = frontend::tensorflow;
+  namespace wire = frontend::wire;
   const size_t end = std::min(bytes.find('\0'), bytes.size());
   const std::string_view text = bytes.substr(0, end), data = bytes.substr(std::min(end + 1, bytes.size()));
   attempt([&] {
-    for (const std::string& name : tensorflow::tfjs_weight_files(text))
+    for (const std::string& name : wire::tfjs_weight_files(wire::read_tfjs_json(text)))
       TM_CHECK(!name.empty() && name.find('/') == std::string::npos, "a file that does not lie beside");
   });
-  const tensorflow::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
-    if (name == tensorflow::kTfjsFile) return text;
+  const wire::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
+    if (name == wire::kTfjsFile) return text;
     if (name == "none") return std::nullopt;
     return name.starts_with("a") ? data.substr(0, data.size() / 2) : data.substr(data.size() / 2);
   };
+  attempt([&] {
+    const keras::Model layers = keras::read_layers_model(files);
+    for (const keras::Layer& layer : layers.network.layers) {
+      for (const keras::Weight& weight : layer.weights)
+        TM_CHECK(weight.data.size() == num_bytes(weight.shape, weight.dtype), "a weight of another size");
+    }
+  });
   const tensorflow::TfjsModel model = tensorflow::read_tfjs_model(files);
   const frontend::FileFacts facts = tensorflow::facts_of(model);
   TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),

@@ -1,11 +1,11 @@
-#include "compiler/frontend/tensorflow/archive_files.h"
+#include "compiler/frontend/wire/archive_files.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 
 #include "runtime/base/error.h"
 
-namespace tensormill::frontend::tensorflow {
+namespace tensormill::frontend::wire {
 
 namespace {
 
@@ -47,11 +47,10 @@ std::string_view member_bytes(archive* reader, const std::string& name, uint64_t
 }  // namespace
 
 ArchiveFiles::ArchiveFiles(std::string_view bytes, const std::string& mark) {
-  if (wire::begins_as_zip(bytes)) {
+  if (begins_as_zip(bytes)) {
     // Weights pack to a half at best; small models may be all zeros.
     const uint64_t most = std::max<uint64_t>(uint64_t{64} << 20, bytes.size() * 4);
-    zip_ = std::make_unique<wire::ZipFile>(bytes,
-                                           wire::ZipLimits{.members = kMostMembers, .inflated_bytes = most});
+    zip_ = std::make_unique<ZipFile>(bytes, ZipLimits{.members = kMostMembers, .inflated_bytes = most});
     for (const npz::ZipMember& member : zip_->members()) set_root(member.name, mark);
   } else {
     read_tar(bytes);
@@ -103,4 +102,4 @@ std::optional<std::string_view> ArchiveFiles::find(const std::string& name) {
   return found == members_.end() ? std::nullopt : std::optional(found->second);
 }
 
-}  // namespace tensormill::frontend::tensorflow
+}  // namespace tensormill::frontend::wire

@@ -1,7 +1,8 @@
-/// The files of a SavedModel that lies in a tar or a zip, in whatever folder of it. Thread-safety: belongs to
-/// one thread; views live as long as it and the archive.
+/// The files of a model of several that lies in a tar or a zip, in whatever folder of it. Thread-safety:
+/// belongs to one thread; views live as long as it and the archive.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,7 +12,11 @@
 
 #include "compiler/frontend/wire/zip.h"
 
-namespace tensormill::frontend::tensorflow {
+namespace tensormill::frontend::wire {
+
+/// The content of a file of the model's folder by its name below it; nothing where there is none. Views
+/// outlive the model.
+using ModelFiles = std::function<std::optional<std::string_view>(const std::string& name)>;
 
 class ArchiveFiles {
 public:
@@ -26,10 +31,10 @@ private:
   void read_tar(std::string_view bytes);
   void set_root(const std::string& name, const std::string& mark);
 
-  std::unique_ptr<wire::ZipFile> zip_;
+  std::unique_ptr<ZipFile> zip_;
   std::map<std::string, std::string_view> members_;       ///< of a tar
   std::vector<std::unique_ptr<const std::string>> made_;  ///< members that do not lie in one piece
   std::optional<std::string> root_;
 };
 
-}  // namespace tensormill::frontend::tensorflow
+}  // namespace tensormill::frontend::wire

@@ -1,0 +1,32 @@
+#include "compiler/frontend/importer/source_files.h"
+
+#include <optional>
+
+#include "compiler/frontend/wire/zip.h"
+
+namespace tensormill::frontend {
+
+bool is_archive(std::string_view bytes) {
+  return wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
+}
+
+SourceFiles files_of(const onnx::ModelSource& source, const std::string& main) {
+  if (is_archive(source.model->text())) {
+    struct Archive {
+      std::shared_ptr<const MappedFile> file;
+      wire::ArchiveFiles files;
+    };
+    const auto archive =
+        std::make_shared<Archive>(Archive{source.model, wire::ArchiveFiles(source.model->text(), main)});
+    return {[archive](const std::string& name) { return archive->files.find(name); }, archive};
+  }
+  const auto owner = std::make_shared<const onnx::ModelSource>(source);
+  return {[owner, main](const std::string& name) -> std::optional<std::string_view> {
+            if (name == main) return owner->model->text();
+            const auto found = owner->external.find(name);
+            return found == owner->external.end() ? std::nullopt : std::optional(found->second->text());
+          },
+          owner};
+}
+
+}  // namespace tensormill::frontend

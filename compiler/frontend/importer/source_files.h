@@ -1,0 +1,25 @@
+/// The files of a model of several, however it was given. Thread-safety: what is returned belongs to one
+/// thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "compiler/frontend/onnx/import.h"
+#include "compiler/frontend/wire/archive_files.h"
+
+namespace tensormill::frontend {
+
+struct SourceFiles {
+  wire::ModelFiles files;
+  std::shared_ptr<const void> owner;  ///< of their contents
+};
+
+/// Whether the bytes are a zip or a tar.
+bool is_archive(std::string_view bytes);
+/// `main`: the model's main file, which is the source's own bytes where these are no archive; others are the
+/// files beside it. Throws as wire::ArchiveFiles.
+SourceFiles files_of(const onnx::ModelSource& source, const std::string& main);
+
+}  // namespace tensormill::frontend
