@@ -5,7 +5,8 @@
 
 The executor alone is one call of the C interface with its inputs set; both are interleaved in one process, so that a busy
 machine slows both, and read the same input, so that it is as warm in the caches for the one as for the other. Also with a
-copy of the input, and for a batch of 64 pictures.
+copy of the input, for a batch of 64 pictures, and what Python's own part takes by itself: again and again, and behind a run
+of the executor, whose kernels have the caches for themselves meanwhile.
 """
 
 import argparse
@@ -53,6 +54,9 @@ def overhead(batch, runs):
     # A copy between them would leave one of the two a cold input.
     found = median_us({"executor": lambda: bare(executor._handle, 1, 0), "run": lambda: package.run(x, threads=1)}, runs)
     found |= median_us({"run_with_copy": lambda: package.run(askew, threads=1)}, runs)
+    executor._call = lambda *_: 0
+    found |= median_us({"python": lambda: package.run(x, threads=1)}, runs)
+    found |= median_us({"between": lambda: bare(executor._handle, 1, 0), "python_behind_a_run": lambda: package.run(x, threads=1)}, runs)
     return {"batch": batch, **found, "added": found["run"] - found["executor"]}
 
 
@@ -81,7 +85,7 @@ def main():
               "import_ms": {what: import_ms(code) for what, code in IMPORTS.items()}}
     for row in report["runs_us"]:
         print("batch {batch}: executor {executor:.1f} us, run {run:.1f} us (adds {added:.1f}), with a copy of the input "
-              "{run_with_copy:.1f} us".format(**row))
+              "{run_with_copy:.1f} us; of Python {python:.1f} us, {python_behind_a_run:.1f} behind a run".format(**row))
     print("import: " + ", ".join(f"{what} {ms:.0f} ms" for what, ms in report["import_ms"].items()) + " of CPU time")
     if options.json:
         options.json.write_text(json.dumps(report, indent=1))

@@ -74,22 +74,33 @@ private:
             std::vector<std::string_view>& called) {
     std::map<std::string_view, const Node*> by_name;
     for (const Node& node : nodes) by_name.emplace(node.name, &node);
-    // What only has to come before is not converted, but it must not change what is read.
     std::set<std::string_view> seen;
-    while (!wanted.empty()) {
-      std::string_view text = wanted.back();
-      wanted.pop_back();
-      const bool is_control = text.starts_with('^');
-      if (is_control) text.remove_prefix(1);
+    std::vector<std::string_view> before;
+    const auto next = [&](std::vector<std::string_view>& open) -> const Node* {
+      std::string_view text = open.back();
+      open.pop_back();
+      if (text.starts_with('^')) text.remove_prefix(1);
       const std::string_view name = text.substr(0, text.find(':'));
       const auto found = by_name.find(name);
-      if (found == by_name.end() || given.contains(name) || !seen.insert(name).second) continue;
-      const Node& node = *found->second;
-      look_at(node, function, is_control);
-      if (!is_control) add_called(node, called);
-      for (const std::string_view input : node.inputs) {
-        if (!is_control || input.starts_with('^')) wanted.push_back(input);
-      }
+      const bool is_new = found != by_name.end() && !given.contains(name) && seen.insert(name).second;
+      return is_new ? found->second : nullptr;
+    };
+    while (!wanted.empty()) {
+      const Node* node = next(wanted);
+      if (node == nullptr) continue;
+      look_at(*node, function, false);
+      add_called(*node, called);
+      for (const std::string_view input : node->inputs)
+        (input.starts_with('^') ? before : wanted).push_back(input);
+    }
+    // What only has to come before is not converted, but it must not change what is read. It is looked at
+    // last: what is read as well counts as that.
+    while (!before.empty()) {
+      const Node* node = next(before);
+      if (node == nullptr) continue;
+      look_at(*node, function, true);
+      for (const std::string_view input : node->inputs)
+        if (input.starts_with('^')) before.push_back(input);
     }
   }
 

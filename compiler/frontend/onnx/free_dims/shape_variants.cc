@@ -99,9 +99,10 @@ private:
   bool lacks_ = false;             ///< the last import did not take shapes for want of a run's values
 };
 
-/// What is no shape of the model may be one with other dims bound.
+/// What is no shape of the model may be one with other dims bound. To be called where `error` is handled: any
+/// other goes on as it is, of whatever class.
 [[noreturn]] void throw_with_assumed(const Error& error, const Signature& signature) {
-  if (error.code() != ErrorCode::kInvalidModel || signature.assumed.empty()) throw Error(error);
+  if (error.code() != ErrorCode::kInvalidModel || signature.assumed.empty()) throw;
   std::string dims;
   for (const auto& [name, input] : signature.assumed)
     dims += (dims.empty() ? "" : ", ") + name + " of input \"" + input + "\"";
