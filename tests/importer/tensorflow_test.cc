@@ -3,8 +3,9 @@
 #include <random>
 #include <set>
 
-#include "compiler/frontend/wire/archive_files.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
+#include "compiler/frontend/wire/archive_files.h"
+#include "compiler/frontend/wire/tfjs_weights.h"
 #include "runtime/base/error.h"
 #include "tests/importer/imported.h"
 #include "tests/scope.h"
@@ -130,8 +131,8 @@ TEST(GraphModel, HasTheFunctionsOfItsGraph) {
 TEST(GraphModel, ThatIsBrokenIsReadOrRefused) {
   for (const char* name : {"control_graph_model", "packed_graph_model"}) {
     const std::string archive = read_file(fixture_path("tensorflow_nets/" + std::string(name) + ".zip"));
-    wire::ArchiveFiles files(archive, tensorflow::kTfjsFile);
-    const std::string text(files.find(tensorflow::kTfjsFile).value());
+    wire::ArchiveFiles files(archive, wire::kTfjsFile);
+    const std::string text(files.find(wire::kTfjsFile).value());
     std::mt19937 random(31);
     size_t read = 0, refused = 0;
     for (size_t i = 0; i < kCopiesOfJson; ++i) {
@@ -144,7 +145,7 @@ TEST(GraphModel, ThatIsBrokenIsReadOrRefused) {
       const size_t weights = random() % 8;
       try {
         tensorflow::read_tfjs_model([&](const std::string& file) -> std::optional<std::string_view> {
-          if (file == tensorflow::kTfjsFile) return copy;
+          if (file == wire::kTfjsFile) return copy;
           const auto found = files.find(file);
           if (weights == 0 || !found) return std::nullopt;
           return weights == 1 ? found->substr(0, found->size() / 2) : *found;

@@ -142,7 +142,8 @@ void fuzz_tfjs(std::string_view bytes) {
     const keras::Model layers = keras::read_layers_model(files);
     for (const keras::Layer& layer : layers.network.layers) {
       for (const keras::Weight& weight : layer.weights)
-        TM_CHECK(weight.data.size() == num_bytes(weight.shape, weight.dtype), "a weight of another size");
+        TM_CHECK(weight.data.size() == static_cast<size_t>(num_bytes(weight.shape, weight.dtype)),
+                 "a weight of another size");
     }
   });
   const tensorflow::TfjsModel model = tensorflow::read_tfjs_model(files);
