@@ -66,8 +66,9 @@ void check_media_type(const http::Request& request, BodyKind kind) {
   const std::string type = request.content_type();
   if (is_media_type_accepted(kind, type)) return;
   const bool json = kind == BodyKind::kJson || kind == BodyKind::kInference;
-  const std::string wanted = json                         ? "application/json"
-                             : kind == BodyKind::kTensors ? "application/x-npz"
+  const std::string wanted = json ? "application/json"
+                             : kind == BodyKind::kTensors
+                                 ? "application/x-npz (tensors as JSON go to /v2/models/NAME/infer)"
                              : kind == BodyKind::kImage   ? "image/jpeg or image/png"
                              : kind == BodyKind::kRecords ? "application/x-ndjson"
                                                           : "application/octet-stream";

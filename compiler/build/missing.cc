@@ -9,14 +9,16 @@ constexpr size_t kMostPlaces = 10'000;
 
 }  // namespace
 
-void Missing::add(const std::string& what, const std::string& label, const std::string& found,
-                  const std::string& path) {
-  Row& row = rows_[what];
+void Missing::add(const std::string& what, const std::string& why, const std::string& label,
+                  const std::string& found, const std::string& path) {
+  const std::string kind = what + (why.empty() ? "" : ": " + why);
+  Row& row = rows_[kind];
   if (row.paths.size() < kMostPlaces) row.paths.insert(path.empty() ? label : path);
   if (row.count++ > 0) return;
+  row.reason = what + ": " + (why.empty() ? "not implemented" : why);
   row.label = label;
   row.found = found;
-  order_.push_back(what);
+  order_.push_back(kind);
 }
 
 std::vector<ErrorDetail> Missing::details() const {
@@ -31,8 +33,10 @@ std::vector<ErrorDetail> Missing::details() const {
 
 std::vector<ErrorDetail> Missing::places() const {
   std::vector<ErrorDetail> all;
-  for (const std::string& what : order_)
-    for (const std::string& path : rows_.at(what).paths) all.push_back({path, what});
+  for (const std::string& kind : order_) {
+    const Row& row = rows_.at(kind);
+    for (const std::string& path : row.paths) all.push_back({path, row.reason});
+  }
   return all;
 }
 

@@ -30,10 +30,11 @@ public:
   /// What one of the missing is called, and one of the places where it stands: "operator", "node".
   Missing(std::string noun, std::string place) : noun_(std::move(noun)), place_(std::move(place)) {}
 
-  /// `what` is missing at `label`; of the first place `found`, where it is not empty, says more. `path`:
-  /// where that is in the file, where the label may stand twice in it.
-  void add(const std::string& what, const std::string& label, const std::string& found,
-           const std::string& path = "");
+  /// `what` is missing at `label`; `why`: "" where there is nothing of it at all. Of the first place `found`,
+  /// where it is not empty, says more. `path`: where that is in the file, where the label may stand twice in
+  /// it.
+  void add(const std::string& what, const std::string& why, const std::string& label,
+           const std::string& found, const std::string& path = "");
   bool empty() const { return order_.empty(); }
   /// One each, in the order in which they were found first: the place, and "WHAT, 3 nodes, FOUND".
   std::vector<ErrorDetail> details() const;
@@ -43,7 +44,7 @@ public:
 private:
   struct Row {
     int64_t count = 0;
-    std::string label, found;
+    std::string reason, label, found;
     std::set<std::string> paths;
   };
   std::vector<ErrorDetail> places() const;

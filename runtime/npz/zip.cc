@@ -52,7 +52,7 @@ struct DirectoryPlace {
 };
 
 DirectoryPlace find_directory(const Bytes& archive) {
-  if (archive.size() < kEndSize) fail("archive has " + std::to_string(archive.size()) + " bytes");
+  if (archive.size() < kEndSize) fail("not an archive: " + std::to_string(archive.size()) + " bytes");
   // The end record is last; a comment of at most 65,535 bytes may follow.
   const size_t lowest = archive.size() - std::min(archive.size(), kEndSize + 65535);
   size_t end = archive.size() - kEndSize;

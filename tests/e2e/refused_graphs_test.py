@@ -45,20 +45,20 @@ class RefusedGraphs(unittest.TestCase):
     def test_tflite(self):
         graph, refused = self.refused("missing", (FIXTURES / "tflite_ops/missing.tflite").read_bytes(), is_joined=False)
         self.assertEqual([op for op, _ in refused].count("CONCAT_EMBEDDINGS"), 2)
-        self.assertIn(("SKIP_GRAM", ["op SKIP_GRAM version 1"]), refused)
+        self.assertIn(("SKIP_GRAM", ["op SKIP_GRAM version 1: not implemented"]), refused)
         self.assertTrue(all(value["type"].startswith("f32[") for value in graph["values"].values()))
 
     def test_frozen_graph(self):
         data = (FIXTURES / "tensorflow_nets/mobile.pb").read_bytes()
         graph, refused = self.refused("frozen", data.replace(b"\x12\x05Relu6", b"\x12\x05Fancy").replace(b"\x12\x07Softmax", b"\x12\x07Hardmax"))
-        self.assertEqual(refused, [("Fancy", ["op Fancy"])] * 3 + [("Hardmax", ["op Hardmax"])])
+        self.assertEqual(refused, [("Fancy", ["op Fancy: not implemented"])] * 3 + [("Hardmax", ["op Hardmax: not implemented"])])
         # Weights are no nodes.
         self.assertEqual([node for node in graph["nodes"] if node["op"] in ("Const", "Placeholder")], [])
 
     def test_saved_model(self):
         change = lambda name, data: data.replace(b"\x12\x05Relu6", b"\x12\x05Fancy") if name.endswith("saved_model.pb") else data
         graph, refused = self.refused("saved", rewritten(FIXTURES / "tensorflow_nets/mobile.zip", change))
-        self.assertEqual(refused, [("Fancy", ["op Fancy"])] * 3)
+        self.assertEqual(refused, [("Fancy", ["op Fancy: not implemented"])] * 3)
         # What the signature's function has within stands in the graph itself.
         self.assertIn("Conv2D", {node["op"] for node in graph["nodes"]})
         self.assertNotIn("StatefulPartitionedCall", {node["op"] for node in graph["nodes"]})
@@ -66,7 +66,7 @@ class RefusedGraphs(unittest.TestCase):
     def test_tfjs(self):
         change = lambda name, data: data.replace(b'"Relu6"', b'"Fancy"').replace(b'"_FusedConv2D"', b'"Fancy"') if name.endswith("model.json") else data
         _, refused = self.refused("tfjs", rewritten(FIXTURES / "tensorflow_nets/mobile_graph_model.zip", change))
-        self.assertEqual({(op, *reasons) for op, reasons in refused}, {("Fancy", "op Fancy")})
+        self.assertEqual({(op, *reasons) for op, reasons in refused}, {("Fancy", "op Fancy: not implemented")})
 
     def test_keras(self):
         graph, refused = self.refused("keras", (FIXTURES / "keras/lambda.keras").read_bytes())
@@ -85,7 +85,7 @@ class RefusedGraphs(unittest.TestCase):
         change = lambda name, data: data.replace(b"aten.relu_.default", b"aten.fancy.default").replace(b"aten.linear.default", b"my.own_linear.default") \
             if name.endswith("models/model.json") else data
         graph, refused = self.refused("program", rewritten(FIXTURES / "pytorch_nets/residual.pt2", change))
-        self.assertEqual(refused, [("aten.fancy.default", ["op aten.fancy.default"])] * 3 + [("my.own_linear.default", ["op my.own_linear.default"])])
+        self.assertEqual(refused, [("aten.fancy.default", ["op aten.fancy.default: not implemented"])] * 3 + [("my.own_linear.default", ["op my.own_linear.default: not implemented"])])
         self.assertTrue(any(value["constant"] for value in graph["values"].values()))
 
     def test_torchscript(self):
@@ -93,7 +93,7 @@ class RefusedGraphs(unittest.TestCase):
         for form in ("frozen", "traced"):
             with self.subTest(form=form):
                 _, refused = self.refused(form, rewritten(FIXTURES / f"pytorch_script/residual_{form}.pt", change))
-                self.assertEqual(refused, [("aten.fancy", ["op aten.fancy"])] * 3 + [("my.linear", ["op my.linear"])])
+                self.assertEqual(refused, [("aten.fancy", ["op aten.fancy: not implemented"])] * 3 + [("my.linear", ["op my.linear: not implemented"])])
 
 
 if __name__ == "__main__":

@@ -54,7 +54,13 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
   if (is_pt2(bytes)) return make_pytorch_importer(std::move(source));
   if (is_torchscript(bytes)) return make_torchscript_importer(std::move(source));
   if (graph_file::is_graph_file(bytes)) return make_graph_importer(std::move(source));
-  return std::make_unique<OnnxImporter>(std::move(source));
+  const bool is_known = detect_format(bytes) != FileFormat::kUnknown;
+  try {
+    return std::make_unique<OnnxImporter>(std::move(source));
+  } catch (Error& error) {
+    if (!is_known) error.add_context("the file is of no format that is known here; as an ONNX model");
+    throw;
+  }
 }
 
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links, const std::string& signature) {

@@ -21,7 +21,7 @@ constexpr size_t kMostDepth = 32;
 
 void add_missing(Missing& missing, const std::string& class_name, const std::string& label,
                  const std::string& why) {
-  missing.add("layer " + class_name + (why.empty() ? "" : ": " + why), label, "");
+  missing.add("layer " + class_name, why, label, "");
 }
 
 /// What is no class that is known, and what can never be imported.

@@ -32,8 +32,8 @@ std::string operands_of(const Graph& graph, const Node& node) {
 void add_missing(Missing& missing, const Graph& graph, const Node& node, size_t index,
                  const std::string& around, const std::string& why) {
   const std::string label = node_label(node, index);
-  missing.add("op " + std::string(short_target(node.target)).substr(0, 200) + (why.empty() ? "" : ": " + why),
-              label, "operands " + operands_of(graph, node), around + label);
+  missing.add("op " + std::string(short_target(node.target)).substr(0, 200), why, label,
+              "operands " + operands_of(graph, node), around + label);
 }
 
 /// Of the graph and of those within its nodes; `around`: what their paths begin with.

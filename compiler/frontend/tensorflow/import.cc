@@ -106,11 +106,12 @@ private:
 
   void look_at(const Node& node, std::optional<std::string_view> function, bool is_control) {
     if (is_assignment(node.op)) {
-      missing_.add(
-          "op " + name_of(node.op) + ": it changes a variable, and a package keeps nothing between runs",
-          name_of(node.name), types_of(node), node_path(function, node));
+      missing_.add("op " + name_of(node.op),
+                   "it changes a variable, and a package keeps nothing between runs", name_of(node.name),
+                   types_of(node), node_path(function, node));
     } else if (!is_control && find_row(node.op) == nullptr) {
-      missing_.add("op " + name_of(node.op), name_of(node.name), types_of(node), node_path(function, node));
+      missing_.add("op " + name_of(node.op), "", name_of(node.name), types_of(node),
+                   node_path(function, node));
     }
   }
 
@@ -224,7 +225,7 @@ private:
 
   void add_missing(const Body& body, const Node& node, const UnsupportedForm& form,
                    const std::vector<Item>& inputs) {
-    missing_.add("op " + name_of(node.op) + ": " + form.attribute + ": " + form.reason, name_of(node.name),
+    missing_.add("op " + name_of(node.op), form.attribute + ": " + form.reason, name_of(node.name),
                  "operands " + shapes_of(graph_, inputs), node_path(body.function, node));
   }
 
@@ -238,7 +239,7 @@ private:
     const OpRow* row = find_row(node.op);
     // Of functions that a call names by an attribute, or that are not looked at before.
     if (row == nullptr) {
-      missing_.add("op " + name_of(node.op), label, types_of(node), node_path(scope.body.function, node));
+      missing_.add("op " + name_of(node.op), "", label, types_of(node), node_path(scope.body.function, node));
       return std::nullopt;
     }
     try {

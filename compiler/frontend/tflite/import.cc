@@ -49,8 +49,7 @@ void add_missing(Missing& missing, const Model& model, const Subgraph& graph, si
                  const std::string& why) {
   const Operator& node = graph.operators[index];
   const OperatorCode& code = model.codes[node.code];
-  missing.add("op " + operator_name(code) + " version " + std::to_string(code.version) +
-                  (why.empty() ? "" : ": " + why),
+  missing.add("op " + operator_name(code) + " version " + std::to_string(code.version), why,
               operator_label(model, graph, index), "operands " + shapes_of(graph, node),
               operator_path(model, graph, index));
 }

@@ -3,8 +3,8 @@
 import type {Graph} from '../types';
 
 export interface NetNode { op: string; name: string; type: string; origins: string[]; outputs: string[]; fused: string[]; refused: string[] }
-/** `nodes` are the graph's inputs, its nodes in order, and its outputs; an edge is a pair of indices into them. */
-export interface Net { nodes: NetNode[]; edges: [number, number][] }
+/** `nodes` are the graph's inputs, its `own` nodes in order, and its outputs; an edge is a pair of indices into them. */
+export interface Net { nodes: NetNode[]; edges: [number, number][]; own: number }
 
 /** Constants are no nodes: they would be as many as all others together. */
 export function netOf(graph: Graph): Net {
@@ -35,7 +35,7 @@ export function netOf(graph: Graph): Net {
     join(name, nodes.length);
     nodes.push({op: 'output', name, type: typeOf(name), origins: [], outputs: [], fused: [], refused: []});
   }
-  return {nodes, edges};
+  return {nodes, edges, own: graph.nodes.length};
 }
 
 /** Graphs of up to this many nodes are shown whole. */

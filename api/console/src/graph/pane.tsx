@@ -178,9 +178,9 @@ export function Pane({net, layout, setOpen, chosen, linked, heat, bad = NONE, ch
   return (
     <div class="pane" id={id}>
       <canvas ref={canvas} tabIndex={0} role="application" aria-roledescription="graph" onKeyDown={pressed} {...handlers}
-        aria-label={title + '. ' + S.graph.canvas(net.nodes.length, layout?.names.length ?? 0)}
+        aria-label={title + '. ' + S.graph.canvas(net.own, layout?.names.length ?? 0)}
         data-boxes={layout ? layout.scene.x.length : ''} />
-      <p class="legend">{title}: {layout ? S.graph.legend(net.nodes.length, layout.names.length) : S.graph.laying}</p>
+      <p class="legend">{title}: {layout ? S.graph.legend(net.own, layout.names.length) : S.graph.laying}</p>
       <div class="tools">
         {all.size > 0 && <button type="button" class="quiet" onClick={() => { view.current = null; setOpen(isOpen ? new Set() : all); }}>{isOpen ? S.graph.collapse : S.graph.expand}</button>}
         <button type="button" class="quiet" aria-label={S.graph.zoomOut} onClick={() => zoom(0.7)}>−</button>

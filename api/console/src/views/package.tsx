@@ -39,6 +39,8 @@ export function PackageView({id}: {id: string}): JSX.Element {
 function About({item}: {item: Package}): JSX.Element {
   const {metadata} = item;
   const members = Object.entries(metadata.members).sort(([, a], [, b]) => b.size - a.size);
+  // One plan for all shapes says neither what a run takes nor what it computes.
+  const isFree = metadata.flops === 0 && item.inputs.some(({shape}) => shape.some((dim) => typeof dim === 'string'));
   const whole = members.reduce((sum, [, member]) => sum + member.size, 0) || 1;
   return (
     <>
@@ -49,8 +51,8 @@ function About({item}: {item: Package}): JSX.Element {
         [S.job.precision, S.job.precisionOf(typesOf(item.inputs), typesOf(item.outputs)) +
           (metadata.options['quantized'] === 'exact' ? ' ' + S.packages.exact : '')],
         [S.packages.kernels, S.packages.kernelsTuned(tunedOf(item))],
-        [S.packages.work, (metadata.flops / 1e9).toPrecision(3) + ' GFLOP'],
-        [S.packages.memory, S.packages.memoryParts(bytes(metadata.weight_bytes), bytes(metadata.arena_bytes), bytes(metadata.worker_workspace_bytes))],
+        [S.packages.work, isFree ? S.packages.workFree : (metadata.flops / 1e9).toPrecision(3) + ' GFLOP'],
+        [S.packages.memory, isFree ? S.packages.memoryFree(bytes(metadata.weight_bytes)) : S.packages.memoryParts(bytes(metadata.weight_bytes), bytes(metadata.arena_bytes), bytes(metadata.worker_workspace_bytes))],
         [S.columns.made, <Time at={item.created_at} />],
         [S.columns.deployedAs, item.deployments.length ? item.deployments.map((name) => <a key={name} href={href('deployments', name)}>{name} </a>) : '—'],
         [S.packages.compiler, metadata.compiler_build],

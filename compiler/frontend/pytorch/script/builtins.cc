@@ -97,7 +97,7 @@ Result tensor_from(Operators& operators, const Call& call) {
   });
   if (!is_known) {
     if (shape.empty() && !wanted) return operators.tensor_of(data, call);
-    operators.note_missing(call.name + ": elements that are free dims", call);
+    operators.note_missing(call.name, "elements that are free dims", call);
     return Value{Lost()};
   }
   Tensor made(own, shape);

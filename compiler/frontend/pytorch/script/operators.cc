@@ -100,9 +100,9 @@ std::string Operators::unique(const std::string& hint) {
   return name;
 }
 
-void Operators::note_missing(const std::string& what, const Call& call) {
-  missing_.add("op " + what.substr(0, 300), to_string(call.place), "operands " + arguments_text(call),
-               call_path(call.place, call.name));
+void Operators::note_missing(const std::string& what, const std::string& why, const Call& call) {
+  missing_.add("op " + what.substr(0, 300), why.substr(0, 300), to_string(call.place),
+               "operands " + arguments_text(call), call_path(call.place, call.name));
 }
 
 const OpRow* Operators::row_of(const Call& call) const {
@@ -210,7 +210,7 @@ bool Operators::convert(NodeContext& context, const OpRow& row, const Call& call
     context.check_read();
     return true;
   } catch (const UnsupportedForm& form) {
-    note_missing(row.target + ": " + form.attribute + ": " + form.reason, call);
+    note_missing(row.target, form.attribute + ": " + form.reason, call);
     return false;
   } catch (Error& error) {
     error.add_context(row.target + " \"" + context.label() + "\"");
@@ -252,14 +252,14 @@ Call Operators::with_numbers(Call call) {
 Value Operators::call(const Call& given) {
   // What is not there is told whatever its operands are.
   if (!has_operator(given.name)) {
-    note_missing(given.name, given);
+    note_missing(given.name, "", given);
     return {Lost()};
   }
   if (is_lost(given)) return {Lost()};
   const Call call = with_numbers(given);
   const OpRow* row = row_of(call);
   if (row == nullptr) {
-    note_missing(call.name + ": its form with arguments " + arguments_text(call), call);
+    note_missing(call.name, "its form with arguments " + arguments_text(call), call);
     return {Lost()};
   }
   const size_t lost = lost_numbers_;

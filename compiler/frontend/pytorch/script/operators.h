@@ -56,7 +56,8 @@ public:
   const ir::ValueType& type_of(const Value& tensor, const Call& call) {
     return state_.import.graph.value(value_of(tensor, call)).type;
   }
-  void note_missing(const std::string& what, const Call& call);
+  /// `why`: "" where there is nothing of the operator.
+  void note_missing(const std::string& what, const std::string& why, const Call& call);
   /// The names of graph values must not meet those of variables.
   void reserve(const std::string& name) { taken_.insert(name); }
   build::Missing& missing() { return missing_; }

@@ -222,7 +222,7 @@ private:
       const std::string name = operator_name(call);
       const Place place{&scope.function->file, call.expr->line};
       if (!has_operator(name) && !has_builtin(name))
-        missing_.add("op " + name.substr(0, 200), to_string(place), "", call_path(place, name));
+        missing_.add("op " + name.substr(0, 200), "", to_string(place), "", call_path(place, name));
     });
   }
 
