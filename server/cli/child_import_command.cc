@@ -1,7 +1,7 @@
 #include <set>
 
-#include "compiler/driver/layers.h"
 #include "compiler/driver/generic_planner.h"
+#include "compiler/driver/layers.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/importer.h"
