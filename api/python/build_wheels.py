@@ -11,16 +11,14 @@ library alone. Same files in, same bytes out.
 
 import argparse
 import base64
-import ctypes
 import hashlib
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import tomllib
-import zlib
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -160,40 +158,17 @@ def members_of(folder, tag, version, licences):
     return members
 
 
-class Deflate:
-    """Deflate by libdeflate, whose best form is a few percent smaller than zlib's; the project links it."""
-
-    def __init__(self):
-        self.lib = ctypes.CDLL("libdeflate.so.0")
-        self.lib.libdeflate_alloc_compressor.restype = ctypes.c_void_p
-        self.lib.libdeflate_deflate_compress_bound.restype = self.lib.libdeflate_deflate_compress.restype = ctypes.c_size_t
-        self.compressor = ctypes.c_void_p(self.lib.libdeflate_alloc_compressor(12))
-
-    def __call__(self, data):
-        bound = self.lib.libdeflate_deflate_compress_bound(self.compressor, ctypes.c_size_t(len(data)))
-        out = ctypes.create_string_buffer(bound)
-        size = self.lib.libdeflate_deflate_compress(self.compressor, data, ctypes.c_size_t(len(data)), out, ctypes.c_size_t(bound))
-        if size == 0:
-            raise SystemExit("libdeflate could not compress a member")
-        return out.raw[:size]
-
-
-def write_wheel(out, tag, version, members):
-    """A ZIP archive of members without dates; no member has 4 GiB."""
+def write_wheel(out, tag, version, members, is_smaller):
     path = out / f"tensormill-{version}-{tag}.whl"
-    deflate = Deflate()
-    directory = b""
-    with open(path, "wb") as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, (data, is_program) in members.items():
-            packed = deflate(data)
-            # Version 2.0, names in UTF-8, deflate, 1980-01-01; sizes and the name follow.
-            common = struct.pack("<HHHHHIIIHH", 20, 0x800, 8, 0, 0x21, zlib.crc32(data), len(packed), len(data), len(name.encode()), 0)
-            mode = 0o100755 if is_program else 0o100644
-            directory += (b"PK\x01\x02" + struct.pack("<H", 3 << 8 | 20) + common +
-                          struct.pack("<HHHII", 0, 0, 0, mode << 16, archive.tell()) + name.encode())
-            archive.write(b"PK\x03\x04" + common + name.encode() + packed)
-        at = archive.tell()
-        archive.write(directory + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, len(members), len(members), len(directory), at, 0))
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = (0o100755 if is_program else 0o100644) << 16
+            archive.writestr(info, data)
+    if is_smaller:
+        # libdeflate's best form, a few percent smaller than zlib's.
+        subprocess.run(["advzip", "--recompress", "--quiet", "--shrink-normal", path], check=True)
     if path.stat().st_size > MAX_BYTES:
         raise SystemExit(f"{path} has {path.stat().st_size / 1e6:.1f} MB, {MAX_BYTES / 1e6:.0f} are allowed")
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
@@ -213,13 +188,14 @@ def main():
     parser.add_argument("--program", type=Path)
     parser.add_argument("--library", type=Path)
     parser.add_argument("--max-glibc", default="2.36")
+    parser.add_argument("--smaller", action="store_true", help="compress as small as it gets, with advzip")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     version = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["version"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if options.program is None:
-            write_wheel(options.out, "py3-none-any", version, members_of(folder, "py3-none-any", version, {}))
+            write_wheel(options.out, "py3-none-any", version, members_of(folder, "py3-none-any", version, {}), options.smaller)
             return
         licences = bundle(folder, options.program, options.library)
         binaries = [folder / "bin" / "tensormill", *sorted((folder / "lib").rglob("*.so*"))]
@@ -228,7 +204,7 @@ def main():
             raise SystemExit(f"{where.name} needs glibc {floor[0]}.{floor[1]}, {options.max_glibc} is allowed")
         print(f"glibc {floor[0]}.{floor[1]} or newer, for {where.name}; {len(binaries) - 2} libraries and modules beside the program")
         tag = f"py3-none-manylinux_{floor[0]}_{floor[1]}_{machine_of(options.program)}"
-        write_wheel(options.out, tag, version, members_of(folder, tag, version, licences))
+        write_wheel(options.out, tag, version, members_of(folder, tag, version, licences), options.smaller)
 
 
 if __name__ == "__main__":
