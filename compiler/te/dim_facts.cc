@@ -135,17 +135,28 @@ void DimFacts::declare(const std::string& symbol, std::optional<Dim> low, std::o
                        int64_t divisor) {
   TM_CHECK(divisor > 0, "the divisor " + std::to_string(divisor) + " of the symbol " + symbol);
   symbols_[symbol] = {low, high, divisor, symbols_.size()};
-  if (low) add_known(*low - Dim::symbol(symbol));
-  if (high) add_known(Dim::symbol(symbol) - *high);
+  // What bounds a symbol is a fact about that symbol and none about those that were there before: a model
+  // with hundreds of counts that data decides bounds them all by the same few extents, and a proof about one
+  // of these has no use for the others.
+  const auto bound = [&](const Dim& nonpositive) {
+    const size_t before = known_.size();
+    add_known(nonpositive);
+    if (known_.size() == before) return;
+    std::vector<std::string>& symbols = known_.back().symbols;
+    if (std::binary_search(symbols.begin(), symbols.end(), symbol)) symbols = {symbol};
+  };
+  if (low) bound(*low - Dim::symbol(symbol));
+  if (high) bound(Dim::symbol(symbol) - *high);
   if (divisor > 1) assume_divisible(Dim::symbol(symbol), divisor);
 }
 
 void DimFacts::replace(const std::string& symbol, const Dim& value) {
   for (auto& [name, other] : solved_) other = other.substitute({{symbol, value}});
   for (Known& known : known_) {
-    if (!std::binary_search(known.symbols.begin(), known.symbols.end(), symbol)) continue;
+    if (!known.nonpositive.mentions(symbol)) continue;
     known.nonpositive = known.nonpositive.substitute({{symbol, value}});
-    known.symbols = known.nonpositive.symbols();
+    if (std::binary_search(known.symbols.begin(), known.symbols.end(), symbol))
+      known.symbols = known.nonpositive.symbols();
   }
   solved_.emplace(symbol, value);
 }
