@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <span>
 
@@ -222,12 +223,16 @@ std::vector<int64_t> dims_with_zero(const ir::SymbolTable& table, const PlanSymb
   return result;
 }
 
-/// Numbers of a run that are 0 together: of few each alone; of many every second one, and the others, so that
-/// what is joined has some of its parts.
+/// Numbers of a run that are 0 together: all of them, and of few each alone; of many every second one, and
+/// the others, so that what is joined has some of its parts.
 std::vector<std::vector<size_t>> zero_groups(size_t count) {
   constexpr size_t kFew = 16;
   std::vector<std::vector<size_t>> groups(count <= kFew ? count : 2);
   for (size_t i = 0; i < count; ++i) groups[i % groups.size()].push_back(i);
+  if (count > 1) {
+    groups.emplace_back(count);
+    std::iota(groups.back().begin(), groups.back().end(), 0);
+  }
   return groups;
 }
 
@@ -253,6 +258,7 @@ std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, 
     if (broken == nullptr && has_shapes_of(symbolic, symbols, plan, dims)) {
       taken.push_back(std::move(dims));
     } else if (runs.size() > 1) {
+      takes_all = takes_all && broken != nullptr && broken->demanded;
       take_runs(runs.first(runs.size() / 2));
       take_runs(runs.subspan(runs.size() / 2));
     } else if (broken != nullptr) {

@@ -103,6 +103,12 @@ public:
     result_.plan.dims.assign(free.dims.begin(),
                              free.dims.begin() + static_cast<std::ptrdiff_t>(free.symbols.size()));
     small_ = small_dims(free.dims);
+    // A sum of what a run counts is none where all of it is.
+    if (free.dims.size() > free.symbols.size()) {
+      small_.push_back(free.dims);
+      std::fill(small_.back().begin() + static_cast<std::ptrdiff_t>(free.symbols.size()), small_.back().end(),
+                0);
+    }
     add_run_dims();
     result_.plan.multiples.assign(free.symbols.size(), 1);
     result_.plan.minimums.assign(free.symbols.size(), 1);

@@ -106,7 +106,9 @@ bool DimProof::nonpositive(const Dim& dim) {
   // What all terms have in common, and is not negative, tells nothing of the sign.
   std::vector<Atom> factors = common_factors(dim);
   std::erase_if(factors, [this](const Atom& atom) { return bounds(of_atom(atom)).low.value_or(-1) < 0; });
-  return context_.proves(expr(without_factors(dim, factors)) <= Expr(0));
+  if (context_.proves(expr(without_factors(dim, factors)) <= Expr(0))) return true;
+  // Unless it is none.
+  return !factors.empty() && context_.proves(expr(dim) <= Expr(0));
 }
 
 Expr DimProof::expr(const Dim& dim) {

@@ -89,13 +89,19 @@ def shapes_of_as_many_as_are_above(b):
     b.node("Reshape", [rows, b.node("Concat", [k, b.i(2, 3)], axis=0)])
 
 
-def kept_boxes(b):
+def kept_boxes(b, thresholds=(0,)):
     """As exporters write what a detector ends with: no boxes where there are none, else those that overlap little."""
     b.__class__ = Branches
     x = b.input("x", ["N", 4])
     scores = b.node("ReduceMax", [x], axes=[1], keepdims=0)
-    at = b.node("Squeeze", [b.node("NonZero", [b.node("Greater", [scores, b.const(0, "f4")])]), b.i(0)])
-    boxes, scores = (b.node("Gather", [each, at]) for each in (x, scores))
+    levels = []
+    for threshold in thresholds:
+        at = b.node("Squeeze", [b.node("NonZero", [b.node("Greater", [scores, b.const(threshold, "f4")])]), b.i(0)])
+        if len(thresholds) > 1:
+            k = b.node("ReduceMin", [b.node("Concat", [b.i(7), b.node("Shape", [at])], axis=0)], keepdims=1)
+            at = b.node("Gather", [at, b.node("TopK", [b.node("Gather", [scores, at]), k], 2)[1]])
+        levels.append([b.node("Gather", [each, at]) for each in (x, scores)])
+    boxes, scores = (b.node("Concat", each, axis=0) for each in zip(*levels))
     none = b.node("Equal", [b.node("ReduceProd", [b.node("Shape", [boxes])], keepdims=0), b.const(0, np.int64)])
 
     def kept():
@@ -116,6 +122,16 @@ def some_boxes_are_kept(b):
 @form("N", [(12,), (5,), (40,)], x=all_below)
 def no_boxes_are_kept(b):
     kept_boxes(b)
+
+
+@form("N", [(12,), (1,), (40,)], x=signs)
+def boxes_of_some_levels_are_kept(b):
+    kept_boxes(b, (2, -0.5, 0.8))
+
+
+@form("N", [(12,), (5,), (40,)], x=all_below)
+def boxes_of_no_level_are_kept(b):
+    kept_boxes(b, (2, -0.5, 0.8))
 
 
 @form("N", [(12,), (5,), (40,)], x=signs)

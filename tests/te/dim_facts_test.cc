@@ -162,6 +162,20 @@ TEST(DimFacts, SumsOfManyCountsHaveEnds) {
   EXPECT_EQ(facts.prove_le(dim("C8 + 1"), dim("3*N")), Truth::kUnknown);
 }
 
+TEST(DimFacts, WhatIsNoneTogetherIsNoneByItself) {
+  Facts facts;
+  for (const char* name : {"A", "B", "C", "D"}) facts.declare(name, 0, dim("7*N"));
+  facts.declare("K", 0, dim("min(A, 300) + min(B, N) + C*D"));
+  EXPECT_EQ(facts.le("K", "0"), Truth::kUnknown);
+  facts.assume_equal(dim("4*min(A, 300) + 4*min(B, N) + 8*max(C, D)"), 0);
+  for (const char* name : {"A", "B", "C", "D", "K", "min(A, S)"})
+    EXPECT_EQ(facts.equal(name, "0"), Truth::kProven) << name;
+  EXPECT_EQ(facts.equal("P", "0"), Truth::kUnknown);
+  Facts others;
+  others.assume_equal(dim("P"), dim("N"));
+  EXPECT_EQ(others.equal("P", "0"), Truth::kRefuted) << "a difference says nothing of either";
+}
+
 TEST(Unify, TellsWhatCannotBeToldOrIsWrong) {
   const Facts facts;
   EXPECT_EQ(unify(dim("N*S"), dim("S*N"), facts).kind, Unified::Kind::kEqual);
