@@ -1,8 +1,11 @@
 #include "compiler/driver/symbolic.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <set>
+#include <span>
 
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/ir/branch_symbols.h"
@@ -220,6 +223,19 @@ std::vector<int64_t> dims_with_zero(const ir::SymbolTable& table, const PlanSymb
   return result;
 }
 
+/// Numbers of a run that are 0 together: all of them, and of few each alone; of many every second one, and
+/// the others, so that what is joined has some of its parts.
+std::vector<std::vector<size_t>> zero_groups(size_t count) {
+  constexpr size_t kFew = 16;
+  std::vector<std::vector<size_t>> groups(count <= kFew ? count : 2);
+  for (size_t i = 0; i < count; ++i) groups[i % groups.size()].push_back(i);
+  if (count > 1) {
+    groups.emplace_back(count);
+    std::iota(groups.back().begin(), groups.back().end(), 0);
+  }
+  return groups;
+}
+
 }  // namespace
 
 std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols,
@@ -231,22 +247,29 @@ std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, 
   const auto broken_at = [&](const std::vector<int64_t>& dims) {
     return first_broken(table, values_of(symbols.all, dims));
   };
-  for (size_t run = 0; run < plan.run_dims.size(); ++run) {
+  // Several together where they are taken together: each point is a model to be looked at, and compared.
+  const std::function<void(std::span<const size_t>)> take_runs = [&](std::span<const size_t> runs) {
     std::map<std::string, int64_t> values = values_of(symbols.all, base);
-    values[symbols.all[plan.dims.size() + run]] = 0;
+    for (const size_t run : runs) values[symbols.all[plan.dims.size() + run]] = 0;
     cap_counts(table, values);
     std::vector<int64_t> dims;
     for (const std::string& symbol : symbols.all) dims.push_back(values.at(symbol));
-    // What a guard refuses the run refuses.
-    if (const ir::Guard* broken = broken_at(dims)) {
-      takes_all = takes_all && broken->demanded;
-    } else if (has_shapes_of(symbolic, symbols, plan, dims)) {
+    const ir::Guard* broken = broken_at(dims);
+    if (broken == nullptr && has_shapes_of(symbolic, symbols, plan, dims)) {
       taken.push_back(std::move(dims));
+    } else if (runs.size() > 1) {
+      takes_all = takes_all && broken != nullptr && broken->demanded;
+      take_runs(runs.first(runs.size() / 2));
+      take_runs(runs.subspan(runs.size() / 2));
+    } else if (broken != nullptr) {
+      // What a guard refuses the run refuses.
+      takes_all = takes_all && broken->demanded;
     } else {
-      plan.run_dims[run].least = 1;
+      plan.run_dims[runs.front()].least = 1;
       takes_all = false;
     }
-  }
+  };
+  for (const std::vector<size_t>& runs : zero_groups(plan.run_dims.size())) take_runs(runs);
   for (size_t d = 0; d < symbolic.symbols.size(); ++d) {
     if (table.hints().count(symbolic.symbols[d]) == 0) continue;
     std::vector<int64_t> dims = dims_with_zero(table, symbols, base, d, true);

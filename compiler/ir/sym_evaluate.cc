@@ -99,7 +99,11 @@ private:
   bool is_true(Relation relation, const SymInt& a, const SymInt& b) const {
     if (a.is_constant() && b.is_constant()) return decide(relation, a, b);
     SymbolTable* table = a.is_constant() ? b.table() : a.table();
-    if (const std::optional<bool> proven = table->proves(relation, a, b)) return *proven;
+    // Where nobody has to know it, no run that counts none of something is left out for it.
+    const bool asks_for_none = undecided_ == Undecided::kUnknown && table->is_of_run(a.expr() - b.expr());
+    const std::optional<bool> proven =
+        asks_for_none ? table->proves_with_zeros(relation, a, b) : table->proves(relation, a, b);
+    if (proven) return *proven;
     if (undecided_ == Undecided::kUnknown) throw NotKnown{};
     return table->decide(relation, a, b);
   }

@@ -408,61 +408,6 @@ void assume(const Guard& guard, te::DimFacts& facts) {
 
 bool SymbolTable::has_strayed() const { return hints_version_ > 1 && !guards_hold_at(hints_); }
 
-std::map<std::string, int64_t> SymbolTable::settled(std::map<std::string, int64_t> hints) const {
-  for (auto& [name, hint] : hints) {
-    const std::optional<int64_t> value = facts_.simplify(te::Dim::symbol(name)).evaluate(hints);
-    if (value) hint = *value;
-  }
-  return hints;
-}
-
-bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim& b) {
-  // Of those symbols alone that no equation gives.
-  const te::Dim left = facts_.simplify(a), right = facts_.simplify(b);
-  std::vector<std::pair<std::string, int64_t>> moves;
-  const te::Unified unified = te::unify(left, right, facts_);
-  if (relation == Relation::kEqual && unified.kind == te::Unified::Kind::kSolved) {
-    if (const std::optional<int64_t> value = unified.value.evaluate(hints_))
-      moves.emplace_back(unified.symbol, *value);
-  }
-  // What a symbol is to be as the hints are, larger extents, then those between, one symbol at a time.
-  for (const auto& [side, other] : {std::pair(left, right), std::pair(right, left)}) {
-    const std::optional<int64_t> value = other.evaluate(hints_);
-    if (relation == Relation::kEqual && side.as_symbol() != nullptr && value.value_or(0) >= 1)
-      moves.emplace_back(*side.as_symbol(), *value);
-  }
-  constexpr int64_t kLargest = int64_t{1} << 22, kNear = 4096;
-  for (const te::Dim& side : {left, right}) {
-    for (const std::string& symbol : side.symbols()) {
-      for (int64_t value = 2 * hints_.at(symbol); value <= kLargest; value *= 2)
-        moves.emplace_back(symbol, value);
-      for (int64_t value = 1; value <= kNear; ++value) moves.emplace_back(symbol, value);
-    }
-  }
-  std::optional<std::map<std::string, int64_t>> found;
-  for (const auto& [symbol, value] : moves) {
-    std::map<std::string, int64_t> hints = hints_;
-    hints[symbol] = value;
-    hints = settled(std::move(hints));
-    if (!holds_at(hints, relation, left, right)) continue;
-    const bool fits_all = guards_hold_at(hints);
-    if (fits_all || !found) found = std::move(hints);
-    if (fits_all) break;
-  }
-  // Where one alone does not: all of them, which stay distinct.
-  for (const int64_t least : {8, 16, 4, 32, 2, 64}) {
-    std::map<std::string, int64_t> hints = hints_;
-    int64_t value = least;
-    for (const std::string& symbol : (left - right).symbols()) hints[symbol] = value++;
-    hints = settled(std::move(hints));
-    if (!found && holds_at(hints, relation, left, right) && guards_hold_at(hints)) found = std::move(hints);
-  }
-  if (!found) return false;
-  hints_ = *std::move(found);
-  ++hints_version_;
-  return true;
-}
-
 bool SymbolTable::demand(Relation relation, const SymInt& a, const SymInt& b, bool for_all) {
   if (const std::optional<bool> proven = proves(relation, a, b, for_all)) return *proven;
   if (!holds_of(relation, a.hint(), b.hint()) && !move_hints(relation, a.expr(), b.expr())) return false;

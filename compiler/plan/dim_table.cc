@@ -37,7 +37,10 @@ int32_t DimTable::index_of(const te::Atom& atom) {
     TM_CHECK(found != symbols_.end(), "dim " + atom->name + " is no free dim");
     return static_cast<int32_t>(found - symbols_.begin());
   }
-  const te::Dim dim = te::of_atom(atom);
+  return derived_index(te::of_atom(atom));
+}
+
+int32_t DimTable::derived_index(const te::Dim& dim) {
   const auto next = static_cast<int32_t>(free_dims_.size() + derived_.size());
   const auto [found, is_new] = index_.emplace(dim, next);
   if (is_new) {
@@ -64,6 +67,11 @@ bool DimTable::is_never_negative(const te::Dim& dim) {
 DimFormula DimTable::formula(const te::Dim& dim) {
   const te::Dim& simple = simplified(dim);
   DimFormula formula{simple.constant(), {}};
+  // A longer sum, as of the counts of each class of a detector, is an extent of its own.
+  if (simple.terms().size() > package::kMaxFormulaProducts) {
+    formula.products.push_back({1, {{derived_index(simple - te::Dim(simple.constant())), 1, 0, 1}}});
+    return formula;
+  }
   for (const te::DimTerm& term : simple.terms()) {
     DimProduct product{term.coefficient, {}};
     for (const te::Atom& atom : term.factors) product.factors.push_back({index_of(atom), 1, 0, 1});

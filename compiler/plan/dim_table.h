@@ -38,6 +38,7 @@ public:
 
 private:
   int32_t index_of(const te::Atom& atom);
+  int32_t derived_index(const te::Dim& dim);
 
   std::vector<std::string> symbols_, free_dims_;
   std::map<std::string, te::Dim> names_;  ///< by symbol: the free dim

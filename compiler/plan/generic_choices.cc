@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
 
 namespace tensormill::plan {
@@ -111,8 +112,12 @@ Expr PlaceMaker::element(const te::Tensor& stage, const std::vector<Expr>& indic
   Expr& known = elements_[{stage.get(), std::move(key)}];
   if (known) return known;
   Place place;
-  for (size_t d = 0; d < indices.size(); ++d) place.axes[stage->axes[d].var.get()] = indices[d];
-  return known = rewrite(stage->body[0], place);
+  std::vector<te::Var> axes;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    axes.push_back(stage->axes[d].var);
+    place.axes[axes.back().get()] = indices[d];
+  }
+  return known = te::with_checks_of(rewrite(stage->body[0], place), stage->body[0], axes, indices);
 }
 
 Expr PlaceMaker::index(const Expr& expr) {

@@ -66,7 +66,7 @@ std::vector<Expr> ExtentGuard::conditions() const {
     if (vars_.is_positive(i)) add(Expr(vars_.vars()[i]));
   }
   for (size_t i = 0; i < nest_.inputs.size(); ++i) {
-    if (has_no_elements(i)) continue;
+    if (is_empty(i) || is_always_empty(i)) continue;
     for (const Expr& part : nest_.inputs[i]->shape) add(part);
   }
   for (const Expr& part : nest_.tensor->shape) add(part);
@@ -83,9 +83,14 @@ std::vector<Expr> ExtentGuard::absences() const {
     for (const Expr& extent : extents) least = te::min(least, extent);
     result.push_back(least < Expr(1));
   };
+  std::vector<Expr> of_any;
   for (size_t i = 0; i < nest_.inputs.size(); ++i) {
-    if (is_empty(i)) add(nest_.inputs[i]->shape);
+    if (!is_empty(i)) continue;
+    const std::vector<Expr>& extents = nest_.inputs[i]->shape;
+    if (!empty_->is_any) add(extents);
+    of_any.insert(of_any.end(), extents.begin(), extents.end());
   }
+  if (empty_->is_any) add(of_any);
   if (!result.empty()) return result;
   std::vector<Expr> dims;
   for (size_t i = 0; i < vars_.vars().size(); ++i) {
@@ -93,6 +98,17 @@ std::vector<Expr> ExtentGuard::absences() const {
   }
   add(dims);
   return result;
+}
+
+Expr ExtentGuard::presence(size_t input) const {
+  if (!is_empty(input) || !empty_->is_any) return {};
+  Expr all;
+  for (const Expr& extent : nest_.inputs[input]->shape) {
+    if (te::as_int(extent) != nullptr) continue;
+    const Expr own = extent >= Expr(1);
+    all = all ? te::logical_and(all, own) : own;
+  }
+  return all;
 }
 
 Stmt ExtentGuard::around(Stmt body) const {

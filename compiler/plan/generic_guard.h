@@ -11,22 +11,26 @@ namespace tensormill::plan {
 class ExtentGuard {
 public:
   /// `empty`: nullptr where all inputs have elements and no free dim is 0. What is passed must outlive it.
-  ExtentGuard(const Nest& nest, const TermVars& vars, const EmptyInputs* empty)
+  ExtentGuard(const Nest& nest, const TermVars& vars, const EmptyCase* empty)
       : nest_(nest), vars_(vars), empty_(empty) {}
 
   /// No extent is 0 inside the loops: then there is nothing to compute, or nothing to read.
   std::vector<te::Expr> conditions() const;
-  bool has_no_elements(size_t input) const { return is_empty(input) || is_always_empty(input); }
+  bool has_no_elements(size_t input) const {
+    return (is_empty(input) && !empty_->is_any) || is_always_empty(input);
+  }
+  /// That the input has elements, where it may have none; null where that is known.
+  te::Expr presence(size_t input) const;
   te::Stmt around(te::Stmt body) const;
 
 private:
-  bool is_empty(size_t input) const { return empty_ != nullptr && (*empty_)[input]; }
+  bool is_empty(size_t input) const { return empty_ != nullptr && empty_->inputs[input]; }
   bool is_always_empty(size_t input) const;
   std::vector<te::Expr> absences() const;
 
   const Nest& nest_;
   const TermVars& vars_;
-  const EmptyInputs* empty_;
+  const EmptyCase* empty_;
 };
 
 /// Extents of padded copies and of what is read from them are formulas of their own, of which nothing

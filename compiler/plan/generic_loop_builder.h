@@ -25,7 +25,7 @@ public:
   /// Loops of `nest`, whose extents are `vars`, over `buffers`, which must outlive the builder. `empty`:
   /// nullptr where all inputs have elements and no free dim is 0.
   LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, const LoopFacts& facts,
-              const EmptyInputs* empty);
+              const EmptyCase* empty);
 
   /// The loops, guarded by the extents for which they run. Once.
   te::Stmt run();
@@ -142,7 +142,7 @@ private:
   const Nest& nest_;
   const te::TensorNode& tensor_;
   const TermVars& vars_;
-  const EmptyInputs* empty_;
+  const EmptyCase* empty_;
   const ExtentGuard guard_;
   te::BoundsContext context_;
   const LoopBuffers& made_;

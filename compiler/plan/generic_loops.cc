@@ -24,7 +24,7 @@ constexpr int64_t kMaxExtent = int64_t{1} << 40;
 }  // namespace
 
 LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers,
-                         const LoopFacts& facts, const EmptyInputs* empty)
+                         const LoopFacts& facts, const EmptyCase* empty)
     : nest_(nest),
       tensor_(*nest.tensor),
       vars_(vars),
@@ -69,6 +69,9 @@ Expr LoopBuilder::loads(const Expr& expr) {
     args.push_back(is_chosen ? loads_where(expr->args[0], arg) : loads(arg));
   }
   Expr result = expr;
+  // Of an axis without elements no place is read, but looked up: the first one, by an index that is none.
+  const bool may_be_empty = expr->op == ExprOp::kCheckIndex && empty_ != nullptr && empty_->is_any;
+  if (may_be_empty && !context_.proves(args[1] >= Expr(1))) args[1] = te::max(args[1], Expr(1));
   if (expr->op == ExprOp::kRead) {
     result = load(*expr, std::move(args));
   } else if (!args.empty()) {
@@ -80,6 +83,16 @@ Expr LoopBuilder::loads(const Expr& expr) {
 }
 
 Expr LoopBuilder::load(const te::ExprNode& read, std::vector<Expr> indices) {
+  if (const Expr is_there = guard_.presence(input_of(read))) {
+    te::BoundsContext present = context_;
+    present.assume(is_there);
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Expr& bound = read.tensor->shape[d];
+      if (!is_within(indices[d], bound, present))
+        indices[d] = te::max(te::min(indices[d], bound - Expr(1)), Expr(0));
+    }
+    return te::load(buffers_.at(read.tensor.get()), std::move(indices), is_there);
+  }
   Expr mask;
   for (size_t d = 0; d < indices.size(); ++d) {
     const Expr& bound = read.tensor->shape[d];
@@ -335,7 +348,7 @@ Stmt LoopBuilder::nest() {
 }
 
 te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const LoopFacts& facts,
-                                 const std::vector<EmptyInputs>& empties) {
+                                 const std::vector<EmptyCase>& empties) {
   te::Function function;
   LoopBuffers buffers;
   function.name = "generic";
@@ -354,7 +367,7 @@ te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const L
   const std::vector<size_t> in_place = find_in_place(nest);
   if (!in_place.empty()) function.aliases = alias_classes(nest.inputs.size(), made.dtypes.size(), in_place);
   std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, facts, nullptr).run()};
-  for (const EmptyInputs& empty : empties)
+  for (const EmptyCase& empty : empties)
     cases.push_back(LoopBuilder(nest, vars, buffers, LoopFacts{}, &empty).run());
   function.body = cases.size() == 1 ? cases.front() : te::make_seq(std::move(cases));
   return function;

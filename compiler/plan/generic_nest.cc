@@ -121,8 +121,9 @@ private:
       fresh.push_back(te::make_var(axis.var->name));
       body = te::substitute(body, axis.var, Expr(fresh.back()));
     }
+    const Expr over_fresh = body;
     for (size_t i = 0; i < axes.size(); ++i) body = te::substitute(body, fresh[i], indices[i]);
-    return body;
+    return te::with_checks_of(body, over_fresh, fresh, indices);
   }
 
   static te::Tensor placeholder_of(const te::TensorNode& tensor, const NestSource& source, Nest& nest) {

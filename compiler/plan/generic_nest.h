@@ -87,8 +87,18 @@ private:
 
 /// Which inputs of a nest have no elements where the output has some: none of them where a free dim is 0.
 using EmptyInputs = std::vector<bool>;
+struct EmptyCase {
+  EmptyInputs inputs;
+  bool is_any = false;  ///< one or more of them
+  auto operator<=>(const EmptyCase&) const = default;
+};
 /// Whether data say which element of an empty input is read: none of them is there.
 bool checks_index(const Nest& nest, const EmptyInputs& empty);
+/// In which cases the output of a nest has elements and inputs, or a free dim, have none: as the given dims
+/// show. What they do not show the executor refuses. Of several inputs that may have none any may, as of what
+/// is joined: that is one case. `shapes`: of the output, then of the inputs.
+std::vector<EmptyCase> empty_cases(const Nest& nest, const std::vector<std::vector<DimFormula>>& shapes,
+                                   const TermVars& vars, const std::vector<std::vector<int64_t>>& points);
 
 /// Loops for any extents: a parallel axis, vectors of facts.lanes elements of the last axis with a masked
 /// tail, registers for sums over a block of a constant axis; where memory runs along what is reduced instead,
@@ -96,6 +106,6 @@ bool checks_index(const Nest& nest, const EmptyInputs& empty);
 /// cannot be shown, the index is clamped. Nothing is written where the output or an input has no elements,
 /// but in the cases of `empties`: what is not there adds nothing to a sum, and no other element is of it.
 te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const LoopFacts& facts,
-                                 const std::vector<EmptyInputs>& empties = {});
+                                 const std::vector<EmptyCase>& empties = {});
 
 }  // namespace tensormill::plan

@@ -25,6 +25,7 @@ public:
 
 private:
   bool take(const Expr& condition) {
+    if (te::has_check(condition)) return false;
     if (context_.proves(condition)) return true;
     if (condition->op == ExprOp::kBitAnd) return take(condition->args[0]) && take(condition->args[1]);
     const bool is_below = condition->op == ExprOp::kLt || condition->op == ExprOp::kLe;

@@ -48,8 +48,9 @@ private:
 /// Whether it is of indices alone, and the same for all lanes of `vector`.
 bool is_of_iteration(const Expr& condition, const te::Var& vector) {
   bool is = true;
-  te::for_each_expr(
-      condition, [&](const Expr& part) { is = is && part->op != ExprOp::kRead && !part->type.is_float(); });
+  te::for_each_expr(condition, [&](const Expr& part) {
+    is = is && part->op != ExprOp::kRead && part->op != ExprOp::kCheckIndex && !part->type.is_float();
+  });
   return is && !te::mentions(condition, vector);
 }
 

@@ -1,5 +1,6 @@
 // Extents of nests as arguments of kernels.
 #include <algorithm>
+#include <set>
 
 #include "compiler/plan/generic_nest.h"
 #include "compiler/te/linear.h"
@@ -128,6 +129,72 @@ bool checks_index(const Nest& nest, const EmptyInputs& empty) {
   if (!nest.tensor->reduction) return found;
   for (const te::Expr& source : nest.tensor->reduction->source) te::for_each_expr(source, look);
   return found;
+}
+
+namespace {
+
+/// Whether a free dim is an argument, and 0 of it takes the elements of no operand.
+bool has_dim_of_no_shape(const std::vector<std::vector<DimFormula>>& shapes, const TermVars& vars) {
+  const auto vanishes = [](const DimFormula& formula, int32_t dim) {
+    const auto has_dim = [&](const DimProduct& product) {
+      return std::any_of(product.factors.begin(), product.factors.end(),
+                         [&](const DimTerm& term) { return term.dim == dim && term.add == 0; });
+    };
+    return formula.offset == 0 && !formula.products.empty() &&
+           std::all_of(formula.products.begin(), formula.products.end(), has_dim);
+  };
+  for (size_t i = 0; i < vars.formulas().size(); ++i) {
+    if (!vars.is_positive(i)) continue;
+    const int32_t dim = vars.formulas()[i].products[0].factors[0].dim;
+    const bool is_extent = std::any_of(shapes.begin(), shapes.end(), [&](const auto& shape) {
+      return std::any_of(shape.begin(), shape.end(),
+                         [&](const DimFormula& formula) { return vanishes(formula, dim); });
+    });
+    if (!is_extent) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<EmptyCase> empty_cases(const Nest& nest, const std::vector<std::vector<DimFormula>>& shapes,
+                                   const TermVars& vars, const std::vector<std::vector<int64_t>>& points) {
+  std::set<EmptyInputs> cases;
+  EmptyInputs all(nest.inputs.size(), false);
+  for (const std::vector<int64_t>& dims : points) {
+    const auto least_of = [&](const std::vector<DimFormula>& shape) {
+      int64_t least = 1;
+      for (const DimFormula& formula : shape) {
+        if (formula != DimFormula{}) least = std::min(least, evaluate(formula, dims));
+      }
+      return least;
+    };
+    if (least_of(shapes[0]) < 1) continue;
+    bool any = false, negative = false;
+    EmptyInputs empty;
+    for (size_t i = 1; i < shapes.size(); ++i) {
+      const int64_t least = least_of(shapes[i]);
+      negative = negative || least < 0;
+      empty.push_back(least == 0);
+      any = any || least == 0;
+    }
+    if (negative) continue;
+    for (size_t i = 0; i < empty.size(); ++i) all[i] = all[i] || empty[i];
+    for (size_t i = 0; i < vars.formulas().size(); ++i)
+      any = any || (vars.is_positive(i) && evaluate(vars.formulas()[i], dims) == 0);
+    if (any) cases.insert(std::move(empty));
+  }
+  // By how much something is moved, say, may be 0 by itself.
+  const EmptyInputs none(nest.inputs.size(), false);
+  if (has_dim_of_no_shape(shapes, vars)) cases.insert(none);
+  std::vector<EmptyCase> result;
+  const bool are_several = std::count(all.begin(), all.end(), true) > 1;
+  for (const EmptyInputs& each : cases) {
+    const bool is_own = each == none || !are_several;
+    if (is_own && !checks_index(nest, each)) result.push_back({each});
+  }
+  if (are_several) result.push_back({all, true});
+  return result;
 }
 
 }  // namespace tensormill::plan

@@ -78,13 +78,13 @@ PlanWriter::Made PlanWriter::made_of(const ir::Node& node, const std::vector<Nes
 }
 
 void PlanWriter::add_kernel_step(package::Step step, const std::string& base, te::Function loops,
-                                 const std::vector<EmptyInputs>& empties,
+                                 const std::vector<EmptyCase>& empties,
                                  const std::vector<std::string>& origins) {
   const auto index = static_cast<int32_t>(plan().steps.size());
-  for (const EmptyInputs& empty : empties) {
-    package::EmptyArguments listed{index, {}};
-    for (size_t i = 0; i < empty.size(); ++i) {
-      if (empty[i]) listed.arguments.push_back(static_cast<int32_t>(i));
+  for (const EmptyCase& empty : empties) {
+    package::EmptyArguments listed{index, {}, empty.is_any};
+    for (size_t i = 0; i < empty.inputs.size(); ++i) {
+      if (empty.inputs[i]) listed.arguments.push_back(static_cast<int32_t>(i));
     }
     if (!listed.arguments.empty()) result_.plan.empties.push_back(std::move(listed));
   }

@@ -43,7 +43,7 @@ protected:
                DType dtype) const;
   /// The step behind all others, which runs the kernel of these loops with `step.dims`.
   void add_kernel_step(package::Step step, const std::string& base, te::Function loops,
-                       const std::vector<EmptyInputs>& empties, const std::vector<std::string>& origins);
+                       const std::vector<EmptyCase>& empties, const std::vector<std::string>& origins);
 
   /// Nests of a node in an order in which they can be steps: each with the sum that goes into it, if any.
   struct Order {

@@ -103,6 +103,12 @@ public:
     result_.plan.dims.assign(free.dims.begin(),
                              free.dims.begin() + static_cast<std::ptrdiff_t>(free.symbols.size()));
     small_ = small_dims(free.dims);
+    // A sum of what a run counts is none where all of it is.
+    if (free.dims.size() > free.symbols.size()) {
+      small_.push_back(free.dims);
+      std::fill(small_.back().begin() + static_cast<std::ptrdiff_t>(free.symbols.size()), small_.back().end(),
+                0);
+    }
     add_run_dims();
     result_.plan.multiples.assign(free.symbols.size(), 1);
     result_.plan.minimums.assign(free.symbols.size(), 1);
@@ -393,62 +399,11 @@ private:
     return true;
   }
 
-  /// In which cases the output of a nest has elements and inputs, or a free dim, have none: as small extents
-  /// show. What they do not show the executor refuses.
-  std::vector<EmptyInputs> empties_of(const Nest& nest, const TermVars& vars) {
-    constexpr size_t kMaxCases = 3;
+  std::vector<EmptyCase> empties_of(const Nest& nest, const TermVars& vars) {
     std::vector<std::vector<DimFormula>> shapes = {formulas_of(nest.tensor->shape)};
     for (const te::Tensor& input : nest.inputs) shapes.push_back(formulas_of(input->shape));
-    std::set<EmptyInputs> cases;
     dims_.derive(small_);
-    for (const std::vector<int64_t>& dims : small_) {
-      const auto least_of = [&](const std::vector<DimFormula>& shape) {
-        int64_t least = 1;
-        for (const DimFormula& formula : shape) {
-          if (formula != DimFormula{}) least = std::min(least, evaluate(formula, dims));
-        }
-        return least;
-      };
-      if (least_of(shapes[0]) < 1) continue;
-      bool any = false, negative = false;
-      EmptyInputs empty;
-      for (size_t i = 1; i < shapes.size(); ++i) {
-        const int64_t least = least_of(shapes[i]);
-        negative = negative || least < 0;
-        empty.push_back(least == 0);
-        any = any || least == 0;
-      }
-      for (size_t i = 0; i < vars.formulas().size(); ++i)
-        any = any || (vars.is_positive(i) && evaluate(vars.formulas()[i], dims) == 0);
-      if (any && !negative && !checks_index(nest, empty)) cases.insert(std::move(empty));
-      if (cases.size() == kMaxCases) break;
-    }
-    // By how much something is moved, say, may be 0 by itself.
-    const EmptyInputs none(nest.inputs.size(), false);
-    if (has_dim_of_no_shape(shapes, vars)) cases.insert(none);
-    return {cases.begin(), cases.end()};
-  }
-
-  /// Whether a free dim is an argument, and 0 of it takes the elements of no operand.
-  static bool has_dim_of_no_shape(const std::vector<std::vector<DimFormula>>& shapes, const TermVars& vars) {
-    const auto vanishes = [](const DimFormula& formula, int32_t dim) {
-      const auto has_dim = [&](const DimProduct& product) {
-        return std::any_of(product.factors.begin(), product.factors.end(),
-                           [&](const DimTerm& term) { return term.dim == dim && term.add == 0; });
-      };
-      return formula.offset == 0 && !formula.products.empty() &&
-             std::all_of(formula.products.begin(), formula.products.end(), has_dim);
-    };
-    for (size_t i = 0; i < vars.formulas().size(); ++i) {
-      if (!vars.is_positive(i)) continue;
-      const int32_t dim = vars.formulas()[i].products[0].factors[0].dim;
-      const bool is_extent = std::any_of(shapes.begin(), shapes.end(), [&](const auto& shape) {
-        return std::any_of(shape.begin(), shape.end(),
-                           [&](const DimFormula& formula) { return vanishes(formula, dim); });
-      });
-      if (!is_extent) return true;
-    }
-    return false;
+    return empty_cases(nest, shapes, vars, small_);
   }
 
   std::vector<DimFormula> formulas_of(const std::vector<te::Expr>& shape) {
@@ -458,7 +413,7 @@ private:
   }
 
   void add_kernel_step(package::Step step, const Nest& whole, TermVars& vars,
-                       const std::vector<EmptyInputs>& empties, const NodeNests& all) {
+                       const std::vector<EmptyCase>& empties, const NodeNests& all) {
     const auto index = static_cast<int32_t>(plan().steps.size());
     const Nest nest = with_joined_axes(whole, vars);
     for (const DimFormula& formula : vars.formulas()) {

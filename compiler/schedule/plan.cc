@@ -40,9 +40,9 @@ private:
       for (size_t i = 0; i < index.size() && same; ++i) same = te::equal(known.index[i], index[i]);
       if (same) return known.value;
     }
-    Expr value =
-        substitute_all(plans_[static_cast<size_t>(producer)].definition[static_cast<size_t>(expr->output)],
-                       stage_at(state_, producer).data_vars, index);
+    const Expr& body = plans_[static_cast<size_t>(producer)].definition[static_cast<size_t>(expr->output)];
+    const std::vector<te::Var>& axes = stage_at(state_, producer).data_vars;
+    Expr value = te::with_checks_of(substitute_all(body, axes, index), body, axes, index);
     known_.push_back({producer, expr->output, index, value});
     return value;
   }

@@ -1,6 +1,7 @@
 #include "compiler/te/affine.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "compiler/te/prover.h"
 #include "compiler/te/scalar_ops.h"
@@ -97,34 +98,74 @@ Linear divide(const Linear& value, int64_t divisor, const BoundsContext& context
   return quotient;
 }
 
-Expr rebuild(const Expr& expr, const BoundsContext& context) {
+/// The normal forms of the parts of one expression. Each part is looked at once, whatever it is used for:
+/// what is joined of a hundred parts is as many selects deep, with each index in it several times.
+class Normalizer {
+public:
+  explicit Normalizer(const BoundsContext& context) : context_(context) {}
+  Normalizer(const Normalizer&) = delete;
+  Normalizer& operator=(const Normalizer&) = delete;
+
+  Linear affine(const Expr& expr);
+  Expr bounded(const Expr& expr);
+  Expr normal(const Expr& expr);
+
+private:
+  Expr rebuild(const Expr& expr);
+  Expr rebuilt(const Expr& expr);
+  Linear opaque(const Expr& expr);
+  Linear as_atom(const Expr& expr);
+  std::optional<Linear> decide_min_max(const Expr& expr);
+
+  const BoundsContext& context_;
+  // By nodes of the expression, which outlives this.
+  std::unordered_map<const ExprNode*, Expr> normal_, rebuilt_;
+  std::unordered_map<const ExprNode*, Linear> opaque_;
+};
+
+Expr Normalizer::rebuild(const Expr& expr) {
   if (expr->args.empty()) return expr;
+  const auto [known, is_new] = rebuilt_.try_emplace(expr.get());
+  if (!is_new) return known->second;
+  const Expr result = rebuilt(expr);
+  rebuilt_[expr.get()] = result;
+  return result;
+}
+
+Expr Normalizer::rebuilt(const Expr& expr) {
   std::vector<Expr> args;
   bool changed = false;
   for (const Expr& arg : expr->args) {
-    args.push_back(normalize(arg, context));
+    args.push_back(normal(arg));
     changed = changed || !args.back().same_as(arg);
   }
   const auto constant = [](const Expr& e) { return e->op == ExprOp::kIntImm; };
-  if (expr->op == ExprOp::kSelect && constant(args[0])) return args[0]->int_value != 0 ? args[1] : args[2];
+  // What is checked in what a value is not made of is checked all the same.
+  if (expr->op == ExprOp::kSelect && constant(args[0])) {
+    const size_t taken = args[0]->int_value != 0 ? 1 : 2;
+    if (!has_check(args[3 - taken])) return args[taken];
+  }
   if (expr->op == ExprOp::kBitAnd && expr->type.dtype == DType::kBool) {
-    if (constant(args[0])) return args[0]->int_value != 0 ? args[1] : args[0];
-    if (constant(args[1])) return args[1]->int_value != 0 ? args[0] : args[1];
+    for (const size_t known : {size_t{0}, size_t{1}}) {
+      if (!constant(args[known])) continue;
+      if (args[known]->int_value != 0) return args[1 - known];
+      if (!has_check(args[1 - known])) return args[known];
+    }
   }
   if (!expr->mask) return changed ? with_args(expr, std::move(args)) : expr;
-  const Expr mask = normalize(expr->mask, context);
+  const Expr mask = normal(expr->mask);
   if (!constant(mask))
     return changed || !mask.same_as(expr->mask) ? with_args(expr, std::move(args), mask) : expr;
   return mask->int_value != 0 ? load(expr->buffer, std::move(args)) : imm_like(expr->type, 0);
 }
 
 // min and max of operands whose difference is bounded away from zero.
-std::optional<Linear> decide_min_max(const Expr& expr, const BoundsContext& context) {
-  const Linear a = to_affine(expr->args[0], context);
-  const Linear b = to_affine(expr->args[1], context);
+std::optional<Linear> Normalizer::decide_min_max(const Expr& expr) {
+  const Linear a = affine(expr->args[0]);
+  const Linear b = affine(expr->args[1]);
   Linear difference = a;
   difference.add(b, -1);
-  const std::optional<IndexRange> range = range_of(difference, context);
+  const std::optional<IndexRange> range = range_of(difference, context_);
   if (!range) return std::nullopt;
   const bool is_min = expr->op == ExprOp::kMin;
   if (range->high <= 0) return is_min ? a : b;
@@ -132,16 +173,21 @@ std::optional<Linear> decide_min_max(const Expr& expr, const BoundsContext& cont
   return std::nullopt;
 }
 
-Linear opaque(const Expr& expr, const BoundsContext& context) {
+Linear Normalizer::opaque(const Expr& expr) {
+  if (const auto known = opaque_.find(expr.get()); known != opaque_.end()) return known->second;
+  return opaque_.emplace(expr.get(), as_atom(expr)).first->second;
+}
+
+Linear Normalizer::as_atom(const Expr& expr) {
   if (expr->op == ExprOp::kMin || expr->op == ExprOp::kMax) {
-    if (std::optional<Linear> decided = decide_min_max(expr, context)) return *decided;
+    if (std::optional<Linear> decided = decide_min_max(expr)) return *decided;
   }
   if (expr->op == ExprOp::kSelect) {
-    if (std::optional<bool> known = decide(expr->args[0], context))
-      return to_affine(expr->args[*known ? 1 : 2], context);
+    const std::optional<bool> known = decide(expr->args[0], context_);
+    if (known && !has_check(expr->args[*known ? 2 : 1])) return affine(expr->args[*known ? 1 : 2]);
   }
   Linear result;
-  const Expr atom = rebuild(expr, context);
+  const Expr atom = rebuild(expr);
   if (const int64_t* value = as_int(atom)) {
     result.constant = *value;
   } else {
@@ -150,9 +196,7 @@ Linear opaque(const Expr& expr, const BoundsContext& context) {
   return result;
 }
 
-}  // namespace
-
-Linear to_affine(const Expr& expr, const BoundsContext& context) {
+Linear Normalizer::affine(const Expr& expr) {
   Linear result;
   if (!scalar_index(expr)) {
     result.add(expr, 1);
@@ -163,7 +207,7 @@ Linear to_affine(const Expr& expr, const BoundsContext& context) {
       result.constant = expr->int_value;
       return result;
     case ExprOp::kVar: {
-      const Interval* range = context.find(expr->var);
+      const Interval* range = context_.find(expr->var);
       if (range != nullptr && range->is_point()) {
         result.constant = *range->low;
       } else {
@@ -173,40 +217,44 @@ Linear to_affine(const Expr& expr, const BoundsContext& context) {
     }
     case ExprOp::kAdd:
     case ExprOp::kSub:
-      result = to_affine(expr->args[0], context);
-      result.add(to_affine(expr->args[1], context), expr->op == ExprOp::kAdd ? 1 : -1);
+      result = affine(expr->args[0]);
+      result.add(affine(expr->args[1]), expr->op == ExprOp::kAdd ? 1 : -1);
       return result;
     case ExprOp::kNeg:
-      result.add(to_affine(expr->args[0], context), -1);
+      result.add(affine(expr->args[0]), -1);
       return result;
     case ExprOp::kMul: {
-      const Linear a = to_affine(expr->args[0], context);
-      const Linear b = to_affine(expr->args[1], context);
+      const Linear a = affine(expr->args[0]);
+      const Linear b = affine(expr->args[1]);
       if (a.is_constant()) {
         result.add(b, a.constant);
       } else if (b.is_constant()) {
         result.add(a, b.constant);
       } else {
-        return opaque(expr, context);
+        return opaque(expr);
       }
       return result;
     }
     case ExprOp::kFloorDiv:
     case ExprOp::kFloorMod: {
-      const Linear divisor = to_affine(expr->args[1], context);
+      const Linear divisor = affine(expr->args[1]);
       if (!divisor.is_constant() || divisor.constant <= 0 || divisor.constant > kRangeLimit)
-        return opaque(expr, context);
-      const Linear value = to_affine(expr->args[0], context);
-      Linear quotient = divide(value, divisor.constant, context);
+        return opaque(expr);
+      const Linear value = affine(expr->args[0]);
+      Linear quotient = divide(value, divisor.constant, context_);
       if (expr->op == ExprOp::kFloorDiv) return quotient;
       result = value;
       result.add(quotient, -divisor.constant);
       return result;
     }
     default:
-      return opaque(expr, context);
+      return opaque(expr);
   }
 }
+
+}  // namespace
+
+Linear to_affine(const Expr& expr, const BoundsContext& context) { return Normalizer(context).affine(expr); }
 
 namespace {
 
@@ -330,21 +378,39 @@ bool has_division(const Expr& expr) {
   return found;
 }
 
-Expr bounded_form(const Expr& expr, const BoundsContext& context) {
-  Expr normal = to_expr(to_affine(expr, context), context);
-  if (!has_division(normal)) return normal;
-  const std::optional<IndexRange> own = tree_range(expr, context), other = tree_range(normal, context);
-  if (!own || (other && other->low >= own->low && other->high <= own->high)) return normal;
-  return rebuild(expr, context);
+namespace {
+
+Expr Normalizer::bounded(const Expr& expr) {
+  Expr form = to_expr(affine(expr), context_);
+  if (has_check(expr) && !has_check(form)) return rebuild(expr);
+  if (!has_division(form)) return form;
+  const std::optional<IndexRange> own = tree_range(expr, context_), other = tree_range(form, context_);
+  if (!own || (other && other->low >= own->low && other->high <= own->high)) return form;
+  return rebuild(expr);
 }
 
-Expr normalize(const Expr& expr, const BoundsContext& context) {
-  if (scalar_index(expr)) return bounded_form(expr, context);
-  if (expr->type.dtype == DType::kBool && expr->op != ExprOp::kIntImm) {
-    if (std::optional<bool> known = decide(expr, context))
-      return int_imm(DType::kBool, *known, expr->type.lanes);
+Expr Normalizer::normal(const Expr& expr) {
+  if (expr->args.empty() && !scalar_index(expr)) return expr;
+  const auto [known, is_new] = normal_.try_emplace(expr.get());
+  if (!is_new) return known->second;
+  Expr result;
+  if (scalar_index(expr)) {
+    result = bounded(expr);
+  } else {
+    const bool is_condition = expr->type.dtype == DType::kBool && expr->op != ExprOp::kIntImm;
+    const std::optional<bool> decided = is_condition ? decide(expr, context_) : std::nullopt;
+    result = decided ? int_imm(DType::kBool, *decided, expr->type.lanes) : rebuild(expr);
   }
-  return rebuild(expr, context);
+  normal_[expr.get()] = result;
+  return result;
 }
+
+}  // namespace
+
+Expr bounded_form(const Expr& expr, const BoundsContext& context) {
+  return Normalizer(context).bounded(expr);
+}
+
+Expr normalize(const Expr& expr, const BoundsContext& context) { return Normalizer(context).normal(expr); }
 
 }  // namespace tensormill::te

@@ -63,7 +63,7 @@ std::optional<bool> decide(const Expr& condition, const BoundsContext& context) 
     if (condition->type.dtype != DType::kBool) return std::nullopt;
     const std::optional<bool> a = decide(condition->args[0], context),
                               b = decide(condition->args[1], context);
-    if ((a && *a != is_and) || (b && *b != is_and)) return !is_and;
+    if (((a && *a != is_and) || (b && *b != is_and)) && !has_check(condition)) return !is_and;
     return a && b ? std::optional<bool>(is_and) : std::nullopt;
   }
   if (condition->args[0]->type.dtype != DType::kInt64 || has_check(condition)) return std::nullopt;

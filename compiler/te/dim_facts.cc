@@ -39,6 +39,30 @@ Dim solution(const Dim& zero, const std::string& symbol) {
   return coefficient > 0 ? -rest : rest;
 }
 
+/// What is 0 by itself where zero == 0: the terms of a sum of which none is negative, the operands of such a
+/// maximum, and the one operand of a minimum that is not more anyway.
+std::vector<Dim> parts_of_none(const Dim& zero, const DimFacts& facts) {
+  const bool is_rising = !zero.terms().empty() && zero.terms()[0].coefficient > 0;
+  std::vector<Dim> parts;
+  for (const DimTerm& term : zero.terms()) {
+    parts.push_back(of_term({1, term.factors}));
+    const bool fits = (term.coefficient > 0) == is_rising && facts.bounds(parts.back()).low.value_or(-1) >= 0;
+    if (!fits || zero.constant() != 0) return {};
+  }
+  const Atom atom = parts.size() == 1 ? parts[0].as_atom() : nullptr;
+  if (atom == nullptr || (atom->kind != AtomKind::kMin && atom->kind != AtomKind::kMax))
+    return parts.size() > 1 ? parts : std::vector<Dim>();
+  parts = atom->args;
+  const auto least_of = [&](const Dim& arg) { return facts.bounds(arg).low.value_or(-1); };
+  if (atom->kind == AtomKind::kMin) {
+    std::erase_if(parts, [&](const Dim& arg) { return least_of(arg) >= 1; });
+    return parts.size() == 1 ? parts : std::vector<Dim>();
+  }
+  return std::all_of(parts.begin(), parts.end(), [&](const Dim& arg) { return least_of(arg) >= 0; })
+             ? parts
+             : std::vector<Dim>();
+}
+
 /// Decides minima, maxima and quotients by what is known.
 class DimSimplifier {
 public:
@@ -135,17 +159,28 @@ void DimFacts::declare(const std::string& symbol, std::optional<Dim> low, std::o
                        int64_t divisor) {
   TM_CHECK(divisor > 0, "the divisor " + std::to_string(divisor) + " of the symbol " + symbol);
   symbols_[symbol] = {low, high, divisor, symbols_.size()};
-  if (low) add_known(*low - Dim::symbol(symbol));
-  if (high) add_known(Dim::symbol(symbol) - *high);
+  // What bounds a symbol is a fact about that symbol and none about those that were there before: a model
+  // with hundreds of counts that data decides bounds them all by the same few extents, and a proof about one
+  // of these has no use for the others.
+  const auto bound = [&](const Dim& nonpositive) {
+    const size_t before = known_.size();
+    add_known(nonpositive);
+    if (known_.size() == before) return;
+    std::vector<std::string>& symbols = known_.back().symbols;
+    if (std::binary_search(symbols.begin(), symbols.end(), symbol)) symbols = {symbol};
+  };
+  if (low) bound(*low - Dim::symbol(symbol));
+  if (high) bound(Dim::symbol(symbol) - *high);
   if (divisor > 1) assume_divisible(Dim::symbol(symbol), divisor);
 }
 
 void DimFacts::replace(const std::string& symbol, const Dim& value) {
   for (auto& [name, other] : solved_) other = other.substitute({{symbol, value}});
   for (Known& known : known_) {
-    if (!std::binary_search(known.symbols.begin(), known.symbols.end(), symbol)) continue;
+    if (!known.nonpositive.mentions(symbol)) continue;
     known.nonpositive = known.nonpositive.substitute({{symbol, value}});
-    known.symbols = known.nonpositive.symbols();
+    if (std::binary_search(known.symbols.begin(), known.symbols.end(), symbol))
+      known.symbols = known.nonpositive.symbols();
   }
   solved_.emplace(symbol, value);
 }
@@ -199,6 +234,10 @@ void DimFacts::express(std::string& symbol, Dim& value) const {
 void DimFacts::assume_equal(const Dim& a, const Dim& b) {
   const Dim zero = without_content(normalized(a - b));
   if (zero.is_constant()) return;
+  if (const std::vector<Dim> parts = parts_of_none(zero, *this); !parts.empty()) {
+    for (const Dim& part : parts) assume_equal(part, 0);
+    return;
+  }
   const std::string symbol = solvable_symbol(zero, *this);
   if (symbol.empty()) {
     add_known(zero);

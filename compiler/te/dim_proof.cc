@@ -100,12 +100,15 @@ void DimProof::bound_calls() {
 }
 
 bool DimProof::nonpositive(const Dim& dim) {
-  // No formula of a model is that long, and a search through a stranger's would take its time.
-  if (dim.size() > kMaxProofSize) return false;
+  // A search through a long formula would take its time: the ends of its terms must do, as of a sum of
+  // counts.
+  if (dim.size() > kMaxProofSize) return bounds(dim).high.value_or(1) <= 0;
   // What all terms have in common, and is not negative, tells nothing of the sign.
   std::vector<Atom> factors = common_factors(dim);
   std::erase_if(factors, [this](const Atom& atom) { return bounds(of_atom(atom)).low.value_or(-1) < 0; });
-  return context_.proves(expr(without_factors(dim, factors)) <= Expr(0));
+  if (context_.proves(expr(without_factors(dim, factors)) <= Expr(0))) return true;
+  // Unless it is none.
+  return !factors.empty() && context_.proves(expr(dim) <= Expr(0));
 }
 
 Expr DimProof::expr(const Dim& dim) {

@@ -27,4 +27,10 @@ private:
   std::vector<Expr> kept_;  // keeps the nodes of done_'s keys alive
 };
 
+/// `value`, which is `body` with `index` in place of `axes`. An element that is the same at every place is
+/// still one of a place that has to be there: what the index checks along axes that the body does not mention
+/// is checked beside the value.
+Expr with_checks_of(const Expr& value, const Expr& body, const std::vector<Var>& axes,
+                    const std::vector<Expr>& index);
+
 }  // namespace tensormill::te

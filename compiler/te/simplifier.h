@@ -22,6 +22,7 @@ public:
 private:
   Expr visit_uncached(const Expr& expr);
   Linear visit_linear(const Expr& expr);
+  std::vector<Expr> visit_args(const Expr& expr);
   Expr rebuild(const Expr& expr, std::vector<Expr> args, Expr mask) const;
   Expr simplify_node(const Expr& expr);
   Expr simplify_node_or_const(const Expr& expr);

@@ -45,8 +45,9 @@ Expr Simplifier::simplify_division(const Expr& expr) {
   for (const Term& term : dividend.terms) {
     if (term.coefficient == std::numeric_limits<int64_t>::min()) return expr;
   }
-  return expr->op == ExprOp::kFloorDiv ? floordiv_of(dividend, *divisor, expr)
-                                       : floormod_of(dividend, *divisor, expr);
+  const Expr result = expr->op == ExprOp::kFloorDiv ? floordiv_of(dividend, *divisor, expr)
+                                                    : floormod_of(dividend, *divisor, expr);
+  return has_check(expr) && !has_check(result) ? expr : result;
 }
 
 /// floor((divisor * q + rest) / divisor) = q + floor(rest / divisor)

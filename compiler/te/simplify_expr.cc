@@ -36,7 +36,8 @@ Expr arithmetic_identity(const Expr& expr) {
     case ExprOp::kMul:
       if (is_one(b)) return a;
       if (is_one(a)) return b;
-      if (!is_float && (is_zero(a) || is_zero(b))) return is_zero(a) ? a : b;
+      if (!is_float && is_zero(a) && !has_check(b)) return a;
+      if (!is_float && is_zero(b) && !has_check(a)) return b;
       return {};
     case ExprOp::kDiv:
     case ExprOp::kFloorDiv:
@@ -55,11 +56,11 @@ Expr arithmetic_identity(const Expr& expr) {
 Expr boolean_identity(const Expr& expr) {
   const Expr &a = expr->args[0], &b = expr->args[1];
   if (expr->op == ExprOp::kBitAnd) {
-    if (is_true(a) || is_false(b) || equal(a, b)) return b;
-    if (is_true(b) || is_false(a)) return a;
+    if (is_true(a) || (is_false(b) && !has_check(a)) || equal(a, b)) return b;
+    if (is_true(b) || (is_false(a) && !has_check(b))) return a;
   } else if (expr->op == ExprOp::kBitOr) {
-    if (is_false(a) || is_true(b) || equal(a, b)) return b;
-    if (is_false(b) || is_true(a)) return a;
+    if (is_false(a) || (is_true(b) && !has_check(a)) || equal(a, b)) return b;
+    if (is_false(b) || (is_true(a) && !has_check(b))) return a;
   }
   return {};
 }
@@ -112,19 +113,28 @@ Expr Simplifier::visit_uncached(const Expr& expr) {
         Linear linear = visit_linear(expr);
         recombine(linear);
         split_remainders(linear);
-        return from_linear(std::move(linear));
+        const Expr sum = from_linear(std::move(linear));
+        if (has_check(sum) || !has_check(expr)) return sum;
+        // It cancels, or is times 0; what is checked stays, unless it is in range.
+        const Expr kept = rebuild(expr, visit_args(expr), {});
+        return has_check(kept) ? kept : sum;
       }
       default:
         break;
     }
   }
-  std::vector<Expr> args;
-  for (const Expr& arg : expr->args) args.push_back(visit(arg));
+  std::vector<Expr> args = visit_args(expr);
   Expr mask = expr->mask ? visit(expr->mask) : Expr();
   if (mask && is_false(mask)) return imm_like(expr->type, 0);
   const Expr rebuilt = mask && is_true(mask) ? load(expr->buffer, std::move(args))
                                              : rebuild(expr, std::move(args), std::move(mask));
   return is_const(rebuilt) ? rebuilt : simplify_node(rebuilt);
+}
+
+std::vector<Expr> Simplifier::visit_args(const Expr& expr) {
+  std::vector<Expr> args;
+  for (const Expr& arg : expr->args) args.push_back(visit(arg));
+  return args;
 }
 
 Expr Simplifier::rebuild(const Expr& expr, std::vector<Expr> args, Expr mask) const {
@@ -212,14 +222,16 @@ Expr Simplifier::simplify_extremum(const Expr& expr) {
 Expr Simplifier::simplify_compare(const Expr& expr) {
   const Expr &a = expr->args[0], &b = expr->args[1];
   if (a->type.dtype != DType::kInt64) {
-    if (a->type.is_float() || !equal(a, b)) return expr;
+    if (a->type.is_float() || !equal(a, b) || has_check(a)) return expr;
     const bool reflexive = expr->op == ExprOp::kEq || expr->op == ExprOp::kLe || expr->op == ExprOp::kGe;
     return truth(reflexive, expr->type.lanes);
   }
   const bool holds = context_.proves(expr),
              fails = !holds && context_.proves(make(opposite(expr->op), {a, b}));
   if (holds || fails) return has_check(expr) ? expr : truth(holds, expr->type.lanes);
-  return expr->type.lanes == 1 ? cancel(expr) : expr;
+  if (expr->type.lanes != 1) return expr;
+  const Expr shorter = cancel(expr);
+  return has_check(expr) && !has_check(shorter) ? expr : shorter;
 }
 
 /// Moves common terms out of a comparison: x + 3 < y + 3 is x < y where nothing wraps.
@@ -251,8 +263,9 @@ Expr Simplifier::cancel(const Expr& expr) {
 
 Expr Simplifier::simplify_select(const Expr& expr) {
   const Expr &condition = expr->args[0], &a = expr->args[1], &b = expr->args[2];
-  if (is_true(condition) || equal(a, b)) return a;
-  if (is_false(condition)) return b;
+  if (is_true(condition) && !has_check(b)) return a;
+  if (is_false(condition) && !has_check(a)) return b;
+  if (equal(a, b) && !has_check(condition)) return a;
   if (expr->type.dtype == DType::kBool) {
     if (is_true(a) && is_false(b)) return condition;
     if (is_false(a) && is_true(b)) return simplify_node_or_const(logical_not(condition));

@@ -1,5 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -56,13 +60,108 @@ std::span<Candidate> find_candidates(std::span<const float> scores, const BoxSel
   return std::span(room).first(count);
 }
 
+/// The boxes of a class that stay. What overlaps a box shares an interval with it: boxes are looked up by the
+/// intervals of one axis that they reach into, of which there are as many as boxes are long along it.
+class KeptBoxes {
+public:
+  KeptBoxes(double threshold, std::span<const Candidate> all, const float* boxes, bool center_form)
+      : threshold_(threshold), all_(all), boxes_(boxes), center_form_(center_form) {}
+
+  size_t size() const { return size_; }
+
+  bool have_overlap(const Box& box) const {
+    if (overlaps_one(box, listed_)) return true;
+    if (intervals_.empty()) return false;
+    const std::pair<size_t, size_t> reach =
+        reach_of(box).value_or(std::pair(size_t{0}, intervals_.size() - 1));
+    for (size_t at = reach.first; at <= reach.second; ++at) {
+      if (overlaps_one(box, intervals_[at])) return true;
+    }
+    return false;
+  }
+
+  void add(const Box& box) {
+    ++size_;
+    if (intervals_.empty() && size_ == kFewBoxes) return divide(box);
+    put(box);
+  }
+
+private:
+  /// Of fewer all are looked at.
+  static constexpr size_t kFewBoxes = 64;
+  static constexpr float kMostIntervals = 4096;
+
+  bool overlaps_one(const Box& box, const std::vector<Box>& others) const {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const Box& other) { return overlaps(box, other, threshold_); });
+  }
+
+  void put(const Box& box) {
+    const auto reach = intervals_.empty() ? std::nullopt : reach_of(box);
+    if (!reach) return listed_.push_back(box);
+    for (size_t at = reach->first; at <= reach->second; ++at) intervals_[at].push_back(box);
+  }
+
+  void divide(const Box& last) {
+    std::array<float, 2> low{}, high{}, length{};
+    size_t count = 0;
+    for (const Candidate& each : all_) {
+      const Box box = corners(boxes_ + 4 * each.box, center_form_);
+      if (!is_finite(box)) continue;
+      for (size_t d = 0; d < 2; ++d) {
+        low[d] = count == 0 ? box[d] : std::min(low[d], box[d]);
+        high[d] = count == 0 ? box[d + 2] : std::max(high[d], box[d + 2]);
+        length[d] += box[d + 2] - box[d];
+      }
+      ++count;
+    }
+    const auto count_along = [&](size_t d) {
+      const float mean = length[d] / static_cast<float>(std::max<size_t>(count, 1));
+      const float wanted = (high[d] - low[d]) / mean;
+      return wanted >= 1 ? std::min(wanted, kMostIntervals) : 1.0F;
+    };
+    axis_ = count_along(1) > count_along(0) ? 1 : 0;
+    low_ = low[axis_];
+    const float wanted = count_along(axis_);
+    scale_ = wanted / (high[axis_] - low_);
+    intervals_.resize(static_cast<size_t>(wanted));
+    for (const Box& box : std::exchange(listed_, {})) put(box);
+    put(last);
+  }
+
+  static bool is_finite(const Box& box) {
+    return std::all_of(box.begin(), box.end(), [](float value) { return std::isfinite(value); });
+  }
+
+  /// The intervals from the first to the last; nothing for a box that has no numbers as corners, or where the
+  /// boxes reach too far for any.
+  std::optional<std::pair<size_t, size_t>> reach_of(const Box& box) const {
+    if (!is_finite(box) || !std::isfinite(scale_) || !(scale_ > 0)) return std::nullopt;
+    const float last = static_cast<float>(intervals_.size() - 1);
+    // Never falls where the value rises: what two boxes share is in an interval of both.
+    const auto place = [&](float value) {
+      return static_cast<size_t>(std::clamp((value - low_) * scale_, 0.0F, last));
+    };
+    return std::pair(place(box[axis_]), place(box[axis_ + 2]));
+  }
+
+  const double threshold_;
+  const std::span<const Candidate> all_;
+  const float* const boxes_;
+  const bool center_form_;
+  size_t size_ = 0, axis_ = 0;
+  float low_ = 0, scale_ = 0;
+  std::vector<std::vector<Box>> intervals_;  ///< by interval; none while there are few boxes
+  std::vector<Box> listed_;                  ///< those that are in no interval
+};
+
 /// A run's candidates are sorted as far as they are looked at: first so many, then twice as many more.
 constexpr std::ptrdiff_t kFirstSorted = 128;
 
 /// Appends [batch, label, box] of the boxes [n,4] of one class that stay, best first.
 void select_class(const float* boxes, std::span<Candidate> candidates, const BoxSelection& selection,
                   int64_t batch, int64_t label, std::vector<int64_t>& rows) {
-  std::vector<Box> kept;
+  KeptBoxes kept(selection.iou_threshold, candidates, boxes, selection.center_form);
   const auto is_full = [&] { return static_cast<int64_t>(kept.size()) >= selection.max_per_class; };
   auto sorted = candidates.begin();
   std::ptrdiff_t step = kFirstSorted;
@@ -74,11 +173,8 @@ void select_class(const float* boxes, std::span<Candidate> candidates, const Box
       std::sort(next, sorted, is_better);
     }
     const Box box = corners(boxes + 4 * next->box, selection.center_form);
-    const bool dropped = std::any_of(kept.begin(), kept.end(), [&](const Box& better) {
-      return overlaps(box, better, selection.iou_threshold);
-    });
-    if (dropped) continue;
-    kept.push_back(box);
+    if (kept.have_overlap(box)) continue;
+    kept.add(box);
     rows.insert(rows.end(), {batch, label, next->box});
   }
 }

@@ -62,7 +62,13 @@ void check_empty(const GenericPlan& generic, const ExecPlan& plan, size_t begin,
       if (!is_output && is_empty(step.args[i])) found.arguments.push_back(position);
     }
     if (!writes || found.arguments.empty()) continue;
-    if (std::find(generic.empties.begin(), generic.empties.end(), found) == generic.empties.end())
+    const auto covers = [&](const EmptyArguments& listed) {
+      return listed.step == found.step &&
+             (listed.is_any ? std::includes(listed.arguments.begin(), listed.arguments.end(),
+                                            found.arguments.begin(), found.arguments.end())
+                            : listed.arguments == found.arguments);
+    };
+    if (std::none_of(generic.empties.begin(), generic.empties.end(), covers))
       throw Error(ErrorCode::kInvalidTensor, "an operand of node \"" +
                                                  (step.origins.empty() ? step.name : step.origins.front()) +
                                                  "\" would have no elements");

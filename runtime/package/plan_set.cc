@@ -44,8 +44,10 @@ std::vector<PlanHole> holes_from_json(JsonFields& set, std::string_view key, siz
 
 Json empties_to_json(const std::vector<EmptyArguments>& empties) {
   Json result = Json::array();
-  for (const EmptyArguments& empty : empties)
+  for (const EmptyArguments& empty : empties) {
     result.push_back({{"step", empty.step}, {"arguments", empty.arguments}});
+    if (empty.is_any) result.back()["any"] = 1;
+  }
   return result;
 }
 
@@ -110,6 +112,9 @@ std::vector<EmptyArguments> empties_from_json(JsonFields& set) {
     empty.step = static_cast<int32_t>(fields.integer("step", 0, kMaxPlanBuffers - 1));
     for (const int64_t argument : fields.integers("arguments", 0, kMaxStepArguments - 1, kMaxStepArguments))
       empty.arguments.push_back(static_cast<int32_t>(argument));
+    if (!std::is_sorted(empty.arguments.begin(), empty.arguments.end()))
+      throw_invalid(fields.pointer_to("arguments"), "they are not in order");
+    empty.is_any = fields.integer_or("any", 0, 0, 1) != 0;
     fields.finish();
     empties.push_back(std::move(empty));
   }

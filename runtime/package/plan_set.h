@@ -41,10 +41,12 @@ struct PlanHole {
   DimFormula value;
 };
 
-/// A kernel's inputs that may have no elements though its output has some: positions in the step's arguments.
+/// A kernel's inputs that may have no elements though its output has some: positions in the step's arguments,
+/// in order.
 struct EmptyArguments {
   int32_t step = 0;
   std::vector<int32_t> arguments;
+  bool is_any = false;  ///< one or more of them; else all
   auto operator<=>(const EmptyArguments&) const = default;
 };
 

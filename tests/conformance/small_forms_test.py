@@ -1,10 +1,11 @@
 """Forms at the ends of what operators take: operands that are left out or have no elements, scalars, values on a threshold.
 Values by numpy and from the standard's text."""
 
+import itertools
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from one_node import OneNode, element_type, floats
 
@@ -41,6 +42,58 @@ class FreePads(OneNode):
                 right = np.pad(cut, ((pads[0], pads[2]), (max(pads[1], 0), pads[3])), constant_values=np.float32(0.5))
                 with self.subTest(width=width, pads=pads):
                     self.check("Pad", 21, [x, np.array(pads), np.array(0.5, np.float32)], [right], free={0: {0: "S"}}, constants=(1, 2))
+
+
+class PlacesOfOneValue(Graphs):
+    """An index out of range stops the run, also where the element is the same at every place, or nothing is made of it: of
+    numbers of indices that stay free, and of those that do not."""
+
+    FORMS = {
+        "one element": ([], (1,), "Gather", (1,), {}),
+        "one value": ([("Expand", [5])], (1,), "Gather", (5,), {}),
+        "one row": ([("Expand", [5, 3])], (1, 3), "Gather", (5,), {}),
+        "one column": ([("Expand", [3, 5])], (3, 1), "Gather", (5,), {"axis": 1}),
+        "one of a reshaped column": ([("Expand", [4, 3]), ("Reshape", [12])], (4, 1), "Gather", (12,), {}),
+        "elements": ([("Expand", [5])], (1,), "GatherElements", (5,), {}),
+        "places": ([("Expand", [5, 3])], (1, 3), "GatherND", (5, 3), {}),
+        "places of one value": ([("Expand", [5, 3])], (1, 1), "GatherND", (5, 3), {}),
+    }
+
+    def graph_of(self, moves, shape, op, extents, attributes, count, last):
+        """y0 = the elements at `at` plus what is given for each of them; `last` is made of that."""
+        x = "x"
+        nodes, constants = [], []
+        for i, (move, to) in enumerate(moves):
+            constants.append(numpy_helper.from_array(np.array(to, np.int64), f"to{i}"))
+            nodes.append(helper.make_node(move, [x, f"to{i}"], [f"m{i}"]))
+            x = f"m{i}"
+        nodes.append(helper.make_node(op, [x, "at"], ["g"], **attributes))
+        nodes += [helper.make_node(each, inputs, [output]) for each, inputs, output in last]
+        places = [count, len(extents)] if op == "GatherND" else [count]
+        inputs = [helper.make_tensor_value_info("x", FLOAT, shape), helper.make_tensor_value_info("at", INT64, places)]
+        return helper.make_graph(nodes, "graph", inputs, [helper.make_tensor_value_info("y0", FLOAT, None)], constants)
+
+    def test_places_out_of_range(self):
+        lasts = ([("Neg", ["g"], "y0")], [("Sub", ["g", "g"], "s"), ("Add", ["s", "g"], "y0")], [("ReduceMax", ["g"], "y0")])
+        for (name, (moves, shape, op, extents, attributes)), count, last in itertools.product(self.FORMS.items(), (3, "N"), lasts):
+            good = np.zeros((3, len(extents)), np.int64)
+            good[1] = [extent - 1 for extent in extents]
+            feed = {"x": floats(*shape)}
+            graph = self.graph_of(moves, shape, op, extents, attributes, count, last)
+            buckets = "*" if count == "N" else ""
+            for axis in range(len(extents)):
+                bad = good.copy()
+                bad[2, axis] = extents[axis]
+                for at, is_right in ((good, True), (bad, False)):
+                    places = at if op == "GatherND" else at[:, 0]
+
+                    def expect(answer, _, is_right=is_right):
+                        self.assertEqual(answer.startswith("ok "), is_right, answer)
+                        if not is_right:
+                            self.assertRegex(answer, "outside its axis")
+
+                    with self.subTest(name, count=count, axis=axis, is_right=is_right, last=last[0][0]):
+                        self.run_model(graph, 17, {**feed, "at": places}, expect, buckets=buckets)
 
 
 class AttentionMasks(OneNode):

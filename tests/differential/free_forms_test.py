@@ -70,7 +70,7 @@ class FreeForms(unittest.TestCase):
     def test_what_a_run_decides_is_of_one_import(self):
         """Counts of what is chosen, of what was chosen of that, none of them, and numbers as shapes, ends, sizes and k."""
         names = [name for name, (make, *_) in MODELS.items() if make.__module__ == "free_runs"]
-        self.assertEqual(len(names), 8)
+        self.assertEqual(len(names), 13)
         with tempfile.TemporaryDirectory() as folder:
             run = sweep.Sweep(folder)
             self.addCleanup(run.close)

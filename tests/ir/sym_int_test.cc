@@ -219,6 +219,14 @@ TEST_F(SymInts, LimitsOfIntegersAreOnTheirSideOfEveryExtent) {
   EXPECT_TRUE(table_->guards().empty());
 }
 
+TEST_F(SymInts, HintsOfAnyMoveFromNothing) {
+  const SymInt k = table_->add("K", 0, 0);
+  EXPECT_TRUE(demand(Relation::kLess, n_ + 4, min(k, 10) + min(h_, 2)));
+  EXPECT_GE(k.hint(), 6);
+  EXPECT_EQ(n_.hint(), 3);
+  EXPECT_FALSE(table_->has_strayed());
+}
+
 TEST_F(SymInts, HintsMoveTogetherWhereOneAloneDoesNotDo) {
   const SymInt w = table_->add("W", 160);
   // Rows [H, H + W) of a table of 64: both are too large.

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "runtime/base/error.h"
 
@@ -53,6 +55,52 @@ TEST(SelectBoxes, HostileNumbersAndShapes) {
             (Ints{0, 0, 0, 0, 0, 1}));
   EXPECT_THROW(select_boxes(floats({1, 4, 3}, std::vector<float>(12, 0)), scores, {}), Error);
   EXPECT_THROW(select_boxes(boxes, floats({1, 1, 2}, {1, 1}), {}), Error);
+}
+
+/// As written in the standard: each box beside all better ones that stay.
+std::vector<int64_t> kept_one_by_one(const std::vector<float>& boxes, size_t count, float threshold) {
+  std::vector<int64_t> kept;
+  const auto overlap = [&](size_t a, size_t b) {
+    const float *x = boxes.data() + 4 * a, *y = boxes.data() + 4 * b;
+    const auto side = [&](size_t d) { return std::min(x[d + 2], y[d + 2]) - std::max(x[d], y[d]); };
+    const auto area = [](const float* box) { return (box[2] - box[0]) * (box[3] - box[1]); };
+    if (!(side(0) > 0) || !(side(1) > 0)) return false;
+    const float shared = side(0) * side(1);
+    return shared / (area(x) + area(y) - shared) > threshold;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const auto drops = [&](int64_t other) { return overlap(i, static_cast<size_t>(other)); };
+    if (std::none_of(kept.begin(), kept.end(), drops)) kept.push_back(static_cast<int64_t>(i));
+  }
+  return kept;
+}
+
+/// Many boxes: small and large ones, in groups far apart as of classes that do not overlap, all at one place,
+/// and some without numbers as corners, which overlap nothing.
+TEST(SelectBoxes, ManyBoxesAreThoseThatStayOneByOne) {
+  std::mt19937 random(7);
+  const auto uniform = [&](float low, float high) {
+    return std::uniform_real_distribution<float>(low, high)(random);
+  };
+  for (const float apart : {0.0F, 500.0F, 1e6F}) {
+    for (const float longest : {0.0F, 2.0F, 30.0F, 900.0F}) {
+      const size_t count = 700;
+      std::vector<float> boxes, scores;
+      for (size_t i = 0; i < count; ++i) {
+        const float group = apart * std::floor(uniform(0, 9));
+        const float y = group + uniform(0, 100), x = group + uniform(0, 100);
+        boxes.insert(boxes.end(), {y, x, y + uniform(0, longest), x + uniform(0, longest)});
+        if (i % 90 == 89) boxes.end()[-1] = std::numeric_limits<float>::infinity();
+        if (i % 100 == 99) boxes.end()[-3] = std::numeric_limits<float>::quiet_NaN();
+        scores.push_back(static_cast<float>(count - i));
+      }
+      const Tensor kept = select_boxes(floats({1, 700, 4}, boxes), floats({1, 1, 700}, scores),
+                                       {.max_per_class = 700, .iou_threshold = 0.25, .score_threshold = {}});
+      std::vector<int64_t> places;
+      for (int64_t i = 0; i < kept.shape()[0]; ++i) places.push_back(kept.element_as_int(3 * i + 2));
+      EXPECT_EQ(places, kept_one_by_one(boxes, count, 0.25F)) << apart << " " << longest;
+    }
+  }
 }
 
 TEST(DistinctTest, OfAllElements) {

@@ -140,6 +140,42 @@ TEST(Unify, SaysWhatElseHasToHold) {
   EXPECT_EQ(solved.conditions[1].second.to_string(), "S");
 }
 
+/// As many counts as a detector has classes, each bounded by the same extents, and their sum: the ends of
+/// long sums are known, and what bounds one count is no fact about another.
+TEST(DimFacts, SumsOfManyCountsHaveEnds) {
+  DimFacts facts;
+  facts.declare("N", 1);
+  Dim all = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Dim count = Dim::symbol("C" + std::to_string(i));
+    facts.declare(*count.as_symbol(), i == 0 ? 0 : 1, dim("3*N"));
+    all += min(count, Dim(300));
+  }
+  EXPECT_EQ(facts.prove_le(199, all), Truth::kProven);
+  EXPECT_EQ(facts.prove_equal(all, 0), Truth::kRefuted);
+  EXPECT_EQ(facts.prove_le(all, 60000), Truth::kProven);
+  EXPECT_EQ(facts.prove_le(200, all), Truth::kUnknown);
+  EXPECT_EQ(facts.prove_le(dim("C7"), dim("3*N")), Truth::kProven);
+  EXPECT_EQ(facts.prove_le(dim("C7"), dim("C8")), Truth::kUnknown);
+  facts.assume_equal(dim("C7"), dim("2*N"));
+  EXPECT_EQ(facts.prove_le(dim("C7 + 1"), dim("3*N")), Truth::kProven) << "it is 1 or more";
+  EXPECT_EQ(facts.prove_le(dim("C8 + 1"), dim("3*N")), Truth::kUnknown);
+}
+
+TEST(DimFacts, WhatIsNoneTogetherIsNoneByItself) {
+  Facts facts;
+  for (const char* name : {"A", "B", "C", "D"}) facts.declare(name, 0, dim("7*N"));
+  facts.declare("K", 0, dim("min(A, 300) + min(B, N) + C*D"));
+  EXPECT_EQ(facts.le("K", "0"), Truth::kUnknown);
+  facts.assume_equal(dim("4*min(A, 300) + 4*min(B, N) + 8*max(C, D)"), 0);
+  for (const char* name : {"A", "B", "C", "D", "K", "min(A, S)"})
+    EXPECT_EQ(facts.equal(name, "0"), Truth::kProven) << name;
+  EXPECT_EQ(facts.equal("P", "0"), Truth::kUnknown);
+  Facts others;
+  others.assume_equal(dim("P"), dim("N"));
+  EXPECT_EQ(others.equal("P", "0"), Truth::kRefuted) << "a difference says nothing of either";
+}
+
 TEST(Unify, TellsWhatCannotBeToldOrIsWrong) {
   const Facts facts;
   EXPECT_EQ(unify(dim("N*S"), dim("S*N"), facts).kind, Unified::Kind::kEqual);

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "compiler/te/rewrite_reads.h"
 #include "compiler/te/text.h"
 #include "tests/te/random_expr.h"
 
@@ -309,6 +310,46 @@ TEST(Simplify, KeepsChecksWhoseValueIsKnown) {
   const Expr check = check_index(f.n, 1);
   for (const Expr& expr : {check == Expr(0), check < Expr(0), min(check, Expr(5)), max(Expr(f.a), check)})
     EXPECT_NE(f.text(expr).find("check_index(n, 1)"), std::string::npos) << f.text(expr);
+}
+
+/// An index out of range stops the run, also where nothing is made of the element that it is of.
+TEST(Simplify, KeepsChecksOfWhatIsLeftOut) {
+  const Fixture f;
+  const auto all = [&](const Expr& check) {
+    const Expr yes = bool_imm(true), no = bool_imm(false), small = Expr(check) < Expr(3);
+    return std::vector<Expr>{select(check >= 0, f.a, f.a),
+                             select(yes, f.a, check),
+                             select(no, check, f.a),
+                             select(small, Expr(f.a), Expr(f.a)),
+                             check * 0,
+                             Expr(0) * check + 1,
+                             check - check,
+                             floordiv(check, 128),
+                             floormod(check * 8 + f.j, 8),
+                             logical_and(small, no),
+                             logical_or(yes, small),
+                             check + Expr(f.a) < check + Expr(f.b),
+                             cast(DType::kInt32, check) == cast(DType::kInt32, check)};
+  };
+  for (const Expr& expr : all(check_index(f.n, 101)))
+    EXPECT_NE(f.text(expr).find("check_index(n, 101)"), std::string::npos)
+        << print(expr) << " " << f.text(expr);
+  for (const Expr& expr : all(check_index(f.a, 101)))
+    EXPECT_EQ(f.text(expr).find("check_index"), std::string::npos) << print(expr) << " " << f.text(expr);
+}
+
+TEST(Simplify, ChecksOfAPlaceThatTheElementIsTheSameAtStay) {
+  const Fixture f;
+  const Var x = make_var("x"), y = make_var("y");
+  const std::vector<Expr> index{check_index(f.n, 7), check_index(f.b, 9)};
+  const auto checked = [&](const Expr& body, const Expr& value) {
+    return f.text(with_checks_of(value, body, {x, y}, index));
+  };
+  EXPECT_EQ(checked(Expr(x) + y, index[0] + index[1]), f.text(index[0] + index[1]));
+  const std::string beside_one = checked(Expr(x), index[0]), beside_none = checked(Expr(5), Expr(5));
+  EXPECT_NE(beside_one.find("check_index(b, 9)"), std::string::npos) << beside_one;
+  EXPECT_NE(beside_none.find("check_index(n, 7)"), std::string::npos) << beside_none;
+  EXPECT_NE(beside_none.find("check_index(b, 9)"), std::string::npos) << beside_none;
 }
 
 TEST(SimplifyStmt, DropsDeadCode) {

@@ -4,6 +4,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/control/branch_symbols.h"
+#include "compiler/frontend/onnx/converters/control/empty_branches.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
@@ -292,7 +293,9 @@ namespace {
 /// With a symbol for each of those around, in either branch.
 Bindings convert_with_symbols(StructureContext& context) {
   const V condition = Compose(context.node).reshape(context.node.input(0), {1});
-  BranchSymbols symbols(context, condition, extent_condition(context.builder.graph(), condition));
+  const std::optional<ExtentCondition> of_extents = extent_condition(context.builder.graph(), condition);
+  if (Bindings results = of_extents ? branch_of_some(context, *of_extents) : std::nullopt) return results;
+  BranchSymbols symbols(context, condition, of_extents);
   // What cannot be is no branch.
   for (const bool when : {true, false}) {
     if (symbols.assume(when)) continue;
