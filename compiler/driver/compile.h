@@ -66,7 +66,7 @@ class GenericPlanner;
 struct CompileHooks {
   std::function<void(const Progress&)> progress;  ///< called from any of the threads, one at a time
   std::stop_token stop;                           ///< checked between kernels: Error(kCancelled)
-  GenericPlanner* planner = nullptr;              ///< that was asked when the variants were made
+  GenericPlanner* planner = nullptr;              ///< that the import of the variants has used
 };
 
 struct PhaseTime {

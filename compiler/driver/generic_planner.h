@@ -29,10 +29,10 @@ bool takes_symbolic(const ir::SymbolicModel& model);
 class GenericPlanner {
 public:
   explicit GenericPlanner(target::Target target);
-  /// As takes_symbolic; keeps the plan that it made.
+  /// As takes_symbolic; stores the plan that it made.
   bool takes(const ir::SymbolicModel& model);
-  /// The plan that was kept of the model and is what the options ask for, which is kept no longer; or one
-  /// that is made now. `options`: of the planner's target. `free_dims`: the names that the package has of
+  /// The stored plan of the model where it is of such options, which is handed out once; or one that is made
+  /// now. `options`: of the planner's target. `free_dims`: the names that the package has of
   /// them. `layout_log`: receives what the desired layout was applied to; null: nothing does. Throws
   /// Error(kNotSupported) where there is no plan.
   PlannedModel plan(const ir::SymbolicModel& model, const std::vector<std::string>& free_dims,

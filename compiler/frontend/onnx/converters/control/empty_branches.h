@@ -1,5 +1,5 @@
 /// An If that asks whether there are any of something that a run counts, as "no boxes: no boxes, else those
-/// of them that are kept". Thread-safety: as the builder.
+/// of them that pass a test". Thread-safety: as the builder.
 #pragma once
 
 #include <optional>
