@@ -201,6 +201,12 @@ def conv_transpose(b):
     b.node("ConvTranspose", [b.x(x), b.x(w, constant=0.8)] + bias, kernel_shape=kernel if b.chance(0.7) else None, **options)
 
 
+def pads_as_the_standard(options):
+    """Of SAME the standard says the extents of the result; the peer pads for a window without dilations."""
+    if options.get("auto_pad", "").startswith("SAME") and max(options.get("dilations", [1])) > 1:
+        raise Skip
+
+
 def pool_input(b, channels=None):
     rank = b.pick([1, 2, 2, 2, 3])
     extents, kernel, options = windows(b, rank)
@@ -214,8 +220,7 @@ def max_pool(b):
         options.pop("dilations", None)
     elif "auto_pad" not in options:
         options.update(b.some(ceil_mode=b.int(0, 1)))
-    if options.get("auto_pad", "").startswith("SAME") and max(options.get("dilations", [1])) > 1:
-        raise Skip  # the standard says the extents of the result; the peer pads for a window without dilations
+    pads_as_the_standard(options)
     dtype = b.dtype(["f4", "f4", "f8"] + (["i1", "u1"] if b.opset >= 12 else []))
     many = b.chance(0.25)
     b.exact()
@@ -237,6 +242,7 @@ def lp_pool(b):
     shape, kernel, options = pool_input(b)
     if b.opset < 18:
         options.pop("dilations", None)
+    pads_as_the_standard(options)
     b.node("LpPool", [b.x(shape)], kernel_shape=kernel, **options, **b.some(p=b.int(1, 3)))
 
 
