@@ -141,15 +141,12 @@ void* GraphExecutor::address(int32_t buffer) const {
   if (const auto lent = lent_.find(root_id); lent != lent_.end()) {
     return lent->second + (offset - bound_plan_->memory.offsets[static_cast<size_t>(root_id)]);
   }
-  const size_t arena = segments_ ? segments_->arena_of[static_cast<size_t>(root_id)] : 0;
-  return (arena == 0 ? arena_ : segments_->arenas[arena - 1]).data() + offset;
+  return place(offset);
 }
 
 std::byte* GraphExecutor::shared_workspace(size_t step_index) const {
   const int64_t shared = bound_plan_->memory.shared_workspace[step_index];
-  if (shared < 0) return nullptr;
-  const size_t segment = segments_ ? bound_plan_->segments->of_step(step_index) : 0;
-  return (segment == 0 ? arena_ : segments_->arenas[segment - 1]).data() + shared;
+  return shared < 0 ? nullptr : place(shared);
 }
 
 void GraphExecutor::bind(size_t step_index) {

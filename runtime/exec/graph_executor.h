@@ -164,10 +164,14 @@ private:
   /// own copy.
   struct SegmentState {
     std::shared_ptr<package::BoundPlan> plan;
-    std::vector<int64_t> dims;          ///< of formulas
-    std::vector<memory::Arena> arenas;  ///< of the segments behind the first
-    std::vector<size_t> arena_of;       ///< by buffer: 0 for the first segment's
-    size_t bound = 1;                   ///< segments that are bound
+    std::vector<int64_t> dims;  ///< of formulas
+    /// What the segments before have no room for any more, of each behind the first. All arenas are one space
+    /// of offsets: each begins at `bases`, the first at 0, behind a border that nothing lies across.
+    std::vector<memory::Arena> arenas;
+    std::vector<int64_t> bases;
+    std::vector<std::vector<memory::PlacedBlock>> blocks;  ///< by segment
+    std::vector<bool> is_of_first;                         ///< by buffer: placed when shapes bind
+    size_t bound = 1;                                      ///< segments that are bound
   };
   struct Stretch;
   /// A plan that the interpreter has taken over from for one run: for its data, or for want of room.
@@ -207,6 +211,12 @@ private:
   /// interpreter.
   void enter_segment(size_t step_index);
   void bind_segment(size_t segment);
+  const memory::Arena& arena_of(size_t segment) const {
+    return segment == 0 ? arena_ : segments_->arenas[segment - 1];
+  }
+  /// What lies in the arenas of the segments before while the segment or a later one runs, and the borders.
+  std::vector<memory::PlacedBlock> taken_before(size_t segment) const;
+  std::byte* place(int64_t offset) const;
   /// The end of the segment that the step is in.
   size_t end_of_segment(size_t step_index) const;
   /// The bytes that executors of the bound plan have but for `segment`'s.

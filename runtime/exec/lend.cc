@@ -54,9 +54,7 @@ bool GraphExecutor::lend_output(size_t index, void* data) {
   if (plan().buffers[static_cast<size_t>(output)].kind != BufferKind::kOutput || !loops_.empty())
     return false;
   // How large it is the run decides, or where it lies is not known before.
-  if (segments_ && (segments_->arena_of[static_cast<size_t>(output)] != 0 ||
-                    bound_plan_->memory.offsets[static_cast<size_t>(output)] < 0))
-    return false;
+  if (segments_ && !segments_->is_of_first[static_cast<size_t>(output)]) return false;
   lend(output, data);
   return true;
 }

@@ -1,5 +1,6 @@
 // Runs of plans whose extents the run decides: what is known so far is run, then the next segment is bound.
 #include <algorithm>
+#include <limits>
 
 #include "runtime/base/error.h"
 #include "runtime/base/other_graph.h"
@@ -16,7 +17,9 @@ void GraphExecutor::begin_segments() {
   const package::Segments& segments = *state.plan->segments;
   state.dims = package::formula_dims(*state.plan->generic, state.plan->dims);
   state.arenas.resize(segments.count() - 1);
-  state.arena_of.assign(state.plan->plan.buffers.size(), 0);
+  state.bases = {0};
+  state.blocks = {state.plan->memory.blocks};
+  for (const int64_t offset : state.plan->memory.offsets) state.is_of_first.push_back(offset >= 0);
   bound_plan_ = state.plan;
   segments_ = std::move(state);
 }
@@ -69,20 +72,47 @@ void GraphExecutor::enter_segment(size_t step_index) {
   segments_->bound = segment + 1;
 }
 
+std::vector<memory::PlacedBlock> GraphExecutor::taken_before(size_t segment) const {
+  const auto begin = static_cast<int64_t>(bound_plan_->segments->begin(segment));
+  std::vector<memory::PlacedBlock> taken;
+  for (size_t i = 0; i < segment; ++i) {
+    for (const memory::PlacedBlock& block : segments_->blocks[i]) {
+      if (block.last >= begin) taken.push_back(block);
+    }
+    const int64_t border = memory::checked_add(segments_->bases[i], arena_of(i).size());
+    taken.push_back({border, kTensorAlignment, 0, std::numeric_limits<int64_t>::max()});
+  }
+  std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  return taken;
+}
+
+std::byte* GraphExecutor::place(int64_t offset) const {
+  if (!segments_) return arena_.data() + offset;
+  const std::vector<int64_t>& bases = segments_->bases;
+  const auto behind = std::upper_bound(bases.begin(), bases.end(), offset);
+  const auto segment = static_cast<size_t>(behind - bases.begin()) - 1;
+  return arena_of(segment).data() + (offset - bases[segment]);
+}
+
 void GraphExecutor::bind_segment(size_t segment) {
   package::BoundPlan& bound = *segments_->plan;
   const package::Segments& segments = *bound.segments;
   const size_t begin = segments.begin(segment), end = segments.end(segment);
   segments.bind(segment, segments_->dims, bound.plan);
-  const package::MemoryPlan memory = package::plan_memory(bound.plan, begin, end);
+  segments_->bases.resize(segment);
+  segments_->blocks.resize(segment);
+  const std::vector<memory::PlacedBlock> taken = taken_before(segment);
+  const int64_t base =
+      memory::checked_add(segments_->bases.back(), arena_of(segment - 1).size() + kTensorAlignment);
+  package::MemoryPlan memory = package::plan_memory(bound.plan, begin, end, taken);
+  const int64_t own = std::max<int64_t>(memory.arena_bytes - base, 0);
   const int64_t workspace = memory::checked_mul(memory.worker_workspace_bytes, max_threads_);
-  const int64_t bytes =
-      memory::checked_add(memory::checked_add(bytes_without(segment), memory.arena_bytes), workspace);
+  const int64_t bytes = memory::checked_add(memory::checked_add(bytes_without(segment), own), workspace);
   if (bytes > memory_budget_)
     throw Error(ErrorCode::kMemoryBudget, "the run needs " + std::to_string(bytes) + " bytes, " +
                                               std::to_string(memory_budget_) + " are allowed");
   memory::Arena& arena = segments_->arenas[segment - 1];
-  if (memory.arena_bytes > static_cast<int64_t>(arena.size())) arena = memory::Arena(memory.arena_bytes);
+  if (own > arena.size()) arena = memory::Arena(own);
   if (workspace > static_cast<int64_t>(worker_workspace_.size()))
     worker_workspace_ = memory::Arena(workspace);
   bound.memory.worker_workspace_bytes =
@@ -90,8 +120,9 @@ void GraphExecutor::bind_segment(size_t segment) {
   for (size_t i = 0; i < memory.offsets.size(); ++i) {
     if (memory.offsets[i] < 0) continue;
     bound.memory.offsets[i] = memory.offsets[i];
-    segments_->arena_of[i] = segment;
   }
+  segments_->bases.push_back(base);
+  segments_->blocks.push_back(std::move(memory.blocks));
   for (size_t i = begin; i < end; ++i) {
     bound.memory.shared_workspace[i] = memory.shared_workspace[i];
     bind(i);

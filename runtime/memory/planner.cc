@@ -80,19 +80,19 @@ private:
   std::vector<Group> groups_;
 };
 
-/// The smallest gap between placed groups that live at the same time, or the end of the last.
-int64_t best_offset(const Group& group, const std::vector<const Group*>& placed) {
+/// The smallest gap between placed blocks that live at the same time, or the end of the last.
+int64_t best_offset(const Group& group, const std::vector<PlacedBlock>& placed) {
   int64_t best = -1;
   int64_t best_gap = kMaxBytes;
   int64_t end = 0;
-  for (const Group* other : placed) {
-    if (other->last < group.first || group.last < other->first) continue;
-    const int64_t gap = other->offset - end;
+  for (const PlacedBlock& other : placed) {
+    if (other.last < group.first || group.last < other.first) continue;
+    const int64_t gap = other.offset - end;
     if (gap >= group.size && gap < best_gap) {
       best = end;
       best_gap = gap;
     }
-    end = std::max(end, other->offset + other->size);
+    end = std::max(end, other.offset + other.bytes);
   }
   return best >= 0 ? best : end;
 }
@@ -132,7 +132,8 @@ int64_t padded_size(int64_t bytes) {
   return padded / kAlign * kAlign;
 }
 
-BlockPlan plan_blocks(const std::vector<BlockRequest>& requests, const std::vector<ReuseHint>& hints) {
+BlockPlan plan_blocks(const std::vector<BlockRequest>& requests, const std::vector<ReuseHint>& hints,
+                      std::span<const PlacedBlock> taken) {
   GroupSet groups(requests);
   for (const ReuseHint& hint : hints) groups.join(hint);
   std::vector<Group*> order = groups.roots();
@@ -143,15 +144,16 @@ BlockPlan plan_blocks(const std::vector<BlockRequest>& requests, const std::vect
   std::sort(order.begin(), order.end(), [](const Group* a, const Group* b) {
     return a->size != b->size ? a->size > b->size : a->lowest < b->lowest;
   });
-  std::vector<const Group*> placed;  // by offset
+  std::vector<PlacedBlock> placed(taken.begin(), taken.end());  // by offset
+  const auto by_offset = [](const PlacedBlock& a, const PlacedBlock& b) { return a.offset < b.offset; };
   for (Group* group : order) {
     group->offset = best_offset(*group, placed);
-    plan.total_bytes = std::max(plan.total_bytes, group->offset + group->size);
-    const auto by_offset = [](const Group* a, const Group* b) {
-      return a->offset != b->offset ? a->offset < b->offset : a->lowest < b->lowest;
-    };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), group, by_offset), group);
+    plan.total_bytes = std::max(plan.total_bytes, checked_add(group->offset, group->size));
+    const PlacedBlock block{group->offset, group->size, group->first, group->last};
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), block, by_offset), block);
+    plan.placed.push_back(block);
   }
+  std::sort(plan.placed.begin(), plan.placed.end(), by_offset);
   for (size_t i = 0; i < requests.size(); ++i) {
     plan.offsets.push_back(groups.offset(static_cast<int32_t>(i)));
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tensormill::memory {
@@ -29,12 +30,23 @@ struct ReuseHint {
   int32_t source = 0;
 };
 
-struct BlockPlan {
-  std::vector<int64_t> offsets;  ///< of each request, multiples of 64
-  int64_t total_bytes = 0;       ///< the arena's size, padding included
-  int64_t live_peak_bytes = 0;   ///< largest sum of live blocks at a step: the lower bound of total_bytes
+/// What lies somewhere, and is needed from step `first` to step `last`, both inclusive.
+struct PlacedBlock {
+  int64_t offset = 0;  ///< bytes
+  int64_t bytes = 0;   ///< padding included
+  int64_t first = 0;
+  int64_t last = 0;
 };
 
-BlockPlan plan_blocks(const std::vector<BlockRequest>& requests, const std::vector<ReuseHint>& hints);
+struct BlockPlan {
+  std::vector<int64_t> offsets;     ///< of each request, multiples of 64
+  int64_t total_bytes = 0;          ///< the arena's size, padding included
+  int64_t live_peak_bytes = 0;      ///< largest sum of live blocks at a step: the lower bound of total_bytes
+  std::vector<PlacedBlock> placed;  ///< what the requests have, by offset; those that share it are one
+};
+
+/// `taken`: what lies in the same memory already, by offset; total_bytes is the end of what the requests get.
+BlockPlan plan_blocks(const std::vector<BlockRequest>& requests, const std::vector<ReuseHint>& hints,
+                      std::span<const PlacedBlock> taken = {});
 
 }  // namespace tensormill::memory

@@ -35,7 +35,7 @@ public:
         lives_(plan.buffers.size()),
         block_(plan.buffers.size(), -1) {}
 
-  MemoryPlan run() {
+  MemoryPlan run(std::span<const memory::PlacedBlock> taken) {
     find_lives();
     for (const Loop& loop : loops_) share_carried(loop);
     request_buffers();
@@ -60,7 +60,7 @@ public:
       // Padding keeps a vector load at the end of one worker's slice off the next one's cache line.
       result.worker_workspace_bytes = memory::padded_size(result.worker_workspace_bytes);
     }
-    const memory::BlockPlan blocks = memory::plan_blocks(requests_, hints_);
+    memory::BlockPlan blocks = memory::plan_blocks(requests_, hints_, taken);
     result.arena_bytes = blocks.total_bytes;
     result.live_peak_bytes = blocks.live_peak_bytes;
     const auto offset_of = [&](int32_t block) {
@@ -73,6 +73,7 @@ public:
       result.offsets.push_back(root >= 0 && is_view ? root + plan_.buffers[i].view_offset : root);
     }
     for (int32_t block : workspace_block) result.shared_workspace.push_back(offset_of(block));
+    result.blocks = std::move(blocks.placed);
     return result;
   }
 
@@ -227,8 +228,9 @@ private:
 
 MemoryPlan plan_memory(const ExecPlan& plan) { return plan_memory(plan, 0, plan.steps.size()); }
 
-MemoryPlan plan_memory(const ExecPlan& plan, size_t begin, size_t end) {
-  return MemoryPlanner(plan, begin, end).run();
+MemoryPlan plan_memory(const ExecPlan& plan, size_t begin, size_t end,
+                       std::span<const memory::PlacedBlock> taken) {
+  return MemoryPlanner(plan, begin, end).run(taken);
 }
 
 }  // namespace tensormill::package

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "runtime/memory/planner.h"
 #include "runtime/package/exec_plan.h"
 
 namespace tensormill::package {
@@ -19,13 +21,16 @@ struct MemoryPlan {
   int64_t arena_bytes = 0;             ///< size of the arena; metadata's arena_bytes
   int64_t live_peak_bytes = 0;         ///< lower bound of any placement
   int64_t worker_workspace_bytes = 0;  ///< stride for each worker: the largest of the steps, 64-byte aligned
+  /// By offset: what lies there while which steps run.
+  std::vector<memory::PlacedBlock> blocks;
 };
 
 /// `plan` is valid (validate_plan). Inputs stay untouched until the next set_input, so that a run can be
 /// repeated; outputs live until the next run. Throws Error(kMemoryBudget) when the sum passes 2^62 bytes.
 MemoryPlan plan_memory(const ExecPlan& plan);
 /// The same of what the steps [begin, end) are the first to touch, and of their workspaces alone; inputs are
-/// of step 0. It lives as the whole plan says.
-MemoryPlan plan_memory(const ExecPlan& plan, size_t begin, size_t end);
+/// of step 0. It lives as the whole plan says. `taken`: what lies in the same memory already, by offset.
+MemoryPlan plan_memory(const ExecPlan& plan, size_t begin, size_t end,
+                       std::span<const memory::PlacedBlock> taken = {});
 
 }  // namespace tensormill::package

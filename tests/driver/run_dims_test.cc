@@ -98,6 +98,20 @@ TEST(RunDims, ExtentsPastALimitNameTheNode) {
   expect_right(executor, {1, 2});
 }
 
+TEST(RunDims, SegmentsRunInWhatThoseBeforeHaveLeft) {
+  // The places of the first segment have 800 kB, and nothing reads them where as many steps are made.
+  constexpr int64_t kExtent = 100'000, kEight = 8 * kExtent;
+  std::vector<float> x(kExtent, 0.0f);
+  x.back() = static_cast<float>(kExtent);
+  constexpr int64_t kFirst = kExtent * (4 + 1) + kEight, kSecond = kExtent + 2 * kEight, kSmall = 20'000;
+  const auto package = load(driver::compile(net(), host_options(3)));
+  exec::GraphExecutor executor(package, {.memory_budget = kFirst + kSecond - kEight + kSmall});
+  expect_right(executor, x);
+  // What was large is kept, and is no room for less or for others.
+  for (const std::vector<float>& other : {std::vector<float>{1, -2, 3, 4}, x, std::vector<float>(70, 2.0f)})
+    expect_right(executor, other);
+}
+
 TEST(RunDims, OutputsHaveDimsWithoutNames) {
   const package::Metadata metadata =
       package::metadata_from_json(driver::compile(net(), host_options(3)).metadata_json);

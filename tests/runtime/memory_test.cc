@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "runtime/base/error.h"
@@ -34,6 +35,37 @@ TEST(PlanBlocks, NothingThatLivesTogetherOverlaps) {
     }
     EXPECT_EQ(plan_blocks(requests, {}).offsets, plan.offsets);
   }
+}
+
+TEST(PlanBlocks, WhatIsTakenStays) {
+  std::mt19937 random(2);
+  int64_t reused = 0;
+  for (int round = 0; round < 200; ++round) {
+    const auto draw = [&](int64_t from) {
+      std::vector<BlockRequest> requests;
+      for (int i = 0; i < 20; ++i) {
+        const int64_t first = from + random() % 15;
+        requests.push_back(
+            {static_cast<int64_t>(random() % 5000), first, first + static_cast<int64_t>(random() % 20)});
+      }
+      return requests;
+    };
+    const BlockPlan before = plan_blocks(draw(0), {});
+    ASSERT_TRUE(std::is_sorted(before.placed.begin(), before.placed.end(),
+                               [](const auto& a, const auto& b) { return a.offset < b.offset; }));
+    const std::vector<BlockRequest> requests = draw(15);
+    const BlockPlan plan = plan_blocks(requests, {}, before.placed);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const int64_t begin = plan.offsets[i], end = begin + padded_size(requests[i].bytes);
+      ASSERT_LE(end, plan.total_bytes);
+      for (const PlacedBlock& taken : before.placed) {
+        const bool together = requests[i].first <= taken.last && taken.first <= requests[i].last;
+        ASSERT_TRUE(!together || end <= taken.offset || taken.offset + taken.bytes <= begin) << i;
+      }
+      reused += end <= before.total_bytes;
+    }
+  }
+  EXPECT_GT(reused, 0);
 }
 
 TEST(PlanBlocks, ReuseJoinsAChainAndOnlyOnce) {
