@@ -31,7 +31,7 @@ struct ApiOptions {
   /// Proxies whose word counts about who is behind them, and the field in which they tell it.
   http::AddressSet trusted_proxies;
   http::ForwardedField forwarded_field = http::ForwardedField::kXForwardedFor;
-  /// Of all requests in flight, taken before bytes are read or unfolded; null: they are counted and not
+  /// Of all requests in flight, taken before bytes are read or unfolded; null: they have a sum and no
   /// bounded.
   std::shared_ptr<MemoryBudget> memory;
   bool shared_memory = false;  ///< KServe's system shared memory, for clients on this machine

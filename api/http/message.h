@@ -78,8 +78,8 @@ struct ContentBody {
 struct Response;
 /// Makes a response, or throws as an endpoint does.
 using MakeResponse = std::function<Response()>;
-/// A response that is not there yet. To be called once, with what is to be told how to make it, and makes it:
-/// on any thread, before the call returns already. Throws as an endpoint does; then nothing is told.
+/// A response that is not there yet. To be called once, with what takes a function that makes it, and calls
+/// that: on any thread, before the call returns already. Throws as an endpoint does; then nothing is called.
 using LaterResponse = std::function<void(std::function<void(const MakeResponse&)>)>;
 
 struct Response {

@@ -209,7 +209,7 @@ public:
   virtual bool has(const std::string& name) = 0;
   /// What the version was put with. Throws Error(kNotFound) for a version that is not there, too.
   virtual DeploymentSpec spec(const std::string& name, const std::string& version) = 0;
-  /// Of nothing where requests are not counted.
+  /// Of nothing where there are no statistics.
   virtual Traffic traffic(const std::string& name) {
     get(name);
     return {};

@@ -48,7 +48,7 @@ struct ResizeTaps {
   std::vector<bool> outside;
 };
 
-/// Which elements around a position weigh: from `first` on, counted from the one below it.
+/// Which elements around a position weigh: from `first` on, relative to the one below it.
 struct ResizeReach {
   double shrink = 1;  ///< of distances, for the filter to be as wide as an output element
   int64_t first = 0, count = 1;

@@ -15,7 +15,7 @@ struct AxisSlice {
   int64_t step = 1;
 };
 
-/// `at`, counted from the end where it is negative, within [low, high] of an axis.
+/// `at`, from the end where it is negative, within [low, high] of an axis.
 ir::SymInt place_within(const ir::SymInt& at, const ir::SymInt& extent, const ir::SymInt& low,
                         const ir::SymInt& high);
 

@@ -11,7 +11,7 @@ namespace tensormill::driver {
 
 /// "" where there are none, or few that no dim alone decides about. A free dim of which the model takes one
 /// extent alone is named with it. `refused`: why plans were not made, or "". `conditions`: what has to hold
-/// of shapes with a plan; of many, or long ones, some are counted instead.
+/// of shapes with a plan; of many, or long ones, there is the number of some instead.
 std::string warn_of_shapes(const package::PlanSet& set, const std::string& refused,
                            const std::vector<std::string>& conditions);
 

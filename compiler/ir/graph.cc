@@ -5,7 +5,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/sym_evaluate.h"
 #include "runtime/base/error.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::ir {
 

@@ -6,7 +6,7 @@
 #include "compiler/ir/sym_float.h"
 #include "compiler/te/tensor_expr.h"
 #include "runtime/base/error.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::ir {
 

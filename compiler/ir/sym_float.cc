@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::ir {
 

@@ -1,6 +1,6 @@
 /// Float32 numbers that depend on a graph's symbols, as in sizes that are scaled and rounded: SymInts of
-/// their float_code (runtime/base/extent_functions.h), which are ordered as the numbers are, so that minima,
-/// maxima and comparisons are those of integers. Exact: each step is the one that a kernel makes.
+/// their float_code (runtime/base/extents/extent_functions.h), which are ordered as the numbers are, so that
+/// minima, maxima and comparisons are those of integers. Exact: each step is the one that a kernel makes.
 /// Thread-safety: as SymInt.
 #pragma once
 

@@ -96,7 +96,7 @@ SymInt floormod(const SymInt& a, const SymInt& b);
 SymInt ceildiv(const SymInt& a, const SymInt& b);
 SymInt min(const SymInt& a, const SymInt& b);
 SymInt max(const SymInt& a, const SymInt& b);
-/// A function of runtime/base/extent_functions.def.
+/// A function of runtime/base/extents/extent_functions.def.
 SymInt call(std::string_view function, const std::vector<SymInt>& args);
 std::string to_string(const SymInt& value);
 
@@ -253,7 +253,7 @@ public:
   /// hints stay as they are.
   void drop_guards_behind(size_t count);
 
-  /// While it exists, extents that are not known to be equal are told to be other ones, without a guard: for
+  /// While it exists, extents that are not known to be equal are taken for other ones, without a guard: for
   /// who makes of equal ones something better, and of others what is right of any.
   class ProofsOnly {
   public:

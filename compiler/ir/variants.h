@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "runtime/base/dim_formula.h"
+#include "runtime/base/extents/dim_formula.h"
 #include "runtime/base/file.h"
 #include "runtime/base/quantization.h"
 #include "runtime/base/value_notes.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "compiler/ops/host_steps.h"
 #include "compiler/ops/reference_util.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 

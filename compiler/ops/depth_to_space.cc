@@ -2,7 +2,7 @@
 #include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops::depth_to_space_ops {
 

@@ -1,8 +1,8 @@
 /// extents, iota: what follows from extents alone, where these are no constants. bind_extents: extents that a
 /// run works out.
 #include "compiler/ir/run_dims.h"
-#include "compiler/ops/host_steps.h"
 #include "compiler/ops/reference_util.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/ops/blocked.h"
 #include "compiler/ops/reference_util.h"
+#include "compiler/ops/windows/blocked.h"
 
 namespace tensormill::ops {
 

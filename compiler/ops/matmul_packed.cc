@@ -1,10 +1,10 @@
 /// matmul_packed: product with a constant matrix that is stored in blocks of columns, as the kernel reads it.
-#include "compiler/ops/blocked.h"
 #include "compiler/ops/gemm.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
+#include "compiler/ops/windows/blocked.h"
 #include "compiler/ops/words.h"
 
 namespace tensormill::ops::matmul_packed_ops {

@@ -2,7 +2,7 @@
 /// Thread-safety: pure functions.
 #pragma once
 
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops {
 

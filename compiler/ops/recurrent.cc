@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/ops/type_rules.h"
 #include "runtime/host_ops/recurrent_math.h"
 

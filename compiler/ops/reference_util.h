@@ -89,7 +89,7 @@ int64_t int_pow(int64_t a, int64_t b, bool u);
 bool int_less(int64_t a, int64_t b, bool u);
 /// Shifts of an unsigned value of `bits` bits: 0 when the count is at least the width.
 int64_t int_shift(int64_t a, int64_t count, bool left, int bits);
-/// An index that is data, counted from the front; Error(kTensorData) when it is outside of an axis of
+/// An index that is data, from the front; Error(kTensorData) when it is outside of an axis of
 /// `extent`.
 int64_t checked_index(int64_t index, int64_t extent);
 /// Float to integer of `dtype`: truncates, saturates, NaN gives 0.

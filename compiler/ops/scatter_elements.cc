@@ -1,6 +1,6 @@
 /// scatter_elements: a copy in which elements at indices that are data are replaced or combined.
-#include "compiler/ops/host_steps.h"
 #include "compiler/ops/reference_util.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 

@@ -36,7 +36,7 @@ bool has_input(const ir::InferContext& context, size_t index);
 const ir::ValueType& input_of(const ir::InferContext& context, size_t index, DTypeSet allowed);
 /// Input `index` with the dtype of input 0.
 const ir::ValueType& input_like_first(const ir::InferContext& context, size_t index);
-/// `type`, checked: at most kMaxTensorRank axes, extents >= 0 and a product, zeros counted as one, of at
+/// `type`, checked: at most kMaxTensorRank axes, extents >= 0 and a product, zeros taken as one, of at
 /// most kMaxTensorBytes bytes.
 ir::ValueType made_type(DType dtype, ir::SymShape shape);
 /// As broadcast_shapes, with made_type's checks.
@@ -61,7 +61,7 @@ ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name, size_t c
 std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name, size_t count,
                                int64_t fallback, int64_t low, int64_t high);
 
-/// `axis` counted from the front; allowed is [-rank, rank).
+/// `axis` from the front; allowed is [-rank, rank).
 size_t normal_axis(int64_t axis, size_t rank);
 /// The `axes` attribute as sorted distinct axes; all axes when it is missing.
 std::vector<size_t> normal_axes(const ir::Attrs& attrs, size_t rank);

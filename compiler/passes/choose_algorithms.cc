@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "compiler/ir/patch.h"
-#include "compiler/ops/winograd.h"
+#include "compiler/ops/windows/winograd.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/winograd_error.h"
 

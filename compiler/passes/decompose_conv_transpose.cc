@@ -8,7 +8,7 @@
 #include "compiler/ir/patch.h"
 #include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/window.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
 

@@ -58,8 +58,8 @@ void require_layout(const DesiredLayout& desired, const LayoutLog& log);
 /// "conv_3 (conv) is not computed in NHWC: its weights are no constants"
 std::string line_of(const StayedNode& node, const std::string& layout);
 
-/// Convolutions, pools, normalizations of channels and moves between channels and pixels: operators that are
-/// told which axis the channels are.
+/// Convolutions, pools, normalizations of channels and moves between channels and pixels: operators with an
+/// attribute that says which axis the channels are.
 bool has_layout(const std::string& op);
 bool is_convolution(const std::string& op);
 /// Whether the operator takes axes in any order, so that it follows what it reads.

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/blocked.h"
 #include "compiler/ops/map_layout.h"
+#include "compiler/ops/windows/blocked.h"
 
 namespace tensormill::passes {
 

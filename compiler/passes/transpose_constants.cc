@@ -4,7 +4,7 @@
 #include <map>
 
 #include "compiler/ir/patch.h"
-#include "compiler/ops/blocked.h"
+#include "compiler/ops/windows/blocked.h"
 #include "compiler/passes/pass.h"
 
 namespace tensormill::passes {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "compiler/ops/winograd.h"
+#include "compiler/ops/windows/winograd.h"
 
 namespace tensormill::passes {
 

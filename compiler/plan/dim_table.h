@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/te/dim_facts.h"
-#include "runtime/base/dim_formula.h"
+#include "runtime/base/extents/dim_formula.h"
 
 namespace tensormill::plan {
 

@@ -10,7 +10,7 @@
 #include "compiler/plan/loop_facts.h"
 #include "compiler/te/stmt.h"
 #include "compiler/te/tensor_expr.h"
-#include "runtime/base/dim_formula.h"
+#include "runtime/base/extents/dim_formula.h"
 
 namespace tensormill::plan {
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "compiler/ir/storage.h"
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/plan/in_place.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"

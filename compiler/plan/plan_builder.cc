@@ -3,7 +3,7 @@
 #include <map>
 
 #include "compiler/ir/storage.h"
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/plan/step_branches.h"
 #include "runtime/base/error.h"
 

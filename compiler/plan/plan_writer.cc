@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/plan/generic_epilogue.h"
 #include "compiler/te/text.h"
 

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/branch_symbols.h"
 #include "compiler/ir/run_dims.h"
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/plan/generic_epilogue.h"
 #include "compiler/plan/generic_join.h"
 #include "compiler/plan/plan_writer.h"

@@ -1,9 +1,9 @@
 /// Dims: extents as int64 expressions over symbols, in a normal form. A dim is a constant plus a sum of
 /// monomials over atoms: symbols, quotients, minima, maxima and calls of the functions of
-/// runtime/base/extent_functions.def. Sums and products are multiplied out and ordered, so that N*S and S*N,
-/// or (N+1)*(N-1) and N*N-1, are one dim: == is equality of normal forms, which implies equal values wherever
-/// both are defined. Dims that are equal for reasons that only facts give, or that no rule here knows, may
-/// differ: ask DimFacts.
+/// runtime/base/extents/extent_functions.def. Sums and products are multiplied out and ordered, so that N*S
+/// and S*N, or (N+1)*(N-1) and N*N-1, are one dim: == is equality of normal forms, which implies equal values
+/// wherever both are defined. Dims that are equal for reasons that only facts give, or that no rule here
+/// knows, may differ: ask DimFacts.
 ///
 /// Meaning: integers without bound. A value that does not fit, or one divided by 0, is none (evaluate). A
 /// normal form may be defined where what it was made of is not: N*S//S is N, also for S = 0, and N % 0 is N.
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "compiler/te/expr.h"
-#include "runtime/base/extent.h"
+#include "runtime/base/extents/extent.h"
 
 namespace tensormill::te {
 

@@ -82,7 +82,7 @@ struct Unified {
   enum class Kind : uint8_t {
     kEqual,     ///< it always holds
     kSolved,    ///< it holds where `symbol` is replaced by `value`
-    kGuard,     ///< no symbol can be told: a == b has to be checked when shapes bind
+    kGuard,     ///< there is no solution: a == b has to be checked when shapes bind
     kConflict,  ///< it never holds
   };
   Kind kind;

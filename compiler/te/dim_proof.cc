@@ -4,7 +4,7 @@
 #include <set>
 
 #include "compiler/te/dim_builder.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::te {
 

@@ -5,7 +5,7 @@
 
 #include "compiler/te/dim_builder.h"
 #include "runtime/base/error.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::te {
 namespace {

@@ -24,7 +24,7 @@ extern "C" {
 enum {
   TM_OK = 0,
   TM_INDEX_OUT_OF_RANGE = 1, /* data of a tensor was used as an index and is outside its axis */
-  TM_CANCELLED = 2,          /* launch was told to stop */
+  TM_CANCELLED = 2,          /* launch was asked to stop */
   TM_ABI_MISMATCH = 3        /* the call has another ABI version, or another number of buffers or dims */
 };
 

@@ -11,7 +11,7 @@ namespace tensormill {
 
 class MemoryBudget {
 public:
-  /// `name` is what errors call it: the setting. `bytes` 0: no bound; what is taken is counted all the same.
+  /// `name` is what errors call it: the setting. `bytes` 0: no bound; what is taken is added up all the same.
   MemoryBudget(std::string name, uint64_t bytes) : name_(std::move(name)), bytes_(bytes) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
@@ -57,7 +57,7 @@ private:
 };
 
 /// Takes bytes for a time, such as those of a picture between its decoding and its tensor. `share` may be
-/// null: then nothing is counted. Throws as MemoryShare::take.
+/// null: then nothing is taken. Throws as MemoryShare::take.
 class MemoryLoan {
 public:
   MemoryLoan(MemoryShare* share, uint64_t bytes) : share_(share), bytes_(bytes) {

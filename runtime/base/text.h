@@ -13,7 +13,7 @@
 
 namespace tensormill {
 
-/// Bytes that a string of a model's input may have, unless the compile is told another number.
+/// Bytes that a string of a model's input may have, unless the compile has another number.
 inline constexpr int64_t kTextWidth = 256;
 
 /// Whether `bytes` are UTF-8: no surrogates, no overlong forms, nothing past U+10FFFF.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/dim_formula.h"
+#include "runtime/base/extents/dim_formula.h"
 #include "runtime/base/json.h"
 #include "runtime/package/json_fields.h"
 #include "runtime/package/plan_set.h"

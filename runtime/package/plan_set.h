@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/dim_formula.h"
+#include "runtime/base/extents/dim_formula.h"
 #include "runtime/package/exec_plan.h"
 #include "runtime/package/metadata.h"
 

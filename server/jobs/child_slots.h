@@ -1,7 +1,7 @@
 /// How many children may run side by side: a bound on the sum of their memory limits, and one on the number
 /// of those that requests wait for. Requests stand in line, for a bounded time; jobs wait in their own
 /// threads. One child of a request and one of a job may always run, whatever their limits, so that neither
-/// waits for the other. What measures is counted and never waits: it keeps others from running meanwhile
+/// waits for the other. What measures takes a slot and never waits: it keeps others from running meanwhile
 /// (MeasureGate), so they could not make room. A deployment's executor stays for as long as it serves, so
 /// nobody could wait for its end: it is taken at once or refused, by what other executors have; the others
 /// wait for what executors leave, or run one by one. Thread-safety: all methods from many threads; a Slot may

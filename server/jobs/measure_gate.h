@@ -1,5 +1,5 @@
 /// Whose children compute while a candidate is measured: nobody's. A core that another hardware thread shares
-/// cannot be told from one of its own everywhere, so whatever jobs build stands still for that time.
+/// does not look different from one of its own everywhere, so whatever jobs build stands still for that time.
 /// Thread-safety: all methods from many threads.
 #pragma once
 

@@ -31,7 +31,7 @@ struct WorkerPoolOptions {
   std::chrono::milliseconds commit_every{200};  ///< at most one commit of progress in that time
   uint64_t max_log_bytes = uint64_t{8} << 20;
   std::shared_ptr<const ChildPolicy> policy = {};  ///< of all children
-  ChildSlots* slots = nullptr;  ///< what children run side by side, borrowed; null: they are not counted
+  ChildSlots* slots = nullptr;  ///< what children run side by side, borrowed; null: as many as there are
   /// By which leases are renewed; null: the machine's.
   Clock* clock = nullptr;
   /// Other processes share the catalog: live logs are passed to it as well, so that all of them can show

@@ -29,7 +29,7 @@ public:
   /// Forgets the series of a gauge, before its present ones are set.
   void clear(std::string_view family);
   /// Forgets the series of all families whose labels begin with `labels`, but not those that begin with one
-  /// of `but`: what they counted is gone. A gauge stays until it stands at 0: something will count it down.
+  /// of `but`: what they measure is gone. A gauge stays until it stands at 0: something will count it down.
   void forget(const Labels& labels, const std::vector<Labels>& but = {});
   /// `collect` is called before each text(), to set gauges that are looked up and not followed.
   void on_collect(std::function<void(Registry&)> collect);

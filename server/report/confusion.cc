@@ -44,7 +44,7 @@ Json f1_of(const Json& precision, const Json& recall) {
   return p + r == 0 ? Json(0.0) : Json(2 * p * r / (p + r));
 }
 
-/// A value that is null counts as 0: a class that is never told has no precision to be proud of.
+/// A value that is null counts as 0: a class that is never predicted has no precision to be proud of.
 double macro(const Json& classes, const char* key) {
   double sum = 0;
   int64_t count = 0;
@@ -58,20 +58,20 @@ double macro(const Json& classes, const char* key) {
 
 Json class_rows(const Counts& counts, const std::set<int64_t>& present,
                 const std::vector<std::string>& names) {
-  std::map<int64_t, int64_t> samples, told, right;
+  std::map<int64_t, int64_t> samples, predicted, right;
   for (const auto& [pair, count] : counts) {
     samples[pair.first] += count;
-    told[pair.second] += count;
+    predicted[pair.second] += count;
     if (pair.first == pair.second) right[pair.first] += count;
   }
   Json rows = Json::array();
   for (const int64_t index : present) {
-    const Json precision = ratio(right[index], told[index]);
+    const Json precision = ratio(right[index], predicted[index]);
     const Json recall = ratio(right[index], samples[index]);
     rows.push_back({{"class", index},
                     {"name", name_of(index, names)},
                     {"samples", samples[index]},
-                    {"told", told[index]},
+                    {"predicted", predicted[index]},
                     {"right", right[index]},
                     {"precision", precision},
                     {"recall", recall},
@@ -85,8 +85,8 @@ Json matrix(const Counts& counts, const std::set<int64_t>& present) {
   Json rows = Json::array();
   for (const int64_t truth : present) {
     Json row = Json::array();
-    for (const int64_t told : present) {
-      const auto found = counts.find({truth, told});
+    for (const int64_t predicted : present) {
+      const auto found = counts.find({truth, predicted});
       row.push_back(found == counts.end() ? 0 : found->second);
     }
     rows.push_back(row);
@@ -104,8 +104,9 @@ Json most_confused(const Counts& counts, const std::vector<std::string>& names) 
   if (pairs.size() > kMaxPairs) pairs.resize(kMaxPairs);
   Json rows = Json::array();
   for (const auto& [pair, count] : pairs) {
-    rows.push_back(
-        {{"truth", name_of(pair.first, names)}, {"told", name_of(pair.second, names)}, {"samples", count}});
+    rows.push_back({{"truth", name_of(pair.first, names)},
+                    {"predicted", name_of(pair.second, names)},
+                    {"samples", count}});
   }
   return rows;
 }
@@ -148,26 +149,26 @@ std::vector<int64_t> read_lines(std::string_view text, const std::string& path,
 
 }  // namespace
 
-Json compare_classes(const std::vector<int64_t>& truth, const std::vector<int64_t>& told,
+Json compare_classes(const std::vector<int64_t>& truth, const std::vector<int64_t>& predicted,
                      const std::vector<std::string>& names) {
-  if (truth.size() < told.size()) {
-    throw Error(ErrorCode::kInvalidArgument, "there are " + std::to_string(told.size()) + " samples and " +
-                                                 std::to_string(truth.size()) + " labels");
+  if (truth.size() < predicted.size()) {
+    throw Error(ErrorCode::kInvalidArgument, "there are " + std::to_string(predicted.size()) +
+                                                 " samples and " + std::to_string(truth.size()) + " labels");
   }
   Counts counts;
   std::set<int64_t> present;
   int64_t right = 0;
-  for (size_t i = 0; i < told.size(); ++i) {
+  for (size_t i = 0; i < predicted.size(); ++i) {
     check_class(truth[i], i);
-    check_class(told[i], i);
-    ++counts[{truth[i], told[i]}];
-    present.insert({truth[i], told[i]});
-    right += truth[i] == told[i];
+    check_class(predicted[i], i);
+    ++counts[{truth[i], predicted[i]}];
+    present.insert({truth[i], predicted[i]});
+    right += truth[i] == predicted[i];
   }
   const Json classes = class_rows(counts, present, names);
-  return {{"samples", told.size()},
+  return {{"samples", predicted.size()},
           {"right", right},
-          {"accuracy", ratio(right, static_cast<int64_t>(told.size()))},
+          {"accuracy", ratio(right, static_cast<int64_t>(predicted.size()))},
           {"macro_precision", macro(classes, "precision")},
           {"macro_recall", macro(classes, "recall")},
           {"macro_f1", macro(classes, "f1")},

@@ -127,7 +127,8 @@ std::string confusion_table(const Json& quality) {
   const Json& classes = quality["classes"];
   if (!matrix.is_array()) return "";
   std::string html =
-      "<h3>Confusion: rows are the truth, columns what was told</h3>\n<div class=\"wide\"><table><tr><th>";
+      "<h3>Confusion: rows are the truth, columns what was predicted</h3>\n<div "
+      "class=\"wide\"><table><tr><th>";
   for (const Json& one : classes) html += "<th>" + text_of(one["name"]);
   html += "\n";
   for (size_t i = 0; i < matrix.size(); ++i) {
@@ -148,19 +149,20 @@ std::string quality_tables(const Json& quality) {
   if (!quality.is_object()) return "";
   std::string html = confusion_table(quality);
   html +=
-      "<h3>Classes</h3>\n<div class=\"wide\"><table><tr><th>class<th>samples<th>told<th>right<th>precision %"
+      "<h3>Classes</h3>\n<div "
+      "class=\"wide\"><table><tr><th>class<th>samples<th>predicted<th>right<th>precision %"
       "<th>recall %<th>F1 %\n";
   for (const Json& row : quality["classes"]) {
     html += "<tr><td>" + text_of(row["name"]) + "<td>" + cell(row["samples"], "%.0f") + "<td>" +
-            cell(row["told"], "%.0f") + "<td>" + cell(row["right"], "%.0f") + "<td>" +
+            cell(row["predicted"], "%.0f") + "<td>" + cell(row["right"], "%.0f") + "<td>" +
             cell(row["precision"], "%.2f", 100) + "<td>" + cell(row["recall"], "%.2f", 100) + "<td>" +
             cell(row["f1"], "%.2f", 100) + "\n";
   }
   html += "</table></div>\n";
   if (!quality["most_confused"].empty()) {
-    html += "<h3>Most often confused</h3>\n<table><tr><th>truth<th class=\"t\">told<th>samples\n";
+    html += "<h3>Most often confused</h3>\n<table><tr><th>truth<th class=\"t\">predicted<th>samples\n";
     for (const Json& row : quality["most_confused"]) {
-      html += "<tr><td>" + text_of(row["truth"]) + "<td class=\"t\">" + text_of(row["told"]) + "<td>" +
+      html += "<tr><td>" + text_of(row["truth"]) + "<td class=\"t\">" + text_of(row["predicted"]) + "<td>" +
               cell(row["samples"], "%.0f") + "\n";
     }
     html += "</table>\n";

@@ -100,7 +100,7 @@ struct PackageRow {
   int64_t last_used_ms = 0;  ///< set by the catalog
   bool pinned = false;
   std::string owner =
-      {};  ///< the caller it is counted for, with archive_bytes; of a job's the job's submitter
+      {};  ///< the caller whose quota it takes, with archive_bytes; of a job's the job's submitter
   std::string model = {};     ///< opaque; lists are filtered by it
   std::string target = {};    ///< opaque; lists are filtered by it
   std::string metadata = {};  ///< what the metadata blob holds; Catalog::package_metadata gives it back

@@ -30,10 +30,10 @@ class PowerCutEnv final : public MemoryEnv {
 public:
   /// The power goes after `count` further operations: each later one, reads included, throws Error(kIo).
   void cut_after(uint64_t count);
-  /// The operations first … first + times − 1, counted from now (1 = the next), fail with this errno and
+  /// The operations first … first + times − 1, from now on (1 = the next), fail with this errno and
   /// change nothing.
   void fail_operations(uint64_t first, uint64_t times, int error_number);
-  /// From now on the k-th sync (file or folder, counted from the env's birth, from 1) says yes and does
+  /// From now on the k-th sync (file or folder, in the env's life, from 1) says yes and does
   /// nothing.
   void ignore_sync(uint64_t number) { ignored_sync_ = number; }
   /// Restores power: the state is what the cut left. Open files and locks of before must be gone. Clears cut

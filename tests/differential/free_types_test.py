@@ -55,7 +55,7 @@ def steps_of_f32(start, limit, delta):
     return max(int(np.ceil((limit - start) / delta)), 0)
 
 
-# What runtime/base/extent_functions.def names.
+# What runtime/base/extents/extent_functions.def names.
 KNOWN = {"min": min, "max": max, "scaled": scaled, "scaled_by_ratio": scaled_by_ratio, "rounded_by_ratio": rounded_by_ratio,
          "steps_of_f32": steps_of_f32, "f32_of": code, "f32_to_int": lambda number: int(of_code(number)),
          "f32_add": coded(np.add), "f32_sub": coded(np.subtract), "f32_mul": coded(np.multiply), "f32_div": coded(np.divide),
@@ -94,7 +94,7 @@ def types(text):
 
 class FreeTypes(unittest.TestCase):
     def test_all_functions_of_extents_are_known_here(self):
-        table = (Path(__file__).resolve().parents[2] / "runtime/base/extent_functions.def").read_text(encoding="utf-8")
+        table = (Path(__file__).resolve().parents[2] / "runtime/base/extents/extent_functions.def").read_text(encoding="utf-8")
         self.assertEqual(set(re.findall(r"^TM_EXTENT_FUNCTION\((\w+),", table, re.MULTILINE)) - set(KNOWN), set())
 
     def test_types_agree_with_an_import_at_the_shape(self):

@@ -11,7 +11,7 @@
 #include "compiler/ir/sym_evaluate.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 #include "tests/expect_error.h"
 
 namespace tensormill::ir {

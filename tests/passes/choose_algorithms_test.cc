@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "compiler/ir/bind_symbols.h"
-#include "compiler/ops/winograd.h"
+#include "compiler/ops/windows/winograd.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/winograd_error.h"
 #include "compiler/target/target.h"

@@ -36,7 +36,7 @@ private:
 };
 
 TEST(Confusion, CountsByHand) {
-  // Class 3 is never told, class 4 never is.
+  // Class 3 is never predicted, class 4 never is.
   const Json all = compare_classes({0, 0, 0, 1, 1, 3}, {0, 0, 1, 1, 4, 1}, {"zero", "one"});
   EXPECT_EQ(all["right"], 3);
   EXPECT_DOUBLE_EQ(all["accuracy"].get<double>(), 0.5);
@@ -56,17 +56,17 @@ TEST(Confusion, CountsByHand) {
 }
 
 TEST(Confusion, ManyClassesHaveNoMatrixButTheirWorstPairs) {
-  std::vector<int64_t> truth, told;
+  std::vector<int64_t> truth, predicted;
   for (int64_t i = 0; i < 201; ++i) {
     truth.push_back(i);
-    told.push_back(i < 150 ? i : 0);
+    predicted.push_back(i < 150 ? i : 0);
   }
   truth.insert(truth.end(), {7, 7});
-  told.insert(told.end(), {9, 9});
-  const Json all = compare_classes(truth, told, {});
+  predicted.insert(predicted.end(), {9, 9});
+  const Json all = compare_classes(truth, predicted, {});
   EXPECT_TRUE(all["confusion"].is_null());
   EXPECT_EQ(all["most_confused"].size(), 20u);
-  EXPECT_EQ(all["most_confused"][0], (Json{{"truth", "7"}, {"told", "9"}, {"samples", 2}}));
+  EXPECT_EQ(all["most_confused"][0], (Json{{"truth", "7"}, {"predicted", "9"}, {"samples", 2}}));
 }
 
 TEST(Confusion, LabelsThatDoNotFit) {

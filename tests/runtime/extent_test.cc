@@ -1,11 +1,11 @@
-#include "runtime/base/extent.h"
+#include "runtime/base/extents/extent.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 #include "tests/expect_error.h"
 
 namespace tensormill {

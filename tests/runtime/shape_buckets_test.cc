@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/base/dim_formula.h"
 #include "runtime/base/error.h"
+#include "runtime/base/extents/dim_formula.h"
 
 namespace tensormill {
 namespace {

@@ -1,7 +1,7 @@
 // The services start their own binary as a child, as the server does.
 #include <gmock/gmock.h>
 
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 #include "server/jobs/child_main.h"
 
 int main(int argc, char** argv) {

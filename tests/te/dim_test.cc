@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 #include "tests/expect_error.h"
 
 namespace tensormill::te {

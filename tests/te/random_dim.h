@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/te/dim.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::te::testing {
 

@@ -1,4 +1,4 @@
-/// What can be told of a model's file without compiling it, whatever its format: for people, as lines, and
+/// What is known of a model's file without compiling it, whatever its format: for people, as lines, and
 /// for programs, as JSON. Each frontend fills it. Thread-safety: values.
 #pragma once
 

@@ -1,9 +1,9 @@
-// Winograd convolution (compiler/ops/conv_winograd.cc): V = BᵀdB of a block of tiles for all input channels,
-// then a matrix product for each point with a register tile of tiles x output blocks, then Y = AᵀMA with the
-// epilogue in registers. V of a block and M of the block and one group of output blocks stay in L2. Where the
-// weights are too large to be read again for each block, V of all tiles is made first: tasks are then groups
-// of output blocks, or, where V is too large to be read again for each of these, all products are made point
-// by point, so that V, the weights and M pass the caches once.
+// Winograd convolution (compiler/ops/windows/conv_winograd.cc): V = BᵀdB of a block of tiles for all input
+// channels, then a matrix product for each point with a register tile of tiles x output blocks, then Y = AᵀMA
+// with the epilogue in registers. V of a block and M of the block and one group of output blocks stay in L2.
+// Where the weights are too large to be read again for each block, V of all tiles is made first: tasks are
+// then groups of output blocks, or, where V is too large to be read again for each of these, all products are
+// made point by point, so that V, the weights and M pass the caches once.
 #include <algorithm>
 
 #include "compiler/schedule/templates/register_tile.h"

@@ -28,7 +28,7 @@ struct IsolationOptions {
   uint64_t max_answer_bytes = uint64_t{16} << 30;  ///< of the tensors of one answer
   std::shared_ptr<const jobs::ChildPolicy> policy = {};
   std::shared_ptr<MemoryBudget> arenas = {};  ///< of all executors of all packages; null: no bound
-  jobs::ChildSlots* slots = nullptr;          ///< borrowed; null: the process is not counted
+  jobs::ChildSlots* slots = nullptr;          ///< borrowed; null: the process takes none
   std::string program = "/proc/self/exe";     ///< has the subcommand child-execute
 };
 

@@ -1,5 +1,5 @@
-/// What a run in a child process (`child-run`, server/cli/child_run_command.cc) is given, for those who start
-/// it. Thread-safety: pure functions.
+/// What a run in a child process (`child-run`, server/cli/children/child_run_command.cc) is given, for those
+/// who start it. Thread-safety: pure functions.
 #pragma once
 
 #include <chrono>

@@ -23,7 +23,8 @@ public:
   ~AuditTrail() override;
   AuditTrail(const AuditTrail&) = delete;
   AuditTrail& operator=(const AuditTrail&) = delete;
-  /// Keeps what AuditLog::is_audited tells. Waits for nothing: past a bound entries are dropped, and counted.
+  /// Keeps what AuditLog::is_audited says. Waits for nothing: past a bound entries are dropped; a metric has
+  /// their number.
   void answered(const metrics::AnsweredRequest& request);
   services::Page<services::AuditEntry> list(const services::AuditQuery& query) override;
 

@@ -1,6 +1,6 @@
 /// What one caller may have: live jobs, and bytes of models, packages and uploads. Callers are API keys;
-/// while keys are off, all are one. What is there is counted when a body begins, so that bodies which arrive
-/// at the same time can pass the bound together. Thread-safety: all methods from many threads.
+/// while keys are off, all are one. What is there is looked up when a body begins, so that bodies which
+/// arrive at the same time can pass the bound together. Thread-safety: all methods from many threads.
 #pragma once
 
 #include <cstdint>

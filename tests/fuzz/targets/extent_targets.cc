@@ -1,7 +1,7 @@
 #include <array>
 
 #include "compiler/te/dim_facts.h"
-#include "runtime/base/extent.h"
+#include "runtime/base/extents/extent.h"
 #include "tests/fuzz/targets.h"
 
 namespace tensormill::fuzz {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <random>
 
-#include "compiler/ops/host_steps.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "runtime/base/error.h"
 #include "runtime/base/narrow.h"
 #include "tests/ops/cases/cases.h"

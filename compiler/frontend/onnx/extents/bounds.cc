@@ -10,7 +10,7 @@
 #include "compiler/frontend/onnx/extents/counted.h"
 #include "compiler/frontend/onnx/extents/truths.h"
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {

@@ -20,7 +20,7 @@ ir::ValueId filled_along(NodeContext& context, ir::ValueId x, int64_t axis, cons
 ir::ValueId with_count(NodeContext& context, ir::ValueId x, int64_t axis, const char* with,
                        const std::function<ir::ValueId(ir::ValueId)>& compute);
 /// x, which has been made in the shape of operand `index`, as long as that is. Throws ValueRequired where
-/// that cannot be told.
+/// that is not known.
 ir::ValueId as_long_as(NodeContext& context, ir::ValueId x, size_t index);
 /// x with `more` zeros behind it along `axis`.
 ir::ValueId longer_by(NodeContext& context, ir::ValueId x, const ir::SymInt& more, int64_t axis);
@@ -34,7 +34,7 @@ ir::ValueId counted_concat(NodeContext& context, std::vector<ir::ValueId> parts,
 /// x in a shape of as many elements. Axes that depend on data may be merged with their neighbours: what is
 /// there of them is moved together.
 ir::ValueId counted_reshape(NodeContext& context, ir::ValueId x, const ir::SymShape& shape);
-/// The count of `axis` of x as i64 [1], a constant where no data decides; nothing where that cannot be told.
+/// The count of `axis` of x as i64 [1], a constant where no data decides; nothing where that is not known.
 std::optional<ir::ValueId> count_along(NodeContext& context, ir::ValueId x, int64_t axis);
 
 }  // namespace tensormill::frontend::onnx

@@ -9,7 +9,7 @@
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/run_dims.h"
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/te/simplify.h"
 #include "compiler/te/tensor_expr.h"
 #include "runtime/base/error.h"

@@ -112,13 +112,13 @@ private:
   std::vector<bool> reads_input_;   ///< by value
 };
 
-/// What data decides about an output and cannot be told: the node that mixes, and the graph's inputs on whose
+/// What data decides about an output and is not known: the node that mixes, and the graph's inputs on whose
 /// values it depends.
 struct MixedExtent {
   std::string node;
   std::vector<std::string> inputs;
 };
-/// Trims the graph's outputs; nothing else changes. Returns what cannot be told.
+/// Trims the graph's outputs; nothing else changes. Returns what is not known.
 std::optional<MixedExtent> trim_outputs(ir::Graph& graph);
 
 }  // namespace tensormill::frontend::onnx

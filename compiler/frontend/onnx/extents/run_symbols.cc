@@ -5,7 +5,7 @@
 #include "compiler/build/run_numbers.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
 #include "compiler/frontend/onnx/extents/bounds.h"
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 
 namespace tensormill::frontend::onnx {
 

@@ -71,7 +71,7 @@ public:
   void require_fixed_shape(size_t index) const;
   /// What data decides about a value's extents.
   DataShape data_shape(ir::ValueId value) const { return extents_.shape_of(value); }
-  /// The same of the operand; throws ValueRequired when that cannot be told.
+  /// The same of the operand; throws ValueRequired when that is not known.
   DataShape data_shape_of(size_t index) const;
   /// The graph's inputs of a few integers that decide about extents of operands, if nothing else does.
   std::vector<std::string> deciding_numbers() const;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "compiler/ops/model_step.h"
+#include "compiler/ops/steps/model_step.h"
 #include "runtime/base/error.h"
 #include "runtime/base/model_step.h"
 #include "runtime/base/text.h"

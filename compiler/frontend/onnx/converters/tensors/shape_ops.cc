@@ -11,7 +11,7 @@
 #include "compiler/frontend/onnx/extents/counted.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/error.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {

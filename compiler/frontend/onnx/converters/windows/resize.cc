@@ -10,7 +10,7 @@
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
 #include "compiler/frontend/onnx/converters/windows/resize_run.h"
 #include "compiler/frontend/onnx/extents/counted.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::frontend::onnx {
 

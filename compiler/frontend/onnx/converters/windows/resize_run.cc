@@ -9,7 +9,7 @@
 #include "compiler/frontend/onnx/extents/counted.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "compiler/ir/sym_float.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::frontend::onnx {
 

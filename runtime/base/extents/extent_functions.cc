@@ -1,4 +1,4 @@
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 #include <algorithm>
 #include <array>
@@ -83,7 +83,7 @@ std::optional<int64_t> steps_of_f32(const int64_t* args) {
 
 constexpr auto kFunctions = std::to_array<ExtentFunction>({
 #define TM_EXTENT_FUNCTION(name, arity, follows, meaning) {#name, arity, follows, &name},
-#include "runtime/base/extent_functions.def"
+#include "runtime/base/extents/extent_functions.def"
 #undef TM_EXTENT_FUNCTION
 });
 

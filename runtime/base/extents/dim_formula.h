@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/extent.h"
+#include "runtime/base/extents/extent.h"
 
 namespace tensormill {
 

@@ -1,8 +1,8 @@
 /// conv_integer: convolution of bytes with signed bytes, summed in int32.
-#include "compiler/ops/conv.h"
 #include "compiler/ops/map_layout.h"
 #include "compiler/ops/te_util.h"
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/conv.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops::conv_integer_ops {
 

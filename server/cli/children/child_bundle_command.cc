@@ -7,7 +7,7 @@
 #include "runtime/base/json.h"
 #include "runtime/package/archive_layout.h"
 #include "runtime/package/metadata.h"
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 
 namespace tensormill::cli {
 

@@ -1,9 +1,9 @@
-#include "compiler/ops/blocked.h"
+#include "compiler/ops/windows/blocked.h"
 
 #include <algorithm>
 
-#include "compiler/ops/conv.h"
 #include "compiler/ops/reference_util.h"
+#include "compiler/ops/windows/conv.h"
 
 namespace tensormill::ops {
 

@@ -1,10 +1,10 @@
-#include "runtime/base/extent.h"
+#include "runtime/base/extents/extent.h"
 
 #include <algorithm>
 #include <array>
 
 #include "runtime/base/error.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill {
 namespace {

@@ -12,7 +12,7 @@
 #include "compiler/target/target.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 #include "server/cli/layout_options.h"
 #include "server/cli/model_input.h"
 #include "server/services/deployments/input_values.h"

@@ -1,4 +1,4 @@
-#include "compiler/ops/winograd.h"
+#include "compiler/ops/windows/winograd.h"
 
 #include "runtime/base/error.h"
 

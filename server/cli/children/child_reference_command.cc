@@ -10,7 +10,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
 #include "runtime/npz/npz.h"
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 
 namespace tensormill::cli {
 

@@ -4,7 +4,7 @@
 #include "runtime/base/json.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 #include "server/services/deployments/executor_child.h"
 #include "server/services/deployments/executor_host.h"
 #include "server/services/forms.h"

@@ -8,7 +8,7 @@
 #include "runtime/npz/npz.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 #include "server/cli/model_input.h"
 #include "server/report/confusion.h"
 #include "server/report/evaluation.h"

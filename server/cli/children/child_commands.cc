@@ -1,4 +1,4 @@
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /// conv_transpose: transposed convolution (the gradient of conv) over 1 to 3 spatial dimensions.
-#include "compiler/ops/conv.h"
 #include "compiler/ops/map_layout.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/conv.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops::conv_transpose_ops {
 

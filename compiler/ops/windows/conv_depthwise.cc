@@ -1,6 +1,6 @@
 /// conv_depthwise: each channel of a blocked tensor with a window of its own.
-#include "compiler/ops/blocked.h"
 #include "compiler/ops/parts.h"
+#include "compiler/ops/windows/blocked.h"
 
 namespace tensormill::ops::conv_depthwise_ops {
 

@@ -1,6 +1,6 @@
 /// find_nonzero, compress, select_boxes, distinct, take_first, trim: results whose extent depends on data, at
 /// the largest extent that the inputs' shapes allow; couple_pairs, roi_align, fourier, pictures.
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include "runtime/npz/npz.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 #include "server/services/jobs/run_package.h"
 
 namespace tensormill::cli {

@@ -6,7 +6,7 @@
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
-#include "compiler/ops/winograd.h"
+#include "compiler/ops/windows/winograd.h"
 
 namespace tensormill::ops::conv_winograd_ops {
 

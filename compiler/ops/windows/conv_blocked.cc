@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/ops/blocked.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
+#include "compiler/ops/windows/blocked.h"
 #include "compiler/ops/words.h"
 
 namespace tensormill::ops::conv_blocked_ops {

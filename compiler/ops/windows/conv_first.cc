@@ -1,6 +1,6 @@
 /// conv_first: convolution of a plain tensor with few channels into a blocked one.
-#include "compiler/ops/blocked.h"
 #include "compiler/ops/parts.h"
+#include "compiler/ops/windows/blocked.h"
 
 namespace tensormill::ops::conv_first_ops {
 

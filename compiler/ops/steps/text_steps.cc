@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "compiler/ops/host_steps.h"
+#include "compiler/ops/steps/host_steps.h"
 #include "compiler/ops/type_rules.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"

@@ -1,4 +1,4 @@
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops {
 

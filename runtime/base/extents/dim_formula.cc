@@ -1,4 +1,4 @@
-#include "runtime/base/dim_formula.h"
+#include "runtime/base/extents/dim_formula.h"
 
 #include <algorithm>
 #include <cmath>

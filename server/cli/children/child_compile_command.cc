@@ -5,7 +5,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
-#include "server/cli/child_commands.h"
+#include "server/cli/children/child_commands.h"
 #include "server/cli/layout_options.h"
 
 namespace tensormill::cli {

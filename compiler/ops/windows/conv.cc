@@ -1,5 +1,5 @@
 /// conv: convolution (cross-correlation) over 1 to 3 spatial dimensions.
-#include "compiler/ops/conv.h"
+#include "compiler/ops/windows/conv.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops {
 

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "runtime/base/error.h"
-#include "runtime/base/extent.h"
-#include "runtime/base/extent_functions.h"
+#include "runtime/base/extents/extent.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill {
 namespace {

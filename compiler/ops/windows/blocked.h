@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/ops/te_util.h"
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops {
 

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/ops/blocked.h"
 #include "compiler/ops/map_layout.h"
 #include "compiler/ops/parts.h"
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
-#include "compiler/ops/window.h"
+#include "compiler/ops/windows/blocked.h"
+#include "compiler/ops/windows/window.h"
 
 namespace tensormill::ops::pool_ops {
 

@@ -1,6 +1,6 @@
 /// run_model: a whole model that no plan can bind before a run's values are known
 /// (runtime/package/model_step.h).
-#include "compiler/ops/model_step.h"
+#include "compiler/ops/steps/model_step.h"
 
 #include <optional>
 
