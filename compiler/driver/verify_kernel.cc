@@ -289,7 +289,7 @@ namespace {
 
 /// Whether the kernel need not look at all that it could read: what is not chosen has no error.
 bool chooses(const plan::Kernel& kernel) {
-  const std::vector<ir::Node>& nodes = kernel.region->nodes();
+  const std::deque<ir::Node>& nodes = kernel.region->nodes();
   return std::any_of(nodes.begin(), nodes.end(), [](const ir::Node& node) {
     return node.op == "where" || node.op == "fill_behind" || node.op == "slice";
   });

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,8 +121,9 @@ public:
   explicit Graph(const OpRegistry& ops) : ops_(&ops) {}
 
   const OpRegistry& ops() const { return *ops_; }
-  const std::vector<Node>& nodes() const { return nodes_; }
-  const std::vector<Value>& values() const { return values_; }
+  /// References to nodes and values stay valid while others are added.
+  const std::deque<Node>& nodes() const { return nodes_; }
+  const std::deque<Value>& values() const { return values_; }
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
   const Value& value(ValueId id) const { return values_[static_cast<size_t>(id)]; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
@@ -161,8 +163,8 @@ private:
   const OpRegistry* ops_;
   std::string name_;
   std::shared_ptr<SymbolTable> symbols_;
-  std::vector<Node> nodes_;
-  std::vector<Value> values_;
+  std::deque<Node> nodes_;
+  std::deque<Value> values_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::map<std::string, ValueId, std::less<>> by_name_;

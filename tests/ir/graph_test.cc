@@ -39,6 +39,19 @@ TEST(Graph, NamesAreUniqueAndFound) {
   EXPECT_THROW(graph.add_input("x", {DType::kFloat32, {2}}), InternalError);
 }
 
+TEST(Graph, ReferencesStayValidWhileNodesAreAdded) {
+  Graph graph(ops::standard_ops());
+  const ValueId x = graph.add_input("x", {DType::kFloat32, {2, 3}});
+  ValueId y = graph.add_node("neg", {x})[0];
+  const Value& value = graph.value(x);
+  const SymShape& shape = graph.value(x).type.shape;
+  const Node& node = graph.node(0);
+  for (int i = 0; i < 1000; ++i) y = graph.add_node("neg", {y})[0];
+  EXPECT_EQ(&value, &graph.value(x));
+  EXPECT_EQ(&node, &graph.node(0));
+  EXPECT_TRUE(same(shape, {2, 3}));
+}
+
 TEST(Graph, UsesNameEachReaderOnce) {
   const Graph graph = graph_of(R"(graph "g" (%x: f32[2]) {
   %y: f32[2] = mul(%x, %x)
