@@ -152,6 +152,12 @@ public:
   void infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
              const services::RunOptions& options, const services::CallContext& context,
              services::Done<services::RunResult> done) override;
+  void infer_pictures(const std::string& name, const std::string& version, services::PictureFiles pictures,
+                      const services::RunOptions& options, const services::CallContext& context,
+                      services::Done<services::RunResult> done) override;
+  bool takes_pictures(const std::string& name, const std::string&) override {
+    return has(name) && deployment.versions.at(0).takes_pictures;
+  }
   void classify(const std::string& name, std::string_view image, int top,
                 const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 
@@ -181,6 +187,7 @@ public:
   std::optional<std::string> removed_version;
   services::NamedTensors inputs;
   std::string image;
+  std::vector<std::string> files;  ///< of pictures
   int top = 0;
 };
 
