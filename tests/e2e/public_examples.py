@@ -8,6 +8,7 @@ those of all others, are made by server_public_examples_test.py, too. PROGRAM is
 lacks what some of them need: Pillow and attrdict."""
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -162,12 +163,18 @@ def serve(server, names=tuple(MODELS)):
 
 def run(python, path, words):
     """Whether it passes."""
-    done = subprocess.run([python, path, *words], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    example = subprocess.Popen([python, "-X", "faulthandler", path, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        output, _ = example.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        # Its threads say where they wait.
+        example.send_signal(signal.SIGABRT)
+        output, _ = example.communicate()
     said = " ".join(word for word in words if not word.startswith(("/", "127.")))
-    print(f"{path.stem} {said}: {'passed' if done.returncode == 0 else 'FAILED'}", flush=True)
-    if done.returncode != 0:
-        print((done.stdout + done.stderr)[-2000:])
-    return done.returncode == 0
+    print(f"{path.stem} {said}: {'passed' if example.returncode == 0 else 'FAILED'}", flush=True)
+    if example.returncode != 0:
+        print(output[-2000:])
+    return example.returncode == 0
 
 
 def run_at_ports(python, path, ports):

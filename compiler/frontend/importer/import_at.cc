@@ -1,7 +1,10 @@
 #include "compiler/frontend/importer/import_at.h"
 
+#include <optional>
+
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
+#include "compiler/frontend/onnx/free_dims/variant_import.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
@@ -45,8 +48,25 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
     return importer.import(at, ops);
   };
   const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
-  return onnx::import_variants(may_keep ? importer.kept_source() : importer.source(), importer.facts(),
-                               options, buckets, graph_at, takes_symbolic);
+  const auto import = [&](bool keeps, size_t rooms) {
+    return onnx::import_variants(keeps ? importer.kept_source() : importer.source(), importer.facts(),
+                                 options, buckets, graph_at, takes_symbolic, rooms);
+  };
+  std::optional<Error> lacking;
+  try {
+    return import(may_keep, 0);
+  } catch (const Error& error) {
+    if (may_keep || !takes_symbolic || !onnx::lacks_values(error)) throw;
+    lacking = error;
+  }
+  // A run works out extents, though no input has a free dim: a plan for all of them takes them as they come.
+  // What stands for the dim is a room that nothing needs.
+  try {
+    return import(true, 1);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kShapeRequired) throw;
+  }
+  throw Error(*lacking);
 }
 
 void keep_choices(ir::Variants& variants, const std::string& signature, const ImportOptions& options) {
