@@ -276,13 +276,6 @@ void FakeDeployments::load(const std::string& name) {
   deployment.versions.at(0).state = services::DeploymentState::kReady;
 }
 
-void FakeDeployments::infer_pictures(const std::string& name, const std::string& version,
-                                     services::PictureFiles pictures, const services::RunOptions& run_options,
-                                     const CallContext& context, services::Done<services::RunResult> done) {
-  files.assign(pictures.files.begin(), pictures.files.end());
-  infer(name, version, {}, run_options, context, std::move(done));
-}
-
 void FakeDeployments::classify(const std::string& name, std::string_view picture, int count,
                                const CallContext&, services::Done<services::ClassifyResult> done) {
   get(name);

@@ -153,8 +153,11 @@ public:
              const services::RunOptions& options, const services::CallContext& context,
              services::Done<services::RunResult> done) override;
   void infer_pictures(const std::string& name, const std::string& version, services::PictureFiles pictures,
-                      const services::RunOptions& options, const services::CallContext& context,
-                      services::Done<services::RunResult> done) override;
+                      const services::RunOptions& run_options, const services::CallContext& context,
+                      services::Done<services::RunResult> done) override {
+    files.assign(pictures.files.begin(), pictures.files.end());
+    infer(name, version, {}, run_options, context, std::move(done));
+  }
   bool takes_pictures(const std::string& name, const std::string&) override {
     return has(name) && deployment.versions.at(0).takes_pictures;
   }
