@@ -36,7 +36,7 @@ class Pytorch(TorchCase):
                 self.check(self.run_on(inputs), outputs)
 
     def test_families(self):
-        for name in ("unary1", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed"):
+        for name in ("unary1", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed", "lengths_ends"):
             with self.subTest(family=name):
                 inputs, outputs = values_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)
@@ -79,6 +79,16 @@ class Pytorch(TorchCase):
         np.savez(feed, **{**inputs, by_shape[()]: np.array(9)})
         done = mill.run_program("run", self.package, "-i", feed, "-o", self.folder / "out.npz")
         self.assertNotEqual(done.returncode, 0)
+
+    def test_ends_of_a_run_where_no_input_has_a_free_dim(self):
+        inputs, outputs = values_of(FIXTURES / "pytorch_ops/lengths_ends")
+        self.compile(FIXTURES / "pytorch_ops/lengths_ends.pt2")
+        by_shape = {value.shape: name for name, value in inputs.items()}
+        x, tab, sq = (inputs[by_shape[shape]] for shape in ((3, 4), (7, 4), (4, 4)))
+        for n in (3, 1, 2):
+            first = tab[:n] - tab[:n].max(0)
+            wanted = [np.concatenate([tab[:n], x]), np.exp(first) / np.exp(first).sum(0), x[:, :n].sum(1), tab[:-n] @ sq]
+            self.check(self.run_on({**inputs, by_shape[()]: np.array(n)}), dict(zip(outputs, wanted)))
 
     def test_free_batch(self):
         inputs, outputs = values_of(NETS / "mobile")

@@ -38,6 +38,17 @@ void set_output_types(ModelFacts& facts, const ir::Graph& graph) {
   }
 }
 
+namespace {
+
+/// Whether it may be extents that a run works out of which an import of one shape is refused: that it lacks
+/// them, or that an operator takes no values that are as long as a run decides.
+bool may_want_extents(const Error& error) {
+  return onnx::lacks_values(error) || error.code() == ErrorCode::kOperatorNotImplemented ||
+         error.code() == ErrorCode::kOperatorAttributeNotImplemented;
+}
+
+}  // namespace
+
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                               const TakesSymbolic& takes_symbolic) {
@@ -56,7 +67,7 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
   try {
     return import(may_keep, 0);
   } catch (const Error& error) {
-    if (may_keep || !takes_symbolic || !onnx::lacks_values(error)) throw;
+    if (may_keep || !takes_symbolic || !may_want_extents(error)) throw;
     lacking = error;
   }
   // A run works out extents, though no input has a free dim: a plan for all of them takes them as they come.
@@ -64,7 +75,8 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
   try {
     return import(true, 1);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kShapeRequired) throw;
+    // The import of one shape has said what is wrong.
+    static_cast<void>(error);
   }
   throw Error(*lacking);
 }
