@@ -11,6 +11,7 @@
 #include "api/endpoints/tensor_codec.h"
 #include "api/endpoints/v2_reader.h"
 #include "api/schema/print.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::endpoints {
 namespace {

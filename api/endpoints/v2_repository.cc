@@ -2,6 +2,7 @@
 // /v2/models/{model}[/versions/{version}]/config and /stats
 #include "api/endpoints/context.h"
 #include "api/schema/print.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::endpoints {
 namespace {

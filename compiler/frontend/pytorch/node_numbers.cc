@@ -157,7 +157,8 @@ ir::SymInt NodeContext::bind_number(V x, int64_t low, const std::optional<ir::Sy
 
 std::optional<ir::SymInt> NodeContext::said_extent(size_t axis) const {
   if (!state_.is_typed) return std::nullopt;
-  const SymDim& size = output_meta().sizes.at(axis);
+  if (axis >= output_meta().sizes.size()) return std::nullopt;
+  const SymDim& size = output_meta().sizes[axis];
   if (size.value) return *size.value;
   if (!size.expr || size.expr->kind != SymExpr::Kind::kSymbol) return std::nullopt;
   for (const auto& [name, dim] : state_.graph.sym_ints) {

@@ -170,7 +170,8 @@ void convert_expand(NodeContext& node) {
     ir::SymInt& to = wanted[wanted.size() - own.size() + i];
     if (to.is_constant() && to.hint() == -1) to = own[i];
     // What the program took for 1, such as the first row of some, is 1.
-    const bool is_one = node.is_typed() && node.input_meta("self").sizes.at(i).value == 1;
+    const bool is_said = node.is_typed() && node.input_meta("self").sizes.size() == own.size();
+    const bool is_one = is_said && node.input_meta("self").sizes[i].value == 1;
     if (is_one && !own[i].is_constant() && !ir::demand(ir::Relation::kEqual, own[i], 1))
       node.invalid("shape " + to_string(own) + " expanded to " + to_string(wanted));
   }
@@ -194,7 +195,11 @@ void set_first(NodeContext& node, int64_t axis, const ir::SymInt& start, V count
 void set_window(NodeContext& node, int64_t axis, V start, int64_t count, int64_t step) {
   Compose c(node);
   const V x = node.tensor("self");
-  const V first = from_front(node, start, node.shape(x)[static_cast<size_t>(axis)]);
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (step < 1 || count < 0 ||
+      !ir::demand(ir::Relation::kLessEqual, count, max(floordiv(extent - 1, step) + 1, 0)))
+    node.invalid(std::to_string(count) + " elements of an axis of " + to_string(extent));
+  const V first = from_front(node, start, extent);
   const V places = c.add(c.mul(c.iota(count), c.ints({step}, {})), first);
   node.set_copy("self", gathered(node, x, places, axis), false);
 }
@@ -203,8 +208,9 @@ void set_window(NodeContext& node, int64_t axis, V start, int64_t count, int64_t
 
 void convert_slice(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
+  if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   const std::optional<RunNumber> end = node.run_number("end");
   const std::optional<V> start = number_of_run(node, "start", true);
   const ir::SymInt known = node.has("start") && !start ? node.sym("start") : ir::SymInt(0);
@@ -248,6 +254,7 @@ void convert_select(NodeContext& node) {
 
 void convert_narrow(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
+  if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
   const std::optional<V> first = number_of_run(node, "start", true);
   const std::optional<RunNumber> number = node.run_number("length");
@@ -257,8 +264,8 @@ void convert_narrow(NodeContext& node) {
       node.unsupported("length", "a number that a run works out needs a start that is known");
     return set_first(node, axis, start, number->value);
   }
-  const ir::SymInt extent = own[static_cast<size_t>(axis)],
-                   length = number ? node.bind_number(number->value, 0, std::nullopt) : node.sym("length");
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt length = number ? node.bind_number(number->value, 0, std::nullopt) : node.sym("length");
   if (first && length.is_constant()) return set_window(node, axis, *first, length.hint(), 1);
   const std::optional<V> unknown = number_of_run(node, "start");
   ir::SymInt start =
@@ -305,7 +312,7 @@ int64_t parts_of(NodeContext& node, const ir::SymInt& extent, const ir::SymInt& 
 void convert_split(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   ir::SymInt size;
   if (takes(node, "chunks")) {
     const int64_t chunks = node.integer("chunks");
@@ -334,7 +341,7 @@ void convert_split_sizes(NodeContext& node) {
 void convert_tensor_split(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   ir::SymShape sizes;
   if (node.row().overload == "sections") {
     const int64_t count = node.integer("sections");
@@ -378,7 +385,7 @@ void convert_diagonal(NodeContext& node) {
   for (int64_t axis = 0; axis < rank; ++axis)
     if (axis != first && axis != second) perm.push_back(axis);
   perm.insert(perm.end(), {first, second});
-  const ir::SymInt rows = own[static_cast<size_t>(first)], columns = own[static_cast<size_t>(second)];
+  const ir::SymInt &rows = own[static_cast<size_t>(first)], &columns = own[static_cast<size_t>(second)];
   const ir::SymInt below = offset < 0 ? ir::SymInt(-offset) : ir::SymInt(0);
   const ir::SymInt right = offset > 0 ? ir::SymInt(offset) : ir::SymInt(0);
   const ir::SymInt count = max(min(rows - below, columns - right), 0);

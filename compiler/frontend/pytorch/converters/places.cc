@@ -323,8 +323,11 @@ void convert_select_scatter(NodeContext& node) {
 void convert_slice_scatter(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const build::AxisSlice part = slice_of(node, own[static_cast<size_t>(axis)],
-                                         node.shape(node.tensor("src"))[static_cast<size_t>(axis)]);
+  const ir::SymShape source = node.shape(node.tensor("src"));
+  if (own.empty() || source.size() != own.size())
+    node.invalid("shape " + to_string(source) + " in place of a part of " + to_string(own));
+  const build::AxisSlice part =
+      slice_of(node, own[static_cast<size_t>(axis)], source[static_cast<size_t>(axis)]);
   node.set_output(0, replaced(node, slice_step(axis, part.start, part.extent, part.step)));
 }
 
