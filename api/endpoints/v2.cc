@@ -5,11 +5,13 @@
 #include <charconv>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "api/endpoints/context.h"
 #include "api/endpoints/tensor_codec.h"
 #include "api/endpoints/v2_reader.h"
 #include "api/schema/print.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -103,6 +105,16 @@ Json tensors_json(const std::vector<services::TensorSpec>& specs) {
   return list;
 }
 
+/// The inputs as clients see them: files of pictures, where the deployment takes those.
+Json inputs_json(const services::DeploymentVersion& version) {
+  Json list = tensors_json(version.inputs);
+  if (version.takes_pictures && list.size() == 1) {
+    list[0]["datatype"] = dtype_v2_name(kString);
+    list[0]["shape"] = {version.max_batch > 1 ? -1 : 1, 1};
+  }
+  return list;
+}
+
 /// What the model takes: of the version that is asked for, or the default one.
 std::vector<services::TensorSpec> inputs_of(const Context& context, const std::string& name,
                                             const std::string& version) {
@@ -183,7 +195,7 @@ http::Response get_v2_model(const Context& context, http::Request& request) {
       schema::print({{"name", name},
                      {"versions", std::move(versions)},
                      {"platform", "tensormill"},
-                     {"inputs", shown == nullptr ? Json::array() : tensors_json(shown->inputs)},
+                     {"inputs", shown == nullptr ? Json::array() : inputs_json(*shown)},
                      {"outputs", shown == nullptr ? Json::array() : tensors_json(shown->outputs)}}));
 }
 
@@ -207,12 +219,14 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   const bool shares = context.options.shared_memory && request.peer_is_loopback;
   const SharedRegions* regions = shares ? &context.regions : nullptr;
   V2Request asked;
+  const auto takes_pictures = [&] { return context.services.deployments->takes_pictures(name, version); };
   if (json_size == size_t{0}) {
-    asked = read_v2_raw_request(rest(), inputs_of(context, name, version));
+    asked = read_v2_raw_request(rest(), inputs_of(context, name, version), takes_pictures());
   } else {
     BodyJson json(request, json_size);
     const auto elements = [&] { return most_elements(inputs_of(context, name, version)); };
-    const V2Limits limits{context.options.max_tensor_bytes, elements, regions, request.memory.get()};
+    const V2Limits limits{context.options.max_tensor_bytes, elements, regions, request.memory.get(),
+                          takes_pictures};
     asked = read_v2_request(json, limits, rest);
   }
   services::RunOptions options;
@@ -220,10 +234,15 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   options.priority = asked.priority;
   options.sequence = asked.sequence;
   auto inputs = std::move(asked.inputs);
+  auto pictures = std::exchange(asked.pictures, std::nullopt);
   return later<services::RunResult>(
-      [&context, &request, &name, version, options, inputs = std::move(inputs)](const auto& done) mutable {
-        context.services.deployments->infer(name, version, std::move(inputs), options, call_context(request),
-                                            done);
+      [&context, &request, &name, version, options, inputs = std::move(inputs),
+       pictures = std::move(pictures)](const auto& done) mutable {
+        services::DeploymentService& deployments = *context.services.deployments;
+        const services::CallContext call = call_context(request);
+        pictures
+            ? deployments.infer_pictures(name, version, *std::exchange(pictures, {}), options, call, done)
+            : deployments.infer(name, version, std::move(inputs), options, call, done);
       },
       [&context, &name, regions, asked = std::move(asked)](const services::RunResult& result) {
         V2Response printed =

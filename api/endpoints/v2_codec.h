@@ -11,6 +11,7 @@
 
 #include "api/endpoints/shared_regions.h"
 #include "api/http/tensor_body.h"
+#include "api/services/deployment_service.h"
 #include "api/services/package_service.h"
 
 namespace tensormill::endpoints {
@@ -26,7 +27,8 @@ struct V2Output {
 struct V2Request {
   std::string id;
   services::NamedTensors inputs;
-  std::vector<V2Output> outputs;  ///< as requested; empty: all
+  std::optional<services::PictureFiles> pictures;  ///< the only input, where the model takes files
+  std::vector<V2Output> outputs;                   ///< as requested; empty: all
   bool binary_by_default = false;
   std::optional<std::chrono::microseconds> timeout;
   int priority = services::kDefaultPriority;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/endpoints/tensor_data.h"
+#include "api/endpoints/v2_members.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -18,47 +19,6 @@ namespace {
 constexpr uint64_t kMaxClasses = 100'000;
 /// What a request may have around the data of its tensors.
 constexpr uint64_t kMaxValues = uint64_t{1} << 16;
-
-[[noreturn]] void reject(ErrorCode code, const std::string& where, const std::string& what) {
-  throw Error(code, where + ": " + what);
-}
-
-/// A member of this type; null when it is absent.
-const Json* member(const Json& object, const char* name, const std::string& where, bool (Json::*is)() const) {
-  const auto found = object.find(name);
-  if (found == object.end()) return nullptr;
-  if (!((*found).*is)())
-    reject(ErrorCode::kInvalidArgument, where, std::string(name) + " has the wrong type");
-  return &*found;
-}
-
-std::string text_of(const Json& object, const char* name, const std::string& where, bool required) {
-  const Json* value = member(object, name, where, &Json::is_string);
-  if (value == nullptr && required)
-    reject(ErrorCode::kInvalidArgument, where, std::string(name) + " is missing");
-  return value == nullptr ? "" : value->get<std::string>();
-}
-
-/// A parameter of an input, an output or the request.
-const Json* parameter(const Json& object, const char* name, const std::string& where,
-                      bool (Json::*is)() const) {
-  const Json* parameters = member(object, "parameters", where, &Json::is_object);
-  return parameters == nullptr ? nullptr : member(*parameters, name, where, is);
-}
-
-Shape shape_of(const Json& input, const std::string& where) {
-  const Json* dims = member(input, "shape", where, &Json::is_array);
-  if (dims == nullptr) reject(ErrorCode::kInvalidArgument, where, "shape is missing");
-  Shape shape;
-  for (const Json& dim : *dims) {
-    if (!dim.is_number_integer() || dim.get<int64_t>() < 0) {
-      reject(ErrorCode::kInvalidTensor, where,
-             "shape " + dims->dump().substr(0, 100) + " has a dim that is no size");
-    }
-    shape.push_back(dim.get<int64_t>());
-  }
-  return shape;
-}
 
 /// A tensor of these bytes of the body.
 Tensor tensor_of(DType dtype, const Shape& shape, const http::TensorBody& body, std::string_view bytes) {
@@ -197,9 +157,20 @@ void read_output(const Json& output, V2Request& request) {
   request.outputs.push_back(std::move(wanted));
 }
 
+/// Strings in binary form as the files of a model's only input. `owner`: of the bytes.
+services::PictureFiles pictures_of(std::string name, const Shape& shape, std::string_view bytes,
+                                   std::shared_ptr<void> owner, const std::string& where) {
+  if (shape.empty() || shape.size() > 2 || (shape.size() == 2 && shape.back() != 1))
+    reject(ErrorCode::kInvalidTensor, where,
+           "shape " + to_string(shape) + " is not that of pictures, [number] or [number, 1]");
+  return {std::move(name), binary_texts(shape, bytes, where), std::move(owner)};
+}
+
 /// An input as its JSON says, before the binary part of the body is there.
 struct Input {
   std::string name, where;
+  bool has_pictures = false;  ///< in place of strings
+  std::optional<services::PictureFiles> pictures;
   DType dtype = DType::kFloat32;
   Shape shape;
   std::optional<Tensor> tensor;
@@ -329,13 +300,16 @@ private:
     input.shape = shape_of(json, input.where);
     const Json* size = parameter(json, "binary_data_size", input.where, &Json::is_number_unsigned);
     member(json, "data", input.where, &Json::is_array);
+    input.has_pictures = input.dtype == kString && limits_.takes_pictures && limits_.takes_pictures();
     if (const std::optional<SharedPlace> place = place_of(json, input.where)) {
       if (size != nullptr || data_)
         reject(ErrorCode::kInvalidArgument, input.where, "has data, and is in shared memory, too");
-      input.tensor = shared_tensor(input, *place);
+      read_shared(input, *place);
       inputs_.push_back(std::move(input));
       return;
     }
+    if (input.has_pictures && data_)
+      reject(ErrorCode::kInvalidTensor, input.where, "is files, whose bytes JSON has no strings for");
     if ((size != nullptr) == data_.has_value()) {
       reject(ErrorCode::kInvalidArgument, input.where, "needs either data or the parameter binary_data_size");
     }
@@ -351,7 +325,7 @@ private:
     inputs_.push_back(std::move(input));
   }
 
-  Tensor shared_tensor(const Input& input, const SharedPlace& place) {
+  void read_shared(Input& input, const SharedPlace& place) {
     if (limits_.regions == nullptr)
       reject(ErrorCode::kNotSupported, input.where, "shared memory is off here");
     const uint64_t left = limits_.tensor_bytes - tensor_bytes_;
@@ -367,14 +341,18 @@ private:
     if (limits_.memory != nullptr) limits_.memory->take(bytes);
     tensor_bytes_ += bytes;
     if (is_text) {
-      std::string raw(bytes, '\0');
-      limits_.regions->read(place, std::as_writable_bytes(std::span(raw.data(), raw.size())));
-      return strings_tensor(input.shape, binary_texts(input.shape, raw, input.where), bytes,
-                            limits_.tensor_bytes, input.where);
+      const auto raw = std::make_shared<std::string>(bytes, '\0');
+      limits_.regions->read(place, std::as_writable_bytes(std::span(raw->data(), raw->size())));
+      if (input.has_pictures) {
+        input.pictures = pictures_of(input.name, input.shape, *raw, raw, input.where);
+      } else {
+        input.tensor = strings_tensor(input.shape, binary_texts(input.shape, *raw, input.where), bytes,
+                                      limits_.tensor_bytes, input.where);
+      }
+      return;
     }
-    Tensor tensor(input.dtype, input.shape);
-    limits_.regions->read(place, {static_cast<std::byte*>(tensor.data()), tensor.num_bytes()});
-    return tensor;
+    input.tensor.emplace(input.dtype, input.shape);
+    limits_.regions->read(place, {static_cast<std::byte*>(input.tensor->data()), input.tensor->num_bytes()});
   }
 
   const V2Limits& limits_;
@@ -435,6 +413,15 @@ V2Request read_v2_request(JsonText& text, const V2Limits& limits,
   const http::TensorBody body = rest();
   std::string_view raw = body.text();
   for (Input& input : events.inputs()) {
+    if (input.has_pictures && events.inputs().size() > 1)
+      reject(ErrorCode::kInvalidTensor, input.where, "is files of pictures, and not the only input");
+    if (input.has_pictures && !input.pictures)
+      input.pictures = pictures_of(input.name, input.shape, take(raw, input.binary_size, input.where),
+                                   body.owner, input.where);
+    if (input.has_pictures) {
+      request.pictures = std::move(input.pictures);
+      continue;
+    }
     if (!input.tensor)
       input.tensor = binary_tensor(input, body, raw, reader.offset() + body.size, limits.tensor_bytes);
     request.inputs.emplace_back(input.name, std::move(*input.tensor));
@@ -446,13 +433,20 @@ V2Request read_v2_request(JsonText& text, const V2Limits& limits,
   return request;
 }
 
-V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs) {
+V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs,
+                              bool takes_pictures) {
   if (inputs.size() != 1) {
     throw Error(ErrorCode::kInvalidArgument,
                 "a body without JSON is the only input of a model; this one has " +
                     std::to_string(inputs.size()) + " inputs");
   }
   const services::TensorSpec& spec = inputs.front();
+  V2Request request;
+  request.binary_by_default = true;
+  if (takes_pictures) {
+    request.pictures = {spec.name, {body.text()}, body.owner};
+    return request;
+  }
   if (spec.dtype == kString)
     throw Error(ErrorCode::kInvalidArgument,
                 "input \"" + spec.name + "\" has strings: a body of them needs JSON");
@@ -464,9 +458,7 @@ V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<se
     throw Error(ErrorCode::kInvalidTensor, "input \"" + spec.name + "\" has " + std::to_string(bytes) +
                                                " bytes, the body " + std::to_string(body.size));
   }
-  V2Request request;
   request.inputs.emplace_back(spec.name, tensor_of(spec.dtype, shape, body, body.text()));
-  request.binary_by_default = true;
   return request;
 }
 

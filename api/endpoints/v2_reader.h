@@ -21,6 +21,8 @@ struct V2Limits {
   std::function<uint64_t()> elements;
   const SharedRegions* regions = nullptr;  ///< null: inputs in shared memory are not supported
   MemoryShare* memory = nullptr;           ///< for what is copied from there; null: without a share
+  /// Whether an input of BYTES is files of pictures; asked where there is one. None: it is strings.
+  std::function<bool()> takes_pictures = {};
 };
 
 /// `rest` is called once, when the JSON is read: what stands behind it. Tensors that are aligned there share
@@ -30,7 +32,8 @@ struct V2Limits {
 V2Request read_v2_request(JsonText& text, const V2Limits& limits,
                           const std::function<http::TensorBody()>& rest);
 /// A body that is one tensor without JSON: the only input of a model, all outputs binary. A free first dim is
-/// 1. Throws Error(kInvalidTensor).
-V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs);
+/// 1. `takes_pictures`: it is the file of one. Throws Error(kInvalidTensor).
+V2Request read_v2_raw_request(const http::TensorBody& body, const std::vector<services::TensorSpec>& inputs,
+                              bool takes_pictures = false);
 
 }  // namespace tensormill::endpoints

@@ -2,6 +2,7 @@
 // /v2/models/{model}[/versions/{version}]/config and /stats
 #include "api/endpoints/context.h"
 #include "api/schema/print.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -22,7 +23,12 @@ const services::DeploymentVersion& require_version(const services::Deployment& m
   return *found;
 }
 
-/// Dims without the batch's, "TYPE_FP32".
+/// "TYPE_FP32"; in a configuration strings have a name of their own.
+std::string config_type(DType dtype) {
+  return "TYPE_" + std::string(dtype == kString ? "STRING" : dtype_v2_name(dtype));
+}
+
+/// Dims without the batch's.
 Json config_tensors(const services::DeploymentVersion& version,
                     const std::vector<services::TensorSpec>& specs, bool is_input) {
   Json list = Json::array();
@@ -33,9 +39,13 @@ Json config_tensors(const services::DeploymentVersion& version,
       dims.push_back(extent == nullptr ? -1 : *extent);
     }
     Json tensor = {{"name", spec.name},
-                   {"data_type", "TYPE_" + std::string(dtype_v2_name(spec.dtype))},
+                   {"data_type", config_type(spec.dtype)},
                    {"dims", std::move(dims)},
                    {"is_shape_tensor", false}};
+    if (is_input && version.takes_pictures) {
+      tensor["data_type"] = config_type(kString);
+      tensor["dims"] = version.max_batch > 1 ? Json::array({1}) : Json::array({1, 1});
+    }
     if (is_input) {
       // Of a picture, which the first input is, it is told where its dims are those of one.
       const bool is_picture = !version.layout.empty() && &spec == specs.data() && tensor["dims"].size() == 3;

@@ -51,6 +51,7 @@ services::Preprocess read_preprocess(const Json& value, const std::string& point
   check_values(result, pointer, problems);
   reader.choice("layout", result.layout, {"NCHW", "NHWC"});
   reader.choice("color", result.color, {"rgb", "bgr", "gray"});
+  reader.optional("encoded", result.encoded);
   reader.finish();
   return result;
 }

@@ -209,6 +209,7 @@ Json to_json(const services::DeploymentSpec& spec) {
   if (given.resize) preprocess["resize"] = *given.resize;
   if (given.crop) preprocess["crop"] = *given.crop;
   if (given.scale) preprocess["scale"] = *given.scale;
+  if (given.encoded) preprocess["encoded"] = true;
   return json;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct Preprocess {
   std::optional<double> scale;  ///< multiplies bytes; default 1/255
   std::string layout = "NCHW";  ///< or "NHWC"
   std::string color = "rgb";    ///< "rgb", "bgr", "gray"
+  bool encoded = false;         ///< KServe v2 shows and takes files of pictures in place of the input
 };
 
 /// In which processes a version is loaded, and when.
@@ -93,6 +96,7 @@ struct DeploymentVersion {
   std::vector<TensorSpec> outputs;
   std::string layout = {};  ///< of pictures, where the deployment says it: "NCHW" or "NHWC"
   std::optional<SequenceSpec> sequence = {};
+  bool takes_pictures = false;  ///< files of pictures, in KServe v2, in place of its input
 };
 
 /// What one of several processes has of a deployment.
@@ -177,6 +181,13 @@ struct Traffic {
   std::vector<TrafficSpan> minutes;  ///< 60, the present one last
 };
 
+/// Files of pictures that are the rows of a request's only input.
+struct PictureFiles {
+  std::string input;
+  std::vector<std::string_view> files;
+  std::shared_ptr<void> owner;  ///< of their bytes
+};
+
 struct ClassifyResult {
   std::vector<Classification> top;
   Timing timing;
@@ -256,6 +267,15 @@ public:
   /// Error(kNotSupported) where the deployment has none.
   virtual void infer(const std::string& name, const std::string& version, NamedTensors inputs,
                      const RunOptions& options, const CallContext& context, Done<RunResult> done) = 0;
+  /// Whether an infer_pictures() with these words would find a version that takes files. False for what is
+  /// not there.
+  virtual bool takes_pictures(const std::string& /*name*/, const std::string& /*version*/) { return false; }
+  /// As infer(), of JPEG or PNG files that are decoded as the deployment's `preprocess` says. Throws
+  /// Error(kInvalidTensor) for more files than a request may have rows and where the version takes none,
+  /// Error(kInvalidImage) naming the picture, and as infer().
+  virtual void infer_pictures(const std::string& name, const std::string& version, PictureFiles pictures,
+                              const RunOptions& options, const CallContext& context,
+                              Done<RunResult> done) = 0;
   /// `image` is a JPEG or PNG file, `top` 1..1000. Error(kInvalidImage), and as infer().
   virtual void classify(const std::string& name, std::string_view image, int top, const CallContext& context,
                         Done<ClassifyResult> done) = 0;

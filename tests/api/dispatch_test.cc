@@ -52,6 +52,7 @@ TEST_F(Dispatch, RefusesUnknownAndRepeatedQueryParameters) {
   expect_problem(get("/v1/models?lmit=1"), 400, "invalid_request");
   expect_problem(get("/v1/info?x"), 400, "invalid_request");
   expect_problem(get("/v1/models?limit=1&limit=2"), 400, "invalid_request");
+  EXPECT_EQ(get("/v2?test_1=1&test_2=2&test_1=").status, 200) << "KServe v2 has clients' own";
 }
 
 TEST_F(Dispatch, RefusesForeignHosts) {

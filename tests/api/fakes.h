@@ -152,6 +152,15 @@ public:
   void infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
              const services::RunOptions& options, const services::CallContext& context,
              services::Done<services::RunResult> done) override;
+  void infer_pictures(const std::string& name, const std::string& version, services::PictureFiles pictures,
+                      const services::RunOptions& run_options, const services::CallContext& context,
+                      services::Done<services::RunResult> done) override {
+    files.assign(pictures.files.begin(), pictures.files.end());
+    infer(name, version, {}, run_options, context, std::move(done));
+  }
+  bool takes_pictures(const std::string& name, const std::string&) override {
+    return has(name) && deployment.versions.at(0).takes_pictures;
+  }
   void classify(const std::string& name, std::string_view image, int top,
                 const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 
@@ -181,6 +190,7 @@ public:
   std::optional<std::string> removed_version;
   services::NamedTensors inputs;
   std::string image;
+  std::vector<std::string> files;  ///< of pictures
   int top = 0;
 };
 

@@ -329,5 +329,52 @@ TEST_F(V2, NoMemoryOfAGpuIsShared) {
   refused(send("POST", "/v2/cudasharedmemory/region/r/register", {}, "{}"), 501);
 }
 
+/// Files behind the JSON, each with its length in front.
+std::string binary_texts(const std::vector<std::string>& texts) {
+  std::string raw;
+  for (const std::string& text : texts) {
+    for (int shift = 0; shift < 32; shift += 8) raw += static_cast<char>(text.size() >> shift & 0xff);
+    raw += text;
+  }
+  return raw;
+}
+
+TEST_F(V2, FilesOfPicturesTakeTheInputsPlaceWhereTheDeploymentSaysSo) {
+  const std::vector<std::string> files = {std::string("\x89PNG\xff\0", 6), "\xff\xd8\xff"};
+  const std::string raw = binary_texts(files);
+  const auto asked = [&](const std::string& shape) {
+    return R"({"inputs":[{"name":"x","shape":)" + shape + R"(,"datatype":"BYTES","parameters":)" +
+           R"({"binary_data_size":)" + std::to_string(raw.size()) + "}}]}";
+  };
+  refused(infer(asked("[2,1]"), raw));
+  version().takes_pictures = true;
+  version().max_batch = 4;
+  for (const char* shape : {"[2,1]", "[2]"}) {
+    const Answer answer = infer(asked(shape), raw);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(deployments_.files, files);
+  }
+  for (const char* shape : {"[]", "[1,2]", "[3,1]", "[1,1]"}) {
+    const Answer answer = infer(asked(shape), raw);
+    refused(answer);
+    EXPECT_THAT(answer.body, HasSubstr("input \\\"x\\\": "));
+  }
+  // JSON has no strings for such bytes, and a file is no row among others.
+  refused(infer(R"({"inputs":[{"name":"x","shape":[1],"datatype":"BYTES","data":["P5"]}]})"));
+  const std::string two = R"({"name":"y","shape":[1],"datatype":"FP32","data":[1]},)";
+  refused(infer(asked("[2,1]").insert(std::string(R"({"inputs":[)").size(), two), raw));
+  // Without JSON the body is one file; tensors are taken as before.
+  const Answer bare = send("POST", "/v2/models/m/infer", {std::string(kLength) + "0"}, files[0]);
+  EXPECT_EQ(bare.status, 200) << bare.body;
+  EXPECT_EQ(deployments_.files, std::vector<std::string>{files[0]});
+  EXPECT_EQ(infer("{\"inputs\":[" + binary_input_ + "]}", raw_).json().at("outputs").at(0).at("datatype"),
+            "FP32");
+  const Json shown = send("GET", "/v2/models/m").json().at("inputs").at(0);
+  EXPECT_EQ(shown, Json::parse(R"({"name":"x","datatype":"BYTES","shape":[-1,1]})"));
+  const Json config = send("GET", "/v2/models/m/config").json().at("input").at(0);
+  EXPECT_EQ(config.at("data_type"), "TYPE_STRING");
+  EXPECT_EQ(config.at("dims"), Json::parse("[1]"));
+}
+
 }  // namespace
 }  // namespace tensormill::testing_api

@@ -36,7 +36,7 @@ class Pytorch(TorchCase):
                 self.check(self.run_on(inputs), outputs)
 
     def test_families(self):
-        for name in ("unary1", "moves", "quantized", "boxes", "counted", "lengths"):
+        for name in ("unary1", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed", "lengths_ends"):
             with self.subTest(family=name):
                 inputs, outputs = values_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)
@@ -52,13 +52,43 @@ class Pytorch(TorchCase):
             if number == was:
                 self.check(got, outputs)
             lengths = [got[name].shape[0] for name in outputs]
-            self.assertEqual(lengths, [number, number, number, number + 1, number, number, 4, 3 + number, number])
+            self.assertEqual(lengths, [number, number, number, number + 1, number, number, 4, 3 + number, number, number, 4])
         # What the module demands of it is checked.
         feed = self.folder / "in.npz"
         np.savez(feed, **{**inputs, count: np.array(-2)})
         done = mill.run_program("run", self.package, "-i", feed, "-o", self.folder / "out.npz")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("does not take", done.stderr)
+
+    def test_numbers_of_a_run_where_no_input_has_a_free_dim(self):
+        """Slices, rows, windows and ranges from item(), each beside numpy's."""
+        inputs, outputs = values_of(FIXTURES / "pytorch_ops/lengths_fixed")
+        self.compile(FIXTURES / "pytorch_ops/lengths_fixed.pt2")
+        by_shape = {value.shape: name for name, value in inputs.items()}
+        x, w, i1, tab, sq = (inputs[by_shape[shape]] for shape in ((3, 4), (4,), (3,), (7, 4), (4, 4)))
+        for n in (3, 1, 2):
+            got = self.run_on({**inputs, by_shape[()]: np.array(n)})
+            last = tab[n:] - tab[n:].max(0)
+            wanted = [x[n:] * 2, x[n - 1:], x[-n:] + 1, x[:, n - 1:] + w[n - 1:], np.repeat(x[:1], n, 0) * 2, np.full((n + 1, i1.max()), np.float32(3)),
+                      np.arange(n, -1, -1), np.arange(n, n + i1.max()) * 2, np.arange(0, n, 2), np.arange(n).astype(np.float32) * np.float32(0.5),
+                      x[:, n] * 2, tab[n:n + 2] * 2, tab[n:n + 3] * 2, x[:, n - 4] * 2, np.concatenate([tab[n:], tab[:n]]),
+                      np.exp(last) / np.exp(last).sum(0), tab[n:] @ sq, np.tile(x, (n, 1))]
+            self.check(got, dict(zip(outputs, wanted)))
+        # What the module takes of an axis is there, or it is an error.
+        feed = self.folder / "in.npz"
+        np.savez(feed, **{**inputs, by_shape[()]: np.array(9)})
+        done = mill.run_program("run", self.package, "-i", feed, "-o", self.folder / "out.npz")
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_ends_of_a_run_where_no_input_has_a_free_dim(self):
+        inputs, outputs = values_of(FIXTURES / "pytorch_ops/lengths_ends")
+        self.compile(FIXTURES / "pytorch_ops/lengths_ends.pt2")
+        by_shape = {value.shape: name for name, value in inputs.items()}
+        x, tab, sq = (inputs[by_shape[shape]] for shape in ((3, 4), (7, 4), (4, 4)))
+        for n in (3, 1, 2):
+            first = tab[:n] - tab[:n].max(0)
+            wanted = [np.concatenate([tab[:n], x]), np.exp(first) / np.exp(first).sum(0), x[:, :n].sum(1), tab[:-n] @ sq]
+            self.check(self.run_on({**inputs, by_shape[()]: np.array(n)}), dict(zip(outputs, wanted)))
 
     def test_free_batch(self):
         inputs, outputs = values_of(NETS / "mobile")

@@ -9,6 +9,7 @@ from grpc_peer import grpc, service_pb2, service_pb2_grpc, triton, triton_aio
 import grpc_peer
 import numpy as np
 from tritonclient import utils
+import tritonclient.http as triton_http
 import tritonclient.utils.shared_memory as shm
 
 import public_examples
@@ -364,7 +365,7 @@ class ControlTest(unittest.TestCase):
     def test_pictures(self):
         """What the image clients look at before they send pictures, and what they print of the answer."""
         server = grpc_peer.make_server(self)
-        public_examples.serve_one(server, "pictures", public_examples.pictures_model())
+        public_examples.serve_one(server, "pictures")
         client = grpc_peer.client(self, server)
         metadata, config = client.get_model_metadata("pictures"), client.get_model_config("pictures").config
         self.assertEqual((config.max_batch_size, list(config.input[0].dims), list(metadata.inputs[0].shape)), (4, [3, 16, 16], [-1, 3, 16, 16]))
@@ -376,6 +377,58 @@ class ControlTest(unittest.TestCase):
         wish = [triton.InferRequestedOutput("channels", class_count=1)]
         best = client.infer("pictures", [picture], outputs=wish).as_numpy("channels")
         self.assertEqual([one[0].decode().split(":")[1:] for one in best], [["1", "green"], ["2", "blue"]])
+
+    def test_pictures_as_files(self):
+        """Files in place of tensors, over gRPC and HTTP, are what …/classify makes of them; and none of them harms."""
+        server = grpc_peer.make_server(self, "--set", "limits.image_pixels=1000000")
+        name = "preprocess_inception_ensemble"
+        public_examples.serve_one(server, name)
+        clients = ((grpc_peer.client(self, server), triton), (triton_http.InferenceServerClient(f"127.0.0.1:{server.port}"), triton_http))
+        self.addCleanup(clients[1][0].close)
+        files = [path.read_bytes() for path in sorted(public_examples.PICTURE.parent.glob("*.png"))]
+
+        def ask(client, kind, files, shape=None, **more):
+            picture = kind.InferInput("picture", shape or [len(files), 1], "BYTES")
+            picture.set_data_from_numpy(np.array(files, dtype=object).reshape(shape or [len(files), 1]))
+            return client.infer(name, [picture], **more)
+        single = []
+        for file in files:
+            answer = server.request("POST", f"/v1/deployments/{name}/classify?top=1", file, {"Content-Type": "image/png"})
+            single.append(answer.json()["top"][0]["label"])
+        got = []
+        for client, kind in clients:
+            metadata, config = client.get_model_metadata(name), client.get_model_config(name)
+            shown = metadata.inputs[0] if kind is triton else metadata["inputs"][0]
+            self.assertIn("BYTES", str(shown))
+            said = config.config.input[0] if kind is triton else config["input"][0]
+            self.assertIn("TYPE_STRING", str(said))
+            wish = [kind.InferRequestedOutput("channels", class_count=1)]
+            best = ask(client, kind, files, outputs=wish).as_numpy("channels")
+            texts_of = [one[0].decode() if isinstance(one[0], bytes) else one[0] for one in best]
+            self.assertEqual([one.split(":")[2] for one in texts_of], single)
+            got.append(ask(client, kind, files).as_numpy("channels"))
+            np.testing.assert_array_equal(ask(client, kind, files[:1], [1]).as_numpy("channels"), got[-1][:1])
+        np.testing.assert_array_equal(*got)
+        self.assertEqual(got[0].shape, (len(files), 3))
+        # A picture's samples as a tensor are taken as before.
+        pixels = triton.InferInput("picture", [1, 3, 16, 16], "FP32")
+        pixels.set_data_from_numpy(np.full((1, 3, 16, 16), 0.5, np.float32))
+        np.testing.assert_allclose(clients[0][0].infer(name, [pixels]).as_numpy("channels"), [[0.5, 0.5, 0.5]])
+        huge = files[0][:16] + (5000).to_bytes(4, "big") * 2 + files[0][24:]
+        wrong = {"truncated": files[0][:60], "no picture": b"\x00\xff" * 40, "empty": b"", "too many pixels": huge}
+        for what, file in wrong.items():
+            for client, kind in clients:
+                with self.subTest(what, kind=kind.__name__), self.assertRaises(grpc_peer.InferenceServerException) as caught:
+                    ask(client, kind, [files[0], file])
+                self.assertIn("picture 1", caught.exception.message())
+        for client, kind in clients:
+            for count in (17, 100):
+                with self.assertRaises(grpc_peer.InferenceServerException) as caught:
+                    ask(client, kind, files[:1] * count)
+                self.assertIn("takes 1 to 16", caught.exception.message())
+        np.testing.assert_array_equal(ask(*clients[1], files, query_params={"test_1": 1}).as_numpy("channels"), got[0])
+        refused = server.deploy("other", server.request("GET", f"/v1/deployments/{name}/versions/1").json()["package"], preprocess={"encoded": 1})
+        self.assertEqual((refused.status, refused.json()["errors"][0]["pointer"]), (422, "/preprocess/encoded"), refused.body)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,36 @@ TEST_F(Deployments, APictureIsDecodedOnlyForARequestThatIsTakenInMemoryThatIsThe
   EXPECT_ERROR(classify("no picture at all"), ErrorCode::kUnavailable);
 }
 
+TEST_F(Deployments, FilesOfPicturesAreTakenAsOneToClassifyIs) {
+  DeploymentServiceImpl& deployments = service();
+  deployments.put("d", spec_of(), {});
+  services::CallContext context;
+  const auto infer = [&](const std::vector<std::string>& files) {
+    services::PictureFiles pictures{"image", {files.begin(), files.end()}, nullptr};
+    result_of<services::RunResult>(
+        [&](const auto& done) { deployments.infer_pictures("d", "", pictures, {}, context, done); });
+  };
+  EXPECT_FALSE(deployments.takes_pictures("d", "") || deployments.takes_pictures("none", ""));
+  EXPECT_ERROR(infer({png_of(28, 28)}), ErrorCode::kInvalidTensor);
+  services::DeploymentSpec encoded = spec_of("2");
+  encoded.preprocess.emplace().encoded = true;
+  EXPECT_TRUE(deployments.put("d", encoded, {}).deployment.versions.back().takes_pictures);
+  EXPECT_TRUE(deployments.takes_pictures("d", ""));
+  EXPECT_FALSE(deployments.is_quick("d")) << "decoding takes its time";
+  EXPECT_ERROR(infer({png_of(28, 28)}), ErrorCode::kInvalidImage);
+  EXPECT_ERROR(infer({}), ErrorCode::kInvalidTensor);
+  EXPECT_ERROR(infer({png_of(28, 28), png_of(28, 28)}), ErrorCode::kInvalidTensor);
+  const auto budget = std::make_shared<MemoryBudget>("limits.memory_in_flight", uint64_t{100} << 20);
+  context.memory = std::make_shared<MemoryShare>(budget);
+  EXPECT_ERROR(infer({png_of(7000, 7000)}), ErrorCode::kTooLarge);
+  EXPECT_EQ(budget->used(), 0u);
+  host_.on_admit = [] { throw Error(ErrorCode::kUnavailable, "the queue is full"); };
+  EXPECT_ERROR(infer({"no picture at all"}), ErrorCode::kUnavailable);
+  encoded.version = "3";
+  encoded.sequence.emplace();
+  EXPECT_ERROR(deployments.put("d", encoded, {}), ErrorCode::kInvalidArgument);
+}
+
 TEST_F(Deployments, TheQueueIsAskedBeforeThereAreInputs) {
   DeploymentServiceImpl& deployments = service();
   EXPECT_ERROR(deployments.admit("d", ""), ErrorCode::kNotFound);

@@ -1,7 +1,10 @@
 #include "compiler/frontend/importer/import_at.h"
 
+#include <optional>
+
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
+#include "compiler/frontend/onnx/free_dims/variant_import.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
@@ -35,6 +38,17 @@ void set_output_types(ModelFacts& facts, const ir::Graph& graph) {
   }
 }
 
+namespace {
+
+/// Whether it may be extents that a run works out of which an import of one shape is refused: that it lacks
+/// them, or that an operator takes no values that are as long as a run decides.
+bool may_want_extents(const Error& error) {
+  return onnx::lacks_values(error) || error.code() == ErrorCode::kOperatorNotImplemented ||
+         error.code() == ErrorCode::kOperatorAttributeNotImplemented;
+}
+
+}  // namespace
+
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                               const TakesSymbolic& takes_symbolic) {
@@ -45,8 +59,26 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
     return importer.import(at, ops);
   };
   const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
-  return onnx::import_variants(may_keep ? importer.kept_source() : importer.source(), importer.facts(),
-                               options, buckets, graph_at, takes_symbolic);
+  const auto import = [&](bool keeps, size_t rooms) {
+    return onnx::import_variants(keeps ? importer.kept_source() : importer.source(), importer.facts(),
+                                 options, buckets, graph_at, takes_symbolic, rooms);
+  };
+  std::optional<Error> lacking;
+  try {
+    return import(may_keep, 0);
+  } catch (const Error& error) {
+    if (may_keep || !takes_symbolic || !may_want_extents(error)) throw;
+    lacking = error;
+  }
+  // A run works out extents, though no input has a free dim: a plan for all of them takes them as they come.
+  // What stands for the dim is a room that nothing needs.
+  try {
+    return import(true, 1);
+  } catch (const Error& error) {
+    // The import of one shape has said what is wrong.
+    static_cast<void>(error);
+  }
+  throw Error(*lacking);
 }
 
 void keep_choices(ir::Variants& variants, const std::string& signature, const ImportOptions& options) {

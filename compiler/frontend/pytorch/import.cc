@@ -1,6 +1,7 @@
 #include "compiler/frontend/pytorch/import.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "compiler/build/missing.h"
@@ -59,16 +60,32 @@ void add_paths(const Graph& graph, const std::string& around, std::map<const Gra
   }
 }
 
+/// Whether a node compares numbers, or joins what was compared.
+bool is_condition(std::string_view target) {
+  constexpr std::array<std::string_view, 9> kConditions = {
+      "_operator.eq", "_operator.ne",   "_operator.lt",  "_operator.le", "_operator.gt",
+      "_operator.ge", "_operator.and_", "_operator.or_", "torch.sym_not"};
+  return std::find(kConditions.begin(), kConditions.end(), target) != kConditions.end();
+}
+
+/// Names that something reads beside assertions, and beside conditions for these alone.
 std::set<std::string, std::less<>> used_in(const Graph& graph) {
   std::set<std::string, std::less<>> used;
-  for (const Node& node : graph.nodes) {
-    const bool is_assertion = short_target(node.target).starts_with("aten._assert_scalar");
-    for (const NamedArgument& input : node.inputs) {
+  for (const Argument& output : graph.outputs) used.insert(output.names.begin(), output.names.end());
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const std::string_view target = short_target(node->target);
+    const bool is_read = std::any_of(node->outputs.begin(), node->outputs.end(), [&](const Argument& output) {
+      const std::set<std::string, std::less<>> names = number_names(output.value);
+      return std::any_of(names.begin(), names.end(),
+                         [&](const std::string& name) { return used.contains(name); });
+    });
+    const bool is_for_assertions =
+        target.starts_with("aten._assert_scalar") || (is_condition(target) && !is_read);
+    for (const NamedArgument& input : node->inputs) {
       used.insert(input.argument.names.begin(), input.argument.names.end());
-      if (!is_assertion) used.merge(number_names(input.argument.value));
+      if (!is_for_assertions) used.merge(number_names(input.argument.value));
     }
   }
-  for (const Argument& output : graph.outputs) used.insert(output.names.begin(), output.names.end());
   return used;
 }
 

@@ -133,6 +133,11 @@ public:
   /// The range that the file gives to the number that the node makes, where extents of tensors are made of
   /// it; nothing for other numbers.
   std::optional<SymbolRange> extent_range() const;
+  /// An integer of one element that a run works out as a symbol, of which extents are made: `low` or more,
+  /// and at most `high`, which nothing checks. Throws Error(kShapeRequired) where the graph is of one shape.
+  ir::SymInt bind_number(V x, int64_t low, const std::optional<ir::SymInt>& high);
+  /// What the file says of an extent of the first output, as far as its symbols are bound.
+  std::optional<ir::SymInt> said_extent(size_t axis) const;
   DType output_dtype(size_t index = 0);
   const TensorMeta& output_meta(size_t index = 0) const;
   const TensorMeta& input_meta(const char* name);

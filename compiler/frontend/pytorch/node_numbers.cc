@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/pytorch/node_context.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -139,6 +141,32 @@ std::optional<SymbolRange> NodeContext::extent_range() const {
     const auto& ranges = state_.import.loaded.program().ranges;
     const auto range = ranges.find(symbol);
     return range == ranges.end() ? SymbolRange{} : range->second;
+  }
+  return std::nullopt;
+}
+
+ir::SymInt NodeContext::bind_number(V x, int64_t low, const std::optional<ir::SymInt>& high) {
+  if (graph().symbols() == nullptr)
+    throw Error(ErrorCode::kShapeRequired,
+                "a run works out an extent, which a plan for all extents takes, and no other: the module has "
+                "none that this compiler could make",
+                {{label(), "an extent that a run works out"}});
+  Compose c(*this);
+  return build::bind_run_numbers(*this, c.reshape(c.cast(x, DType::kInt64), {1}), low, high)[0];
+}
+
+std::optional<ir::SymInt> NodeContext::said_extent(size_t axis) const {
+  if (!state_.is_typed) return std::nullopt;
+  if (axis >= output_meta().sizes.size()) return std::nullopt;
+  const SymDim& size = output_meta().sizes[axis];
+  if (size.value) return *size.value;
+  if (!size.expr || size.expr->kind != SymExpr::Kind::kSymbol) return std::nullopt;
+  for (const auto& [name, dim] : state_.graph.sym_ints) {
+    const bool is_it =
+        dim.expr && dim.expr->kind == SymExpr::Kind::kSymbol && dim.expr->name == size.expr->name;
+    const auto number = is_it ? state_.numbers.find(name) : state_.numbers.end();
+    if (number == state_.numbers.end()) continue;
+    if (const auto* extent = std::get_if<ir::SymInt>(&number->second)) return *extent;
   }
   return std::nullopt;
 }

@@ -55,7 +55,9 @@ OpRow row_of(const RawRow& raw) {
   const size_t first = row.target.find('.'), last = row.target.rfind('.');
   row.name = row.target.substr(first + 1, last > first ? last - first - 1 : std::string::npos);
   if (last > first) row.overload = row.target.substr(last + 1);
-  row.is_in_place = row.name.size() > 1 && row.name.ends_with('_') && !row.name.ends_with("__");
+  // Python's own and_ and or_ are of numbers, and write to nothing.
+  row.is_in_place = !row.target.starts_with("_operator.") && row.name.size() > 1 && row.name.ends_with('_') &&
+                    !row.name.ends_with("__");
   if (row.is_in_place) row.name.pop_back();
   return row;
 }

@@ -119,6 +119,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   }
   if (spec.isolation == "process") {
     version->package = with_sequences(options_.load_isolated(members, options), spec);
+    check_pictures(*version);
     return version;
   }
   if (package->plans().model && options_.run_apart)
@@ -128,6 +129,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
       return run(members, inputs, run_options, cancelled);
     };
   version->package = with_sequences(host_.load(package, options), spec);
+  check_pictures(*version);
   return version;
 }
 

@@ -225,7 +225,10 @@ services::Deployment DeploymentServiceImpl::describe(const std::string& name, co
     one.max_delay_us = version->spec.max_delay_us;
     one.instances = version->spec.instances;
     one.sequence = version->spec.sequence;
-    if (version->spec.preprocess) one.layout = version->spec.preprocess->layout;
+    if (version->spec.preprocess) {
+      one.layout = version->spec.preprocess->layout;
+      one.takes_pictures = version->spec.preprocess->encoded;
+    }
     one.inputs = version->package ? version->package->inputs() : version->inputs;
     one.outputs = version->package ? version->package->outputs() : version->outputs;
     deployment.versions.push_back(one);
@@ -263,7 +266,11 @@ bool DeploymentServiceImpl::has(const std::string& name) { return find(name) != 
 bool DeploymentServiceImpl::is_quick(const std::string& name) {
   const EntryPtr entry = find(name);
   if (!entry) return false;
-  const auto is_quick = [](const VersionPtr& one) { return one && one->package && one->package->is_quick(); };
+  const auto is_quick = [](const VersionPtr& one) {
+    // A run may be, and the pictures before it may be large.
+    const bool decodes = one && one->spec.preprocess && one->spec.preprocess->encoded;
+    return one && one->package && !decodes && one->package->is_quick();
+  };
   const std::map<int, VersionPtr> shared = sharing(*entry);
   return shared.empty() ? is_quick(serving(*entry))
                         : std::all_of(shared.begin(), shared.end(),
@@ -371,16 +378,23 @@ std::shared_ptr<void> DeploymentServiceImpl::input_room(const std::string& name,
   return found && found->package ? found->package->input_room(bytes) : nullptr;
 }
 
+DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::require_for(const std::string& name,
+                                                                     const std::string& version,
+                                                                     const services::RunOptions& options) {
+  // A sequence stays with the version that most requests have.
+  VersionPtr found = options.sequence ? require_ready(name, version) : require_next(name, version);
+  if (options.sequence && !found->spec.sequence)
+    throw Error(ErrorCode::kNotSupported, "version " + found->spec.version + " of deployment \"" + name +
+                                              "\" has no sequences: each request is by itself");
+  return found;
+}
+
 void DeploymentServiceImpl::infer(const std::string& name, const std::string& version,
                                   services::NamedTensors inputs, const services::RunOptions& options,
                                   const services::CallContext& context,
                                   services::Done<services::RunResult> done) {
   using Outcome = services::Outcome<services::RunResult>;
-  // A sequence stays with the version that most requests have.
-  const VersionPtr serving = options.sequence ? require_ready(name, version) : require_next(name, version);
-  if (options.sequence && !serving->spec.sequence)
-    throw Error(ErrorCode::kNotSupported, "version " + serving->spec.version + " of deployment \"" + name +
-                                              "\" has no sequences: each request is by itself");
+  const VersionPtr serving = require_for(name, version, options);
   touch(*serving);
   uint64_t bytes = 0;
   for (const auto& input : inputs) bytes += input.second.num_bytes();

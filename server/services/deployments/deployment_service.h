@@ -114,6 +114,10 @@ public:
   void infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
              const services::RunOptions& options, const services::CallContext& context,
              services::Done<services::RunResult> done) override;
+  bool takes_pictures(const std::string& name, const std::string& version) override;
+  void infer_pictures(const std::string& name, const std::string& version, services::PictureFiles pictures,
+                      const services::RunOptions& options, const services::CallContext& context,
+                      services::Done<services::RunResult> done) override;
   void classify(const std::string& name, std::string_view image, int top,
                 const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 
@@ -171,6 +175,14 @@ private:
   /// As above for a request that comes now: where it names no version, it takes its place among those that
   /// the weights spread.
   VersionPtr require_next(const std::string& name, const std::string& version);
+  /// As above, by what the request says of sequences. Throws Error(kNotSupported) where there are none.
+  VersionPtr require_for(const std::string& name, const std::string& version,
+                         const services::RunOptions& options);
+  /// The files' pictures as rows of the version's only input.
+  services::NamedTensors decoded(const Version& version, const services::PictureFiles& pictures,
+                                 const services::CallContext& context);
+  /// Throws Error(kInvalidArgument) where the version's package takes no pictures and shall.
+  static void check_pictures(const Version& version);
   /// Those of the weights that are ready here, by number; one that is not ready leaves its part to the
   /// others.
   static std::map<int, VersionPtr> sharing(const Entry& entry);

@@ -129,6 +129,17 @@ void MeteredDeployments::infer(const std::string& name, const std::string& versi
                    : infer(std::move(done));
 }
 
+void MeteredDeployments::infer_pictures(const std::string& name, const std::string& version,
+                                        services::PictureFiles pictures, const services::RunOptions& options,
+                                        const services::CallContext& context,
+                                        services::Done<services::RunResult> done) {
+  const auto infer = [&](services::Done<services::RunResult> end) {
+    inner_.infer_pictures(name, version, std::move(pictures), options, context, std::move(end));
+  };
+  inner_.has(name) ? metered(registry_, history_, name, context.trace_id, std::move(done), infer)
+                   : infer(std::move(done));
+}
+
 void MeteredDeployments::classify(const std::string& name, std::string_view image, int top,
                                   const services::CallContext& context,
                                   services::Done<services::ClassifyResult> done) {

@@ -52,6 +52,12 @@ public:
   void infer(const std::string& name, const std::string& version, services::NamedTensors inputs,
              const services::RunOptions& options, const services::CallContext& context,
              services::Done<services::RunResult> done) override;
+  bool takes_pictures(const std::string& name, const std::string& version) override {
+    return inner_.takes_pictures(name, version);
+  }
+  void infer_pictures(const std::string& name, const std::string& version, services::PictureFiles pictures,
+                      const services::RunOptions& options, const services::CallContext& context,
+                      services::Done<services::RunResult> done) override;
   void classify(const std::string& name, std::string_view image, int top,
                 const services::CallContext& context, services::Done<services::ClassifyResult> done) override;
 

@@ -127,8 +127,8 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
 
 ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ImportGraph& import_graph,
-                             const TakesSymbolic& takes_symbolic) {
-  const Signature signature(facts, options, buckets, 0);
+                             const TakesSymbolic& takes_symbolic, size_t rooms) {
+  const Signature signature(facts, options, buckets, rooms);
   VariantNotes notes;
   try {
     return import_as_variants({source, facts, options, signature, buckets, import_graph, takes_symbolic},

@@ -2,6 +2,7 @@
 /// Thread-safety: pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "compiler/frontend/onnx/import_graph.h"
@@ -26,10 +27,10 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
                              const TakesSymbolic& takes_symbolic = {});
 
 /// The same of a model of another format, which `import_graph` imports, and whose import needs no values of a
-/// run.
+/// run. `rooms`: as of Signature.
 ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ImportGraph& import_graph,
-                             const TakesSymbolic& takes_symbolic = {});
+                             const TakesSymbolic& takes_symbolic = {}, size_t rooms = 0);
 
 /// As import_variants; but shapes that need values of a run are left to an interpreter, and a model that
 /// needs values of a run before anything can be planned is one node in its graphs (import_as_step), and kept,

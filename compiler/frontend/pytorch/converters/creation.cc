@@ -52,10 +52,41 @@ void convert_copy(NodeContext& node) {
 }
 
 // start, start + step ... below end.
+namespace {
+
+/// Of whole numbers of which a run works out the first one or the end.
+void set_range_of_run(NodeContext& node, DType dtype) {
+  Compose c(node);
+  const auto whole = [&](const char* name) {
+    const Operand operand = node.operand(name);
+    if (is_float(operand.type.dtype))
+      node.unsupported(name, "of floats that a run works out it is not implemented");
+    return node.as(operand, DType::kInt64);
+  };
+  const V last = whole("end"), first = takes(node, "start") ? whole("start") : c.number(last, 0);
+  const int64_t width = takes(node, "step") ? node.integer("step") : 1;
+  if (width == 0) node.invalid("a step of 0");
+  const V apart = width > 0 ? c.sub(last, first) : c.sub(first, last);
+  const int64_t step = std::abs(width);
+  std::optional<ir::SymInt> count = node.said_extent(0);
+  if (!count) {
+    const V rounds = floor_divided(node, c.add(apart, c.number(apart, static_cast<double>(step - 1))),
+                                   c.number(apart, static_cast<double>(step)));
+    count = node.bind_number(c.binary("max", rounds, c.number(rounds, 0)), 0, std::nullopt);
+  }
+  V y = c.iota(*count);
+  if (width != 1) y = c.mul(y, c.ints({width}, {}));
+  node.set_output(0, c.cast(c.add(y, first), dtype));
+}
+
+}  // namespace
+
 void convert_arange(NodeContext& node) {
   Compose c(node);
   static_cast<void>(node.optional_dtype("dtype"));
   const DType dtype = node.output_dtype();
+  if (node.run_number("end") || (takes(node, "start") && node.run_number("start")))
+    return set_range_of_run(node, dtype);
   Number start = ir::SymInt(0), step = ir::SymInt(1);
   if (takes(node, "start")) start = node.number("start");
   if (takes(node, "step")) step = node.number("step");

@@ -96,6 +96,52 @@ V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const st
                   {{"axis", axis}, {"reduction", reduction}});
 }
 
+std::optional<V> number_of_run(NodeContext& node, const char* name, bool any) {
+  if (const std::optional<RunNumber> number = node.run_number(name)) return number->value;
+  if (!node.has(name)) return std::nullopt;
+  const ir::SymInt number = node.sym(name);
+  if (number.is_constant() || !number.table()->is_of_run(number.expr())) return std::nullopt;
+  if (!any && is_proven(ir::Relation::kLessEqual, 0, number)) return std::nullopt;
+  return Compose(node).dims({number}, {});
+}
+
+V from_front(NodeContext& node, V number, const ir::SymInt& extent) {
+  Compose c(node);
+  const V whole = c.cast(number, DType::kInt64);
+  return c.where(is_negative(node, whole), c.add(whole, c.dims({extent}, {})), whole);
+}
+
+namespace {
+
+/// An end of a slice within the axis.
+ir::SymInt place_of(NodeContext& node, const char* name, const ir::SymInt& otherwise,
+                    const ir::SymInt& extent) {
+  const std::optional<V> of_run = number_of_run(node, name);
+  if (!of_run) return build::place_within(node.has(name) ? node.sym(name) : otherwise, extent, 0, extent);
+  Compose c(node);
+  const V limit = c.dims({extent}, {});
+  const V place = c.binary("min", from_front(node, *of_run, extent), limit);
+  return node.bind_number(c.binary("max", place, c.number(place, 0)), 0, extent);
+}
+
+}  // namespace
+
+build::AxisSlice slice_of(NodeContext& node, const ir::SymInt& extent,
+                          const std::optional<ir::SymInt>& said) {
+  const int64_t step = node.integer("step");
+  if (step < 1) node.invalid("a step of " + std::to_string(step));
+  if (!number_of_run(node, "start") && !number_of_run(node, "end")) {
+    const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
+    const ir::SymInt end = node.has("end") ? node.sym("end") : ir::SymInt(INT64_MAX);
+    return build::slice_within(start, end, step, extent);
+  }
+  const ir::SymInt start = place_of(node, "start", 0, extent), end = place_of(node, "end", INT64_MAX, extent);
+  if (!said) return {start, max(floordiv(end - start - 1, step) + 1, 0), step};
+  if (!ir::demand(ir::Relation::kLessEqual, start + *said * step - (step - 1), extent))
+    node.invalid("elements from " + to_string(start) + " of an axis of " + to_string(extent));
+  return {start, *said, step};
+}
+
 V gathered(NodeContext& node, V x, V indices, int64_t axis) {
   Compose c(node);
   if (node.dtype(indices) != DType::kInt32) indices = c.cast(indices, DType::kInt64);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/build/slices.h"
 #include "compiler/frontend/pytorch/node_context.h"
 
 namespace tensormill::frontend::pytorch {
@@ -53,6 +54,14 @@ V sorted_positions(NodeContext& node, V x, int64_t axis, int64_t k, bool largest
 V wrapped(NodeContext& node, V indices, const ir::SymInt& extent);
 /// x with updates at indices along an axis.
 V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const std::string& reduction);
+/// An integer that a run works out and that may be below 0, or, with `any`, is whatever it is: of one
+/// element.
+std::optional<V> number_of_run(NodeContext& node, const char* name, bool any = false);
+/// A number that a run works out as a place on an axis: one below 0 counts from the end.
+V from_front(NodeContext& node, V number, const ir::SymInt& extent);
+/// The arguments "start", "end" and "step" of a slice of an axis, of which a run may work out the first two;
+/// `said`: how many elements they take, where that is known.
+build::AxisSlice slice_of(NodeContext& node, const ir::SymInt& extent, const std::optional<ir::SymInt>& said);
 /// x gathered along the axis by indices, which may be negative.
 V gathered(NodeContext& node, V x, V indices, int64_t axis);
 /// x of three or more dims, of which one more is put in front where it has `spatial` + 1.

@@ -169,6 +169,11 @@ void convert_expand(NodeContext& node) {
   for (size_t i = 0; i < own.size(); ++i) {
     ir::SymInt& to = wanted[wanted.size() - own.size() + i];
     if (to.is_constant() && to.hint() == -1) to = own[i];
+    // What the program took for 1, such as the first row of some, is 1.
+    const bool is_said = node.is_typed() && node.input_meta("self").sizes.size() == own.size();
+    const bool is_one = is_said && node.input_meta("self").sizes[i].value == 1;
+    if (is_one && !own[i].is_constant() && !ir::demand(ir::Relation::kEqual, own[i], 1))
+      node.invalid("shape " + to_string(own) + " expanded to " + to_string(wanted));
   }
   node.set_view(0, "self", expand_step(wanted));
 }
@@ -186,26 +191,39 @@ void set_first(NodeContext& node, int64_t axis, const ir::SymInt& start, V count
   node.set_copy("self", part, false);
 }
 
+/// `count` elements from one on that a run says.
+void set_window(NodeContext& node, int64_t axis, V start, int64_t count, int64_t step) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (step < 1 || count < 0 ||
+      !ir::demand(ir::Relation::kLessEqual, count, max(floordiv(extent - 1, step) + 1, 0)))
+    node.invalid(std::to_string(count) + " elements of an axis of " + to_string(extent));
+  const V first = from_front(node, start, extent);
+  const V places = c.add(c.mul(c.iota(count), c.ints({step}, {})), first);
+  node.set_copy("self", gathered(node, x, places, axis), false);
+}
+
 }  // namespace
 
 void convert_slice(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
+  if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  if (const std::optional<RunNumber> end = node.run_number("end")) {
-    const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
-    if (!start.is_constant() || start.hint() < 0 || node.integer("step") != 1)
-      node.unsupported("end", "a number that a run works out needs a start that is known, and a step of 1");
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
+  const std::optional<RunNumber> end = node.run_number("end");
+  const std::optional<V> start = number_of_run(node, "start", true);
+  const ir::SymInt known = node.has("start") && !start ? node.sym("start") : ir::SymInt(0);
+  const bool is_front = !start && known.is_constant() && known.hint() >= 0;
+  // A graph of one shape has no extents for it.
+  if (end && is_front && node.integer("step") == 1 && node.graph().symbols() == nullptr) {
     Compose c(node);
-    const V whole = c.cast(end->value, DType::kInt64), extent = c.dims({own[static_cast<size_t>(axis)]}, {});
-    // One below 0 counts from the end.
-    const V place = c.where(c.binary("less", whole, c.number(whole, 0)), c.add(whole, extent), whole);
-    return set_first(node, axis, start, c.sub(place, c.dims({start}, {})));
+    return set_first(node, axis, known, c.sub(from_front(node, end->value, extent), c.dims({known}, {})));
   }
-  const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
-  const ir::SymInt end = node.has("end") ? node.sym("end") : ir::SymInt(INT64_MAX);
-  const int64_t step = node.integer("step");
-  if (step < 1) node.invalid("a step of " + std::to_string(step));
-  const build::AxisSlice part = build::slice_within(start, end, step, own[static_cast<size_t>(axis)]);
+  const std::optional<ir::SymInt> said = node.said_extent(static_cast<size_t>(axis));
+  if (start && said && said->is_constant())
+    return set_window(node, axis, *start, said->hint(), node.integer("step"));
+  const build::AxisSlice part = slice_of(node, extent, said);
   node.set_view(0, "self", slice_step(axis, part.start, part.extent, part.step));
 }
 
@@ -225,21 +243,33 @@ void convert_select(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  if (const std::optional<V> index = number_of_run(node, "index", true)) {
+    Compose c(node);
+    const V place = c.reshape(c.cast(*index, DType::kInt64), {1});
+    return node.set_copy("self", c.squeeze(gathered(node, node.tensor("self"), place, axis), axis), false);
+  }
   node.set_view(0, "self",
                 select_step(axis, place_in(node, node.sym("index"), own[static_cast<size_t>(axis)])));
 }
 
 void convert_narrow(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
+  if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  if (const std::optional<RunNumber> length = node.run_number("length")) {
-    const ir::SymInt start = node.sym("start");
+  const std::optional<V> first = number_of_run(node, "start", true);
+  const std::optional<RunNumber> number = node.run_number("length");
+  if (number && node.graph().symbols() == nullptr) {
+    const ir::SymInt start = first ? ir::SymInt(-1) : node.sym("start");
     if (!start.is_constant() || start.hint() < 0)
       node.unsupported("length", "a number that a run works out needs a start that is known");
-    return set_first(node, axis, start, length->value);
+    return set_first(node, axis, start, number->value);
   }
-  const ir::SymInt extent = own[static_cast<size_t>(axis)], length = node.sym("length");
-  ir::SymInt start = node.sym("start");
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt length = number ? node.bind_number(number->value, 0, std::nullopt) : node.sym("length");
+  if (first && length.is_constant()) return set_window(node, axis, *first, length.hint(), 1);
+  const std::optional<V> unknown = number_of_run(node, "start");
+  ir::SymInt start =
+      unknown ? node.bind_number(from_front(node, *unknown, extent), 0, std::nullopt) : node.sym("start");
   if (start.is_constant() && start.hint() < 0) start = start + extent;
   if (!ir::demand(ir::Relation::kLessEqual, 0, start) ||
       !ir::demand(ir::Relation::kLessEqual, start + length, extent))
@@ -282,7 +312,7 @@ int64_t parts_of(NodeContext& node, const ir::SymInt& extent, const ir::SymInt& 
 void convert_split(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   ir::SymInt size;
   if (takes(node, "chunks")) {
     const int64_t chunks = node.integer("chunks");
@@ -311,7 +341,7 @@ void convert_split_sizes(NodeContext& node) {
 void convert_tensor_split(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   ir::SymShape sizes;
   if (node.row().overload == "sections") {
     const int64_t count = node.integer("sections");
@@ -355,7 +385,7 @@ void convert_diagonal(NodeContext& node) {
   for (int64_t axis = 0; axis < rank; ++axis)
     if (axis != first && axis != second) perm.push_back(axis);
   perm.insert(perm.end(), {first, second});
-  const ir::SymInt rows = own[static_cast<size_t>(first)], columns = own[static_cast<size_t>(second)];
+  const ir::SymInt &rows = own[static_cast<size_t>(first)], &columns = own[static_cast<size_t>(second)];
   const ir::SymInt below = offset < 0 ? ir::SymInt(-offset) : ir::SymInt(0);
   const ir::SymInt right = offset > 0 ? ir::SymInt(offset) : ir::SymInt(0);
   const ir::SymInt count = max(min(rows - below, columns - right), 0);

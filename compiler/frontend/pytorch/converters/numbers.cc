@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 #include "runtime/base/error.h"
 
@@ -10,6 +9,8 @@ namespace tensormill::frontend::pytorch {
 
 void convert_sym_size(NodeContext& node) {
   const ir::SymShape shape = node.shape(node.tensor("self"));
+  // Where the elements of a view begin is asserted, and nothing else: tensors have no place here.
+  if (node.op() == "sym_storage_offset") return;
   if (node.has_counted()) {
     // What a run decides is no number here; checks of it are what operators hold to themselves.
     if (node.op() != "sym_size") return;
@@ -87,8 +88,9 @@ Number of_reals(NodeContext& node, const std::string& op, double a, double b) {
   node.invalid("it has a converter of other operators");
 }
 
+/// Or what is made of comparisons.
 bool is_comparison(const std::string& op) {
-  static constexpr std::string_view kNames[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+  static constexpr std::string_view kNames[] = {"eq", "ne", "lt", "le", "gt", "ge", "and_", "or_"};
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
 }
 
@@ -118,6 +120,11 @@ void compute_number(NodeContext& node) {
                                             {"gt", "greater"},
                                             {"ge", "greater_equal"},
                                             {"truediv", "div"}}};
+  if (node.op() == "and_" || node.op() == "or_") {
+    const V a = to_bool(node, python_number(node, node.operand("a"))),
+            b = to_bool(node, python_number(node, node.operand("b")));
+    return node.set_run_number({node.add(node.op() == "and_" ? "and" : "or", {a, b})});
+  }
   const auto* found =
       std::find_if(kNames.begin(), kNames.end(), [&](const Name& name) { return name.python == node.op(); });
   if (found == kNames.end()) node.unsupported("a", "of numbers that a run works out it is not implemented");
@@ -146,12 +153,17 @@ void convert_number_binary(NodeContext& node) {
   if (!is_there || (is_comparison(node.op()) && !node.is_number_used())) return;
   if (node.run_number("a") || node.run_number("b")) return compute_number(node);
   const Number a = node.number("a"), b = node.number("b");
+  if (std::holds_alternative<bool>(a) && std::holds_alternative<bool>(b)) {
+    if (node.op() == "and_") return node.set_number(std::get<bool>(a) && std::get<bool>(b));
+    if (node.op() == "or_") return node.set_number(std::get<bool>(a) || std::get<bool>(b));
+  }
   const std::optional<ir::SymInt> x = whole_of(a), y = whole_of(b);
   node.set_number(x && y ? of_integers(node, node.op(), *x, *y)
                          : of_reals(node, node.op(), real_of(a), real_of(b)));
 }
 
 void convert_number_unary(NodeContext& node) {
+  if (node.op() == "sym_not" && node.has("a") && !node.is_number_used()) return;
   if (const auto of_run = node.run_number("a")) return compute_number(node, of_run->value);
   const Number a = node.number("a");
   const std::string& op = node.op();
@@ -174,16 +186,8 @@ namespace {
 /// A number of which extents are made, as a symbol that a run binds. What the program checks of it
 /// (torch._check) stands in its range, and is checked when it is bound.
 ir::SymInt extent_of_run(NodeContext& node, V x, const SymbolRange& range) {
-  if (node.graph().symbols() == nullptr)
-    throw Error(
-        ErrorCode::kShapeRequired,
-        "a run works out an extent, which a plan of one shape does not take: export the module with a "
-        "dim that is free (dynamic_shapes), and compile it without a shape for it",
-        {{node.label(), "an extent that a run works out"}});
-  Compose c(node);
-  const V number = c.reshape(c.cast(x, DType::kInt64), {1});
   const int64_t low = std::max<int64_t>(range.min.value_or(0), 0);
-  const ir::SymInt extent = build::bind_run_numbers(node, number, low, std::nullopt)[0];
+  const ir::SymInt extent = node.bind_number(x, low, std::nullopt);
   const bool is_bounded = range.max && *range.max < build::kMaxListed * 256;
   if (is_bounded && !ir::demand(ir::Relation::kLessEqual, extent, *range.max))
     node.invalid("a number from " + std::to_string(low) + " to " + std::to_string(*range.max));

@@ -323,11 +323,11 @@ void convert_select_scatter(NodeContext& node) {
 void convert_slice_scatter(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
-  const ir::SymInt end = node.has("end") ? node.sym("end") : ir::SymInt(INT64_MAX);
-  const int64_t step = node.integer("step");
-  if (step < 1) node.invalid("a step of " + std::to_string(step));
-  const build::AxisSlice part = build::slice_within(start, end, step, own[static_cast<size_t>(axis)]);
+  const ir::SymShape source = node.shape(node.tensor("src"));
+  if (own.empty() || source.size() != own.size())
+    node.invalid("shape " + to_string(source) + " in place of a part of " + to_string(own));
+  const build::AxisSlice part =
+      slice_of(node, own[static_cast<size_t>(axis)], source[static_cast<size_t>(axis)]);
   node.set_output(0, replaced(node, slice_step(axis, part.start, part.extent, part.step)));
 }
 
