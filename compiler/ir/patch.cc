@@ -115,13 +115,7 @@ private:
       const auto end = ends.find(loop);
       return end != ends.end() && live[static_cast<size_t>(end->second)];
     };
-    for (bool moved = true; moved;) {
-      moved = std::erase_if(binds, [&](const auto& bind) {
-        // In the body of a loop that is not there nothing is bound.
-        const bool runs = std::all_of(bind.second.begin(), bind.second.end(), is_live);
-        if (runs) need(source_.node(bind.first).outputs.front());
-        return runs;
-      }) != 0;
+    const auto follow = [&] {
       while (!work.empty()) {
         const NodeId node = work.back();
         work.pop_back();
@@ -129,6 +123,15 @@ private:
           if (input != kAbsent) need(resolve(input, is_new(node)));
         }
       }
+    };
+    for (bool moved = true; moved;) {
+      follow();
+      moved = std::erase_if(binds, [&](const auto& bind) {
+        // In the body of a loop that is not there nothing is bound.
+        const bool runs = std::all_of(bind.second.begin(), bind.second.end(), is_live);
+        if (runs) need(source_.node(bind.first).outputs.front());
+        return runs;
+      }) != 0;
     }
     return live;
   }
