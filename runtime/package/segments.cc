@@ -171,8 +171,10 @@ void Segments::check_steps(const std::string& pointer) const {
   const ExecPlan& plan = generic_.plan;
   const auto check = [&](size_t known, size_t step) {
     const size_t segment = of_step(step);
-    if (known > segment || !is_known_in(known, segment))
-      throw_invalid(pointer + "/plan/steps/" + std::to_string(step), "an extent of it is not bound there");
+    if (known <= segment && is_known_in(known, segment)) return;
+    throw_invalid(pointer + "/plan/steps/" + std::to_string(step),
+                  known > segment ? "an extent of it is bound behind it"
+                                  : "an extent of it is one of an iteration of a loop before it");
   };
   const auto of_buffer = [&](int32_t buffer) { return of_buffer_[static_cast<size_t>(buffer)]; };
   for (size_t i = 0; i < plan.steps.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/control/appends.h"
+#include "compiler/frontend/onnx/converters/control/body_rows.h"
 #include "compiler/frontend/onnx/converters/control/loops.h"
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
@@ -100,8 +101,16 @@ Bindings looped_loop(StructureContext& context, bool binds_runs) {
       !context.has_input(1) || (context.node.is_known(1) && known_bool(context, context.input(1), "cond"));
   if (!always) form.condition = c.reshape(context.node.input(1), {1});
   for (size_t i = 2; i < context.inputs.size(); ++i) form.initial.push_back(context.input(i));
-  if (const std::optional<AppendedValues> appended =
-          find_appended(context, context.body("body"), form.initial)) {
+  GraphProto body = context.body("body");
+  if (binds_runs && form.is_exact) {
+    BodyRows rows = find_rows(context, body, *form.most_trips);
+    body = std::move(rows.body);
+    form.scanned = std::move(rows.wholes);
+    form.body = [&](const std::vector<Binding>& arguments) {
+      return context.builder.run_body(body, context.scope, arguments);
+    };
+  }
+  if (const std::optional<AppendedValues> appended = find_appended(context, body, form.initial)) {
     if (Bindings results =
             context.builder.attempt([&] { return convert_appending_loop(context, form, *appended); }))
       return results;
