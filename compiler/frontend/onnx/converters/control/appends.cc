@@ -39,8 +39,8 @@ bool is_same(const NodeProto& node, DType dtype) {
 /// The nodes of a body that append: those that hand the value on as it is, then the Concat.
 using Append = std::vector<size_t>;
 
-/// The Concat of `name`, of that type, and what is appended to it, which becomes `output`; empty where there is
-/// more to it.
+/// The Concat of `name`, of that type, and what is appended to it, which becomes `output`; empty where there
+/// is more to it.
 Append find_append(const GraphProto& body, std::string name, DType dtype, const std::string& output) {
   Append nodes;
   if (count_reads(body, output) != 1) return nodes;
@@ -153,7 +153,7 @@ Bindings convert_appending_loop(StructureContext& context, const LoopForm& form,
       check_part(node, part, initial);
       if (!form.binds_runs) continue;
       const int64_t axis = node.normalize_axis(appended.values[i].axis, node.rank(part.tensor));
-      part.tensor = symbols.with_extents_of(part.tensor, initial.tensor, static_cast<size_t>(axis));
+      part.tensor = symbols.with_extents_beside(part.tensor, initial.tensor, static_cast<size_t>(axis));
     }
     return results;
   };

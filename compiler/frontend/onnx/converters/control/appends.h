@@ -18,8 +18,8 @@ struct AppendedValues {
   /// The loop's body without them, and with what is appended to each as the last outputs.
   GraphProto body;
 };
-/// Of a body of Loop; nothing where it appends so to none of the values that begin with `initial`. A cast to the
-/// type that the value has is none.
+/// Of a body of Loop; nothing where it appends so to none of the values that begin with `initial`. A cast to
+/// the type that the value has is none.
 std::optional<AppendedValues> find_appended(const StructureContext& context, const GraphProto& body,
                                             const std::vector<Binding>& initial);
 

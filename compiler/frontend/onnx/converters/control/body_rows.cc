@@ -35,10 +35,9 @@ BodyRows find_rows(const StructureContext& context, const GraphProto& body, cons
   rows.body.nodes.clear();
   for (const NodeProto& node : body.nodes) {
     const std::optional<ir::ValueId> whole = whole_of(context, body, node);
-    const bool is_each = whole && context.node.type(*whole).dtype != kString &&
-                         !context.node.type(*whole).shape.empty() &&
-                         same(context.node.type(*whole).shape[0], trips) &&
-                         context.node.data_shape(*whole).extents.empty();
+    const bool is_each =
+        whole && context.node.type(*whole).dtype != kString && !context.node.type(*whole).shape.empty() &&
+        same(context.node.type(*whole).shape[0], trips) && context.node.data_shape(*whole).extents.empty();
     if (!is_each) {
       rows.body.nodes.push_back(node);
       continue;

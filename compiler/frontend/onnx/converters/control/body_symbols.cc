@@ -25,19 +25,31 @@ bool BodySymbols::are_in(const ir::SymShape& shape) const {
   return std::any_of(shape.begin(), shape.end(), [&](const ir::SymInt& extent) { return is_in(extent); });
 }
 
-ir::ValueId BodySymbols::with_extents_of(ir::ValueId x, ir::ValueId other,
-                                         std::optional<size_t> but_axis) const {
+template <typename IsEqual>
+ir::ValueId BodySymbols::with_extents(ir::ValueId x, ir::ValueId other, const IsEqual& is_equal) const {
   const ir::SymShape own = node_.type(x).shape, wanted = node_.type(other).shape;
   if (!are_in(own) || own.size() != wanted.size()) return x;
   ir::SymShape shape = own;
   for (size_t d = 0; d < own.size(); ++d) {
-    if (d == but_axis || !is_in(own[d])) continue;
-    if (!demand(ir::Relation::kEqual, own[d], wanted[d]))
-      node_.unsupported("body", "an iteration makes " + to_string(own) + " of what is handed on as " +
-                                    to_string(wanted));
-    shape[d] = wanted[d];
+    if (is_in(own[d]) && is_equal(d, own[d], wanted[d])) shape[d] = wanted[d];
   }
   return node_.add("with_shape", {x}, {{"shape", shape}});
+}
+
+ir::ValueId BodySymbols::with_equal_extents_of(ir::ValueId x, ir::ValueId other) const {
+  return with_extents(x, other, [](size_t /*axis*/, const ir::SymInt& own, const ir::SymInt& wanted) {
+    return is_proven(ir::Relation::kEqual, own, wanted);
+  });
+}
+
+ir::ValueId BodySymbols::with_extents_beside(ir::ValueId x, ir::ValueId other, size_t axis) const {
+  return with_extents(x, other, [&](size_t d, const ir::SymInt& own, const ir::SymInt& wanted) {
+    if (d == axis) return false;
+    if (!demand(ir::Relation::kEqual, own, wanted))
+      node_.unsupported("body",
+                        "an iteration appends what is " + to_string(own) + " beside " + to_string(wanted));
+    return true;
+  });
 }
 
 void BodySymbols::drop_guards() const {

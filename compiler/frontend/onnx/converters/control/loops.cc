@@ -67,7 +67,7 @@ private:
                               form_.initial[carried].kind == Binding::Kind::kTensor &&
                               form_.initial[carried].tensor != ir::kAbsent;
       if (is_carried)
-        results[i].tensor = own.with_extents_of(results[i].tensor, form_.initial[carried].tensor);
+        results[i].tensor = own.with_equal_extents_of(results[i].tensor, form_.initial[carried].tensor);
       if (own.are_in(node_.type(results[i].tensor).shape))
         node_.unsupported("body", "its output " + name_of(i) + " has other extents in each iteration");
     }

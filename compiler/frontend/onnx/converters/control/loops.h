@@ -25,7 +25,7 @@ struct LoopForm {
   bool keeps_parts = false;  ///< stacked parts have all rows, zeros behind those of the iterations
   /// Numbers that an iteration works out are symbols that it binds; what leaves the body has extents of none.
   bool binds_runs = false;
-  Body body = {};            ///< what an iteration does; empty: the subgraph `body`
+  Body body = {};  ///< what an iteration does; empty: the subgraph `body`
 };
 
 /// The final values, then parts stacked along a new first axis, or stacks of them. A run fails whose stacked
