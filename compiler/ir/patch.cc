@@ -127,11 +127,11 @@ private:
     for (bool moved = true; moved;) {
       follow();
       moved = std::erase_if(binds, [&](const auto& bind) {
-        // In the body of a loop that is not there nothing is bound.
-        const bool runs = std::all_of(bind.second.begin(), bind.second.end(), is_live);
-        if (runs) need(source_.node(bind.first).outputs.front());
-        return runs;
-      }) != 0;
+                // In the body of a loop that is not there nothing is bound.
+                const bool runs = std::all_of(bind.second.begin(), bind.second.end(), is_live);
+                if (runs) need(source_.node(bind.first).outputs.front());
+                return runs;
+              }) != 0;
     }
     return live;
   }

@@ -26,8 +26,8 @@ void visit_types(const Graph& graph, const Node& node, const std::function<void(
   }
 }
 
-/// Orders the nodes of a graph. A level is what is in no loop, or the body of one; its items are its nodes and
-/// the loops in it, each as a whole, by the node of its begin. An item's segment is one of its level's.
+/// Orders the nodes of a graph. A level is what is in no loop, or the body of one; its items are its nodes
+/// and the loops in it, each as a whole, by the node of its begin. An item's segment is one of its level's.
 class Segments {
 public:
   explicit Segments(const Graph& graph)

@@ -20,9 +20,9 @@ inline bool has_effect(const Node& node) { return node.op == kBindExtents; }
 /// Nodes in the order in which a run can compute them, in segments: those whose extents are known when shapes
 /// bind, then the nodes that bind the first symbols of a run, those whose extents are known by these, and so
 /// on, so that there are as few segments as the symbols allow. A graph without such symbols stays as it is.
-/// A loop, with all that is in it, stands in one place, as one node would; its body is in segments by itself, by
-/// the symbols that each iteration binds anew. Throws Error(kNotSupported) where a symbol is used that no node
-/// binds.
+/// A loop, with all that is in it, stands in one place, as one node would; its body is in segments by itself,
+/// by the symbols that each iteration binds anew. Throws Error(kNotSupported) where a symbol is used that no
+/// node binds.
 Graph in_segments(const Graph& graph);
 
 /// The symbols that the node, a bind_extents, binds.

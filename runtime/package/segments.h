@@ -3,8 +3,8 @@
 /// executor runs a segment, reads these numbers, and binds the next segment to them. Nothing is run twice,
 /// and nothing is larger than its extents.
 ///
-/// A loop may bind extents in its body: what is made of these is known in the body alone, is bound anew in each
-/// iteration, and keeps nothing from one to the next. Such a loop's end is a segment's end as well.
+/// A loop may bind extents in its body: what is made of these is known in the body alone, is bound anew in
+/// each iteration, and keeps nothing from one to the next. Such a loop's end is a segment's end as well.
 /// Thread-safety: const members from many threads.
 #pragma once
 
@@ -40,8 +40,8 @@ public:
   size_t of_hole(const PlanHole& hole) const { return of_formula(hole.value); }
   /// How many of the run's dims stand before the segment.
   size_t bound_before(size_t segment) const { return bound_[segment]; }
-  /// Whether what is known in segment `known` is known in `segment`, which is no earlier one: it is not behind the
-  /// loop whose body `known` is in.
+  /// Whether what is known in segment `known` is known in `segment`, which is no earlier one: it is not
+  /// behind the loop whose body `known` is in.
   bool is_known_in(size_t known, size_t segment) const;
 
   /// Free dims, the run's, and the derived ones; what is not bound yet is 0.
@@ -74,8 +74,8 @@ private:
   const GenericPlan& generic_;
   const std::string pointer_;
   std::vector<size_t> ends_, bound_;
-  /// Of the segments in bodies of loops that bind extents: the end of the innermost such loop's steps, by segment;
-  /// else that of all steps.
+  /// Of the segments in bodies of loops that bind extents: the end of the innermost such loop's steps, by
+  /// segment; else that of all steps.
   std::vector<size_t> until_;
   std::vector<size_t> of_dim_;     ///< of formulas
   std::vector<size_t> of_buffer_;  ///< in which its extents are known

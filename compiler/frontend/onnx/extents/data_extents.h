@@ -81,8 +81,10 @@ public:
   /// Nothing reads the results of the node whose first one this is but what makes them as long as there are
   /// of them. To be called before anything is asked of it.
   void set_exact(ir::ValueId value) { exact_.insert(value); }
-  /// Whether all loops whose bodies are being built bind symbols anew in each iteration, as where there is none.
+  /// Whether all loops whose bodies are being built bind symbols anew in each iteration, as where there is
+  /// none.
   bool binds_in_loops() const { return std::find(loops_.begin(), loops_.end(), false) == loops_.end(); }
+  size_t loops_around() const { return loops_.size(); }
   void enter_loop(bool binds) { loops_.push_back(binds); }
   void leave_loop() { loops_.pop_back(); }
   RoomNumbers& rooms() { return rooms_; }

@@ -152,8 +152,11 @@ Bindings convert_loop(StructureContext& context) {
   if (is_known) {
     if (Bindings results = unrolled(unrolled_trips(body))) return results;
   }
+  // Each level of loops inside each other doubles how often the innermost body is converted.
+  constexpr size_t kMostBinding = 3;
+  const bool may_bind = context.node.binds_runs() && context.node.loops_around() < kMostBinding;
   for (const bool binds_runs : {false, true}) {
-    if (binds_runs && !context.node.binds_runs()) break;
+    if (binds_runs && !may_bind) break;
     if (Bindings results = context.builder.attempt([&] { return looped_loop(context, binds_runs); }))
       return results;
   }
