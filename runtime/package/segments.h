@@ -40,9 +40,6 @@ public:
   size_t of_hole(const PlanHole& hole) const { return of_formula(hole.value); }
   /// How many of the run's dims stand before the segment.
   size_t bound_before(size_t segment) const { return bound_[segment]; }
-  /// Whether what is known in segment `known` is known in `segment`, which is no earlier one: it is not
-  /// behind the loop whose body `known` is in.
-  bool is_known_in(size_t known, size_t segment) const;
 
   /// Free dims, the run's, and the derived ones; what is not bound yet is 0.
   std::vector<int64_t> dims_of(std::span<const int64_t> free_dims) const;
@@ -56,6 +53,9 @@ public:
 
 private:
   size_t of_dim(int32_t dim) const { return of_dim_[static_cast<size_t>(dim)]; }
+  /// Whether what is known in segment `known` is known in `segment`, which is no earlier one: it is not
+  /// behind the loop whose body `known` is in.
+  bool is_known_in(size_t known, size_t segment) const;
   /// The later of two segments. Throws Error(kInvalidPackage) where the other is not known there.
   size_t later(size_t one, size_t other) const;
   size_t of_sides(const PlanGuard& guard) const;
