@@ -121,6 +121,15 @@ class LoopExtents(PackageTest):
         self.refused(huge)
         self.check_paste([(0, 0, 6, 7, 1)], (9, 9))
 
+    def test_what_is_appended_has_the_extents_of_what_it_is_put_behind(self):
+        """That is told in each iteration: here boxes have to end where the canvas does."""
+        text = PASTE.replace("pads = Concat<axis = 0>(place, behind)", "pads = Concat<axis = 0>(place, none_of)")
+        self.assertEqual(self.compile(text, "--input-shapes", "maps:[M,6,7] boxes:[M,5] canvas:[H,W]"), "")
+        self.check_paste([(2, 1, 4, 5, 2), (7, 8, 3, 3, 1), (9, 10, 1, 1, 1)], (10, 11))
+        inputs = {"maps": floats(2, 6, 7), "boxes": np.array([(2, 1, 4, 5, 2), (7, 8, 3, 2, 1)], np.int64), "canvas": floats(10, 11)}
+        self.assertIn("Loop", self.refused(inputs))
+        self.check_paste([(7, 8, 3, 3, 1)], (10, 11))
+
     def test_loops_in_loops(self):
         self.assertEqual(self.compile(SUMS, "--input-shapes", "x:[N,M] ends:[T]"), "")
         for rows, columns, ends in ((5, 4, (2, 5, 1, 0)), (9, 1, (9,) * 7), (4, 2, (0, 1, 4))):
