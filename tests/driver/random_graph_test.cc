@@ -87,7 +87,7 @@ TEST_P(Levels, RandomGraphsAgreeWithTheReference) {
 /// Graphs full of what passes look for, and small fused kernels.
 TEST_P(Levels, ChainGraphsAgreeWithTheReference) {
   constexpr uint64_t kChains = 20;
-  const auto first = static_cast<uint64_t>(1000 * GetParam());
+  const auto first = uint64_t{1000} * static_cast<uint64_t>(GetParam());
   for (uint64_t seed = first; seed < first + kChains; ++seed) {
     SCOPED_TRACE("chain " + std::to_string(seed));
     ASSERT_NO_THROW(check_graph(ops_cases::make_chain_graph(seed), GetParam()));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/base/text.h"
+
 namespace tensormill::frontend::onnx {
 
 namespace {
