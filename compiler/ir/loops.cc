@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/ir/branches.h"
+#include "compiler/ir/run_dims.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::ir {
@@ -18,10 +19,20 @@ std::string label_of(const Node& node) {
 /// Loops by the nodes of their begins.
 class LoopFinder {
 public:
-  explicit LoopFinder(const Graph& graph) : graph_(graph), inside_(graph.nodes().size()) {}
+  explicit LoopFinder(const Graph& graph) : graph_(graph) {
+    // What binds a symbol may stand behind what has it in its type: as often as a loop is found to have more.
+    for (std::map<std::string, std::set<NodeId>> before;;) {
+      inside_.assign(graph.nodes().size(), {});
+      begins_.clear();
+      outer_.clear();
+      for (size_t i = 0; i < graph_.nodes().size(); ++i) visit(static_cast<NodeId>(i));
+      note_binds();
+      if (of_symbol_ == before) break;
+      before = of_symbol_;
+    }
+  }
 
   std::vector<NodeId> run() {
-    for (size_t i = 0; i < graph_.nodes().size(); ++i) visit(static_cast<NodeId>(i));
     TM_CHECK(outer_.size() == begins_.size(), "a loop has no end");
     for (const ValueId output : graph_.outputs()) {
       const NodeId producer = graph_.value(output).producer;
@@ -32,6 +43,8 @@ public:
     for (size_t i = 0; i < inside_.size(); ++i) around.push_back(place_of(static_cast<NodeId>(i)));
     return around;
   }
+
+  const std::set<NodeId>& inside(NodeId id) const { return inside_[at(id)]; }
 
 private:
   static size_t at(NodeId id) { return static_cast<size_t>(id); }
@@ -44,6 +57,9 @@ private:
       if (producer == kAbsent) continue;
       own.insert(inside_[at(producer)].begin(), inside_[at(producer)].end());
     }
+    if (!of_symbol_.empty() && !has_effect(node)) {
+      for_each_extent(graph_, node, [&](const SymInt& extent) { add_symbols(extent, own); });
+    }
     if (node.op == kLoopBegin) {
       const bool is_new = begins_.emplace(node.attrs.int_of("loop"), id).second;
       TM_CHECK(is_new, label_of(node) + " has the number of another loop");
@@ -52,6 +68,22 @@ private:
       const auto begin = begins_.find(node.attrs.int_of("loop"));
       TM_CHECK(begin != begins_.end() && own.erase(begin->second) != 0, label_of(node) + " has no begin");
       outer_[begin->second] = own;
+    }
+  }
+
+  void add_symbols(const SymInt& extent, std::set<NodeId>& loops) const {
+    if (extent.is_constant()) return;
+    for (const std::string& symbol : extent.expr().symbols()) {
+      const auto found = of_symbol_.find(symbol);
+      if (found != of_symbol_.end()) loops.insert(found->second.begin(), found->second.end());
+    }
+  }
+
+  /// The loops whose iterations bind the symbols.
+  void note_binds() {
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
+      if (!has_effect(graph_.nodes()[i]) || inside_[i].empty()) continue;
+      for (const std::string& symbol : bound_symbols(graph_.nodes()[i])) of_symbol_[symbol] = inside_[i];
     }
   }
 
@@ -67,6 +99,7 @@ private:
   std::vector<std::set<NodeId>> inside_;      ///< by node: all loops that its results are in
   std::map<int64_t, NodeId> begins_;          ///< by the loop's number
   std::map<NodeId, std::set<NodeId>> outer_;  ///< by loop: those around it
+  std::map<std::string, std::set<NodeId>> of_symbol_;
 };
 
 /// Appends the nodes of one body; `members` by loop, in the graph's order.
@@ -94,20 +127,16 @@ std::vector<NodeId> loops_around(const Graph& graph) {
   return has_loops ? LoopFinder(graph).run() : std::vector<NodeId>();
 }
 
-std::vector<NodeId> outermost_loops(const Graph& graph) {
-  const std::vector<NodeId> around = loops_around(graph);
-  std::vector<NodeId> outermost(around.size(), kAbsent);
-  std::map<int64_t, NodeId> begins;
-  for (size_t i = 0; i < around.size(); ++i) {
-    const Node& node = graph.nodes()[i];
-    NodeId own = around[i];
-    if (node.op == kLoopBegin) own = begins[node.attrs.int_of("loop")] = static_cast<NodeId>(i);
-    if (node.op == kLoopEnd) own = begins.at(node.attrs.int_of("loop"));
-    while (own != kAbsent && around[static_cast<size_t>(own)] != kAbsent)
-      own = around[static_cast<size_t>(own)];
-    outermost[i] = own;
+std::map<NodeId, std::set<NodeId>> loops_of_binds(const Graph& graph) {
+  std::map<NodeId, std::set<NodeId>> loops;
+  const bool has_binds = std::any_of(graph.nodes().begin(), graph.nodes().end(), &has_effect);
+  if (!has_binds) return loops;
+  const LoopFinder finder(graph);
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const auto id = static_cast<NodeId>(i);
+    if (has_effect(graph.nodes()[i])) loops.emplace(id, finder.inside(id));
   }
-  return outermost;
+  return loops;
 }
 
 std::vector<NodeId> loop_order(const Graph& graph) {

@@ -1,7 +1,10 @@
 #include "compiler/ir/patch.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
+#include "compiler/ir/loops.h"
 #include "compiler/ir/run_dims.h"
 #include "runtime/base/error.h"
 
@@ -106,17 +109,45 @@ private:
       }
     };
     for (ValueId output : source_.outputs()) need(resolve(output, false));
-    for (const Node& node : source_.nodes()) {
-      if (has_effect(node)) need(node.outputs.front());
-    }
-    while (!work.empty()) {
-      const NodeId node = work.back();
-      work.pop_back();
-      for (ValueId input : source_.node(node).inputs) {
-        if (input != kAbsent) need(resolve(input, is_new(node)));
+    std::map<NodeId, std::set<NodeId>> binds = loops_of_binds(source_);
+    const std::map<NodeId, NodeId> ends = binds.empty() ? std::map<NodeId, NodeId>() : loop_ends();
+    const auto is_live = [&](NodeId loop) {
+      const auto end = ends.find(loop);
+      return end != ends.end() && live[static_cast<size_t>(end->second)];
+    };
+    const auto follow = [&] {
+      while (!work.empty()) {
+        const NodeId node = work.back();
+        work.pop_back();
+        for (ValueId input : source_.node(node).inputs) {
+          if (input != kAbsent) need(resolve(input, is_new(node)));
+        }
       }
+    };
+    for (bool moved = true; moved;) {
+      follow();
+      moved = std::erase_if(binds, [&](const auto& bind) {
+                // In the body of a loop that is not there nothing is bound.
+                const bool runs = std::all_of(bind.second.begin(), bind.second.end(), is_live);
+                if (runs) need(source_.node(bind.first).outputs.front());
+                return runs;
+              }) != 0;
     }
     return live;
+  }
+
+  /// By the node of the loop's begin.
+  std::map<NodeId, NodeId> loop_ends() const {
+    std::map<int64_t, NodeId> begins;
+    std::map<NodeId, NodeId> ends;
+    for (size_t i = 0; i < source_.nodes().size(); ++i) {
+      const Node& node = source_.nodes()[i];
+      if (node.op == kLoopBegin) begins[node.attrs.int_of("loop")] = static_cast<NodeId>(i);
+      if (node.op != kLoopEnd) continue;
+      const auto begin = begins.find(node.attrs.int_of("loop"));
+      if (begin != begins.end()) ends[begin->second] = static_cast<NodeId>(i);
+    }
+    return ends;
   }
 
   void emit(NodeId root) {

@@ -1,9 +1,10 @@
 #include "compiler/ir/run_dims.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <numeric>
-#include <set>
+#include <utility>
 
 #include "compiler/ir/loops.h"
 #include "compiler/ir/patch.h"
@@ -13,132 +14,179 @@ namespace tensormill::ir {
 
 namespace {
 
-/// The segment of each node; those that bind are the last of theirs.
+void visit_types(const Graph& graph, const Node& node, const std::function<void(const SymInt&)>& visit) {
+  for (const ValueId output : node.outputs) {
+    for (const SymInt& extent : graph.value(output).type.shape) visit(extent);
+  }
+  for (const auto& [name, value] : node.attrs.all()) {
+    if (const auto* one = std::get_if<SymInt>(&value)) visit(*one);
+    if (const auto* list = std::get_if<SymShape>(&value)) {
+      for (const SymInt& each : *list) visit(each);
+    }
+  }
+}
+
+/// Orders the nodes of a graph. A level is what is in no loop, or the body of one; its items are its nodes
+/// and the loops in it, each as a whole, by the node of its begin. An item's segment is one of its level's.
 class Segments {
 public:
   explicit Segments(const Graph& graph)
-      : graph_(graph), of_value_(graph.values().size(), 0), loop_of_(outermost_loops(graph)) {
-    for (size_t i = 0; i < loop_of_.size(); ++i) {
-      if (loop_of_[i] != kAbsent) members_[loop_of_[i]].push_back(static_cast<NodeId>(i));
+      : graph_(graph), around_(loops_around(graph)), segment_(graph.nodes().size(), kOpen) {
+    for (size_t i = 0; i < graph.nodes().size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      const Node& node = graph.node(id);
+      if (node.op == kLoopBegin) begins_[node.attrs.int_of("loop")] = id;
+      if (node.op == kLoopEnd) end_of_[begins_.at(node.attrs.int_of("loop"))] = id;
     }
+    for (size_t i = 0; i < graph.nodes().size(); ++i) add(static_cast<NodeId>(i));
   }
 
   std::vector<NodeId> order() {
-    std::vector<size_t> of_node(graph_.nodes().size(), kOpen);
-    // Nodes stand behind what they read; what binds their symbols may still stand behind them.
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t i = 0; i < of_node.size(); ++i) {
-        if (of_node[i] != kOpen) continue;
-        const auto id = static_cast<NodeId>(i);
-        const NodeId loop = loop_of(id);
-        if (loop == kAbsent) {
-          of_node[i] = visit({id});
-        } else if (const std::vector<NodeId>& members = members_.at(loop); members.back() == id) {
-          const size_t segment = visit(members);
-          for (const NodeId member : members) of_node[static_cast<size_t>(member)] = segment;
-        }
-        moved = moved || of_node[i] != kOpen;
-      }
-    }
-    std::vector<NodeId> order(of_node.size());
+    find_segments();
+    std::vector<NodeId> order(segment_.size());
     std::iota(order.begin(), order.end(), 0);
-    const auto key = [&](NodeId id) {
-      return std::pair(of_node[static_cast<size_t>(id)], has_effect(graph_.node(id)));
-    };
-    for (const NodeId id : order) {
-      if (of_node[static_cast<size_t>(id)] == kOpen)
-        throw Error(ErrorCode::kNotSupported,
-                    "node " + graph_.node(id).op + " has extents that nothing binds");
-    }
-    std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return key(a) < key(b); });
+    std::vector<std::vector<Place>> places;
+    for (const NodeId id : order) places.push_back(places_of(id));
+    std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) {
+      return places[static_cast<size_t>(a)] < places[static_cast<size_t>(b)];
+    });
     return order;
   }
 
 private:
   static constexpr size_t kOpen = static_cast<size_t>(-1);
 
-  NodeId loop_of(NodeId id) const { return loop_of_.empty() ? kAbsent : loop_of_[static_cast<size_t>(id)]; }
+  /// Where an item stands in its level.
+  struct Place {
+    size_t segment = 0;
+    bool binds = false;
+    NodeId at = 0;  ///< in the graph's order; a loop stands where its end does
+    auto operator<=>(const Place&) const = default;
+  };
 
-  /// The segment of nodes that are in one; kOpen while it is not known.
-  size_t visit(const std::vector<NodeId>& nodes) {
-    size_t found = 0;
-    for (const NodeId id : nodes) found = std::max(found, needed_by(id));
-    for (const NodeId id : nodes) {
-      const Node& node = graph_.node(id);
-      if (has_effect(node) && nodes.size() > 1)
-        throw Error(ErrorCode::kNotSupported, "a loop whose body decides about extents");
-      // What an operand waits for waits as well.
-      for (const ValueId output : node.outputs) of_value_[static_cast<size_t>(output)] = found;
-      if (found != kOpen && has_effect(node)) bind(node, found + 1);
-    }
-    return found;
-  }
+  /// Of nodes that are neither end of a loop.
+  NodeId loop_around(NodeId id) const { return around_.empty() ? kAbsent : around_[static_cast<size_t>(id)]; }
 
-  /// What the node's own loop makes it waits for in no other segment.
-  size_t needed_by(NodeId id) const {
+  /// The loop that it is in, or of which it is an end.
+  NodeId own_loop(NodeId id) const {
     const Node& node = graph_.node(id);
-    const NodeId loop = loop_of(id);
-    size_t found = 0;
-    for (const ValueId input : node.inputs) {
-      if (input == kAbsent) continue;
-      const NodeId producer = graph_.value(input).producer;
-      if (loop == kAbsent || producer == kAbsent || loop_of(producer) != loop)
-        found = std::max(found, of_value_[static_cast<size_t>(input)]);
-    }
-    if (has_effect(node)) return found;
-    found = std::max(found, of_types(graph_, node));
-    return node.region == nullptr ? found : std::max(found, of_region(*node.region));
+    if (node.op == kLoopBegin) return id;
+    return node.op == kLoopEnd ? begins_.at(node.attrs.int_of("loop")) : loop_around(id);
   }
 
-  /// Of the extents of its results, and of its attributes.
-  size_t of_types(const Graph& graph, const Node& node) const {
-    size_t found = 0;
-    for (const ValueId output : node.outputs) {
-      for (const SymInt& extent : graph.value(output).type.shape) found = std::max(found, of_dim(extent));
+  bool is_end(NodeId id) const { return graph_.node(id).op == kLoopBegin || graph_.node(id).op == kLoopEnd; }
+
+  /// The level's item that the node is, or is in; kAbsent for one that is in none of the level's.
+  NodeId item_of(NodeId id, NodeId level) const {
+    if (!is_end(id) && loop_around(id) == level) return id;
+    NodeId loop = own_loop(id);
+    while (loop != kAbsent && loop_around(loop) != level) loop = loop_around(loop);
+    return loop;
+  }
+
+  /// To the items of all levels around it.
+  void add(NodeId id) {
+    if (!is_end(id)) {
+      members_[id] = {id};
+      items_.push_back({id, loop_around(id)});
     }
-    for (const auto& [name, value] : node.attrs.all()) {
-      if (const auto* one = std::get_if<SymInt>(&value)) found = std::max(found, of_dim(*one));
-      if (const auto* list = std::get_if<SymShape>(&value)) {
-        for (const SymInt& each : *list) found = std::max(found, of_dim(each));
+    for (NodeId loop = own_loop(id); loop != kAbsent; loop = loop_around(loop)) {
+      members_[loop].push_back(id);
+      if (end_of_.at(loop) == id) items_.push_back({loop, loop_around(loop)});
+    }
+    if (!has_effect(graph_.node(id))) return;
+    for (const std::string& symbol : bound_symbols(graph_.node(id))) binder_[symbol] = id;
+  }
+
+  /// Nodes stand behind what they read; what binds their symbols may still stand behind them.
+  void find_segments() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const auto& [item, level] : items_) {
+        size_t& segment = segment_[static_cast<size_t>(item)];
+        if (segment != kOpen) continue;
+        size_t found = 0;
+        for (const NodeId member : members_.at(item)) found = std::max(found, needed_by(member, item, level));
+        segment = found;
+        moved = moved || found != kOpen;
       }
     }
-    return found;
-  }
-
-  size_t of_region(const Graph& region) const {
-    size_t found = 0;
-    for (const Node& node : region.nodes()) found = std::max(found, of_types(region, node));
-    return found;
-  }
-
-  void bind(const Node& node, size_t segment) {
-    for (const SymInt& extent : node.attrs.sym_ints_of("extents")) {
-      const te::Dim dim = extent.expr();
-      if (const std::string* symbol = dim.as_symbol()) bound_.emplace(*symbol, segment);
+    for (const auto& [item, level] : items_) {
+      if (segment_[static_cast<size_t>(item)] == kOpen)
+        throw Error(ErrorCode::kNotSupported,
+                    "node " + graph_.node(item).op + " has extents that nothing binds");
     }
-    for (const ValueId output : node.outputs) of_value_[static_cast<size_t>(output)] = segment;
   }
 
-  size_t of_dim(const SymInt& extent) const {
-    if (extent.is_constant()) return 0;
+  /// In which segment of the level what the node makes is there.
+  size_t known_behind(NodeId producer, NodeId item, NodeId level) const {
+    const NodeId own = item_of(producer, level);
+    // What is in no item of the level is there before it, and an item waits for nothing of its own.
+    if (own == kAbsent || own == item) return 0;
+    const size_t segment = segment_[static_cast<size_t>(own)];
+    return segment == kOpen || !has_effect(graph_.node(own)) ? segment : segment + 1;
+  }
+
+  size_t needed_by(NodeId id, NodeId item, NodeId level) const {
+    const Node& node = graph_.node(id);
     size_t found = 0;
-    for (const std::string& symbol : extent.expr().symbols()) {
-      if (!graph_.symbols()->is_of_run(te::Dim::symbol(symbol))) continue;
-      const auto bound = bound_.find(symbol);
-      found = bound == bound_.end() ? kOpen : std::max(found, bound->second);
+    for (const ValueId input : node.inputs) {
+      const NodeId producer = input == kAbsent ? kAbsent : graph_.value(input).producer;
+      if (producer != kAbsent) found = std::max(found, known_behind(producer, item, level));
     }
+    if (has_effect(node)) return found;
+    for_each_extent(graph_, node, [&](const SymInt& extent) {
+      if (extent.is_constant()) return;
+      for (const std::string& symbol : extent.expr().symbols()) {
+        if (!graph_.symbols()->is_of_run(te::Dim::symbol(symbol))) continue;
+        const auto binder = binder_.find(symbol);
+        found = binder == binder_.end() ? kOpen : std::max(found, known_behind(binder->second, item, level));
+      }
+    });
     return found;
+  }
+
+  /// In the levels around it, the outermost first.
+  std::vector<Place> places_of(NodeId id) const {
+    std::vector<Place> places;
+    if (graph_.node(id).op == kLoopBegin) {
+      places.push_back({0, false, -1});
+    } else {
+      places.push_back({graph_.node(id).op == kLoopEnd ? kOpen : segment_[static_cast<size_t>(id)],
+                        has_effect(graph_.node(id)), id});
+    }
+    for (NodeId loop = own_loop(id); loop != kAbsent; loop = loop_around(loop))
+      places.push_back({segment_[static_cast<size_t>(loop)], false, end_of_.at(loop)});
+    std::reverse(places.begin(), places.end());
+    return places;
   }
 
   const Graph& graph_;
-  std::vector<size_t> of_value_;
-  const std::vector<NodeId> loop_of_;              ///< by node: outermost_loops
-  std::map<NodeId, std::vector<NodeId>> members_;  ///< by loop, in the graph's order
-  std::map<std::string, size_t> bound_;            ///< by symbol: the first segment that has it
+  const std::vector<NodeId> around_;  ///< by node: loops_around
+  std::vector<size_t> segment_;       ///< by item
+  std::map<int64_t, NodeId> begins_;
+  std::map<NodeId, NodeId> end_of_;  ///< by loop
+  std::map<NodeId, std::vector<NodeId>> members_;
+  std::vector<std::pair<NodeId, NodeId>> items_;  ///< with their levels, in the graph's order
+  std::map<std::string, NodeId> binder_;          ///< by symbol
 };
 
 }  // namespace
+
+std::vector<std::string> bound_symbols(const Node& node) {
+  std::vector<std::string> symbols;
+  for (const SymInt& extent : node.attrs.sym_ints_of("extents")) {
+    const te::Dim dim = extent.expr();
+    if (const std::string* symbol = dim.as_symbol()) symbols.push_back(*symbol);
+  }
+  return symbols;
+}
+
+void for_each_extent(const Graph& graph, const Node& node, const std::function<void(const SymInt&)>& visit) {
+  visit_types(graph, node, visit);
+  if (node.region == nullptr) return;
+  for (const Node& inner : node.region->nodes()) visit_types(*node.region, inner, visit);
+}
 
 Graph in_segments(const Graph& graph) {
   return run_symbols(graph).empty() ? graph : reordered(graph, Segments(graph).order());

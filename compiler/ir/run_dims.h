@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "compiler/ir/graph.h"
@@ -18,10 +20,16 @@ inline bool has_effect(const Node& node) { return node.op == kBindExtents; }
 /// Nodes in the order in which a run can compute them, in segments: those whose extents are known when shapes
 /// bind, then the nodes that bind the first symbols of a run, those whose extents are known by these, and so
 /// on, so that there are as few segments as the symbols allow. A graph without such symbols stays as it is.
-/// A loop, with all that is in it, is in one segment, whose numbers are the same in all iterations. Throws
-/// Error(kNotSupported) where a loop's body binds such symbols, and where a symbol is used that no node
-/// binds.
+/// A loop, with all that is in it, stands in one place, as one node would; its body is in segments by itself,
+/// by the symbols that each iteration binds anew. Throws Error(kNotSupported) where a symbol is used that no
+/// node binds.
 Graph in_segments(const Graph& graph);
+
+/// The symbols that the node, a bind_extents, binds.
+std::vector<std::string> bound_symbols(const Node& node);
+
+/// Of the node's results, of its attributes, and of those of all nodes of its region.
+void for_each_extent(const Graph& graph, const Node& node, const std::function<void(const SymInt&)>& visit);
 
 /// The symbols that a run binds, by name, in the order of the nodes that bind them.
 std::vector<std::string> run_symbols(const Graph& graph);

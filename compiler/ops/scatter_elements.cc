@@ -46,7 +46,10 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
     fail("the indices have shape " + to_string(each) + ", the data " + to_string(x.shape) + "; only axis " +
          std::to_string(axis) + " may be larger");
   }
-  if (x.shape[axis] == 0 && num_elements(indices.shape) != 0)
+  // In one relation: of extents that only a run knows both may be 0.
+  const ir::SymInt &extent = x.shape[axis], count = num_elements(indices.shape);
+  const bool may_be_none = !extent.is_constant() || extent.hint() == 0;
+  if (may_be_none && !demand(ir::Relation::kLessEqual, count, count * extent))
     fail("axis " + std::to_string(axis) + " has extent 0, and elements are scattered to it");
   return {made_type(x.dtype, x.shape)};
 }

@@ -174,8 +174,9 @@ private:
 
   /// What counts something is no more than there is, which kernels rely on.
   void add_count_guards() {
+    const std::vector<std::string> bound = ir::run_symbols(graph_);
     for (const ir::RunSymbol& symbol : table_.of_run()) {
-      if (symbol.high)
+      if (symbol.high && std::find(bound.begin(), bound.end(), symbol.name) != bound.end())
         result_.plan.run_guards.push_back(
             {dims_.extent(te::Dim::symbol(symbol.name)), dims_.extent(*symbol.high), "<=", ""});
     }

@@ -171,7 +171,7 @@ private:
     std::vector<int64_t> bases;
     std::vector<std::vector<memory::PlacedBlock>> blocks;  ///< by segment
     std::vector<bool> is_of_first;                         ///< by buffer: placed when shapes bind
-    size_t bound = 1;                                      ///< segments that are bound
+    std::vector<bool> is_bound;                            ///< by segment: to the numbers that `dims` have
   };
   struct Stretch;
   /// A plan that the interpreter has taken over from for one run: for its data, or for want of room.

@@ -24,6 +24,11 @@ public:
   /// Runs the loop's first step, or its last one; returns the step that is next. Throws NoRoom.
   size_t begin();
   size_t end();
+  /// Is in the iteration that `other` is in, of the same loop with other addresses.
+  void take_over(const LoopRunner& other) {
+    trip_ = other.trip_;
+    limit_ = other.limit_;
+  }
   /// Runs the first step where `trip` iterations are done and what they handed on is in its place.
   size_t go_on(int64_t trip);
 

@@ -20,6 +20,8 @@ void GraphExecutor::begin_segments() {
   state.bases = {0};
   state.blocks = {state.plan->memory.blocks};
   for (const int64_t offset : state.plan->memory.offsets) state.is_of_first.push_back(offset >= 0);
+  state.is_bound.assign(segments.count(), false);
+  state.is_bound[0] = true;
   bound_plan_ = state.plan;
   segments_ = std::move(state);
 }
@@ -46,7 +48,7 @@ void GraphExecutor::enter_segment(size_t step_index) {
   const size_t segment = segments.of_step(step_index);
   if (segments.begin(segment) != step_index) return;
   const package::GenericPlan& generic = *bound_plan_->generic;
-  bool is_same = segments_->bound > segment;
+  bool is_same = segments_->is_bound[segment];
   for (size_t run = segments.bound_before(segment - 1); run < segments.bound_before(segment); ++run) {
     const package::RunDim& dim = generic.run_dims[run];
     const auto* numbers = static_cast<const int64_t*>(bound_[static_cast<size_t>(dim.step)].buffers.back());
@@ -54,9 +56,11 @@ void GraphExecutor::enter_segment(size_t step_index) {
     is_same = is_same && own == numbers[dim.element];
     own = numbers[dim.element];
   }
-  // As in the run before, whose numbers so far were these, too.
+  // As in the run or the iteration before, whose numbers so far were these, too.
   if (is_same) return;
-  segments_->bound = segment;
+  // Those behind it may be made of its numbers, and lie behind it.
+  std::fill(segments_->is_bound.begin() + static_cast<std::ptrdiff_t>(segment), segments_->is_bound.end(),
+            false);
   const auto origins = [&] {
     const std::vector<std::string>& names = plan().steps[step_index - 1].origins;
     return names.empty() ? std::string("the run") : "node \"" + names.front() + "\"";
@@ -69,7 +73,7 @@ void GraphExecutor::enter_segment(size_t step_index) {
     if (package_->interprets()) throw OtherGraph(std::string(error.message()));
     throw Error(ErrorCode::kTensorData, error.message());
   }
-  segments_->bound = segment + 1;
+  segments_->is_bound[segment] = true;
 }
 
 std::vector<memory::PlacedBlock> GraphExecutor::taken_before(size_t segment) const {
@@ -99,11 +103,19 @@ void GraphExecutor::bind_segment(size_t segment) {
   const package::Segments& segments = *bound.segments;
   const size_t begin = segments.begin(segment), end = segments.end(segment);
   segments.bind(segment, segments_->dims, bound.plan);
-  segments_->bases.resize(segment);
-  segments_->blocks.resize(segment);
+  const auto next_base = [&] {
+    const memory::Arena& last = arena_of(segments_->bases.size() - 1);
+    return memory::checked_add(segments_->bases.back(), last.size() + kTensorAlignment);
+  };
+  segments_->bases.resize(std::min(segments_->bases.size(), segment));
+  segments_->blocks.resize(segments_->bases.size());
+  // Of a loop that had no iteration nothing lies anywhere.
+  while (segments_->bases.size() < segment) {
+    segments_->bases.push_back(next_base());
+    segments_->blocks.emplace_back();
+  }
   const std::vector<memory::PlacedBlock> taken = taken_before(segment);
-  const int64_t base =
-      memory::checked_add(segments_->bases.back(), arena_of(segment - 1).size() + kTensorAlignment);
+  const int64_t base = next_base();
   package::MemoryPlan memory = package::plan_memory(bound.plan, begin, end, taken);
   const int64_t own = std::max<int64_t>(memory.arena_bytes - base, 0);
   const int64_t workspace = memory::checked_mul(memory.worker_workspace_bytes, max_threads_);
@@ -127,7 +139,10 @@ void GraphExecutor::bind_segment(size_t segment) {
     bound.memory.shared_workspace[i] = memory.shared_workspace[i];
     bind(i);
   }
+  // Some of them run.
+  const std::vector<LoopRunner> running = std::move(loops_);
   bind_loops();
+  for (size_t i = 0; i < loops_.size(); ++i) loops_[i].take_over(running[i]);
 }
 
 }  // namespace tensormill::exec

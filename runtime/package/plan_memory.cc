@@ -86,7 +86,7 @@ private:
       const Step& step = plan_.steps[static_cast<size_t>(i)];
       for (int32_t buffer : step.args) life(buffer).touch(i);
       // The executor reads what extents are bound to, behind the last step of the segment.
-      if (step.kind == StepKind::kHost && step.function == kBindStep) life(step.args.back()).touch(end);
+      if (binds_extents(step)) life(step.args.back()).touch(end);
     }
     for (const Port& port : plan_.outputs) life(port.buffer).touch(end);
     for (const Loop& loop : loops_) keep_through(loop);
@@ -104,6 +104,12 @@ private:
       }
     }
     for (const int32_t buffer : loop.stacked) life(buffer).first = std::min(life(buffer).first, begin);
+    // The end of a loop that binds extents is in a segment that has another place in each iteration, or none
+    // where there is no iteration.
+    const auto step = [&](size_t index) { return plan_.steps.begin() + static_cast<std::ptrdiff_t>(index); };
+    if (std::none_of(step(loop.begin), step(loop.end), &binds_extents)) return;
+    for (const int32_t buffer : loop.final) life(buffer).first = std::min(life(buffer).first, begin);
+    life(loop.trips).first = std::min(life(loop.trips).first, begin);
   }
 
   /// What an iteration hands on is made in the place of what it was handed, where nothing reads that after.

@@ -14,8 +14,6 @@ namespace tensormill::package {
 
 namespace {
 
-bool binds(const Step& step) { return step.kind == StepKind::kHost && step.function == kBindStep; }
-
 /// Whether storage of the shape is within the limits of a plan.
 bool fits_limits(const Shape& shape, DType dtype) {
   int64_t bytes = static_cast<int64_t>(dtype_bytes(dtype));
@@ -28,13 +26,23 @@ bool fits_limits(const Shape& shape, DType dtype) {
   return true;
 }
 
+void set_bytes(Buffer& buffer) {
+  constexpr const char* kWhat = "\" would have the shape ";
+  if (!fits_limits(buffer.shape, buffer.dtype))
+    throw Error(ErrorCode::kMemoryBudget, "\"" + buffer.name + kWhat + to_string(buffer.shape));
+  buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
+}
+
 const Buffer& result_of(const ExecPlan& plan, const Step& step) {
   return plan.buffers[static_cast<size_t>(step.args.back())];
 }
 
 }  // namespace
 
-Segments::Segments(const GenericPlan& generic, const std::string& pointer) : generic_(generic) {
+bool binds_extents(const Step& step) { return step.kind == StepKind::kHost && step.function == kBindStep; }
+
+Segments::Segments(const GenericPlan& generic, const std::string& pointer)
+    : generic_(generic), pointer_(pointer) {
   find_ends(pointer);
   find_segments();
   check_steps(pointer);
@@ -45,7 +53,7 @@ void Segments::find_ends(const std::string& pointer) {
   std::vector<std::pair<int32_t, int32_t>> expected, named;  // step and element
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    if (!binds(step)) continue;
+    if (!binds_extents(step)) continue;
     const bool fits = step.args.size() == 2 && step.outputs == std::vector<int32_t>{1} &&
                       result_of(plan, step).dtype == DType::kInt64 && result_of(plan, step).shape.size() == 1;
     if (!fits || result_of(plan, step).shape[0] > kMaxRunDims)
@@ -57,19 +65,48 @@ void Segments::find_ends(const std::string& pointer) {
   // Each number of a step is one dim, in the order of the steps.
   if (named != expected)
     throw_invalid(pointer + "/run_dims", "they are not what the steps " + std::string(kBindStep) + " bind");
-  bound_ = {0};
+  std::set<size_t> ends{plan.steps.size()};
+  std::vector<size_t> binding;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (!binds(plan.steps[i]) || (i + 1 < plan.steps.size() && binds(plan.steps[i + 1]))) continue;
-    const auto behind = std::find_if(named.begin(), named.end(),
-                                     [&](const auto& each) { return static_cast<size_t>(each.first) > i; });
-    ends_.push_back(i + 1);
-    bound_.push_back(static_cast<size_t>(behind - named.begin()));
+    if (!binds_extents(plan.steps[i])) continue;
+    binding.push_back(i);
+    if (i + 1 == plan.steps.size() || !binds_extents(plan.steps[i + 1])) ends.insert(i + 1);
   }
-  ends_.push_back(plan.steps.size());
-  for (const Loop& loop : loops_of(plan)) {
-    if (of_step(loop.begin) != of_step(loop.end))
-      throw_invalid(pointer + "/plan/steps/" + std::to_string(loop.begin), "a loop binds extents of a run");
+  std::vector<Loop> loops = loops_of(plan);
+  std::erase_if(loops, [&](const Loop& loop) {
+    const auto first = std::lower_bound(binding.begin(), binding.end(), loop.begin);
+    return first == binding.end() || *first > loop.end;
+  });
+  for (const Loop& loop : loops) ends.insert(loop.end + 1);
+  // What is behind the last step may have extents that it binds.
+  ends_.assign(ends.begin(), ends.end());
+  if (!binding.empty() && (binding.back() + 1 == plan.steps.size())) ends_.push_back(plan.steps.size());
+  for (size_t segment = 0; segment < count(); ++segment) {
+    const auto before = std::find_if(named.begin(), named.end(), [&](const auto& each) {
+      return static_cast<size_t>(each.first) >= begin(segment);
+    });
+    bound_.push_back(static_cast<size_t>(before - named.begin()));
+    until_.push_back(plan.steps.size());
+    // Loops stand in the order of their begins: the innermost one last.
+    for (const Loop& loop : loops) {
+      if (loop.begin < begin(segment) && begin(segment) <= loop.end) until_.back() = loop.end;
+    }
   }
+}
+
+bool Segments::is_known_in(size_t known, size_t segment) const {
+  return segment == known || until_[known] == generic_.plan.steps.size() || begin(segment) <= until_[known];
+}
+
+size_t Segments::later(size_t one, size_t other) const {
+  const auto [first, last] = std::minmax(one, other);
+  if (!is_known_in(first, last))
+    throw_invalid(pointer_ + "/run_dims", "an extent is made of what iterations of different loops bind");
+  return last;
+}
+
+size_t Segments::of_sides(const PlanGuard& guard) const {
+  return later(of_extent(guard.left), of_extent(guard.right));
 }
 
 size_t Segments::of_step(size_t step) const {
@@ -79,7 +116,7 @@ size_t Segments::of_step(size_t step) const {
 size_t Segments::of_formula(const DimFormula& formula) const {
   size_t segment = 0;
   for (const DimProduct& product : formula.products) {
-    for (const DimTerm& term : product.factors) segment = std::max(segment, of_dim(term.dim));
+    for (const DimTerm& term : product.factors) segment = later(segment, of_dim(term.dim));
   }
   return segment;
 }
@@ -88,7 +125,7 @@ size_t Segments::of_extent(const tensormill::Extent& extent) const {
   size_t segment = 0;
   for (const tensormill::Extent::Op& op : extent.ops()) {
     if (op.code == tensormill::Extent::Code::kSymbol)
-      segment = std::max(segment, of_dim(static_cast<int32_t>(op.value)));
+      segment = later(segment, of_dim(static_cast<int32_t>(op.value)));
   }
   return segment;
 }
@@ -104,7 +141,7 @@ void Segments::find_segments() {
     const DerivedExtent& derived = generic_.derived[i];
     size_t segment = derived.formula ? of_extent(*derived.formula) : of_formula(derived.of);
     if (derived.ratio)
-      segment = std::max({segment, of_formula(derived.ratio->up), of_formula(derived.ratio->down)});
+      segment = later(segment, later(of_formula(derived.ratio->up), of_formula(derived.ratio->down)));
     of_dim_.push_back(segment);
     parts_[segment].derived.push_back(i);
   }
@@ -113,44 +150,55 @@ void Segments::find_segments() {
   for (size_t i = 0; i < generic_.buffer_holes.size(); ++i) {
     const PlanHole& hole = generic_.buffer_holes[i];
     size_t& segment = of_buffer_[static_cast<size_t>(hole.owner)];
-    segment = std::max(segment, of_formula(hole.value));
+    segment = later(segment, of_formula(hole.value));
     parts_[of_formula(hole.value)].buffer_holes.push_back(i);
   }
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].kind == BufferKind::kConstant) continue;
     // A view is looked at when what it is of is known.
     if (buffers[i].kind == BufferKind::kView)
-      of_buffer_[i] = std::max(of_buffer_[i], of_buffer_[static_cast<size_t>(buffers[i].view_of)]);
+      of_buffer_[i] = later(of_buffer_[i], of_buffer_[static_cast<size_t>(buffers[i].view_of)]);
     parts_[of_buffer_[i]].buffers.push_back(i);
   }
   for (size_t i = 0; i < generic_.step_holes.size(); ++i)
     parts_[of_formula(generic_.step_holes[i].value)].step_holes.push_back(i);
   for (size_t i = 0; i < generic_.run_guards.size(); ++i) {
-    const PlanGuard& guard = generic_.run_guards[i];
-    parts_[std::max(of_extent(guard.left), of_extent(guard.right))].guards.push_back(i);
+    parts_[of_sides(generic_.run_guards[i])].guards.push_back(i);
   }
 }
 
 void Segments::check_steps(const std::string& pointer) const {
   const ExecPlan& plan = generic_.plan;
-  const auto fail = [&](size_t step) {
-    throw_invalid(pointer + "/plan/steps/" + std::to_string(step), "an extent of it is bound behind it");
+  const auto check = [&](size_t known, size_t step) {
+    const size_t segment = of_step(step);
+    if (known <= segment && is_known_in(known, segment)) return;
+    throw_invalid(pointer + "/plan/steps/" + std::to_string(step),
+                  known > segment ? "an extent of it is bound behind it"
+                                  : "an extent of it is one of an iteration of a loop before it");
   };
+  const auto of_buffer = [&](int32_t buffer) { return of_buffer_[static_cast<size_t>(buffer)]; };
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    for (const int32_t buffer : plan.steps[i].args) {
-      if (of_buffer_[static_cast<size_t>(buffer)] > of_step(i)) fail(i);
-    }
+    for (const int32_t buffer : plan.steps[i].args) check(of_buffer(buffer), i);
   }
-  for (const PlanHole& hole : generic_.step_holes) {
-    if (of_formula(hole.value) > of_step(static_cast<size_t>(hole.owner)))
-      fail(static_cast<size_t>(hole.owner));
+  for (const PlanHole& hole : generic_.step_holes)
+    check(of_formula(hole.value), static_cast<size_t>(hole.owner));
+  // Where a loop has no iterations its results are there all the same.
+  for (const Loop& loop : loops_of(plan)) {
+    for (const auto* results : {&loop.final, &loop.stacked}) {
+      for (const int32_t buffer : *results) check(of_buffer(buffer), loop.begin);
+    }
+    check(of_buffer(loop.trips), loop.begin);
+  }
+  for (const Port& port : plan.outputs) {
+    if (until_[of_buffer(port.buffer)] != plan.steps.size())
+      throw_invalid(pointer + "/plan/outputs", "an extent of \"" + port.name + "\" is one of an iteration");
   }
   for (const Port& port : plan.inputs) {
     if (of_buffer_[static_cast<size_t>(port.buffer)] > 0)
       throw_invalid(pointer + "/plan/inputs", "an extent of \"" + port.name + "\" is a run's");
   }
   const auto binding = [&](const Step& step) {
-    return binds(step) && of_buffer_[static_cast<size_t>(step.args[1])] > 0;
+    return binds_extents(step) && of_buffer_[static_cast<size_t>(step.args[1])] > 0;
   };
   if (std::any_of(plan.steps.begin(), plan.steps.end(), binding))
     throw_invalid(pointer + "/run_dims", "a run decides how many there are");
@@ -189,14 +237,15 @@ void Segments::check_numbers(size_t segment, const std::vector<int64_t>& dims) c
   }
 }
 
-/// What is not known yet has no elements.
+/// What is not known yet has no elements. Views whose extents are known before those of what they are of have
+/// these.
 void Segments::clear_later(ExecPlan& plan) const {
   for (size_t later = 1; later < count(); ++later) {
     for (const size_t i : parts_[later].buffer_holes) {
       const PlanHole& hole = generic_.buffer_holes[i];
       plan.buffers[static_cast<size_t>(hole.owner)].shape[static_cast<size_t>(hole.position)] = 0;
     }
-    for (const size_t i : parts_[later].buffers) plan.buffers[i].bytes = 0;
+    for (const size_t i : parts_[later].buffers) set_bytes(plan.buffers[i]);
   }
 }
 
@@ -207,13 +256,9 @@ void Segments::fill_buffers(const Parts& parts, const std::vector<int64_t>& dims
     plan.buffers[static_cast<size_t>(hole.owner)].shape[static_cast<size_t>(hole.position)] =
         refused.has_buffer(hole.owner) ? 0 : no_less(evaluate(hole.value, dims), 0);
   }
-  for (const size_t i : parts.buffers) {
-    Buffer& buffer = plan.buffers[i];
-    constexpr const char* kWhat = "\" would have the shape ";
-    if (!fits_limits(buffer.shape, buffer.dtype))
-      throw Error(ErrorCode::kMemoryBudget, "\"" + buffer.name + kWhat + to_string(buffer.shape));
-    buffer.bytes = num_bytes(buffer.shape, buffer.dtype);
-  }
+  for (const size_t i : parts.buffer_holes)
+    set_bytes(plan.buffers[static_cast<size_t>(generic_.buffer_holes[i].owner)]);
+  for (const size_t i : parts.buffers) set_bytes(plan.buffers[i]);
   for (const size_t i : parts.buffers) {
     const Buffer& buffer = plan.buffers[i];
     if (buffer.kind != BufferKind::kView || refused.has_buffer(static_cast<int32_t>(i))) continue;
@@ -249,7 +294,7 @@ void Segments::bind(size_t segment, std::vector<int64_t>& dims, ExecPlan& plan) 
 
 void check_run_dims(const GenericPlan& generic, std::span<const std::string> free_dims,
                     const std::string& pointer) {
-  const auto binds_any = std::any_of(generic.plan.steps.begin(), generic.plan.steps.end(), &binds);
+  const auto binds_any = std::any_of(generic.plan.steps.begin(), generic.plan.steps.end(), &binds_extents);
   if (generic.run_dims.empty() && generic.run_guards.empty() && !binds_any) return;
   std::set<std::string> names(free_dims.begin(), free_dims.end());
   for (const RunDim& dim : generic.run_dims) {

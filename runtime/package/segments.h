@@ -1,7 +1,11 @@
 /// Plans whose extents are not all known when shapes bind. The steps are in segments: each ends with the
 /// steps bind_extents that bind the run's dims (RunDim) of which extents of the next one are made. An
 /// executor runs a segment, reads these numbers, and binds the next segment to them. Nothing is run twice,
-/// and nothing is larger than its extents. Thread-safety: const members from many threads.
+/// and nothing is larger than its extents.
+///
+/// A loop may bind extents in its body: what is made of these is known in the body alone, is bound anew in
+/// each iteration, and keeps nothing from one to the next. Such a loop's end is a segment's end as well.
+/// Thread-safety: const members from many threads.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +21,14 @@ namespace tensormill::package {
 /// The name of the host step, and of the compiler's operator.
 inline constexpr const char* kBindStep = "bind_extents";
 
+bool binds_extents(const Step& step);
+
 class RefusedBranches;
 
 class Segments {
 public:
   /// The plan outlives it. Throws Error(kInvalidPackage), at the pointer, where a dim is bound by no such
-  /// step, a step binds nothing, something is named before it is bound, or a loop is in two segments.
+  /// step, a step binds nothing, or something is named where it is not bound.
   Segments(const GenericPlan& generic, const std::string& pointer);
 
   size_t count() const { return ends_.size(); }
@@ -32,7 +38,7 @@ public:
   size_t of_step(size_t step) const;
   /// In which the hole's value is known.
   size_t of_hole(const PlanHole& hole) const { return of_formula(hole.value); }
-  /// How many of the run's dims are bound where the segment begins.
+  /// How many of the run's dims stand before the segment.
   size_t bound_before(size_t segment) const { return bound_[segment]; }
 
   /// Free dims, the run's, and the derived ones; what is not bound yet is 0.
@@ -47,6 +53,12 @@ public:
 
 private:
   size_t of_dim(int32_t dim) const { return of_dim_[static_cast<size_t>(dim)]; }
+  /// Whether what is known in segment `known` is known in `segment`, which is no earlier one: it is not
+  /// behind the loop whose body `known` is in.
+  bool is_known_in(size_t known, size_t segment) const;
+  /// The later of two segments. Throws Error(kInvalidPackage) where the other is not known there.
+  size_t later(size_t one, size_t other) const;
+  size_t of_sides(const PlanGuard& guard) const;
   size_t of_formula(const DimFormula& formula) const;
   size_t of_extent(const tensormill::Extent& extent) const;
   void find_ends(const std::string& pointer);
@@ -60,7 +72,11 @@ private:
                     ExecPlan& plan) const;
 
   const GenericPlan& generic_;
+  const std::string pointer_;
   std::vector<size_t> ends_, bound_;
+  /// Of the segments in bodies of loops that bind extents: the end of the innermost such loop's steps, by
+  /// segment; else that of all steps.
+  std::vector<size_t> until_;
   std::vector<size_t> of_dim_;     ///< of formulas
   std::vector<size_t> of_buffer_;  ///< in which its extents are known
   /// By segment: indices into the plan's lists.

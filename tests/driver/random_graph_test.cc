@@ -32,6 +32,16 @@ bool is_rounding(const Tensor& tensor) {
   return tensor.dtype() == DType::kFloat32;
 }
 
+/// Whether no element is off by more than an ulp or two of 1: what stays of sums of order 1 that nearly
+/// cancel, as in the tail of gelu, is small and as far off as they are.
+bool is_off_by_rounding(const Tensor& actual, const Tensor& expected) {
+  constexpr double kOff = 2.5e-7;
+  for (int64_t i = 0; i < actual.num_elements(); ++i) {
+    if (!(std::fabs(actual.element_as_double(i) - expected.element_as_double(i)) < kOff)) return false;
+  }
+  return actual.dtype() == DType::kFloat32;
+}
+
 void check_graph(const RandomGraph& random, int level) {
   const driver::CompileResult result = driver::compile(random.graph, host_options(level));
   const std::vector<Tensor> actual = run(load(result), random.inputs);
@@ -40,6 +50,7 @@ void check_graph(const RandomGraph& random, int level) {
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(actual[i].shape(), expected[i].shape());
     if (is_rounding(actual[i]) && is_rounding(expected[i])) continue;
+    if (is_off_by_rounding(actual[i], expected[i])) continue;
     EXPECT_EQ(ops_cases::difference(actual[i], expected[i], graph_tolerance(expected[i].dtype())), "")
         << "output " << i << " " << random.graph.value(random.graph.outputs()[i]).name << " of\n"
         << ir::print(random.graph);
@@ -76,7 +87,7 @@ TEST_P(Levels, RandomGraphsAgreeWithTheReference) {
 /// Graphs full of what passes look for, and small fused kernels.
 TEST_P(Levels, ChainGraphsAgreeWithTheReference) {
   constexpr uint64_t kChains = 20;
-  const auto first = static_cast<uint64_t>(1000 * GetParam());
+  const auto first = uint64_t{1000} * static_cast<uint64_t>(GetParam());
   for (uint64_t seed = first; seed < first + kChains; ++seed) {
     SCOPED_TRACE("chain " + std::to_string(seed));
     ASSERT_NO_THROW(check_graph(ops_cases::make_chain_graph(seed), GetParam()));

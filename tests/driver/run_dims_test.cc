@@ -181,6 +181,101 @@ TEST(RunDims, ALoopIsInOneSegment) {
   }
 }
 
+/// Running sums of the first elements, as many as each of `ends` says; what they are twice.
+constexpr const char* kFirst =
+    R"text(graph "first" dims(N: 32, T: 7) run_dims (run0: 5) (%x: f32[N], %ends: i64[T]) {
+  %start = const f32[] {0.0}
+  %number: i64[], %sum: f32[], %end: i64[] = loop_begin(%start, %ends) {carried: 1, condition: 0, loop: 0, max_trips: 0} from ["loop"]
+  %places: i64[max(run0, 0)] = iota() {extent: dim max(run0, 0)} from ["places"]
+  %one_end: i64[1] = reshape(%end) {shape: ints[1]} from ["end"]
+  %bound: i64[1] = bind_extents(%one_end) {extents: dims[run0]} from ["end"]
+  %few: f32[max(run0, 0)] = gather(%x, %places) {axis: 0} from ["few"]
+  %total: f32[] = reduce_sum(%few) {axes: ints[0], keepdims: 0} from ["total"]
+  %next: f32[] = add(%sum, %total) from ["next"]
+  %last: f32[], %sums: f32[T], %trips: i64[1] = loop_end(%number, %next, %next) {carried: 1, condition: 0, counted: 0, loop: 0, trips: dim T} from ["loop"]
+  %twice: f32[T] = add(%sums, %sums) from ["twice"]
+  return %last, %twice
+}
+)text";
+
+ir::Variants first() {
+  ir::Variants result;
+  result.free_dims = {"N", "T"};
+  result.input_shapes = {{"N"}, {"T"}};
+  result.symbolic = ir::SymbolicModel{parse(kFirst), {"N", "T"}};
+  return result;
+}
+
+void run_first(exec::GraphExecutor& executor, const std::vector<float>& x, const std::vector<int64_t>& ends) {
+  parallel::ThreadPool pool(2);
+  executor.set_input(0, {DType::kFloat32, {static_cast<int64_t>(x.size())}, x.data()});
+  executor.set_input(1, {DType::kInt64, {static_cast<int64_t>(ends.size())}, ends.data()});
+  executor.run(pool, {.threads = 2});
+  std::vector<float> sums;
+  float sum = 0;
+  for (const int64_t end : ends) {
+    for (int64_t i = 0; i < end; ++i) sum += x.at(static_cast<size_t>(i));
+    sums.push_back(2 * sum);
+  }
+  EXPECT_EQ(executor.copy_output(0).values<float>()[0], sum);
+  ASSERT_EQ(executor.output(1).shape, Shape{static_cast<int64_t>(ends.size())});
+  const Tensor twice = executor.copy_output(1);
+  for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(twice.values<float>()[i], sums[i]);
+}
+
+/// Iterations bind their own numbers: what has them in its type alone is in the body as well.
+TEST(RunDims, AreBoundInEachIteration) {
+  const ir::Graph graph = ir::in_segments(parse(kFirst));
+  std::string kinds;
+  for (const ir::Node& node : graph.nodes()) {
+    const char kind = ir::has_effect(node) ? 'b' : node.op.rfind("loop_", 0) == 0 ? 'l' : '.';
+    if (kinds.empty() || kinds.back() != kind) kinds += kind;
+  }
+  EXPECT_EQ(kinds, "l.b.l.");
+  const auto result = driver::compile(first(), host_options(3));
+  EXPECT_EQ(result.generic_refused, "");
+  exec::GraphExecutor executor(load(result), {.max_threads = 2});
+  const std::vector<float> x = {1, -2, 3, 4, 5};
+  // Others than in the run before, the same ones, none, all, no iteration.
+  for (const std::vector<int64_t>& ends : std::vector<std::vector<int64_t>>{
+           {3, 1, 0, 3, 3}, {3, 1, 0, 3, 3}, {5}, {-4, 2}, {}, {1, 2, 3, 4, 5, 4, 3, 2, 1, 0}, {}, {2}})
+    run_first(executor, x, ends);
+  expect_error(ErrorCode::kTensorData, "few", [&] { run_first(executor, {1, 2}, {1, 3}); });
+  run_first(executor, {1, 2}, {1, 2});
+  expect_error(ErrorCode::kMemoryBudget, "end", [&] { run_first(executor, x, {2, int64_t{1} << 50}); });
+  run_first(executor, x, {2, 1});
+}
+
+/// Of what the iterations bind nothing is left behind the loop.
+TEST(RunDims, PlansThatTakeExtentsOutOfALoopAreRefused) {
+  const std::string text = driver::compile(first(), host_options(3)).plan_json;
+  EXPECT_NO_THROW(package::plan_set_from_json(text));
+  const auto refused = [&](const char* what, const std::string& buffer) {
+    Json json = parse_json(text);
+    Json& plan = json["generic"];
+    size_t changed = 0;
+    for (Json& hole : plan["buffer_holes"]) {
+      if (plan["plan"]["buffers"][hole["owner"].get<size_t>()]["name"] != buffer) continue;
+      for (Json& factor : hole["products"][0]["factors"]) factor["dim"] = 2;
+      ++changed;
+    }
+    ASSERT_EQ(changed, 1U);
+    SCOPED_TRACE(buffer);
+    expect_error(ErrorCode::kInvalidPackage, what,
+                 [&] { package::plan_set_from_json(canonical_json(json)); });
+  };
+  refused("of an iteration of a loop before it", "twice");
+  refused("/generic", "sums");
+}
+
+TEST(RunDims, OfALoopThatIsNotThereAreBoundNowhere) {
+  std::string text = kFirst;
+  const std::string returned = "return %last, %twice";
+  text.replace(text.find(returned), returned.size(), "return %x");
+  EXPECT_TRUE(ir::remove_dead(parse(text)).nodes().empty());
+  EXPECT_EQ(ir::run_symbols(ir::remove_dead(parse(kFirst))), std::vector<std::string>{"run0"});
+}
+
 /// What is checked in a run says nothing of what was computed before.
 TEST(RunDims, AGuardOfARunIsNoFactAboutOtherSymbols) {
   const auto table = std::make_shared<ir::SymbolTable>();

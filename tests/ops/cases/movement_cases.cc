@@ -27,6 +27,10 @@ void add_shapes(std::vector<Case>& cases) {
   reshape("to scalar", {1, 1}, {{"shape", Ints{}}});
   reshape("from scalar", {}, {{"shape", Ints{1}}});
   reshape("empty", {0, 4}, {{"shape", Ints{2, 0, 3}}});
+  const Table with_shape{cases, "with_shape"};
+  with_shape("its own", {2, 3, 5}, {{"shape", Ints{2, 3, 5}}});
+  with_shape("one row", {1, 7}, {{"shape", Ints{1, 7}}});
+  with_shape("none", {0, 4}, {{"shape", Ints{0, 4}}});
   for (const Shape& shape : {Shape{3, 5}, Shape{1, 7}, Shape{0, 4}, Shape{}})
     cases.push_back({"enter_branch",
                      to_string(shape),

@@ -3,6 +3,7 @@
 /// and outputs of the graph are trimmed to them.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -80,10 +81,12 @@ public:
   /// Nothing reads the results of the node whose first one this is but what makes them as long as there are
   /// of them. To be called before anything is asked of it.
   void set_exact(ir::ValueId value) { exact_.insert(value); }
-  /// Whether the body of a loop is being built, whose numbers are other ones in each iteration.
-  bool is_in_loop() const { return loops_ > 0; }
-  void enter_loop() { ++loops_; }
-  void leave_loop() { --loops_; }
+  /// Whether all loops whose bodies are being built bind symbols anew in each iteration, as where there is
+  /// none.
+  bool binds_in_loops() const { return std::find(loops_.begin(), loops_.end(), false) == loops_.end(); }
+  size_t loops_around() const { return loops_.size(); }
+  void enter_loop(bool binds) { loops_.push_back(binds); }
+  void leave_loop() { loops_.pop_back(); }
   RoomNumbers& rooms() { return rooms_; }
   size_t unbounded_numbers() const { return rooms_.count(); }
 
@@ -104,7 +107,7 @@ private:
   RoomNumbers rooms_;
   std::map<ir::ValueId, ir::SymShape> bound_numbers_;
   std::set<ir::ValueId> exact_;
-  size_t loops_ = 0;                ///< around what is being built
+  std::vector<bool> loops_;         ///< around what is being built: whether they bind symbols
   size_t nodes_ = 0;                ///< of the graph, looked at so far
   std::vector<Extents> extents_;    ///< by value
   std::vector<ir::NodeId> mixing_;  ///< by value

@@ -99,7 +99,8 @@ public:
   /// What is converted is in the body of a loop as long as it exists.
   class InLoop {
   public:
-    explicit InLoop(GraphBuilder& builder) : extents_(builder.extents_) { extents_.enter_loop(); }
+    /// `binds`: numbers that an iteration works out are symbols that it binds.
+    InLoop(GraphBuilder& builder, bool binds) : extents_(builder.extents_) { extents_.enter_loop(binds); }
     ~InLoop() { extents_.leave_loop(); }
     InLoop(const InLoop&) = delete;
     InLoop& operator=(const InLoop&) = delete;

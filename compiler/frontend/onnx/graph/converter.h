@@ -76,11 +76,13 @@ public:
   /// The graph's inputs of a few integers that decide about extents of operands, if nothing else does.
   std::vector<std::string> deciding_numbers() const;
   /// Whether integers that a run works out become symbols of the graph: in an import with symbols, but in no
-  /// branch, whose numbers may mean nothing where it is not taken, and in no body of a loop, which has others
-  /// in each iteration.
+  /// branch, whose numbers may mean nothing where it is not taken, and in bodies of loops whose iterations
+  /// bind them anew (LoopForm::binds_runs).
   bool binds_runs() const {
-    return graph().symbols() != nullptr && guard_ == ir::kAbsent && !extents_.is_in_loop();
+    return graph().symbols() != nullptr && guard_ == ir::kAbsent && extents_.binds_in_loops();
   }
+  /// Of how many loops the body is converted that the node is in.
+  size_t loops_around() const { return extents_.loops_around(); }
   /// The integers of a small value, those that a run works out as symbols that it binds (ir/run_dims.h); what
   /// is built takes those of `low` or more. Throws ValueRequired where binds_runs() is false, or there are
   /// too many.

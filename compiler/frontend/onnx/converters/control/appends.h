@@ -18,11 +18,13 @@ struct AppendedValues {
   /// The loop's body without them, and with what is appended to each as the last outputs.
   GraphProto body;
 };
-/// Of a body of Loop; nothing where it appends so to none of `carried` values.
-std::optional<AppendedValues> find_appended(const GraphProto& body, size_t carried);
+/// Of a body of Loop; nothing where it appends so to none of the values that begin with `initial`. A cast to
+/// the type that the value has is none.
+std::optional<AppendedValues> find_appended(const StructureContext& context, const GraphProto& body,
+                                            const std::vector<Binding>& initial);
 
 /// As convert_as_loop, of the loop without the appended values among `form`'s. Throws UnsupportedForm where
-/// data decides about the extents of what is appended.
+/// data decides about the extents of what is appended: where the form binds_runs, those of the appended axis.
 std::optional<std::vector<Binding>> convert_appending_loop(StructureContext& context, const LoopForm& form,
                                                            const AppendedValues& appended);
 

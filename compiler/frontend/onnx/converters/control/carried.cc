@@ -448,7 +448,7 @@ bool CarriedValues::is_steady(const Count& count) const {
 }
 
 std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is_exact) {
-  const bool is_told = is_exact && is_proven(ir::Relation::kLess, 0, *most_trips_);
+  const bool is_told = is_exact && !counts_.empty() && is_proven(ir::Relation::kLess, 0, *most_trips_);
   return bindings_of(final, [&](const Count& count) { return is_told && is_steady(count); });
 }
 

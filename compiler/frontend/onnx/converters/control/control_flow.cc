@@ -3,6 +3,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/control/appends.h"
+#include "compiler/frontend/onnx/converters/control/body_rows.h"
 #include "compiler/frontend/onnx/converters/control/loops.h"
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
@@ -85,9 +86,11 @@ void bound_trips(StructureContext& context, LoopForm& form) {
   form.max_trips = c.reshape(c.cast(context.node.input(0), DType::kInt64), {1});
 }
 
-Bindings looped_loop(StructureContext& context) {
+/// `binds_runs`: as LoopForm's.
+Bindings looped_loop(StructureContext& context, bool binds_runs) {
   Compose c(context.node);
   LoopForm form;
+  form.binds_runs = binds_runs;
   form.has_condition = true;
   if (context.has_input(0)) bound_trips(context, form);
   // So many that none is meant: exporters write the largest integer.
@@ -98,8 +101,16 @@ Bindings looped_loop(StructureContext& context) {
       !context.has_input(1) || (context.node.is_known(1) && known_bool(context, context.input(1), "cond"));
   if (!always) form.condition = c.reshape(context.node.input(1), {1});
   for (size_t i = 2; i < context.inputs.size(); ++i) form.initial.push_back(context.input(i));
-  if (const std::optional<AppendedValues> appended =
-          find_appended(context.body("body"), form.initial.size())) {
+  GraphProto body = context.body("body");
+  if (binds_runs && form.is_exact) {
+    BodyRows rows = find_rows(context, body, *form.most_trips);
+    body = std::move(rows.body);
+    form.scanned = std::move(rows.wholes);
+    form.body = [&](const std::vector<Binding>& arguments) {
+      return context.builder.run_body(body, context.scope, arguments);
+    };
+  }
+  if (const std::optional<AppendedValues> appended = find_appended(context, body, form.initial)) {
     if (Bindings results =
             context.builder.attempt([&] { return convert_appending_loop(context, form, *appended); }))
       return results;
@@ -112,7 +123,7 @@ Bindings looped_loop(StructureContext& context) {
 Bindings loop_or_requirement(StructureContext& context) {
   std::string reason = "its body needs values that change from iteration to iteration";
   try {
-    if (Bindings results = looped_loop(context)) return results;
+    if (Bindings results = looped_loop(context, false)) return results;
   } catch (const UnsupportedForm& form) {
     reason = form.reason;
   }
@@ -141,10 +152,17 @@ Bindings convert_loop(StructureContext& context) {
   if (is_known) {
     if (Bindings results = unrolled(unrolled_trips(body))) return results;
   }
-  if (Bindings results = context.builder.attempt([&] { return looped_loop(context); })) return results;
+  // Each level of loops inside each other doubles how often the innermost body is converted.
+  constexpr size_t kMostBinding = 3;
+  const bool may_bind = context.node.binds_runs() && context.node.loops_around() < kMostBinding;
+  for (const bool binds_runs : {false, true}) {
+    if (binds_runs && !may_bind) break;
+    if (Bindings results = context.builder.attempt([&] { return looped_loop(context, binds_runs); }))
+      return results;
+  }
   if (is_known) {
     if (Bindings results = unrolled(INT64_MAX)) return results;
-    return looped_loop(context);
+    return looped_loop(context, false);
   }
   return loop_or_requirement(context);
 }

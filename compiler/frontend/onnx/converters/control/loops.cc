@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/control/body_symbols.h"
 #include "compiler/frontend/onnx/converters/control/carried.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
@@ -33,14 +34,17 @@ public:
     for (size_t attempts = 0; attempts < kMostForms * (form_.initial.size() + 1); ++attempts) {
       const Values begun = begin();
       std::optional<Ended> ended;
+      const BodySymbols own(node_);
       {
-        const GraphBuilder::InLoop inside(context_.builder);
-        const std::optional<std::vector<Binding>> results = body_of(begun);
+        const GraphBuilder::InLoop inside(context_.builder, form_.binds_runs);
+        std::optional<std::vector<Binding>> results = body_of(begun);
         if (!results) return std::nullopt;
+        leave_body(own, *results);
         if (const std::optional<Values> next = next_of(*results)) {
           ended = end(begun, *results, *next);
         } else {
           context_.builder.leave_dead_nodes();
+          own.drop_guards();
         }
       }
       if (ended) return behind(*std::move(ended));
@@ -50,6 +54,24 @@ public:
 
 private:
   static constexpr size_t kMostForms = 4;
+
+  /// What is handed on has the extents that it began with.
+  void leave_body(const BodySymbols& own, std::vector<Binding>& results) {
+    if (!form_.binds_runs) return;
+    for (size_t i = first_; i < results.size(); ++i) {
+      if (results[i].kind != Binding::Kind::kTensor || results[i].tensor == ir::kAbsent) {
+        node_.unsupported("body", "its output " + name_of(i) + " is no tensor");
+      }
+      const size_t carried = i - first_;
+      const bool is_carried = carried < form_.initial.size() &&
+                              form_.initial[carried].kind == Binding::Kind::kTensor &&
+                              form_.initial[carried].tensor != ir::kAbsent;
+      if (is_carried)
+        results[i].tensor = own.with_equal_extents_of(results[i].tensor, form_.initial[carried].tensor);
+      if (own.are_in(node_.type(results[i].tensor).shape))
+        node_.unsupported("body", "its output " + name_of(i) + " has other extents in each iteration");
+    }
+  }
 
   Values begin() {
     number_ = context_.builder.next_loop();

@@ -23,7 +23,9 @@ struct LoopForm {
   /// Stacked parts are the elements of a sequence, which may differ in their extents.
   bool parts_are_elements = false;
   bool keeps_parts = false;  ///< stacked parts have all rows, zeros behind those of the iterations
-  Body body = {};            ///< what an iteration does; empty: the subgraph `body`
+  /// Numbers that an iteration works out are symbols that it binds; what leaves the body has extents of none.
+  bool binds_runs = false;
+  Body body = {};  ///< what an iteration does; empty: the subgraph `body`
 };
 
 /// The final values, then parts stacked along a new first axis, or stacks of them. A run fails whose stacked
