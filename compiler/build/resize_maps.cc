@@ -58,7 +58,6 @@ std::vector<int64_t> nearest_elements(int64_t in, int64_t out, bool align_corner
 }  // namespace
 
 V resize_by(OpBuilder& builder, V map, const ir::SymShape& size, const ResizeOptions& options) {
-  Compose c(builder);
   const std::vector<Sizes> sizes = sizes_of(builder, map, size);
   for (const size_t d : order_of(sizes)) {
     const bool is_open = !sizes[d].in.is_constant() || !sizes[d].out.is_constant();
@@ -68,8 +67,7 @@ V resize_by(OpBuilder& builder, V map, const ir::SymShape& size, const ResizeOpt
     axis.out = sizes[d].out;
     axis.by_size = true;
     axis.scale = static_cast<double>(sizes[d].out.hint()) / static_cast<double>(sizes[d].in.hint());
-    const auto dim = static_cast<int64_t>(d) + 2;
-    map = is_open ? resize_by_nodes(c, map, dim, axis, options) : resize_by_table(c, map, dim, axis, options);
+    map = resize_along(builder, map, static_cast<int64_t>(d) + 2, axis, options);
   }
   return map;
 }

@@ -6,13 +6,12 @@
 
 namespace tensormill::build {
 
-bool is_wide(const ResizeAxis& axis, const ResizeOptions& options) {
-  return options.antialias && (axis.by_size || axis.computed != ir::kAbsent) && options.mode != "nearest";
-}
-
 bool has_formula(const ResizeAxis& axis, const ResizeOptions& options) {
   constexpr int64_t kMaxListedTaps = 64;
-  return !is_wide(axis, options) && ResizeReach(axis, options).count <= kMaxListedTaps;
+  // Whether the filter is as wide as the ratio of two extents says.
+  const bool is_wide =
+      options.antialias && (axis.by_size || axis.computed != ir::kAbsent) && options.mode != "nearest";
+  return !is_wide && ResizeReach(axis, options).count <= kMaxListedTaps;
 }
 
 namespace {
@@ -114,8 +113,7 @@ ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const ResizeOptions& 
   return c.where(near, inner, c.where(far, outer, zero));
 }
 
-}  // namespace
-
+/// Whether each element is repeated as often as a whole number says, so that no position is worked out.
 bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
   const bool is_known = !axis.by_size && axis.computed == ir::kAbsent && !axis.is_of_run;
   if (options.mode != "nearest" || !is_known || axis.scale < 2 || axis.scale != std::floor(axis.scale))
@@ -130,12 +128,7 @@ bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
   return rounds && (mode == "half_pixel" || (mode == "pytorch_half_pixel" && axis.out > 1));
 }
 
-ir::ValueId resize_by_repeating(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
-                                const ResizeOptions&) {
-  std::vector<int64_t> repeats(c.shape(x).size(), 1);
-  repeats[static_cast<size_t>(dim)] = static_cast<int64_t>(axis.scale);
-  return c.tile_each(x, std::move(repeats));
-}
+}  // namespace
 
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                             const ResizeOptions& options) {
@@ -221,6 +214,24 @@ ir::ValueId resize_by_table(Compose& c, ir::ValueId x, int64_t dim, const Resize
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
   }
   return sum;
+}
+
+ir::ValueId resize_along(OpBuilder& builder, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                         const ResizeOptions& options) {
+  if (!ir::demand(ir::Relation::kLessEqual, min(axis.out, 1), min(axis.in, 1)))
+    builder.invalid("an axis of " + to_string(axis.in) + " elements cannot become one of " +
+                    to_string(axis.out));
+  Compose c(builder);
+  if (!axis.is_symbolic() && axis.computed == ir::kAbsent) return resize_by_table(c, x, dim, axis, options);
+  if (repeats(axis, options)) {
+    std::vector<int64_t> times(c.shape(x).size(), 1);
+    times[static_cast<size_t>(dim)] = static_cast<int64_t>(axis.scale);
+    return c.tile_each(x, std::move(times));
+  }
+  if (has_formula(axis, options)) return resize_by_nodes(c, x, dim, axis, options);
+  // Points may lie further outside of a part that is cut out than any filter reaches.
+  const bool is_cut = options.coordinates == "tf_crop_and_resize";
+  return (is_cut ? resize_by_table : resize_by_product)(c, x, dim, axis, options);
 }
 
 }  // namespace tensormill::build

@@ -8,8 +8,6 @@
 
 namespace tensormill::build {
 
-/// Whether the filter is as wide as the ratio of two extents says.
-bool is_wide(const ResizeAxis& axis, const ResizeOptions& options);
 /// Whether make_taps can be written as nodes: the number of taps is the same for every extent.
 bool has_formula(const ResizeAxis& axis, const ResizeOptions& options);
 /// Of an axis of a run: whether it leaves it as it is, bool [1].
@@ -23,14 +21,13 @@ ir::ValueId resize_by_table(Compose& c, ir::ValueId x, int64_t dim, const Resize
 /// x resized along `dim` as has_formula says.
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                             const ResizeOptions& options);
-/// Whether each element is repeated as often as a whole number says: then resize_by_repeating has no
-/// positions to work out.
-bool repeats(const ResizeAxis& axis, const ResizeOptions& options);
-ir::ValueId resize_by_repeating(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
-                                const ResizeOptions& options);
 /// The same as a product with a matrix of all weights: for filters whose number of taps depends on extents.
 /// Elements outside are the nearest inside, as far as any filter reaches.
 ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                               const ResizeOptions& options);
+/// x resized along `dim` by that of the ways above that suits the axis, which is none of a run. Refuses one
+/// without elements that is to have some.
+ir::ValueId resize_along(OpBuilder& builder, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                         const ResizeOptions& options);
 
 }  // namespace tensormill::build

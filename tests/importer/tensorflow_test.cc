@@ -173,6 +173,28 @@ void import_bytes(std::string_view bytes) {
   ir::verify(model->import(with_batch(*model, 1), ops::standard_ops()));
 }
 
+// A picture without elements has none to make others of.
+TEST(Tensorflow, RefusesToResizeAnEmptyPicture) {
+  const std::string bytes = read_file(fixture_path("tensorflow_ops/pictures.pb"));
+  const auto dims = [](char height) {
+    return std::string("\x12\x02\x08\x01\x12\x02\x08") + height + "\x12\x02\x08\x05";
+  };
+  size_t resized = 0;
+  for (size_t at = bytes.find(dims(4)); at != std::string::npos; at = bytes.find(dims(4), at + 1)) {
+    std::string copy = bytes;
+    copy.replace(at, dims(0).size(), dims(0));
+    try {
+      import_bytes(copy);
+      ADD_FAILURE() << "the picture whose shape is at byte " << at;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidModel);
+      EXPECT_THAT(error.message(), testing::HasSubstr("an axis of 0")) << at;
+      ++resized;
+    }
+  }
+  EXPECT_GE(resized, 7u);
+}
+
 class BrokenTensorflow : public testing::TestWithParam<const char*> {};
 
 TEST_P(BrokenTensorflow, IsImportedOrRefused) {

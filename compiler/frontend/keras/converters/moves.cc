@@ -167,16 +167,7 @@ V resized(LayerContext& context, V map, const ir::SymShape& sizes, const build::
     axis.out = out;
     axis.by_size = true;
     axis.scale = static_cast<double>(out.hint()) / static_cast<double>(in.hint());
-    const auto dim = static_cast<int64_t>(d) + 2;
-    if (is_open && build::repeats(axis, rule)) {
-      map = build::resize_by_repeating(c, map, dim, axis, rule);
-    } else if (!is_open) {
-      map = build::resize_by_table(c, map, dim, axis, rule);
-    } else if (build::has_formula(axis, rule)) {
-      map = build::resize_by_nodes(c, map, dim, axis, rule);
-    } else {
-      map = build::resize_by_product(c, map, dim, axis, rule);
-    }
+    map = build::resize_along(context, map, static_cast<int64_t>(d) + 2, axis, rule);
   }
   return map;
 }

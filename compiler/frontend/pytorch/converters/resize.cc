@@ -77,7 +77,6 @@ build::ResizeOptions rule_of(NodeContext& node) {
 }  // namespace
 
 void convert_upsample(NodeContext& node) {
-  Compose c(node);
   V x = node.tensor(takes(node, "input") ? "input" : "self");
   const size_t spatial = node.shape(x).size() - 2;
   if (node.rank(x) < 3 || spatial > 3) node.invalid("the input has rank " + std::to_string(node.rank(x)));
@@ -100,17 +99,7 @@ void convert_upsample(NodeContext& node) {
                               : targets[d].scale;
     const bool is_open = axis.is_symbolic();
     if (!is_open && axis.in.hint() == axis.out.hint() && (axis.by_size || axis.scale == 1)) continue;
-    if (axis.in.hint() < 1) node.invalid("an axis without elements");
-    const auto dim = static_cast<int64_t>(d) + 2;
-    if (!is_open) {
-      x = build::resize_by_table(c, x, dim, axis, rule);
-    } else if (rule.mode == "nearest" && build::repeats(axis, rule)) {
-      x = build::resize_by_repeating(c, x, dim, axis, rule);
-    } else if (build::has_formula(axis, rule)) {
-      x = build::resize_by_nodes(c, x, dim, axis, rule);
-    } else {
-      x = build::resize_by_product(c, x, dim, axis, rule);
-    }
+    x = build::resize_along(node, x, static_cast<int64_t>(d) + 2, axis, rule);
   }
   node.set_output(0, x);
 }

@@ -73,14 +73,9 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     const bool is_scaled = axes[d].computed != ir::kAbsent || (!axes[d].by_size && axes[d].scale != 1);
     const bool is_kept = same(axes[d].in, axes[d].out) && !is_scaled;
     if (is_kept && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
-    const auto along = [&] {
-      if (axes[d].is_of_run) return &resize_as_run;
-      const bool by_nodes = axes[d].is_symbolic() || axes[d].computed != ir::kAbsent;
-      if (by_nodes && repeats(axes[d], options)) return &build::resize_by_repeating;
-      if (by_nodes && is_wide(axes[d], options) && !crop) return &build::resize_by_product;
-      return by_nodes && has_formula(axes[d], options) ? &build::resize_by_nodes : &build::resize_by_table;
-    }();
-    x = along(c, x, static_cast<int64_t>(d), axes[d], options);
+    const auto dim = static_cast<int64_t>(d);
+    x = axes[d].is_of_run ? resize_as_run(c, x, dim, axes[d], options)
+                          : build::resize_along(context, x, dim, axes[d], options);
     if (!crop) continue;
     const ir::ValueId mask = outside_mask(context, axes.size(), d, axes[d], options);
     outside = outside == ir::kAbsent ? mask : c.binary("or", outside, mask);
