@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <string_view>
@@ -291,13 +292,17 @@ bool BoundsOfParts::contain(size_t part, int64_t element, const Tensor& actual, 
 }
 
 double largest_of(const Tensor& tensor) {
-  double largest = 0;
   if (tensor.dtype() == DType::kFloat32) {
+    // Without their signs floats are in the order of their bits.
+    constexpr uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
+    uint32_t most = 0;
     for (const float value : tensor.values<float>()) {
-      if (std::isfinite(value)) largest = std::max(largest, static_cast<double>(std::fabs(value)));
+      const uint32_t bits = std::bit_cast<uint32_t>(value) & kMagnitude;
+      most = std::max(most, bits < kInfinity ? bits : 0);
     }
-    return largest;
+    return std::bit_cast<float>(most);
   }
+  double largest = 0;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const double value = std::fabs(tensor.element_as_double(i));
     if (std::isfinite(value)) largest = std::max(largest, value);

@@ -261,8 +261,7 @@ KernelReference reference_below(const plan::Kernel& kernel, const std::vector<co
   reference.compared = compares == Compares::kParts ? parts_to_compare(kernel) : whole_outputs(kernel);
   for (size_t i = 0; i < region.inputs().size(); ++i) {
     const ir::ValueType& type = region.value(region.inputs()[i]).type;
-    // Mapped constants have no alignment; the kernel may assume it.
-    reference.inputs.push_back(constants[i] != nullptr ? constants[i]->clone()
+    reference.inputs.push_back(constants[i] != nullptr ? plan::as_kernels_read(*constants[i])
                                                        : seeded_tensor(type, i + 1, below, whole));
   }
   evaluate(kernel, reference);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -111,26 +110,15 @@ public:
   const void* at(int64_t offset) {
     Constant& constant = constants_.at(offset);
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (constant.bytes == nullptr) constant.bytes = as_kernels_read(constant.tensor);
-    return constant.bytes.get();
+    if (!constant.is_readable) constant = {plan::as_kernels_read(constant.tensor), true};
+    return std::as_const(constant.tensor).data();
   }
 
 private:
   struct Constant {
     Tensor tensor;
-    std::shared_ptr<const void> bytes;
+    bool is_readable = false;
   };
-
-  static std::shared_ptr<const void> as_kernels_read(const Tensor& tensor) {
-    constexpr size_t kSmallestPage = 4096;
-    const auto begin = reinterpret_cast<uintptr_t>(tensor.data()), end = begin + tensor.num_bytes();
-    const bool ends_in_page =
-        end % kSmallestPage != 0 && end % kSmallestPage + kTensorPadding <= kSmallestPage;
-    if (begin % kTensorAlignment == 0 && ends_in_page) return {tensor.data(), [](const void*) {}};
-    const std::shared_ptr<void> copy = allocate_aligned(tensor.num_bytes());
-    std::memcpy(copy.get(), tensor.data(), tensor.num_bytes());
-    return copy;
-  }
 
   std::mutex mutex_;
   std::map<int64_t, Constant> constants_;

@@ -175,6 +175,14 @@ bool is_view_node(const ir::Graph& graph, const ir::Node& node) {
 
 std::string name_of(const ir::Node& node) { return node.origins.empty() ? node.op : node.origins[0]; }
 
+Tensor as_kernels_read(const Tensor& tensor) {
+  constexpr size_t kSmallestPage = 4096;
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.data()), end = begin + tensor.num_bytes();
+  // Of the page that it ends in all bytes can be read.
+  const bool ends_in_page = end % kSmallestPage != 0 && end % kSmallestPage + kTensorPadding <= kSmallestPage;
+  return begin % kTensorAlignment == 0 && ends_in_page ? tensor : tensor.clone();
+}
+
 Kernels extract_kernels(const ir::Graph& graph) {
   Kernels result;
   std::map<Digest, size_t> by_key;

@@ -56,6 +56,10 @@ bool is_view_node(const ir::Graph& graph, const ir::Node& node);
 /// The model's node that it comes from first, for errors.
 std::string name_of(const ir::Node& node);
 
+/// The tensor where a kernel can read it: a model's file may have it anywhere, and end behind it, and then it
+/// is a copy.
+Tensor as_kernels_read(const Tensor& tensor);
+
 Kernels extract_kernels(const ir::Graph& graph);
 /// The kernel of one node; `inputs` are set to the graph's values in the kernel's parameter order.
 Kernel kernel_of(const ir::Graph& graph, const ir::Node& node, std::vector<ir::ValueId>& inputs);
