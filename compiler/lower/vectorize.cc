@@ -63,7 +63,8 @@ private:
   }
 
   Stmt store(const Stmt& stmt, const Expr& mask) {
-    const Expr lane_mask = stmt->mask ? combine(mask, widen(stmt->mask, {})) : mask;
+    const Expr own_mask = stmt->mask ? widen(stmt->mask, {}) : Expr();
+    const Expr lane_mask = own_mask ? combine(mask, own_mask) : mask;
     const bool varying = varies(stmt->indices[0]);
     TM_CHECK(varying || !varies(stmt->value), "a vectorized loop stores all lanes to one element");
     if (!varying) {
@@ -72,9 +73,10 @@ private:
     }
     const Expr index = lanes_of(stmt->indices[0], {});
     // A register has whole vectors: what its tail lanes hold does not matter, and no mask is the faster form.
+    // A store that has a mask of its own says which lanes matter.
     const bool free = whole_register(stmt->buffer, index);
     Expr value = widen(stmt->value, lane_mask);
-    Stmt result = te::make_store(stmt->buffer, {index}, value, free ? Expr() : lane_mask);
+    Stmt result = te::make_store(stmt->buffer, {index}, value, free ? own_mask : lane_mask);
     if (first_ && scalar_load_follows_guard(stmt->value)) result = te::make_if(first_, result);
     return result;
   }

@@ -36,7 +36,7 @@ Stmt store_all(const Plan& plan, int index, const Point& point, const std::vecto
   const std::vector<Expr> place = plan.place_of(index, point.data);
   std::vector<Stmt> stores;
   for (size_t k = 0; k < values.size(); ++k)
-    stores.push_back(te::make_store(plan[index].buffers[k], place, values[k]));
+    stores.push_back(te::make_store(plan[index].buffers[k], place, values[k], point.kept));
   return te::make_seq(std::move(stores));
 }
 

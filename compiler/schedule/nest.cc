@@ -180,8 +180,9 @@ private:
 
   Stmt leaf_statement(const Loops& loops, const AxisValues& values) {
     const Stage& self = stage(loops.index);
-    const Point point = point_of(loops, values);
+    Point point = point_of(loops, values);
     if (!self.reduction) return emit_body(state_, plan_, loops.index, point);
+    point.kept = guards_of_lanes(loops, values);
     return emit_update(state_, plan_, loops.index, point);
   }
 
@@ -200,6 +201,24 @@ private:
       if (const Expr needed = guard(*condition)) due.push_back(needed);
     }
     return due;
+  }
+
+  // The update's guards that are not the same for all lanes of a register; null where there are none.
+  Expr guards_of_lanes(const Loops& loops, const AxisValues& values) const {
+    const Stage& self = stage(loops.index);
+    if (self.leaves.empty()) return {};
+    const size_t last = static_cast<size_t>(self.leaves.back());
+    if (self.axes[last].kind != te::ForKind::kVectorized) return {};
+    Expr all;
+    for (const Expr& update_guard : self.update_guards) {
+      const std::optional<Expr> condition = bound_guard(loops, values, update_guard);
+      const Expr needed = condition ? guard(*condition) : Expr();
+      if (!needed || !te::mentions(needed, loops.vars[last])) continue;
+      if (self.axes[last].reduce)
+        reject("the vectorized reduction axis of " + self.name + " has a condition");
+      if (self.in_registers) all = all ? te::logical_and(all, needed) : needed;
+    }
+    return all;
   }
 
   // The guard over the loops' variables; nothing while one of its own is not known.

@@ -37,6 +37,17 @@ TEST(Guard, IsForSumsOfSelectsWithZero) {
   EXPECT_THROW(schedule::apply(window, schedule::parse_schedule("guard s0\nguard s0"), "k"), Error);
 }
 
+// Lanes of a register that the update leaves out keep what they have; lanes that are summed are one value.
+TEST(Guard, HoldsForEachLane) {
+  const te::Program window = window_program(16, 4, 1);
+  for (const char* place :
+       {"", "\ncompute_at s0 s1 i0.o", "\nvectorize s1 i0.i\ncompute_at s0 s1 i0.o\nstore_in s0 register"}) {
+    const std::string lanes = "guard s0\nsplit s1 i0 8\nreorder s0 r0 i0\nvectorize s0 i0";
+    check_schedule(window, schedule::parse_schedule(lanes + place), 2e-6, test_target(), 2e-6);
+  }
+  EXPECT_THROW(schedule::apply(window, schedule::parse_schedule("guard s0\nvectorize s0 r0"), "k"), Error);
+}
+
 TEST(Guard, ComputesWhatTheSelectDoes) {
   for (const int64_t pad : {0, 1, 2, 4}) {
     for (const char* text : {"guard s0", "guard s0\nsplit s0 r0 2", "guard s0\ncompute_at s0 s1 i0",
