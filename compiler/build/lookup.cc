@@ -78,14 +78,17 @@ V looked_up(OpBuilder& builder, V x, const Tensor& keys, V values, V otherwise) 
     builder.invalid("keys of type " + std::string(dtype_name(keys.dtype())) +
                     " are looked up in a table of " + std::string(dtype_name(c.dtype(x))));
   const ir::SymShape own = model_shape(builder, values);
-  if (c.dtype(values) != c.dtype(otherwise) || own.size() != 1 ||
-      !ir::demand_equal(own, shown_shape(keys.dtype(), ir::SymShape(keys.shape()))) ||
-      num_elements(model_shape(builder, otherwise)) != 1)
+  const ir::SymShape row(own.empty() ? own.end() : own.begin() + 1, own.end());
+  const ir::SymShape count = shown_shape(keys.dtype(), ir::SymShape(keys.shape()));
+  if (c.dtype(values) != c.dtype(otherwise) || own.empty() || count.size() != 1 ||
+      !ir::demand(ir::Relation::kEqual, own[0], count[0]) ||
+      num_elements(model_shape(builder, otherwise)) != num_elements(row))
     builder.invalid("a table of values " + ir::to_string(builder.type(values)) + " for keys " +
                     ir::to_string(ir::ValueType{keys.dtype(), keys.shape()}) + ", otherwise " +
                     ir::to_string(builder.type(otherwise)));
   const std::vector<V> both = of_one_width(builder, {values, otherwise});
-  ir::SymShape last{1};
+  ir::SymShape last = row;
+  last.insert(last.begin(), 1);
   if (is_text(builder, values)) last.push_back(c.shape(both[0]).back());
   return c.gather(c.concat({both[0], c.reshape(both[1], last)}, 0), found(builder, x, keys), 0);
 }

@@ -38,6 +38,9 @@ enum class ScalarType : int64_t {
   kFloat8E5M2 = 30,
   kFloat8E4M3FNUZ = 31,
   kFloat8E5M2FNUZ = 32,
+  kFloat8E8M0FNU = 33,
+  kUInt32 = 34,
+  kUInt64 = 35,
 };
 /// "float32" …; "" for a number that the schema does not have.
 std::string_view scalar_name(ScalarType type);

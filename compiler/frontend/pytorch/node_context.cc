@@ -167,6 +167,11 @@ Operand NodeContext::operand(const char* name) {
   return operand;
 }
 
+int64_t NodeContext::axis(const char* name, int64_t rank) {
+  if (rank == 0) invalid("argument " + std::string(name) + " is an axis of a tensor without dims");
+  return axis_of(integer(name), rank);
+}
+
 std::vector<int64_t> NodeContext::axes(const char* name, int64_t rank) {
   std::vector<int64_t> given_axes;
   if (has(name)) given_axes = ints(name);

@@ -98,8 +98,10 @@ public:
   std::optional<RunNumber> run_number(const char* name);
   std::optional<DType> optional_dtype(const char* name);
   Operand operand(const char* name);
-  /// The argument's axis or axes within [0, rank); of a rank of 0 as if it were 1.
-  int64_t axis(const char* name, int64_t rank) { return axis_of(integer(name), rank); }
+  /// The argument's axis within [0, rank). A tensor without dims has none, which is an error.
+  int64_t axis(const char* name, int64_t rank);
+  /// The same, and the axes; of a rank of 0 as if it were 1.
+  int64_t axis_or_first(const char* name, int64_t rank) { return axis_of(integer(name), rank); }
   std::vector<int64_t> axes(const char* name, int64_t rank);
   int64_t axis_of(int64_t axis, int64_t rank) const {
     return normalize_axis(axis, std::max<int64_t>(rank, 1));

@@ -33,6 +33,9 @@ constexpr std::array kScalars = {
     ScalarRow{ScalarType::kFloat8E5M2, "float8e5m2", 1},
     ScalarRow{ScalarType::kFloat8E4M3FNUZ, "float8e4m3fnuz", 1},
     ScalarRow{ScalarType::kFloat8E5M2FNUZ, "float8e5m2fnuz", 1},
+    ScalarRow{ScalarType::kFloat8E8M0FNU, "float8e8m0fnu", 1},
+    ScalarRow{ScalarType::kUInt32, "uint32", 4},
+    ScalarRow{ScalarType::kUInt64, "uint64", 8},
 };
 
 const ScalarRow* scalar_row(ScalarType type) {

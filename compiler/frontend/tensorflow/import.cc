@@ -40,10 +40,12 @@ std::string shapes_of(const ir::Graph& graph, const std::vector<Item>& inputs) {
 
 std::string name_of(std::string_view op) { return std::string(op.substr(0, 200)); }
 
-/// What changes a variable: a package keeps nothing between its runs.
+/// What changes a variable or a table: a package keeps nothing between its runs.
 bool is_assignment(std::string_view op) {
-  return op.starts_with("Assign") || op.starts_with("ResourceApply") || op.starts_with("ResourceScatter") ||
-         (op.starts_with("Scatter") && op != "ScatterNd") || op.starts_with("Apply");
+  return op.starts_with("LookupTableInsert") || op.starts_with("LookupTableRemove") ||
+         op.starts_with("LookupTableImport") || op.starts_with("Assign") || op.starts_with("ResourceApply") ||
+         op.starts_with("ResourceScatter") || (op.starts_with("Scatter") && op != "ScatterNd") ||
+         op.starts_with("Apply");
 }
 
 /// What is not there, among the nodes that the results need and those of the functions that they call.
@@ -66,9 +68,24 @@ public:
       for (const Argument& argument : found->second.inputs) arguments.insert(argument.name);
       walk(found->second.nodes, name, ends, arguments, called);
     }
+    note_changes();
   }
 
 private:
+  /// What functions change whose results nothing reads: all that they do is done.
+  void note_changes() {
+    while (!before_.empty()) {
+      const std::string_view name = before_.back();
+      before_.pop_back();
+      const auto found = graph_.functions.find(name);
+      if (found == graph_.functions.end() || !seen_.insert(name).second) continue;
+      for (const Node& node : found->second.nodes) {
+        look_at(node, name, true);
+        add_called(node, before_);
+      }
+    }
+  }
+
   void walk(const std::vector<Node>& nodes, std::optional<std::string_view> function,
             std::vector<std::string_view> wanted, const std::set<std::string_view>& given,
             std::vector<std::string_view>& called) {
@@ -99,6 +116,7 @@ private:
       const Node* node = next(before);
       if (node == nullptr) continue;
       look_at(*node, function, true);
+      add_called(*node, before_);
       for (const std::string_view input : node->inputs)
         if (input.starts_with('^')) before.push_back(input);
     }
@@ -107,8 +125,8 @@ private:
   void look_at(const Node& node, std::optional<std::string_view> function, bool is_control) {
     if (is_assignment(node.op)) {
       missing_.add("op " + name_of(node.op),
-                   "it changes a variable, and a package keeps nothing between runs", name_of(node.name),
-                   types_of(node), node_path(function, node));
+                   "it changes a variable or a table, and a package keeps nothing between runs",
+                   name_of(node.name), types_of(node), node_path(function, node));
     } else if (!is_control && find_row(node.op) == nullptr) {
       missing_.add("op " + name_of(node.op), "", name_of(node.name), types_of(node),
                    node_path(function, node));
@@ -118,6 +136,7 @@ private:
   const Graph& graph_;
   Missing& missing_;
   std::set<std::string_view> seen_;
+  std::vector<std::string_view> before_;  ///< functions that only have to run before
 };
 
 void note_missing(const SavedModel& model, const EntryPoint& entry, Missing& missing) {
@@ -296,14 +315,15 @@ private:
     return found == loaded_.model().graph.functions.end() ? nullptr : &found->second;
   }
 
-  /// What runs when a model is loaded: of a SavedModel what its signature for that waits for, and all nodes
-  /// of a graph that fill tables.
+  /// What runs when a model is loaded: of a SavedModel what its signature for that waits for and what reads
+  /// its checkpoint, and all nodes of a graph that fill tables.
   void fill_tables(Scope& scope) {
     std::set<std::string_view> seen;
     std::vector<std::string_view> open;
     const auto signature = loaded_.model().signatures.find("__saved_model_init_op");
     if (signature != loaded_.model().signatures.end())
       for (const auto& [name, tensor] : signature->second.outputs) open.push_back(tensor.name);
+    open.push_back(loaded_.model().restore_node);
     for (const Node& node : *scope.body.nodes)
       if (fills_table(node.op)) open.push_back(node.name);
     while (!open.empty()) {
@@ -354,7 +374,11 @@ private:
     for (const std::string_view input : node.inputs) {
       if (input.starts_with('^')) continue;
       const std::optional<std::string_view> asset = asset_of(scope, input);
-      const std::optional<Item> item = asset ? Item{AssetFile{*asset}, {}} : scopes_.evaluate(scope, input);
+      const bool is_checkpoint =
+          !scope.body.is_function() && input.substr(0, input.find(':')) == loaded_.model().checkpoint_node;
+      const std::optional<Item> item = asset           ? Item{AssetFile{*asset}, {}}
+                                       : is_checkpoint ? Item{CheckpointFiles(), {}}
+                                                       : scopes_.evaluate(scope, input);
       if (!item) return;
       inputs.push_back(*item);
     }

@@ -79,8 +79,9 @@ LoadedModel::LoadedModel(std::shared_ptr<const void> owner, SavedModel model)
 
 Tensor LoadedModel::mapped(DataType type, const std::vector<int64_t>& dims, std::string_view bytes) const {
   const DType dtype = checked_type(type);
-  if (dtype == kString) throw Error(ErrorCode::kNotSupported, "a variable of strings");
   const Shape shape = shape_of(dims);
+  if (dtype == kString)
+    return text_tensor(shape, variable_texts(bytes, static_cast<uint64_t>(num_elements(shape))));
   if (static_cast<uint64_t>(num_bytes(shape, dtype)) != bytes.size())
     throw Error(ErrorCode::kInvalidModel, "a constant of shape " + to_string(shape) + " has " +
                                               std::to_string(bytes.size()) + " bytes, expected " +

@@ -146,6 +146,9 @@ struct Variable {
   std::vector<int64_t> shape;
   std::string_view data;
 };
+/// The elements of one of strings: their lengths, a checksum of these, and their bytes behind each other.
+/// Throws Error(kInvalidModel) where there are not `count` of them.
+std::vector<std::string_view> variable_texts(std::string_view data, uint64_t count);
 
 /// An object of the program: a variable, a function's captured constant …
 struct SavedObject {
@@ -170,6 +173,8 @@ struct SavedModel {
   std::map<std::string, std::vector<int64_t>> bound_inputs;
   std::map<std::string, Variable> variables;  ///< by checkpoint key
   std::map<std::string, SavedAsset> assets;   ///< files, by the node that stands for their names
+  /// The node that reads the checkpoint, and the one that stands for its name; "" where there is none.
+  std::string restore_node, checkpoint_node;
 };
 
 /// A GraphDef. Throws Error(kInvalidModel) with the byte; a million nodes and two million attributes at most.

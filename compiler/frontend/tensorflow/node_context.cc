@@ -86,15 +86,22 @@ double NodeContext::known_real(size_t index, const char* what) const {
   return known->element_as_double(0);
 }
 
-std::string NodeContext::known_text(size_t index, const char* what) const {
+std::vector<std::string> NodeContext::known_texts(size_t index, const char* what) const {
   const V value = input(index);
   if (dtype(value) != kString) invalid(std::string(what) + " is no string");
   const ::tensormill::Tensor* known = graph().value(value).tensor();
   if (known == nullptr) unsupported(what, "it is worked out by a run");
   const Texts texts({known->dtype(), known->shape(), known->data()});
-  if (texts.count() != 1)
-    invalid(std::string(what) + " has " + std::to_string(texts.count()) + " elements, expected 1");
-  return std::string(texts[0]);
+  std::vector<std::string> all;
+  for (int64_t i = 0; i < texts.count(); ++i) all.emplace_back(texts[i]);
+  return all;
+}
+
+std::string NodeContext::known_text(size_t index, const char* what) const {
+  const std::vector<std::string> texts = known_texts(index, what);
+  if (texts.size() != 1)
+    invalid(std::string(what) + " has " + std::to_string(texts.size()) + " elements, expected 1");
+  return texts[0];
 }
 
 const AttrValue* NodeContext::attribute(const char* name) {

@@ -39,22 +39,27 @@ struct TensorList {
 struct TableHandle {
   std::string name;
   DataType key = DataType::kInvalid, value = DataType::kInvalid;
+  std::vector<V> no_keys = {};  ///< constants that stand, in a table by places, where there is no key
+  bool has_scalars = true;      ///< whether its values have no dims
 };
 /// A file of the model, which a table is filled from.
 struct AssetFile {
   std::string_view content;
 };
+/// The model's checkpoint.
+struct CheckpointFiles {};
 /// What is not computed: the side of a branch that is not taken.
 struct Dead {};
 /// What a node makes.
 struct Item {
-  std::variant<std::monostate, V, Resource, std::shared_ptr<const TensorList>, TableHandle, AssetFile, Dead>
+  std::variant<std::monostate, V, Resource, std::shared_ptr<const TensorList>, TableHandle, AssetFile,
+               CheckpointFiles, Dead>
       value = {};
   /// Under which conditions it counts, of branches between Switch and Merge: predicate, side.
   std::map<V, bool> under = {};
 };
 
-/// The keys, a constant [n], and the values [n] of a table.
+/// The keys, a constant [n], and the values [n,...] of a table.
 struct TableContent {
   V keys = ir::kAbsent, values = ir::kAbsent;
 };
@@ -117,7 +122,8 @@ public:
   bool is_known(size_t index) const;
   /// The one number of such an operand.
   double known_real(size_t index, const char* what) const;
-  /// The one string of such an operand.
+  /// The strings of such an operand; the one that it has.
+  std::vector<std::string> known_texts(size_t index, const char* what) const;
   std::string known_text(size_t index, const char* what) const;
 
   /// Attributes: `otherwise` where the file leaves them out, which it does of defaults. Those without one

@@ -65,6 +65,9 @@ private:
         case 2:
           model_.graph = graphs.graph(reader.message("graph_def"));
           break;
+        case 3:
+          read_saver(reader.message("saver_def"));
+          break;
         case 5:
           read_signature(reader.message("signature_def"));
           break;
@@ -76,6 +79,19 @@ private:
           break;
         default:
           reader.skip();
+      }
+    }
+  }
+
+  void read_saver(WireReader reader) {
+    while (reader.next()) {
+      if (reader.field() == 1) {
+        const std::string tensor = reader.string("filename_tensor_name");
+        model_.checkpoint_node = tensor.substr(0, tensor.find(':'));
+      } else if (reader.field() == 3) {
+        model_.restore_node = reader.string("restore_op_name");
+      } else {
+        reader.skip();
       }
     }
   }
@@ -246,7 +262,7 @@ private:
   void add_checkpoint_keys() {
     const auto found = model_.variables.find(kObjectGraph);
     if (found == model_.variables.end()) return;
-    const std::string_view graph = only_text(found->second.data);
+    const std::string_view graph = variable_texts(found->second.data, 1).front();
     WireReader reader(graph, graph.data(), 0);
     size_t index = 0;
     while (reader.next()) {
@@ -281,19 +297,6 @@ private:
       if (!object.checkpoint_key.empty() && !model_.variables.contains(object.checkpoint_key))
         throw Error(ErrorCode::kInvalidModel,
                     "variables: \"" + object.checkpoint_key.substr(0, 200) + "\" is not in the checkpoint");
-  }
-
-  /// A tensor of one text: its length, a checksum of that, the text.
-  static std::string_view only_text(std::string_view data) {
-    uint64_t length = 0;
-    for (size_t i = 0; i < 10 && i < data.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(data[i]);
-      length |= uint64_t{byte & 0x7fu} << (7 * i);
-      if (byte >= 0x80) continue;
-      if (data.size() >= i + 5 && data.size() - i - 5 == length) return data.substr(i + 5);
-      break;
-    }
-    throw Error(ErrorCode::kInvalidModel, std::string("variables: ") + kObjectGraph + " is no single text");
   }
 
   const ModelFiles& files_;

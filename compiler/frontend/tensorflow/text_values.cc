@@ -21,13 +21,31 @@ constexpr Converter kMoves[] = {
 constexpr Converter kReshapes[] = {&convert_reshape, &convert_squeeze, &convert_expand_dims,
                                    &convert_ensure_shape};
 constexpr Converter kShapes[] = {&convert_shape, &convert_rank, &convert_size};
-constexpr Converter kReads[] = {
-    &convert_equal,       &convert_identity,    &convert_first,           &convert_call,
-    &convert_if,          &convert_case,        &convert_while,           &convert_switch,
-    &convert_merge,       &convert_text_change, &convert_text_replace,    &convert_text_match,
-    &convert_text_length, &convert_text_part,   &convert_text_hash,       &convert_text_number,
-    &convert_number_text, &convert_text_join,   &convert_text_split,      &convert_table_find,
-    &convert_table_fill,  &convert_nothing,     &convert_ragged_to_tensor};
+constexpr Converter kReads[] = {&convert_equal,
+                                &convert_identity,
+                                &convert_first,
+                                &convert_call,
+                                &convert_if,
+                                &convert_case,
+                                &convert_while,
+                                &convert_switch,
+                                &convert_merge,
+                                &convert_text_change,
+                                &convert_text_replace,
+                                &convert_text_match,
+                                &convert_text_length,
+                                &convert_text_part,
+                                &convert_text_hash,
+                                &convert_text_number,
+                                &convert_number_text,
+                                &convert_text_join,
+                                &convert_text_split,
+                                &convert_table_find,
+                                &convert_table_fill,
+                                &convert_restore,
+                                &convert_table_handle,
+                                &convert_nothing,
+                                &convert_ragged_to_tensor};
 constexpr build::TextConverters<Converter> kTexts = {kReads, kMoves, kReshapes, kShapes};
 /// What makes of each element, or of the elements in one place, another one.
 constexpr Converter kElementwise[] = {

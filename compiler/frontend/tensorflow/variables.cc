@@ -77,6 +77,20 @@ int64_t read_header(std::string_view bytes) {
   return shards;
 }
 
+/// The checksum of strings is one of their lengths, as numbers of 32 bits, of the checksum that stands behind
+/// these, and of the bytes.
+bool has_checksum(const std::vector<std::string_view>& texts, uint32_t expected) {
+  std::string lengths;
+  for (const std::string_view text : texts) {
+    const auto length = static_cast<uint32_t>(text.size());
+    lengths.append(reinterpret_cast<const char*>(&length), sizeof(length));
+  }
+  const uint32_t of_lengths = wire::masked_crc32c(lengths);
+  lengths.append(reinterpret_cast<const char*>(&of_lengths), sizeof(of_lengths));
+  for (const std::string_view text : texts) lengths.append(text);
+  return wire::masked_crc32c(lengths) == expected;
+}
+
 class VariableReader {
 public:
   VariableReader(const ModelFiles& files, std::string prefix) : files_(files), prefix_(std::move(prefix)) {}
@@ -135,6 +149,13 @@ private:
       if (wire::masked_crc32c(to.data) != entry.crc)
         throw Error(ErrorCode::kInvalidModel, "its bytes have another checksum than the index says");
     }
+    if (to.dtype == DataType::kString) {
+      uint64_t count = 1;
+      for (const int64_t dim : to.shape)
+        if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count)) count = UINT64_MAX;
+      if (!has_checksum(variable_texts(to.data, count), entry.crc))
+        throw Error(ErrorCode::kInvalidModel, "its strings have another checksum than the index says");
+    }
     variables.emplace(key, std::move(to));
   }
 
@@ -161,6 +182,35 @@ private:
 };
 
 }  // namespace
+
+std::vector<std::string_view> variable_texts(std::string_view data, uint64_t count) {
+  const auto refuse = [](const char* what) { throw Error(ErrorCode::kInvalidModel, what); };
+  // Each has a byte of its length, at least.
+  if (count > data.size()) refuse("its strings have fewer bytes than there are strings");
+  std::vector<uint64_t> lengths;
+  uint64_t bytes = 0;
+  while (lengths.size() < count) {
+    uint64_t length = 0;
+    for (int bit = 0;; bit += 7) {
+      if (data.empty() || bit > 28) refuse("the length of a string is cut off or too long");
+      const auto byte = static_cast<unsigned char>(data.front());
+      data.remove_prefix(1);
+      length |= uint64_t{byte & 0x7fu} << bit;
+      if (byte < 0x80) break;
+    }
+    lengths.push_back(length);
+    bytes += length;
+  }
+  if (data.size() < sizeof(uint32_t) || data.size() - sizeof(uint32_t) != bytes)
+    refuse("its strings have other lengths than their bytes");
+  data.remove_prefix(sizeof(uint32_t));
+  std::vector<std::string_view> texts;
+  for (const uint64_t length : lengths) {
+    texts.push_back(data.substr(0, length));
+    data.remove_prefix(length);
+  }
+  return texts;
+}
 
 std::map<std::string, Variable> read_variables(const ModelFiles& files, const std::string& prefix) {
   return VariableReader(files, prefix).read();

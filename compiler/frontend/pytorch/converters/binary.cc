@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/build/arithmetic.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -147,14 +148,18 @@ void convert_bitwise(NodeContext& node) {
   node.set_output(0, node.add(is_and ? "and" : is_or ? "or" : "xor", {pair.a, pair.b}));
 }
 
-// Shifts are products with powers of 2, and quotients rounded down.
+// By less than 0, or by all bits or more, to the right the sign alone is left, to the left nothing.
 void convert_shift(NodeContext& node) {
   Compose c(node);
   const Pair pair = promoted(node);
-  if (is_float(node.dtype(pair.a))) node.invalid("of real numbers");
-  const V factor = c.binary("pow", c.number(pair.b, 2), pair.b);
+  const DTypeInfo& info = dtype_info(node.dtype(pair.a));
+  if (is_float(node.dtype(pair.a)) || node.dtype(pair.a) == DType::kBool) node.invalid("of no whole numbers");
   const bool is_left = node.op() == "bitwise_left_shift" || node.op() == "__lshift__";
-  node.set_output(0, is_left ? c.mul(pair.a, factor) : floor_divided(node, pair.a, factor));
+  if (is_left) return node.set_output(0, build::left_shift(node, pair.a, pair.b));
+  if (!info.is_signed)
+    return node.set_output(0, node.add("bit_shift", {pair.a, pair.b}, {{"direction", std::string("right")}}));
+  const V by = c.where(is_negative(node, pair.b), c.number(pair.b, info.bits - 1), pair.b);
+  node.set_output(0, build::right_shift(node, pair.a, by));
 }
 
 // Of f*, a number where one of both is none.

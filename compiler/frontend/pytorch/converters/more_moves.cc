@@ -47,6 +47,7 @@ namespace {
 
 V reversed(NodeContext& node, V x, int64_t axis) {
   const ir::SymShape shape = node.shape(x);
+  if (same(shape[static_cast<size_t>(axis)], 0)) return x;
   ir::SymShape starts(shape.size(), 0);
   std::vector<int64_t> steps(shape.size(), 1);
   starts[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)] - 1;
@@ -60,6 +61,7 @@ V reversed(NodeContext& node, V x, int64_t axis) {
 void convert_rot90(NodeContext& node) {
   Compose c(node);
   V x = node.tensor("self");
+  if (node.rank(x) < 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
   const std::vector<int64_t> axes = node.axes("dims", node.rank(x));
   if (axes.size() != 2) node.invalid("dims has " + std::to_string(axes.size()) + " numbers, expected 2");
   const int64_t turns = ((node.integer("k") % 4) + 4) % 4;
@@ -92,14 +94,23 @@ void convert_diff(NodeContext& node) {
   Compose c(node);
   V x = node.tensor("self");
   const int64_t axis = node.axis("dim", node.rank(x)), times = node.integer("n");
+  if (times < 0 || times > 16) node.unsupported("n", std::to_string(times) + " times are not implemented");
+  const bool has_prepend = node.has("prepend"), has_append = node.has("append");
+  if (times == 0) return node.set_output(0, node.add("identity", {x}));
+  std::vector<Operand> operands;
+  if (has_prepend) operands.push_back(node.operand("prepend"));
+  operands.push_back(node.operand("self"));
+  if (has_append) operands.push_back(node.operand("append"));
+  const DType dtype = node.common_type(operands);
   std::vector<V> parts;
-  if (node.has("prepend")) parts.push_back(node.tensor("prepend"));
-  parts.push_back(x);
-  if (node.has("append")) parts.push_back(node.tensor("append"));
+  for (const Operand& operand : operands) parts.push_back(node.as(operand, dtype));
   x = c.concat(parts, axis);
-  if (times < 1 || times > 16) node.unsupported("n", std::to_string(times) + " times are not implemented");
   for (int64_t i = 0; i < times; ++i) {
-    const ir::SymInt left = node.shape(x)[static_cast<size_t>(axis)] - 1;
+    const ir::SymInt left = max(node.shape(x)[static_cast<size_t>(axis)] - 1, 0);
+    if (same(left, 0)) {
+      x = c.slice(x, axis, 0, 0);
+      break;
+    }
     const V next = c.slice(x, axis, 1, left), before = c.slice(x, axis, 0, left);
     x = node.dtype(x) == DType::kBool ? node.add("xor", {next, before}) : c.sub(next, before);
   }

@@ -68,7 +68,7 @@ void convert_reshape(NodeContext& node) {
 void convert_flatten(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const auto rank = static_cast<int64_t>(own.size());
-  const int64_t first = node.axis("start_dim", rank), last = node.axis("end_dim", rank);
+  const int64_t first = node.axis_or_first("start_dim", rank), last = node.axis_or_first("end_dim", rank);
   if (last < first) node.invalid("axes " + std::to_string(first) + " to " + std::to_string(last));
   if (rank == 0) return set_reshaped(node, {1});
   ir::SymShape wanted(own.begin(), own.begin() + first);
@@ -110,8 +110,8 @@ void convert_transpose(NodeContext& node) {
     if (rank < 2) node.invalid("the input has rank " + std::to_string(rank));
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   } else {
-    const int64_t a = node.axis(op == "swapaxes" ? "axis0" : "dim0", rank);
-    const int64_t b = node.axis(op == "swapaxes" ? "axis1" : "dim1", rank);
+    const int64_t a = node.axis_or_first(op == "swapaxes" ? "axis0" : "dim0", rank);
+    const int64_t b = node.axis_or_first(op == "swapaxes" ? "axis1" : "dim1", rank);
     if (rank == 0) return node.set_alias("self");
     std::swap(perm[static_cast<size_t>(a)], perm[static_cast<size_t>(b)]);
   }
@@ -122,6 +122,7 @@ void convert_movedim(NodeContext& node) {
   const int64_t rank = node.rank(node.tensor("self"));
   const std::vector<int64_t> from = node.axes("source", rank), to = node.axes("destination", rank);
   if (from.size() != to.size()) node.invalid("source and destination have other lengths");
+  if (rank == 0) return node.set_alias("self");
   std::vector<int64_t> perm(static_cast<size_t>(rank), -1);
   for (size_t i = 0; i < from.size(); ++i) perm[static_cast<size_t>(to[i])] = from[i];
   int64_t next = 0;

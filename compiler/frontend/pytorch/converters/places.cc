@@ -13,7 +13,7 @@ void convert_embedding(NodeContext& node) {
 // The index has one axis, or none.
 void convert_index_select(NodeContext& node) {
   const V given = node.tensor("self"), index = with_axis(node, node.tensor("index"));
-  const V y = gathered(node, with_axis(node, given), index, node.axis("dim", node.rank(given)));
+  const V y = gathered(node, with_axis(node, given), index, node.axis_or_first("dim", node.rank(given)));
   node.set_output(0, node.rank(given) == 0 ? Compose(node).reshape(y, {}) : y);
 }
 
@@ -281,7 +281,7 @@ void convert_scatter(NodeContext& node) {
 void convert_index_rows(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self"), index = c.cast(with_axis(node, node.tensor("index")), DType::kInt64);
-  const int64_t axis = node.axis("dim", node.rank(x));
+  const int64_t axis = node.axis_or_first("dim", node.rank(x));
   ir::SymShape rows = node.shape(with_axis(node, x));
   rows[static_cast<size_t>(axis)] = node.shape(index)[0];
   V updates;

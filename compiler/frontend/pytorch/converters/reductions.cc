@@ -1,5 +1,6 @@
 // Sums, means, extrema and running ones along axes.
 #include <algorithm>
+#include <limits>
 
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
@@ -69,18 +70,18 @@ void convert_extrema(NodeContext& node) {
 
 void convert_aminmax(NodeContext& node) {
   Compose c(node);
-  const V x = node.tensor("self");
+  const V x = numeric(node, node.tensor("self"));
   const std::vector<int64_t> axes = axes_of(node, x);
   const bool keepdim = keeps(node);
-  node.set_output(0, c.reduce("reduce_min", x, axes, keepdim));
-  node.set_output(1, c.reduce("reduce_max", x, axes, keepdim));
+  node.set_output(0, node.as_output(c.reduce("reduce_min", x, axes, keepdim), 0));
+  node.set_output(1, node.as_output(c.reduce("reduce_max", x, axes, keepdim), 1));
 }
 
 // Values along an axis, and where they stand first.
 void convert_extremum_along(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self");
-  const int64_t axis = node.axis("dim", node.rank(given));
+  const int64_t axis = node.axis_or_first("dim", node.rank(given));
   const bool keepdim = node.flag("keepdim"), is_max = node.op() == "max";
   const bool was_scalar = node.rank(given) == 0;
   const V x = numeric(node, with_axis(node, given));
@@ -104,7 +105,7 @@ void convert_arg_extremum(NodeContext& node) {
         node.add(op, {flat}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}, {"select_last", int64_t{0}}});
     return node.set_output(0, keepdim ? c.reshape(place, ir::SymShape(rank, 1)) : place);
   }
-  const int64_t axis = node.axis("dim", node.rank(x));
+  const int64_t axis = node.axis_or_first("dim", node.rank(x));
   node.set_output(
       0, node.add(op, {x}, {{"axis", axis}, {"keepdims", int64_t{keepdim}}, {"select_last", int64_t{0}}}));
 }
@@ -173,10 +174,12 @@ void convert_norm(NodeContext& node) {
 void convert_running(NodeContext& node) {
   Compose c(node);
   static_cast<void>(node.optional_dtype("dtype"));
-  const V given = c.cast(node.tensor("self"), node.output_dtype());
-  const int64_t axis = node.axis("dim", node.rank(given));
+  // In place, whole numbers keep their type, too.
+  const DType made = node.output_dtype();
+  const V given = c.cast(node.tensor("self"), is_float(made) ? made : DType::kInt64);
+  const int64_t axis = node.axis_or_first("dim", node.rank(given));
   const V y = node.add(node.op(), {with_axis(node, given)}, {{"axis", axis}});
-  node.set_output(0, c.reshape(y, node.shape(given)));
+  node.set_output(0, node.as_output(c.reshape(y, node.shape(given))));
 }
 
 void convert_softmax(NodeContext& node) {
@@ -185,8 +188,8 @@ void convert_softmax(NodeContext& node) {
   const bool has_dtype = takes(node, "dtype");
   if (has_dtype) static_cast<void>(node.optional_dtype("dtype"));
   const V x = Compose(node).cast(node.tensor("self"), node.output_dtype());
-  node.set_output(0,
-                  softmax_along(node, is_log ? "log_softmax" : "softmax", x, node.axis("dim", node.rank(x))));
+  node.set_output(
+      0, softmax_along(node, is_log ? "log_softmax" : "softmax", x, node.axis_or_first("dim", node.rank(x))));
 }
 
 namespace {
@@ -206,7 +209,7 @@ void set_sorted(NodeContext& node, const ir::SymInt& k, int64_t axis, bool large
 }  // namespace
 
 void convert_topk(NodeContext& node) {
-  const int64_t axis = node.axis("dim", node.rank(node.tensor("self")));
+  const int64_t axis = node.axis_or_first("dim", node.rank(node.tensor("self")));
   static_cast<void>(node.flag("sorted"));
   set_sorted(node, node.sym("k"), axis, node.flag("largest"));
 }
@@ -214,7 +217,7 @@ void convert_topk(NodeContext& node) {
 // Of equal elements the first comes first: a stable order is a right one of those that are not asked to be.
 void convert_sort(NodeContext& node) {
   const V x = with_axis(node, node.tensor("self"));
-  const int64_t axis = node.axis("dim", node.rank(x));
+  const int64_t axis = node.axis_or_first("dim", node.rank(x));
   set_sorted(node, node.shape(x)[static_cast<size_t>(axis)], axis, node.flag("descending"));
 }
 
@@ -227,9 +230,14 @@ void convert_median(NodeContext& node) {
   int64_t axis = 0;
   bool keepdim = false;
   if (is_all) {
-    x = c.reshape(x, {num_elements(own)});
+    const ir::SymInt count = num_elements(own);
+    if (count.is_constant() && count.hint() == 0) {
+      if (!is_float(node.dtype(x))) node.unsupported("self", "whole numbers of which there are none");
+      return node.set_output(0, c.number(x, std::numeric_limits<double>::quiet_NaN()));
+    }
+    x = c.reshape(x, {count});
   } else {
-    axis = node.axis("dim", node.rank(x));
+    axis = node.axis_or_first("dim", node.rank(x));
     keepdim = node.flag("keepdim");
     x = with_axis(node, x);
   }

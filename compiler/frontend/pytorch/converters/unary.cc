@@ -69,7 +69,6 @@ V composed(NodeContext& node, std::string_view op, V x) {
   if (op == "rad2deg") return c.times(x, 180 / kPi);
   if (op == "silu") return c.mul(x, c.unary("sigmoid", x));
   if (op == "hardsigmoid") return node.add("hard_sigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
-  if (op == "relu6") return clamped(node, x, 0, 6);
   if (op == "selu") return node.add("selu", {x});
   if (op == "log_sigmoid") return c.unary("neg", c.unary("softplus", c.unary("neg", x)));
   if (op == "sinc" || op == "special_sinc") {
@@ -98,6 +97,9 @@ void convert_composed_unary(NodeContext& node) {
   const V y = composed(node, node.op(), node.op() == "special_ndtr" ? x : widened(node, x));
   node.set_output(0, Compose(node).cast(y, node.dtype(x)));
 }
+
+// Of any numbers, whose type it keeps.
+void convert_relu6(NodeContext& node) { node.set_output(0, clamped(node, node.tensor("self"), 0, 6)); }
 
 void convert_rounding(NodeContext& node) {
   const V x = node.tensor("self");
@@ -285,11 +287,11 @@ void convert_clamp(NodeContext& node) {
   const std::string& op = node.op();
   const char* low = op == "clamp_max" ? nullptr : "min";
   const char* high = op == "clamp_min" ? nullptr : "max";
-  const DType dtype = node.output_dtype();
+  const DType made = node.output_dtype(), dtype = made == DType::kBool ? DType::kUInt8 : made;
   V x = c.cast(node.tensor("self"), dtype);
   if (low != nullptr && node.has(low)) x = c.binary("max", x, node.as(node.operand(low), dtype));
   if (high != nullptr && node.has(high)) x = c.binary("min", x, node.as(node.operand(high), dtype));
-  node.set_output(0, x);
+  node.set_output(0, c.cast(x, made));
 }
 
 }  // namespace tensormill::frontend::pytorch

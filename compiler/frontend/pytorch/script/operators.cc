@@ -76,6 +76,8 @@ int64_t schema_dtype(int64_t number) {
   if (number >= 0 && number <= 11) return number + 1;
   if (number == 15) return static_cast<int64_t>(ScalarType::kBFloat16);
   if (number == 27) return static_cast<int64_t>(ScalarType::kUInt16);
+  if (number == 28) return static_cast<int64_t>(ScalarType::kUInt32);
+  if (number == 29) return static_cast<int64_t>(ScalarType::kUInt64);
   return static_cast<int64_t>(ScalarType::kUnknown);
 }
 

@@ -1,0 +1,176 @@
+"""Every overload that has a case in tests/fixtures/pytorch_ops/torch_cases.py, varied: other types of its tensors, other extents, among them
+0 and 1, tensors without dims, other whole numbers in its arguments, and dims that are free; and operands of all pairs of types.
+Eager torch says which variations mean something.
+"""
+
+import random
+import re
+import sys
+from pathlib import Path
+
+import torch
+import torchvision  # noqa: F401  its operators
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures/pytorch_ops"))
+import torch_cases  # noqa: E402
+
+try:
+    import torch.ao.quantization.fx._decomposed  # noqa: F401  the operators of quantized programs
+except ImportError:
+    pass
+
+aten = torch.ops.aten
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+INTS = ("int64", "int32", "int16", "int8", "uint8")
+NUMBER = re.compile(r"(?<![\w.'])-?\d+(?![\w.])")
+NAME = re.compile(r"[a-z_][a-z_0-9]*")
+# What is made of memory as it is, or drawn, has no numbers to compare, and not a number has any sign.
+UNDETERMINED = re.compile(r"\.(empty|new_empty|rand|randn|bernoulli|empty_like|resize)|signbit.default\(x /")
+# Kernels that look at types, or shapes, only where there are elements.
+UNCHECKED = re.compile(r"_softmax.default|_log_softmax.default|pixel_")
+# Of equal elements any comes first.
+UNORDERED = re.compile(r"\.(topk|sort.default|argsort.default|median|kthvalue|mode)")
+
+
+class Case:
+    """A text over inputs; `free`: the extent whose axes are free, of each input's axes."""
+
+    def __init__(self, text, inputs, free=None):
+        self.text, self.inputs, self.free = text, inputs, free
+        self.code = compile(text, text, "eval")
+
+    def is_ordered(self, inputs):
+        """Whether it says which of equal elements comes first, or there are none."""
+        return not UNORDERED.search(self.text) or all(value.unique().numel() == value.numel() for value in inputs.values())
+
+    def label(self):
+        types = ", ".join(f"{name}: {str(value.dtype)[6:]}{list(value.shape)}" for name, value in self.inputs.items())
+        return f"{self.text} | {types}" + (f" | {self.free} is free" if self.free else "")
+
+    def results(self, inputs=None):
+        """Tensors; an exception where torch does not take it."""
+        made = eval(self.code, {"aten": aten, "torch": torch} | (inputs or self.inputs))
+        made = made if isinstance(made, (tuple, list)) else [made]
+        return [readable(each).clone() for each in made if isinstance(each, torch.Tensor) and not each.dtype.is_complex]
+
+
+def readable(value):
+    """numpy has no bfloat16, and none of a file's tensors may have."""
+    return value.float() if value.dtype == torch.bfloat16 else value
+
+
+def drawn(draw, generator, name, dtype, shape, low, high):
+    kind = getattr(torch, dtype)
+    if name == "edges":
+        return torch.tensor([-1.5, 0.5, 0.7, 0.9]).to(kind)
+    if kind == torch.bool:
+        return torch.rand(shape, generator=generator) > 0.5
+    if kind.is_floating_point:
+        return (torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low).to(kind)
+    low, high = int(low), int(high)
+    if kind == torch.uint8:
+        low = max(low, 0)
+    return torch.randint(low, max(high, low + 1), shape, generator=generator).to(kind)
+
+
+def other_type(draw, dtype):
+    if dtype in FLOATS:
+        return draw.choice((*FLOATS, "float32", "float64", *INTS, "bool"))
+    if dtype in INTS:
+        return draw.choice((*INTS, "int64", "float32", "bool"))
+    return draw.choice(("bool", "bool", "uint8", "float32", "int64"))
+
+
+def varied(text, seed):
+    """The case with some of the changes."""
+    draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
+    if draw.random() < 0.35:
+        places = [each for each in NUMBER.finditer(text) if len(each[0]) < 4]
+        for place in draw.sample(places, min(len(places), draw.choice((1, 1, 2)))):
+            changed = text[:place.start()] + str(draw.randint(-3, 4)) + text[place.end():]
+            text = changed if len(changed) - len(text) == 0 or len(places) == 1 else text
+    names = [name for name in torch_cases.INPUTS if name in set(NAME.findall(text))]
+    rows = {name: list(torch_cases.INPUTS[name]) for name in names}
+    if draw.random() < 0.6:
+        other = draw.random() < 0.5 and other_type(draw, "float32")
+        for row in rows.values():
+            if other and row[0] == "float32":
+                row[0] = other
+            elif not other and draw.random() < 0.6:
+                row[0] = other_type(draw, row[0])
+    extents = sorted({extent for row in rows.values() for extent in row[1]})
+    kind = draw.choice(("same", "same", "extent", "extent", "scalars", "ones", "free", "free", "free"))
+    free = None
+    if kind == "extent" and extents:
+        old, new = draw.choice(extents), draw.choice((0, 0, 1, 1, 2, 7, 33))
+        for row in rows.values():
+            row[1] = [new if each == old else each for each in row[1]]
+    elif kind == "scalars":
+        for row in rows.values():
+            if draw.random() < 0.7:
+                row[1] = []
+    elif kind == "ones":
+        for row in rows.values():
+            row[1] = [1 if draw.random() < 0.25 else each for each in row[1]]
+    elif kind == "free" and extents:
+        free = draw.choice([each for each in extents if each > 1] or [None])
+    return Case(text, {name: drawn(draw, generator, name, *row) for name, row in rows.items()}, free)
+
+
+def is_taken(case):
+    if UNCHECKED.search(case.text) and not all(value.numel() and value.is_floating_point() for value in case.inputs.values()):
+        return False
+    try:
+        return len(case.results({name: value.clone() for name, value in case.inputs.items()})) > 0
+    except Exception:  # whatever torch says of it
+        return False
+
+
+def variations(family, seed, count):
+    """Cases of a family, `count` of each text, that torch takes."""
+    for index, text in enumerate(torch_cases.FAMILIES[family]()):
+        if UNDETERMINED.search(text):
+            continue
+        for turn in range(count):
+            try:
+                case = varied(text, seed * 1_000_003 + index * 1009 + turn)
+            except SyntaxError:
+                continue
+            if is_taken(case):
+                yield case
+
+
+PAIRED = ("aten.add.Tensor aten.sub.Tensor aten.mul.Tensor aten.div.Tensor aten.floor_divide.default aten.remainder.Tensor aten.fmod.Tensor "
+          "aten.pow.Tensor_Tensor aten.maximum.default aten.minimum.default aten.fmax.default aten.fmin.default aten.eq.Tensor aten.ne.Tensor "
+          "aten.lt.Tensor aten.le.Tensor aten.gt.Tensor aten.ge.Tensor aten.logical_and.default aten.logical_or.default aten.logical_xor.default "
+          "aten.bitwise_and.Tensor aten.bitwise_or.Tensor aten.bitwise_xor.Tensor aten.bitwise_left_shift.Tensor aten.bitwise_right_shift.Tensor "
+          "aten.atan2.default aten.hypot.default aten.logaddexp.default aten.copysign.Tensor aten.xlogy.Tensor aten.heaviside.default "
+          "aten.rsub.Tensor aten.true_divide.Tensor").split()
+NUMBERED = ("aten.add.Tensor aten.sub.Tensor aten.mul.Tensor aten.div.Tensor aten.floor_divide.default aten.remainder.Scalar aten.fmod.Scalar "
+            "aten.pow.Tensor_Scalar aten.eq.Scalar aten.ne.Scalar aten.lt.Scalar aten.le.Scalar aten.gt.Scalar aten.ge.Scalar aten.bitwise_and.Scalar "
+            "aten.bitwise_or.Scalar aten.bitwise_xor.Scalar aten.xlogy.Scalar_Other aten.rsub.Scalar aten.pow.Scalar aten.masked_fill.Scalar "
+            "aten.clamp.default aten.clamp_min.default aten.clamp_max.default aten.fill.Scalar aten.full_like.default").split()
+TYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "uint16", "uint32", "uint64")
+
+
+def pairs(operator):
+    """The operator on all pairs of types and kinds of operands, that torch takes."""
+    tensors = {dtype: torch.tensor([1, 2, 3, 5, 0 if dtype == "bool" else 4]).to(getattr(torch, dtype)) for dtype in TYPES}
+    tensors |= {f"{dtype}_0": torch.tensor(2).to(getattr(torch, dtype)) for dtype in TYPES}
+    texts = []
+    if operator in PAIRED:
+        texts += [(f"{operator}({{}}, {{}})", (a, b)) for a in tensors for b in tensors]
+    if operator in NUMBERED:
+        for number in ("True", "2", "2.5"):
+            for a in tensors:
+                if operator == "aten.pow.Scalar":
+                    texts.append((f"{operator}({number}, {{}})", (a,)))
+                elif operator == "aten.masked_fill.Scalar":
+                    texts.append((f"{operator}({{}}, {{}}, {number})", (a, "bool")))
+                else:
+                    texts.append((f"{operator}({{}}, {number})", (a,)))
+    for text, operands in texts:
+        names = [f"t_{each}" for each in operands]
+        case = Case(text.format(*names), {name: tensors[each] for name, each in zip(names, operands)})
+        if is_taken(case):
+            yield case
