@@ -1,5 +1,6 @@
 #include "compiler/build/conv_pool.h"
 
+#include <cmath>
 #include <limits>
 
 #include "compiler/build/compose.h"
@@ -30,8 +31,12 @@ ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId b
 }
 
 ir::ValueId max_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec) {
-  if (is_float(builder.type(x).dtype))
-    x = padded_for(builder, x, spec.windows, -std::numeric_limits<double>::infinity());
+  const DType dtype = builder.type(x).dtype;
+  const DTypeInfo& info = dtype_info(dtype);
+  const double least = is_float(dtype)  ? -std::numeric_limits<double>::infinity()
+                       : info.is_signed ? -std::ldexp(1.0, info.bits - 1)
+                                        : 0;
+  x = padded_for(builder, x, spec.windows, least);
   return builder.add("max_pool", {x}, pool_attrs(spec));
 }
 

@@ -50,11 +50,12 @@ int64_t scalar_bytes(ScalarType type);
 /// An integer expression over symbols, as SymPy writes it: in infix form ("2*s0 + 1") or as calls
 /// ("Mul(Integer(2), Symbol('s0', integer=True))").
 struct SymExpr {
-  enum class Kind : uint8_t { kInteger, kSymbol, kCall };
+  enum class Kind : uint8_t { kInteger, kReal, kSymbol, kCall };
   Kind kind = Kind::kInteger;
   int64_t value = 0;
-  std::string
-      name;  ///< of a symbol, or the function of a call: "Add", "Mul", "Pow", "FloorDiv", "Mod", "Max" …
+  /// Of a symbol, or the function of a call: "Add", "Mul", "Pow", "FloorDiv", "Mod", "Max" …; a real number's
+  /// digits.
+  std::string name;
   std::vector<SymExpr> args;
 };
 /// Throws Error(kInvalidModel) for what is none, longer than 64 KiB, or nested deeper than 64.

@@ -130,7 +130,8 @@ private:
     if (std::isalpha(static_cast<unsigned char>(first)) == 0 && first != '_') fail("no operand");
     const std::string name = word();
     if (!take("(")) return {SymExpr::Kind::kSymbol, 0, name, {}};
-    if (name == "Symbol" || name == "Dummy") return symbol();
+    if (name == "Symbol" || name == "Dummy") return {SymExpr::Kind::kSymbol, 0, quoted(), {}};
+    if (name == "Float") return {SymExpr::Kind::kReal, 0, quoted(), {}};
     SymExpr call = call_expr(name, {});
     while (!take(")")) {
       if (!call.args.empty()) expect(",");
@@ -146,23 +147,28 @@ private:
     const auto parsed = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (parsed.ec != std::errc()) fail("a number past 64 bits");
     at_ = static_cast<size_t>(parsed.ptr - text_.data());
-    if (at_ < text_.size() && text_[at_] == '.') fail("a number that is no integer");
-    return integer_expr(value);
+    if (at_ >= text_.size() || text_[at_] != '.') return integer_expr(value);
+    const size_t begin = static_cast<size_t>(parsed.ptr - text_.data());
+    SymExpr real{SymExpr::Kind::kReal, 0, std::to_string(value), {}};
+    for (++at_; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0;) ++at_;
+    real.name += text_.substr(begin, at_ - begin);
+    return real;
   }
 
-  std::string word() {
+  std::string word(std::string_view more = "_.") {
     const size_t begin = at_;
     while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 ||
-                                  text_[at_] == '_' || text_[at_] == '.'))
+                                  more.find(text_[at_]) != std::string_view::npos))
       ++at_;
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  /// Symbol('s0', positive=True, integer=True): what is assumed of it stands in the ranges, too.
-  SymExpr symbol() {
+  /// Symbol('s0', positive=True, integer=True): what is assumed of it stands in the ranges, too;
+  /// Float('1.5', precision=53).
+  std::string quoted() {
     const bool is_double = peek() == '"';
     expect(is_double ? "\"" : "'");
-    const std::string name = word();
+    const std::string name = word("_.+-");
     expect(is_double ? "\"" : "'");
     while (take(",")) {
       peek();
@@ -172,7 +178,7 @@ private:
       word();
     }
     expect(")");
-    return {SymExpr::Kind::kSymbol, 0, name, {}};
+    return name;
   }
 
   std::string_view text_;
@@ -187,7 +193,7 @@ SymExpr parse_sym_expr(std::string_view text) { return ExprParser(text).parse();
 
 std::string to_string(const SymExpr& expr) {
   if (expr.kind == SymExpr::Kind::kInteger) return std::to_string(expr.value);
-  if (expr.kind == SymExpr::Kind::kSymbol) return expr.name;
+  if (expr.kind == SymExpr::Kind::kSymbol || expr.kind == SymExpr::Kind::kReal) return expr.name;
   const bool is_sum = expr.name == "Add", is_product = expr.name == "Mul";
   std::string text = is_sum || is_product ? "(" : expr.name + "(";
   for (size_t i = 0; i < expr.args.size(); ++i) {

@@ -152,6 +152,15 @@ std::string only(const std::string& a, const std::string& b) {
   return letters;
 }
 
+/// Axes of 1 among `letters` as long as those of another operand.
+void spread_ones(NodeContext& node, Labelled& x, const Labelled& other, const std::string& letters) {
+  const ir::SymShape own = node.shape(x.value);
+  ir::SymShape whole = own;
+  for (const char letter : letters)
+    if (same(extent_of(node, x, letter), 1)) whole[x.axes.find(letter)] = extent_of(node, other, letter);
+  if (whole != own) x.value = Compose(node).expand(x.value, whole);
+}
+
 /// The product of both, summed over what neither the result nor a later operand has.
 Labelled multiplied(NodeContext& node, Labelled a, Labelled b, const std::string& kept) {
   Compose c(node);
@@ -159,6 +168,8 @@ Labelled multiplied(NodeContext& node, Labelled a, Labelled b, const std::string
   b = summed_to(node, b, kept + a.axes);
   const std::string batch = common(a.axes, b.axes, kept, true), inner = common(a.axes, b.axes, kept, false);
   const std::string rows = only(a.axes, b.axes), columns = only(b.axes, a.axes);
+  spread_ones(node, a, b, inner);
+  spread_ones(node, b, a, inner);
   if (inner.empty()) {
     const std::string all = batch + rows + columns;
     return {c.mul(arranged(node, a, all), arranged(node, b, all)), all};
@@ -202,7 +213,12 @@ std::string spelled(NodeContext& node, std::string term, size_t rank, size_t mos
 void convert_einsum(NodeContext& node) {
   std::string equation = node.text("equation");
   equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
-  const std::vector<V> operands = node.tensors("tensors");
+  std::vector<V> operands = node.tensors("tensors");
+  std::vector<Operand> typed;
+  for (const V operand : operands)
+    typed.push_back({operand, false, {node.dtype(operand), OperandKind::kTensor}});
+  const DType dtype = node.common_type(typed);
+  for (size_t i = 0; i < operands.size(); ++i) operands[i] = node.as(typed[i], summed_in(dtype));
   const size_t arrow = equation.find("->");
   const std::string left = equation.substr(0, arrow);
   std::vector<std::string> terms{""};
@@ -246,7 +262,7 @@ void convert_einsum(NodeContext& node) {
   made = summed_to(node, made, result);
   if (made.axes.size() != result.size())
     node.invalid("equation \"" + equation + "\": the result has axes that no operand has");
-  node.set_output(0, arranged(node, made, result));
+  node.set_output(0, node.as_output(arranged(node, made, result)));
 }
 
 // ||a - b||_p of all pairs of rows.
@@ -260,6 +276,10 @@ void convert_cdist(NodeContext& node) {
   if (p == 2) return node.set_output(0, c.reduce("reduce_l2", apart, {axis}, false));
   if (p == 1) return node.set_output(0, c.reduce("reduce_sum", apart, {axis}, false));
   if (std::isinf(p)) return node.set_output(0, c.reduce("reduce_max", apart, {axis}, false));
+  if (p == 0) {
+    const V differs = c.cast(c.binary("greater", apart, c.number(apart, 0)), node.dtype(apart));
+    return node.set_output(0, c.reduce("reduce_sum", differs, {axis}, false));
+  }
   const V sum = c.reduce("reduce_sum", c.binary("pow", apart, c.number(apart, p)), {axis}, false);
   node.set_output(0, c.binary("pow", sum, c.number(sum, 1 / p)));
 }
@@ -267,7 +287,10 @@ void convert_cdist(NodeContext& node) {
 // a b / max(|a| |b|, eps) along an axis.
 void convert_cosine_similarity(NodeContext& node) {
   Compose c(node);
-  V a = node.tensor("x1"), b = node.tensor("x2");
+  const Operand first = node.operand("x1"), second = node.operand("x2");
+  const DType common = node.common_type({first, second});
+  const DType dtype = is_float(common) ? common : DType::kFloat32;
+  V a = node.as(first, dtype), b = node.as(second, dtype);
   const ir::SymShape whole = broadcast_shapes(node.shape(a), node.shape(b));
   a = c.expand(a, whole);
   b = c.expand(b, whole);

@@ -111,7 +111,7 @@ void convert_pow(NodeContext& node) {
     if (is_real && power == -0.5) return node.set_output(0, c.unary("rsqrt", x));
     if (is_real && power == -1) return node.set_output(0, c.unary("reciprocal", x));
   }
-  node.set_output(0, c.binary("pow", x, node.as(b, dtype)));
+  node.set_output(0, c.cast(c.binary("pow", numeric(node, x), numeric(node, node.as(b, dtype))), dtype));
 }
 
 void convert_comparison(NodeContext& node) {
@@ -225,7 +225,8 @@ void convert_real_binary(NodeContext& node) {
 void convert_heaviside(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
-  const V above = c.cast(c.binary("greater", x, c.number(x, 0)), node.dtype(x));
+  const V number = numeric(node, x);
+  const V above = c.cast(c.binary("greater", number, c.number(number, 0)), node.dtype(x));
   node.set_output(0, c.where(is_zero(node, x), node.tensor("values"), above));
 }
 

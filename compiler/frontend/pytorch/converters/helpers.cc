@@ -78,6 +78,11 @@ V sorted_positions(NodeContext& node, V x, int64_t axis, int64_t k, bool largest
                   {{"axis", axis}, {"k", k}, {"largest", int64_t{largest}}});
 }
 
+DType summed_in(DType dtype) {
+  const bool is_short = !is_float(dtype) && dtype_info(dtype).bits < 32;
+  return is_short || dtype == DType::kBool ? DType::kInt64 : dtype;
+}
+
 V wrapped(NodeContext& node, V indices, const ir::SymInt& extent) {
   Compose c(node);
   indices = c.cast(indices, DType::kInt64);

@@ -30,6 +30,10 @@ inline V is_negative(NodeContext& node, V x) {
 }
 inline V is_zero(NodeContext& node, V x) { return Compose(node).binary("equal", x, node.scalar_like(x, 0)); }
 
+/// Sums of products of short whole numbers, and of bools, are computed in 64 bits, whose lowest ones they
+/// are.
+DType summed_in(DType dtype);
+
 /// Whether the operator has an argument of that name.
 bool takes(const NodeContext& node, std::string_view name);
 /// x modulo y with the sign of y, as Python has it.

@@ -344,19 +344,20 @@ void convert_tensor_split(NodeContext& node) {
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
   const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   ir::SymShape sizes;
-  if (node.row().overload == "sections") {
-    const int64_t count = node.integer("sections");
-    if (count < 1) node.invalid(std::to_string(count) + " sections");
-    for (int64_t i = 0; i < count; ++i) sizes.push_back(floordiv(extent + (count - 1 - i), count));
-  } else {
+  if (node.row().overload == "indices") {
+    // Each part ends where the next one begins, and has nothing where that is before its own begin.
+    size_t part = 0;
     ir::SymInt start = 0;
     for (const ir::SymInt& index : node.syms("indices")) {
-      const ir::SymInt end = max(build::place_within(index, extent, 0, extent), start);
-      sizes.push_back(end - start);
+      const ir::SymInt end = build::place_within(index, extent, 0, extent);
+      node.set_view(part++, "self", slice_step(axis, start, max(end - start, 0), 1));
       start = end;
     }
-    sizes.push_back(extent - start);
+    return node.set_view(part, "self", slice_step(axis, start, extent - start, 1));
   }
+  const int64_t count = node.integer("sections");
+  if (count < 1) node.invalid(std::to_string(count) + " sections");
+  for (int64_t i = 0; i < count; ++i) sizes.push_back(floordiv(extent + (count - 1 - i), count));
   set_parts(node, axis, sizes);
 }
 

@@ -270,6 +270,7 @@ void convert_scatter(NodeContext& node) {
   const bool is_value = node.row().overload.starts_with("value");
   V updates = is_value ? c.expand(node.as(node.operand("value"), node.dtype(x)), places)
                        : c.cast(with_axis(node, node.tensor("src")), node.dtype(x));
+  if (same(num_elements(places), 0)) return node.set_output(0, node.add("identity", {given}));
   if (!is_value)
     for (size_t i = 0; i < places.size(); ++i)
       updates = c.slice(updates, static_cast<int64_t>(i), 0, places[i]);
@@ -295,9 +296,9 @@ void convert_index_rows(NodeContext& node) {
   ir::SymShape along(rows.size(), 1);
   along[static_cast<size_t>(axis)] = node.shape(index)[0];
   const V places = c.expand(c.reshape(index, along), rows);
-  const V y =
-      scattered(node, with_axis(node, x), places, updates, axis, node.op() == "index_add" ? "add" : "none");
-  node.set_output(0, c.reshape(y, node.shape(x)));
+  const V y = scattered(node, numeric(node, with_axis(node, x)), places, numeric(node, updates), axis,
+                        node.op() == "index_add" ? "add" : "none");
+  node.set_output(0, c.reshape(c.cast(y, node.dtype(x)), node.shape(x)));
 }
 
 namespace {

@@ -19,12 +19,19 @@ V combined(NodeContext& node, V self, V product) {
   return c.add(product, self);
 }
 
+V matrix_product(NodeContext& node, V a, V b, bool transpose_b = false) {
+  Compose c(node);
+  const DType dtype = node.dtype(a), wide = summed_in(dtype);
+  if (wide == dtype) return c.matmul(a, b, transpose_b);
+  return c.cast(c.matmul(c.cast(a, wide), c.cast(b, wide), transpose_b), dtype);
+}
+
 /// As torch.matmul: vectors are rows or columns.
 V product(NodeContext& node, V a, V b) {
   Compose c(node);
   const bool is_row = node.rank(a) == 1, is_column = node.rank(b) == 1;
   if (node.rank(a) == 0 || node.rank(b) == 0) node.invalid("an operand has no dims");
-  V y = c.matmul(is_row ? c.unsqueeze(a, 0) : a, is_column ? c.unsqueeze(b, 1) : b);
+  V y = matrix_product(node, is_row ? c.unsqueeze(a, 0) : a, is_column ? c.unsqueeze(b, 1) : b);
   if (is_column) y = c.squeeze(y, node.rank(y) - 1);
   if (is_row) y = c.squeeze(y, node.rank(y) - (is_column ? 1 : 2));
   return y;
@@ -39,7 +46,7 @@ void convert_linear(NodeContext& node) {
   if (node.rank(weight) == 1) {
     y = product(node, x, weight);
   } else {
-    y = c.matmul(node.rank(x) == 1 ? c.unsqueeze(x, 0) : x, weight, true);
+    y = matrix_product(node, node.rank(x) == 1 ? c.unsqueeze(x, 0) : x, weight, true);
     if (node.rank(x) == 1) y = c.squeeze(y, 0);
   }
   if (const V bias = node.optional_tensor("bias"); bias != ir::kAbsent) y = c.add(y, bias);
@@ -120,6 +127,12 @@ void check_windows(NodeContext& node, const Conv& conv) {
 void set_conv(NodeContext& node, Conv conv, const std::vector<int64_t>& pads) {
   Compose c(node);
   check_windows(node, conv);
+  // Sums of products of whole numbers are whole numbers of 53 bits, unless they are far larger.
+  const DType own = node.dtype(conv.x);
+  const bool is_whole = !is_float(own);
+  if (is_whole)
+    for (V* operand : {&conv.x, &conv.weight, &conv.bias})
+      if (*operand != ir::kAbsent) *operand = c.cast(*operand, DType::kFloat64);
   const ir::SymShape w = node.shape(conv.weight);
   const std::vector<int64_t> kernel = ir::SymShape(w.begin() + 2, w.end());
   V y;
@@ -138,6 +151,7 @@ void set_conv(NodeContext& node, Conv conv, const std::vector<int64_t>& pads) {
     spec.groups = conv.groups;
     y = build::conv(node, conv.x, conv.weight, conv.bias, spec);
   }
+  if (is_whole) y = c.cast(c.cast(y, DType::kInt64), own);
   node.set_output(0, conv.had_batch ? y : c.squeeze(y, 0));
 }
 

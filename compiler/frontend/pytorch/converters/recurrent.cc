@@ -199,8 +199,10 @@ void convert_recurrent(NodeContext& node) {
       const auto index = static_cast<size_t>(layer * directions + side);
       const V* own = params.data() + index * each;
       Direction d{own[0], own[1]};
-      if (has_biases) d.w_bias = own[2];
-      if (has_biases) d.r_bias = own[3];
+      if (has_biases) {
+        d.w_bias = c.expand(own[2], {node.shape(own[0]).at(0)});
+        d.r_bias = c.expand(own[3], {node.shape(own[0]).at(0)});
+      }
       if (each > rows) d.projection = own[rows];
       d.is_reverse = side == 1;
       const auto initial = [&](V all) {

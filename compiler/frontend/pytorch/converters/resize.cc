@@ -77,11 +77,16 @@ build::ResizeOptions rule_of(NodeContext& node) {
 }  // namespace
 
 void convert_upsample(NodeContext& node) {
+  Compose c(node);
   V x = node.tensor(takes(node, "input") ? "input" : "self");
   const size_t spatial = node.shape(x).size() - 2;
   if (node.rank(x) < 3 || spatial > 3) node.invalid("the input has rank " + std::to_string(node.rank(x)));
   const build::ResizeOptions rule = rule_of(node);
   const std::vector<Target> targets = targets_of(node, x, spatial);
+  // Bytes are rounded, and held to their range, after each axis, of which the last is the first.
+  const DType own = node.dtype(x);
+  const bool is_rounded = own == DType::kUInt8 && rule.mode != "nearest";
+  if (is_rounded) x = c.cast(x, DType::kFloat32);
   std::vector<size_t> order(spatial);
   for (size_t d = 0; d < spatial; ++d) order[d] = d;
   // Axes that become shorter first, so that there is less to do for the others.
@@ -89,6 +94,8 @@ void convert_upsample(NodeContext& node) {
     return targets[a].out.hint() * node.shape(x)[b + 2].hint() <
            targets[b].out.hint() * node.shape(x)[a + 2].hint();
   });
+  if (is_rounded)
+    for (size_t d = 0; d < spatial; ++d) order[d] = spatial - 1 - d;
   for (const size_t d : order) {
     build::ResizeAxis axis;
     axis.in = node.shape(x)[d + 2];
@@ -100,8 +107,9 @@ void convert_upsample(NodeContext& node) {
     const bool is_open = axis.is_symbolic();
     if (!is_open && axis.in.hint() == axis.out.hint() && (axis.by_size || axis.scale == 1)) continue;
     x = build::resize_along(node, x, static_cast<int64_t>(d) + 2, axis, rule);
+    if (is_rounded) x = c.clip(c.unary("round", x), 0, 255);
   }
-  node.set_output(0, x);
+  node.set_output(0, c.cast(x, own));
 }
 
 namespace {
