@@ -105,6 +105,8 @@ def difference(got, want, tolerance):
 
 
 def tolerance_of(case):
+    if "bfloat16" in case.text:
+        return TOLERANCES[torch.bfloat16]
     return max((TOLERANCES.get(value.dtype, 0) for value in case.inputs.values()), default=0) or TOLERANCES[torch.float32]
 
 

@@ -24,10 +24,11 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")
 NUMBER = re.compile(r"(?<![\w.'])-?\d+(?![\w.])")
 NAME = re.compile(r"[a-z_][a-z_0-9]*")
-# What is made of memory as it is, or drawn, has no numbers to compare, and not a number has any sign.
-UNDETERMINED = re.compile(r"\.(empty|new_empty|rand|randn|bernoulli|empty_like|resize)|signbit.default\(x /")
+# What is made of memory as it is, or drawn, has no numbers to compare, not a number has any sign, and places behind the end of an axis
+# of 1 are not looked at.
+UNDETERMINED = re.compile(r"\.(empty|new_empty|rand|randn|bernoulli|empty_like|resize)|signbit.default\(x /|take_along_dim")
 # Kernels that look at types, or shapes, only where there are elements.
-UNCHECKED = re.compile(r"_softmax.default|_log_softmax.default|pixel_|native_dropout|rnn_|lstm|gru|grid_sampler")
+UNCHECKED = re.compile(r"_softmax.default|_log_softmax.default|pixel_|native_dropout|rnn_|lstm|gru|grid_sampler|native_batch_norm")
 # Of equal elements any comes first.
 UNORDERED = re.compile(r"\.(topk|sort.default|argsort.default|median|kthvalue|mode)")
 
@@ -165,6 +166,8 @@ def pairs(operator):
     if operator in NUMBERED:
         for number in ("True", "2", "2.5"):
             for a in tensors:
+                if operator == "aten.pow.Tensor_Scalar" and a.startswith("bool") and number == "True":
+                    continue  # exported as another type than it has when it runs
                 if operator == "aten.pow.Scalar":
                     texts.append((f"{operator}({number}, {{}})", (a,)))
                 elif operator == "aten.masked_fill.Scalar":

@@ -262,7 +262,11 @@ void convert_einsum(NodeContext& node) {
   made = summed_to(node, made, result);
   if (made.axes.size() != result.size())
     node.invalid("equation \"" + equation + "\": the result has axes that no operand has");
-  node.set_output(0, node.as_output(arranged(node, made, result)));
+  const V y = arranged(node, made, result);
+  // Of one operand it is a sum, which has 64 bits.
+  const bool is_sum = operands.size() == 1 && result.size() < values[0].axes.size() && !is_float(dtype);
+  node.set_output(
+      0, node.is_typed() ? node.as_output(y) : Compose(node).cast(y, is_sum ? DType::kInt64 : dtype));
 }
 
 // ||a - b||_p of all pairs of rows.

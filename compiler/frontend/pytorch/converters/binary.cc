@@ -111,7 +111,8 @@ void convert_pow(NodeContext& node) {
     if (is_real && power == -0.5) return node.set_output(0, c.unary("rsqrt", x));
     if (is_real && power == -1) return node.set_output(0, c.unary("reciprocal", x));
   }
-  node.set_output(0, c.cast(c.binary("pow", numeric(node, x), numeric(node, node.as(b, dtype))), dtype));
+  const V power = numeric(node, node.as(b, dtype));
+  node.set_output(0, c.cast(c.binary("pow", numeric(node, x), power), dtype));
 }
 
 void convert_comparison(NodeContext& node) {

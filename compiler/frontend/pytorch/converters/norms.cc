@@ -108,6 +108,18 @@ void convert_instance_norm(NodeContext& node) {
 }
 
 // By the root of the mean of squares; computed in float32.
+// v * g / |v|, where each place of an axis has a length of its own; dim -1 has one for all.
+void convert_weight_norm(NodeContext& node) {
+  Compose c(node);
+  const V v = node.tensor("v"), g = node.tensor("g");
+  const int64_t rank = node.rank(v), axis = node.integer("dim");
+  if (axis < -1 || axis >= rank)
+    node.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
+  std::vector<int64_t> axes = c.count_to(rank);
+  if (axis >= 0) axes.erase(axes.begin() + axis);
+  node.set_output(0, c.mul(v, c.div(g, c.reduce("reduce_l2", v, axes, true))));
+}
+
 void convert_rms_norm(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("input");

@@ -126,6 +126,10 @@ void convert_avg_pool(NodeContext& node) {
   const size_t spatial = spatial_of(node);
   Pool pool = pool_of(node, spatial);
   check(node, pool);
+  // Means of whole numbers are cut off to whole ones.
+  const DType own = node.dtype(pool.x);
+  if (!is_float(own)) pool.x = c.cast(pool.x, DType::kFloat64);
+  const auto set = [&](V y) { node.set_output(0, c.cast(without_batch(node, pool, y), own)); };
   const bool counts = node.flag("count_include_pad");
   const bool has_divisor = spatial > 1 && node.has("divisor_override");
   const bool is_padded =
@@ -136,10 +140,10 @@ void convert_avg_pool(NodeContext& node) {
     for (size_t d = 0; d < spatial; ++d) pads[d + 2] = pads[d + 4 + spatial] = pool.padding[d];
     const Pads behind = pads_of(node, pool, false);
     pool.x = padded(node, pool.x, pads, "constant", 0);
-    return node.set_output(0, without_batch(node, pool, divided(node, pool, behind, has_divisor)));
+    return set(divided(node, pool, behind, has_divisor));
   }
-  if (has_divisor) return node.set_output(0, without_batch(node, pool, divided(node, pool, all, true)));
-  node.set_output(0, without_batch(node, pool, build::avg_pool(node, pool.x, spec_of(pool, all))));
+  if (has_divisor) return set(divided(node, pool, all, true));
+  set(build::avg_pool(node, pool.x, spec_of(pool, all)));
 }
 
 namespace {
@@ -205,6 +209,11 @@ void convert_adaptive_pool(NodeContext& node) {
   if (sizes.size() != spatial) node.invalid("output_size has " + std::to_string(sizes.size()) + " numbers");
   if (is_max && node.is_used(1))
     node.unsupported("output 1", "the places of the largest elements are not implemented");
+  if (std::any_of(sizes.begin(), sizes.end(), [](const ir::SymInt& each) { return same(each, 0); })) {
+    ir::SymShape shape = node.shape(given);
+    std::copy(sizes.begin(), sizes.end(), shape.end() - static_cast<std::ptrdiff_t>(spatial));
+    return node.set_output(0, Compose(node).filled(node.dtype(given), shape, 0));
+  }
   std::vector<int64_t> kernel;
   for (size_t d = 0; d < spatial; ++d) {
     const ir::SymInt in = node.shape(x)[d + 2];

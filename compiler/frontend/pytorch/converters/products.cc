@@ -82,7 +82,8 @@ void convert_addmm(NodeContext& node) {
 void convert_outer(NodeContext& node) {
   Compose c(node);
   const V a = node.tensor("self"), b = node.tensor("vec2");
-  node.set_output(0, c.mul(c.unsqueeze(node.as_output(a), 1), c.unsqueeze(node.as_output(b), 0)));
+  const V rows = numeric(node, node.as_output(a)), columns = numeric(node, node.as_output(b));
+  node.set_output(0, node.as_output(c.mul(c.unsqueeze(rows, 1), c.unsqueeze(columns, 0))));
 }
 
 // x1 W[k] x2 for each k.
