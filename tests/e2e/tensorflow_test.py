@@ -151,6 +151,30 @@ class Tensorflow(unittest.TestCase):
         got = serving.from_npz(server.run(package, {"words": words[:2]}).body)
         self.assertEqual(got["known"].tolist(), ["dog", "cat"])
 
+    def test_tables_of_the_checkpoint(self):
+        arrays = mill.load_npz(NETS / "learned.npz")
+        model = NETS / "learned.zip"
+        self.compile(model, "-O", 1)
+        for count in (slice(None), slice(1, 3)):
+            got = self.run_on({"word": arrays["in.word"][count], "number": arrays["in.number"][count]})
+            for name in ("ids", "dense", "row"):
+                self.assertEqual(got[name].tolist(), arrays[f"out.{name}"][count].tolist(), name)
+            for name in ("size", "sum"):
+                self.assertEqual(got[name].tolist(), arrays[f"out.{name}"].tolist(), name)
+        done = mill.run_program("compile", model, "--signature", "learn", "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("op LookupTableInsertV2: it changes a variable or a table, and a package keeps nothing between runs", done.stderr)
+
+    def test_tables_of_a_checkpoint_that_is_cut_off(self):
+        with zipfile.ZipFile(NETS / "learned.zip") as archive:
+            archive.extractall(self.folder)
+        data = self.folder / "learned/variables/variables.data-00000-of-00001"
+        whole = data.read_bytes()
+        data.write_bytes(whole.replace("öl".encode(), "ol ".encode()))
+        done = mill.run_program("compile", self.folder / "learned", "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("its strings have another checksum than the index says", done.stderr)
+
     def test_files_of_tables_that_are_not_there(self):
         with zipfile.ZipFile(NETS / "labels.zip") as archive:
             archive.extractall(self.folder)

@@ -121,6 +121,9 @@ TEST(SymExprTest, BothFormsAreRead) {
   EXPECT_EQ(text_of("s0//2 % 3"), "Mod(FloorDiv(s0,2),3)");
   EXPECT_EQ(text_of("-3**2"), "(-1*Pow(3,2))");
   EXPECT_EQ(text_of("Max(1, s0 + s1)"), "Max(1,(s0 + s1))");
+  EXPECT_EQ(text_of("TruncToInt(Mul(Float('1.5', precision=53), ToFloat(Symbol('s7', integer=True))))"),
+            "TruncToInt((1.5*ToFloat(s7)))");
+  EXPECT_EQ(text_of("TruncToInt(0.5*s7)"), "TruncToInt((0.5*s7))");
   for (const char* wrong : {"", "2*", "(s0", "s0 s1", "f(", "9223372036854775808", "1.5", "Symbol(s0)"})
     EXPECT_THROW(parse_sym_expr(wrong), Error) << wrong;
   EXPECT_THROW(parse_sym_expr(std::string(1000, '(')), Error);

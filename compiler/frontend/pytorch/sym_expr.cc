@@ -36,6 +36,7 @@ public:
   SymExpr parse() {
     SymExpr expr = sum();
     if (peek() != '\0') fail("something stands behind it");
+    if (expr.kind == SymExpr::Kind::kReal) fail("a number that is no integer");
     return expr;
   }
 
