@@ -28,7 +28,9 @@ NAME = re.compile(r"[a-z_][a-z_0-9]*")
 # of 1 are not looked at.
 UNDETERMINED = re.compile(r"\.(empty|new_empty|rand|randn|bernoulli|empty_like|resize)|signbit.default\(x /|take_along_dim")
 # Kernels that look at types, or shapes, only where there are elements.
-UNCHECKED = re.compile(r"_softmax.default|_log_softmax.default|pixel_|native_dropout|rnn_|lstm|gru|grid_sampler|native_batch_norm")
+UNCHECKED = re.compile(r"_softmax.default|_log_softmax.default|pixel_|native_dropout|rnn_|lstm|gru|grid_sampler")
+# They look at no lengths of scales and weights.
+UNMATCHED = re.compile(r"per_channel|native_batch_norm|_weight_norm")
 # Of equal elements any comes first.
 UNORDERED = re.compile(r"\.(topk|sort.default|argsort.default|median|kthvalue|mode)")
 
@@ -102,7 +104,7 @@ def varied(text, seed):
     extents = sorted({extent for row in rows.values() for extent in row[1]})
     kind = draw.choice(("same", "same", "extent", "extent", "scalars", "ones", "free", "free", "free"))
     free = None
-    if "per_channel" in text:  # it looks at no lengths of scales
+    if UNMATCHED.search(text):
         kind = "same"
     if kind == "extent" and extents:
         old, new = draw.choice(extents), draw.choice((0, 0, 1, 1, 2, 7, 33))

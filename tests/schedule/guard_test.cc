@@ -48,6 +48,20 @@ TEST(Guard, HoldsForEachLane) {
   EXPECT_THROW(schedule::apply(window, schedule::parse_schedule("guard s0\nvectorize s0 r0"), "k"), Error);
 }
 
+// As pools of blocked tensors, where the condition is one of lanes.
+TEST(Guard, HoldsForEachLaneOfRunningTotals) {
+  for (const int64_t size : {2, 4, 16}) {
+    const te::Tensor x = te::placeholder("x", DType::kFloat32, Shape{1, 2, 3, size});
+    const te::Tensor totals =
+        te::reduce("totals", te::ReduceOp::kSum, Shape{1, 2, 3, size}, {size},
+                   [&](const std::vector<Expr>& i, const std::vector<Expr>& r) {
+                     return te::select(r[0] <= i[3], te::read(x, {i[0], i[1], i[2], r[0]}),
+                                       te::float_imm(DType::kFloat32, 0));
+                   });
+    check_program({{x}, {totals}}, 2e-6, test_target(), 2e-6);
+  }
+}
+
 TEST(Guard, ComputesWhatTheSelectDoes) {
   for (const int64_t pad : {0, 1, 2, 4}) {
     for (const char* text : {"guard s0", "guard s0\nsplit s0 r0 2", "guard s0\ncompute_at s0 s1 i0",

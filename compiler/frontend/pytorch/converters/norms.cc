@@ -117,7 +117,10 @@ void convert_weight_norm(NodeContext& node) {
     node.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
   std::vector<int64_t> axes = c.count_to(rank);
   if (axis >= 0) axes.erase(axes.begin() + axis);
-  node.set_output(0, c.mul(v, c.div(g, c.reduce("reduce_l2", v, axes, true))));
+  ir::SymShape lengths = node.shape(v);
+  for (const int64_t each : axes) lengths[static_cast<size_t>(each)] = 1;
+  const V length = c.reduce("reduce_l2", v, axes, true);
+  node.set_output(0, c.mul(v, c.div(axis < 0 ? g : c.reshape(g, lengths), length)));
 }
 
 void convert_rms_norm(NodeContext& node) {
