@@ -15,6 +15,8 @@ ELSEWHERE = {
     "If", "Case", "While", "RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "Assert", "ControlTrigger",
     # Of a file in a SavedModel (tensorflow_nets/labels.zip).
     "InitializeTableFromTextFileV2",
+    # Of tables in the checkpoint of one (tensorflow_nets/learned.zip).
+    "MutableHashTableV2", "MutableHashTableOfTensorsV2", "MutableDenseHashTableV2", "RestoreV2", "LookupTableExportV2",
 }
 
 
