@@ -21,6 +21,7 @@ function(tm_batches out name)
       list(APPEND result ${source})
     else()
       list(APPEND together ${source})
+      set_property(GLOBAL APPEND PROPERTY TM_BATCHED "${source}|${CMAKE_CURRENT_SOURCE_DIR}")
     endif()
   endforeach()
   # As many batches as come nearest to that size, all about as large: one for a few files that are left over would read the
@@ -56,6 +57,7 @@ endfunction()
 # One static library for the folder that calls it, from all .cc files there; FOLDERS: and in the folders below it. DEPS is the only place where the layer
 # graph is written: the layer lint fails on an #include of a room that is neither this one nor one of DEPS. A target
 # must be declared before it is named here, so the graph has no cycle by construction. APART: as in tm_batches.
+define_property(GLOBAL PROPERTY TM_BATCHED BRIEF_DOCS "source|folder of those that are compiled in batches")
 define_property(GLOBAL PROPERTY TM_LAYERS BRIEF_DOCS "lines 'target folder dep...' for the layer lint")
 
 function(tm_library name)
@@ -127,6 +129,17 @@ function(tm_write_layers)
   get_property(lines GLOBAL PROPERTY TM_LAYERS)
   string(JOIN "\n" text ${lines})
   file(WRITE ${PROJECT_BINARY_DIR}/layers.txt "${text}\n")
+  # Options that are set behind a target would be lost without a word.
+  get_property(batched GLOBAL PROPERTY TM_BATCHED)
+  foreach(each ${batched})
+    string(REPLACE "|" ";" each ${each})
+    list(GET each 0 source)
+    list(GET each 1 folder)
+    get_source_file_property(options ${source} DIRECTORY ${folder} COMPILE_OPTIONS)
+    if(options)
+      message(FATAL_ERROR "${source} has compile options that are set behind its target, which is compiled without them")
+    endif()
+  endforeach()
 endfunction()
 
 # tm_test(NAME FOLDER [DEPS target...] [SANITIZE address|thread...] [SWEEP address|thread...]): one GoogleTest binary from
