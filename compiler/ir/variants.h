@@ -44,7 +44,7 @@ struct SymbolicModel {
 
 /// What a package is made of.
 struct Variants {
-  std::vector<std::string> free_dims;        ///< none: one graph, without dims
+  std::vector<std::string> free_dims;        ///< none: one graph, or `symbolic`, without dims
   std::vector<DimShape> input_shapes;        ///< of the graphs' inputs, in order; free dims by name
   std::vector<ShapedGraph> graphs;           ///< each gets kernels of its own
   std::optional<SymbolicModel> symbolic;     ///< what the generic plan is made of, if there is one
@@ -55,7 +55,7 @@ struct Variants {
   std::string not_symbolic;        ///< for people: why there is no `symbolic`; "" where none was looked for
   std::optional<KeptModel> model;  ///< where there are free dims
   int64_t imports = 0;             ///< that it took to make them; not part of what they are
-  bool is_dynamic() const { return !free_dims.empty(); }
+  bool is_dynamic() const { return !free_dims.empty() || symbolic; }
 };
 
 /// As write_bundle, of all graphs; constants that they share are written once. What is not a graph (names,

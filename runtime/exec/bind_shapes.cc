@@ -280,7 +280,7 @@ bool GraphExecutor::fit_shape(size_t index, const TensorView& tensor) {
   };
   // With what waits there may be a plan for both.
   const bool is_other = refused_.has_value() || !waiting_.empty() || tensor.shape != buffer().shape;
-  const bool binds = package_->package().plans().is_dynamic() && is_other;
+  const bool binds = !package_->package().plans().free_dims.empty() && is_other;
   if (binds && !bind_shape(index, tensor)) return false;
   // A plan may hold an extent that it names: of some dims the model takes one number alone.
   const package::Port& port = inputs()[index];
@@ -289,9 +289,9 @@ bool GraphExecutor::fit_shape(size_t index, const TensorView& tensor) {
     throw Error(ErrorCode::kInvalidTensor,
                 "input \"" + port.name + "\" is " + type_text(tensor.dtype, tensor.shape) + ", expected " +
                     type_text(port.dtype, buffer().shape) +
-                    (plans.is_dynamic() ? differing_dims(plans.input_shapes[index], tensor.shape,
-                                                         buffer().shape, " and may only be ")
-                                        : ""));
+                    (!plans.free_dims.empty() ? differing_dims(plans.input_shapes[index], tensor.shape,
+                                                               buffer().shape, " and may only be ")
+                                              : ""));
   }
   waiting_.erase(index);
   return true;

@@ -95,6 +95,7 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   lent_.clear();
   bound_.clear();
   data_shapes_->clear();
+  growing_->clear();
   begin_segments();
   bound_.resize(this->plan().steps.size());
   for (size_t i = 0; i < bound_.size(); ++i) bound_[i].step = &this->plan().steps[i];
@@ -115,10 +116,13 @@ void GraphExecutor::bind_loops() {
   }
   for (package::Loop& loop : package::loops_of(plan())) {
     for (const size_t step : {loop.begin, loop.end}) loop_steps_.emplace(step, loops_.size());
-    std::byte* const staged = shared_workspace(loop.end);
-    loops_.emplace_back(
-        plan(), std::move(loop), [this](int32_t buffer) { return address(buffer); }, staged);
+    loops_.push_back(runner_of(std::move(loop)));
   }
+}
+
+LoopRunner GraphExecutor::runner_of(package::Loop loop) const {
+  std::byte* const staged = shared_workspace(loop.end);
+  return {plan(), std::move(loop), [this](int32_t buffer) { return address(buffer); }, staged};
 }
 
 void* GraphExecutor::address(int32_t buffer) const {
@@ -237,7 +241,7 @@ int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, c
   }
   if (step.kind == StepKind::kHost) {
     try {
-      run_host_step(plan(), step, bound.host, bound.buffers, options.common_pictures);
+      run_host_step(plan(), step, bound.host, bound.buffers, options.common_pictures, *growing_);
     } catch (Error& error) {
       error.add_context(origins_text(step));
       throw;
@@ -436,6 +440,7 @@ void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& opti
                               const std::optional<LoopState>& state) {
   full_loop_.reset();
   *room_counts_ = state ? state->room_counts : std::vector<int64_t>(room_counts_->size(), 0);
+  growing_->set_limit(memory_budget_ - bytes_without(0));
   parallel::Lease lease =
       pool.lease(std::min(options.threads, max_threads_), options.deadline, options.cancel);
   if (options.profile != nullptr && !state) options.profile->clear();

@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 #include "runtime/exec/loop_runner.h"
+#include "runtime/host_ops/growing_buffers.h"
 #include "runtime/host_ops/registry.h"
 #include "runtime/memory/arena.h"
 #include "runtime/package/branches.h"
@@ -138,7 +139,8 @@ public:
   /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
   /// more of it alone; it begins with what the package's runs of late needed. Where the generic plan serves
   /// it, and the loop is in no other, it goes on with what the iterations so far have left. Throws
-  /// Error(kMemoryBudget) naming the node where that is more than is allowed.
+  /// Error(kMemoryBudget) naming the node where that, or what a loop makes of any size, is more than is
+  /// allowed.
   void run(parallel::ThreadPool& pool, const RunOptions& options = {});
 
   /// Valid until the next run or the end of the executor.
@@ -219,9 +221,10 @@ private:
   std::byte* place(int64_t offset) const;
   /// The end of the segment that the step is in.
   size_t end_of_segment(size_t step_index) const;
-  /// The bytes that executors of the bound plan have but for `segment`'s.
+  /// The bytes of all arenas but for `segment`'s; 0: of all.
   int64_t bytes_without(size_t segment) const;
   void bind_loops();
+  LoopRunner runner_of(package::Loop loop) const;        ///< with the addresses that there are now
   std::byte* shared_workspace(size_t step_index) const;  ///< null where the step has none
   /// `change` of the plan; lent inputs stay lent.
   void change_plan_of_run(const std::function<void()>& change);
@@ -313,6 +316,8 @@ private:
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
   /// By the plan's room checks: the most that the run has had so far; steps set them.
   std::unique_ptr<std::vector<int64_t>> room_counts_ = std::make_unique<std::vector<int64_t>>();
+  /// What the loops of a run make of any extents; steps write to them.
+  std::unique_ptr<host_ops::GrowingBuffers> growing_ = std::make_unique<host_ops::GrowingBuffers>();
   std::vector<bool> input_set_;
   std::map<size_t, Tensor> waiting_;  ///< inputs whose shapes do not agree with those of others yet
   std::optional<Error> refused_;      ///< why no plan takes what was set last beside what the others are

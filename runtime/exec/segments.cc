@@ -35,7 +35,7 @@ size_t GraphExecutor::end_of_segment(size_t step_index) const {
 int64_t GraphExecutor::bytes_without(size_t segment) const {
   int64_t bytes = memory::checked_add(static_cast<int64_t>(arena_.size()),
                                       static_cast<int64_t>(worker_workspace_.size()));
-  for (size_t i = 0; i < segments_->arenas.size(); ++i) {
+  for (size_t i = 0; segments_ && i < segments_->arenas.size(); ++i) {
     if (i + 1 != segment)
       bytes = memory::checked_add(bytes, static_cast<int64_t>(segments_->arenas[i].size()));
   }
@@ -119,14 +119,20 @@ void GraphExecutor::bind_segment(size_t segment) {
   package::MemoryPlan memory = package::plan_memory(bound.plan, begin, end, taken);
   const int64_t own = std::max<int64_t>(memory.arena_bytes - base, 0);
   const int64_t workspace = memory::checked_mul(memory.worker_workspace_bytes, max_threads_);
-  const int64_t bytes = memory::checked_add(memory::checked_add(bytes_without(segment), own), workspace);
+  const int64_t bytes = memory::checked_add(memory::checked_add(bytes_without(segment), own),
+                                            memory::checked_add(workspace, growing_->capacity()));
   if (bytes > memory_budget_)
     throw Error(ErrorCode::kMemoryBudget, "the run needs " + std::to_string(bytes) + " bytes, " +
                                               std::to_string(memory_budget_) + " are allowed");
   memory::Arena& arena = segments_->arenas[segment - 1];
-  if (own > arena.size()) arena = memory::Arena(own);
+  if (own > arena.size()) {
+    // Where it was too small for an iteration or a run before it may be for the next one.
+    const int64_t spare = arena.size() == 0 ? 0 : std::min(own / 4, memory_budget_ - bytes);
+    arena = memory::Arena(memory::checked_add(own, spare));
+  }
   if (workspace > static_cast<int64_t>(worker_workspace_.size()))
     worker_workspace_ = memory::Arena(workspace);
+  growing_->set_limit(memory_budget_ - bytes_without(0));
   bound.memory.worker_workspace_bytes =
       std::max(bound.memory.worker_workspace_bytes, memory.worker_workspace_bytes);
   for (size_t i = 0; i < memory.offsets.size(); ++i) {
@@ -140,9 +146,11 @@ void GraphExecutor::bind_segment(size_t segment) {
     bind(i);
   }
   // Some of them run.
-  const std::vector<LoopRunner> running = std::move(loops_);
-  bind_loops();
-  for (size_t i = 0; i < loops_.size(); ++i) loops_[i].take_over(running[i]);
+  for (LoopRunner& running : loops_) {
+    LoopRunner moved = runner_of(running.loop());
+    moved.take_over(running);
+    running = std::move(moved);
+  }
 }
 
 }  // namespace tensormill::exec

@@ -5,6 +5,7 @@
 #include "runtime/host_ops/data_steps.h"
 #include "runtime/host_ops/dense_steps.h"
 #include "runtime/host_ops/fourier.h"
+#include "runtime/host_ops/growing_steps.h"
 #include "runtime/host_ops/picture_steps.h"
 #include "runtime/host_ops/recurrent.h"
 #include "runtime/host_ops/roi_align.h"

@@ -1,6 +1,7 @@
 /// Steps that cannot be kernels: results whose shape depends on data, sequences, control flow. Each is one
 /// function and one row of host_ops.def.
-/// Thread-safety: they are pure functions and may be called from several threads at once.
+/// Thread-safety: they are pure functions, but for those of an executor's growing buffers, and may be called
+/// from several threads at once.
 #pragma once
 
 #include <span>
@@ -10,12 +11,15 @@
 
 namespace tensormill::host_ops {
 
+class GrowingBuffers;
+
 struct HostCall {
   std::span<const TensorView> inputs;
   std::span<void* const> outputs;        ///< storage of the sizes that the memory plan gives
   std::span<const size_t> output_bytes;  ///< of each; a function that needs another size throws
   std::string_view attributes;           ///< JSON text, or ""
   bool common_pictures = false;          ///< no other picture's file is decoded (image::PictureFiles)
+  GrowingBuffers* growing = nullptr;     ///< of the executor; null where there is none
 };
 
 using HostFunction = void (*)(const HostCall& call);

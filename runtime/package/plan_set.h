@@ -111,7 +111,8 @@ struct PlanSet {
   /// stands for all rows of another one. Where several plans take a shape the first of all does.
   std::vector<GenericPlan> special = {};
   std::optional<KeptModel> model = {};  ///< where there are shapes, or values of a run, that no plan takes
-  bool is_dynamic() const { return !free_dims.empty(); }
+  /// Whether shapes or values of a run decide about extents.
+  bool is_dynamic() const { return !free_dims.empty() || generic; }
   /// What an executor starts with.
   const ExecPlan& first() const { return variants.empty() ? generic->plan : variants.front().plan; }
 };

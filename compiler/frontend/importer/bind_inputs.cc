@@ -65,11 +65,8 @@ BoundInputs bind_inputs(const ModelFacts& facts, const ImportOptions& options) {
     }
     bound.shapes.push_back(std::move(own));
   }
-  for (const onnx::Room& room : options.form.rooms) {
-    if (room.symbol.empty()) continue;
-    if (bound.symbols == nullptr) bound.symbols = std::make_shared<ir::SymbolTable>();
-    static_cast<void>(bound.symbols->add(room.symbol, room.extent.hint()));
-  }
+  if (options.form.has_symbols && bound.symbols == nullptr)
+    bound.symbols = std::make_shared<ir::SymbolTable>();
   return bound;
 }
 

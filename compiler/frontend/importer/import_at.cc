@@ -38,17 +38,6 @@ void set_output_types(ModelFacts& facts, const ir::Graph& graph) {
   }
 }
 
-namespace {
-
-/// Whether it may be extents that a run works out of which an import of one shape is refused: that it lacks
-/// them, or that an operator takes no values that are as long as a run decides.
-bool may_want_extents(const Error& error) {
-  return onnx::lacks_values(error) || error.code() == ErrorCode::kOperatorNotImplemented ||
-         error.code() == ErrorCode::kOperatorAttributeNotImplemented;
-}
-
-}  // namespace
-
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                               const TakesSymbolic& takes_symbolic) {
@@ -59,21 +48,20 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
     return importer.import(at, ops);
   };
   const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
-  const auto import = [&](bool keeps, size_t rooms) {
+  const auto import = [&](bool keeps, bool binds_runs) {
     return onnx::import_variants(keeps ? importer.kept_source() : importer.source(), importer.facts(),
-                                 options, buckets, graph_at, takes_symbolic, rooms);
+                                 options, buckets, graph_at, takes_symbolic, binds_runs);
   };
   std::optional<Error> lacking;
   try {
-    return import(may_keep, 0);
+    return import(may_keep, false);
   } catch (const Error& error) {
-    if (may_keep || !takes_symbolic || !may_want_extents(error)) throw;
+    if (may_keep || !takes_symbolic || !onnx::may_want_extents(error)) throw;
     lacking = error;
   }
   // A run works out extents, though no input has a free dim: a plan for all of them takes them as they come.
-  // What stands for the dim is a room that nothing needs.
   try {
-    return import(true, 1);
+    return import(true, true);
   } catch (const Error& error) {
     // The import of one shape has said what is wrong.
     static_cast<void>(error);

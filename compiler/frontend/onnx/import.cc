@@ -142,7 +142,10 @@ public:
         model_(model),
         graph_(ops),
         form_(with_symbols(options.form)),
-        builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph), form_) {}
+        builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph), form_) {
+    if (form_.has_symbols && graph_.symbols() == nullptr)
+      graph_.set_symbols(std::make_shared<ir::SymbolTable>());
+  }
 
   ir::Graph run(ImportTally* tally) {
     begin();

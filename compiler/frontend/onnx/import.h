@@ -92,6 +92,8 @@ struct ImportForm {
   /// data decides, where nothing else bounds the number: of the first such number, the second ...; those
   /// behind the last share its room. Empty: what would need one is refused.
   std::vector<Room> rooms = {};
+  /// Numbers that a run works out are symbols of the graph, also where no axis of an input is one.
+  bool has_symbols = false;
 };
 
 struct ImportOptions {

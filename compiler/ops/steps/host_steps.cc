@@ -318,8 +318,8 @@ std::optional<size_t> operand_in_place(const ir::Node& node) {
 }
 
 bool is_read(const std::string& attribute) {
-  constexpr std::array<std::string_view, 6> kNotes = {"k",     "trips",         "counted",
-                                                      "spare", ir::kThenBranch, ir::kElseBranch};
+  constexpr std::array<std::string_view, 7> kNotes = {"k",      "trips",         "counted",      "spare",
+                                                      "result", ir::kThenBranch, ir::kElseBranch};
   return std::find(kNotes.begin(), kNotes.end(), attribute) == kNotes.end();
 }
 

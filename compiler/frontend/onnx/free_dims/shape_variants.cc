@@ -21,7 +21,8 @@ bool may_want_room(const Error& error, const ModelFacts& facts) {
   return is_refused && facts.ops.count("Loop") != 0;
 }
 
-/// Imports for all shapes: without rooms, or with one for all numbers that want one.
+/// Imports for all shapes: as the free dims say; else, of a model without any that works out extents which
+/// nothing bounds, with symbols for these alone; else with a room for all numbers that want one.
 class AllShapes {
 public:
   AllShapes(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
@@ -42,6 +43,7 @@ public:
         if (!may_want_room(error, facts_)) throw;
         if (error.code() == ErrorCode::kShapeRequired) required_ = error;
       }
+      if (std::optional<ir::Variants> bound = import_bound()) return *std::move(bound);
     }
     try {
       return import(1);
@@ -67,22 +69,34 @@ public:
 private:
   bool is_mixed() const { return required_ && takes_some_; }
 
-  /// With a room for `rooms` numbers that nothing bounds.
-  ir::Variants import(size_t rooms, bool may_lack_values = false) {
+  /// Of a model without free dims, whose extents a run binds; nothing where that makes no plan.
+  std::optional<ir::Variants> import_bound() {
+    if (!takes_symbolic_ || !Signature(facts_, options_, buckets_, 0).free_dims.empty()) return std::nullopt;
+    try {
+      return import(0, false, true);
+    } catch (const Error& error) {
+      // The import of one shape has said what is wrong, or one with a room says it.
+      static_cast<void>(error);
+      return std::nullopt;
+    }
+  }
+
+  /// With a room for `rooms` numbers that nothing bounds. `binds_runs`: of VariantModel.
+  ir::Variants import(size_t rooms, bool may_lack_values = false, bool binds_runs = false) {
     const Signature signature(facts_, options_, buckets_, rooms);
     const ImportGraph import_graph = [this](const ImportOptions& at, ImportTally* tally) {
       return model_.import(at, ops_, tally);
     };
     VariantNotes notes;
     try {
-      ir::Variants variants = import_as_variants(
-          {source_, facts_, options_, signature, buckets_, import_graph, takes_symbolic_, may_lack_values},
-          notes);
+      ir::Variants variants = import_as_variants({source_, facts_, options_, signature, buckets_,
+                                                  import_graph, takes_symbolic_, may_lack_values, binds_runs},
+                                                 notes);
       lacks_ = notes.lacks_values;
       variants.imports = static_cast<int64_t>(model_.imports());
       return variants;
     } catch (const Error&) {
-      if (rooms == 0) takes_some_ = notes.takes_some;
+      if (rooms == 0 && !binds_runs) takes_some_ = notes.takes_some;
       throw;
     }
   }
@@ -127,12 +141,12 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
 
 ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ImportGraph& import_graph,
-                             const TakesSymbolic& takes_symbolic, size_t rooms) {
-  const Signature signature(facts, options, buckets, rooms);
+                             const TakesSymbolic& takes_symbolic, bool binds_runs) {
+  const Signature signature(facts, options, buckets, 0);
   VariantNotes notes;
   try {
-    return import_as_variants({source, facts, options, signature, buckets, import_graph, takes_symbolic},
-                              notes);
+    return import_as_variants(
+        {source, facts, options, signature, buckets, import_graph, takes_symbolic, false, binds_runs}, notes);
   } catch (const Error& error) {
     throw_with_assumed(error, signature);
   }

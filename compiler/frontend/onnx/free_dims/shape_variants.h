@@ -18,19 +18,20 @@ inline constexpr int64_t kMaxShapeVariants = 64;
 /// them, where `takes_symbolic` is given and takes it. Where there is neither, for one shape that it takes. A
 /// dim is free when input_shapes gives it a name, or when the model gives it no extent and input_shapes none
 /// either: then it has the model's name, or, where that has none, its input's and its axis, "x_0"; without
-/// free dims there is one graph. Where a loop has no bound and its values grow, or nothing bounds an extent,
-/// a room (kLoopRoom) is the last one. Throws Error(kInvalidArgument) for a bucket of no dim or too many
-/// variants, and what import_model throws. What is wrong with a model while dims are free that nobody named
-/// is Error(kShapeRequired), which names them.
+/// free dims there is one graph, or, where a run works out extents that nothing bounds, one whose symbols are
+/// these alone. Where that makes no plan and a loop has no bound and its values grow, or nothing bounds an
+/// extent, a room (kLoopRoom) is the last one. Throws Error(kInvalidArgument) for a bucket of no dim or too
+/// many variants, and what import_model throws. What is wrong with a model while dims are free that nobody
+/// named is Error(kShapeRequired), which names them.
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                              const TakesSymbolic& takes_symbolic = {});
 
 /// The same of a model of another format, which `import_graph` imports, and whose import needs no values of a
-/// run. `rooms`: as of Signature.
+/// run. `binds_runs`: of VariantModel.
 ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ImportGraph& import_graph,
-                             const TakesSymbolic& takes_symbolic = {}, size_t rooms = 0);
+                             const TakesSymbolic& takes_symbolic = {}, bool binds_runs = false);
 
 /// As import_variants; but shapes that need values of a run are left to an interpreter, and a model that
 /// needs values of a run before anything can be planned is one node in its graphs (import_as_step), and kept,

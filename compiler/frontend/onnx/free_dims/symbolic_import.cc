@@ -37,6 +37,7 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
     hints.push_back(ones.count(i) != 0 ? 1 : symbol_hint(i, place.axis, place.rank));
   }
   ImportOptions options = bound(model.options, signature, hints);
+  options.form.has_symbols = true;
   for (size_t room = 0; room < options.form.rooms.size(); ++room)
     options.form.rooms[room].symbol = symbols[signature.first_room + room];
   for (const auto& [input, shape] : signature.shapes) {

@@ -24,6 +24,11 @@ bool name_rooms(const ShapeBuckets& buckets) {
                      [](const auto& bucket) { return is_room_name(bucket.first); });
 }
 
+bool may_want_extents(const Error& error) {
+  return lacks_values(error) || error.code() == ErrorCode::kOperatorNotImplemented ||
+         error.code() == ErrorCode::kOperatorAttributeNotImplemented;
+}
+
 namespace {
 
 /// All combinations of the dims' extents; the last dim runs fastest.
@@ -121,7 +126,7 @@ public:
 
   ir::Variants run() {
     ir::Variants variants;
-    if (signature_.free_dims.empty()) {
+    if (signature_.free_dims.empty() && !model_.binds_runs) {
       variants.graphs.push_back({{}, model_.import_graph(model_.options, nullptr)});
       variants.input_shapes = shapes_of(variants.graphs.front().graph);
       return variants;
@@ -213,7 +218,7 @@ private:
   std::vector<std::vector<int64_t>> asked() const {
     const bool is_open = std::any_of(extents_.begin(), extents_.end(),
                                      [](const std::vector<int64_t>& each) { return each.empty(); });
-    return is_open ? std::vector<std::vector<int64_t>>() : combinations(extents_);
+    return is_open || extents_.empty() ? std::vector<std::vector<int64_t>>() : combinations(extents_);
   }
 
   void import_asked(ir::Variants& variants) {
@@ -233,7 +238,7 @@ private:
         // Several extents have the same room, whose product may be more than there can be. What a run works
         // out and nothing bounds has a plan whose steps are bound in the run.
         const bool is_of_run = variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty();
-        if (is_needed && !(is_of_run && lacks)) throw;
+        if (is_needed && !(is_of_run && may_want_extents(error))) throw;
         continue;
       }
       if (is_needed || largest_of(*graph) <= kMostOfRoom)

@@ -24,6 +24,8 @@ struct VariantModel {
   /// Shapes that the import takes with the values of a run alone are left to an interpreter, where it takes
   /// others.
   bool may_lack_values = false;
+  /// Where no dim is free there is a plan, too, whose extents a run binds.
+  bool binds_runs = false;
 };
 
 /// What is known however the import ends.
@@ -37,6 +39,9 @@ ir::Variants import_as_variants(const VariantModel& model, VariantNotes& notes);
 
 /// Whether the import lacks values that a run has: those of inputs that are tensors.
 bool lacks_values(const Error& error);
+/// Whether it may be extents that a run works out of which an import of one shape is refused: that it lacks
+/// them, or that an operator takes no values that are as long as a run decides.
+bool may_want_extents(const Error& error);
 /// Whether capacities are among what is requested.
 bool name_rooms(const ShapeBuckets& buckets);
 

@@ -69,6 +69,8 @@ public:
 
   /// A number that no other loop of the graph has.
   int64_t next_loop() { return next_loop_++; }
+  /// The first of so many growing buffers that nothing else of the graph has (ops/steps/growing_steps.cc).
+  int64_t next_buffers(int64_t count) { return std::exchange(next_buffer_, next_buffer_ + count); }
   /// What `convert` makes of a node with subgraphs; nothing where it or a node in a subgraph cannot be
   /// converted: then nothing is noted, but nodes that nothing reads are left in the graph.
   std::optional<std::vector<Binding>> attempt(
@@ -132,7 +134,7 @@ private:
   size_t next_name_ = 0;
   size_t calls_ = 0;
   size_t call_depth_ = 0;
-  int64_t next_loop_ = 0;
+  int64_t next_loop_ = 0, next_buffer_ = 0;
   bool has_switches_ = false;
   bool left_dead_nodes_ = false;
   ir::ValueId guard_ = ir::kAbsent;

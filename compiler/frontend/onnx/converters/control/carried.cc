@@ -68,8 +68,8 @@ CarriedValues::Axis& CarriedValues::Form::along(size_t axis) {
 }
 
 CarriedValues::CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
-                             std::optional<ir::SymInt> most_trips)
-    : context_(context), node_(context.node), most_trips_(std::move(most_trips)) {
+                             std::optional<ir::SymInt> most_trips, bool binds)
+    : context_(context), node_(context.node), most_trips_(std::move(most_trips)), binds_(binds) {
   for (size_t i = 0; i < initial.size(); ++i) {
     Form form;
     form.initial = initial[i];
@@ -145,8 +145,11 @@ void CarriedValues::share_counts() {
 std::vector<V> CarriedValues::initial() {
   share_counts();
   std::vector<V> values;
-  for (const Form& form : forms_) {
-    if (form.kind != Kind::kConstant) values.push_back(largest(form, form.initial.tensor));
+  for (Form& form : forms_) {
+    if (form.kind == Kind::kConstant) continue;
+    values.push_back(largest(form, form.initial.tensor));
+    if (!form.buffer) continue;
+    form.first = std::exchange(values.back(), node_.extents(node_.type(values.back()).shape));
   }
   for (const Count& count : counts_) values.push_back(count.initial);
   for (const Form& form : forms_) {
@@ -179,17 +182,22 @@ size_t CarriedValues::places() const {
                                            [](const Form& form) { return form.kind != Kind::kConstant; }));
 }
 
-std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
+std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all, V trip,
                                                 const std::function<bool(const Count&)>& is_whole) {
   std::vector<Binding> bindings;
+  std::vector<BoundExtent> bound;
   const size_t values = places();
   size_t next = 0, flag = values + counts_.size();
-  for (const Form& form : forms_) {
+  for (Form& form : forms_) {
     if (form.kind == Kind::kConstant) {
       bindings.push_back(form.initial);
       continue;
     }
     V x = all[next++];
+    if (form.buffer) {
+      take_bound(form, x, trip, bound);
+      x = form.taken;
+    }
     for (const Axis& axis : form.axes) {
       if (axis.is_room || is_whole(counts_[axis.count])) continue;
       x = take_zeroed(node_, x, all[values + axis.count], static_cast<int64_t>(axis.axis));
@@ -206,7 +214,7 @@ std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all,
   return bindings;
 }
 
-std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
+std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried, V trip) {
   const size_t values = places();
   Compose c(node_);
   std::vector<V> all = carried;
@@ -216,7 +224,7 @@ std::vector<Binding> CarriedValues::arguments(const std::vector<V>& carried) {
     if (starts_with_some(counts_[i])) count = c.binary("max", count, c.ints({1}, {1}));
     counts_[i].carried = count;
   }
-  return bindings_of(all, [](const Count& /*count*/) { return false; });
+  return bindings_of(all, trip, [](const Count& /*count*/) { return false; });
 }
 
 std::vector<int64_t> CarriedValues::spare() const {
@@ -262,8 +270,11 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
     node_.unsupported("body",
                       "the shape of its output " + name + " depends on data in a way that cannot be told");
   if (type.dtype != form.type.dtype || type.shape.size() != form.type.shape.size()) refuse(name, type, form);
+  if (form.buffer && !shape.extents.empty())
+    node_.unsupported("body", "extents of its output " + name + " are counted in a loop that binds them");
   bool fits = true;
   for (size_t d = 0; d < type.shape.size(); ++d) {
+    if (form.bound_axes.count(d) != 0) continue;
     const bool is_counted = shape.along(static_cast<int64_t>(d)) != nullptr;
     fits = make_room(form, d, type.shape[d] - extent_of(form, d), is_counted, name) && fits;
   }
@@ -274,6 +285,11 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
 /// gets as much as a value needs; where that is not enough, as much as it gets longer by in each iteration.
 bool CarriedValues::make_room(Form& form, size_t axis, const ir::SymInt& by, bool is_counted,
                               const std::string& name) {
+  const bool is_same = by.is_constant() && by.hint() == 0;
+  if (binds_ && !is_same && (form.buffer || !most_trips_ || !by.is_constant())) {
+    bind_axis(form, axis);
+    return false;
+  }
   if (!by.is_constant()) refuse(name, form.type, form);
   const int64_t more = by.hint();
   const bool is_new =
@@ -320,6 +336,7 @@ void CarriedValues::add_sequence(Form& form, const Binding& result, const std::s
   form.uneven = elements.uneven;
   if (before) form.initial = in_form(context_, form.initial, elements);
   form.kind = Kind::kStack;
+  if (binds_) return bind_axis(form, 0);
   const bool is_list = result.kind == Binding::Kind::kSequence;
   const auto listed = static_cast<int64_t>(result.elements.size());
   const ir::SymInt length = is_list ? ir::SymInt(listed) : node_.type(result.tensor).shape[0];
@@ -413,10 +430,26 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
     fits = widen(form, values.back(), names[form.owner]) && fits;
   }
   if (!fits) return std::nullopt;
-  bool are_apart = false;
+  bool are_apart = false, extents_apart = false, may_be_none = false;
+  std::vector<BoundExtent> bound;
   auto value = values.begin();
   for (const Form& form : forms_) {
     if (form.kind == Kind::kConstant) continue;
+    if (form.buffer) {
+      for (const auto& [axis, extent] : form.bound_axes) {
+        const ir::SymInt own = node_.type(*value).shape[axis];
+        for (const BoundExtent& other : bound)
+          extents_apart = extents_apart ||
+                          (same(other.extent, extent) && !is_proven(ir::Relation::kEqual, other.own, own));
+        may_be_none = may_be_none || (is_proven(ir::Relation::kLessEqual, 1, extent) &&
+                                      !is_proven(ir::Relation::kLessEqual, 1, own));
+        bound.push_back({extent, own});
+      }
+      // What the iteration is handed is out of the buffer before.
+      *value = node_.add("set_growing", {*value, form.taken}, {{"buffer", *form.buffer}});
+      ++value;
+      continue;
+    }
     for (const Axis& axis : form.axes) {
       if (axis.is_room) continue;
       const V count = *count_along(node_, *value, static_cast<int64_t>(axis.axis));
@@ -432,7 +465,9 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
   });
   counts_are_apart_ = counts_are_apart_ || are_apart;
   counts_may_shrink_ = counts_may_shrink_ || may_shrink;
-  if (are_apart || may_shrink) return std::nullopt;
+  extents_are_apart_ = extents_are_apart_ || extents_apart;
+  extents_may_be_none_ = extents_may_be_none_ || may_be_none;
+  if (are_apart || may_shrink || extents_apart || may_be_none) return std::nullopt;
   for (const Count& count : counts_) values.push_back(count.next);
   values.insert(values.end(), flags.begin(), flags.end());
   return values;
@@ -447,9 +482,9 @@ bool CarriedValues::is_steady(const Count& count) const {
   return node_.graph().value(count.initial).known && beyond(node_, count.next, count.carried) == count.growth;
 }
 
-std::vector<Binding> CarriedValues::results(const std::vector<V>& final, bool is_exact) {
+std::vector<Binding> CarriedValues::results(const std::vector<V>& final, V trips, bool is_exact) {
   const bool is_told = is_exact && !counts_.empty() && is_proven(ir::Relation::kLess, 0, *most_trips_);
-  return bindings_of(final, [&](const Count& count) { return is_told && is_steady(count); });
+  return bindings_of(final, trips, [&](const Count& count) { return is_told && is_steady(count); });
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +14,10 @@ namespace tensormill::frontend::onnx {
 
 class CarriedValues {
 public:
-  /// `most_trips`: a bound of the iterations' number, if there is one.
+  /// `most_trips`: a bound of the iterations' number, if there is one. `binds`: iterations bind the extents
+  /// of what they are handed where nothing else says how they change: it is in a growing buffer.
   CarriedValues(StructureContext& context, const std::vector<Binding>& initial,
-                std::optional<ir::SymInt> most_trips);
+                std::optional<ir::SymInt> most_trips, bool binds);
 
   /// What the loop starts with: the values, then the counts of what may grow and whether there are those that
   /// are optional.
@@ -23,8 +25,8 @@ public:
   /// How much longer what grows may get in one iteration, so that there is capacity for it behind what the
   /// iteration is handed: which of loop_begin's outputs, which axis, how much, one behind the other.
   std::vector<int64_t> spare() const;
-  /// What the body sees of `carried`, which stand for initial().
-  std::vector<Binding> arguments(const std::vector<ir::ValueId>& carried);
+  /// What the body sees of `carried`, which stand for initial(); `trip`: the iteration's number.
+  std::vector<Binding> arguments(const std::vector<ir::ValueId>& carried, ir::ValueId trip);
   /// What initial() is to be in the next iteration, of the body's results for the values; `names` are theirs.
   /// Nothing where that needs another form: from then on initial() gives that one. Throws UnsupportedForm for
   /// what can be handed on in none.
@@ -32,8 +34,9 @@ public:
                                                const std::vector<std::string>& names);
   /// Whether there is less of a value in one iteration than in a later one.
   bool grows() const;
-  /// What is behind the loop, of the final values of initial(); `is_exact`: there are most_trips iterations.
-  std::vector<Binding> results(const std::vector<ir::ValueId>& final, bool is_exact);
+  /// What is behind the loop, of the final values of initial(); `is_exact`: there are most_trips iterations,
+  /// `trips` (i64 [1]) in a run.
+  std::vector<Binding> results(const std::vector<ir::ValueId>& final, ir::ValueId trips, bool is_exact);
 
 private:
   /// An axis of which a run works out the extent.
@@ -55,6 +58,11 @@ private:
     std::vector<Axis> axes;
     std::vector<size_t> uneven = {};  ///< of a stack's elements
     size_t owner = 0;                 ///< kTable: whose it is
+    /// Where iterations bind its extents: the growing buffer that it is in, the axes of these, what the loop
+    /// begins with, and what an iteration is handed. Then its extents are handed on in its place.
+    std::optional<int64_t> buffer = {};
+    std::map<size_t, ir::SymInt> bound_axes = {};  ///< with the extents that an iteration is handed
+    ir::ValueId first = ir::kAbsent, taken = ir::kAbsent;
     bool is_room(size_t axis) const;
     Axis& along(size_t axis);
   };
@@ -64,15 +72,22 @@ private:
     ir::ValueId carried = ir::kAbsent, next = ir::kAbsent;
   };
 
+  /// An extent that iterations bind, and what it is in the first or the next one.
+  struct BoundExtent {
+    ir::SymInt extent, own;
+  };
+
   bool add_optional(Form& form, const Binding& result);
   /// Of all that initial() gives, as it is later; `is_whole`: all of an axis is meant.
-  std::vector<Binding> bindings_of(const std::vector<ir::ValueId>& all,
+  std::vector<Binding> bindings_of(const std::vector<ir::ValueId>& all, ir::ValueId trip,
                                    const std::function<bool(const Count&)>& is_whole);
   void add_table(size_t owner);
   Binding stack_as(Form& form, const Binding& result, const std::string& name);
   bool has_table(const Form& form) const;
   void add_sequence(Form& form, const Binding& result, const std::string& name);
   bool widen(Form& form, ir::ValueId result, const std::string& name);
+  void bind_axis(Form& form, size_t axis);
+  void take_bound(Form& form, ir::ValueId extents, ir::ValueId trip, std::vector<BoundExtent>& bound);
   bool make_room(Form& form, size_t axis, const ir::SymInt& more, bool is_counted, const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;
   void share_counts();
@@ -86,9 +101,10 @@ private:
   StructureContext& context_;
   NodeContext& node_;
   std::optional<ir::SymInt> most_trips_;
+  const bool binds_;
   std::vector<Form> forms_;
   std::vector<Count> counts_;
-  bool counts_are_apart_ = false;
+  bool counts_are_apart_ = false, extents_are_apart_ = false, extents_may_be_none_ = false;
   bool counts_may_shrink_ = false;
 };
 

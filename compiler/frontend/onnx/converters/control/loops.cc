@@ -25,9 +25,11 @@ public:
         body_(context.body("body")),
         first_(form.has_condition ? 1 : 0),
         c_(context.node),
-        room_(form.most_trips ? std::nullopt : context.node.room_of_loop()),
+        room_(form.most_trips || context.node.binds_runs() ? std::nullopt : context.node.room_of_loop()),
         most_trips_(room_ ? std::optional(room_->extent) : form.most_trips),
-        carried_(context, form.initial, most_trips_) {}
+        appends_(!most_trips_ && body_.outputs.size() > first_ + form.initial.size() &&
+                 context.node.binds_runs()),
+        carried_(context, form.initial, most_trips_, binds()) {}
 
   std::optional<std::vector<Binding>> run() {
     // Each time that a value does not fit its form it gets a wider one.
@@ -55,20 +57,24 @@ public:
 private:
   static constexpr size_t kMostForms = 4;
 
-  /// What is handed on has the extents that it began with.
+  /// Whether iterations bind the extents of what they are handed.
+  bool binds() const { return form_.binds_runs && node_.binds_runs(); }
+
+  /// Parts of iterations have the same extents. What is handed on has those that it began with, where that
+  /// can be told.
   void leave_body(const BodySymbols& own, std::vector<Binding>& results) {
     if (!form_.binds_runs) return;
     for (size_t i = first_; i < results.size(); ++i) {
-      if (results[i].kind != Binding::Kind::kTensor || results[i].tensor == ir::kAbsent) {
-        node_.unsupported("body", "its output " + name_of(i) + " is no tensor");
-      }
       const size_t carried = i - first_;
-      const bool is_carried = carried < form_.initial.size() &&
-                              form_.initial[carried].kind == Binding::Kind::kTensor &&
-                              form_.initial[carried].tensor != ir::kAbsent;
-      if (is_carried)
+      const bool is_carried = carried < form_.initial.size();
+      const bool is_tensor = results[i].kind == Binding::Kind::kTensor && results[i].tensor != ir::kAbsent;
+      if (!is_tensor && is_carried && !form_.most_trips) continue;
+      if (!is_tensor) node_.unsupported("body", "its output " + name_of(i) + " is no tensor");
+      const bool has_initial = is_carried && form_.initial[carried].kind == Binding::Kind::kTensor &&
+                               form_.initial[carried].tensor != ir::kAbsent;
+      if (has_initial)
         results[i].tensor = own.with_equal_extents_of(results[i].tensor, form_.initial[carried].tensor);
-      if (own.are_in(node_.type(results[i].tensor).shape))
+      if (!(has_initial && binds()) && own.are_in(node_.type(results[i].tensor).shape))
         node_.unsupported("body", "its output " + name_of(i) + " has other extents in each iteration");
     }
   }
@@ -79,7 +85,8 @@ private:
     const ir::ValueId condition = first_condition();
     if (form_.max_trips != ir::kAbsent) operands.push_back(form_.max_trips);
     if (condition != ir::kAbsent) operands.push_back(condition);
-    const Values initial = carried_.initial();
+    Values initial = carried_.initial();
+    if (appends_) initial.push_back(c_.ints({0}, {1}));
     count_ = initial.size();
     append(operands, initial);
     for (const ir::ValueId x : form_.scanned) operands.push_back(filled_behind(node_, x, "zero"));
@@ -114,6 +121,8 @@ private:
     ir::Attrs attrs;
     std::vector<Binding> stacks;  ///< of parts, whose places in the list their tensors have
     bool is_exact = false;
+    std::vector<ir::ValueType> appended = {};  ///< types of parts that are in growing buffers
+    int64_t first_buffer = 0;
   };
 
   Ended end(const Values& begun, const std::vector<Binding>& results, const Values& next) {
@@ -136,9 +145,11 @@ private:
     }
     // Where nothing else has a place for each iteration: no more of them run than there is room for.
     if (room_ && parts.empty() && carried_.grows()) parts.push_back(begun[0]);
+    Ended ended;
     Values operands{begun[0]};
     if (condition != ir::kAbsent) operands.push_back(condition);
     append(operands, next);
+    if (appends_) operands.push_back(append_parts(begun[count_], std::exchange(parts, {}), ended));
     append(operands, parts);
     ir::Attrs attrs{{"loop", number_},
                     {"carried", static_cast<int64_t>(count_)},
@@ -147,13 +158,43 @@ private:
                     {"counted", int64_t{!is_exact && !form_.keeps_parts}}};
     // The first room is meant where nothing is said.
     if (room_ && room_->rooms != 1) attrs.set("grows", static_cast<int64_t>(room_->rooms));
-    return {std::move(operands), std::move(attrs), std::move(stacks), is_exact};
+    ended.operands = std::move(operands);
+    ended.attrs = std::move(attrs);
+    ended.stacks = std::move(stacks);
+    ended.is_exact = is_exact;
+    return ended;
+  }
+
+  /// The parts of an iteration, in buffers that grow: how many rows there are then.
+  ir::ValueId append_parts(ir::ValueId rows, const Values& parts, Ended& ended) {
+    ended.first_buffer = context_.builder.next_buffers(static_cast<int64_t>(parts.size()));
+    for (const ir::ValueId part : parts) ended.appended.push_back(node_.type(part));
+    Values operands{rows};
+    append(operands, parts);
+    return node_.add("append_growing", operands, {{"buffer", ended.first_buffer}});
+  }
+
+  /// What they are behind the loop, which has made `rows` of them.
+  Values appended_parts(ir::ValueId rows, const Ended& ended) {
+    Values wholes;
+    const ir::SymInt trips = node_.numbers_of_run(rows, "the number of iterations", 0)[0];
+    for (const ir::ValueType& type : ended.appended) {
+      ir::SymShape shape = type.shape;
+      shape.insert(shape.begin(), trips);
+      const int64_t buffer = ended.first_buffer + static_cast<int64_t>(wholes.size());
+      wholes.push_back(
+          node_.add("take_growing", {rows}, {{"buffer", buffer}, {"result", shape}, {"dtype", type.dtype}}));
+    }
+    return wholes;
   }
 
   std::vector<Binding> behind(Ended ended) {
     const Values made = node_.add_many(std::string(ir::kLoopEnd), ended.operands, std::move(ended.attrs));
-    const auto stacked = made.begin() + static_cast<std::ptrdiff_t>(count_);
-    std::vector<Binding> bindings = carried_.results({made.begin(), stacked}, ended.is_exact);
+    const auto end = made.begin() + static_cast<std::ptrdiff_t>(count_);
+    const Values final(made.begin(), appends_ ? end - 1 : end);
+    std::vector<Binding> bindings = carried_.results(final, made.back(), ended.is_exact);
+    const Values wholes = appends_ ? appended_parts(end[-1], ended) : Values(end, made.end());
+    const auto stacked = wholes.begin();
     for (Binding& all : ended.stacks) {
       all.tensor = stacked[static_cast<std::ptrdiff_t>(all.tensor)];
       if (!all.uneven.empty()) all.extents = stacked[static_cast<std::ptrdiff_t>(all.extents)];
@@ -176,7 +217,7 @@ private:
       arguments = {tensor(begun[0]), context_.builder.constant(std::move(yes))};
     }
     const auto rows = begun.begin() + 1 + static_cast<std::ptrdiff_t>(count_);
-    for (Binding& value : carried_.arguments({begun.begin() + 1, rows}))
+    for (Binding& value : carried_.arguments({begun.begin() + 1, appends_ ? rows - 1 : rows}, begun[0]))
       arguments.push_back(std::move(value));
     for (size_t i = 0; i < form_.scanned.size(); ++i)
       arguments.push_back(tensor(row_of(form_.scanned[i], rows[static_cast<std::ptrdiff_t>(i)])));
@@ -224,7 +265,7 @@ private:
     return c_.reshape(value, {1});
   }
 
-  /// How many parts there is room for.
+  /// How many parts there are at most.
   ir::SymInt bound() const {
     if (!most_trips_)
       node_.unsupported("M",
@@ -239,8 +280,9 @@ private:
   const GraphProto& body_;
   const size_t first_;  ///< the body's outputs in front of those handed on
   Compose c_;
-  const std::optional<Room> room_;  ///< where nothing else bounds their number
+  const std::optional<Room> room_;  ///< where nothing else bounds their number, which is no symbol
   const std::optional<ir::SymInt> most_trips_;
+  const bool appends_;  ///< to growing buffers: nothing bounds the iterations' number
   CarriedValues carried_;
   int64_t number_ = 0;
   size_t count_ = 0;  ///< of the tensors handed on

@@ -18,12 +18,13 @@ struct LoopForm {
   std::vector<ir::ValueId> scanned;     ///< along their first axis
   /// The body gets the number of the iteration and a condition in front, and gives a condition in front.
   bool has_condition = false;
-  std::optional<ir::SymInt> most_trips;  ///< what bounds their number; nothing: ImportForm::rooms
+  std::optional<ir::SymInt> most_trips;  ///< what bounds their number, if anything does
   bool is_exact = false;                 ///< there are as many where no condition ends the loop
   /// Stacked parts are the elements of a sequence, which may differ in their extents.
   bool parts_are_elements = false;
   bool keeps_parts = false;  ///< stacked parts have all rows, zeros behind those of the iterations
-  /// Numbers that an iteration works out are symbols that it binds; what leaves the body has extents of none.
+  /// Numbers that an iteration works out are symbols that it binds; the parts that leave the body have
+  /// extents of none.
   bool binds_runs = false;
   Body body = {};  ///< what an iteration does; empty: the subgraph `body`
 };
@@ -31,8 +32,8 @@ struct LoopForm {
 /// The final values, then parts stacked along a new first axis, or stacks of them. A run fails whose stacked
 /// parts have other extents in each iteration. Nothing when a node of the body could not be
 /// converted. A tensor whose extents change, and a sequence whose length does, are handed on in a tensor of
-/// the most that they can be, with a count. Throws UnsupportedForm when what is handed on changes otherwise,
-/// or of parts' numbers without a bound.
+/// the most that they can be, with a count, or, where iterations bind symbols, in a buffer that grows; so are
+/// parts whose number nothing bounds. Throws UnsupportedForm when what is handed on changes otherwise.
 std::optional<std::vector<Binding>> convert_as_loop(StructureContext& context, const LoopForm& form);
 
 }  // namespace tensormill::frontend::onnx
