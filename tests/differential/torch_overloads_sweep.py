@@ -20,7 +20,7 @@ import torch_variations
 from torch_variations import NUMBERED, PAIRED, pairs, readable, variations
 
 PROGRAM = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
-CASES_A_MODEL = 24
+CASES_A_MODEL = 48
 # Of the largest number of an output. Shorter floats: two units of the last place, as sums in another order may be.
 TOLERANCES = {torch.float64: 1e-5, torch.float32: 1e-4, torch.float16: 2**-9, torch.bfloat16: 2**-6}
 warnings.simplefilter("ignore")
@@ -209,7 +209,7 @@ def main():
     for group, cases in groups:
         before = count.cases
         batch = []
-        size = CASES_A_MODEL * 5 if arguments.pairs else CASES_A_MODEL
+        size = 120 if arguments.pairs else CASES_A_MODEL
         for case in cases:
             batch.append(case)
             if len(batch) == size:

@@ -87,7 +87,7 @@ def other_type(draw, dtype):
 def varied(text, seed):
     """The case with some of the changes."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
-    if draw.random() < 0.35:
+    if draw.random() < 0.35 and not UNMATCHED.search(text):
         places = [each for each in NUMBER.finditer(text) if len(each[0]) < 4]
         for place in draw.sample(places, min(len(places), draw.choice((1, 1, 2)))):
             changed = text[:place.start()] + str(draw.randint(-3, 4)) + text[place.end():]

@@ -57,7 +57,7 @@ SWEEPS = [
           fixed("./dev build", f"{FRAMEWORKS} tensorflow tests/differential/tensorflow_sweep.py --models 300 --networks {NETWORKS}")),
     Sweep("pytorch", "random calls of PyTorch's operators, every overload varied, all pairs of types, and networks of torchvision beside eager PyTorch",
           fixed("./dev build", f"{FRAMEWORKS} pytorch tests/differential/torch_sweep.py --models 100 --outputs 20",
-                f"{FRAMEWORKS} pytorch tests/differential/torch_overloads_sweep.py --count 3",
+                f"{FRAMEWORKS} pytorch tests/differential/torch_overloads_sweep.py --count 2",
                 f"{FRAMEWORKS} pytorch tests/differential/torch_overloads_sweep.py --pairs",
                 f"{FRAMEWORKS} pytorch tests/differential/torch_sweep.py --networks all")),
     Sweep("torchscript", "the same calls and networks traced, and networks scripted and frozen, as TorchScript files",
