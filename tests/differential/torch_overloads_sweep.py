@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 import torch_variations
+from torch_sweep import difference
 from torch_variations import NUMBERED, PAIRED, pairs, readable, variations
 
 PROGRAM = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
@@ -84,24 +85,6 @@ def exported(cases):
 def said(folder, *arguments):
     done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     return done.stderr.strip() or f"exit code {done.returncode}" if done.returncode != 0 else None
-
-
-def difference(got, want, tolerance):
-    """Why both are not the same; nothing where they are."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-    if want.size == 0:
-        return None
-    if not np.issubdtype(want.dtype, np.floating):
-        return None if np.array_equal(got, want) else f"other integers: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
-    finite = np.isfinite(want)
-    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
-        return f"other infinities: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
-    if not finite.any():
-        return None
-    apart = np.abs(got[finite].astype(np.float64) - want[finite].astype(np.float64)).max()
-    most = np.abs(want[finite].astype(np.float64)).max()
-    return None if apart <= tolerance * max(most, 1e-3) else f"{apart} apart, of {most}: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
 
 
 def tolerance_of(case):

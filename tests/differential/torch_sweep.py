@@ -47,7 +47,7 @@ def ours(program, inputs, level):
             return {key: archive[key] for key in archive.files}
 
 
-def difference(got, want):
+def difference(got, want, tolerance=TOLERANCE):
     """Why both are not the same; nothing where they are."""
     if got.shape != want.shape or got.dtype != want.dtype:
         return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
@@ -56,12 +56,13 @@ def difference(got, want):
     if not np.issubdtype(want.dtype, np.floating):
         return None if np.array_equal(got, want) else f"other integers: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
     finite = np.isfinite(want)
-    if not np.array_equal(got[~finite], want[~finite], equal_nan=True):
-        return "other infinities"
+    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
+        return f"other infinities: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
     if not finite.any():
         return None
-    apart, most = np.abs(got[finite] - want[finite]).max(), np.abs(want[finite]).max()
-    return None if apart <= TOLERANCE * max(most, 1e-3) else f"{apart} apart, of {most}"
+    apart = np.abs(got[finite].astype(np.float64) - want[finite].astype(np.float64)).max()
+    most = np.abs(want[finite].astype(np.float64)).max()
+    return None if apart <= tolerance * max(most, 1e-3) else f"{apart} apart, of {most}: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
 
 
 def compared(name, program, inputs, results, labels, level):
