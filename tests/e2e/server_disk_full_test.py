@@ -1,6 +1,7 @@
 """A disk that fills up: every operation says 507, or its job fails and says why; nothing half-written stays; what was
 there goes on serving; when space returns, all goes on."""
 
+import errno
 import os
 import subprocess
 import tempfile
@@ -45,10 +46,20 @@ class DiskFullTest(unittest.TestCase):
         self.assertEqual(self.server.deploy("digits", self.package).status, 201)
 
     def fill(self, left):
-        """Leaves about `left` bytes of the disk."""
+        """Leaves about `left` bytes of the disk. The server writes meanwhile, so that no free space that was asked for
+        is certain to be there: halves of it are taken until a page is refused, and what is to be left is given back."""
         disk = os.statvfs(self.data)
+        step, size = disk.f_bavail * disk.f_bsize, 0
         with open(self.data / "filler", "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(disk.f_bavail * disk.f_bsize - left, 1))
+            while step >= disk.f_bsize:
+                try:
+                    os.posix_fallocate(file.fileno(), size, step)
+                    size += step
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    step //= 2
+            file.truncate(max(size - left, 0))
 
     def release(self):
         (self.data / "filler").unlink()
