@@ -5,12 +5,14 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/settings_input.h"
-#include "server/transport/probe.h"
+#include "server/transport/http_client.h"
 #include "server/transport/transport.h"
 
 namespace tensormill::cli {
 
 namespace {
+
+constexpr size_t kMaxBody = size_t{1} << 20;
 
 struct HealthArguments {
   std::shared_ptr<SettingsArguments> settings;
@@ -36,15 +38,21 @@ int ask(const HealthArguments& arguments, const GlobalOptions& globals) {
   const std::string base =
       arguments.url.empty() ? own_address(settings_of(*arguments.settings)) : arguments.url;
   const std::string url = base + (arguments.ready ? "/readyz" : "/healthz");
-  const transport::ProbeResult result =
-      transport::probe(url, std::chrono::milliseconds(arguments.timeout_ms));
+  const transport::Address address = transport::address_of(url);
+  // What is asked stands on the same machine, whatever name it serves.
+  transport::HttpClient client({.base = address.base,
+                                .timeout = std::chrono::milliseconds(arguments.timeout_ms),
+                                .checks_certificate = false});
+  const transport::HttpAnswer answer = client.send({.target = address.target});
   if (globals.json) {
-    std::cout << Json{{"url", url}, {"status", result.status}}.dump() << std::endl;
+    std::cout << Json{{"url", url}, {"status", answer.status()}}.dump() << std::endl;
   } else {
-    std::cout << url << " " << result.status << " " << result.body << std::endl;
+    std::string body = answer.text(kMaxBody);
+    while (body.ends_with('\n')) body.pop_back();
+    std::cout << url << " " << answer.status() << " " << body << std::endl;
   }
-  if (result.status == 200) return 0;
-  throw Error(ErrorCode::kUnavailable, url + " answers " + std::to_string(result.status));
+  if (answer.status() == 200) return 0;
+  throw Error(ErrorCode::kUnavailable, url + " answers " + std::to_string(answer.status()));
 }
 
 }  // namespace

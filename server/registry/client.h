@@ -1,5 +1,5 @@
-/// What `push` and `pull` ask of a registry, as the OCI distribution specification has it, over cpprestsdk's
-/// client. Every byte that comes is held against the digest of its request. Errors:
+/// What `push` and `pull` ask of a registry, as the OCI distribution specification has it, over HTTP.
+/// Every byte that comes is held against the digest of its request. Errors:
 /// Error(kUnavailable) where it does not answer or answers 5xx, Error(kNotFound), Error(kUnauthorized),
 /// Error(kDigestMismatch). Thread-safety: one thread.
 #pragma once
@@ -42,6 +42,9 @@ public:
 
 private:
   struct Http;
+  /// Of a blob, at the registry's host.
+  std::string address_of(const Digest& digest) const;
+
   const Reference reference_;
   const std::unique_ptr<Http> http_;
 };

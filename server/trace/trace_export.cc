@@ -1,7 +1,5 @@
-#define _TURN_OFF_PLATFORM_STRING
 #include "server/trace/trace_export.h"
 
-#include <cpprest/http_client.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "server/transport/http_client.h"
 
 namespace tensormill::trace {
 namespace {
@@ -46,8 +45,8 @@ Json span_json(const Span& span) {
 
 std::string checked_endpoint(std::string endpoint) {
   while (endpoint.ends_with('/')) endpoint.pop_back();
-  const bool is_http = endpoint.starts_with("http://") || endpoint.starts_with("https://");
-  if (!is_http || !web::uri::validate(endpoint))
+  const std::string scheme = transport::address_of(endpoint).scheme;
+  if (scheme != "http" && scheme != "https")
     throw Error(ErrorCode::kUsage,
                 "otel.endpoint " + endpoint + ": expected http://HOST:PORT or https://HOST");
   return endpoint;
@@ -65,22 +64,12 @@ std::string random_hex(size_t bytes) {
   return text;
 }
 
-struct TraceExport::Client {
-  explicit Client(const std::string& endpoint) : http(web::uri(endpoint), settings()) {}
-  static web::http::client::http_client_config settings() {
-    web::http::client::http_client_config config;
-    config.set_timeout(kPatience);
-    config.set_max_redirects(0);
-    return config;
-  }
-  web::http::client::http_client http;
-};
-
 TraceExport::TraceExport(ExportOptions options, metrics::Registry& registry)
     : options_(std::move(options)),
       instance_(random_hex(16)),
       registry_(registry),
-      client_(std::make_unique<Client>(checked_endpoint(options_.endpoint))),
+      client_(std::make_unique<transport::HttpClient>(
+          transport::HttpClientOptions{.base = checked_endpoint(options_.endpoint), .timeout = kPatience})),
       thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
 TraceExport::~TraceExport() = default;
@@ -118,12 +107,12 @@ void TraceExport::work(const std::stop_token& stop) {
 }
 
 bool TraceExport::send(const std::vector<Span>& batch) {
+  const std::string body = document(batch);
   try {
-    const web::http::http_response answer =
-        client_->http.request(web::http::methods::POST, "/v1/traces", document(batch), "application/json")
-            .get();
-    if (answer.status_code() / 100 == 2) return true;
-  } catch (const web::http::http_exception&) {
+    const transport::HttpAnswer answer = client_->send(
+        {.method = "POST", .target = "/v1/traces", .body = body, .content_type = "application/json"});
+    if (answer.status() / 100 == 2) return true;
+  } catch (const Error&) {
     // The collector is away: what it does not get is counted below.
   }
   registry_.count("trace_spans_dropped_total", {}, static_cast<double>(batch.size()));

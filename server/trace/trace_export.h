@@ -17,6 +17,10 @@
 
 #include "server/metrics/registry.h"
 
+namespace tensormill::transport {
+class HttpClient;
+}
+
 namespace tensormill::trace {
 
 struct Span {
@@ -57,7 +61,6 @@ public:
   void add(std::vector<Span> spans);
 
 private:
-  struct Client;
   void work(const std::stop_token& stop);
   /// Whether the collector took it.
   bool send(const std::vector<Span>& batch);
@@ -66,7 +69,7 @@ private:
   const ExportOptions options_;
   const std::string instance_;
   metrics::Registry& registry_;
-  const std::unique_ptr<Client> client_;
+  const std::unique_ptr<transport::HttpClient> client_;
   std::mutex mutex_;
   std::condition_variable_any wanted_;
   std::deque<Span> spans_;

@@ -161,6 +161,42 @@ class RegistryTest(unittest.TestCase):
             answer = mill.run_program("pull", name)
             self.assertEqual(answer.returncode, 2, (name, answer.stderr))
 
+    def test_redirects(self):
+        """They are followed to their end, on this host with the login; another host must be asked by TLS, and an end there must be."""
+        asked = []
+        body = json.dumps({"schemaVersion": 2}).encode()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append((self.path, self.headers.get("Authorization")))
+                login = self.headers.get("Authorization")
+                self.send_response(401 if not login else 200 if self.path == "/there" else 307)
+                self.send_header("WWW-Authenticate", "Basic realm=x")
+                self.send_header("Location", where)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        for where, word in (("/there", "artifactType"), ("/round", "answers 307"), ("http://127.0.0.1:9/there", "leads to http://127.0.0.1:9 without TLS"),
+                            ("http://a b", "names an address that is none: http://a b")):
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            self.addCleanup(thread.join)
+            self.addCleanup(server.server_close)
+            self.addCleanup(server.shutdown)
+            login = base64.b64encode(b"me:secret").decode()
+            self.write("config.json", json.dumps({"auths": {f"127.0.0.1:{server.server_port}": {"auth": login}}}).encode())
+            asked.clear()
+            answer = mill.run_program("pull", f"127.0.0.1:{server.server_port}/a", "-o", self.folder / "model")
+            self.assertNotEqual(answer.returncode, 0)
+            self.assertIn(word, answer.stderr)
+            self.assertLess(len(asked), 10)
+            self.assertEqual({login for _, login in asked[1:]}, {"Basic " + login})
+
     def test_a_registry_that_lies(self):
         """A manifest of another kind, one that asks for too much, bytes past what it says."""
         answers = {}
