@@ -65,10 +65,10 @@ def grown(x, draw, layers, of, count):
 def randomize(model, seed):
     generator = np.random.default_rng(seed)
     for weight in model.weights:
-        if str(weight.dtype) != "float32":
+        if not str(weight.dtype).startswith("float"):
             continue
         positive = weight.path.rsplit("/", 1)[-1] in ("moving_variance", "gamma", "scale")
-        weight.assign(generator.uniform(*((0.5, 1.5) if positive else (-0.5, 0.5)), weight.shape))
+        weight.assign(generator.uniform(*((0.5, 1.5) if positive else (-0.5, 0.5)), weight.shape).astype(str(weight.dtype)))
 
 
 def random_model(keras, seed):

@@ -7,7 +7,6 @@ refused, and ends with their numbers. What torch itself does not export is left 
 
 import argparse
 import logging
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -17,13 +16,10 @@ import numpy as np
 import torch
 
 import torch_variations
-from torch_sweep import difference
+from comparison import TOLERANCES, Count, LeftOut, Refused, difference, judge_groups, said
 from torch_variations import NUMBERED, PAIRED, pairs, readable, variations
 
-PROGRAM = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
 CASES_A_MODEL = 48
-# Of the largest number of an output. Shorter floats: two units of the last place, as sums in another order may be.
-TOLERANCES = {torch.float64: 1e-5, torch.float32: 1e-4, torch.float16: 2**-9, torch.bfloat16: 2**-6}
 warnings.simplefilter("ignore")
 logging.disable(logging.ERROR)  # torch tells at length why it does not export something
 
@@ -66,10 +62,6 @@ def longer(case):
     return made if len(results) == len(case.results(given(case, case.inputs))) else None
 
 
-class NotExported(Exception):
-    pass
-
-
 def exported(cases):
     inputs = [given(case, case.inputs) for case in cases]
     dynamic = [{name: {axis: torch.export.Dim.AUTO for axis, extent in enumerate(value.shape) if extent == case.free} or None
@@ -79,89 +71,62 @@ def exported(cases):
         with torch.no_grad():
             return torch.export.export(module, (inputs,), dynamic_shapes=(dynamic,) if any(case.free for case in cases) else None, strict=False)
     except Exception as error:
-        raise NotExported(str(error).splitlines()[0][:200] if str(error) else type(error).__name__) from error
-
-
-def said(folder, *arguments):
-    done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    return done.stderr.strip() or f"exit code {done.returncode}" if done.returncode != 0 else None
+        raise LeftOut(str(error).splitlines()[0][:200] if str(error) else type(error).__name__) from error
 
 
 def tolerance_of(case):
     if "bfloat16" in case.text:
-        return TOLERANCES[torch.bfloat16]
-    return max((TOLERANCES.get(value.dtype, 0) for value in case.inputs.values()), default=0) or TOLERANCES[torch.float32]
+        return TOLERANCES["bfloat16"]
+    return max((TOLERANCES.get(str(value.dtype)[6:], 0) for value in case.inputs.values()), default=0) or TOLERANCES["float32"]
 
 
-class Count:
-    def __init__(self):
-        self.cases = self.outputs = self.wrong = self.failed = self.refused = self.left_out = 0
-
-
-def is_refused(program, case, inputs):
-    """Whether the program itself does not take those extents."""
-    if any(each.upper < 1 << 20 for each in program.range_constraints.values()):
-        return True
+def is_refused(case):
+    """Whether the program of torch itself does not take longer inputs."""
+    if not case.free:
+        return False
     try:
-        program.module()([given(case, inputs)])
+        program = exported([case])
+        if any(each.upper < 1 << 20 for each in program.range_constraints.values()):
+            return True
+        program.module()([given(case, longer(case) or case.inputs)])
     except Exception:  # whatever torch says of it
         return True
     return False
 
 
-def judge(cases, count, level):
-    """Compares; cases that fail together are halved until the one is found."""
-    if not cases:
-        return
-    try:
-        program = exported(cases)
-    except NotExported:
-        if len(cases) == 1:
-            count.left_out += 1
-        else:
-            judge(cases[:len(cases) // 2], count, level)
-            judge(cases[len(cases) // 2:], count, level)
-        return
+def run(cases, level):
+    """What is wrong with each, at its own extents and at longer ones; how many outputs there are."""
+    program = exported(cases)
     runs = [[case.inputs for case in cases]]
     if any(case.free for case in cases):
         runs.append([(longer(case) if case.free else None) or case.inputs for case in cases])
     names, outputs = program.graph_signature.user_inputs, program.graph_signature.user_outputs
+    whys, count = [[] for _ in cases], 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         torch.export.save(program, folder / "model.pt2")
         why = said(folder, "compile", "model.pt2", "-O", str(level), "-o", "model.tar")
-        for turn, inputs in enumerate(runs if why is None else []):
+        for turn, inputs in enumerate(runs):
             flat = [value for case, each in zip(cases, inputs) for value in given(case, each).values()]
             np.savez(folder / f"in{turn}.npz", **{key: value.numpy() for key, value in zip(names, flat)})
             why = why or said(folder, "run", "model.tar", "-i", f"in{turn}.npz", "-o", f"out{turn}.npz")
         if why is not None:
-            if len(cases) == 1 and len(runs) > 1 and is_refused(program, cases[0], runs[1][0]):
-                count.left_out += 1
-            elif len(cases) == 1:
-                # What is not implemented is said by its name, and is no failure.
-                is_named = "not supported" in why
-                count.cases, count.refused, count.failed = count.cases + 1, count.refused + is_named, count.failed + (not is_named)
-                print(f"refused: {cases[0].label()}: {' '.join(why.split())[:400]}", flush=True)
-            else:
-                judge(cases[:len(cases) // 2], count, level)
-                judge(cases[len(cases) // 2:], count, level)
-            return
+            raise Refused(why)
         for turn, inputs in enumerate(runs):
             with np.load(folder / f"out{turn}.npz") as archive:
-                compare(cases, inputs, outputs, archive, count, turn)
-    count.cases += len(cases)
+                count += compare(cases, inputs, outputs, archive, whys, "of longer ones, " if turn else "")
+    return whys, count
 
 
-def compare(cases, inputs, outputs, archive, count, turn):
+def compare(cases, inputs, outputs, archive, whys, when):
+    """Adds what is wrong with each case; how many outputs there are."""
     place = 0
-    for case, each in zip(cases, inputs):
+    for case, each, found in zip(cases, inputs, whys):
         with torch.no_grad():
             results = case.results({name: value.clone() for name, value in each.items()})
-        whys = []
         for index, want in enumerate(results):
             key = outputs[place]
             place += 1
-            count.outputs += 1
             if want.dtype == torch.int64 and not case.is_ordered(each):
                 continue
             got = archive[key] if key in archive else np.empty(0)
@@ -169,10 +134,8 @@ def compare(cases, inputs, outputs, archive, count, turn):
                 # Bytes are interpolated with weights of 16 bits.
                 got = np.where(np.abs(got.astype(int) - want.numpy()) <= 1, want.numpy(), got)
             why = difference(got, want.numpy(), tolerance_of(case)) if key in archive else "it is not there"
-            whys += [f"result {index}: {why}"] if why else []
-        if whys:
-            count.wrong += 1
-            print(f"differs{', of longer ones' if turn else ''}: {case.label()}: {'; '.join(whys)[:500]}", flush=True)
+            found += [f"{when}result {index}: {why}"] if why else []
+    return place
 
 
 def main():
@@ -184,26 +147,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--level", type=int, default=1)
     arguments = parser.parse_args()
-    count = Count()
     if arguments.pairs:
         groups = [(operator, pairs(operator)) for operator in arguments.operators.split()]
     else:
         groups = [(family, variations(family, arguments.seed, arguments.count)) for family in arguments.families.split(",")]
-    for group, cases in groups:
-        before = count.cases
-        batch = []
-        size = 120 if arguments.pairs else CASES_A_MODEL
-        for case in cases:
-            batch.append(case)
-            if len(batch) == size:
-                judge(batch, count, arguments.level)
-                batch = []
-        judge(batch, count, arguments.level)
-        print(f"{group}: {count.cases - before} cases", flush=True)
-    print(f"{count.cases} cases, {count.outputs} outputs: {count.wrong} wrong, {count.failed} failed, {count.refused} not implemented; "
-          f"{count.left_out} that torch does not export")
-    sys.exit(1 if count.wrong or count.failed else 0)
+    return judge_groups(groups, Count(), 120 if arguments.pairs else CASES_A_MODEL, lambda cases: run(cases, arguments.level), is_refused)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,7 +6,6 @@ differs, with what made it, and ends with their number.
 """
 
 import argparse
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -15,11 +14,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from comparison import difference, said
 from torch_cases_random import random_model
 
-PROGRAM = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
-# Of the largest number of an output: sums in another order, and functions of a few units of the last place.
-TOLERANCE = 1e-4
 warnings.simplefilter("ignore")
 
 
@@ -38,31 +35,12 @@ def ours(program, inputs, level):
         folder = Path(name)
         torch.export.save(program, folder / "model.pt2")
         np.savez(folder / "in.npz", **inputs)
-        for arguments in (["compile", "model.pt2", "-O", str(level), "-o", "model.tar"],
-                          ["run", "model.tar", "-i", "in.npz", "-o", "out.npz"]):
-            done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                return done.stderr.strip()
+        why = said(folder, "compile", "model.pt2", "-O", str(level), "-o", "model.tar") or said(
+            folder, "run", "model.tar", "-i", "in.npz", "-o", "out.npz")
+        if why is not None:
+            return why
         with np.load(folder / "out.npz") as archive:
             return {key: archive[key] for key in archive.files}
-
-
-def difference(got, want, tolerance=TOLERANCE):
-    """Why both are not the same; nothing where they are."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-    if want.size == 0:
-        return None
-    if not np.issubdtype(want.dtype, np.floating):
-        return None if np.array_equal(got, want) else f"other integers: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
-    finite = np.isfinite(want)
-    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
-        return f"other infinities: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
-    if not finite.any():
-        return None
-    apart = np.abs(got[finite].astype(np.float64) - want[finite].astype(np.float64)).max()
-    most = np.abs(want[finite].astype(np.float64)).max()
-    return None if apart <= tolerance * max(most, 1e-3) else f"{apart} apart, of {most}: {got.flatten()[:8]}, expected {want.flatten()[:8]}"
 
 
 def compared(name, program, inputs, results, labels, level):

@@ -11,6 +11,8 @@ from pathlib import Path
 import torch
 import torchvision  # noqa: F401  its operators
 
+from variations import rows_of, with_other_extents, with_other_numbers, with_other_types
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures/pytorch_ops"))
 import torch_cases  # noqa: E402
 
@@ -20,10 +22,6 @@ except ImportError:
     pass
 
 aten = torch.ops.aten
-FLOATS = ("float32", "float64", "float16", "bfloat16")
-INTS = ("int64", "int32", "int16", "int8", "uint8")
-NUMBER = re.compile(r"(?<![\w.'])-?\d+(?![\w.])")
-NAME = re.compile(r"[a-z_][a-z_0-9]*")
 # What is made of memory as it is, or drawn, has no numbers to compare, not a number has any sign, and places behind the end of an axis
 # of 1 are not looked at.
 UNDETERMINED = re.compile(r"\.(empty|new_empty|rand|randn|bernoulli|empty_like|resize)|signbit.default\(x /|take_along_dim")
@@ -62,7 +60,7 @@ def readable(value):
     return value.float() if value.dtype == torch.bfloat16 else value
 
 
-def drawn(draw, generator, name, dtype, shape, low, high):
+def drawn(generator, name, dtype, shape, low, high):
     kind = getattr(torch, dtype)
     if name == "edges":
         return torch.tensor([-1.5, 0.5, 0.7, 0.9]).to(kind)
@@ -76,50 +74,17 @@ def drawn(draw, generator, name, dtype, shape, low, high):
     return torch.randint(low, max(high, low + 1), shape, generator=generator).to(kind)
 
 
-def other_type(draw, dtype):
-    if dtype in FLOATS:
-        return draw.choice((*FLOATS, "float32", "float64", *INTS, "bool"))
-    if dtype in INTS:
-        return draw.choice((*INTS, "int64", "float32", "bool"))
-    return draw.choice(("bool", "bool", "uint8", "float32", "int64"))
-
-
 def varied(text, seed):
     """The case with some of the changes."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     if draw.random() < 0.35 and not UNMATCHED.search(text):
-        places = [each for each in NUMBER.finditer(text) if len(each[0]) < 4]
-        for place in draw.sample(places, min(len(places), draw.choice((1, 1, 2)))):
-            changed = text[:place.start()] + str(draw.randint(-3, 4)) + text[place.end():]
-            text = changed if len(changed) - len(text) == 0 or len(places) == 1 else text
-    names = [name for name in torch_cases.INPUTS if name in set(NAME.findall(text))]
-    rows = {name: list(torch_cases.INPUTS[name]) for name in names}
+        text = with_other_numbers(draw, text)
+    rows = rows_of(text, torch_cases.INPUTS)
     if draw.random() < 0.6:
-        other = draw.random() < 0.5 and other_type(draw, "float32")
-        for row in rows.values():
-            if other and row[0] == "float32":
-                row[0] = other
-            elif not other and draw.random() < 0.6:
-                row[0] = other_type(draw, row[0])
-    extents = sorted({extent for row in rows.values() for extent in row[1]})
+        with_other_types(draw, rows)
     kind = draw.choice(("same", "same", "extent", "extent", "scalars", "ones", "free", "free", "free"))
-    free = None
-    if UNMATCHED.search(text):
-        kind = "same"
-    if kind == "extent" and extents:
-        old, new = draw.choice(extents), draw.choice((0, 0, 1, 1, 2, 7, 33))
-        for row in rows.values():
-            row[1] = [new if each == old else each for each in row[1]]
-    elif kind == "scalars":
-        for row in rows.values():
-            if draw.random() < 0.7:
-                row[1] = []
-    elif kind == "ones":
-        for row in rows.values():
-            row[1] = [1 if draw.random() < 0.25 else each for each in row[1]]
-    elif kind == "free" and extents:
-        free = draw.choice([each for each in extents if each > 1] or [None])
-    return Case(text, {name: drawn(draw, generator, name, *row) for name, row in rows.items()}, free)
+    free = with_other_extents(draw, rows, "same" if UNMATCHED.search(text) else kind)
+    return Case(text, {name: drawn(generator, name, *row) for name, row in rows.items()}, free)
 
 
 def is_taken(case):

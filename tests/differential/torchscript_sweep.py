@@ -6,7 +6,6 @@ differs, with what made it, and ends with their number.
 """
 
 import re
-import subprocess
 import tempfile
 import warnings
 from pathlib import Path
@@ -14,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from comparison import difference, said
 from torch_cases_random import random_model
-from torch_sweep import PROGRAM, Calls, difference, main
+from torch_sweep import Calls, main
 
 NETWORKS = ("resnet18 mobilenet_v2 squeezenet1_1 shufflenet_v2_x0_5 mobilenet_v3_small efficientnet_b0 mnasnet0_5 regnet_y_400mf densenet121 "
             "convnext_tiny vit_b_16 swin_t").split()
@@ -44,11 +44,10 @@ def ours(script, inputs, batch, level):
         folder = Path(name)
         script.save(str(folder / "model.pt"))
         np.savez(folder / "in.npz", **dict(zip(names, [each.numpy() for each in inputs])))
-        for arguments in (["compile", "model.pt", "--input-shapes", shapes, "-O", str(level), "-o", "model.tar"],
-                          ["run", "model.tar", "-i", "in.npz", "-o", "out.npz"]):
-            done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                return done.stderr.strip()
+        why = said(folder, "compile", "model.pt", "--input-shapes", shapes, "-O", str(level), "-o", "model.tar") or said(
+            folder, "run", "model.tar", "-i", "in.npz", "-o", "out.npz")
+        if why is not None:
+            return why
         with np.load(folder / "out.npz") as archive:
             return {key: archive[key] for key in archive.files}
 
