@@ -25,7 +25,15 @@ ir::SymShape settled_shape(OpBuilder& builder, const ir::SymShape& from, ir::Sym
   const auto refuse = [&] {
     builder.invalid("an operand of shape " + to_string(from) + " cannot become " + to_string(to));
   };
-  if (open) {
+  if (open && same(others, 0) && same(total, 0)) {
+    // Of nothing: what the extents say that are not 0.
+    ir::SymInt left = 1, given = 1;
+    for (const ir::SymInt& extent : from) left = same(extent, 0) ? left : builder.product(left, extent);
+    for (const ir::SymInt& extent : to)
+      given = same(extent, 0) || same(extent, -1) ? given : builder.product(given, extent);
+    if (!ir::demand_divisible(left, given)) refuse();
+    to[*open] = floordiv(left, given);
+  } else if (open) {
     if (same(others, 0) || !ir::demand_divisible(total, others)) refuse();
     to[*open] = floordiv(total, others);
   } else if (!ir::demand(ir::Relation::kEqual, total, others)) {

@@ -9,8 +9,25 @@ using V = ir::ValueId;
 V batched_gather(OpBuilder& builder, V x, V indices, int64_t axis, int64_t batch) {
   Compose c(builder);
   if (batch == 0) return c.gather(x, indices, axis);
-  if (batch != axis)
-    builder.unsupported("batch_dims", "an axis behind others than the batch is not implemented");
+  if (batch > axis)
+    builder.invalid("batch_dims is " + std::to_string(batch) + ", the axis " + std::to_string(axis));
+  if (batch >= 0 && batch < axis && batch <= builder.rank(indices)) {
+    // The axis goes behind the batch, and what stood between them behind it, from where it is brought back.
+    const auto axes = static_cast<int64_t>(builder.rank(x)), own = builder.rank(indices) - batch;
+    std::vector<int64_t> forth, back;
+    const auto count = [](std::vector<int64_t>& to, int64_t from, int64_t behind) {
+      for (int64_t d = from; d < behind; ++d) to.push_back(d);
+    };
+    count(forth, 0, batch);
+    forth.push_back(axis);
+    count(forth, batch, axis);
+    count(forth, axis + 1, axes);
+    count(back, 0, batch);
+    count(back, batch + own, own + axis);
+    count(back, batch, batch + own);
+    count(back, own + axis, own + axes - 1);
+    return c.transpose(batched_gather(builder, c.transpose(x, forth), indices, batch, batch), back);
+  }
   if (batch < 0 || batch > builder.rank(indices)) builder.invalid("batch_dims is " + std::to_string(batch));
   const ir::SymShape shape = builder.type(x).shape, places = builder.type(indices).shape;
   const auto split = static_cast<std::ptrdiff_t>(batch);

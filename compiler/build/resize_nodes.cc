@@ -113,6 +113,14 @@ ir::ValueId filter_nodes(Compose& c, ir::ValueId distance, const ResizeOptions& 
   return c.where(near, inner, c.where(far, outer, zero));
 }
 
+/// Where weights are taken of: the position, or of a table the step next to it.
+ir::ValueId weighed_nodes(Compose& c, ir::ValueId position, const ResizeOptions& options) {
+  if (options.cubic_steps == 0) return position;
+  const auto steps = static_cast<double>(options.cubic_steps);
+  const ir::ValueId base = c.unary("floor", position);
+  return c.add(base, c.times(c.unary("round", c.times(c.sub(position, base), steps)), 1 / steps));
+}
+
 /// Whether each element is repeated as often as a whole number says, so that no position is worked out.
 bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
   const bool is_known = !axis.by_size && axis.computed == ir::kAbsent && !axis.is_of_run;
@@ -150,12 +158,12 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Resize
     return c.gather(x, element_of(c.unary(up ? "ceil" : "floor", c.plus(position, shift))), dim);
   }
   const ResizeReach reach(axis, options);
-  const ir::ValueId base = c.unary("floor", position);
+  const ir::ValueId base = c.unary("floor", position), weighed = weighed_nodes(c, position, options);
   std::vector<ir::ValueId> elements, weights;
   ir::ValueId sum = ir::kAbsent;
   for (int64_t tap = 0; tap < reach.count; ++tap) {
     const ir::ValueId element = c.plus(base, static_cast<double>(reach.first + tap));
-    ir::ValueId weight = filter_nodes(c, c.times(c.sub(element, position), reach.shrink), options);
+    ir::ValueId weight = filter_nodes(c, c.times(c.sub(element, weighed), reach.shrink), options);
     if (options.exclude_outside) weight = c.where(c.binary("equal", limited(element), element), weight, zero);
     elements.push_back(element_of(element));
     weights.push_back(weight);
@@ -185,7 +193,7 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Resi
   const ir::ValueId counted = c.cast(c.iota(extent), DType::kFloat64);
   const ir::ValueId elements = c.sub(counted, c.extent(position, reach));
   const ir::ValueId limited = c.binary("min", c.binary("max", elements, zero), last);
-  const ir::ValueId apart = c.sub(elements, c.reshape(position, {axis.out, 1}));
+  const ir::ValueId apart = c.sub(elements, c.reshape(weighed_nodes(c, position, options), {axis.out, 1}));
   ir::ValueId weights = filter_nodes(c, c.mul(apart, c.binary("min", scale, c.number(scale, 1))), options);
   if (options.exclude_outside) weights = c.where(c.binary("equal", limited, elements), weights, zero);
   weights = c.div(weights, c.reduce("reduce_sum", weights, {1}, true));

@@ -76,11 +76,13 @@ ResizeTaps make_taps(const ResizeAxis& axis, const ResizeOptions& options) {
       continue;
     }
     const double base = std::floor(position);
+    const auto steps = static_cast<double>(options.cubic_steps);
+    const double weighed = steps == 0 ? position : base + std::nearbyint((position - base) * steps) / steps;
     std::vector<double> weights;
     double sum = 0;
     for (int64_t tap = 0; tap < taps.count; ++tap) {
       const double element = base + static_cast<double>(first + tap);
-      const double distance = (element - position) * shrink;
+      const double distance = (element - weighed) * shrink;
       double weight = options.mode == "cubic" ? keys(distance, options.cubic) : triangle(distance);
       if (options.exclude_outside && (element < 0 || element > static_cast<double>(int64_t{axis.in - 1})))
         weight = 0;

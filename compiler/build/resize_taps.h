@@ -13,6 +13,8 @@ namespace tensormill::build {
 struct ResizeOptions {
   std::string mode, coordinates, nearest;
   double cubic = -0.75;
+  /// Cubic weights are those of a table of so many steps between two elements; 0: of no table.
+  int64_t cubic_steps = 0;
   bool exclude_outside = false;
   bool antialias = false;
   double extrapolation = 0;

@@ -2,12 +2,12 @@
 /// at every opt level, against the reference.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <iostream>
 
 #include "runtime/base/error.h"
 #include "tests/driver/support.h"
 #include "tests/ops/cases/chain_graph.h"
+#include "tests/ops/cases/rounding.h"
 #include "tests/scope.h"
 
 namespace tensormill::driver_test {
@@ -22,26 +22,6 @@ double graph_tolerance(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16 ? 0.05 : 1e-3;
 }
 
-/// Whether nothing but rounding is left. The values of a graph are of order 1, so this is what stays where
-/// equal numbers cancel, as in the normalization of a row that one number fills.
-bool is_rounding(const Tensor& tensor) {
-  constexpr double kRounding = 1e-5;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    if (!(std::fabs(tensor.element_as_double(i)) < kRounding)) return false;
-  }
-  return tensor.dtype() == DType::kFloat32;
-}
-
-/// Whether no element is off by more than an ulp or two of 1: what stays of sums of order 1 that nearly
-/// cancel, as in the tail of gelu, is small and as far off as they are.
-bool is_off_by_rounding(const Tensor& actual, const Tensor& expected) {
-  constexpr double kOff = 2.5e-7;
-  for (int64_t i = 0; i < actual.num_elements(); ++i) {
-    if (!(std::fabs(actual.element_as_double(i) - expected.element_as_double(i)) < kOff)) return false;
-  }
-  return actual.dtype() == DType::kFloat32;
-}
-
 void check_graph(const RandomGraph& random, int level) {
   const driver::CompileResult result = driver::compile(random.graph, host_options(level));
   const std::vector<Tensor> actual = run(load(result), random.inputs);
@@ -49,9 +29,10 @@ void check_graph(const RandomGraph& random, int level) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(actual[i].shape(), expected[i].shape());
-    if (is_rounding(actual[i]) && is_rounding(expected[i])) continue;
-    if (is_off_by_rounding(actual[i], expected[i])) continue;
-    EXPECT_EQ(ops_cases::difference(actual[i], expected[i], graph_tolerance(expected[i].dtype())), "")
+    const double tolerance = graph_tolerance(expected[i].dtype());
+    if (ops_cases::difference(actual[i], expected[i], tolerance).empty()) continue;
+    const std::vector<double> rounding = ops_cases::rounding_of(random.graph, random.inputs)[i];
+    EXPECT_EQ(ops_cases::difference(actual[i], expected[i], tolerance, rounding), "")
         << "output " << i << " " << random.graph.value(random.graph.outputs()[i]).name << " of\n"
         << ir::print(random.graph);
   }

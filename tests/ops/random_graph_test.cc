@@ -10,6 +10,7 @@
 #include "compiler/te/interpret.h"
 #include "runtime/base/error.h"
 #include "tests/ops/cases/random_graph.h"
+#include "tests/ops/cases/rounding.h"
 
 namespace tensormill {
 namespace {
@@ -25,44 +26,6 @@ std::vector<Tensor> operands_of(const ir::Node& node, const std::vector<Tensor>&
     if (id != ir::kAbsent && seen.insert(id).second) operands.push_back(values[static_cast<size_t>(id)]);
   }
   return operands;
-}
-
-double largest(const Tensor& tensor) {
-  double value = 0;
-  for (int64_t i = 0; is_float(tensor.dtype()) && i < tensor.num_elements(); ++i) {
-    const double next = std::fabs(tensor.element_as_double(i));
-    if (std::isfinite(next)) value = std::max(value, next);
-  }
-  return value;
-}
-
-/// Of rows whose elements are all alike a norm gives what rounding has left of zero: no more than this.
-double rest_of_norm(const ir::Node& node, const std::vector<Tensor>& operands, double tolerance) {
-  if (node.op != "layer_norm" && node.op != "instance_norm") return 0;
-  double from = 1;
-  for (const Tensor& operand : operands) from *= std::max(largest(operand), 1.0);
-  const double epsilon = node.attrs.has("epsilon") ? node.attrs.float_of("epsilon") : 1e-5;
-  return tolerance * from / std::sqrt(epsilon);
-}
-
-bool all_below(const Tensor& tensor, double bound) {
-  bool are = true;
-  for (int64_t i = 0; are && i < tensor.num_elements(); ++i)
-    are = std::fabs(tensor.element_as_double(i)) < bound;
-  return are;
-}
-
-/// Operands that earlier operators left may make every result cancel (gelu where all of x is near -4): then
-/// the rounding of the operands, not of the result, is the scale of the error.
-double cancellation(const ir::OpDef& def, const std::vector<Tensor>& operands, const Tensor& result) {
-  if (!is_float(result.dtype())) return 1;
-  double from = 0;
-  for (const Tensor& operand : operands) from = std::max(from, largest(operand));
-  // Sums of products that cancel are rounded at the scale of the products.
-  if (def.pattern == ir::Pattern::kComplex && operands.size() > 1)
-    from = std::max(from, largest(operands[0]) * largest(operands[1]));
-  const double to = largest(result);
-  return to > 0 && from > to ? from / to : 1;
 }
 
 /// Whether a tap in the padding is zero times its weight or is left out is the operator's choice; they differ
@@ -86,11 +49,13 @@ void check_nodes(const RandomGraph& random) {
       const Tensor& expected = values[static_cast<size_t>(node.outputs[i])];
       const ir::OpDef& def = random.graph.ops().get(node.op);
       const double tolerance = ops_cases::tolerance_of(def, expected.dtype());
-      const double rest = rest_of_norm(node, operands, tolerance);
-      if (rest > 0 && all_below(expected, rest) && all_below(actual[i], rest)) continue;
-      const bool cancels = node.op == "gelu" || def.pattern == ir::Pattern::kComplex;
-      const double scale = cancels ? cancellation(def, operands, expected) : 1;
-      EXPECT_EQ(ops_cases::difference(actual[i], expected, tolerance * scale), "") << node.origins[0];
+      if (ops_cases::difference(actual[i], expected, tolerance).empty()) continue;
+      // What must be bit-equal is not rounded.
+      const std::vector<double> rounding = ops_cases::rounding_of(random.graph, node, values)[i];
+      EXPECT_EQ(tolerance == 0 ? ops_cases::difference(actual[i], expected, 0)
+                               : ops_cases::difference(actual[i], expected, tolerance, rounding),
+                "")
+          << node.origins[0];
     }
   }
 }
@@ -171,16 +136,6 @@ TEST(RandomGraph, PrintsParsesAndVerifies) {
   }
 }
 
-/// What cancels, as the logarithm of the sum of a softmax does, has no digits to compare: inputs are of the
-/// order of 1.
-bool is_rounding_alone(const Tensor& tensor) {
-  if (!is_float(tensor.dtype())) return false;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    if (!(std::fabs(tensor.element_as_double(i)) < 1e-6)) return false;
-  }
-  return true;
-}
-
 TEST(RandomGraph, WholeGraphsAgreeAsOneProgramAndInDouble) {
   const RandomGraphs graphs(
       {.instances = 5, .smooth = true, .dtypes = {DType::kFloat32, DType::kInt32, DType::kBool}});
@@ -193,16 +148,18 @@ TEST(RandomGraph, WholeGraphsAgreeAsOneProgramAndInDouble) {
     for (const Tensor& constant : ops_cases::constants_of(random.graph)) inputs.push_back(constant);
     const std::vector<Tensor> actual = te::evaluate(ops_cases::graph_program(random.graph), inputs);
     const std::vector<Tensor> in_double = ir::evaluate_reference(random.graph, random.inputs, true);
+    const std::vector<std::vector<double>> rounding = ops_cases::rounding_of(random.graph, random.inputs);
     for (size_t i = 0; i < expected.size(); ++i) {
-      if (is_rounding_alone(expected[i])) continue;
       const bool half = expected[i].dtype() == DType::kFloat16 || expected[i].dtype() == DType::kBFloat16;
-      EXPECT_EQ(ops_cases::difference(actual[i], expected[i], half ? 0.05 : 1e-3), "") << "output " << i;
+      EXPECT_EQ(ops_cases::difference(actual[i], expected[i], half ? 0.05 : 1e-3, rounding[i]), "")
+          << "output " << i;
       Tensor narrowed(expected[i].dtype(), expected[i].shape());
       if (is_float(expected[i].dtype())) {
         EXPECT_EQ(in_double[i].dtype(), DType::kFloat64);
         for (int64_t e = 0; e < narrowed.num_elements(); ++e)
           narrowed.set_element(e, in_double[i].element_as_double(e));
-        EXPECT_EQ(ops_cases::difference(narrowed, expected[i], half ? 0.05 : 1e-3), "") << "output " << i;
+        EXPECT_EQ(ops_cases::difference(narrowed, expected[i], half ? 0.05 : 1e-3, rounding[i]), "")
+            << "output " << i;
       }
     }
   }

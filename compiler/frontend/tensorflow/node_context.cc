@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/build/run_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -73,6 +74,32 @@ ir::SymShape NodeContext::known_ints(size_t index, const char* what) const {
 
 ir::SymInt NodeContext::known_int(size_t index, const char* what) const {
   const ir::SymShape values = known_ints(index, what);
+  if (values.size() != 1)
+    invalid(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected 1");
+  return values[0];
+}
+
+ir::SymShape NodeContext::numbers_of_run(size_t index, const char* what, std::optional<int64_t> low) {
+  if (is_known(index)) return known_ints(index, what);
+  const V value = input(index);
+  const ir::SymShape shape = type(value).shape;
+  if (is_float(dtype(value)) || dtype(value) == kString)
+    invalid(std::string(what) + " is no list of integers");
+  if (!num_elements(shape).is_constant()) unsupported(what, "a run works out how many numbers it has");
+  if (state_.counted.contains(value)) unsupported(what, "it is as long as a run decides");
+  const auto found = state_.of_run.find(value);
+  if (found != state_.of_run.end()) return found->second;
+  Compose c(*this);
+  const V row = c.cast(c.reshape(value, {num_elements(shape)}), DType::kInt64);
+  return state_.of_run.emplace(value, build::bind_run_numbers(*this, row, low, std::nullopt)).first->second;
+}
+
+ir::SymShape NodeContext::extents_at(size_t index, const char* what) {
+  return numbers_of_run(index, what, 0);
+}
+
+ir::SymInt NodeContext::number_at(size_t index, const char* what) {
+  const ir::SymShape values = numbers_of_run(index, what, std::nullopt);
   if (values.size() != 1)
     invalid(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected 1");
   return values[0];

@@ -85,6 +85,7 @@ struct ImportState {
   std::map<std::string, TableContent> tables = {};
   std::function<void()> fill_tables = {};  ///< by the nodes of the model that fill tables
   std::map<V, std::shared_ptr<const PaddedRows>> padded = {};
+  std::map<V, ir::SymShape> of_run = {};  ///< symbols for numbers that a run works out
   /// The outputs of a function; nothing where an operator in it is not supported, which is noted.
   std::function<std::optional<std::vector<Item>>(const FunctionRef& function,
                                                  const std::vector<Item>& inputs)>
@@ -119,6 +120,10 @@ public:
   /// Integers of an operand that is known while the graph is built; throws UnsupportedForm otherwise.
   ir::SymShape known_ints(size_t index, const char* what) const;
   ir::SymInt known_int(size_t index, const char* what) const;
+  /// The same of extents, of which one that a run works out is a symbol that the run binds, 0 or more; of a
+  /// number that may be below 0.
+  ir::SymShape extents_at(size_t index, const char* what);
+  ir::SymInt number_at(size_t index, const char* what);
   bool is_known(size_t index) const;
   /// The one number of such an operand.
   double known_real(size_t index, const char* what) const;
@@ -184,6 +189,7 @@ public:
 
 private:
   const AttrValue* attribute(const char* name);
+  ir::SymShape numbers_of_run(size_t index, const char* what, std::optional<int64_t> low);
   template <typename T>
   const T* attribute_of(const char* name, bool is_required, const char* kind);
 

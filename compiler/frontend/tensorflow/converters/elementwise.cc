@@ -219,11 +219,33 @@ void convert_bias_add(NodeContext& node) {
   node.set_output(0, node.binary("add", x, bias));
 }
 
+namespace {
+
+/// Bits of the fraction of a float.
+int fraction_bits(DType dtype) {
+  if (dtype == DType::kFloat64) return 52;
+  if (dtype == DType::kFloat32) return 23;
+  return dtype == DType::kFloat16 ? 10 : 7;
+}
+
+/// Without the bits that the shorter type does not have, where the cast would round by them.
+V truncated(NodeContext& node, V x, DType to) {
+  const DType from = node.dtype(x);
+  if (!is_float(from) || !is_float(to)) return x;
+  const int dropped = fraction_bits(from) - fraction_bits(to);
+  if (dropped <= 0 || dtype_bytes(from) <= dtype_bytes(to)) return x;
+  Compose c(node);
+  const DType bits = from == DType::kFloat64 ? DType::kInt64 : DType::kInt32;
+  const V mask = c.cast(c.ints({-(int64_t{1} << dropped)}, {}), bits);
+  return build::bitcast(node, c.binary("and", build::bitcast(node, x, bits), mask), from);
+}
+
+}  // namespace
+
 void convert_cast(NodeContext& node) {
   const DType to = node.dtype_attr("DstT");
-  if (node.flag("Truncate", false))
-    node.unsupported("Truncate", "cutting the last bits off is not implemented");
-  node.set_output(0, node.cast(node.input(0), to));
+  const V x = node.input(0);
+  node.set_output(0, node.cast(node.flag("Truncate", false) ? truncated(node, x, to) : x, to));
 }
 
 void convert_bitcast(NodeContext& node) {

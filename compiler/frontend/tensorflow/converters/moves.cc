@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include "compiler/build/arithmetic.h"
 #include "compiler/build/moves.h"
 #include "compiler/build/space.h"
 #include "compiler/frontend/tensorflow/node_context.h"
@@ -128,9 +129,18 @@ void convert_strided_slice(NodeContext& node) {
 }
 
 void convert_pad(NodeContext& node) {
-  const double value = node.op() == "PadV2" ? node.known_real(2, "constant_values") : 0;
-  const ir::SymShape paddings = node.known_ints(1, "paddings");
-  node.set_output(0, build::padded(node, node.maps(), node.input(0), paddings, value));
+  Compose c(node);
+  const V x = node.input(0);
+  const ir::SymShape paddings = node.extents_at(1, "paddings");
+  const bool has_value = node.op() == "PadV2";
+  if (!has_value || node.graph().value(node.input(2)).tensor() != nullptr) {
+    const double value = has_value ? node.known_real(2, "constant_values") : 0;
+    return node.set_output(0, build::padded(node, node.maps(), x, paddings, value));
+  }
+  // A number that a run works out stands where a pad of nothing is.
+  const V inside = build::padded(node, node.maps(), c.filled(DType::kUInt8, node.shape(x), 1), paddings, 0);
+  const V zeros = build::padded(node, node.maps(), x, paddings, 0);
+  node.set_output(0, c.where(c.cast(inside, DType::kBool), zeros, c.reshape(node.input(2), {})));
 }
 
 void convert_mirror_pad(NodeContext& node) {
@@ -146,11 +156,11 @@ void convert_reverse(NodeContext& node) {
 }
 
 void convert_tile(NodeContext& node) {
-  node.set_output(0, node.add("tile", {node.input(0)}, {{"repeats", node.known_ints(1, "multiples")}}));
+  node.set_output(0, node.add("tile", {node.input(0)}, {{"repeats", node.extents_at(1, "multiples")}}));
 }
 
 void convert_broadcast_to(NodeContext& node) {
-  node.set_output(0, Compose(node).expand(node.input(0), node.known_ints(1, "shape")));
+  node.set_output(0, Compose(node).expand(node.input(0), node.extents_at(1, "shape")));
 }
 
 namespace {
@@ -197,11 +207,32 @@ void convert_batch_to_space(NodeContext& node) {
   node.set_output(0, build::batch_to_space(node, node.input(0), blocks_of(node), crops));
 }
 
+namespace {
+
+/// By as many elements as a run says: each comes from a place that is worked out.
+V rolled_by_run(NodeContext& node, V x, const std::vector<int64_t>& axes) {
+  Compose c(node);
+  const auto count = static_cast<int64_t>(axes.size());
+  const V shifts = c.reshape(c.cast(node.input(1), DType::kInt64), {count});
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t axis = node.normalize_axis(axes[static_cast<size_t>(i)], node.rank(x));
+    const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+    if (same(extent, 0)) continue;
+    const V from = c.sub(c.iota(extent), c.slice(shifts, 0, i, 1));
+    x = c.gather(x, build::floor_mod(node, node.maps(), from, c.dims({extent}, {})), axis);
+  }
+  return x;
+}
+
+}  // namespace
+
 // Each axis is turned by as many elements as its shift says, what leaves at the end comes in at the begin.
 void convert_roll(NodeContext& node) {
   Compose c(node);
   V x = node.input(0);
-  const std::vector<int64_t> shifts = node.known_ints(1, "shift"), axes = node.known_ints(2, "axis");
+  const std::vector<int64_t> axes = node.known_ints(2, "axis");
+  if (!node.is_known(1)) return node.set_output(0, rolled_by_run(node, x, axes));
+  const std::vector<int64_t> shifts = node.known_ints(1, "shift");
   if (shifts.size() != axes.size()) node.invalid("shift and axis have different lengths");
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = node.normalize_axis(axes[i], node.rank(x));

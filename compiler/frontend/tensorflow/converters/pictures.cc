@@ -34,6 +34,7 @@ void convert_resize_bicubic(NodeContext& node) {
     node.invalid("align_corners and half_pixel_centers are both set");
   build::ResizeOptions options;
   options.mode = "cubic";
+  options.cubic_steps = 1024;
   options.cubic = rule.half_pixel_centers ? -0.5 : -0.75;
   options.exclude_outside = rule.half_pixel_centers;
   options.coordinates = rule.align_corners        ? "align_corners"

@@ -258,7 +258,11 @@ V product(NodeContext& node, bool turn_a, bool turn_b) {
   V a = node.input(0), b = node.input(1);
   if (node.rank(a) < 2 || node.rank(b) < 2) node.invalid("an operand has a rank below 2");
   if (turn_a) a = turned(node, a);
-  return Compose(node).matmul(a, b, turn_b);
+  // Short integers are summed as wider ones, whose lower bits are the same.
+  Compose c(node);
+  const DType dtype = node.dtype(a);
+  if (is_float(dtype)) return c.matmul(a, b, turn_b);
+  return c.cast(c.matmul(c.summable(a), c.summable(b), turn_b), dtype);
 }
 
 }  // namespace
@@ -309,16 +313,42 @@ void convert_avg_pool(NodeContext& node) {
 }
 
 // Operands: x, scale, offset, mean, variance.
+namespace {
+
+/// Of each channel; `unbiased`: the variance that a sample has.
+struct Statistics {
+  V mean, variance, unbiased;
+};
+
+/// Those of the batch itself, of map [N,C,spatial...], in float32.
+Statistics statistics_of(NodeContext& node, V map) {
+  Compose c(node);
+  const V x = c.cast(map, DType::kFloat32);
+  const ir::SymShape shape = node.shape(x);
+  std::vector<int64_t> axes{0};
+  for (int64_t d = 2; d < node.rank(x); ++d) axes.push_back(d);
+  const V mean = c.reduce("reduce_mean", x, axes, true);
+  const V apart = c.sub(x, mean);
+  const V variance = c.reduce("reduce_mean", c.mul(apart, apart), axes, false);
+  const ir::SymInt count = floordiv(num_elements(shape), shape[1]);
+  const V unbiased = c.mul(variance, c.div(c.extent(variance, count), c.extent(variance, max(count - 1, 1))));
+  return {c.reshape(mean, {shape[1]}), variance, unbiased};
+}
+
+}  // namespace
+
 void convert_batch_norm(NodeContext& node) {
-  if (node.flag("is_training", true))
-    node.unsupported("is_training", "statistics of the batch itself are not implemented");
   Compose c(node);
   const double epsilon = node.real("epsilon", static_cast<double>(1e-4F));
   const V x = node.input(0);
   if (node.rank(x) < 3) node.invalid("the input has rank " + std::to_string(node.rank(x)));
   const V map = node.map(x);
+  const Statistics own = node.flag("is_training", true)
+                             ? statistics_of(node, map)
+                             : Statistics{node.input(3), node.input(4), node.input(4)};
   std::vector<V> inputs{map};
-  for (size_t i = 1; i < 5; ++i) inputs.push_back(c.cast(node.input(i), node.dtype(map)));
+  for (const V row : {node.input(1), node.input(2), own.mean, own.variance})
+    inputs.push_back(c.cast(row, node.dtype(map)));
   V y = node.add("batch_norm", inputs, {{"epsilon", epsilon}});
   if (node.op() == "_FusedBatchNormEx") {
     const int64_t sides = node.integer("num_side_inputs", 0);
@@ -330,9 +360,10 @@ void convert_batch_norm(NodeContext& node) {
     if (activation == "Relu") y = c.unary("relu", y);
   }
   node.set_output(0, node.unmap(y));
-  // Statistics as they went in.
-  node.set_item(1, {node.input(3), {}});
-  node.set_item(2, {node.input(4), {}});
+  node.set_item(1, {own.mean, {}});
+  node.set_item(2, {own.unbiased, {}});
+  node.set_item(3, {own.mean, {}});
+  node.set_item(4, {own.variance, {}});
 }
 
 // alpha is a factor of the sum, in the graph of the mean.

@@ -86,14 +86,20 @@ void convert_ragged_to_tensor(NodeContext& node) {
   node.set_output(0, result);
 }
 
-// How often each number below a size is there; of parts' rows, how many parts each has.
+// How often each number below a size is there, or the sum of the weights of each, in all or in each row; of
+// parts' rows, how many parts each has.
 void convert_bincount(NodeContext& node) {
   Compose c(node);
-  const V x = node.input(0), weights = node.input(2);
+  const V given = node.input(0), weights = node.input(2);
   const PaddedRows* rows = padding_of(node, 0);
-  if (!same(num_elements(node.shape(weights)), 0) || node.flag("binary_output", false))
-    node.unsupported("weights", "they are not implemented");
-  if (node.rank(x) != 1) node.unsupported("input", "counts of rows are not implemented");
+  const bool is_binary = node.flag("binary_output", false),
+             has_weights = !same(num_elements(node.shape(weights)), 0);
+  if (node.rank(given) > 2) node.invalid("an input of rank " + std::to_string(node.rank(given)));
+  if (has_weights && node.rank(weights) != node.rank(given))
+    node.invalid("weights of shape " + to_string(node.shape(weights)) + " for " +
+                 to_string(node.shape(given)));
+  if (rows != nullptr && (has_weights || is_binary || node.rank(given) != 1))
+    node.unsupported("weights", "of parts of strings they are not implemented");
   const DType to = node.dtype(weights);
   const ir::SymInt size = rows == nullptr ? node.known_int(1, "size") : rows->rows;
   V one = c.ints({1}, {1});
@@ -103,15 +109,24 @@ void convert_bincount(NodeContext& node) {
                    "the number of rows is not that of the strings");
   }
   one = c.cast(one, to);
-  const V flat = c.cast(x, DType::kInt64);
+  // The tables of rows stand behind each other, each with a place for what is not counted.
+  const ir::SymShape shape = node.shape(given);
+  const bool is_table = shape.size() == 2;
+  const ir::SymInt tables = is_table ? shape[0] : ir::SymInt(1), total = num_elements(shape);
+  const V flat = c.reshape(c.cast(given, DType::kInt64), {total});
   V present = c.binary("and", c.binary("greater_equal", flat, c.number(flat, 0)),
                        c.binary("less", flat, c.dims({size}, {})));
   if (rows != nullptr) present = c.binary("and", present, rows->is_there);
-  const ir::SymShape along = c.shape(x);
-  const V ones = c.where(present, c.expand(one, along), c.number(one, 0));
-  // What is not counted adds 0 somewhere.
-  const V places = c.where(present, flat, c.number(flat, 0));
-  node.set_output(0, build::scattered(node, c.filled(to, {size}, 0), places, ones, "add"));
+  V places = c.where(present, flat, c.dims({size}, {}));
+  if (is_table) {
+    const V begins = c.mul(c.iota(tables, {tables, 1}), c.dims({size + 1}, {}));
+    places = c.reshape(c.add(c.reshape(places, shape), begins), {total});
+  }
+  const V counted = has_weights && !is_binary ? c.reshape(weights, {total}) : c.expand(one, {total});
+  const V all = build::scattered(node, c.filled(to, {tables * (size + 1)}, 0), places, counted,
+                                 is_binary ? "max" : "add");
+  const V table = c.slice(c.reshape(all, {tables, size + 1}), 1, 0, size);
+  node.set_output(0, is_table ? table : c.reshape(table, {size}));
 }
 
 }  // namespace tensormill::frontend::tensorflow

@@ -1,5 +1,6 @@
 // Reductions and what sorts.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "compiler/build/moves.h"
@@ -45,12 +46,20 @@ void convert_reduce(NodeContext& node) {
   const V x = node.input(0);
   const std::vector<int64_t> axes = axes_of(node, node.rank(x));
   const bool keeps = node.flag("keep_dims", false);
+  Compose c(node);
+  if (node.op() == "EuclideanNorm" && !is_float(node.dtype(x))) {
+    // The sum of squares in their own type, and what of its root is whole.
+    const V squares = c.summable(node.binary("mul", x, x));
+    const V sum =
+        axes.empty() ? squares : build::reduced(node, node.maps(), "reduce_sum", squares, axes, keeps);
+    const V root = node.elementwise("sqrt", {node.cast(node.cast(sum, node.dtype(x)), DType::kFloat64)});
+    return node.set_output(0, node.cast(root, node.dtype(x)));
+  }
   if (axes.empty())
     return node.set_output(0, node.op() == "EuclideanNorm" ? node.elementwise("abs", {x}) : x);
   // Integers have whole means, which are the sum's parts.
   if (node.op() != "Mean" || is_float(node.dtype(x)))
     return node.set_output(0, reduced(node, x, axes, keeps));
-  Compose c(node);
   ir::SymInt count = 1;
   for (const int64_t axis : axes) count = count * node.shape(x)[static_cast<size_t>(axis)];
   const V sum = build::reduced(node, node.maps(), "reduce_sum", c.summable(x), axes, keeps);
@@ -59,7 +68,8 @@ void convert_reduce(NodeContext& node) {
 
 void convert_arg_reduce(NodeContext& node) {
   Compose c(node);
-  const V x = node.input(0);
+  // The order of bools is that of numbers.
+  const V given = node.input(0), x = node.dtype(given) == DType::kBool ? c.cast(given, DType::kUInt8) : given;
   const int64_t axis = node.normalize_axis(node.known_int(1, "dimension"), node.rank(x));
   const ir::Attrs attrs{{"axis", axis}, {"keepdims", int64_t{0}}, {"select_last", int64_t{0}}};
   const DType to = node.dtype_attr("output_type", DataType::kInt64);
@@ -92,7 +102,49 @@ void convert_running(NodeContext& node) {
   node.set_output(0, node.add(node.op() == "Cumsum" ? "cumsum" : "cumprod", {x}, attrs));
 }
 
-// Operands: data, segment ids, number of segments; of an empty segment what changes nothing.
+namespace {
+
+/// What changes no extreme of the type: its least number, or its greatest.
+V neutral_of_extreme(NodeContext& node, DType dtype, bool is_max) {
+  const auto limit = [&](auto kind) {
+    using Number = decltype(kind);
+    using Limits = std::numeric_limits<Number>;
+    const Number number = is_max ? Limits::lowest() : Limits::max();
+    return node.constant(::tensormill::Tensor::from<Number>({}, std::vector<Number>{number}));
+  };
+  switch (dtype) {
+    case DType::kInt8:
+      return limit(int8_t{});
+    case DType::kUInt8:
+      return limit(uint8_t{});
+    case DType::kInt16:
+      return limit(int16_t{});
+    case DType::kUInt16:
+      return limit(uint16_t{});
+    case DType::kInt32:
+      return limit(int32_t{});
+    case DType::kUInt32:
+      return limit(uint32_t{});
+    case DType::kInt64:
+      return limit(int64_t{});
+    case DType::kUInt64:
+      return limit(uint64_t{});
+    case DType::kFloat64:
+      return limit(double{});
+    case DType::kFloat16:
+      return Compose(node).doubles(dtype, {is_max ? -65504.0 : 65504.0}, {});
+    case DType::kBFloat16:
+      // The greatest finite one: eight ones behind the point.
+      return Compose(node).doubles(dtype, {(is_max ? -1 : 1) * std::ldexp(255.0, 120)}, {});
+    default:
+      return limit(float{});
+  }
+}
+
+}  // namespace
+
+// Operands: data, segment ids, number of segments; of an empty segment what changes nothing. Rows with an id
+// below 0 belong to none: they go to a row behind the segments, which is cut off.
 void convert_unsorted_segment(NodeContext& node) {
   Compose c(node);
   const V data = node.input(0), ids = node.input(1);
@@ -103,20 +155,17 @@ void convert_unsorted_segment(NodeContext& node) {
   const std::string_view op = node.op();
   const bool is_extreme = op == "UnsortedSegmentMax" || op == "UnsortedSegmentMin",
              is_max = op == "UnsortedSegmentMax";
-  if (is_extreme && node.dtype(data) != DType::kFloat32)
-    node.unsupported("operand 0", "extremes of other types than float32 are not implemented");
-  const double neutral = op == "UnsortedSegmentProd" ? 1
-                         : !is_extreme               ? 0
-                         : is_max ? static_cast<double>(std::numeric_limits<float>::lowest())
-                                  : static_cast<double>(std::numeric_limits<float>::max());
+  const V neutral = is_extreme ? neutral_of_extreme(node, node.dtype(data), is_max)
+                               : c.number(data, op == "UnsortedSegmentProd" ? 1 : 0);
   const char* reduction = op == "UnsortedSegmentProd" ? "mul" : !is_extreme ? "add" : is_max ? "max" : "min";
   ir::SymShape rows(shape.begin() + static_cast<std::ptrdiff_t>(places.size()), shape.end()), table = rows;
   const ir::SymInt total = num_elements(places);
   rows.insert(rows.begin(), total);
-  table.insert(table.begin(), count);
-  const V flat = c.reshape(c.cast(ids, DType::kInt64), {total});
-  node.set_output(0, build::scattered(node, c.filled(node.dtype(data), table, neutral), flat,
-                                      c.reshape(data, rows), reduction));
+  table.insert(table.begin(), count + 1);
+  const V given = c.reshape(c.cast(ids, DType::kInt64), {total});
+  const V flat = c.where(c.binary("less", given, c.number(given, 0)), c.dims({count}, {}), given);
+  const V all = build::scattered(node, c.expand(neutral, table), flat, c.reshape(data, rows), reduction);
+  node.set_output(0, c.slice(all, 0, 0, count));
 }
 
 // How many of the boundaries a number is not below.

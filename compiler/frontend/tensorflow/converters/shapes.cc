@@ -25,7 +25,7 @@ void convert_size(NodeContext& node) {
 }
 
 void convert_fill(NodeContext& node) {
-  node.set_output(0, Compose(node).expand(node.input(1), node.known_ints(0, "dims")));
+  node.set_output(0, Compose(node).expand(node.input(1), node.extents_at(0, "dims")));
 }
 
 void convert_filled_like(NodeContext& node) {
@@ -53,11 +53,16 @@ void convert_range(NodeContext& node) {
   Compose c(node);
   const DType dtype = node.dtype(node.input(0));
   if (!is_float(dtype)) {
-    const ir::SymInt start = node.known_int(0, "start"), limit = node.known_int(1, "limit"),
-                     step = node.known_int(2, "delta");
+    const ir::SymInt step = node.known_int(2, "delta");
+    const ir::SymInt start = node.number_at(0, "start"), limit = node.number_at(1, "limit");
     const bool is_symbolic = !start.is_constant() || !limit.is_constant() || !step.is_constant();
-    if (is_symbolic && same(step, 1)) {
-      const V places = c.iota(max(limit - start, 0));
+    if (is_symbolic && step.is_constant() && !same(step, 0)) {
+      const int64_t by = step.hint();
+      // As many as there are whole steps begun before the limit.
+      const ir::SymInt count =
+          by > 0 ? floordiv(limit - start + (by - 1), by) : floordiv(start - limit - by - 1, -by);
+      V places = c.iota(max(count, 0));
+      if (by != 1) places = c.times(places, static_cast<double>(by));
       return node.set_output(0, c.cast(same(start, 0) ? places : c.add(places, c.dims({start}, {})), dtype));
     }
   }
@@ -81,14 +86,22 @@ void convert_lin_space(NodeContext& node) {
 void convert_one_hot(NodeContext& node) {
   Compose c(node);
   const V indices = node.input(0), on = node.input(2), off = node.input(3);
-  const int64_t depth = node.known_int(1, "depth");
+  const ir::SymInt depth = node.extents_at(1, "depth").at(0);
   int64_t axis = node.integer("axis", -1);
   axis = axis == -1 ? node.rank(indices) : node.normalize_axis(axis, node.rank(indices) + 1);
   const V values = c.concat({c.reshape(off, {1}), c.reshape(on, {1})}, 0);
+  if (!depth.is_constant()) {
+    // A place of each is compared with all that there are.
+    ir::SymShape along(node.shape(indices));
+    along.insert(along.begin() + axis, 1);
+    const V place = c.positions(depth, static_cast<size_t>(axis), along.size());
+    const V is_it = c.binary("equal", c.cast(c.reshape(indices, along), DType::kInt64), place);
+    return node.set_output(0, c.where(is_it, c.reshape(on, {}), c.reshape(off, {})));
+  }
   // A negative index is no place.
   const V inside = c.where(c.binary("less", indices, c.number(indices, 0)),
-                           c.number(indices, static_cast<double>(depth)), indices);
-  node.set_output(0, node.add("one_hot", {inside, values}, {{"axis", axis}, {"depth", depth}}));
+                           c.number(indices, static_cast<double>(depth.hint())), indices);
+  node.set_output(0, node.add("one_hot", {inside, values}, {{"axis", axis}, {"depth", depth.hint()}}));
 }
 
 void convert_broadcast_args(NodeContext& node) {
@@ -166,60 +179,6 @@ void convert_matrix_band_part(NodeContext& node) {
   if (upper >= 0)
     result = c.where(c.binary("less_equal", c.sub(column, row), c.ints({upper}, {})), result, zero);
   node.set_output(0, result);
-}
-
-namespace {
-
-/// Operands behind the first one say another diagonal than the main one, which is not implemented.
-void check_main_diagonal(NodeContext& node, size_t operand) {
-  if (node.num_inputs() <= operand) return;
-  for (const int64_t k : std::vector<int64_t>(node.known_ints(operand, "k")))
-    if (k != 0) node.unsupported("k", "diagonals other than the main one are not implemented");
-}
-
-}  // namespace
-
-void convert_matrix_diag(NodeContext& node) {
-  Compose c(node);
-  check_main_diagonal(node, 1);
-  for (size_t i = 2; i < std::min<size_t>(node.num_inputs(), 4); ++i)
-    if (node.known_int(i, "num_rows") != -1) node.unsupported("num_rows", "only -1 is implemented");
-  if (node.num_inputs() > 4 && node.known_real(4, "padding_value") != 0)
-    node.unsupported("padding_value", "only 0 is implemented");
-  const V x = node.input(0);
-  ir::SymShape shape = node.shape(x);
-  if (shape.empty()) node.invalid("the input has no axis");
-  shape.push_back(shape.back());
-  const V row = c.unsqueeze(x, node.rank(x) - 1);
-  node.set_output(0, c.where(build::on_diagonal(node, shape), row, c.number(x, 0)));
-}
-
-void convert_matrix_set_diag(NodeContext& node) {
-  Compose c(node);
-  check_main_diagonal(node, 2);
-  const V x = node.input(0), diagonal = node.input(1);
-  const ir::SymShape shape = node.shape(x);
-  if (shape.size() < 2 || node.rank(diagonal) + 1 != node.rank(x))
-    node.invalid("a diagonal of rank " + std::to_string(node.rank(diagonal)) + " for " + to_string(shape));
-  if (!ir::demand_equal({shape[shape.size() - 2]}, {shape.back()}))
-    node.unsupported("operand 0", "a matrix that is no square is not implemented");
-  node.set_output(0, c.where(build::on_diagonal(node, shape), c.unsqueeze(diagonal, node.rank(diagonal)), x));
-}
-
-void convert_matrix_diag_part(NodeContext& node) {
-  Compose c(node);
-  check_main_diagonal(node, 1);
-  const V x = node.input(0);
-  const ir::SymShape shape = node.shape(x);
-  if (shape.size() < 2) node.invalid("the input has rank " + std::to_string(shape.size()));
-  const ir::SymInt extent = min(shape[shape.size() - 2], shape.back());
-  ir::SymShape along(shape.size(), 1), to = shape;
-  along[shape.size() - 2] = extent;
-  to[shape.size() - 2] = extent;
-  to.back() = 1;
-  const V top = c.slice(x, node.rank(x) - 2, 0, extent);
-  const V places = c.expand(c.iota(extent, along), to);
-  node.set_output(0, c.squeeze(c.gather_elements(top, places, node.rank(x) - 1), node.rank(x) - 1));
 }
 
 }  // namespace tensormill::frontend::tensorflow
