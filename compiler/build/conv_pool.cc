@@ -19,7 +19,29 @@ ir::Attrs pool_attrs(const PoolSpec& spec) {
 
 }  // namespace
 
+namespace {
+
+/// What windows of padding "same" make of a map that has an axis without elements, of so many channels: as
+/// many windows as strides, which are none, though a window of padding alone would fit. Nothing for other
+/// maps.
+std::optional<ir::ValueId> nothing_of(OpBuilder& builder, ir::ValueId x, const Windows& windows,
+                                      const ir::SymInt& channels) {
+  const ir::ValueType type = builder.type(x);
+  ir::SymShape to{type.shape[0], channels};
+  bool is_empty = false;
+  for (size_t d = 0; d < windows.strides.size(); ++d) {
+    const ir::SymInt& extent = type.shape[d + 2];
+    is_empty = is_empty || same(extent, 0);
+    to.push_back(ceildiv(extent, windows.strides[d]));
+  }
+  if (!windows.same || !is_empty) return std::nullopt;
+  return Compose(builder).filled(type.dtype, to, 0);
+}
+
+}  // namespace
+
 ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId bias, ConvSpec spec) {
+  if (const auto none = nothing_of(builder, x, spec.windows, builder.type(w).shape[0])) return *none;
   std::vector<ir::ValueId> inputs{padded_for(builder, x, spec.windows, 0), w};
   if (bias != ir::kAbsent) inputs.push_back(bias);
   ir::Attrs attrs{{"strides", spec.windows.strides},
@@ -31,6 +53,7 @@ ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId b
 }
 
 ir::ValueId max_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec) {
+  if (const auto none = nothing_of(builder, x, spec.windows, builder.type(x).shape[1])) return *none;
   const DType dtype = builder.type(x).dtype;
   const DTypeInfo& info = dtype_info(dtype);
   const double least = is_float(dtype)  ? -std::numeric_limits<double>::infinity()
@@ -41,6 +64,7 @@ ir::ValueId max_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec) {
 }
 
 ir::ValueId avg_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec) {
+  if (const auto none = nothing_of(builder, x, spec.windows, builder.type(x).shape[1])) return *none;
   const auto pool = [&](ir::ValueId value) {
     PoolSpec own = spec;
     value = padded_for(builder, value, own.windows, 0);

@@ -1,6 +1,7 @@
 #include "compiler/build/counted.h"
 
 #include "compiler/build/compose.h"
+#include "compiler/build/run_numbers.h"
 
 namespace tensormill::build {
 
@@ -33,12 +34,27 @@ ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x, CountedValues& 
   return places;
 }
 
+ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x) {
+  if (builder.rank(x) == 0) builder.unsupported("condition", "the place of a scalar is not implemented");
+  if (const Tensor* known = builder.graph().value(x).tensor()) return known_places(builder, *known);
+  const std::vector<ir::ValueId> made = builder.add_many("find_nonzero", {x});
+  return Compose(builder).transpose(bound_part(builder, made[0], 1, made[1]), {1, 0});
+}
+
 DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis, CountedValues& counted) {
   const std::vector<ir::ValueId> made =
       builder.add_many("distinct", {x}, {{"axis", axis}, {"sorted", int64_t{0}}});
   counted.add(made[0]);
   counted.add(made[3]);
   return {made[0], made[2], made[3]};
+}
+
+DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis) {
+  const std::vector<ir::ValueId> made =
+      builder.add_many("distinct", {x}, {{"axis", axis}, {"sorted", int64_t{0}}});
+  const ir::ValueId values = bound_part(builder, made[0], axis, made[4]);
+  const ir::SymInt found = builder.type(values).shape[static_cast<size_t>(axis)];
+  return {values, made[2], Compose(builder).slice(made[3], 0, 0, found)};
 }
 
 ir::ValueId first_elements(OpBuilder& builder, ir::ValueId x, ir::ValueId count, CountedValues& counted) {

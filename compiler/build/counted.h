@@ -26,12 +26,17 @@ private:
 /// The places i64 [n,rank] of the elements of x, of rank 1 or more, that are not zero, in row-major order.
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x, CountedValues& counted);
 
+/// The same, with an extent that a run binds.
+ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x);
+
 /// The distinct slices of x along an axis in the order in which they come, which of them each slice is, and
 /// how often each is there: i64.
 struct DistinctSlices {
   ir::ValueId values, which, how_often;
 };
 DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis, CountedValues& counted);
+/// The same, with extents that a run binds.
+DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis);
 
 /// The first `count`, a scalar or [1] of integers, elements of x along its first axis.
 ir::ValueId first_elements(OpBuilder& builder, ir::ValueId x, ir::ValueId count, CountedValues& counted);

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "compiler/build/compose.h"
 #include "compiler/ir/run_dims.h"
 
 namespace tensormill::build {
@@ -21,6 +22,8 @@ int64_t hint_of(size_t index, const std::optional<ir::SymInt>& high) {
 
 ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
                               const std::optional<ir::SymInt>& high) {
+  // A graph without free dims may have none.
+  if (builder.graph().symbols() == nullptr) builder.graph().set_symbols(std::make_shared<ir::SymbolTable>());
   const std::shared_ptr<ir::SymbolTable>& table = builder.graph().symbols();
   ir::SymShape symbols;
   const auto count = static_cast<size_t>(num_elements(builder.type(numbers).shape).hint());
@@ -33,6 +36,12 @@ ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::opti
   }
   builder.add(ir::kBindExtents, {numbers}, {{"extents", symbols}});
   return symbols;
+}
+
+ir::ValueId bound_part(OpBuilder& builder, ir::ValueId x, int64_t axis, ir::ValueId count) {
+  const ir::SymInt most = builder.type(x).shape[static_cast<size_t>(axis)];
+  const ir::SymInt found = bind_run_numbers(builder, count, 0, most)[0];
+  return Compose(builder).slice(x, axis, 0, found);
 }
 
 }  // namespace tensormill::build

@@ -12,4 +12,8 @@ namespace tensormill::build {
 ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
                               const std::optional<ir::SymInt>& high);
 
+/// The first elements of x along an axis, as many as `count`, i64 [1], says: the extent is a symbol that a
+/// run binds, the axis of x its upper bound.
+ir::ValueId bound_part(OpBuilder& builder, ir::ValueId x, int64_t axis, ir::ValueId count);
+
 }  // namespace tensormill::build

@@ -114,15 +114,16 @@ class Tensorflow(unittest.TestCase):
         self.assertIn('no file "group1-shard1of2.bin" of weights beside model.json', answer.json()["detail"])
 
     def test_results_as_long_as_a_run_decides(self):
-        arrays = mill.load_npz(FIXTURES / "tensorflow_ops/counted.npz")
-        self.compile(FIXTURES / "tensorflow_ops/counted.pb", "-O", 1)
-        got = self.run_on({name[3:]: array for name, array in arrays.items() if name.startswith("in.")})
-        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            with self.subTest(case=name):
-                self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape))
-                np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+        for family in ("counted", "of_run"):
+            arrays = mill.load_npz(FIXTURES / f"tensorflow_ops/{family}.npz")
+            self.compile(FIXTURES / f"tensorflow_ops/{family}.pb", "-O", 1)
+            got = self.run_on({name[3:]: array for name, array in arrays.items() if name.startswith("in.")})
+            wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
+            self.assertEqual(set(got), set(wanted))
+            for name, want in wanted.items():
+                with self.subTest(case=name):
+                    self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape))
+                    np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
 
     def test_recurrent(self):
         rows, want = rows_of("recurrent")

@@ -41,7 +41,8 @@ INSTANTIATE_TEST_SUITE_P(Families, KerasLayers,
                          testing::Values("elementwise.keras", "convolutions.keras", "pools.keras",
                                          "moves.keras", "merges.keras", "normalizations.keras",
                                          "recurrent.keras", "attention.keras", "operators.keras",
-                                         "nested.keras", "nested.h5", "masks.keras", "text.keras"));
+                                         "nested.keras", "nested.h5", "corners.keras", "masks.keras",
+                                         "text.keras"));
 
 std::unique_ptr<Importer> importer_of_bytes(const std::string& bytes) {
   const auto kept = std::make_shared<const std::string>(bytes);

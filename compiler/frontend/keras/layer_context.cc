@@ -47,6 +47,23 @@ const Value& LayerContext::value(size_t place) const {
   return call_.inputs[place];
 }
 
+std::vector<V> LayerContext::masks_argument(const std::string& name, size_t position, size_t count) const {
+  const Json& given = argument(name, position);
+  std::vector<V> masks;
+  for (size_t i = 0; i < count; ++i) {
+    if (given.is_null()) {
+      masks.push_back(mask(i));
+    } else if (!given.is_array() || i >= given.size() || given[i].is_null()) {
+      masks.push_back(ir::kAbsent);
+    } else {
+      const std::optional<size_t> place = place_of(given[i]);
+      if (!place) invalid("argument " + name + " is no list of tensors");
+      masks.push_back(raw(*place));
+    }
+  }
+  return masks;
+}
+
 V LayerContext::raw(size_t place) const { return value(place).data; }
 
 size_t LayerContext::num_inputs() const {

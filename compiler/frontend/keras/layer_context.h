@@ -83,6 +83,9 @@ public:
   const Json& argument(const std::string& name, size_t position = SIZE_MAX) const;
   /// The place of an argument that is a tensor; nothing where it was not given.
   std::optional<size_t> tensor_argument(const std::string& name, size_t position = SIZE_MAX) const;
+  /// The masks of the first `count` tensors: those of an argument that is a list of them, kAbsent for null,
+  /// or, where it was not given, those that came with the tensors.
+  std::vector<V> masks_argument(const std::string& name, size_t position, size_t count) const;
   /// The first argument of the call that is set and was not read.
   std::optional<std::string> unread_argument() const;
 

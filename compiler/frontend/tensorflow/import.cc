@@ -286,14 +286,14 @@ private:
     }
   }
 
-  /// Whether an operand is as long as a run decides, of a node that makes its outputs itself. Throws
-  /// UnsupportedForm where the operator may look at that.
+  /// Whether an operand is as long as a run decides, of a node that makes its outputs itself. Where the
+  /// operator may look at that, the graph is to be one that takes such extents.
   bool check_counted(const std::vector<Item>& inputs, Converter convert, const NodeContext& context) const {
     for (size_t i = 0; i < inputs.size() && convert != &convert_call; ++i) {
       const V* value = std::get_if<V>(&inputs[i].value);
       if (value == nullptr || !state_.counted.contains(*value)) continue;
       if (std::find(std::begin(kTakeCounted), std::end(kTakeCounted), convert) == std::end(kTakeCounted))
-        context.unsupported("operand " + std::to_string(i), "it is as long as a run decides");
+        context.want_run_extents();
       return true;
     }
     return false;

@@ -184,10 +184,8 @@ bool convert_in_rows(NodeContext& node, Converter convert, const Rows& rows) {
 V gathered_rows(NodeContext& node, V value) {
   const PaddedRows& rows = *node.import_state().padded.at(value);
   Compose c(node);
-  build::CountedValues& counted = node.import_state().counted;
-  const V places = build::places_of_nonzero(node, rows.is_there, counted);
-  const V taken = c.gather(value, c.squeeze(places, 1), 0);
-  counted.add(taken);
+  const V taken = c.gather(value, c.squeeze(node.places_of(rows.is_there), 1), 0);
+  if (!node.binds_runs()) node.import_state().counted.add(taken);
   return taken;
 }
 

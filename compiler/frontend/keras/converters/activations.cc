@@ -1,4 +1,5 @@
 // Functions that layers apply to each element, by name or as layers of their own.
+#include <algorithm>
 #include <array>
 
 #include "compiler/frontend/keras/layer_context.h"
@@ -164,11 +165,26 @@ void convert_prelu(LayerContext& context) {
 
 void convert_softmax(LayerContext& context) {
   const LayerConfig& config = context.config();
-  if (context.tensor_argument("mask", 1) || context.mask() != ir::kAbsent)
-    context.unsupported("argument mask", "it is not implemented");
-  std::vector<int64_t> axes = config.has("axis") ? config.list("axis") : std::vector<int64_t>{-1};
-  if (axes.size() != 1) context.unsupported("option axis", "several axes are not implemented");
-  context.set_output(soft_max(context, "softmax", context.input(), axes[0]));
+  Compose c(context);
+  const std::optional<size_t> given = context.tensor_argument("mask", 1);
+  V mask = given ? context.raw(*given) : context.mask(), x = context.input();
+  if (mask != ir::kAbsent) {
+    if (c.dtype(mask) != DType::kBool) mask = c.binary("greater", mask, c.number(mask, 0.5));
+    x = c.where(mask, x, c.number(x, c.dtype(x) == DType::kFloat16 ? -3e4 : -1e9));
+  }
+  const std::vector<int64_t> axes = config.has("axis") ? config.list("axis") : std::vector<int64_t>{-1};
+  V y = x;
+  if (axes.size() == 1) {
+    y = soft_max(context, "softmax", x, axes[0]);
+  } else if (!axes.empty()) {
+    std::vector<int64_t> all;
+    for (const int64_t axis : axes) all.push_back(context.normalize_axis(axis, context.rank(x)));
+    std::sort(all.begin(), all.end());
+    const V powers = c.unary("exp", c.sub(x, c.reduce("reduce_max", x, all, true)));
+    y = c.div(powers, c.reduce("reduce_sum", powers, all, true));
+  }
+  // Where all are masked, nothing is left.
+  context.set_output(mask == ir::kAbsent ? y : c.where(mask, y, c.number(y, 0)), context.mask());
 }
 
 }  // namespace tensormill::frontend::keras

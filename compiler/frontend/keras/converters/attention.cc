@@ -158,7 +158,8 @@ void convert_multi_head_attention(LayerContext& context) {
   Attended attended =
       attend(context, query, key, value, mask, 1.0 / std::sqrt(static_cast<double>(width.hint())));
   if (config.flag("use_gate", false)) {
-    const V gate = heads_of(context, of.query, part("gate", "gate_dense"), has_bias);
+    // The one that Keras keeps under its own name alone.
+    const V gate = heads_of(context, of.query, context.weights().part("_gate_dense", "gate"), has_bias);
     attended.result = c.mul(attended.result, c.unary("sigmoid", gate));
   }
   context.add_output(
@@ -210,8 +211,9 @@ void convert_attention(LayerContext& context) {
   }
   Compose c(context);
   V scores = scores_of(context, query, key);
+  const std::vector<V> masks = context.masks_argument("mask", 1, 2);
   V mask = ir::kAbsent;
-  if (context.mask(1) != ir::kAbsent) mask = c.unsqueeze(context.mask(1), 1);
+  if (masks[1] != ir::kAbsent) mask = c.unsqueeze(masks[1], 1);
   const bool is_causal =
       flag_argument(context, "use_causal_mask", 4) || context.config().flag("causal", false);
   if (is_causal) mask = both(c, mask, causal_mask(c, c.shape(query)[1], c.shape(value)[1]));
@@ -221,8 +223,8 @@ void convert_attention(LayerContext& context) {
   }
   scores = context.add("softmax", {scores}, {{"axis", int64_t{2}}});
   V y = c.matmul(scores, value);
-  if (context.mask(0) != ir::kAbsent) y = c.where(c.unsqueeze(context.mask(0), 2), y, c.number(y, 0));
-  context.add_output(y, context.mask(0));
+  if (masks[0] != ir::kAbsent) y = c.where(c.unsqueeze(masks[0], 2), y, c.number(y, 0));
+  context.add_output(y, masks[0]);
   if (flag_argument(context, "return_attention_scores", 3)) context.add_output(scores);
 }
 

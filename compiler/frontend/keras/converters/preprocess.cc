@@ -60,18 +60,61 @@ void convert_normalization(LayerContext& context) {
   context.set_output(context.elementwise("div", {context.elementwise("sub", {x, mean}), deviation}));
 }
 
+namespace {
+
+/// How long an axis is for the extents of a map to be as the target's: as Keras has it, at the map's other
+/// axis.
+ir::SymInt fitting(const ir::SymInt& other, int64_t target, int64_t other_target) {
+  return floordiv(other * target, other_target);
+}
+
+void check_target(const LayerContext& context, int64_t height, int64_t width) {
+  if (height < 1 || width < 1 || std::max(height, width) > (1 << 20))
+    context.invalid("a picture of " + std::to_string(height) + " x " + std::to_string(width));
+}
+
+/// The middle of map [N,C,H,W], of the target's proportions.
+V cropped_to(LayerContext& context, V map, int64_t height, int64_t width) {
+  Compose c(context);
+  const ir::SymInt rows = c.shape(map)[2], columns = c.shape(map)[3];
+  const ir::SymInt high = max(min(rows, fitting(columns, height, width)), 1);
+  const ir::SymInt wide = max(min(columns, fitting(rows, width, height)), 1);
+  return c.slice(c.slice(map, 2, floordiv(rows - high, 2), high), 3, floordiv(columns - wide, 2), wide);
+}
+
+/// Map [N,C,H,W] with as much of a number on both sides as its extents are from the target's proportions.
+V padded_to(LayerContext& context, V map, int64_t height, int64_t width, double value) {
+  Compose c(context);
+  const ir::SymInt rows = c.shape(map)[2], columns = c.shape(map)[3];
+  const ir::SymInt above = floordiv(max(rows, fitting(columns, height, width)) - rows, 2);
+  const ir::SymInt beside = floordiv(max(columns, fitting(rows, width, height)) - columns, 2);
+  const ir::SymShape pads{0, 0, above, beside, 0, 0, above, beside};
+  return context.add("pad", {map}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", value}});
+}
+
+}  // namespace
+
 void convert_resizing(LayerContext& context) {
   const LayerConfig& config = context.config();
   const V x = context.cast(context.raw(0), context.compute_dtype());
   check_rank(context, x, 4);
-  for (const char* option : {"crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"}) {
-    if (config.flag(option, false))
-      context.unsupported("option " + std::string(option), "it is not implemented");
+  const bool crops = config.flag("crop_to_aspect_ratio", false),
+             pads = config.flag("pad_to_aspect_ratio", false);
+  const std::string fill = config.text("fill_mode", "constant");
+  if (pads && fill != "constant")
+    context.unsupported("option fill_mode", "\"" + fill + "\" is not implemented");
+  const double value = config.number("fill_value", 0);
+  const int64_t height = config.integer("height"), width = config.integer("width");
+  check_target(context, height, width);
+  V map = context.map(x);
+  if (crops) {
+    map = cropped_to(context, map, height, width);
+  } else if (pads) {
+    map = padded_to(context, map, height, width, value);
   }
-  for (const char* option : {"fill_mode", "fill_value"}) config.skip(option);
-  const build::ResizeOptions rule = resize_rule(context, config.text("interpolation", "bilinear"), false);
-  context.set_output(context.unmap(
-      resized(context, context.map(x), {config.integer("height"), config.integer("width")}, rule)));
+  const build::ResizeOptions rule =
+      resize_rule(context, config.text("interpolation", "bilinear"), config.flag("antialias", false));
+  context.set_output(context.unmap(resized(context, map, {height, width}, rule)));
 }
 
 void convert_center_crop(LayerContext& context) {
@@ -80,15 +123,20 @@ void convert_center_crop(LayerContext& context) {
   check_rank(context, x, 4);
   Compose c(context);
   V map = context.map(x);
-  int64_t axis = 2;
-  for (const char* option : {"height", "width"}) {
-    const int64_t wanted = config.integer(option);
-    const ir::SymInt extent = c.shape(map)[static_cast<size_t>(axis)];
-    if (wanted < 1) context.invalid("option " + std::string(option) + " is " + std::to_string(wanted));
-    if (!ir::demand(ir::Relation::kLessEqual, wanted, extent))
-      context.unsupported("input", "a picture that is smaller than its part is not implemented");
-    map = c.slice(map, axis++, floordiv(extent - wanted, 2), wanted);
+  const int64_t height = config.integer("height"), width = config.integer("width");
+  check_target(context, height, width);
+  const ir::SymInt rows = c.shape(map)[2], columns = c.shape(map)[3];
+  // A picture that is known to be smaller is made larger.
+  if ((rows.is_constant() && rows.hint() < height) || (columns.is_constant() && columns.hint() < width)) {
+    const build::ResizeOptions rule = resize_rule(context, "bilinear", false);
+    map = resized(context, cropped_to(context, map, height, width), {height, width}, rule);
+    return context.set_output(context.unmap(map));
   }
+  if (!ir::demand(ir::Relation::kLessEqual, height, rows) ||
+      !ir::demand(ir::Relation::kLessEqual, width, columns))
+    context.unsupported("input", "a picture that is smaller than its part is not implemented");
+  map = c.slice(map, 2, floordiv(rows - height, 2), height);
+  map = c.slice(map, 3, floordiv(columns - width, 2), width);
   context.set_output(context.unmap(map));
 }
 

@@ -3,13 +3,12 @@
 
 #include <limits>
 
+#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
 
-void convert_where(NodeContext& node) {
-  node.set_output(0, build::places_of_nonzero(node, node.input(0), node.import_state().counted));
-}
+void convert_where(NodeContext& node) { node.set_output(0, node.places_of(node.input(0))); }
 
 // The distinct elements of a row, or of V2 the distinct slices along an axis; which of them each one is, and
 // how often each is there.
@@ -31,12 +30,14 @@ void convert_unique(NodeContext& node) {
     node.invalid("an operand of shape " + to_string(node.shape(x)) + ", expected a row");
   Compose c(node);
   const DType places = node.dtype_attr("out_idx", DataType::kInt32);
-  const build::DistinctSlices made = build::distinct_slices(node, x, axis, node.import_state().counted);
+  build::CountedValues& counted = node.import_state().counted;
+  const build::DistinctSlices made = node.binds_runs() ? build::distinct_slices(node, x, axis)
+                                                       : build::distinct_slices(node, x, axis, counted);
   node.set_output(0, made.values);
   node.set_output(1, c.cast(made.which, places));
   if (!node.op().starts_with("UniqueWithCounts")) return;
   const V counts = c.cast(made.how_often, places);
-  node.import_state().counted.add(counts);
+  if (!node.binds_runs()) counted.add(counts);
   node.set_output(2, counts);
 }
 
@@ -61,13 +62,17 @@ void convert_non_max_suppression(NodeContext& node) {
       node, c.cast(node.input(0), DType::kFloat32), c.cast(node.input(1), DType::kFloat32),
       node.known_int(2, "max_output_size"), overlap, has_score ? node.input(4) : none,
       has_sigma ? node.input(5) : ir::kAbsent);
-  const auto set = [&](size_t index, V value) {
-    node.set_output(index, is_padded
-                               ? value
-                               : build::first_elements(node, value, kept.count, node.import_state().counted));
-  };
-  set(0, kept.places);
-  if (has_sigma) set(1, c.cast(kept.scores, node.dtype(node.input(1))));
+  V chosen = kept.places, scores = kept.scores;
+  if (!is_padded && !node.binds_runs()) {
+    build::CountedValues& counted = node.import_state().counted;
+    scores = build::first_elements(node, scores, kept.count, counted);
+    chosen = build::first_elements(node, chosen, kept.count, counted);
+  } else if (!is_padded) {
+    chosen = build::bound_part(node, chosen, 0, c.reshape(c.cast(kept.count, DType::kInt64), {1}));
+    scores = c.slice(scores, 0, 0, node.shape(chosen)[0]);
+  }
+  node.set_output(0, chosen);
+  if (has_sigma) node.set_output(1, c.cast(scores, node.dtype(node.input(1))));
   if (has_count) node.set_output(has_sigma ? 2 : 1, kept.count);
 }
 

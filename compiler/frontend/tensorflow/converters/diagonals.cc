@@ -89,7 +89,14 @@ V taken(NodeContext& node, V x, size_t axes, V places) {
   Compose c(node);
   const ir::SymShape shape = node.shape(x), own = node.shape(places);
   ir::SymShape flat(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(axes)), result = flat;
-  flat.push_back(num_elements(ir::SymShape(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end())));
+  const ir::SymInt count =
+      num_elements(ir::SymShape(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end()));
+  // Where there is no element, none is taken that counts.
+  if (same(count, 0)) {
+    result.insert(result.end(), own.begin(), own.end());
+    return c.filled(node.dtype(x), result, 0);
+  }
+  flat.push_back(count);
   result.insert(result.end(), own.begin(), own.end());
   const auto last = static_cast<int64_t>(flat.size()) - 1;
   return c.reshape(c.gather(c.reshape(x, flat), c.reshape(places, {num_elements(own)}), last), result);

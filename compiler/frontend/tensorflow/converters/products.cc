@@ -87,6 +87,7 @@ build::Windows windows_of(NodeContext& node, V map, const std::vector<int64_t>& 
 /// Filters [spatial...,I,O]: for maps of I channels, or of as many times that many groups.
 V conv_of(NodeContext& node, V map, V filters, size_t rank) {
   const Shape w = fixed_shape(node, filters, rank + 2);
+  if (!is_float(node.dtype(map))) node.unsupported("T", "integers are not implemented");
   const int64_t channels = channels_of(node, map), inputs = w[rank], outputs = w[rank + 1];
   if (inputs < 1 || channels % inputs != 0)
     node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/build/places.h"
+#include "compiler/build/run_numbers.h"
 #include "compiler/build/text.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -78,8 +79,12 @@ void convert_ragged_to_tensor(NodeContext& node) {
     table = build::of_columns(node, table, shape[1], otherwise);
   } else {
     const V longest = c.reduce("reduce_max", c.concat({rows->counts, c.ints({0}, {1})}, 0), {0}, true);
-    table = node.add_many("take_first", {table, longest}, {{"axis", int64_t{1}}})[0];
-    node.import_state().counted.add(table);
+    if (node.binds_runs()) {
+      table = build::bound_part(node, table, 1, longest);
+    } else {
+      table = node.add_many("take_first", {table, longest}, {{"axis", int64_t{1}}})[0];
+      node.import_state().counted.add(table);
+    }
   }
   const V result = is_text ? texts.texts_at(table) : table;
   if (node.import_state().counted.contains(table)) node.import_state().counted.add(result);

@@ -99,7 +99,11 @@ void convert_running(NodeContext& node) {
   const ir::Attrs attrs{{"axis", axis},
                         {"exclusive", int64_t{node.flag("exclusive", false)}},
                         {"reverse", int64_t{node.flag("reverse", false)}}};
-  node.set_output(0, node.add(node.op() == "Cumsum" ? "cumsum" : "cumprod", {x}, attrs));
+  // Short integers are summed as wider ones, whose lower bits are the same.
+  Compose c(node);
+  const V wide = is_float(node.dtype(x)) ? x : c.summable(x);
+  node.set_output(
+      0, c.cast(node.add(node.op() == "Cumsum" ? "cumsum" : "cumprod", {wide}, attrs), node.dtype(x)));
 }
 
 namespace {
