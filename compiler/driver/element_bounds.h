@@ -39,6 +39,8 @@ public:
   /// Whether `actual` has an element between its bounds, which are wider by `allowance` where it is a float.
   /// Evaluates at the first call.
   bool contain(size_t part, int64_t element, const Tensor& actual, double allowance);
+  /// The same of what the operators' tolerances alone explain.
+  bool contain_unmoved(size_t part, int64_t element, const Tensor& actual, double allowance);
 
 private:
   std::vector<ElementBounds> evaluate(bool with_movement) const;

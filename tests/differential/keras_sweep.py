@@ -6,7 +6,6 @@ its layers, and ends with the number of models and of those.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,16 +17,8 @@ os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
+from comparison import difference, said  # noqa: E402
 from keras_models import random_model, seeded_network  # noqa: E402
-
-PROGRAM = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
-# Of the largest number of an output: sums in another order, and functions of a few units of the last place.
-TOLERANCE = 1e-4
-
-
-def run(folder, *arguments):
-    done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode != 0 else None
 
 
 def ours(model, suffix, inputs, is_free):
@@ -37,22 +28,12 @@ def ours(model, suffix, inputs, is_free):
         model.save(folder / f"model.{suffix}")
         np.savez(folder / "in.npz", **inputs)
         shapes = [] if is_free else ["--input-shapes", " ".join(f"{k}:[{','.join(map(str, v.shape))}]" for k, v in inputs.items())]
-        said = run(folder, "compile", f"model.{suffix}", *shapes, "-o", "model.tar") or run(
+        why = said(folder, "compile", f"model.{suffix}", *shapes, "-o", "model.tar") or said(
             folder, "run", "model.tar", "-i", "in.npz", "-o", "out.npz")
-        if said is not None:
-            return said
+        if why is not None:
+            return why
         with np.load(folder / "out.npz") as archive:
             return {key: archive[key] for key in archive.files}
-
-
-def difference(got, want):
-    """Why both are not the same; nothing where they are."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-    if not np.issubdtype(want.dtype, np.floating):
-        return None if np.array_equal(got, want) else "other integers"
-    apart, bound = np.abs(got - want).max(initial=0), TOLERANCE * max(np.abs(want).max(initial=0), 1e-3)
-    return None if apart <= bound else f"{apart} apart, of {np.abs(want).max()}"
 
 
 def compare(model, suffix, inputs, is_free):

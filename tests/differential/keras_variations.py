@@ -165,6 +165,11 @@ class Case:
         made = eval(self.code, {"L": Layers(self.policy), "tf_zeroed": zeroed} | entries)
         return list(made) if isinstance(made, (tuple, list)) else [made]
 
+    def roundings(self, more):
+        """How often a result is rounded in its own type: a state once each step."""
+        steps = self.rows.get("steps", self.rows.get("words"))
+        return steps[1][0] + more * (steps[1][0] == self.free) if steps and steps[1] else 1
+
     def values(self, batch, more):
         """Arrays by name; `more`: how much longer free axes are."""
         generator = np.random.default_rng(self.seed + more)
@@ -174,6 +179,9 @@ class Case:
 def is_taken(case):
     try:
         made = case.made(case.entries("{}"))
+        # Keras adds a bias along the last axis where that is as long as there are channels.
+        if "channels_first" in case.text and any(len(each.shape) > 2 and each.shape[1] == each.shape[-1] for each in made):
+            return False
         return bool(made) and all(0 not in each.shape and (each.dtype.startswith("float") or not case.policy.startswith("float16")) for each in made)
     except Exception:  # whatever Keras says of it
         return False

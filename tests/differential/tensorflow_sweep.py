@@ -7,18 +7,22 @@ its layers, and ends with the number of models and of those.
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
 
-from keras_sweep import difference, run  # sets what TensorFlow reads from the environment, too
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
-import keras  # noqa: I001
-import numpy as np
-import tensorflow as tf
-from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2  # noqa: E402
 
-from keras_models import random_model, seeded_network
+from comparison import difference, said  # noqa: E402
+from keras_models import random_model, seeded_network  # noqa: E402
 
 
 def frozen(model, path):
@@ -39,10 +43,10 @@ def ours(model, form, inputs, is_free):
         np.savez(folder / "in.npz", **inputs)
         shapes = [] if is_free else ["--input-shapes", " ".join(
             f"{key}:{json.dumps(list(value.shape), separators=(',', ':'))}" for key, value in inputs.items())]
-        said = run(folder, "compile", "model", *shapes, "-o", "model.tar") or run(
+        why = said(folder, "compile", "model", *shapes, "-o", "model.tar") or said(
             folder, "run", "model.tar", "-i", "in.npz", "-o", "out.npz")
-        if said is not None:
-            return said
+        if why is not None:
+            return why
         with np.load(folder / "out.npz") as archive:
             return {key: archive[key] for key in archive.files}
 

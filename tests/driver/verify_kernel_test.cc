@@ -92,6 +92,16 @@ int32_t sine_of_sums(const tm_call* call) {
   return TM_OK;
 }
 
+/// x - tanh(x), where tanh is off by a few units of its last place; `wrong`: by a thousandth.
+template <bool wrong>
+int32_t rest_of_tanh(const tm_call* call) {
+  const auto* x = static_cast<const float*>(call->buffers[0]);
+  auto* y = static_cast<float*>(call->buffers[1]);
+  const float near = std::tanh(x[0]) * (1 + 3 * 0x1p-23F);
+  y[0] = x[0] - (wrong ? near * 1.001F : near);
+  return TM_OK;
+}
+
 constexpr int64_t kMapChannels = 3, kMapSide = 640;
 
 /// y = |x| over f32[1,3,640,640], with -1 from element `from` to element `to`; or nothing there.
@@ -159,6 +169,15 @@ TEST(VerifyKernel, SinesOfLongSumsMayDifferByWhatTheSumsDo) {
   const std::vector<const Tensor*> none(1, nullptr);
   EXPECT_NO_THROW(driver::verify_kernel(kernel, &sine_of_sums<false>, {}, none));
   expect_wrong(kernel, &sine_of_sums<true>, "the reference gives");
+}
+
+TEST(VerifyKernel, WhatIsLeftOfADifferenceMayBeOffAsItsTermsAre) {
+  const plan::Kernel kernel = kernel_of(
+      "(%x: f32[1]) {\n  %y: f32[1] = fused(%x) (%x: f32[1]) {\n    %t: f32[1] = tanh(%x)\n"
+      "    %z: f32[1] = sub(%x, %t)\n    return %z\n  }\n  return %y\n}\n");
+  const std::vector<const Tensor*> none(1, nullptr);
+  EXPECT_NO_THROW(driver::verify_kernel(kernel, &rest_of_tanh<false>, {}, none));
+  expect_wrong(kernel, &rest_of_tanh<true>, "the reference gives");
 }
 
 TEST(VerifyKernel, PartsOfLargeMapsShowWrongKernels) {

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Families, TfliteOps,
                          testing::Values("elementwise", "integers", "windows", "products", "moves", "places",
                                          "steps", "quantized", "updates", "boxes", "bits", "gathers", "rows",
                                          "cells", "state", "spectra", "sound", "mediapipe", "landmarks",
-                                         "small_cells", "exact_cells", "text"));
+                                         "flex", "small_cells", "exact_cells", "text"));
 
 class ExactTfliteOps : public testing::TestWithParam<const char*> {};
 

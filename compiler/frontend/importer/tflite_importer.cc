@@ -6,6 +6,7 @@
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/trim_counted.h"
+#include "compiler/frontend/tensorflow/single_node.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/file_graph.h"
 #include "compiler/frontend/tflite/import.h"
@@ -125,6 +126,9 @@ ModelFacts facts_of(const tflite::Model& model, const tflite::EntryPoint& entry,
   return facts;
 }
 
+/// Operators of TensorFlow are added as those of its own files.
+constexpr tflite::FlexOperators kFlex = {&tensorflow::is_single_node, &tensorflow::add_single_node};
+
 class TfliteImporter final : public Importer {
 public:
   TfliteImporter(ModelSource source, const std::string& signature)
@@ -148,12 +152,12 @@ public:
     return all;
   }
   std::vector<ErrorDetail> unsupported() const override {
-    return tflite::unsupported_operators(loaded_.model(), entry_);
+    return tflite::unsupported_operators(loaded_.model(), entry_, kFlex);
   }
   FileGraph file_graph() const override { return tflite::file_graph(loaded_.model(), entry_); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
-    const tflite::ImportRequest request{graph_request(facts_, options), entry_, options.is_exact};
+    const tflite::ImportRequest request{graph_request(facts_, options), entry_, options.is_exact, kFlex};
     return with_facts(facts_, [&] { return trim_counted(tflite::import_graph(loaded_, request, ops)); });
   }
 

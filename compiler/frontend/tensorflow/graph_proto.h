@@ -12,6 +12,8 @@ class GraphProtoReader {
 public:
   Graph graph(wire::WireReader reader);
   TensorShape shape(wire::WireReader reader);
+  /// A NodeDef by itself. Throws Error(kInvalidModel).
+  Node single_node(std::string_view bytes) { return node(wire::WireReader(bytes, bytes.data(), 0)); }
 
 private:
   Node node(wire::WireReader reader);

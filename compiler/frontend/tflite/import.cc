@@ -55,12 +55,13 @@ void add_missing(Missing& missing, const Model& model, const Subgraph& graph, si
 }
 
 /// Of the subgraph and of those that it calls.
-void note_missing(const Model& model, uint32_t index, std::set<uint32_t>& seen, Missing& missing) {
+void note_missing(const Model& model, uint32_t index, const FlexOperators& flex, std::set<uint32_t>& seen,
+                  Missing& missing) {
   if (!seen.insert(index).second) return;
   const Subgraph& graph = model.subgraphs[index];
   for (size_t i = 0; i < graph.operators.size(); ++i) {
     const OperatorCode& code = model.codes[graph.operators[i].code];
-    const OpRow* row = find_row(code);
+    const OpRow* row = find_row(code, flex);
     if (row == nullptr) {
       add_missing(missing, model, graph, i, "");
     } else if (code.version > row->max_version) {
@@ -68,7 +69,7 @@ void note_missing(const Model& model, uint32_t index, std::set<uint32_t>& seen, 
                   "versions up to " + std::to_string(row->max_version) + " are known");
     } else {
       for (const int64_t called : named_subgraphs(graph.operators[i].options))
-        note_missing(model, static_cast<uint32_t>(called), seen, missing);
+        note_missing(model, static_cast<uint32_t>(called), flex, seen, missing);
     }
   }
 }
@@ -95,7 +96,7 @@ public:
         request_(request),
         graph_(ops),
         reserved_(names_of(request.entry)),
-        state_{loaded, graph_, reserved_, request.is_exact} {
+        state_{loaded, graph_, reserved_, request.is_exact, request.flex} {
     state_.call = [this](uint32_t subgraph, const std::vector<V>& inputs) { return call(subgraph, inputs); };
   }
 
@@ -104,7 +105,7 @@ public:
     graph_.set_name(std::string(subgraph.name));
     graph_.set_symbols(request_.symbols);
     std::set<uint32_t> seen;
-    note_missing(loaded_.model(), request_.entry.subgraph, seen, missing_);
+    note_missing(loaded_.model(), request_.entry.subgraph, request_.flex, seen, missing_);
     if (!missing_.empty()) missing_.throw_all();
     GraphState state{state_, subgraph, std::vector<V>(subgraph.tensors.size(), ir::kAbsent)};
     add_inputs(state);
@@ -159,7 +160,7 @@ private:
     const bool computes = std::any_of(node.inputs.begin(), node.inputs.end(), quantized) ||
                           std::any_of(node.outputs.begin(), node.outputs.end(), quantized);
     const Converter exact = state_.is_exact && computes ? find_exact(code) : nullptr;
-    return exact != nullptr ? exact : find_row(code)->convert;
+    return exact != nullptr ? exact : find_row(code, request_.flex)->convert;
   }
 
   bool convert(GraphState& state, size_t index) {
@@ -294,13 +295,17 @@ constexpr CustomRow kCustomRows[] = {
 #undef TFL_CUSTOM
 };
 
+constexpr OpRow kFlexRow = {Code::CUSTOM, 1, &convert_flex};
+
 }  // namespace
 
-const OpRow* find_row(const OperatorCode& code) {
+const OpRow* find_row(const OperatorCode& code, const FlexOperators& flex) {
   if (code.builtin == Code::CUSTOM) {
     for (const CustomRow& each : kCustomRows)
       if (each.name == code.custom) return &each.row;
-    return nullptr;
+    const std::string_view name = code.custom;
+    const bool is_flex = name.starts_with(kFlexPrefix) && flex.is_imported != nullptr;
+    return is_flex && flex.is_imported(name.substr(kFlexPrefix.size())) ? &kFlexRow : nullptr;
   }
   const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
                                  [&](const OpRow& each) { return each.code == code.builtin; });
@@ -331,10 +336,11 @@ EntryPoint entry_point(const Model& model, std::string_view key) {
   return {"", 0, unique_ports(graph, graph.inputs, {}), unique_ports(graph, graph.outputs, {})};
 }
 
-std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry) {
+std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry,
+                                               const FlexOperators& flex) {
   Missing missing("operator", "node");
   std::set<uint32_t> seen;
-  note_missing(model, entry.subgraph, seen, missing);
+  note_missing(model, entry.subgraph, flex, seen, missing);
   return missing.details();
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/build/model_graph.h"
+#include "compiler/frontend/tflite/flex.h"
 #include "compiler/frontend/tflite/loaded_model.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
@@ -36,13 +37,15 @@ EntryPoint entry_point(const Model& model, std::string_view key);
 
 /// The operators that are not implemented: a row each, with the version, how often it stands in the file and
 /// where first. Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry);
+std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry,
+                                               const FlexOperators& flex);
 
 struct ImportRequest : build::GraphRequest {
   EntryPoint entry;
   /// Quantized numbers are rounded as the reference kernels do (exact_ops.def); what computes with them and
   /// has no such form is not supported.
   bool is_exact = false;
+  FlexOperators flex = {};  ///< who adds operators of TensorFlow; none: they are not supported
 };
 /// Throws as above, and Error(kInvalidArgument) for an output that the entry does not have.
 ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops);

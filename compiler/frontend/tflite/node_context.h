@@ -13,6 +13,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/build/counted.h"
 #include "compiler/build/op_builder.h"
+#include "compiler/frontend/tflite/flex.h"
 #include "compiler/frontend/tflite/loaded_model.h"
 
 namespace tensormill::frontend::tflite {
@@ -33,6 +34,7 @@ struct ImportState {
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
   bool is_exact = false;                  ///< ImportRequest
+  FlexOperators flex = {};                ///< ImportRequest
   build::ChannelsLast maps = {};
   build::CountedValues counted = {};
   /// Variables: their numbers by name, and what each holds where the import stands.
@@ -170,8 +172,8 @@ struct OpRow {
   int32_t max_version;
   Converter convert;
 };
-/// Of a custom operator by its name. Null where there is none.
-const OpRow* find_row(const OperatorCode& code);
+/// Of a custom operator by its name, of TensorFlow's by what `flex` knows. Null where there is none.
+const OpRow* find_row(const OperatorCode& code, const FlexOperators& flex);
 /// Converts the operator, as strings want it where an operand holds some (text_values.cc).
 void convert_node(NodeContext& node, Converter convert);
 /// The exact form of a builtin operator on quantized numbers (exact_ops.def). Null where there is none.

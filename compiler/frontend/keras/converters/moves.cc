@@ -188,6 +188,7 @@ build::ResizeOptions resize_rule(const LayerContext& context, const std::string&
     rule.mode = "cubic";
     rule.cubic = -0.5;
     rule.exclude_outside = true;
+    if (!antialias) rule.cubic_steps = 1024;  // TensorFlow's table
   } else {
     context.unsupported("option interpolation",
                         "\"" + interpolation.substr(0, 100) + "\" is not implemented");

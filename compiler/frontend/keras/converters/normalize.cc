@@ -111,7 +111,8 @@ void convert_rms_normalization(LayerContext& context) {
   const V mean = c.reduce("reduce_mean", c.mul(wide, wide), axes, true);
   const V inverse =
       c.unary("reciprocal", c.unary("sqrt", c.plus(mean, context.config().number("epsilon", 1e-6))));
-  const V scale = along(context, c.cast(context.stored_weight("scale", 0), wide_of(context)), axes, rank);
+  // As Keras multiplies: by the last axes, whichever the mean is of.
+  const V scale = c.cast(context.stored_weight("scale", 0), wide_of(context));
   context.set_output(c.cast(c.mul(c.mul(wide, inverse), scale), context.compute_dtype()));
 }
 

@@ -130,7 +130,8 @@ void convert_center_crop(LayerContext& context) {
   if ((rows.is_constant() && rows.hint() < height) || (columns.is_constant() && columns.hint() < width)) {
     const build::ResizeOptions rule = resize_rule(context, "bilinear", false);
     map = resized(context, cropped_to(context, map, height, width), {height, width}, rule);
-    return context.set_output(context.unmap(map));
+    // Whose elements stay what they are computed in.
+    return context.set_output(context.cast(context.unmap(map), DType::kFloat32));
   }
   if (!ir::demand(ir::Relation::kLessEqual, height, rows) ||
       !ir::demand(ir::Relation::kLessEqual, width, columns))
@@ -164,7 +165,9 @@ V encoded_categories(LayerContext& context, V categories, int64_t tokens, const 
   if (mode != "multi_hot" && mode != "count")
     context.unsupported("option output_mode", "\"" + mode.substr(0, 100) + "\" is not implemented");
   if (rank < 3) return hot;
-  return c.reduce(mode == "count" ? "reduce_sum" : "reduce_max", hot, {rank - 2}, false);
+  const V made = c.reduce(mode == "count" ? "reduce_sum" : "reduce_max", hot, {rank - 2}, false);
+  // Of no category at all there is no greatest.
+  return mode == "count" ? made : c.binary("max", made, c.number(made, 0));
 }
 
 void convert_category_encoding(LayerContext& context) {

@@ -262,7 +262,8 @@ void convert_global_pool(LayerContext& context) {
   const bool is_max = context.class_name().starts_with("GlobalMax"),
              keeps = context.config().flag("keepdims", false);
   const V map = context.map(x);
-  const V mask = context.mask();
+  const std::optional<size_t> given = is_max ? std::nullopt : context.tensor_argument("mask", 1);
+  const V mask = given ? context.raw(*given) : context.mask();
   if (mask != ir::kAbsent && !is_max) {
     // The mean of the steps that count.
     const ir::SymShape steps = c.shape(mask);
