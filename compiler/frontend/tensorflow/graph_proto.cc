@@ -199,6 +199,20 @@ void GraphProtoReader::attribute(WireReader entry, Attributes& to) {
 }
 
 Node GraphProtoReader::node(WireReader reader) {
+  Node to = fields_of_node(reader);
+  if (to.name.empty() || to.op.empty()) reader.fail("a node without a name or an operator");
+  return to;
+}
+
+Node GraphProtoReader::single_node(std::string_view bytes) {
+  WireReader reader(bytes, bytes.data(), 0);
+  Node to = fields_of_node(reader);
+  if (to.op.empty()) reader.fail("a node without an operator");
+  if (to.name.empty()) to.name = to.op;
+  return to;
+}
+
+Node GraphProtoReader::fields_of_node(WireReader& reader) {
   nodes_.spend(1);
   Node to;
   while (reader.next()) {
@@ -220,7 +234,6 @@ Node GraphProtoReader::node(WireReader reader) {
         reader.skip();
     }
   }
-  if (to.name.empty() || to.op.empty()) reader.fail("a node without a name or an operator");
   if (!is_utf8(to.name) || !is_utf8(to.op)) reader.fail("a node whose name or operator is not UTF-8");
   return to;
 }

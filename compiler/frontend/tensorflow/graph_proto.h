@@ -12,11 +12,12 @@ class GraphProtoReader {
 public:
   Graph graph(wire::WireReader reader);
   TensorShape shape(wire::WireReader reader);
-  /// A NodeDef by itself. Throws Error(kInvalidModel).
-  Node single_node(std::string_view bytes) { return node(wire::WireReader(bytes, bytes.data(), 0)); }
+  /// A NodeDef by itself, which may have no name. Throws Error(kInvalidModel).
+  Node single_node(std::string_view bytes);
 
 private:
   Node node(wire::WireReader reader);
+  Node fields_of_node(wire::WireReader& reader);
   Function function(wire::WireReader reader);
   void signature(wire::WireReader reader, Function& to);
   Argument argument(wire::WireReader reader);
