@@ -49,6 +49,17 @@ def tolerance_of(case):
     return max((TOLERANCES.get(kind, 0) for kind in case.types.values()), default=0) or TOLERANCES["float32"]
 
 
+def is_no_further(case, inputs, index, got, want):
+    """Whether floats are no further from what double precision gives than TensorFlow's own are: of terms that cancel little is left."""
+    if got.shape != want.shape or got.dtype != want.dtype or want.dtype.kind != "f":
+        return False
+    try:
+        exact = case.in_double().results({name: value.astype(np.float64) if value.dtype.kind == "f" else value for name, value in inputs.items()})[index]
+    except Exception:  # of some types there is no such form
+        return False
+    return exact.shape == want.shape and np.abs(got - exact).max() <= np.abs(want - exact).max()
+
+
 def run(cases, level):
     """What is wrong with each, at its own extents and at longer ones; how many outputs there are."""
     graph, names = graph_of(cases)
@@ -74,6 +85,8 @@ def run(cases, level):
                             continue
                         got = next((archive[form] for form in (key, f"{key}:0") if form in archive), None)
                         why = difference(got, want, tolerance_of(case)) if got is not None else "it is not there"
+                        if why and got is not None and is_no_further(case, each, index, got, want):
+                            continue
                         found += [f"{'of longer ones, ' if turn else ''}result {index}: {why}"] if why else []
     return whys, count
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from variations import NAME, other_type, rows_of, with_other_extents, with_other_numbers, with_other_words
+from variations import other_type, rows_of, with_other_extents, with_other_numbers, with_other_words
 
 # name: (dtype, shape, low, high); of integers high is not reached.
 INPUTS = {
@@ -211,6 +211,10 @@ class Case:
     def results(self, inputs):
         return [each.numpy() for each in self.made({name: tf.constant(value) for name, value in inputs.items()})]
 
+    def in_double(self):
+        """The case with all its floats in double precision."""
+        return Case(self.text, self.inputs, {name: "float64" if "float" in kind else kind for name, kind in self.types.items()}, self.free)
+
     def is_ordered(self, inputs):
         return not UNORDERED.search(self.text) or all(np.unique(value).size == value.size for value in inputs.values())
 
@@ -272,13 +276,8 @@ def is_taken(case):
         return False
 
 
-def names_used():
-    """Names of inputs that texts name."""
-    return {name for family in FAMILIES.values() for text in family() for name in NAME.findall(text)} & set(INPUTS)
-
-
 def variations(family, seed, count):
-    """Cases of a family, `count` of each text, that TensorFlow takes; the first is the text as it is."""
+    """Cases of a family, `count` of each text, that TensorFlow takes."""
     for index, text in enumerate(FAMILIES[family]()):
         for turn in range(count):
             try:
