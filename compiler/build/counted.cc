@@ -1,5 +1,7 @@
 #include "compiler/build/counted.h"
 
+#include <optional>
+
 #include "compiler/build/compose.h"
 #include "compiler/build/run_numbers.h"
 
@@ -23,11 +25,18 @@ ir::ValueId known_places(OpBuilder& builder, const Tensor& x) {
   return builder.constant(Tensor::from<int64_t>({count, static_cast<int64_t>(shape.size())}, places));
 }
 
+/// Those of a constant, and of what has no elements.
+std::optional<ir::ValueId> places_at_import(OpBuilder& builder, ir::ValueId x) {
+  if (const Tensor* known = builder.graph().value(x).tensor()) return known_places(builder, *known);
+  if (!same(num_elements(builder.type(x).shape), 0)) return std::nullopt;
+  return builder.constant(Tensor::from<int64_t>({0, builder.rank(x)}, std::vector<int64_t>{}));
+}
+
 }  // namespace
 
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x, CountedValues& counted) {
   if (builder.rank(x) == 0) builder.unsupported("condition", "the place of a scalar is not implemented");
-  if (const Tensor* known = builder.graph().value(x).tensor()) return known_places(builder, *known);
+  if (const std::optional<ir::ValueId> known = places_at_import(builder, x)) return *known;
   Compose c(builder);
   const ir::ValueId places = c.transpose(builder.add_many("find_nonzero", {x})[0], {1, 0});
   counted.add(places);
@@ -36,7 +45,7 @@ ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x, CountedValues& 
 
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x) {
   if (builder.rank(x) == 0) builder.unsupported("condition", "the place of a scalar is not implemented");
-  if (const Tensor* known = builder.graph().value(x).tensor()) return known_places(builder, *known);
+  if (const std::optional<ir::ValueId> known = places_at_import(builder, x)) return *known;
   const std::vector<ir::ValueId> made = builder.add_many("find_nonzero", {x});
   return Compose(builder).transpose(bound_part(builder, made[0], 1, made[1]), {1, 0});
 }
