@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "tflite_ops/gathers.tflite", "tflite_ops/rows.tflite", "tflite_ops/cells.tflite",
                     "tflite_ops/state.tflite", "tflite_ops/spectra.tflite", "tflite_ops/counted.tflite",
                     "tflite_ops/sound.tflite", "tflite_ops/mediapipe.tflite", "tflite_ops/small_cells.tflite",
-                    "tflite_ops/landmarks.tflite"));
+                    "tflite_ops/landmarks.tflite", "tflite_ops/flex.tflite"));
 
 class BrokenKeras : public testing::TestWithParam<const char*> {};
 
