@@ -182,6 +182,9 @@ def is_taken(case):
         # Keras adds a bias along the last axis where that is as long as there are channels.
         if "channels_first" in case.text and any(len(each.shape) > 2 and each.shape[1] == each.shape[-1] for each in made):
             return False
+        # Whether a part is cut out or a picture is made larger is decided by each picture where its extents are free: only the first is compiled.
+        if "CenterCrop" in case.text and case.free:
+            return False
         return bool(made) and all(0 not in each.shape and (each.dtype.startswith("float") or not case.policy.startswith("float16")) for each in made)
     except Exception:  # whatever Keras says of it
         return False
