@@ -143,7 +143,7 @@ void ChildProcess::spawn(const ChildSpec& spec, int life_line_end, int channel_e
   if (!null.valid()) throw_errno(errno, "cannot open /dev/null");
   const int log = spec.log_fd >= 0 ? spec.log_fd : null.get();
   std::vector<int> wanted = {null.get(), log, log, life_line_end, channel_end};
-  wanted.insert(wanted.end(), spec.descriptors.begin(), spec.descriptors.end());
+  for (const int descriptor : spec.descriptors) wanted.push_back(descriptor);
   std::vector<FileDescriptor> sources;
   for (size_t i = 0; i < wanted.size(); ++i) {
     sources.push_back(duplicate_high(wanted[i]));
