@@ -72,13 +72,13 @@ Json in_pieces(std::string_view text, size_t size) {
   return builder.take();
 }
 
-/// A text that is read must be the same to the library of the document, which knows no limits and takes
-/// members twice; a text that it does not take must be refused.
+/// A text that is read must be the same to the library of the document, which knows no limits, takes members
+/// twice and ends at a zero byte; a text that it does not take must be refused.
 void check_against_dom(std::string_view bytes) {
   const Json other = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
   try {
     const Json read = parse_json(bytes);
-    TM_CHECK(!other.is_discarded(), "what is no JSON was read");
+    TM_CHECK(!other.is_discarded() && bytes.find('\0') == std::string_view::npos, "what is no JSON was read");
     TM_CHECK(read == other && canonical_json(read) == other.dump(), "another value was read");
   } catch (const Error&) {
     return;
