@@ -424,10 +424,11 @@ std::optional<ir::SymShape> told_ints(const NodeContext& context, V value) {
 
 namespace {
 
-std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char* what) {
+std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char* what,
+                                       std::optional<int64_t> low = std::nullopt) {
   if (context.binds_runs() && !is_float(context.type(value).dtype)) {
     std::vector<BoundedInt> numbers;
-    for (const ir::SymInt& number : context.numbers_of_run(value, what))
+    for (const ir::SymInt& number : context.numbers_of_run(value, what, low))
       numbers.push_back({number, ir::kAbsent, number});
     return numbers;
   }
@@ -444,8 +445,8 @@ std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char
 
 }  // namespace
 
-BoundedInt bounded_value(NodeContext& context, V value, const char* what) {
-  return bounded_values(context, value, what).at(0);
+BoundedInt bounded_value(NodeContext& context, V value, const char* what, std::optional<int64_t> low) {
+  return bounded_values(context, value, what, low).at(0);
 }
 
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what) {

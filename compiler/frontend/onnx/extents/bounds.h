@@ -32,8 +32,9 @@ std::optional<ir::SymShape> told_ints(const NodeContext& context, ir::ValueId va
 /// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded and there is
 /// no room (ImportForm::rooms).
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
-/// The same of a value of one element.
-BoundedInt bounded_value(NodeContext& context, ir::ValueId value, const char* what);
+/// The same of a value of one element. `low`: what the graph has made sure that it is not below.
+BoundedInt bounded_value(NodeContext& context, ir::ValueId value, const char* what,
+                         std::optional<int64_t> low = std::nullopt);
 /// The same of an operand of one element; throws Error(kInvalidModel) for another number of them.
 BoundedInt bounded_int(NodeContext& context, size_t index, const char* what);
 /// bounded_int, of which no more counts than `extent`: what nothing else bounds is bounded by that.

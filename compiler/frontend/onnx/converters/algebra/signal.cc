@@ -149,7 +149,7 @@ struct Transform {
 V held_length(NodeContext& context, const BoundedInt& length) {
   Compose c(context);
   const V count = as_count(context, length);
-  const V places = c.filled(DType::kUInt8, {std::max<int64_t>(length.most, 0)}, 0);
+  const V places = c.filled(DType::kUInt8, {max(length.most, 0)}, 0);
   return *count_along(context, take_first(context, places, count, 0), 0);
 }
 
@@ -280,48 +280,45 @@ void convert_dft(NodeContext& context) {
 
 namespace {
 
-/// A frame's length: that of the window, or as the operand says.
-BoundedInt frame_length(NodeContext& context) {
-  BoundedInt length;
-  if (context.has_input(2)) {
-    length.most = context.type(context.input(2)).shape.at(0);
-  } else if (is_of_run(context, 3)) {
-    length = bounded_value(context, one_integer(context, 3, "frame_length"), "frame_length");
-  } else if (context.has_input(3)) {
-    length.most = known_length(context, 3, "frame_length");
-  } else {
-    context.invalid("neither window nor frame_length is given");
-  }
-  return length;
+/// A frame's length, i64 [1]: that of the window, or as the operand says.
+V frame_length(NodeContext& context) {
+  Compose c(context);
+  if (context.has_input(2)) return c.dims({context.type(context.input(2)).shape.at(0)}, {1});
+  if (is_of_run(context, 3)) return one_integer(context, 3, "frame_length");
+  if (context.has_input(3)) return c.dims({known_length(context, 3, "frame_length")}, {1});
+  context.invalid("neither window nor frame_length is given");
 }
 
 /// STFT where a run says how long frames are or where they begin: x [batch, n, 1 or 2].
 V frames_of_run(NodeContext& context, V x, bool is_half) {
   Compose c(context);
-  const BoundedInt length = frame_length(context);
-  const ir::SymInt most = std::max<int64_t>(length.most, 0), extent = c.shape(x)[1];
-  if (extent < 1 || (length.is_known() && (most < 1 || most > extent)))
-    context.invalid("frames of " + std::to_string(most) + " do not fit a signal of " +
-                    std::to_string(extent));
-  const V one = c.ints({1}, {1}), step = one_integer(context, 1, "frame_step");
-  const V own = *count_along(context, x, 1);
-  const V counted = length.is_known() ? c.dims({most}, {1}) : held_length(context, length);
+  const ir::SymInt extent = c.shape(x)[1];
+  V given = frame_length(context), step = one_integer(context, 1, "frame_step");
+  const V one = c.ints({1}, {1}), own = *count_along(context, x, 1);
   const auto no_more = [&](V a, V b) { return c.binary("less_equal", a, b); };
   const V fits =
-      c.binary("and", c.binary("and", no_more(one, counted), no_more(counted, own)), no_more(one, step));
-  V given = step;
+      c.binary("and", c.binary("and", no_more(one, given), no_more(given, own)), no_more(one, step));
+  const V zero =
+      zero_if(context, {fits, "frames of {} by steps of {} do not fit a signal of {}", {given, step, own}});
+  step = c.add(step, zero);
   if (context.has_input(2) && context.has_input(3)) {
     const V said = one_integer(context, 3, "frame_length");
-    given = value_if(
-        context, step,
-        {c.binary("equal", counted, said), "frame_length is {}, the window has {}", {said, counted}});
+    step = value_if(context, step,
+                    {c.binary("equal", given, said), "frame_length is {}, the window has {}", {said, given}});
   }
+  const BoundedInt length = context.is_computable(given)
+                                ? bounded_value(context, given, "frame_length")
+                                : bounded_value(context, c.add(given, zero), "frame_length", 1);
+  if (!demand(ir::Relation::kLessEqual, 1, extent) ||
+      (length.is_known() && (!demand(ir::Relation::kLessEqual, 1, length.most) ||
+                             !demand(ir::Relation::kLessEqual, length.most, extent))))
+    context.invalid("frames of " + to_string(length.most) + " do not fit a signal of " + to_string(extent));
+  const ir::SymInt most = max(length.most, 0);
+  const V counted = length.is_known() ? c.dims({most}, {1}) : held_length(context, length);
   const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
   // Of steps as long as the signal there is one frame, and places of frames that are not taken stay numbers.
-  const V stride = c.binary("min", c.binary("max", given, one), c.dims({extent}, {1}));
-  const V number = c.plus(c.div(behind, stride), 1);
-  const Check check{fits, "frames of {} by steps of {} do not fit a signal of {}", {counted, step, own}};
-  const BoundedInt frames = bounded_value(context, value_if(context, number, check), "frame_step");
+  const V stride = c.binary("min", c.binary("max", step, one), c.dims({extent}, {1}));
+  const BoundedInt frames = bounded_value(context, c.plus(c.div(behind, stride), 1), "frame_step", 1);
   const V starts = c.mul(c.iota(frames.most, {frames.most, 1}), stride);
   const V places = c.add(starts, c.iota(most, {1, most}));
   const V parts =
@@ -351,12 +348,9 @@ void convert_stft(NodeContext& context) {
     return;
   }
   const int64_t step = known_length(context, 1, "frame_step");
-  ir::SymInt length = 0;
-  if (context.has_input(3)) {
-    length = known_length(context, 3, "frame_length");
-  } else {
-    length = frame_length(context).most;
-  }
+  const ir::SymInt length = context.has_input(3)
+                                ? ir::SymInt(known_length(context, 3, "frame_length"))
+                                : context.known_symbolic(frame_length(context), "window").elements().at(0);
   if (step < 1 || !demand(ir::Relation::kLessEqual, 1, length) ||
       !demand(ir::Relation::kLessEqual, length, shape[1]))
     context.invalid("frames of " + to_string(length) + " do not fit a signal of shape " + to_string(shape));

@@ -26,7 +26,7 @@ DType output_datatype(const NodeContext& context) {
 V window_of_run(NodeContext& context, double a0, double a1, double a2, bool is_periodic) {
   Compose c(context);
   const BoundedInt size = bounded_count(context, one_integer(context, 0, "size"), kMaxLength, "size");
-  const int64_t most = std::max<int64_t>(size.most, 0);
+  const ir::SymInt most = max(size.most, 0);
   const V count = as_count(context, size), period = is_periodic ? count : c.minus(count, 1);
   const V n = c.cast(c.iota(most), DType::kFloat64);
   const V angle = c.div(c.times(n, 2 * std::numbers::pi), c.cast(period, DType::kFloat64));
@@ -74,8 +74,9 @@ V mel_weights_of_run(NodeContext& context) {
                         "sample_rate is {}, expected above 0");
   const BoundedInt bins =
       bounded_count(context, one_integer(context, 0, "num_mel_bins"), kMaxLength, "num_mel_bins");
-  const BoundedInt rows = bounded_value(context, c.add(c.div(length, c.ints({2}, {1})), one), "dft_length");
-  const int64_t most = std::max<int64_t>(bins.most, 0), most_rows = std::max<int64_t>(rows.most, 0);
+  const BoundedInt rows =
+      bounded_value(context, c.add(c.div(length, c.ints({2}, {1})), one), "dft_length", 1);
+  const ir::SymInt most = max(bins.most, 0), most_rows = max(rows.most, 0);
   const V count = as_count(context, bins);
   const auto to_mel = [&](V hertz) {
     return c.times(c.unary("log", c.plus(c.times(hertz, 1.0 / 700), 1)), 2595 / std::log(10.0));

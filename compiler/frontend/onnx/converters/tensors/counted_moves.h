@@ -39,7 +39,7 @@ ir::ValueId moved_along(NodeContext& context, ir::ValueId x, int64_t axis, ir::V
 /// x and what goes on beside its elements along an axis as a Pad of this mode says, of which `before` (i64
 /// [1]) stand in front of it and `behind` behind it: up to `most` in all.
 ir::ValueId continued_along(NodeContext& context, ir::ValueId x, int64_t axis, ir::ValueId before,
-                            ir::ValueId behind, int64_t most, const std::string& mode);
+                            ir::ValueId behind, const ir::SymInt& most, const std::string& mode);
 
 /// x cut or filled with zeros on both sides along an axis: in one form whichever of the extents is larger.
 ir::ValueId centered(NodeContext& context, ir::ValueId x, int64_t axis, const BoundedInt& wanted);

@@ -33,7 +33,7 @@ V moved_along(NodeContext& context, V x, int64_t axis, V front, const BoundedInt
   return total.is_known() ? result : take_first(context, result, as_count(context, total), axis);
 }
 
-V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, int64_t most,
+V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, const ir::SymInt& most,
                   const std::string& mode) {
   Compose c(context);
   const V count = *count_along(context, x, axis), none = c.ints({0}, {1}), one = c.ints({1}, {1});
@@ -64,17 +64,28 @@ V continued_along(NodeContext& context, V x, int64_t axis, V before, V behind, i
   from = c.add(from, zero_if(context, check));
   const V all = c.gather(filled_along(context, x, axis, "zero"), from, axis);
   const ir::KnownValue& known = context.graph().value(total).known;
-  if (known && known->element_as_int(0) == most) return all;
+  if (known && same(known.elements().at(0), most)) return all;
   return take_first(context, all, c.binary("max", total, none), axis);
 }
 
 namespace {
 
-/// The pads of one axis.
+/// The pads of one axis, i64 [1].
 struct AxisPads {
   int64_t axis = 0;
-  BoundedInt before, behind;
+  V before = ir::kAbsent, behind = ir::kAbsent;
 };
+
+/// A pad; a run fails in which it is out of all bounds.
+V checked_pad(NodeContext& context, V pad) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (context.is_computable(pad)) return pad;
+  const BoundedInts bounds = bounds_of(context, pad);
+  if (bounds && bounds->front().least >= -kMost && bounds->front().most <= kMost) return pad;
+  constexpr auto kLimit = static_cast<double>(kMost);
+  return checked_number(context, pad, is_within(context, pad, -kLimit, kLimit),
+                        "a pad is {}, expected " + std::to_string(-kMost) + " to " + std::to_string(kMost));
+}
 
 std::vector<AxisPads> pads_of_named_axes(NodeContext& context, int64_t rank) {
   Compose c(context);
@@ -84,8 +95,7 @@ std::vector<AxisPads> pads_of_named_axes(NodeContext& context, int64_t rank) {
   const V behind = axes.by_axis(context, c.slice(pads, 0, axes.number, axes.number), 0);
   std::vector<AxisPads> result;
   for (int64_t d = 0; d < rank; ++d) {
-    result.push_back({d, bounded_value(context, c.slice(before, 0, d, 1), "pads"),
-                      bounded_value(context, c.slice(behind, 0, d, 1), "pads")});
+    result.push_back({d, c.slice(before, 0, d, 1), c.slice(behind, 0, d, 1)});
   }
   return result;
 }
@@ -103,7 +113,8 @@ std::vector<AxisPads> pads_of_run(NodeContext& context, int64_t rank) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const BoundedInt &before = pads[i], &behind = pads[i + axes.size()];
     if (before.is_known() && behind.is_known() && before.most == 0 && behind.most == 0) continue;
-    result.push_back({context.normalize_axis(axes[i], rank), before, behind});
+    result.push_back(
+        {context.normalize_axis(axes[i], rank), as_count(context, before), as_count(context, behind)});
   }
   return result;
 }
@@ -117,9 +128,7 @@ void pad_as_run(NodeContext& context) {
   const std::string mode = context.string_attr("mode", "constant");
   const V value = context.has_input(2) ? context.input(2) : context.scalar_like(x, 0);
   for (const AxisPads& pads : pads_of_run(context, context.rank(x))) {
-    constexpr int64_t kLeast = -(int64_t{1} << 31);
-    const V before = no_less_than(context, pads.before, kLeast, "a pad"),
-            behind = no_less_than(context, pads.behind, kLeast, "a pad");
+    const V before = checked_pad(context, pads.before), behind = checked_pad(context, pads.behind);
     const V count = *count_along(context, x, pads.axis);
     const V sum = c.add(c.add(before, count), behind), none = c.ints({0}, {1});
     // Pads of a run may take elements away.
@@ -128,12 +137,11 @@ void pad_as_run(NodeContext& context) {
                      "pads of {} and {} take more away than axis " + std::to_string(pads.axis) + " has, {}",
                      {before, behind, count}};
     const BoundedInt total =
-        bounded_value(context, c.add(c.where(is_short, none, sum), zero_if(context, fits)), "pads");
+        bounded_value(context, c.add(c.where(is_short, none, sum), zero_if(context, fits)), "pads", 0);
     if (mode == "constant") {
       x = moved_along(context, x, pads.axis, before, total, value);
     } else {
-      const int64_t most = std::max<int64_t>(total.most, 0);
-      x = continued_along(context, x, pads.axis, before, behind, most, mode);
+      x = continued_along(context, x, pads.axis, before, behind, max(total.most, 0), mode);
     }
   }
   context.set_output(0, x);

@@ -56,7 +56,7 @@ V grid_of_run(NodeContext& context, bool align) {
   std::vector<V> counts;
   for (int64_t d = 0; d < rank; ++d) {
     const BoundedInt extent = bounded_count(context, number(d + 2), kMaxListed, "size");
-    spatial.push_back(std::max<int64_t>(extent.most, 0));
+    spatial.push_back(max(extent.most, 0));
     counts.push_back(extent.is_known() ? ir::kAbsent : as_count(context, extent));
     out.push_back(spatial.back());
   }

@@ -59,7 +59,7 @@ BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit
     number = checked_number(
         context, number, is_within(context, number, static_cast<double>(least), static_cast<double>(limit)),
         std::string(what) + " is {}, expected " + std::to_string(least) + " to " + std::to_string(limit));
-  return bounded_value(context, number, what);
+  return bounded_value(context, number, what, least);
 }
 
 ir::ValueId integers_within(NodeContext& context, ir::ValueId integers, ir::ValueId most, const char* what) {

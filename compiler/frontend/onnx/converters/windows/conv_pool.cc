@@ -304,7 +304,7 @@ RunWindows windows_of_run(NodeContext& context, const Windows& form, size_t d, V
   };
   const auto less = [&](int64_t a, V b) { return c.binary("less", c.dims({a}, {1}), b); };
   RunWindows axis;
-  axis.extent = bounded_count(context, number(1), kMaxListed, "image_shape");
+  axis.extent = bounded_count(context, number(1), kMaxListed, "image_shape", 1);
   axis.image = as_count(context, axis.extent);
   const V block = number(2);
   axis.block = c.binary("max", block, c.ints({1}, {1}));
@@ -351,7 +351,8 @@ V col2im_of_run(NodeContext& context) {
                     "image_shape {} and block_shape {} do not fit {} rows of {}",
                     {context.input(1), context.input(2), rows, c.dims({x[2]}, {1})}};
   BoundedInt channels{x[1], value_if(context, whole, check)};
-  if (x[1] > kFewRows) channels = bounded_value(context, channels.count, "block_shape");
+  const bool is_open = context.binds_runs() || x[1] > kFewRows;
+  if (is_open) channels = bounded_value(context, channels.count, "block_shape", 1);
   // Of each row its channel and tap, of each column its window.
   V channel = c.iota(x[1], {x[1], 1}), window = c.iota(x[2], {1, x[2]});
   std::vector<V> places(rank);
@@ -375,14 +376,14 @@ V col2im_of_run(NodeContext& context) {
   }
   // What lies in the padding is nothing, added to the first element.
   const V wide = c.summable(given), nothing = c.number(wide, 0);
-  const int64_t elements = context.product(x[1], x[2]);
+  const ir::SymInt elements = context.product(x[1], x[2]);
   const V updates = c.reshape(c.where(inside, wide, nothing), {x[0], elements});
   const V targets = c.reshape(c.where(inside, place, c.ints({0}, {1, 1})), {1, elements});
   const ir::SymInt row = num_elements(ir::SymShape(most.begin() + 1, most.end()));
   const V sums = context.add("scatter", {c.filled(c.dtype(wide), {x[0], row}, 0), targets, updates},
                              {{"axis", int64_t{1}}, {"reduction", std::string("add")}});
   V result = c.reshape(c.cast(sums, c.dtype(given)), most);
-  const V count = x[1] > kFewRows ? as_count(context, channels) : c.binary("min", channels.count, rows);
+  const V count = is_open ? as_count(context, channels) : c.binary("min", channels.count, rows);
   result = take_first(context, result, count, 1);
   for (size_t d = 0; d < rank; ++d) {
     if (!axes[d].extent.is_known())

@@ -27,7 +27,7 @@ void set_out(NodeContext& context, ResizeAxis& axis, V out, const char* what) {
   Compose c(context);
   out = checked_number(context, out, is_within(context, out, 0, static_cast<double>(kMaxListed)),
                        std::string(what) + " make an axis of {} elements");
-  const BoundedInt extent = bounded_value(context, c.cast(out, DType::kInt64), what);
+  const BoundedInt extent = bounded_value(context, c.cast(out, DType::kInt64), what, 0);
   axis.out = max(extent.most, 0);
   axis.out_of_run = as_count(context, extent);
 }
