@@ -126,20 +126,15 @@ private:
   ir::Graph import_run(const std::vector<int64_t>& dims, const package::RunValues& values,
                        package::RunValues& known) const {
     const frontend::KeptImport& kept = model();
-    // The run's numbers say how large things are: what they do not say, as how often a loop goes round, has
-    // room.
-    const size_t rooms = package::room_dims(package_->plans()).size();
-    std::vector<int64_t> own(dims.begin(), dims.end() - static_cast<std::ptrdiff_t>(rooms));
     for (;;) {
       try {
-        ir::Graph graph = kept.at(own, known);
+        ir::Graph graph = kept.at(dims, known);
         const std::lock_guard<std::mutex> lock(mutex_);
         for (const auto& [name, value] : known) asked_.insert(name);
         return graph;
       } catch (const Error& error) {
         if (error.code() == ErrorCode::kShapeRequired && add_asked(error, values, known)) continue;
-        if (own.size() == dims.size()) throw_refused(error, "extents and values");
-        own = dims;
+        throw_refused(error, "extents and values");
       }
     }
   }

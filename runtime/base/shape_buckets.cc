@@ -73,16 +73,4 @@ ShapeBuckets parse_shape_buckets(std::string_view text) {
   return buckets;
 }
 
-std::string room_name(size_t index) {
-  std::string name(kLoopRoom);
-  return index == 0 ? name : name + "_" + std::to_string(index + 1);
-}
-
-bool is_room_name(std::string_view name) {
-  for (size_t index = 0; index < kMaxRooms; ++index) {
-    if (name == room_name(index)) return true;
-  }
-  return false;
-}
-
 }  // namespace tensormill

@@ -132,8 +132,6 @@ void GraphExecutor::bind_wanted(size_t index, const std::vector<std::optional<in
                                 const std::vector<std::optional<int64_t>>& wanted) {
   const package::PlanSet& plans = package_->package().plans();
   std::vector<int64_t> dims = dims_of(index, wanted);
-  // What the rooms were of the run before is no matter of other extents.
-  if (dims != bound_plan_->dims) dims = package_->first_room(dims).value_or(dims);
   // What is set and loses its shape though no dim of it was named may get it back by an input that is to
   // come.
   std::map<size_t, Tensor> lost;

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
-#include "runtime/base/no_room.h"
 #include "runtime/base/number_text.h"
 #include "runtime/base/other_graph.h"
 #include "runtime/base/text.h"
@@ -100,13 +99,10 @@ void GraphExecutor::bind_plan(std::shared_ptr<const package::BoundPlan> plan) {
   bound_.resize(this->plan().steps.size());
   for (size_t i = 0; i < bound_.size(); ++i) bound_[i].step = &this->plan().steps[i];
   for (size_t i = 0; i < end_of_segment(0); ++i) bind(i);
-  room_counts_->assign(bound_plan_->room_checks.size(), 0);
   bind_loops();
 }
 
 void GraphExecutor::bind_loops() {
-  const std::vector<package::RoomCheck>& checks = bound_plan_->room_checks;
-  for (size_t i = 0; i < checks.size(); ++i) bound_[checks[i].step].room_check = i;
   loops_.clear();
   loop_steps_.clear();
   branches_.clear();
@@ -162,8 +158,7 @@ void GraphExecutor::bind(size_t step_index) {
               .host = nullptr,
               .buffers = {},
               .shared_workspace = nullptr,
-              .trim = package::trim_of(plan(), step),
-              .room_check = std::nullopt};
+              .trim = package::trim_of(plan(), step)};
   for (int32_t buffer : step.args) bound.buffers.push_back(address(buffer));
   bound.shared_workspace = shared_workspace(step_index);
   const bool jumps = package::begins_loop(step) || package::ends_loop(step) || package::begins_branch(step);
@@ -246,7 +241,6 @@ int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, c
       error.add_context(origins_text(step));
       throw;
     }
-    if (bound.room_check) note_count(bound, *static_cast<const int64_t*>(bound.buffers[1]));
     if (bound.trim) {
       Shape shape = plan().buffers[static_cast<size_t>(bound.trim->buffer)].shape;
       for (size_t i = 0; i < bound.trim->axes.size(); ++i)
@@ -330,32 +324,21 @@ void GraphExecutor::note_time(const RunOptions& options, const StepTime& time) c
 }
 
 size_t GraphExecutor::run_loop_step(size_t step_index, const RunOptions& options,
-                                    std::chrono::steady_clock::time_point start,
-                                    const std::optional<LoopState>& state) {
+                                    std::chrono::steady_clock::time_point start) {
   const Step& step = *bound_[step_index].step;
   if (options.cancel != nullptr && options.cancel->cancelled())
     throw_step_error(step_index, TM_CANCELLED, -1);
   if (options.deadline && std::chrono::steady_clock::now() >= *options.deadline) throw_late(step_index);
   const int64_t step_start = options.profile != nullptr ? nanoseconds_since(start) : 0;
-  const size_t place = loop_steps_.at(step_index);
-  LoopRunner& loop = loops_[place];
+  LoopRunner& loop = loops_[loop_steps_.at(step_index)];
   const bool begins = step_index == loop.loop().begin;
   size_t next = 0;
   try {
-    if (begins && state && state->loop == place) {
-      next = go_on_with(*state);
-    } else {
-      next = begins ? loop.begin() : loop.end();
-    }
-  } catch (NoRoom& error) {
-    if (!begins && loop.loop().outer < 0) full_loop_ = place;
-    error.add_context(origins_text(step));
-    throw;
+    next = begins ? loop.begin() : loop.end();
   } catch (Error& error) {
     error.add_context(origins_text(step));
     throw;
   }
-  if (next > loop.loop().end) note_count(bound_[loop.loop().end], loop.trip());
   if (options.profile != nullptr)
     note_time(options, {step_index, step_start, nanoseconds_since(start) - step_start});
   return next;
@@ -436,19 +419,16 @@ void GraphExecutor::run_stretch(Stretch& stretch, const parallel::KernelParallel
   }
 }
 
-void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& options,
-                              const std::optional<LoopState>& state) {
-  full_loop_.reset();
-  *room_counts_ = state ? state->room_counts : std::vector<int64_t>(room_counts_->size(), 0);
+void GraphExecutor::run_bound(parallel::ThreadPool& pool, const RunOptions& options) {
   growing_->set_limit(memory_budget_ - bytes_without(0));
   parallel::Lease lease =
       pool.lease(std::min(options.threads, max_threads_), options.deadline, options.cancel);
-  if (options.profile != nullptr && !state) options.profile->clear();
+  if (options.profile != nullptr) options.profile->clear();
   const auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < bound_.size();) {
     enter_segment(i);
     if (loop_steps_.count(i) != 0) {
-      i = run_loop_step(i, options, start, state);
+      i = run_loop_step(i, options, start);
       continue;
     }
     if (const auto branch = branches_.find(i); branch != branches_.end()) {

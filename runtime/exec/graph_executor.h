@@ -28,13 +28,8 @@
 namespace tensormill::parallel {
 class KernelParallel;
 }
-namespace tensormill {
-class NoRoom;
-}
 
 namespace tensormill::exec {
-
-class Rooms;
 
 struct ExecutorOptions {
   int max_threads = 1;  ///< most workers that a run will use; sizes the workers' workspaces
@@ -135,12 +130,7 @@ public:
   /// the inputs are as they were and the outputs unspecified. Of a plan in segments the extents of one are
   /// bound when those before it have run; data that it does not take is interpreted where the
   /// package has an interpreter, else Error(kTensorData) naming the node.
-  /// Where there turns out to be too
-  /// little room for the iterations of a loop, or for an extent that data decides, the run starts again with
-  /// more of it alone; it begins with what the package's runs of late needed. Where the generic plan serves
-  /// it, and the loop is in no other, it goes on with what the iterations so far have left. Throws
-  /// Error(kMemoryBudget) naming the node where that, or what a loop makes of any size, is more than is
-  /// allowed.
+  /// Throws Error(kMemoryBudget) naming the node where what its loops make is more than is allowed.
   void run(parallel::ThreadPool& pool, const RunOptions& options = {});
 
   /// Valid until the next run or the end of the executor.
@@ -159,7 +149,6 @@ private:
     std::vector<void*> buffers = {};
     void* shared_workspace = nullptr;
     std::optional<package::Trim> trim = {};  ///< of a host step that says an output's extents
-    std::optional<size_t> room_check = {};   ///< the one of the plan's that it is, if any
   };
 
   /// What is bound of a plan whose extents a run decides (package::Segments), of which each executor has its
@@ -167,7 +156,7 @@ private:
   struct SegmentState {
     std::shared_ptr<package::BoundPlan> plan;
     std::vector<int64_t> dims;  ///< of formulas
-    /// What the segments before have no room for any more, of each behind the first. All arenas are one space
+    /// What the segments before have no memory for, of each behind the first. All arenas are one space
     /// of offsets: each begins at `bases`, the first at 0, behind a border that nothing lies across.
     std::vector<memory::Arena> arenas;
     std::vector<int64_t> bases;
@@ -176,23 +165,6 @@ private:
     std::vector<bool> is_bound;                            ///< by segment: to the numbers that `dims` have
   };
   struct Stretch;
-  /// A plan that the interpreter has taken over from for one run: for its data, or for want of room.
-  struct LeftPlan {
-    std::vector<int64_t> planned, interpreted;  ///< dims
-  };
-  /// What the iterations of a loop have left, to go on from.
-  struct LoopState {
-    size_t loop = 0;  ///< its place in loops_
-    int64_t trip = 0;
-    std::vector<Tensor> carried, stacked;
-    std::vector<int64_t> room_counts;
-  };
-  /// Of the loop that has just lacked room for one more iteration; nothing where the run has to begin again.
-  std::optional<LoopState> state_of_full_loop() const;
-  /// Whether the plan that is bound now has a place for all of it, of the same steps as `before`.
-  bool holds(const LoopState& state, const package::BoundPlan& before) const;
-  /// The first step of the loop, where its iterations so far are `state`.
-  size_t go_on_with(const LoopState& state);
   /// Strings have the port's width.
   void set_fitted(size_t index, const TensorView& tensor);
   /// Binds the tensor's shape, and checks that the input takes it; false where it waits for other inputs.
@@ -228,25 +200,9 @@ private:
   std::byte* shared_workspace(size_t step_index) const;  ///< null where the step has none
   /// `change` of the plan; lent inputs stay lent.
   void change_plan_of_run(const std::function<void()>& change);
-  /// As bind_dims; lent inputs stay lent.
-  /// More than what was lacked: of a plan of the package, or, where none has as much or there is no memory
-  /// for it, of the interpreter for this run; `first`: the room with which the next run begins then. Nothing
-  /// where there is neither.
-  std::optional<std::vector<int64_t>> bind_more_room(Rooms& rooms, const NoRoom& error, bool goes_on,
-                                                     const std::vector<int64_t>& first);
-  void bind_room(const std::vector<int64_t>& dims);
-  /// Binds the rooms with which runs of late would have done well that begin with `first`.
-  void bind_known_room(const std::vector<int64_t>& first);
-  /// That this run, which begins with `first`, has ended. `is_enough`: it lacked nothing, so that less may
-  /// have been enough.
-  void note_room(const std::vector<int64_t>& first, bool is_enough) const;
-  /// That a step of the run has `count` of what there is room for.
-  void note_count(const Bound& bound, int64_t count) const;
-  /// As run, but for a model that is another graph at these extents: OtherGraph.
-  void run_with_rooms(parallel::ThreadPool& pool, const RunOptions& options);
-  /// `state`: of the iterations of a loop that are done.
-  void run_bound(parallel::ThreadPool& pool, const RunOptions& options,
-                 const std::optional<LoopState>& state);
+  /// As run, but for what this plan does not take: OtherGraph.
+  void run_as_set(parallel::ThreadPool& pool, const RunOptions& options);
+  void run_bound(parallel::ThreadPool& pool, const RunOptions& options);
   Tensor input_copy(size_t index) const;
   /// The free dims that the tensor as input `index` says.
   std::vector<std::optional<int64_t>> named_dims(size_t index, const TensorView& tensor) const;
@@ -273,7 +229,7 @@ private:
   void check_agreed() const;
   /// Runs the step of a loop; returns the one that is next.
   size_t run_loop_step(size_t step_index, const RunOptions& options,
-                       std::chrono::steady_clock::time_point start, const std::optional<LoopState>& state);
+                       std::chrono::steady_clock::time_point start);
   /// The step that is next behind the one that begins a branch.
   size_t run_branch_step(const package::Branch& branch) const;
   /// Notes how long a step took, of one in a loop over all iterations.
@@ -305,17 +261,15 @@ private:
   memory::Arena arena_;
   memory::Arena worker_workspace_;
   std::optional<SegmentState> segments_;
-  std::optional<LeftPlan> left_;
+  std::optional<std::vector<int64_t>>
+      left_;                                ///< dims of the plan that the interpreter's stands for in one run
   std::map<size_t, std::string> unset_by_;  ///< by input: which other one it does not go with, for people
   std::vector<Bound> bound_;
   std::vector<LoopRunner> loops_;
   std::map<size_t, size_t> loop_steps_;  ///< the first and last step of each loop -> its place in loops_
   std::map<size_t, package::Branch> branches_;  ///< by the step that begins one
-  std::optional<size_t> full_loop_;  ///< which is in no other and had no room for one more iteration
   /// Shapes of outputs that depend on data, by buffer, as of the last run; steps set them.
   std::unique_ptr<std::map<int32_t, Shape>> data_shapes_ = std::make_unique<std::map<int32_t, Shape>>();
-  /// By the plan's room checks: the most that the run has had so far; steps set them.
-  std::unique_ptr<std::vector<int64_t>> room_counts_ = std::make_unique<std::vector<int64_t>>();
   /// What the loops of a run make of any extents; steps write to them.
   std::unique_ptr<host_ops::GrowingBuffers> growing_ = std::make_unique<host_ops::GrowingBuffers>();
   std::vector<bool> input_set_;

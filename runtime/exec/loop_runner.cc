@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <string>
 
-#include "runtime/base/no_room.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::exec {
 
@@ -62,15 +61,9 @@ size_t LoopRunner::begin() {
   find_limit();
   const bool goes_on = first_condition_ == nullptr || *first_condition_ != 0;
   // Before any of them has run for nothing.
-  if (goes_on && next_condition_ == nullptr && limit_ > stacked_extent_) lack_room();
+  if (goes_on && next_condition_ == nullptr && limit_ > stacked_extent_) refuse_more();
   for (const Copy& copy : enter_) move_bytes(copy.to, copy.from, copy.bytes);
   return next_iteration(goes_on);
-}
-
-size_t LoopRunner::go_on(int64_t trip) {
-  trip_ = trip;
-  find_limit();
-  return next_iteration(true);
 }
 
 size_t LoopRunner::end() {
@@ -83,19 +76,14 @@ size_t LoopRunner::end() {
   return next_iteration(goes_on);
 }
 
-/// As many iterations are wanted as are left at most, where it is known that there are so many or that they
-/// are no more than what would be tried next.
-void LoopRunner::lack_room() const {
-  constexpr int64_t kGrowth = 4;
-  const bool is_known = next_condition_ == nullptr || limit_ / kGrowth <= stacked_extent_;
-  throw NoRoom(
-      "the loop has more than " + std::to_string(stacked_extent_) + " iterations, for which there is room",
-      stacked_extent_, is_known ? std::optional(limit_) : std::nullopt, loop_.rooms);
+void LoopRunner::refuse_more() const {
+  throw Error(ErrorCode::kTensorData, "the loop has more than " + std::to_string(stacked_extent_) +
+                                          " iterations, for which the plan has places");
 }
 
 size_t LoopRunner::next_iteration(bool goes_on) {
   if (!goes_on || trip_ >= limit_) return leave();
-  if (trip_ >= stacked_extent_) lack_room();
+  if (trip_ >= stacked_extent_) refuse_more();
   *iteration_ = trip_;
   const auto trip = static_cast<size_t>(trip_);
   for (const Row& row : rows_) move_bytes(row.row, row.whole + trip * row.bytes, row.bytes);

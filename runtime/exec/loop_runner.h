@@ -9,8 +9,8 @@
 
 namespace tensormill::exec {
 
-/// One loop over buffers that have their addresses. Nothing is checked but how many parts there is room for:
-/// validate_plan has checked the rest.
+/// One loop over buffers that have their addresses. Nothing is checked but how many parts there are places
+/// for: validate_plan has checked the rest.
 class LoopRunner {
 public:
   using AddressOf = std::function<void*(int32_t buffer)>;
@@ -21,7 +21,8 @@ public:
 
   const package::Loop& loop() const { return loop_; }
   int64_t trip() const { return trip_; }  ///< of the iteration that runs, from 0
-  /// Runs the loop's first step, or its last one; returns the step that is next. Throws NoRoom.
+  /// Runs the loop's first step, or its last one; returns the step that is next. Throws
+  /// Error(kTensorData) where there are more iterations than places for their parts.
   size_t begin();
   size_t end();
   /// Is in the iteration that `other` is in, of the same loop with other addresses.
@@ -29,8 +30,6 @@ public:
     trip_ = other.trip_;
     limit_ = other.limit_;
   }
-  /// Runs the first step where `trip` iterations are done and what they handed on is in its place.
-  size_t go_on(int64_t trip);
 
 private:
   struct Copy {
@@ -48,7 +47,7 @@ private:
   void find_limit();
   size_t next_iteration(bool goes_on);
   size_t leave();
-  [[noreturn]] void lack_room() const;
+  [[noreturn]] void refuse_more() const;
 
   package::Loop loop_;
   const int64_t* max_trips_ = nullptr;

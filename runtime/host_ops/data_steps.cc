@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/no_room.h"
+#include "runtime/base/error.h"
 #include "runtime/host_ops/host_call.h"
 #include "runtime/host_ops/select.h"
 
@@ -102,18 +102,15 @@ void select_boxes_step(const HostCall& call) {
   expect(call, call.inputs.size() == 3 ? 3 : 2, 2);
   const Attributes attributes(call);
   BoxSelection selection;
-  const bool has_room = attributes.has("has_room") && attributes.flag("has_room");
-  constexpr int64_t kMostRoom = 1 << 16;
   selection.max_per_class = attributes.integer("max_per_class");
-  if (has_room) selection.max_per_class = std::min(selection.max_per_class, kMostRoom);
   selection.iou_threshold = attributes.real("iou_threshold");
   if (attributes.has("score_threshold")) selection.score_threshold = attributes.real("score_threshold");
   selection.center_form = attributes.flag("center_form");
-  const int64_t room = selection.max_per_class;
+  const int64_t most_kept = selection.max_per_class;
   if (call.inputs.size() == 3) read_limits(call.inputs[2], selection);
   const Tensor rows = select_boxes(copied(call.inputs[0]), copied(call.inputs[1]), selection);
   const Shape& scores = call.inputs[1].shape;
-  const int64_t most = std::clamp<int64_t>(room, 0, has_room ? kMostRoom : scores[2]);
+  const int64_t most = std::clamp<int64_t>(most_kept, 0, scores[2]);
   const int64_t entries = scores[0] * scores[1] * 3 * most;
   int64_t* target = integers(call, 0, entries);
   std::fill_n(target, entries, 0);
@@ -176,14 +173,6 @@ void take_first(const HostCall& call) {
   expect(call, 2, 2);
   const Rows rows(call.inputs[0], axis_of(call, call.inputs[0].shape.size()));
   const int64_t count = count_of(call, 1, rows.extent);
-  if (Attributes(call).has("grows")) {
-    const int64_t wanted = *static_cast<const int64_t*>(call.inputs[1].data);
-    if (wanted > count) {
-      throw NoRoom("an axis has " + std::to_string(wanted) + " elements, and there is room for " +
-                       std::to_string(count),
-                   count, wanted, static_cast<uint64_t>(Attributes(call).integer("grows")));
-    }
-  }
   const auto* source = static_cast<const std::byte*>(call.inputs[0].data);
   auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));
   const size_t all = rows.extent * rows.bytes, kept = static_cast<size_t>(count) * rows.bytes;

@@ -12,9 +12,8 @@ void find_nonzero(const HostCall& call);
 /// x, bool condition [m] -> the slices of x along attribute "axis" where the condition holds.
 void compress(const HostCall& call);
 /// boxes, scores -> rows of select_boxes; attributes max_per_class, iou_threshold, score_threshold (if
-/// any), center_form, and has_room: there are rows for max_per_class of each class, where there are fewer
-/// boxes too. Limits of the run (f64 [2] or [3], optional): max_per_class, no more than the attribute, and
-/// the thresholds in their place.
+/// any), center_form. Limits of the run (f64 [2] or [3], optional): max_per_class, no more than the
+/// attribute, and the thresholds in their place.
 void select_boxes_step(const HostCall& call);
 /// x -> the distinct slices of x along attribute "axis", i64 [extent] each: where each stands first, which of
 /// them each slice is, how often each is there. Attribute "sorted": 1 for rising order.

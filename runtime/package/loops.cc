@@ -19,7 +19,7 @@ bool is_host(const Step& step, std::string_view function) {
 
 /// The attributes of either step.
 struct Form {
-  int64_t loop = 0, carried = 0, max_trips = 0, condition = 0, grows = 1;
+  int64_t loop = 0, carried = 0, max_trips = 0, condition = 0;
 };
 
 Form form_of(const Step& step, const std::string& pointer) {
@@ -38,7 +38,6 @@ Form form_of(const Step& step, const std::string& pointer) {
   if (is_host(step, kBegin)) {
     form.max_trips = fields.integer("max_trips", 0, 1);
   } else {
-    form.grows = fields.integer_or("grows", 1, 0, (int64_t{1} << kMaxRooms) - 1);
   }
   fields.finish();
   return form;
@@ -132,7 +131,6 @@ private:
                                                          std::to_string(loop.carried.size()));
     Operands inputs(step, false, pointer), outputs(step, true, pointer);
     loop.end = at;
-    loop.rooms = static_cast<uint64_t>(form.grows);
     if (inputs.one() != loop.iteration)
       throw_invalid(pointer + "/args", "the first operand is not the number of the iteration");
     if (form.condition != 0) loop.next_condition = inputs.one();

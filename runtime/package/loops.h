@@ -5,8 +5,7 @@
 ///   rows... loop_end(number of the iteration, condition?, next..., parts...) -> final..., stacked..., trips
 ///
 /// Attributes: loop (the number, one for each loop of a plan), carried (how many values one iteration hands
-/// to the next), max_trips and condition (0 or 1: whether the operand is there), of an end grows (which rooms
-/// the first axis of its stacked values is made of, bit i for room i; without it the first one). max_trips
+/// to the next), max_trips and condition (0 or 1: whether the operand is there). max_trips
 /// (i64 [1]) and the extent of the scanned values' first axis, of which each iteration gets a row, bound the
 /// trips; a condition (bool [1]) that is false ends the loop before the next one. Stacked values get one part
 /// in each iteration, and zeros behind them; trips (i64 [1]) counts the iterations. Without any the final
@@ -34,7 +33,6 @@ struct Loop {
   std::vector<int32_t> scanned, rows;
   std::vector<int32_t> parts, stacked;
   int32_t trips = -1;
-  uint64_t rooms = 1;  ///< what the stacked values' first axis is made of, where it is room (NoRoom)
   /// The loop around it by its place in the list, or -1.
   int32_t outer = -1;
 };

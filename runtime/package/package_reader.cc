@@ -180,7 +180,6 @@ LoadedPackage::LoadedPackage(std::shared_ptr<const Package> package, std::span<c
   if (plans.generic) check_kernels(plans.generic->plan, code_);
   for (const GenericPlan& special : plans.special) check_kernels(special.plan, code_);
   first_dims_ = plans.variants.empty() ? plans.generic->dims : plans.variants.front().dims;
-  if (plans.variants.empty()) first_dims_ = first_room(first_dims_).value_or(first_dims_);
   bind(first_dims());
 }
 
@@ -228,7 +227,6 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
       bound->segments ? plan_memory(bound->plan, 0, bound->segments->end(0)) : plan_memory(bound->plan);
   for (const Step& step : bound->plan.steps)
     bound->kernels.push_back(step.kind == StepKind::kKernel ? code_.kernel(step.function) : nullptr);
-  if (!room_dims(plans).empty()) bound->room_checks = room_checks_of(bound->plan);
   return bound;
 }
 

@@ -21,8 +21,6 @@
 #include "runtime/package/model_step.h"
 #include "runtime/package/plan_memory.h"
 #include "runtime/package/plan_set.h"
-#include "runtime/package/room_checks.h"
-#include "runtime/package/room_history.h"
 #include "runtime/package/segments.h"
 
 namespace tensormill::package {
@@ -92,8 +90,7 @@ struct BoundPlan {
   MemoryPlan memory;  ///< of the first segment
   /// Where a run binds extents: those of `plan` behind the first segment are 0 until then.
   std::shared_ptr<const Segments> segments = nullptr;
-  std::vector<tm_kernel> kernels;           ///< by step; null when the step is not a kernel
-  std::vector<RoomCheck> room_checks = {};  ///< none where the package has no rooms
+  std::vector<tm_kernel> kernels;  ///< by step; null when the step is not a kernel
   /// Of an Interpreter's plan, which has no kernels: by step, and the constants by their buffers.
   bool is_interpreted = false;
   std::vector<InterpretedStep> interpreted = {};
@@ -140,19 +137,6 @@ public:
   const Metadata& metadata() const { return package_->metadata(); }
   /// Extents at which executors start.
   const std::vector<int64_t>& first_dims() const { return first_dims_; }
-  /// `dims` with the rooms that a run begins with; nothing where there are none. They are small where several
-  /// extents are as large, of which the product would take much memory before a run asks for it.
-  std::optional<std::vector<int64_t>> first_room(const std::vector<int64_t>& dims) const;
-  /// `dims` with rooms that are smaller, none below its number in `least`, where their arena has more bytes
-  /// than that and they decide about them.
-  std::vector<int64_t> with_less_room(std::vector<int64_t> dims, const std::vector<int64_t>& least,
-                                      int64_t most_bytes) const;
-  /// Of the plan for the dims; nothing where there is none.
-  std::optional<int64_t> arena_bytes(const std::vector<int64_t>& dims) const;
-  /// Of the runs of all executors.
-  RoomHistory& room_history() const { return room_history_; }
-  /// What a run takes for its rooms without being asked to.
-  static constexpr int64_t kManyRoomBytes = int64_t{1} << 28;
   /// The variant compiled for `dims`, or the generic plan bound to them. Bound plans are kept: the last 32
   /// shapes are planned once. Throws Error(kInvalidTensor) when the package has no plan for the shape.
   std::shared_ptr<const BoundPlan> bind(const std::vector<int64_t>& dims) const;
@@ -182,7 +166,6 @@ private:
   std::vector<int64_t> first_dims_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const BoundPlan>> bound_;  ///< most recently used last
-  mutable RoomHistory room_history_;
 };
 
 }  // namespace tensormill::package

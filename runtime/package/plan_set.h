@@ -128,22 +128,6 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
 /// Whether each dim is a multiple and within the bounds that the plan has for it, and all guards hold.
 bool is_within(const GenericPlan& generic, std::span<const int64_t> dims);
 
-/// Which of the free dims are rooms (kLoopRoom): the last ones.
-std::vector<size_t> room_dims(const PlanSet& set);
-/// More of the room that is free dim `dim`: `wanted` of it, or, where that is not more than there is, as much
-/// as is next.
-struct RoomWish {
-  size_t dim = 0;
-  int64_t wanted = 0;
-};
-/// How many times as much room there is next where it is not known how much is wanted.
-inline constexpr int64_t kRoomGrowth = 4;
-/// `dims` with the least rooms of those wished for that the set has a plan for: a variant's that are not much
-/// larger than what is wanted, else of the generic plan as much, or `growth` times the room. Nothing where
-/// there is none.
-std::optional<std::vector<int64_t>> with_more_room(const PlanSet& set, const std::vector<int64_t>& dims,
-                                                   const std::vector<RoomWish>& wishes,
-                                                   int64_t growth = kRoomGrowth);
 /// Inputs and outputs as metadata.json shows them: an extent that differs between the plans is the free dim
 /// that has the same values, or a dim without a name, as one is that depends on data. Throws
 /// Error(kInvalidPackage) for a step that does not say such a dim rightly.

@@ -195,7 +195,7 @@ class UnboundedExtents(ModelChecks):
         feeds = {f"{n}.{m}": {"n": scalar(n), "m": scalar(m)} for n, m in ((3, 5), (70, 2), (2, 70), (1, 1), (100, 90))}
         self.check(sums(), feeds, "sums")
 
-    def test_each_extent_has_its_own_room(self):
+    def test_each_extent_is_as_the_run_says(self):
         rng = np.random.default_rng(10)
         cases = {"Tile": ((2, 3, 4, 5), ([1, 300, 1, 1], [2, 3, 4, 5], [1, 1, 1, 1], [0, 2, 1, 1])),
                  "ConstantOfShape": ((), ([1, 2, 3, 4, 5], [90, 2, 3, 1, 50], [1, 1, 1, 1, 70_000], [0, 9, 9, 9, 9])),
@@ -212,11 +212,11 @@ class UnboundedExtents(ModelChecks):
                 for rows, some in ((2, [3, 4]), (7, [1, 100]), (100, [70, 1]))]
         self.check_free(of_one("Tile", 2, "R", 3), "x:[R,3]", free, "one.free")
 
-    def test_what_meets_has_one_room(self):
+    def test_what_meets_is_of_one_extent(self):
         feeds = {f"{n}.{m}": {"n": scalar(n), "m": scalar(m), "same": scalar(n)} for n, m in ((3, 5), (300, 2), (2, 300), (70, 500))}
         self.check(meeting(), feeds, "meeting")
 
-    def test_loops_have_rooms_beside_those_of_extents(self):
+    def test_loops_beside_extents(self):
         feeds = {str(i): {"width": np.asarray([width]), "most": scalar(most), "numbers": np.asarray(numbers)}
                  for i, (width, most, numbers) in enumerate(((3, 10, (2, 2)), (100, 10, (1, 300)), (1, 10_000, (70, 1)), (70, 900_000, (3, 3))))}
         self.check(rounds(), feeds, "rounds")

@@ -1,4 +1,4 @@
-/// Packages of loops made by hand for the runtime's tests, with rooms and without.
+/// Packages of loops made by hand for the runtime's tests.
 #pragma once
 
 #include <cstring>
@@ -88,44 +88,6 @@ inline Archive counting_archive() {
 inline void set(exec::GraphExecutor& executor, int64_t m, const std::vector<float>& x) {
   executor.set_input("m", {DType::kInt64, {1}, &m});
   executor.set_input("x", {DType::kFloat32, {1, 8}, x.data()});
-}
-
-/// The plan with room for 4 iterations and for 9, and for any number.
-inline Archive roomy_archive() {
-  Archive archive = counting_archive();
-  PlanSet plans;
-  plans.free_dims = {"loop_room"};
-  archive.plan.params_bytes = static_cast<int64_t>(archive.params.size());
-  for (const Port& port : archive.plan.inputs) plans.input_shapes.push_back(port.shape);
-  const auto with_room = [&](int64_t room) {
-    ExecPlan plan = archive.plan;
-    plan.buffers[kAll] = buffer("all", BufferKind::kOutput, DType::kFloat32, {room, 1, 8});
-    plan.outputs[1].shape.front() = room;
-    return plan;
-  };
-  plans.variants = {{{4}, with_room(4)}, {{9}, with_room(9)}};
-  const DimFormula room{0, {{1, {{0, 1, 0, 1}}}}};
-  plans.generic = GenericPlan{{16}, {1}, {1}, with_room(16), {}, {{kAll, 0, room}}, {}, {}};
-  archive.plans = std::move(plans);
-  return archive;
-}
-
-/// The generic plan alone, of a loop that ends with the first flag that is false.
-inline Archive flagged_archive(int64_t most) {
-  Archive archive = roomy_archive();
-  ExecPlan& plan = archive.plans->generic->plan;
-  plan.buffers[kM] = buffer("flags", BufferKind::kInput, DType::kBool, {most, 1});
-  plan.inputs[0] = {"flags", DType::kBool, {Dim(most), Dim(int64_t{1})}, kM};
-  const auto flag = static_cast<int32_t>(plan.buffers.size());
-  plan.buffers.push_back(buffer("flag", BufferKind::kTemp, DType::kBool, {1}));
-  plan.steps[1] = loop_step("loop_begin", {kX, kM, kIteration, kCarried, flag}, 3,
-                            R"({"carried":1,"condition":0,"loop":0,"max_trips":0})");
-  plan.steps[4] = loop_step("loop_end", {kIteration, flag, kSum, kOther, kFinal, kAll, kTrips}, 3,
-                            R"({"carried":1,"condition":1,"loop":0})");
-  archive.plans->variants.clear();
-  archive.plans->input_shapes[0] = plan.inputs[0].shape;
-  archive.plan = plan;
-  return archive;
 }
 
 }  // namespace tensormill::package::loops

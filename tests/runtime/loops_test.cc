@@ -46,82 +46,11 @@ TEST(Loops, RunTheirBodyAsOftenAsDataSays) {
   }
 }
 
-TEST(Loops, RefuseMoreIterationsThanThereIsRoomFor) {
+TEST(Loops, RefuseMoreIterationsThanThereArePlacesFor) {
   parallel::ThreadPool pool(1);
   exec::GraphExecutor executor(load_archive(counting_archive().bytes()));
   set(executor, 5, std::vector<float>(8, 1.0f));
   expect_error(ErrorCode::kTensorData, "more than 4 iterations", [&] { executor.run(pool); });
-}
-
-TEST(Loops, RunAgainWithMoreRoom) {
-  parallel::ThreadPool pool(1);
-  exec::GraphExecutor executor(load_archive(roomy_archive().bytes()));
-  const std::vector<float> x = {-3, -2, -1, 0, 1, 2, 3, 4};
-  Tensor lent = Tensor::from<float>({1, 8}, x);
-  set(executor, 0, std::vector<float>(8, 100.0f));
-  executor.lend_input(1, lent.data());
-  // No condition ends the loop: the room is for as many iterations as it is told, or up to an eighth more.
-  const std::map<int64_t, int64_t> rooms = {{0, 4}, {4, 4}, {5, 9}, {9, 9}, {10, 10}, {65, 72}, {1000, 1024}};
-  for (const auto& [m, room] : rooms) {
-    executor.set_input("m", {DType::kInt64, {1}, &m});
-    executor.run(pool);
-    const Tensor y = executor.copy_output(0), all = executor.copy_output(1), count = executor.copy_output(2);
-    EXPECT_EQ(all.shape(), (Shape{room, 1, 8})) << m;
-    EXPECT_EQ(count.values<int64_t>()[0], m);
-    for (size_t i = 0; i < 8; ++i)
-      EXPECT_EQ(y.values<float>()[i], x[i] + static_cast<float>(m) * static_cast<float>(i + 1));
-  }
-}
-
-TEST(Loops, GrowTheRoomThatIsTheirsAlone) {
-  Archive archive = roomy_archive();
-  PlanSet& plans = *archive.plans;
-  plans.free_dims = {"loop_room", "loop_room_2"};
-  plans.variants.pop_back();
-  plans.variants[0].dims = {4, 4};
-  plans.generic->dims = {16, 16};
-  plans.generic->multiples = plans.generic->minimums = {1, 1};
-  plans.generic->buffer_holes[0].value.products[0].factors[0].dim = 1;
-  for (ExecPlan* plan : {&plans.generic->plan, &plans.variants[0].plan})
-    plan->steps.back().attributes = R"({"carried":1,"condition":0,"grows":2,"loop":0})";
-  parallel::ThreadPool pool(1);
-  exec::GraphExecutor executor(load_archive(archive.bytes()));
-  const std::map<int64_t, std::vector<int64_t>> rooms = {{3, {4, 4}}, {10, {4, 10}}, {65, {4, 72}}};
-  for (const auto& [m, dims] : rooms) {
-    set(executor, m, std::vector<float>(8, 1.0f));
-    executor.run(pool);
-    EXPECT_EQ(executor.dims(), dims) << m;
-    EXPECT_EQ(executor.copy_output(2).values<int64_t>()[0], m);
-  }
-}
-
-TEST(Loops, GoOnWithMoreRoomWhereAConditionEndsThem) {
-  constexpr int64_t kMost = 1000;
-  parallel::ThreadPool pool(1);
-  exec::GraphExecutor executor(load_archive(flagged_archive(kMost).bytes()));
-  const std::vector<float> x = {-3, -2, -1, 0, 1, 2, 3, 4};
-  executor.set_input("x", {DType::kFloat32, {1, 8}, x.data()});
-  // Twice the room each time, as nothing is done again, or for all that may come where that is not much more.
-  const std::map<int64_t, int64_t> rooms = {{1, 64},    {64, 64},    {65, 128},   {129, 256},
-                                            {256, 256}, {257, 1024}, {1000, 1024}};
-  for (const auto& [trips, room] : rooms) {
-    Tensor flags(DType::kBool, {kMost, 1});
-    for (int64_t i = 0; i < kMost; ++i) flags.set_element_int(i, i + 1 < trips ? 1 : 0);
-    executor.set_input("flags", {flags.dtype(), flags.shape(), flags.data()});
-    std::vector<exec::StepTime> profile;
-    executor.run(pool, {.profile = &profile});
-    EXPECT_EQ(executor.dims(), (std::vector<int64_t>{room})) << trips;
-    EXPECT_EQ(profile.size(), 5u);
-    const Tensor y = executor.copy_output(0), all = executor.copy_output(1), count = executor.copy_output(2);
-    EXPECT_EQ(count.values<int64_t>()[0], trips);
-    for (size_t i = 0; i < 8; ++i) {
-      const float w = static_cast<float>(i + 1);
-      EXPECT_EQ(y.values<float>()[i], x[i] + static_cast<float>(trips) * w);
-      for (size_t row = 0; row < static_cast<size_t>(room); ++row)
-        EXPECT_EQ(all.values<float>()[row * 8 + i],
-                  static_cast<int64_t>(row) < trips ? std::max(x[i], 0.0f) + w : 0.0f);
-    }
-  }
 }
 
 TEST(FreeDims, RefuseShapesThatAPlanNamesAndDoesNotHave) {
@@ -139,30 +68,6 @@ TEST(FreeDims, RefuseShapesThatAPlanNamesAndDoesNotHave) {
   expect_error(ErrorCode::kInvalidTensor, "expected float32 [1,8]", [&] {
     executor.set_input("x", {DType::kFloat32, {3, 8}, x.data()});
   });
-}
-
-TEST(Loops, NameTheirNodeWhereMoreRoomIsNotAllowed) {
-  parallel::ThreadPool pool(1);
-  exec::GraphExecutor executor(load_archive(roomy_archive().bytes()), {.memory_budget = 100 * 1024});
-  set(executor, 1 << 20, std::vector<float>(8, 1.0f));
-  expect_error(ErrorCode::kMemoryBudget, "node \"the loop\": the loop has more than 4 iterations",
-               [&] { executor.run(pool); });
-  // More than any room can be.
-  set(executor, int64_t{1} << 60, std::vector<float>(8, 1.0f));
-  expect_error(ErrorCode::kTensorData, "node \"the loop\": the loop has more than 4 iterations",
-               [&] { executor.run(pool); });
-  set(executor, 3, std::vector<float>(8, 1.0f));
-  executor.run(pool);
-  EXPECT_EQ(executor.copy_output(2).values<int64_t>()[0], 3);
-}
-
-TEST(Loops, HaveTheRoomThatThePackageHasPlansFor) {
-  Archive archive = roomy_archive();
-  archive.plans->generic.reset();
-  parallel::ThreadPool pool(1);
-  exec::GraphExecutor executor(load_archive(archive.bytes()));
-  set(executor, 10, std::vector<float>(8, 1.0f));
-  expect_error(ErrorCode::kTensorData, "more than 9 iterations", [&] { executor.run(pool); });
 }
 
 TEST(Loops, ReadTheirInputWhereItIsLent) {

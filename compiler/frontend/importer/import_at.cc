@@ -47,7 +47,7 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
   const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
     return importer.import(at, ops);
   };
-  const bool may_keep = !onnx::Signature(importer.facts(), options, buckets, 0).free_dims.empty();
+  const bool may_keep = !onnx::Signature(importer.facts(), options, buckets).free_dims.empty();
   const auto import = [&](bool keeps, bool binds_runs) {
     return onnx::import_variants(keeps ? importer.kept_source() : importer.source(), importer.facts(),
                                  options, buckets, graph_at, takes_symbolic, binds_runs);

@@ -34,9 +34,7 @@ KeptImport::KeptImport(const KeptFiles& kept, const ir::OpRegistry& ops) : outpu
   stacks_elements_ = parsed.stacks_elements;
   importer_ = make_importer(std::move(source), choice(kept.options, "signature"));
   set_quantized(*importer_, choice(kept.options, "quantized"), options_);
-  const size_t own = onnx::Signature(importer_->facts(), options_, {}, 0).free_dims.size();
-  const size_t rooms = kept.free_dims.size() > own ? kept.free_dims.size() - own : 0;
-  signature_.emplace(importer_->facts(), options_, ShapeBuckets(), rooms);
+  signature_.emplace(importer_->facts(), options_, ShapeBuckets());
   if (signature_->free_dims != kept.free_dims) fail("its free dims are not the package's");
 }
 

@@ -141,10 +141,9 @@ public:
         options_(options),
         model_(model),
         graph_(ops),
-        form_(with_symbols(options.form)),
-        builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph), form_) {
-    if (form_.has_symbols && graph_.symbols() == nullptr)
-      graph_.set_symbols(std::make_shared<ir::SymbolTable>());
+        builder_(graph_, source, model_, standard_opset(model_), top_level_names(model_.graph),
+                 options.form) {
+    if (options.form.has_symbols) graph_.set_symbols(std::make_shared<ir::SymbolTable>());
   }
 
   ir::Graph run(ImportTally* tally) {
@@ -209,15 +208,6 @@ private:
         add_structured_input(input);
       }
     }
-  }
-
-  ImportForm with_symbols(ImportForm form) {
-    for (Room& room : form.rooms) {
-      if (room.symbol.empty()) continue;
-      if (graph_.symbols() == nullptr) graph_.set_symbols(std::make_shared<ir::SymbolTable>());
-      room.extent = graph_.symbols()->add(room.symbol, room.extent.hint());
-    }
-    return form;
   }
 
   /// The shape with the symbols of `options.symbols` in place of the extents that are their hints.
@@ -386,7 +376,6 @@ private:
   const ModelProto& model_;
   ir::Graph graph_;
   std::map<std::string, ir::SymInt> symbols_;
-  const ImportForm form_;
   GraphBuilder builder_;
   Scope scope_;
 };

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/frontend/onnx/extents/rooms.h"
 #include "compiler/frontend/onnx/graph/value_kind.h"
 #include "compiler/frontend/onnx/model/copied_tensors.h"
 #include "compiler/ir/graph.h"
@@ -88,10 +87,6 @@ struct ImportForm {
   /// though it is known how many there are, where its own name is among them; NAME.extents and NAME.present
   /// are there where these are, too.
   std::set<std::string> ports = {};
-  /// For how many iterations of a loop there is room, and for how many elements along an axis whose extent
-  /// data decides, where nothing else bounds the number: of the first such number, the second ...; those
-  /// behind the last share its room. Empty: what would need one is refused.
-  std::vector<Room> rooms = {};
   /// Numbers that a run works out are symbols of the graph, also where no axis of an input is one.
   bool has_symbols = false;
 };

@@ -67,9 +67,8 @@ std::vector<ir::ValueType> infer_boxes(const ir::InferContext& context) {
   static_cast<void>(attr_float(context.attrs, "iou_threshold", 0));
   static_cast<void>(attr_int(context.attrs, "center_form"));
   const int64_t most = attr_int(context.attrs, "max_per_class");
-  const bool has_room = attr_bool(context.attrs, "has_room", false);
   const ir::SymInt most_kept = std::max<int64_t>(most, 0);
-  const ir::SymInt kept = has_room ? most_kept : min(most_kept, boxes[1]);
+  const ir::SymInt kept = min(most_kept, boxes[1]);
   return {made_type(DType::kInt64, {scores[0] * scores[1] * kept, 3}), count_type()};
 }
 
@@ -353,8 +352,7 @@ std::vector<ir::OpDef> family() {
           "select_boxes", 3, &infer_boxes,
           [](const ir::ReferenceContext& context) { run_host("select_boxes", context); },
           "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows of "
-          "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), has_room "
-          "(int: rows for max_per_class of each class, where there are fewer boxes too; 0), "
+          "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), "
           "iou_threshold, score_threshold (floats; the latter optional), or, where a run has them, limits "
           "(input 2, f64 [2] or [3], optional): as many of each class at most, and the thresholds",
           1),
@@ -383,8 +381,7 @@ std::vector<ir::OpDef> family() {
           "take_first", 2, &infer_take_first,
           [](const ir::ReferenceContext& context) { run_host("take_first", context); },
           "x with zeros in place of all but the first n (input 1, i64 [1]) elements along attribute axis "
-          "(int), and their count: n within [0, extent]; with attribute grows (int: the rooms that "
-          "the extent is made of, bit i for room i) an n above the extent is NoRoom"),
+          "(int), and their count: n within [0, extent]"),
       host_op(
           "append", 3, &infer_append,
           [](const ir::ReferenceContext& context) { run_host("append", context); },

@@ -94,8 +94,7 @@ std::vector<ir::OpDef> family() {
           ir::kLoopEnd, &infer_end,
           "number of the iteration, condition? (bool [1]), next values, parts -> final values, parts "
           "stacked along a new first axis of extent trips, count of iterations (i64 [1]); attributes loop, "
-          "carried, condition as loop_begin, trips, counted (int: the count may be less than trips), grows "
-          "(int, optional: the rooms that trips is made of, bit i for room i)")};
+          "carried, condition as loop_begin, trips, counted (int: the count may be less than trips)")};
 }
 
 }  // namespace tensormill::ops::loop_step_ops

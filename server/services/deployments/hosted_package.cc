@@ -140,7 +140,7 @@ InProcessPackage::Instance InProcessPackage::make_instance(
   std::sort(batches.begin(), batches.end());
   for (const int64_t rows : batches) {
     instance.push_back({rows, executor_of()});
-    const bool has_one = plans.free_dims.size() == 1 && package::room_dims(plans).empty();
+    const bool has_one = plans.free_dims.size() == 1;
     if (has_one) instance.back().executor->bind_dims({rows});
     const bool has_rows =
         has_one && batch_dim(*instance.back().executor) == rows &&

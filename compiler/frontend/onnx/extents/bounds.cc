@@ -24,25 +24,7 @@ class Bounds {
 public:
   using Numbers = BoundedInts;
 
-  /// `has_rooms`: an integer of which nothing else is known is bound by its room; one that has none yet gets
-  /// one where `adds` is set.
-  Bounds(const NodeContext& context, bool has_rooms, bool adds)
-      : context_(context), graph_(context.graph()), has_rooms_(has_rooms), adds_(adds) {}
-
-  /// Of no room at all.
-  static constexpr uint64_t kNoRoom = uint64_t{1} << 63;
-
-  Numbers bounded(V id) {
-    Numbers numbers = of(id);
-    if (numbers) {
-      for (BoundedInt& each : *numbers) each = with_room(each);
-    }
-    return numbers;
-  }
-
-private:
-  /// What has no bound yet but its room: with_room gives it.
-  static constexpr uint64_t kOpen = uint64_t{1} << 62;
+  explicit Bounds(const ir::Graph& graph) : graph_(graph) {}
 
   Numbers of(V id) {
     const auto seen = seen_.find(id);
@@ -54,6 +36,7 @@ private:
     return seen_.emplace(id, std::move(found)).first->second;
   }
 
+private:
   static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
                            kMost = std::numeric_limits<int64_t>::max();
   static constexpr double kExact = 0x1p53;  ///< integers up to it are floats
@@ -61,12 +44,10 @@ private:
   static constexpr int kDeepest = 1000;  ///< nodes in a row; what is behind more of them is not known
   struct Interval {
     int64_t least = kLeast, most = kMost;
-    RoomSet grows = {};  ///< what `most` is made of
     bool is_bounded() const { return least != kLeast && most != kMost; }
   };
   struct FloatRange {
     double least = -kInfinity, most = kInfinity;
-    RoomSet grows = {};
     bool is_bounded() const { return least >= -kExact && most <= kExact; }
   };
 
@@ -82,8 +63,7 @@ private:
     // Of none nothing is to be known.
     if (num_elements(type.shape) == 0) return Numbers(std::vector<BoundedInt>());
     if (graph_.value(id).known) return listed(graph_.value(id).known);
-    if (const Numbers found = by_producer(id)) return found;
-    return has_rooms_ ? by_room(id) : std::nullopt;
+    return by_producer(id);
   }
 
   Numbers by_producer(V id) {
@@ -98,7 +78,7 @@ private:
     // The least of several is a number at some extents alone.
     const bool is_sum = node.op == "add" || node.op == "sub" || node.op == "mul" || node.op == "div";
     if (is_sum && are_known(node)) return Numbers({{found.most, ir::kAbsent, found.most}});
-    return Numbers({{found.most, id, found.least, 0, found.grows}});
+    return Numbers({{found.most, id, found.least}});
   }
 
   bool are_known(const ir::Node& node) {
@@ -108,32 +88,10 @@ private:
     });
   }
 
-  /// What nothing else bounds.
-  Numbers by_room(V id) {
-    if (context_.is_computable(id)) return listed(context_.known_symbolic(id, "an extent"));
-    std::vector<BoundedInt> numbers;
-    for (int64_t i = 0; i < num_elements(graph_.value(id).type.shape); ++i)
-      numbers.push_back({0, id, 0, i, {kOpen, 0}});
-    return numbers;
-  }
-
-  static bool is_open(const BoundedInt& number) { return number.grows.all == kOpen; }
-
-  BoundedInt with_room(const BoundedInt& number) const {
-    if (!is_open(number)) return number;
-    return room_of(number.count, number.element);
-  }
-
-  BoundedInt room_of(V id, int64_t element) const {
-    const std::optional<Room> room = adds_ ? context_.room_of(id, element) : context_.find_room(id, element);
-    if (!room) return {*context_.room(), id, 0, element, {kNoRoom, 0}};
-    return {room->extent, id, 0, element, {room->rooms, room->rooms}};
-  }
-
   /// Extents are none: of those no interval is made.
   static Interval interval(const BoundedInt& number) {
-    if (!number.most.is_constant() || !number.least.is_constant()) return {kLeast, kMost, number.grows};
-    return {number.least.hint(), number.most.hint(), number.grows};
+    if (!number.most.is_constant() || !number.least.is_constant()) return {};
+    return {number.least.hint(), number.most.hint()};
   }
 
   /// An integer of one element that a float, held between two numbers, is cast to.
@@ -141,8 +99,7 @@ private:
     if (!is_one_element(id)) return std::nullopt;
     const FloatRange range = float_range(node.inputs[0]);
     if (!range.is_bounded()) return std::nullopt;
-    return Numbers(
-        {{static_cast<int64_t>(range.most), id, static_cast<int64_t>(range.least), 0, range.grows}});
+    return Numbers({{static_cast<int64_t>(range.most), id, static_cast<int64_t>(range.least)}});
   }
 
   /// Between which numbers a float of one element is held: by a clip, or as what is computed from an integer
@@ -162,9 +119,9 @@ private:
       range = float_range(node.inputs[0]);
     } else if (is_any_of(kRoundings)) {
       range = float_range(node.inputs[0]);
-      range = {std::floor(range.least), std::ceil(range.most), range.grows};
+      range = {std::floor(range.least), std::ceil(range.most)};
     } else if (node.op == "clip") {
-      range = {std::floor(number(node, 1, -kInfinity)), std::ceil(number(node, 2, kInfinity)), {}};
+      range = {std::floor(number(node, 1, -kInfinity)), std::ceil(number(node, 2, kInfinity))};
     } else if (node.op == "cast") {
       range = cast_range(node.inputs[0]);
     } else if (node.op == "mul" || node.op == "div" || node.op == "add" || node.op == "sub") {
@@ -178,7 +135,7 @@ private:
     if (is_float(graph_.value(from).type.dtype)) return float_range(from);
     const Interval range = operand(from, false);
     if (!range.is_bounded()) return {};
-    return {static_cast<double>(range.least), static_cast<double>(range.most), range.grows};
+    return {static_cast<double>(range.least), static_cast<double>(range.most)};
   }
 
   /// Of a bounded float and one of the model's numbers.
@@ -186,11 +143,11 @@ private:
     const double by = number(node, 1, kInfinity);
     FloatRange range = float_range(node.inputs[0]);
     if (!range.is_bounded() || !(std::abs(by) <= kExact)) return {};
-    if (node.op == "add") return {range.least + by, range.most + by, range.grows};
-    if (node.op == "sub") return {range.least - by, range.most - by, range.grows};
+    if (node.op == "add") return {range.least + by, range.most + by};
+    if (node.op == "sub") return {range.least - by, range.most - by};
     if (!(by > 0)) return {};
-    if (node.op == "mul") return {range.least * by, range.most * by, range.grows};
-    return {range.least / by, range.most / by, range.grows};
+    if (node.op == "mul") return {range.least * by, range.most * by};
+    return {range.least / by, range.most / by};
   }
 
   /// The operand where it is a number of the model.
@@ -220,13 +177,7 @@ private:
       if (!axes[i]) continue;
       const ir::SymInt most = graph_.value(node.outputs[i]).type.shape[*axes[i]];
       const int64_t least = node.op == "take_first" ? least_of(node.inputs[1]) : 0;
-      RoomSet grows;
-      if (has_rooms_ && node.op == "take_first" && node.attrs.has("grows"))
-        grows.all = static_cast<uint64_t>(node.attrs.int_of("grows")) | kNoRoom;
-      // As many as were taken before.
-      if (has_rooms_ && node.op == "take_first" && node.attrs.has("fits"))
-        grows = operand(node.inputs[1], false).grows;
-      return Numbers({{most, id, least <= 0 ? ir::SymInt(0) : min(least, most), 0, grows}});
+      return Numbers({{most, id, least <= 0 ? ir::SymInt(0) : min(least, most)}});
     }
     return std::nullopt;
   }
@@ -297,21 +248,16 @@ private:
     for (const V input : node.inputs) in.push_back(operand(input, node.op == "reduce_min"));
     if (node.op == "reduce_min" || node.op == "reduce_max") return in[0];
     if (node.op == "where") return either(in[1], in[2]);
-    if (node.op == "max")
-      return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most),
-              in[0].grows | in[1].grows};
+    if (node.op == "max") return {std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most)};
     if (node.op == "min") return lesser(in[0], in[1]);
     Interval result;
     bool is_over = !std::all_of(in.begin(), in.end(), [](const Interval& each) { return each.is_bounded(); });
-    for (const Interval& each : in) result.grows = result.grows | each.grows;
     if (is_over) return {};
     if (node.op == "add") {
       is_over = __builtin_add_overflow(in[0].least, in[1].least, &result.least) ||
                 __builtin_add_overflow(in[0].most, in[1].most, &result.most);
     } else if (node.op == "sub") {
-      // What grows may be less than 0.
-      is_over = static_cast<bool>(in[1].grows) ||
-                __builtin_sub_overflow(in[0].least, in[1].most, &result.least) ||
+      is_over = __builtin_sub_overflow(in[0].least, in[1].most, &result.least) ||
                 __builtin_sub_overflow(in[0].most, in[1].least, &result.most);
     } else if (node.op == "mul" && in[0].least >= 0 && in[1].least >= 0) {
       is_over = __builtin_mul_overflow(in[0].least, in[1].least, &result.least) ||
@@ -326,7 +272,7 @@ private:
   }
 
   static Interval either(const Interval& a, const Interval& b) {
-    return {std::min(a.least, b.least), std::max(a.most, b.most), a.grows | b.grows};
+    return {std::min(a.least, b.least), std::max(a.most, b.most)};
   }
 
   /// What the larger of a number that is not known and one that is cannot be below.
@@ -342,29 +288,18 @@ private:
     return least;
   }
 
-  /// The less of two; of a bound and one that grows the bound, of two that grow with rooms of their own the
-  /// first.
-  Interval lesser(const Interval& a, const Interval& b) const {
-    const bool are_bounded = a.most != kMost && b.most != kMost;
-    const bool by_bound = are_bounded && static_cast<bool>(a.grows) != static_cast<bool>(b.grows);
-    const bool is_first = are_bounded && a.grows && b.grows && a.grows.all != b.grows.all;
-    const Interval& least = is_first || a.most < b.most ? a : b;
-    const Interval& bound = by_bound ? (a.grows ? b : a) : least;
-    return {std::min(a.least, b.least), bound.most, bound.grows};
+  static Interval lesser(const Interval& a, const Interval& b) {
+    return {std::min(a.least, b.least), std::min(a.most, b.most)};
   }
 
   /// Of all elements of an operand, or of their least.
   Interval operand(V id, bool of_least) {
     const Numbers numbers = id == ir::kAbsent ? std::nullopt : of(id);
-    if (!numbers)
-      return has_room(id) ? interval(room_of(id, RoomNumbers::kAll)) : Interval{least_known(id), kMost};
+    if (!numbers) return {least_known(id), kMost};
     if (numbers->empty()) return {};
-    // What is made of several that nothing bounds is one number.
-    if (std::count_if(numbers->begin(), numbers->end(), &is_open) > 1)
-      return interval(room_of(id, RoomNumbers::kAll));
     std::optional<Interval> all;
     for (const BoundedInt& number : *numbers) {
-      const Interval one = interval(with_room(number));
+      const Interval one = interval(number);
       if (!all) {
         all = one;
       } else if (of_least) {
@@ -376,43 +311,26 @@ private:
     return *all;
   }
 
-  bool has_room(V id) const {
-    return has_rooms_ && id != ir::kAbsent && graph_.value(id).type.dtype == DType::kInt64;
-  }
-
   /// What no element is below.
   int64_t least_of(V id) {
     const Numbers numbers = of(id);
-    if (!numbers) return has_room(id) ? 0 : least_known(id);
+    if (!numbers) return least_known(id);
     int64_t least = numbers->empty() ? kLeast : kMost;
     for (const BoundedInt& each : *numbers) least = std::min(least, interval(each).least);
     return least;
   }
 
-  const NodeContext& context_;
   const ir::Graph& graph_;
-  bool has_rooms_, adds_;
   std::map<V, Numbers> seen_;
   int depth_ = 0;
 };
 
 }  // namespace
 
-BoundedInts bounds_of(const NodeContext& context, V value, const std::optional<ir::SymInt>& room) {
-  return Bounds(context, room.has_value(), true).bounded(value);
-}
-
-std::optional<RoomSet> growing_rooms(const NodeContext& context, V count) {
-  if (!context.room() || context.graph().value(count).known) return std::nullopt;
-  const BoundedInts number = Bounds(context, true, false).bounded(count);
-  if (!number || number->size() != 1 || !number->front().grows) return std::nullopt;
-  RoomSet rooms = number->front().grows;
-  rooms.all &= ~Bounds::kNoRoom;
-  return rooms;
-}
+BoundedInts bounds_of(const NodeContext& context, V value) { return Bounds(context.graph()).of(value); }
 
 std::optional<ir::SymShape> told_ints(const NodeContext& context, V value) {
-  const BoundedInts bounds = bounds_of(context, value, std::nullopt);
+  const BoundedInts bounds = bounds_of(context, value);
   if (!bounds) return std::nullopt;
   ir::SymShape numbers;
   for (const BoundedInt& each : *bounds) {
@@ -432,10 +350,7 @@ std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char
       numbers.push_back({number, ir::kAbsent, number});
     return numbers;
   }
-  if (const BoundedInts found = bounds_of(context, value, std::nullopt)) return *found;
-  if (context.room() && !context.is_computable(value)) {
-    if (const BoundedInts found = bounds_of(context, value, context.room())) return *found;
-  }
+  if (const BoundedInts found = bounds_of(context, value)) return *found;
   const ir::KnownValue& known = context.known_symbolic(value, what);
   if (is_float(context.type(value).dtype)) context.invalid(std::string(what) + " is no integer");
   std::vector<BoundedInt> numbers;
@@ -489,8 +404,7 @@ BoundedInt capped_int(NodeContext& context, size_t index, const char* what, cons
   if (context.binds_runs()) return bounded_int(context, index, what);
   const V value = context.input(index);
   const bool is_one = num_elements(context.type(value).shape) == 1 && !is_float(context.type(value).dtype);
-  if (is_one && !context.is_computable(value) && !bounds_of(context, value, std::nullopt))
-    return {extent, value, 0};
+  if (is_one && !context.is_computable(value) && !bounds_of(context, value)) return {extent, value, 0};
   return bounded_int(context, index, what);
 }
 

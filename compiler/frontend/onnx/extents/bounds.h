@@ -1,5 +1,5 @@
-/// Integers that say how large something is, and that a run works out: known ones, those that the graph
-/// bounds, and those for which there is room (ImportForm::rooms). Thread-safety: as the context.
+/// Integers that say how large something is, and that a run works out: known ones, and those that the graph
+/// bounds. Thread-safety: as the context.
 #pragma once
 
 #include <optional>
@@ -16,21 +16,15 @@ struct BoundedInt {
   ir::ValueId count = ir::kAbsent;  ///< an integer tensor, or kAbsent: it is `most`
   ir::SymInt least = 0;
   int64_t element = 0;  ///< of the count, which has one, or is a vector
-  RoomSet grows = {};   ///< `most` is what there is room for: a run that needs more starts again
   bool is_known() const { return count == ir::kAbsent; }
 };
 using BoundedInts = std::optional<std::vector<BoundedInt>>;
-/// The integers of a small value, by the nodes that they come from; nothing where one is not bounded. What
-/// nothing else bounds is bounded by its room, where `room` is NodeContext::room() and there is one.
-BoundedInts bounds_of(const NodeContext& context, ir::ValueId value, const std::optional<ir::SymInt>& room);
-/// What bounds a count, where it may turn out to be more than there is room for: no room of one that nothing
-/// bounds and that has said nothing yet about how large something is. Nothing where it cannot be more.
-std::optional<RoomSet> growing_rooms(const NodeContext& context, ir::ValueId count);
+/// The integers of a small value, by the nodes that they come from; nothing where one is not bounded.
+BoundedInts bounds_of(const NodeContext& context, ir::ValueId value);
 /// The integers of a small value where each follows from what is known: of a shape, say, of which data
 /// decides other extents. Nothing where one does not.
 std::optional<ir::SymShape> told_ints(const NodeContext& context, ir::ValueId value);
-/// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded and there is
-/// no room (ImportForm::rooms).
+/// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded.
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
 /// The same of a value of one element. `low`: what the graph has made sure that it is not below.
 BoundedInt bounded_value(NodeContext& context, ir::ValueId value, const char* what,

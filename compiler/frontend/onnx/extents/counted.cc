@@ -82,29 +82,14 @@ V longer_by(NodeContext& context, V x, const ir::SymInt& more, int64_t axis) {
   return c.concat({x, c.filled(c.dtype(x), behind, 0)}, axis);
 }
 
-namespace {
-
-/// take_first of a count for which there may not be room. A branch that is not taken asks for none.
-V take_all(NodeContext& context, V x, V count, int64_t axis, const RoomSet& rooms) {
-  Compose c(context);
-  const V guard = context.guard();
-  if (guard != ir::kAbsent) count = c.where(guard, count, c.ints({0}, {1}));
-  const auto grows = static_cast<int64_t>(rooms.unchecked != 0 ? rooms.unchecked : rooms.all);
-  return context.add_many("take_first", {x, count}, {{"axis", axis}, {"grows", grows}})[0];
-}
-
-}  // namespace
-
 V take_first(NodeContext& context, V x, V count, int64_t axis) {
   if (context.binds_runs()) return context.first_of_run(x, count, axis);
   // The only element, which is always there.
   const auto own = static_cast<size_t>(axis < 0 ? axis + context.rank(x) : axis);
   if (is_proven(ir::Relation::kEqual, context.type(x).shape[own], 1) && !context.graph().value(count).known) {
-    const BoundedInts number = bounds_of(context, count, std::nullopt);
+    const BoundedInts number = bounds_of(context, count);
     if (number && number->size() == 1 && number->front().least >= 1) return x;
   }
-  if (const std::optional<RoomSet> rooms = growing_rooms(context, count))
-    return take_all(context, x, count, axis, *rooms);
   return context.add_many("take_first", {x, count}, {{"axis", axis}})[0];
 }
 

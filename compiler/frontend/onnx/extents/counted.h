@@ -24,8 +24,7 @@ ir::ValueId with_count(NodeContext& context, ir::ValueId x, int64_t axis, const 
 ir::ValueId as_long_as(NodeContext& context, ir::ValueId x, size_t index);
 /// x with `more` zeros behind it along `axis`.
 ir::ValueId longer_by(NodeContext& context, ir::ValueId x, const ir::SymInt& more, int64_t axis);
-/// The first `count` (i64 [1]) elements of x along `axis`: that axis depends on data from here on. A count
-/// that grows (BoundedInt) is one more of the run's reasons to ask for room.
+/// The first `count` (i64 [1]) elements of x along `axis`: that axis depends on data from here on.
 ir::ValueId take_first(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);
 /// The same of what has zeros behind the count, and no fewer elements.
 ir::ValueId take_zeroed(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);

@@ -242,8 +242,7 @@ void CountNumbers::add_node(ir::NodeId id) {
 void CountNumbers::add_taken(const ir::Node& node, size_t axis) {
   const ir::ValueId n = of(node.inputs[1]), count = node.outputs[1];
   const ir::SymInt extent = graph_.value(node.outputs[0]).type.shape[axis];
-  // A run in which there is no room for n of them begins again.
-  if (node.attrs.has("grows")) return set(count, n);
+  // n is no more than what bounds it.
   const auto most = most_.find(n);
   if (most != most_.end() && is_proven(ir::Relation::kLessEqual, most->second, extent)) return set(count, n);
   const auto [first, is_new] = taken_.emplace(std::pair(n, extent.expr()), count);

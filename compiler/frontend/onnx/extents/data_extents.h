@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/frontend/onnx/extents/rooms.h"
 #include "compiler/ir/graph.h"
 
 namespace tensormill::frontend::onnx {
@@ -87,8 +86,6 @@ public:
   size_t loops_around() const { return loops_.size(); }
   void enter_loop(bool binds) { loops_.push_back(binds); }
   void leave_loop() { loops_.pop_back(); }
-  RoomNumbers& rooms() { return rooms_; }
-  size_t unbounded_numbers() const { return rooms_.count(); }
 
 private:
   using Extents = std::vector<DataExtent>;  ///< by axis
@@ -104,7 +101,6 @@ private:
 
   const ir::Graph& graph_;
   CountNumbers counts_;
-  RoomNumbers rooms_;
   std::map<ir::ValueId, ir::SymShape> bound_numbers_;
   std::set<ir::ValueId> exact_;
   std::vector<bool> loops_;         ///< around what is being built: whether they bind symbols

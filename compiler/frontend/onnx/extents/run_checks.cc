@@ -58,12 +58,6 @@ V checked_number(NodeContext& context, V number, V holds, const std::string& wha
 
 namespace {
 
-/// Whether no number but the room bounds a count.
-bool is_roomy(const NodeContext& context, V count) {
-  const BoundedInts number = context.room() ? bounds_of(context, count, context.room()) : std::nullopt;
-  return number && number->size() == 1 && number->front().grows;
-}
-
 /// Axes that meet.
 class Meeting {
 public:
@@ -151,7 +145,7 @@ private:
 
   /// Whether as many elements as a fixed extent may be there, or one that stands for all.
   bool may_be(const Counted& axis, const ir::SymInt& extent, bool spreads) const {
-    return spreads || axis.room >= extent || is_roomy(context_, axis.count);
+    return spreads || axis.room >= extent;
   }
 
   /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only

@@ -118,7 +118,7 @@ std::vector<std::optional<bool>> truths_of(const ir::Graph& graph, V value,
 std::optional<bool> told_truth(const NodeContext& context, V value) {
   const ir::SymShape& shape = context.graph().value(value).type.shape;
   if (!is_proven(ir::Relation::kEqual, num_elements(shape), 1)) return std::nullopt;
-  const auto numbers_of = [&](V id) { return bounds_of(context, id, std::nullopt); };
+  const auto numbers_of = [&](V id) { return bounds_of(context, id); };
   return truths_of(context.graph(), value, numbers_of).front();
 }
 

@@ -18,16 +18,12 @@ const std::string* name_at(const DimShape& shape, size_t dim) {
 
 }  // namespace
 
-Signature::Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets,
-                     size_t rooms) {
+Signature::Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets) {
   for (const SignatureValue& input : facts.inputs) learn_names(input, options);
   for (const SignatureValue& input : facts.inputs) {
     if (input.kind == ValueKind::kTensor && options.input_values.count(input.name) == 0)
       add_input(input, options, buckets);
   }
-  const bool is_taken = std::any_of(free_dims.begin(), free_dims.end(), &is_room_name);
-  first_room = free_dims.size();
-  for (size_t room = 0; room < rooms && !is_taken; ++room) free_dims.push_back(room_name(room));
   for (const auto& [name, extents] : buckets) {
     if (std::find(free_dims.begin(), free_dims.end(), name) == free_dims.end()) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -99,8 +95,6 @@ void Signature::add_input(const SignatureValue& input, const ImportOptions& opti
 ImportOptions bound(const ImportOptions& options, const Signature& signature,
                     const std::vector<int64_t>& dims) {
   ImportOptions result = options;
-  for (size_t room = signature.first_room; room < dims.size(); ++room)
-    result.form.rooms.push_back({dims[room], uint64_t{1} << (room - signature.first_room)});
   for (const auto& [input, shape] : signature.shapes) {
     DimShape& target = result.input_shapes[input];
     target = shape;

@@ -17,16 +17,12 @@ namespace tensormill::frontend::onnx {
 /// Which dim of which input is free, under which name.
 class Signature {
 public:
-  /// `rooms`: how many there are for what nothing bounds, as the last free dims. Throws
-  /// Error(kInvalidArgument) for a bucket of no dim.
-  Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets, size_t rooms);
+  /// Throws Error(kInvalidArgument) for a bucket of no dim.
+  Signature(const ModelFacts& facts, const ImportOptions& options, const ShapeBuckets& buckets);
 
   std::vector<std::string> free_dims;
   std::map<std::string, DimShape> shapes;      ///< of inputs with free dims
-  size_t first_room = 0;                       ///< of the free dims, whose last ones are capacities
   std::map<std::string, std::string> assumed;  ///< free dims that nobody requested, and an input of each
-  bool has_room() const { return first_room < free_dims.size(); }
-  bool is_room(size_t dim) const { return dim >= first_room; }
 
 private:
   void learn_names(const SignatureValue& input, const ImportOptions& options);

@@ -13,16 +13,8 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// Whether a loop or an extent of which nothing bounds the number may be what is refused.
-bool may_want_room(const Error& error, const ModelFacts& facts) {
-  if (error.code() == ErrorCode::kShapeRequired) return true;
-  const bool is_refused = error.code() == ErrorCode::kOperatorNotImplemented ||
-                          error.code() == ErrorCode::kOperatorAttributeNotImplemented;
-  return is_refused && facts.ops.count("Loop") != 0;
-}
-
-/// Imports for all shapes: as the free dims say; else, of a model without any that works out extents which
-/// nothing bounds, with symbols for these alone; else with a room for all numbers that want one.
+/// Imports for all shapes: where no dim is free for one, or, where that lacks numbers that a run works out,
+/// with symbols for these.
 class AllShapes {
 public:
   AllShapes(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
@@ -36,17 +28,15 @@ public:
         model_(source) {}
 
   ir::Variants run() {
-    if (!name_rooms(buckets_)) {
-      try {
-        return import(0);
-      } catch (const Error& error) {
-        if (!may_want_room(error, facts_)) throw;
-        if (error.code() == ErrorCode::kShapeRequired) required_ = error;
-      }
-      if (std::optional<ir::Variants> bound = import_bound()) return *std::move(bound);
+    try {
+      return import(false);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kShapeRequired) required_ = error;
+      const bool has_free_dims = !Signature(facts_, options_, buckets_).free_dims.empty();
+      if (has_free_dims || !takes_symbolic_ || !may_want_extents(error)) throw;
     }
     try {
-      return import(1);
+      return import(true);
     } catch (const Error& error) {
       // With the values that were asked for the model may well be taken.
       if (required_ && error.code() != ErrorCode::kShapeRequired) throw Error(*required_);
@@ -63,27 +53,14 @@ public:
     } catch (const Error& error) {
       if (!is_mixed() || !lacks_values(error)) throw;
     }
-    return import(0, true);
+    return import(false, true);
   }
 
 private:
   bool is_mixed() const { return required_ && takes_some_; }
 
-  /// Of a model without free dims, whose extents a run binds; nothing where that makes no plan.
-  std::optional<ir::Variants> import_bound() {
-    if (!takes_symbolic_ || !Signature(facts_, options_, buckets_, 0).free_dims.empty()) return std::nullopt;
-    try {
-      return import(0, false, true);
-    } catch (const Error& error) {
-      // The import of one shape has said what is wrong, or one with a room says it.
-      static_cast<void>(error);
-      return std::nullopt;
-    }
-  }
-
-  /// With a room for `rooms` numbers that nothing bounds. `binds_runs`: of VariantModel.
-  ir::Variants import(size_t rooms, bool may_lack_values = false, bool binds_runs = false) {
-    const Signature signature(facts_, options_, buckets_, rooms);
+  ir::Variants import(bool binds_runs, bool may_lack_values = false) {
+    const Signature signature(facts_, options_, buckets_);
     const ImportGraph import_graph = [this](const ImportOptions& at, ImportTally* tally) {
       return model_.import(at, ops_, tally);
     };
@@ -96,7 +73,7 @@ private:
       variants.imports = static_cast<int64_t>(model_.imports());
       return variants;
     } catch (const Error&) {
-      if (rooms == 0 && !binds_runs) takes_some_ = notes.takes_some;
+      if (!binds_runs) takes_some_ = notes.takes_some;
       throw;
     }
   }
@@ -108,7 +85,7 @@ private:
   const ShapeBuckets& buckets_;
   const ir::OpRegistry& ops_;
   const CheckedModel model_;
-  std::optional<Error> required_;  ///< what the import without rooms lacked
+  std::optional<Error> required_;  ///< what the first import lacked
   bool takes_some_ = false;        ///< it took other shapes
   bool lacks_ = false;             ///< the last import did not take shapes for want of a run's values
 };
@@ -135,14 +112,14 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
   try {
     return AllShapes(source, facts, options, buckets, ops, takes_symbolic).run();
   } catch (const Error& error) {
-    throw_with_assumed(error, Signature(facts, options, buckets, 0));
+    throw_with_assumed(error, Signature(facts, options, buckets));
   }
 }
 
 ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ImportGraph& import_graph,
                              const TakesSymbolic& takes_symbolic, bool binds_runs) {
-  const Signature signature(facts, options, buckets, 0);
+  const Signature signature(facts, options, buckets);
   VariantNotes notes;
   try {
     return import_as_variants(
@@ -161,15 +138,13 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
     try {
       return AllShapes(source, facts, options, buckets, ops, takes_symbolic).run_for_package();
     } catch (const Error& error) {
-      throw_with_assumed(error, Signature(facts, options, buckets, 0));
+      throw_with_assumed(error, Signature(facts, options, buckets));
     }
   } catch (const Error& error) {
     if (!lacks_values(error)) throw;
     lacking = error;
   }
-  ShapeBuckets of_inputs = buckets;
-  std::erase_if(of_inputs, [](const auto& bucket) { return is_room_name(bucket.first); });
-  const Signature signature(facts, options, of_inputs, 0);
+  const Signature signature(facts, options, buckets);
   const ImportGraph import_graph = [&](const ImportOptions& at, ImportTally*) {
     return import_as_step(source, at, ops, std::string(lacking->message()));
   };
@@ -178,7 +153,7 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
   try {
     VariantNotes notes;
     ir::Variants variants =
-        import_as_variants({source, facts, options, signature, of_inputs, import_graph, takes_all}, notes);
+        import_as_variants({source, facts, options, signature, buckets, import_graph, takes_all}, notes);
     variants.model = keep_model(source, options, false);
     return variants;
   } catch (const Error& error) {

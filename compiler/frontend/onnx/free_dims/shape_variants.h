@@ -19,10 +19,9 @@ inline constexpr int64_t kMaxShapeVariants = 64;
 /// dim is free when input_shapes gives it a name, or when the model gives it no extent and input_shapes none
 /// either: then it has the model's name, or, where that has none, its input's and its axis, "x_0"; without
 /// free dims there is one graph, or, where a run works out extents that nothing bounds, one whose symbols are
-/// these alone. Where that makes no plan and a loop has no bound and its values grow, or nothing bounds an
-/// extent, a room (kLoopRoom) is the last one. Throws Error(kInvalidArgument) for a bucket of no dim or too
-/// many variants, and what import_model throws. What is wrong with a model while dims are free that nobody
-/// named is Error(kShapeRequired), which names them.
+/// these alone. Throws Error(kInvalidArgument) for a bucket of no dim or too many
+/// variants, and what import_model throws. What is wrong with a model while dims are free that nobody named
+/// is Error(kShapeRequired), which names them.
 ir::Variants import_variants(const ModelSource& source, const ImportOptions& options,
                              const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                              const TakesSymbolic& takes_symbolic = {});

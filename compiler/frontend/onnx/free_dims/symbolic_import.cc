@@ -38,8 +38,6 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
   }
   ImportOptions options = bound(model.options, signature, hints);
   options.form.has_symbols = true;
-  for (size_t room = 0; room < options.form.rooms.size(); ++room)
-    options.form.rooms[room].symbol = symbols[signature.first_room + room];
   for (const auto& [input, shape] : signature.shapes) {
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const auto* name = std::get_if<std::string>(&shape[axis]);

@@ -13,12 +13,11 @@ namespace tensormill::frontend::onnx {
 struct SymbolicImport {
   std::optional<ir::SymbolicModel> model;
   bool takes_none = false;    ///< the model takes no such extents
-  std::string reason = {};    ///< for people: why there is none; "" where capacities alone are free
+  std::string reason = {};    ///< for people: why there is none
   bool has_switches = false;  ///< ImportTally::has_switches
 };
 /// The free dims that `ones` names are 1, the others symbols. There is no model where it cannot be imported
-/// so, where extents that its nodes demand lie beyond others that were decided about before, or where the
-/// capacities of what nothing bounds are free dims.
+/// so, or where extents that its nodes demand lie beyond others that were decided about before.
 SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>& ones = {});
 
 /// The free dims that stand, for broadcasting, for extents of other operands, and may be 1 instead.

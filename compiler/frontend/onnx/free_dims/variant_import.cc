@@ -19,11 +19,6 @@ bool lacks_values(const Error& error) {
                       [](const ErrorDetail& detail) { return detail.detail == "elements"; });
 }
 
-bool name_rooms(const ShapeBuckets& buckets) {
-  return std::any_of(buckets.begin(), buckets.end(),
-                     [](const auto& bucket) { return is_room_name(bucket.first); });
-}
-
 bool may_want_extents(const Error& error) {
   return lacks_values(error) || error.code() == ErrorCode::kOperatorNotImplemented ||
          error.code() == ErrorCode::kOperatorAttributeNotImplemented;
@@ -51,21 +46,12 @@ std::vector<std::vector<int64_t>> combinations(const std::vector<std::vector<int
   return result;
 }
 
-/// The extents that the dims have kernels of their own for. Rooms are few, since each has all of them.
+/// The extents that the dims have kernels of their own for.
 std::vector<std::vector<int64_t>> extents_of(const Signature& signature, const ShapeBuckets& buckets) {
-  constexpr int64_t kFirstRoom = 64, kSecondRoom = 512;
-  constexpr size_t kFewShapes = 8;
   std::vector<std::vector<int64_t>> extents;
   for (size_t dim = 0; dim < signature.free_dims.size(); ++dim) {
     const auto bucket = buckets.find(signature.free_dims[dim]);
-    std::vector<int64_t> own;
-    if (bucket != buckets.end()) {
-      own = bucket->second;
-    } else if (signature.is_room(dim)) {
-      own.push_back(kFirstRoom);
-      if (combinations(extents).size() <= kFewShapes) own.push_back(kSecondRoom);
-    }
-    extents.push_back(std::move(own));
+    extents.push_back(bucket != buckets.end() ? bucket->second : std::vector<int64_t>());
   }
   return extents;
 }
@@ -88,31 +74,9 @@ std::vector<std::vector<int64_t>> shapes_to_try(const std::vector<int64_t>& anch
   return shapes;
 }
 
-/// Elements that a value of a variant may have whose room nobody asked for.
-constexpr int64_t kMostOfRoom = int64_t{1} << 24;
-
-/// Elements of the largest value.
-int64_t largest_of(const ir::Graph& graph) {
-  int64_t most = 0;
-  for (const ir::Value& value : graph.values()) most = std::max(most, num_elements(value.type.shape.hints()));
-  return most;
-}
-
 bool has_loops(const ir::Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                      [](const ir::Node& node) { return node.op == ir::kLoopBegin; });
-}
-
-/// Whether the extents of a graph have the symbol in them.
-bool has_symbol(const ir::Graph& graph, const std::string& symbol) {
-  const auto has = [&](const ir::SymInt& extent) {
-    if (extent.is_constant()) return false;
-    const std::vector<std::string> symbols = extent.expr().symbols();
-    return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-  };
-  return std::any_of(graph.values().begin(), graph.values().end(), [&](const ir::Value& value) {
-    return std::any_of(value.type.shape.begin(), value.type.shape.end(), has);
-  });
 }
 
 class VariantImport {
@@ -121,8 +85,7 @@ public:
       : model_(model),
         signature_(model.signature),
         notes_(notes),
-        extents_(extents_of(signature_, model.buckets)),
-        is_room_given_(!signature_.has_room() || name_rooms(model.buckets)) {}
+        extents_(extents_of(signature_, model.buckets)) {}
 
   ir::Variants run() {
     ir::Variants variants;
@@ -163,11 +126,6 @@ private:
     check_asked();
     take_ones(variants, spread_symbols(*symbolic.model));
     variants.leaves_out = variants.leaves_out || symbolic.has_switches;
-    for (size_t dim = signature_.first_room; dim < signature_.free_dims.size(); ++dim) {
-      // The run's numbers are its extents: there is nothing to leave room for.
-      const bool is_used = has_symbol(symbolic.model->graph, symbolic.model->symbols[dim]);
-      if (!is_used && model_.buckets.count(signature_.free_dims[dim]) == 0) extents_[dim].clear();
-    }
     variants.symbolic = std::move(symbolic.model);
   }
 
@@ -226,23 +184,17 @@ private:
     for (const std::vector<int64_t>& choice : asked()) {
       const std::vector<int64_t> dims = with_dependents(choice);
       if (!made.insert(dims).second) continue;
-      const bool is_needed = is_room_given_ || (variants.graphs.empty() && !variants.symbolic);
-      std::optional<ir::Graph> graph;
       try {
-        graph = at(dims, variants);
+        variants.graphs.push_back({dims, at(dims, variants)});
         notes_.takes_some = true;
       } catch (const Error& error) {
         const bool lacks = lacks_values(error);
         notes_.lacks_values = notes_.lacks_values || lacks;
         if (lacks && model_.may_lack_values) continue;
-        // Several extents have the same room, whose product may be more than there can be. What a run works
-        // out and nothing bounds has a plan whose steps are bound in the run.
+        // What a run works out and nothing bounds has a plan whose steps are bound in the run.
         const bool is_of_run = variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty();
-        if (is_needed && !(is_of_run && may_want_extents(error))) throw;
-        continue;
+        if (!is_of_run || !may_want_extents(error)) throw;
       }
-      if (is_needed || largest_of(*graph) <= kMostOfRoom)
-        variants.graphs.push_back({dims, std::move(*graph)});
     }
   }
 
@@ -322,7 +274,6 @@ private:
   const Signature& signature_;
   VariantNotes& notes_;
   std::vector<std::vector<int64_t>> extents_;  ///< by free dim: those with kernels of their own
-  const bool is_room_given_;                   ///< by the user, or there is none
   std::vector<ir::DependentDim> dependents_ = {};
   bool stacks_elements_ = false;     ///< ImportForm::stacks_elements
   std::vector<int64_t> hints_ = {};  ///< at which it is imported with symbols, where that makes no plan

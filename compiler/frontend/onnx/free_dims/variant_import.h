@@ -42,7 +42,5 @@ bool lacks_values(const Error& error);
 /// Whether it may be extents that a run works out of which an import of one shape is refused: that it lacks
 /// them, or that an operator takes no values that are as long as a run decides.
 bool may_want_extents(const Error& error);
-/// Whether capacities are among what is requested.
-bool name_rooms(const ShapeBuckets& buckets);
 
 }  // namespace tensormill::frontend::onnx

@@ -38,14 +38,6 @@ public:
   int64_t opset() const { return opset_; }
   const Digest& source_digest() const;  ///< of the model
   bool stacks_elements() const { return form_.stacks_elements; }
-  /// Whether there are rooms (ImportForm::rooms): that of the first number.
-  std::optional<ir::SymInt> room() const;
-  /// That of an element of a value, or of all (RoomNumbers::kAll); nothing where there are none.
-  std::optional<Room> room_of(ir::ValueId value, int64_t element) const;
-  /// The same where the number has been met before.
-  std::optional<Room> find_room(ir::ValueId value, int64_t element) const;
-  std::optional<Room> room_of_loop() const;  ///< that of the trips of the node's loop
-
   ir::ValueId guard() const { return guard_; }  ///< GraphBuilder::guard
 
   size_t num_inputs() const { return inputs_.size(); }
@@ -126,7 +118,6 @@ protected:
   void fit_results(std::vector<ir::ValueId>& results) override;
 
 private:
-  Room room_at(size_t number) const;
   /// The symbols for the elements of a value of i64 [n], one node for all.
   ir::SymShape bind_numbers(ir::ValueId numbers, std::optional<int64_t> low,
                             const std::optional<ir::SymInt>& high);

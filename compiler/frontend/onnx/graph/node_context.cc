@@ -119,29 +119,6 @@ NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto
       first_own_(static_cast<ir::ValueId>(graph.values().size())),
       outputs_(node.outputs.size(), ir::kAbsent) {}
 
-Room NodeContext::room_at(size_t number) const {
-  return form_.rooms[std::min(number, form_.rooms.size() - 1)];
-}
-
-std::optional<ir::SymInt> NodeContext::room() const {
-  return form_.rooms.empty() ? std::nullopt : std::optional(form_.rooms.front().extent);
-}
-
-std::optional<Room> NodeContext::room_of(ir::ValueId value, int64_t element) const {
-  if (form_.rooms.empty()) return std::nullopt;
-  return room_at(extents_.rooms().of(extents_.first_alike(value), element));
-}
-
-std::optional<Room> NodeContext::find_room(ir::ValueId value, int64_t element) const {
-  const std::optional<size_t> number = extents_.rooms().find(extents_.first_alike(value), element);
-  return number && !form_.rooms.empty() ? std::optional(room_at(*number)) : std::nullopt;
-}
-
-std::optional<Room> NodeContext::room_of_loop() const {
-  if (form_.rooms.empty()) return std::nullopt;
-  return room_at(extents_.rooms().of_loop(label()));
-}
-
 const Digest& NodeContext::source_digest() const { return source_.digest; }
 
 ir::ValueId NodeContext::input(size_t index) const {

@@ -145,7 +145,7 @@ struct Transform {
   V values = ir::kAbsent, count = ir::kAbsent;
 };
 
-/// `length` as a number of which nothing is cut off: a run that has no room for it starts again.
+/// `length` as the count of an axis that is as long as its bound.
 V held_length(NodeContext& context, const BoundedInt& length) {
   Compose c(context);
   const V count = as_count(context, length);

@@ -473,10 +473,6 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
   return values;
 }
 
-bool CarriedValues::grows() const {
-  return std::any_of(counts_.begin(), counts_.end(), [](const Count& count) { return count.growth > 0; });
-}
-
 /// Whether it is larger by its growth in each iteration.
 bool CarriedValues::is_steady(const Count& count) const {
   return node_.graph().value(count.initial).known && beyond(node_, count.next, count.carried) == count.growth;

@@ -32,8 +32,6 @@ public:
   /// what can be handed on in none.
   std::optional<std::vector<ir::ValueId>> next(const std::vector<Binding>& results,
                                                const std::vector<std::string>& names);
-  /// Whether there is less of a value in one iteration than in a later one.
-  bool grows() const;
   /// What is behind the loop, of the final values of initial(); `is_exact`: there are most_trips iterations,
   /// `trips` (i64 [1]) in a run.
   std::vector<Binding> results(const std::vector<ir::ValueId>& final, ir::ValueId trips, bool is_exact);

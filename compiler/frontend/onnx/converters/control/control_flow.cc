@@ -77,7 +77,7 @@ void bound_trips(StructureContext& context, LoopForm& form) {
   } else {
     try {
       const BoundedInt most = bounded_int(context.node, 0, "M");
-      if (!most.grows) form.most_trips = most.most;
+      form.most_trips = most.most;
       form.is_exact = most.is_known();
     } catch (const ValueRequired&) {
       form.most_trips.reset();

@@ -25,11 +25,9 @@ public:
         body_(context.body("body")),
         first_(form.has_condition ? 1 : 0),
         c_(context.node),
-        room_(form.most_trips || context.node.binds_runs() ? std::nullopt : context.node.room_of_loop()),
-        most_trips_(room_ ? std::optional(room_->extent) : form.most_trips),
-        appends_(!most_trips_ && body_.outputs.size() > first_ + form.initial.size() &&
+        appends_(!form.most_trips && body_.outputs.size() > first_ + form.initial.size() &&
                  context.node.binds_runs()),
-        carried_(context, form.initial, most_trips_, binds()) {}
+        carried_(context, form.initial, form.most_trips, binds()) {}
 
   std::optional<std::vector<Binding>> run() {
     // Each time that a value does not fit its form it gets a wider one.
@@ -143,8 +141,6 @@ private:
       stacks.back().uneven = part.uneven;
       if (!part.uneven.empty()) stacks.back().extents = add_part(part.extents);
     }
-    // Where nothing else has a place for each iteration: no more of them run than there is room for.
-    if (room_ && parts.empty() && carried_.grows()) parts.push_back(begun[0]);
     Ended ended;
     Values operands{begun[0]};
     if (condition != ir::kAbsent) operands.push_back(condition);
@@ -156,8 +152,6 @@ private:
                     {"condition", int64_t{condition != ir::kAbsent}},
                     {"trips", parts.empty() ? ir::SymInt(0) : bound()},
                     {"counted", int64_t{!is_exact && !form_.keeps_parts}}};
-    // The first room is meant where nothing is said.
-    if (room_ && room_->rooms != 1) attrs.set("grows", static_cast<int64_t>(room_->rooms));
     ended.operands = std::move(operands);
     ended.attrs = std::move(attrs);
     ended.stacks = std::move(stacks);
@@ -267,11 +261,11 @@ private:
 
   /// How many parts there are at most.
   ir::SymInt bound() const {
-    if (!most_trips_)
+    if (!form_.most_trips)
       node_.unsupported("M",
                         "the number of iterations has no bound while the model is compiled, and output " +
                             name_of(first_ + form_.initial.size()) + " of the body has a part of each");
-    return max(*most_trips_, 0);
+    return max(*form_.most_trips, 0);
   }
 
   StructureContext& context_;
@@ -280,8 +274,6 @@ private:
   const GraphProto& body_;
   const size_t first_;  ///< the body's outputs in front of those handed on
   Compose c_;
-  const std::optional<Room> room_;  ///< where nothing else bounds their number, which is no symbol
-  const std::optional<ir::SymInt> most_trips_;
   const bool appends_;  ///< to growing buffers: nothing bounds the iterations' number
   CarriedValues carried_;
   int64_t number_ = 0;

@@ -73,7 +73,7 @@ ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t
   constexpr int64_t kMost = int64_t{1} << 31;
   Compose c(context);
   const ir::ValueId count = as_count(context, number);
-  if (number.is_known() || (!number.grows && number.least >= least && number.most <= kMost)) return count;
+  if (number.is_known() || (number.least >= least && number.most <= kMost)) return count;
   const ir::ValueId holds = c.binary("and", c.binary("less_equal", c.dims({least}, {1}), count),
                                      c.binary("less_equal", count, c.dims({kMost}, {1})));
   const std::string expected = " is {}, expected " + std::to_string(least) + " to " + std::to_string(kMost);

@@ -67,7 +67,7 @@ RunAxis reshaped_axis_of(NodeContext& context, const BoundedInt& given, int64_t 
     return {context.type(x).shape[static_cast<size_t>(at)], same == nullptr ? ir::kAbsent : same->count};
   }
   // Numbers that are not known may be 0 or -1.
-  const bool is_extent = !given.is_known() && !given.grows && given.least > 0;
+  const bool is_extent = !given.is_known() && given.least > 0;
   const BoundedInt extent = is_extent ? given : bounded_value(context, own, "shape");
   return {extent.most, as_count(context, extent)};
 }

@@ -51,7 +51,7 @@ ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double hi
 
 BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what,
                          int64_t least) {
-  const BoundedInts bounds = bounds_of(context, number, std::nullopt);
+  const BoundedInts bounds = bounds_of(context, number);
   const bool is_bounded = bounds && std::all_of(bounds->begin(), bounds->end(), [&](const BoundedInt& each) {
                             return each.least >= least && each.most <= limit;
                           });

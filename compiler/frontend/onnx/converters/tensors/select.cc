@@ -198,7 +198,7 @@ namespace {
 bool is_within_axis(NodeContext& context, const BoundedInt& k, int64_t axis) {
   const ir::ValueId x = context.input(0);
   if (is_count_of(context, k, x, axis)) return true;
-  const BoundedInts bounds = bounds_of(context, context.input(1), std::nullopt);
+  const BoundedInts bounds = bounds_of(context, context.input(1));
   if (!bounds || bounds->size() != 1 || context.data_shape(x).along(axis) != nullptr) return false;
   const BoundedInt& number = bounds->front();
   // The least of a known number and the extent is known here.
