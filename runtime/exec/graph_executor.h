@@ -22,6 +22,7 @@
 #include "runtime/memory/arena.h"
 #include "runtime/package/branches.h"
 #include "runtime/package/package_reader.h"
+#include "runtime/package/refused_branches.h"
 #include "runtime/package/trim.h"
 #include "runtime/parallel/thread_pool.h"
 
@@ -156,6 +157,7 @@ private:
   struct SegmentState {
     std::shared_ptr<package::BoundPlan> plan;
     std::vector<int64_t> dims;  ///< of formulas
+    package::RefusedBranches refused;
     /// What the segments before have no memory for, of each behind the first. All arenas are one space
     /// of offsets: each begins at `bases`, the first at 0, behind a border that nothing lies across.
     std::vector<memory::Arena> arenas;
@@ -163,6 +165,12 @@ private:
     std::vector<std::vector<memory::PlacedBlock>> blocks;  ///< by segment
     std::vector<bool> is_of_first;                         ///< by buffer: placed when shapes bind
     std::vector<bool> is_bound;                            ///< by segment: to the numbers that `dims` have
+    /// By segment: whether it lies anywhere, and what lies there. Other numbers for which the place is large
+    /// enough change no address.
+    std::vector<bool> is_placed;
+    std::vector<std::vector<int32_t>> own;
+    std::vector<int64_t> capacities;  ///< by buffer, bytes; -1: it has not been placed behind segment 0
+    std::vector<int64_t> staged;      ///< by loop: bytes for what it copies aside
   };
   struct Stretch;
   /// Strings have the port's width.
@@ -185,6 +193,11 @@ private:
   /// interpreter.
   void enter_segment(size_t step_index);
   void bind_segment(size_t segment);
+  /// Whether what the segment's steps make has room where it was placed before, and lies there still.
+  bool has_place(size_t segment) const;
+  void place_segment(size_t segment);
+  /// By buffer: bytes that it gets if it has no more; spare ones where it has outgrown its place.
+  std::vector<int64_t> wanted_capacities() const;
   const memory::Arena& arena_of(size_t segment) const {
     return segment == 0 ? arena_ : segments_->arenas[segment - 1];
   }

@@ -16,12 +16,17 @@ void GraphExecutor::begin_segments() {
   state.plan = std::make_shared<package::BoundPlan>(*bound_plan_);
   const package::Segments& segments = *state.plan->segments;
   state.dims = package::formula_dims(*state.plan->generic, state.plan->dims);
+  state.refused = package::RefusedBranches(state.plan->plan);
   state.arenas.resize(segments.count() - 1);
   state.bases = {0};
   state.blocks = {state.plan->memory.blocks};
   for (const int64_t offset : state.plan->memory.offsets) state.is_of_first.push_back(offset >= 0);
   state.is_bound.assign(segments.count(), false);
   state.is_bound[0] = true;
+  state.is_placed.assign(segments.count(), false);
+  state.own.resize(segments.count());
+  state.capacities.assign(state.plan->plan.buffers.size(), -1);
+  state.staged.assign(segments.loops().size(), 0);
   bound_plan_ = state.plan;
   segments_ = std::move(state);
 }
@@ -98,17 +103,47 @@ std::byte* GraphExecutor::place(int64_t offset) const {
   return arena_of(segment).data() + (offset - bases[segment]);
 }
 
-void GraphExecutor::bind_segment(size_t segment) {
+bool GraphExecutor::has_place(size_t segment) const {
+  const package::ExecPlan& plan = this->plan();
+  const package::Segments& segments = *bound_plan_->segments;
+  if (!segments_->is_placed[segment]) return false;
+  const auto fits = [&](int32_t id) {
+    const auto buffer = static_cast<size_t>(id);
+    return plan.buffers[buffer].bytes <= segments_->capacities[buffer];
+  };
+  const std::vector<int32_t>& own = segments_->own[segment];
+  if (!std::all_of(own.begin(), own.end(), fits)) return false;
+  for (size_t i = 0; i < segments.loops().size(); ++i) {
+    const package::Loop& loop = segments.loops()[i];
+    if (segments.of_step(loop.end) == segment && staged_bytes(plan, loop) > segments_->staged[i])
+      return false;
+  }
+  return true;
+}
+
+std::vector<int64_t> GraphExecutor::wanted_capacities() const {
+  constexpr int64_t kSpare = 1024;
+  std::vector<int64_t> wanted = segments_->capacities;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const int64_t bytes = plan().buffers[i].bytes;
+    // What has outgrown its place will do so in the next iterations.
+    if (wanted[i] >= 0 && bytes > wanted[i]) wanted[i] = memory::checked_add(bytes, bytes / 4 + kSpare);
+  }
+  return wanted;
+}
+
+void GraphExecutor::place_segment(size_t segment) {
   package::BoundPlan& bound = *segments_->plan;
   const package::Segments& segments = *bound.segments;
-  const size_t begin = segments.begin(segment), end = segments.end(segment);
-  segments.bind(segment, segments_->dims, bound.plan);
   const auto next_base = [&] {
     const memory::Arena& last = arena_of(segments_->bases.size() - 1);
     return memory::checked_add(segments_->bases.back(), last.size() + kTensorAlignment);
   };
   segments_->bases.resize(std::min(segments_->bases.size(), segment));
   segments_->blocks.resize(segments_->bases.size());
+  // What is behind lies behind it.
+  std::fill(segments_->is_placed.begin() + static_cast<std::ptrdiff_t>(segment), segments_->is_placed.end(),
+            false);
   // Of a loop that had no iteration nothing lies anywhere.
   while (segments_->bases.size() < segment) {
     segments_->bases.push_back(next_base());
@@ -116,40 +151,72 @@ void GraphExecutor::bind_segment(size_t segment) {
   }
   const std::vector<memory::PlacedBlock> taken = taken_before(segment);
   const int64_t base = next_base();
-  package::MemoryPlan memory = package::plan_memory(bound.plan, begin, end, taken);
-  const int64_t own = std::max<int64_t>(memory.arena_bytes - base, 0);
-  const int64_t workspace = memory::checked_mul(memory.worker_workspace_bytes, max_threads_);
-  const int64_t bytes = memory::checked_add(memory::checked_add(bytes_without(segment), own),
-                                            memory::checked_add(workspace, growing_->capacity()));
-  if (bytes > memory_budget_)
+  const auto own_bytes = [&](const package::MemoryPlan& memory) {
+    return std::max<int64_t>(memory.arena_bytes - base, 0);
+  };
+  const auto all_bytes = [&](const package::MemoryPlan& memory) {
+    const int64_t workspace = memory::checked_mul(memory.worker_workspace_bytes, max_threads_);
+    return memory::checked_add(memory::checked_add(bytes_without(segment), own_bytes(memory)),
+                               memory::checked_add(workspace, growing_->capacity()));
+  };
+  const std::vector<int64_t> wanted = wanted_capacities();
+  package::PlacedSteps steps{segments.begin(segment), segments.end(segment), segments.loops(), taken, wanted};
+  package::MemoryPlan memory = package::plan_memory(bound.plan, steps);
+  if (all_bytes(memory) > memory_budget_) {
+    steps.capacities = {};
+    memory = package::plan_memory(bound.plan, steps);
+  }
+  if (const int64_t bytes = all_bytes(memory); bytes > memory_budget_)
     throw Error(ErrorCode::kMemoryBudget, "the run needs " + std::to_string(bytes) + " bytes, " +
                                               std::to_string(memory_budget_) + " are allowed");
   memory::Arena& arena = segments_->arenas[segment - 1];
-  if (own > arena.size()) {
-    // Where it was too small for an iteration or a run before it may be for the next one.
-    const int64_t spare = arena.size() == 0 ? 0 : std::min(own / 4, memory_budget_ - bytes);
-    arena = memory::Arena(memory::checked_add(own, spare));
-  }
+  if (const int64_t own = own_bytes(memory); own > arena.size()) arena = memory::Arena(own);
+  const int64_t workspace = memory.worker_workspace_bytes * max_threads_;
   if (workspace > static_cast<int64_t>(worker_workspace_.size()))
     worker_workspace_ = memory::Arena(workspace);
   growing_->set_limit(memory_budget_ - bytes_without(0));
   bound.memory.worker_workspace_bytes =
       std::max(bound.memory.worker_workspace_bytes, memory.worker_workspace_bytes);
+  std::vector<int32_t>& own = segments_->own[segment];
+  own.clear();
   for (size_t i = 0; i < memory.offsets.size(); ++i) {
-    if (memory.offsets[i] < 0) continue;
-    bound.memory.offsets[i] = memory.offsets[i];
+    if (memory.offsets[i] >= 0) bound.memory.offsets[i] = memory.offsets[i];
+    if (memory.capacities[i] < 0) continue;
+    segments_->capacities[i] = memory.capacities[i];
+    own.push_back(static_cast<int32_t>(i));
+  }
+  for (size_t i = steps.begin; i < steps.end; ++i)
+    bound.memory.shared_workspace[i] = memory.shared_workspace[i];
+  for (size_t i = 0; i < segments.loops().size(); ++i) {
+    const package::Loop& loop = segments.loops()[i];
+    if (segments.of_step(loop.end) == segment) segments_->staged[i] = staged_bytes(bound.plan, loop);
   }
   segments_->bases.push_back(base);
   segments_->blocks.push_back(std::move(memory.blocks));
-  for (size_t i = begin; i < end; ++i) {
-    bound.memory.shared_workspace[i] = memory.shared_workspace[i];
-    bind(i);
+  segments_->is_placed[segment] = true;
+}
+
+void GraphExecutor::bind_segment(size_t segment) {
+  package::BoundPlan& bound = *segments_->plan;
+  const package::Segments& segments = *bound.segments;
+  segments.bind(segment, segments_->refused, segments_->dims, bound.plan);
+  package::check_loops(bound.plan, segments.loops());
+  const bool stays = has_place(segment);
+  if (!stays) place_segment(segment);
+  for (size_t i = segments.begin(segment); i < segments.end(segment); ++i) {
+    // A trim's operands are of the same extents, whatever they are.
+    if (!stays || bound_[i].trim) bind(i);
   }
   // Some of them run.
-  for (LoopRunner& running : loops_) {
+  const auto renew = [&](LoopRunner& running) {
     LoopRunner moved = runner_of(running.loop());
     moved.take_over(running);
     running = std::move(moved);
+  };
+  if (stays) {
+    for (const size_t loop : segments.loops_sized_in(segment)) renew(loops_[loop]);
+  } else {
+    for (LoopRunner& running : loops_) renew(running);
   }
 }
 

@@ -41,13 +41,15 @@ void fill_holes(const GenericPlan& generic, std::span<const int64_t> dims, const
 /// A kernel whose output has elements reads nothing that has none, but where it is made for that.
 void check_empty(const GenericPlan& generic, const ExecPlan& plan, size_t begin, size_t end) {
   // What never has elements is nothing that a kernel reads.
-  std::vector<Shape> shapes;
-  for (const Buffer& buffer : generic.plan.buffers) shapes.push_back(buffer.shape);
-  for (const PlanHole& hole : generic.buffer_holes)
-    shapes[static_cast<size_t>(hole.owner)][static_cast<size_t>(hole.position)] = 1;
+  const auto is_ever = [&](int32_t id) {
+    Shape shape = generic.plan.buffers[static_cast<size_t>(id)].shape;
+    for (const PlanHole& hole : generic.buffer_holes) {
+      if (hole.owner == id) shape[static_cast<size_t>(hole.position)] = 1;
+    }
+    return num_elements(shape) != 0;
+  };
   const auto is_empty = [&](int32_t id) {
-    return num_elements(plan.buffers[static_cast<size_t>(id)].shape) == 0 &&
-           num_elements(shapes[static_cast<size_t>(id)]) != 0;
+    return num_elements(plan.buffers[static_cast<size_t>(id)].shape) == 0 && is_ever(id);
   };
   for (size_t s = begin; s < end; ++s) {
     const Step& step = plan.steps[s];
@@ -97,9 +99,10 @@ namespace {
 /// Of what a run binds as far as `dims` have it.
 ExecPlan bound_to(const GenericPlan& generic, std::span<const int64_t> dims, ExecPlan plan) {
   const Segments segments(generic, "");
+  const RefusedBranches refused(plan);
   std::vector<int64_t> all = segments.dims_of(dims);
   for (size_t i = 0; i < segments.count(); ++i) {
-    if (segments.bound_before(i) <= dims.size() - generic.dims.size()) segments.bind(i, all, plan);
+    if (segments.bound_before(i) <= dims.size() - generic.dims.size()) segments.bind(i, refused, all, plan);
   }
   return plan;
 }

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "runtime/base/error.h"
-#include "runtime/base/shape_buckets.h"
 #include "runtime/package/json_fields.h"
 
 namespace tensormill::package {
@@ -37,7 +36,6 @@ Form form_of(const Step& step, const std::string& pointer) {
   form.condition = fields.integer("condition", 0, 1);
   if (is_host(step, kBegin)) {
     form.max_trips = fields.integer("max_trips", 0, 1);
-  } else {
   }
   fields.finish();
   return form;
@@ -71,6 +69,64 @@ private:
   size_t next_ = 0;
 };
 
+/// What copying the operands of a loop needs of their types and sizes.
+class LoopChecks {
+public:
+  explicit LoopChecks(const ExecPlan& plan) : plan_(plan) {}
+
+  void run(const Loop& loop) {
+    step_ = loop.begin;
+    if (loop.max_trips >= 0) check_one(loop.max_trips, DType::kInt64);
+    if (loop.first_condition >= 0) check_one(loop.first_condition, DType::kBool);
+    check_one(loop.iteration, DType::kInt64);
+    check_equal(loop.initial, loop.carried);
+    check_rows(loop.rows, loop.scanned);
+    step_ = loop.end;
+    if (loop.next_condition >= 0) check_one(loop.next_condition, DType::kBool);
+    check_one(loop.trips, DType::kInt64);
+    check_equal(loop.next, loop.carried);
+    check_equal(loop.final, loop.carried);
+    check_rows(loop.parts, loop.stacked);
+  }
+
+private:
+  const Buffer& buffer(int32_t id) const { return plan_.buffers[static_cast<size_t>(id)]; }
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw_invalid("/steps/" + std::to_string(step_) + "/args", message);
+  }
+
+  void check_one(int32_t id, DType dtype) const {
+    if (buffer(id).dtype != dtype || num_elements(buffer(id).shape) != 1)
+      fail("buffer " + std::to_string(id) + " is no one element of " + std::string(dtype_long_name(dtype)));
+  }
+
+  void check_equal(const std::vector<int32_t>& a, const std::vector<int32_t>& b) const {
+    for (size_t i = 0; i < a.size(); ++i) {
+      const Buffer &one = buffer(a[i]), &other = buffer(b[i]);
+      if (one.dtype != other.dtype || one.shape != other.shape || one.bytes != other.bytes)
+        fail("buffers " + std::to_string(a[i]) + " and " + std::to_string(b[i]) + " have other types");
+    }
+  }
+
+  /// Each of `rows` is what is at one place of the first axis of the one in `all`; those axes are equal.
+  void check_rows(const std::vector<int32_t>& rows, const std::vector<int32_t>& all) const {
+    if (rows.size() != all.size()) fail("not one row of each value");
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Buffer &row = buffer(rows[i]), &whole = buffer(all[i]);
+      const bool fits = row.dtype == whole.dtype && row.shape.size() + 1 == whole.shape.size() &&
+                        std::equal(row.shape.begin(), row.shape.end(), whole.shape.begin() + 1) &&
+                        row.bytes == num_bytes(row.shape, row.dtype) &&
+                        whole.bytes == num_bytes(whole.shape, whole.dtype) &&
+                        whole.shape[0] == buffer(all[0]).shape[0];
+      if (!fits) fail("buffer " + std::to_string(rows[i]) + " is no row of buffer " + std::to_string(all[i]));
+    }
+  }
+
+  const ExecPlan& plan_;
+  size_t step_ = 0;
+};
+
 class LoopReader {
 public:
   explicit LoopReader(const ExecPlan& plan) : plan_(plan) {}
@@ -82,12 +138,11 @@ public:
     }
     if (!open_.empty())
       throw_invalid("/steps/" + std::to_string(loops_[open_.back()].begin), "a loop without an end");
+    check_loops(plan_, loops_);
     return std::move(loops_);
   }
 
 private:
-  const Buffer& buffer(int32_t id) const { return plan_.buffers[static_cast<size_t>(id)]; }
-
   void begin(size_t at) {
     const std::string pointer = "/steps/" + std::to_string(at);
     const Step& step = plan_.steps[at];
@@ -108,11 +163,6 @@ private:
     loop.iteration = outputs.one();
     loop.carried = outputs.many(carried);
     loop.rows = outputs.many(outputs.left());
-    if (loop.max_trips >= 0) check_one(loop.max_trips, DType::kInt64, pointer);
-    if (loop.first_condition >= 0) check_one(loop.first_condition, DType::kBool, pointer);
-    check_one(loop.iteration, DType::kInt64, pointer);
-    check_equal(loop.initial, loop.carried, pointer);
-    check_rows(loop.rows, loop.scanned, pointer);
     open_.push_back(loops_.size());
     forms_.push_back(form);
     loops_.push_back(std::move(loop));
@@ -140,45 +190,7 @@ private:
     loop.stacked = outputs.many(loop.parts.size());
     loop.trips = outputs.one();
     if (outputs.left() != 0) throw_invalid(pointer + "/args", "a loop has too many results");
-    if (loop.next_condition >= 0) check_one(loop.next_condition, DType::kBool, pointer);
-    check_one(loop.trips, DType::kInt64, pointer);
-    check_equal(loop.next, loop.carried, pointer);
-    check_equal(loop.final, loop.carried, pointer);
-    check_rows(loop.parts, loop.stacked, pointer);
     open_.pop_back();
-  }
-
-  void check_one(int32_t id, DType dtype, const std::string& pointer) const {
-    if (buffer(id).dtype != dtype || num_elements(buffer(id).shape) != 1)
-      throw_invalid(pointer + "/args", "buffer " + std::to_string(id) + " is no one element of " +
-                                           std::string(dtype_long_name(dtype)));
-  }
-
-  void check_equal(const std::vector<int32_t>& a, const std::vector<int32_t>& b,
-                   const std::string& pointer) const {
-    for (size_t i = 0; i < a.size(); ++i) {
-      const Buffer &one = buffer(a[i]), &other = buffer(b[i]);
-      if (one.dtype != other.dtype || one.shape != other.shape || one.bytes != other.bytes)
-        throw_invalid(pointer + "/args", "buffers " + std::to_string(a[i]) + " and " + std::to_string(b[i]) +
-                                             " have other types");
-    }
-  }
-
-  /// Each of `rows` is what is at one place of the first axis of the one in `all`; those axes are equal.
-  void check_rows(const std::vector<int32_t>& rows, const std::vector<int32_t>& all,
-                  const std::string& pointer) const {
-    if (rows.size() != all.size()) throw_invalid(pointer + "/args", "not one row of each value");
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const Buffer &row = buffer(rows[i]), &whole = buffer(all[i]);
-      const bool fits = row.dtype == whole.dtype && row.shape.size() + 1 == whole.shape.size() &&
-                        std::equal(row.shape.begin(), row.shape.end(), whole.shape.begin() + 1) &&
-                        row.bytes == num_bytes(row.shape, row.dtype) &&
-                        whole.bytes == num_bytes(whole.shape, whole.dtype) &&
-                        whole.shape[0] == buffer(all[0]).shape[0];
-      if (!fits)
-        throw_invalid(pointer + "/args",
-                      "buffer " + std::to_string(rows[i]) + " is no row of buffer " + std::to_string(all[i]));
-    }
   }
 
   const ExecPlan& plan_;
@@ -207,6 +219,11 @@ bool begins_loop(const Step& step) { return is_host(step, kBegin); }
 bool ends_loop(const Step& step) { return is_host(step, kEnd); }
 
 std::vector<Loop> loops_of(const ExecPlan& plan) { return LoopReader(plan).run(); }
+
+void check_loops(const ExecPlan& plan, std::span<const Loop> loops) {
+  LoopChecks checks(plan);
+  for (const Loop& loop : loops) checks.run(loop);
+}
 
 bool is_staged(const ExecPlan& plan, const Loop& loop, size_t index) {
   const int32_t next = loop.next[index];

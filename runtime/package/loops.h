@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/package/exec_plan.h"
@@ -44,6 +45,8 @@ bool ends_loop(const Step& step);
 /// Error(kInvalidPackage) with a JSON pointer unless the steps stand in pairs, inside each other or apart,
 /// and their operands have the types and sizes that copying them needs.
 std::vector<Loop> loops_of(const ExecPlan& plan);
+/// What loops_of checks of types and sizes, where the plan's extents have been bound since.
+void check_loops(const ExecPlan& plan, std::span<const Loop> loops);
 
 /// Whether loop.next[index] lies in what an iteration hands to the next: it is copied aside before any of
 /// that is overwritten.

@@ -223,8 +223,9 @@ std::shared_ptr<const BoundPlan> LoadedPackage::make_plan(const std::vector<int6
   }
   if (bound->generic != nullptr && !bound->generic->run_dims.empty())
     bound->segments = std::make_shared<const Segments>(*bound->generic, "");
-  bound->memory =
-      bound->segments ? plan_memory(bound->plan, 0, bound->segments->end(0)) : plan_memory(bound->plan);
+  bound->memory = bound->segments
+                      ? plan_memory(bound->plan, {0, bound->segments->end(0), bound->segments->loops()})
+                      : plan_memory(bound->plan);
   for (const Step& step : bound->plan.steps)
     bound->kernels.push_back(step.kind == StepKind::kKernel ? code_.kernel(step.function) : nullptr);
   return bound;

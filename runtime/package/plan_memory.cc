@@ -27,11 +27,12 @@ struct Life {
 
 class MemoryPlanner {
 public:
-  MemoryPlanner(const ExecPlan& plan, size_t begin, size_t end)
+  MemoryPlanner(const ExecPlan& plan, const PlacedSteps& steps)
       : plan_(plan),
-        begin_(begin),
-        end_(end),
-        loops_(loops_of(plan)),
+        begin_(steps.begin),
+        end_(steps.end),
+        loops_(steps.loops),
+        capacities_(steps.capacities),
         lives_(plan.buffers.size()),
         block_(plan.buffers.size(), -1) {}
 
@@ -72,6 +73,8 @@ public:
       const bool is_view = plan_.buffers[i].kind == BufferKind::kView;
       result.offsets.push_back(root >= 0 && is_view ? root + plan_.buffers[i].view_offset : root);
     }
+    for (size_t i = 0; i < plan_.buffers.size(); ++i)
+      result.capacities.push_back(block_[i] < 0 ? -1 : requests_[static_cast<size_t>(block_[i])].bytes);
     for (int32_t block : workspace_block) result.shared_workspace.push_back(offset_of(block));
     result.blocks = std::move(blocks.placed);
     return result;
@@ -180,7 +183,8 @@ private:
       if (buffer.kind == BufferKind::kView || buffer.kind == BufferKind::kConstant) continue;
       if (lives_[i].first < 0 || same_block_.count(static_cast<int32_t>(i)) != 0 || !is_own(lives_[i]))
         continue;
-      block_[i] = add_block({buffer.bytes, lives_[i].first, lives_[i].last});
+      const int64_t capacity = capacities_.empty() ? 0 : capacities_[i];
+      block_[i] = add_block({std::max(buffer.bytes, capacity), lives_[i].first, lives_[i].last});
     }
     for (const auto& [next, carried] : same_block_)
       block_[static_cast<size_t>(next)] = block_[static_cast<size_t>(carried)];
@@ -222,7 +226,8 @@ private:
 
   const ExecPlan& plan_;
   const size_t begin_, end_;  ///< the steps that are looked at
-  const std::vector<Loop> loops_;
+  const std::span<const Loop> loops_;
+  const std::span<const int64_t> capacities_;
   std::vector<Life> lives_;
   std::vector<int32_t> block_;
   std::map<int32_t, int32_t> same_block_;  ///< what a loop hands on -> what it was handed
@@ -232,11 +237,13 @@ private:
 
 }  // namespace
 
-MemoryPlan plan_memory(const ExecPlan& plan) { return plan_memory(plan, 0, plan.steps.size()); }
+MemoryPlan plan_memory(const ExecPlan& plan) {
+  const std::vector<Loop> loops = loops_of(plan);
+  return plan_memory(plan, {0, plan.steps.size(), loops});
+}
 
-MemoryPlan plan_memory(const ExecPlan& plan, size_t begin, size_t end,
-                       std::span<const memory::PlacedBlock> taken) {
-  return MemoryPlanner(plan, begin, end).run(taken);
+MemoryPlan plan_memory(const ExecPlan& plan, const PlacedSteps& steps) {
+  return MemoryPlanner(plan, steps).run(steps.taken);
 }
 
 }  // namespace tensormill::package

@@ -42,7 +42,7 @@ const Buffer& result_of(const ExecPlan& plan, const Step& step) {
 bool binds_extents(const Step& step) { return step.kind == StepKind::kHost && step.function == kBindStep; }
 
 Segments::Segments(const GenericPlan& generic, const std::string& pointer)
-    : generic_(generic), pointer_(pointer) {
+    : generic_(generic), pointer_(pointer), loops_(loops_of(generic.plan)) {
   find_ends(pointer);
   find_segments();
   check_steps(pointer);
@@ -72,7 +72,7 @@ void Segments::find_ends(const std::string& pointer) {
     binding.push_back(i);
     if (i + 1 == plan.steps.size() || !binds_extents(plan.steps[i + 1])) ends.insert(i + 1);
   }
-  std::vector<Loop> loops = loops_of(plan);
+  std::vector<Loop> loops = loops_;
   std::erase_if(loops, [&](const Loop& loop) {
     const auto first = std::lower_bound(binding.begin(), binding.end(), loop.begin);
     return first == binding.end() || *first > loop.end;
@@ -165,6 +165,14 @@ void Segments::find_segments() {
   for (size_t i = 0; i < generic_.run_guards.size(); ++i) {
     parts_[of_sides(generic_.run_guards[i])].guards.push_back(i);
   }
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    std::set<size_t> sized;
+    for (const size_t step : {loops_[i].begin, loops_[i].end}) {
+      for (const int32_t buffer : generic_.plan.steps[step].args)
+        sized.insert(of_buffer_[static_cast<size_t>(buffer)]);
+    }
+    for (const size_t segment : sized) parts_[segment].loops.push_back(i);
+  }
 }
 
 void Segments::check_steps(const std::string& pointer) const {
@@ -183,7 +191,7 @@ void Segments::check_steps(const std::string& pointer) const {
   for (const PlanHole& hole : generic_.step_holes)
     check(of_formula(hole.value), static_cast<size_t>(hole.owner));
   // Where a loop has no iterations its results are there all the same.
-  for (const Loop& loop : loops_of(plan)) {
+  for (const Loop& loop : loops_) {
     for (const auto* results : {&loop.final, &loop.stacked}) {
       for (const int32_t buffer : *results) check(of_buffer(buffer), loop.begin);
     }
@@ -269,12 +277,12 @@ void Segments::fill_buffers(const Parts& parts, const std::vector<int64_t>& dims
   }
 }
 
-void Segments::bind(size_t segment, std::vector<int64_t>& dims, ExecPlan& plan) const {
+void Segments::bind(size_t segment, const RefusedBranches& refused, std::vector<int64_t>& dims,
+                    ExecPlan& plan) const {
   const Parts& parts = parts_[segment];
   check_numbers(segment, dims);
   derive(segment, dims);
   if (segment == 0) clear_later(plan);
-  const RefusedBranches refused(plan);
   fill_buffers(parts, dims, refused, plan);
   for (const size_t i : parts.step_holes) {
     const PlanHole& hole = generic_.step_holes[i];

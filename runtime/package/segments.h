@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/package/exec_plan.h"
+#include "runtime/package/loops.h"
 #include "runtime/package/plan_set.h"
 
 namespace tensormill::package {
@@ -38,16 +39,20 @@ public:
   size_t of_step(size_t step) const;
   /// In which the hole's value is known.
   size_t of_hole(const PlanHole& hole) const { return of_formula(hole.value); }
+  /// Of the plan, as loops_of has them.
+  std::span<const Loop> loops() const { return loops_; }
+  /// Those of which the segment's numbers say how large operands are, by their places in loops().
+  std::span<const size_t> loops_sized_in(size_t segment) const { return parts_[segment].loops; }
   /// How many of the run's dims stand before the segment.
   size_t bound_before(size_t segment) const { return bound_[segment]; }
 
   /// Free dims, the run's, and the derived ones; what is not bound yet is 0.
   std::vector<int64_t> dims_of(std::span<const int64_t> free_dims) const;
   /// Binds the segment's extents, where `dims` (dims_of) have the run's dims of the segments before it: sets
-  /// the derived ones that follow, and fills `plan`. Throws Error(kInvalidTensor) saying which guard does not
-  /// hold, or that what a kernel reads would have no elements; Error(kMemoryBudget) for extents past the
-  /// limits.
-  void bind(size_t segment, std::vector<int64_t>& dims, ExecPlan& plan) const;
+  /// the derived ones that follow, and fills `plan`, whose refused branches are `refused`. Throws
+  /// Error(kInvalidTensor) saying which guard does not hold, or that what a kernel reads would have no
+  /// elements; Error(kMemoryBudget) for extents past the limits.
+  void bind(size_t segment, const RefusedBranches& refused, std::vector<int64_t>& dims, ExecPlan& plan) const;
   /// The derived ones alone.
   void derive(size_t segment, std::vector<int64_t>& dims) const;
 
@@ -73,6 +78,7 @@ private:
 
   const GenericPlan& generic_;
   const std::string pointer_;
+  const std::vector<Loop> loops_;
   std::vector<size_t> ends_, bound_;
   /// Of the segments in bodies of loops that bind extents: the end of the innermost such loop's steps, by
   /// segment; else that of all steps.
@@ -81,7 +87,7 @@ private:
   std::vector<size_t> of_buffer_;  ///< in which its extents are known
   /// By segment: indices into the plan's lists.
   struct Parts {
-    std::vector<size_t> derived, buffer_holes, step_holes, guards, buffers;
+    std::vector<size_t> derived, buffer_holes, step_holes, guards, buffers, loops;
   };
   std::vector<Parts> parts_;
 };

@@ -133,7 +133,7 @@ class Pictures(OneNode):
         return self.said
 
     def test_large_pictures(self):
-        """Pictures that are larger than the room that a run begins with."""
+        """Pictures that are larger than usual hints of extents."""
         for shape in ((70, 3, 3), (2, 600, 3), (90, 700, 3)):
             picture = RANDOM.integers(0, 256, shape).astype(np.uint8)
             self.decode(png(picture), picture)

@@ -13,7 +13,7 @@ from one_node import OneNode, element_type, floats
 AXES = r'node ".*": (axis -?[0-9]+ is none of|axes .* are not each one of) -[0-9]+ to [0-9]'
 LONG = 'node ".*": axes .* of shape .* are not all of one element'
 # By the node alone, or by an import of the model at the numbers of that run.
-SHAPE = r'node ".*"( \(Reshape\))?: (shape .* is none of [0-9]+ elements, of shape|.*shape has -|.*does not reshape to \[|shape .* is too large)'
+SHAPE = r'node ".*"( \(Reshape\))?: (shape .* is none of [0-9]+ elements, of shape|.*shape has -|.*does not reshape to \[|shape .* is too large|shape has 0 at)'
 SPLIT = 'node ".*": lengths .* of parts are no split of [0-9]+ elements'
 
 

@@ -68,7 +68,7 @@ RunAxis reshaped_axis_of(NodeContext& context, const BoundedInt& given, int64_t 
   }
   // Numbers that are not known may be 0 or -1.
   const bool is_extent = !given.is_known() && given.least > 0;
-  const BoundedInt extent = is_extent ? given : bounded_value(context, own, "shape");
+  const BoundedInt extent = is_extent ? given : bounded_value(context, own, "shape", 0);
   return {extent.most, as_count(context, extent)};
 }
 

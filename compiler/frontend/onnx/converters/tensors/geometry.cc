@@ -233,7 +233,7 @@ V picture_of_run(NodeContext& context, int channels, bool reversed) {
   const V file = context.input(0), extents = context.add("picture_extents", {file});
   std::vector<BoundedInt> sides;
   for (int64_t side = 0; side < 2; ++side)
-    sides.push_back(bounded_value(context, c.slice(extents, 0, side, 1), "encoded_stream"));
+    sides.push_back(bounded_value(context, c.slice(extents, 0, side, 1), "encoded_stream", 0));
   const V canvas = c.filled(DType::kUInt8, {sides[0].most, sides[1].most, channels}, 0);
   V picture = context.add("decode_picture", {file, canvas}, {{"reversed", int64_t{reversed}}});
   for (size_t side = 0; side < 2; ++side)
