@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/driver/generic_planner.h"
 #include "compiler/ir/patch.h"
@@ -244,6 +245,33 @@ TEST(RunDims, AreBoundInEachIteration) {
   run_first(executor, {1, 2}, {1, 2});
   expect_error(ErrorCode::kMemoryBudget, "end", [&] { run_first(executor, x, {2, int64_t{1} << 50}); });
   run_first(executor, x, {2, 1});
+}
+
+/// What an iteration makes lies where that of the one before did if it is no larger, and else has some more.
+TEST(RunDims, OfIterationsGrowAndShrink) {
+  const auto result = driver::compile(first(), host_options(3));
+  std::vector<float> x(4000);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+  std::vector<int64_t> ends;
+  for (int64_t end = 1; end < 4000; end = end * 5 / 4 + 1)
+    ends.insert(ends.end(), {end, 4000 - end, end + 1});
+  exec::GraphExecutor executor(load(result), {.max_threads = 2});
+  for (const size_t iterations : {ends.size(), size_t{3}, ends.size() / 2, ends.size()})
+    run_first(executor, x, {ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(iterations)});
+  // Where there is no memory for more it has none, and the node is named where there is none for it.
+  std::set<bool> fits;
+  for (int64_t budget = 34'000; budget < 80'000; budget += 1000) {
+    try {
+      exec::GraphExecutor tight(load(result), {.max_threads = 2, .memory_budget = budget});
+      run_first(tight, x, ends);
+      fits.insert(true);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kMemoryBudget) << error.message();
+      EXPECT_EQ(fits.count(true), 0u) << "less than " << budget << " was enough";
+      fits.insert(false);
+    }
+  }
+  EXPECT_EQ(fits.size(), 2u);
 }
 
 /// Of what the iterations bind nothing is left behind the loop.

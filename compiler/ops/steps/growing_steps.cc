@@ -1,7 +1,7 @@
 /// append_growing, set_growing, take_growing: values that a loop makes larger in each iteration, in buffers
 /// of the executor (runtime/host_ops/growing_steps.h says what they do).
+#include "compiler/ops/steps/executor_step.h"
 #include "compiler/ops/type_rules.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::ops::growing_step_ops {
 
@@ -32,36 +32,21 @@ std::vector<ir::ValueType> infer_take(const ir::InferContext& context) {
   return {made_type(dtype, shape)};
 }
 
-/// What they give depends on when they run.
-[[noreturn]] void refuse(const ir::ReferenceContext& /*context*/) {
-  throw Error(ErrorCode::kTensorData, "what a loop makes larger has no value by itself");
-}
-
-ir::OpDef step(std::string_view name, int32_t least, int32_t most,
-               std::vector<ir::ValueType> (*infer)(const ir::InferContext&), std::string_view doc) {
-  ir::OpDef def;
-  def.name = name;
-  def.min_inputs = least;
-  def.max_inputs = most;
-  def.infer = infer;
-  def.reference = &refuse;
-  def.doc = doc;
-  return def;
-}
-
 }  // namespace
 
 std::vector<ir::OpDef> family() {
-  return {
-      step("append_growing", 1, -1, &infer_append,
-           "row (i64 [1]), parts -> row + 1: part i is row `row` of growing buffer `buffer` + i (int)"),
-      step("set_growing", 1, -1, &infer_set,
-           "x, values that are computed before -> its extents (i64 [rank]): x is what growing buffer "
-           "`buffer` (int) holds from now on"),
-      step("take_growing", 1, 3, &infer_take,
-           "numbers of the step before (i64 [n]), number of an iteration and initial value (both "
-           "optional) -> what growing buffer `buffer` (int) holds, or, where the number is 0, the initial "
-           "value; attributes result (its shape: dims), dtype")};
+  return {executor_step(
+              "append_growing", 1, -1, &infer_append,
+              "row (i64 [1]), parts -> row + 1: part i is row `row` of growing buffer `buffer` + i (int)"),
+          executor_step(
+              "set_growing", 1, -1, &infer_set,
+              "x, values that are computed before -> its extents (i64 [rank]): x is what growing buffer "
+              "`buffer` (int) holds from now on"),
+          executor_step(
+              "take_growing", 1, 3, &infer_take,
+              "numbers of the step before (i64 [n]), number of an iteration and initial value (both "
+              "optional) -> what growing buffer `buffer` (int) holds, or, where the number is 0, the initial "
+              "value; attributes result (its shape: dims), dtype")};
 }
 
 }  // namespace tensormill::ops::growing_step_ops

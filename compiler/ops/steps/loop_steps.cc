@@ -1,8 +1,8 @@
 /// loop_begin and loop_end: the nodes between which a loop's body stands. The executor runs them
 /// (runtime/package/loops.h says what they do); ir/loops.h tells which nodes are the body.
 #include "compiler/ir/loops.h"
+#include "compiler/ops/steps/executor_step.h"
 #include "compiler/ops/type_rules.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::ops::loop_step_ops {
 
@@ -64,34 +64,17 @@ std::vector<ir::ValueType> infer_end(const ir::InferContext& context) {
   return results;
 }
 
-/// Folding and known values leave the node as it is.
-[[noreturn]] void refuse(const ir::ReferenceContext& /*context*/) {
-  throw Error(ErrorCode::kTensorData, "an end of a loop has no value by itself");
-}
-
-ir::OpDef loop_op(std::string_view name, std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
-                  std::string_view doc) {
-  ir::OpDef def;
-  def.name = name;
-  def.min_inputs = 0;
-  def.max_inputs = -1;
-  def.infer = infer;
-  def.reference = &refuse;
-  def.doc = doc;
-  return def;
-}
-
 }  // namespace
 
 std::vector<ir::OpDef> family() {
   return {
-      loop_op(
-          ir::kLoopBegin, &infer_begin,
+      executor_step(
+          ir::kLoopBegin, 0, -1, &infer_begin,
           "max_trips? (i64 [1]), condition? (bool [1]), initial values, scanned values -> number of the "
           "iteration (i64 []), carried values, the iteration's row of each scanned value; attributes loop "
           "(its number in the graph), carried (count), max_trips, condition (ints: whether they are there)"),
-      loop_op(
-          ir::kLoopEnd, &infer_end,
+      executor_step(
+          ir::kLoopEnd, 0, -1, &infer_end,
           "number of the iteration, condition? (bool [1]), next values, parts -> final values, parts "
           "stacked along a new first axis of extent trips, count of iterations (i64 [1]); attributes loop, "
           "carried, condition as loop_begin, trips, counted (int: the count may be less than trips)")};

@@ -4,8 +4,8 @@
 
 #include <optional>
 
+#include "compiler/ops/steps/executor_step.h"
 #include "compiler/ops/type_rules.h"
-#include "runtime/base/error.h"
 #include "runtime/base/model_step.h"
 
 namespace tensormill::ops::model_step_ops {
@@ -45,25 +45,14 @@ std::vector<ir::ValueType> infer_model(const ir::InferContext& context) {
   return results;
 }
 
-/// Folding and known values leave the node as it is.
-[[noreturn]] void refuse(const ir::ReferenceContext& /*context*/) {
-  throw Error(ErrorCode::kTensorData, "a model has no value by itself");
-}
-
 }  // namespace
 
 std::vector<ir::OpDef> family() {
-  ir::OpDef def;
-  def.name = kModelStep;
-  def.min_inputs = 0;
-  def.max_inputs = -1;
-  def.infer = &infer_model;
-  def.reference = &refuse;
-  def.doc =
+  return {executor_step(
+      kModelStep, 0, -1, &infer_model,
       "the model's inputs -> its outputs, of attributes dtypes (strings), ranks and, one behind the other, "
       "extents (ints: a number, -1 for what a run makes it, or an operand's axis); open (ints: result, axis, "
-      "... of the -1s), reason (string: why it has no nodes)";
-  return {def};
+      "... of the -1s), reason (string: why it has no nodes)")};
 }
 
 }  // namespace tensormill::ops::model_step_ops
