@@ -111,7 +111,7 @@ private:
     size_t operand = 0;
     int64_t axis = 0;
     V count = ir::kAbsent;
-    int64_t room = 0;
+    int64_t capacity = 0;
   };
 
   std::string meets(const Counted& axis) const {
@@ -124,36 +124,36 @@ private:
     });
   }
 
-  static bool has_less_room(const Counted& a, const Counted& b) { return a.room < b.room; }
+  static bool has_less_capacity(const Counted& a, const Counted& b) { return a.capacity < b.capacity; }
 
-  /// The count of one of them, in the least room.
+  /// The count of one of them, in the least capacity.
   void share_count() {
-    const Counted least = *std::min_element(counted_.begin(), counted_.end(), &has_less_room);
+    const Counted least = *std::min_element(counted_.begin(), counted_.end(), &has_less_capacity);
     const V count = least.count;
-    const int64_t room = least.room;
+    const int64_t capacity = least.capacity;
     for (const Counted& axis : counted_) {
       const bool is_own = context_.same_count(axis.count, count);
-      if (is_own && axis.room == room) continue;
+      if (is_own && axis.capacity == capacity) continue;
       const Check check{c_.binary("equal", axis.count, count),
                         meets(axis) + " of {} elements meets one of {}",
                         {axis.count, count}};
       const V zero = is_own ? c_.ints({0}, {1}) : zero_if(context_, check);
       operands_[axis.operand] =
-          take_first(context_, at_places(axis, room, ir::kAbsent, zero), count, axis.axis);
+          take_first(context_, at_places(axis, capacity, ir::kAbsent, zero), count, axis.axis);
     }
   }
 
   /// Whether as many elements as a fixed extent may be there, or one that stands for all.
   bool may_be(const Counted& axis, const ir::SymInt& extent, bool spreads) const {
-    return spreads || axis.room >= extent;
+    return spreads || axis.capacity >= extent;
   }
 
-  /// As many elements as there is room for in `extent`: those of the axis, or, where it `is_one`, the only
-  /// one for each. `zero`: of zero_if.
+  /// As many elements as there is capacity for in `extent`: those of the axis, or, where it `is_one`, the
+  /// only one for each. `zero`: of zero_if.
   V at_places(const Counted& axis, const ir::SymInt& extent, V is_one, V zero) {
     V x = operands_[axis.operand];
-    if (axis.room == 0) x = longer_by(context_, x, 1, axis.axis);
-    const int64_t last = std::max<int64_t>(axis.room, 1) - 1;
+    if (axis.capacity == 0) x = longer_by(context_, x, 1, axis.axis);
+    const int64_t last = std::max<int64_t>(axis.capacity, 1) - 1;
     V places = c_.binary("min", c_.iota(extent), c_.dims({last}, {1}));
     if (is_one != ir::kAbsent) places = c_.where(is_one, c_.ints({0}, {1}), places);
     return c_.gather(filled_along(context_, x, axis.axis, "zero"), c_.add(places, zero), axis.axis);
@@ -175,10 +175,10 @@ private:
   void spread() {
     const V one = c_.ints({1}, {1});
     V all = counted_[0].count;
-    int64_t room = 0;
+    int64_t capacity = 0;
     for (const Counted& axis : counted_) {
       all = c_.where(c_.binary("equal", all, one), axis.count, all);
-      room = std::max(room, axis.room);
+      capacity = std::max(capacity, axis.capacity);
     }
     V zero = c_.ints({0}, {1});
     for (const Counted& axis : counted_) {
@@ -188,7 +188,7 @@ private:
       zero = c_.add(zero, zero_if(context_, check));
     }
     for (const Counted& axis : counted_) {
-      const V x = at_places(axis, room, c_.binary("equal", axis.count, one), zero);
+      const V x = at_places(axis, capacity, c_.binary("equal", axis.count, one), zero);
       operands_[axis.operand] = take_first(context_, x, all, axis.axis);
     }
   }

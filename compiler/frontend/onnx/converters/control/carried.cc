@@ -51,8 +51,8 @@ std::optional<int64_t> beyond(NodeContext& node, V count, V start) {
 
 }  // namespace
 
-/// Whether there is room along an axis for the largest that is handed on, and no count of its own.
-bool CarriedValues::Form::is_room(size_t axis) const {
+/// Whether an axis is as long as the largest that is handed on, and has no count of its own.
+bool CarriedValues::Form::is_capacity(size_t axis) const {
   if (kind == Kind::kTable) return false;
   if (type.dtype == kString && axis + 1 == type.shape.size()) return true;
   return kind == Kind::kStack && axis > 0 &&
@@ -63,7 +63,7 @@ CarriedValues::Axis& CarriedValues::Form::along(size_t axis) {
   const auto found =
       std::find_if(axes.begin(), axes.end(), [&](const Axis& own) { return own.axis == axis; });
   if (found != axes.end()) return *found;
-  axes.push_back({axis, 0, 0, is_room(axis)});
+  axes.push_back({axis, 0, 0, is_capacity(axis)});
   return axes.back();
 }
 
@@ -128,7 +128,7 @@ void CarriedValues::share_counts() {
   counts_.clear();
   for (Form& form : forms_) {
     for (Axis& axis : form.axes) {
-      if (axis.is_room) continue;
+      if (axis.is_capacity) continue;
       const bool is_empty = form.initial.tensor == ir::kAbsent;
       const V first = is_empty ? node_.int64_constant({0})
                                : *count_along(node_, form.initial.tensor, static_cast<int64_t>(axis.axis));
@@ -199,7 +199,7 @@ std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all, V tri
       x = form.taken;
     }
     for (const Axis& axis : form.axes) {
-      if (axis.is_room || is_whole(counts_[axis.count])) continue;
+      if (axis.is_capacity || is_whole(counts_[axis.count])) continue;
       x = take_zeroed(node_, x, all[values + axis.count], static_cast<int64_t>(axis.axis));
     }
     if (form.kind == Kind::kTable) {
@@ -276,15 +276,15 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
   for (size_t d = 0; d < type.shape.size(); ++d) {
     if (form.bound_axes.count(d) != 0) continue;
     const bool is_counted = shape.along(static_cast<int64_t>(d)) != nullptr;
-    fits = make_room(form, d, type.shape[d] - extent_of(form, d), is_counted, name) && fits;
+    fits = add_capacity(form, d, type.shape[d] - extent_of(form, d), is_counted, name) && fits;
   }
   return fits;
 }
 
 /// Whether the form has room for `more` along an axis, of which a count may say how much is there. First it
 /// gets as much as a value needs; where that is not enough, as much as it gets longer by in each iteration.
-bool CarriedValues::make_room(Form& form, size_t axis, const ir::SymInt& by, bool is_counted,
-                              const std::string& name) {
+bool CarriedValues::add_capacity(Form& form, size_t axis, const ir::SymInt& by, bool is_counted,
+                                 const std::string& name) {
   const bool is_same = by.is_constant() && by.hint() == 0;
   if (binds_ && !is_same && (form.buffer || !most_trips_ || !by.is_constant())) {
     bind_axis(form, axis);
@@ -296,7 +296,7 @@ bool CarriedValues::make_room(Form& form, size_t axis, const ir::SymInt& by, boo
       std::none_of(form.axes.begin(), form.axes.end(), [&](const Axis& own) { return own.axis == axis; });
   if (is_new && more == 0 && !is_counted) return true;
   Axis& own = form.along(axis);
-  if (more <= own.growth) return own.is_room || !is_new;
+  if (more <= own.growth) return own.is_capacity || !is_new;
   if (own.growth != 0) refuse(name, form.type, form);
   if (own.raised == 0) {
     own.raised = more;
@@ -340,7 +340,7 @@ void CarriedValues::add_sequence(Form& form, const Binding& result, const std::s
   const bool is_list = result.kind == Binding::Kind::kSequence;
   const auto listed = static_cast<int64_t>(result.elements.size());
   const ir::SymInt length = is_list ? ir::SymInt(listed) : node_.type(result.tensor).shape[0];
-  static_cast<void>(make_room(form, 0, length - form.type.shape[0], !is_list, name));
+  static_cast<void>(add_capacity(form, 0, length - form.type.shape[0], !is_list, name));
 }
 
 /// A sequence in the form of a stack that is handed on, which gets a table where it needs one.
@@ -451,7 +451,7 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
       continue;
     }
     for (const Axis& axis : form.axes) {
-      if (axis.is_room) continue;
+      if (axis.is_capacity) continue;
       const V count = *count_along(node_, *value, static_cast<int64_t>(axis.axis));
       V& next = counts_[axis.count].next;
       if (next == ir::kAbsent) next = count;

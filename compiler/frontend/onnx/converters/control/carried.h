@@ -43,7 +43,7 @@ private:
     int64_t growth = 0;  ///< at most, in an iteration
     size_t count = 0;    ///< its place among the counts
     /// No count says how much of it is there: the stack's table does, or the zeros behind a string.
-    bool is_room = false;
+    bool is_capacity = false;
     int64_t raised =
         0;  ///< how much more capacity there is than the first value needs, while it does not grow
   };
@@ -61,7 +61,7 @@ private:
     std::optional<int64_t> buffer = {};
     std::map<size_t, ir::SymInt> bound_axes = {};  ///< with the extents that an iteration is handed
     ir::ValueId first = ir::kAbsent, taken = ir::kAbsent;
-    bool is_room(size_t axis) const;
+    bool is_capacity(size_t axis) const;
     Axis& along(size_t axis);
   };
   struct Count {
@@ -86,7 +86,8 @@ private:
   bool widen(Form& form, ir::ValueId result, const std::string& name);
   void bind_axis(Form& form, size_t axis);
   void take_bound(Form& form, ir::ValueId extents, ir::ValueId trip, std::vector<BoundExtent>& bound);
-  bool make_room(Form& form, size_t axis, const ir::SymInt& more, bool is_counted, const std::string& name);
+  bool add_capacity(Form& form, size_t axis, const ir::SymInt& more, bool is_counted,
+                    const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;
   void share_counts();
   size_t places() const;

@@ -162,7 +162,7 @@ V extents_row(StructureContext& context, V x) {
   return c.reshape(c.concat(std::move(row), 0), {1, rank});
 }
 
-V with_room(NodeContext& node, V x, const ir::SymShape& shape) {
+V with_capacity(NodeContext& node, V x, const ir::SymShape& shape) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto axis = static_cast<int64_t>(d);
     const ir::SymInt more = shape[d] - node.type(x).shape[d];
@@ -189,7 +189,8 @@ Binding in_form(StructureContext& context, const Binding& sequence, const Elemen
   if (sequence.kind == Binding::Kind::kSequence) {
     std::vector<V> rows, table;
     for (const V element : sequence.elements) {
-      rows.push_back(c.unsqueeze(with_room(node, filled_behind(node, element, "zero"), form.type.shape), 0));
+      rows.push_back(
+          c.unsqueeze(with_capacity(node, filled_behind(node, element, "zero"), form.type.shape), 0));
       if (!form.uneven.empty()) table.push_back(extents_row(context, element));
     }
     result.tensor = c.concat(std::move(rows), 0);
@@ -200,7 +201,7 @@ Binding in_form(StructureContext& context, const Binding& sequence, const Elemen
   room.insert(room.begin(), c.shape(sequence.tensor)[0]);
   result.extents = sequence.extents;
   if (!form.uneven.empty()) result.extents = table_of(context, sequence);
-  result.tensor = with_room(node, sequence.tensor, room);
+  result.tensor = with_capacity(node, sequence.tensor, room);
   return result;
 }
 

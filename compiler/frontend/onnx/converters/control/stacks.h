@@ -39,7 +39,7 @@ ir::ValueId table_of(StructureContext& context, const Binding& all);
 /// A row of the table that a stack of such elements has: the extents of x, i64 [1, rank].
 ir::ValueId extents_row(StructureContext& context, ir::ValueId x);
 /// x with the capacity of the form.
-ir::ValueId with_room(NodeContext& node, ir::ValueId x, const ir::SymShape& shape);
+ir::ValueId with_capacity(NodeContext& node, ir::ValueId x, const ir::SymShape& shape);
 /// x, an element at the largest extents, as large as the row of a table says: i64 [1, rank].
 ir::ValueId element_as(const StructureContext& context, ir::ValueId x, const std::vector<size_t>& uneven,
                        ir::ValueId row);

@@ -217,7 +217,7 @@ V slice_of_named_axes(NodeContext& context, V x) {
 void slice_as_run(NodeContext& context) {
   Compose c(context);
   require_told_extents(context);
-  V x = with_room(context, context.input(0));
+  V x = with_capacity(context, context.input(0));
   if (context.has_input(3) && !is_told(context, 3))
     return context.set_output(0, slice_of_named_axes(context, x));
   const ir::SymInt rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
@@ -270,7 +270,7 @@ V even_lengths(NodeContext& context, V count, int64_t parts) {
 void split_as_run(NodeContext& context) {
   Compose c(context);
   require_told_extents(context);
-  const V x = with_room(context, context.input(0));
+  const V x = with_capacity(context, context.input(0));
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   const auto parts = static_cast<int64_t>(context.num_outputs());

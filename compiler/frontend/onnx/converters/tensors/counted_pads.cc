@@ -124,7 +124,7 @@ std::vector<AxisPads> pads_of_run(NodeContext& context, int64_t rank) {
 void pad_as_run(NodeContext& context) {
   Compose c(context);
   require_told_extents(context);
-  V x = with_room(context, context.input(0));
+  V x = with_capacity(context, context.input(0));
   const std::string mode = context.string_attr("mode", "constant");
   const V value = context.has_input(2) ? context.input(2) : context.scalar_like(x, 0);
   for (const AxisPads& pads : pads_of_run(context, context.rank(x))) {
@@ -172,7 +172,7 @@ BoundedInt extent_of_run(NodeContext& context, const BoundedInt& given) {
 
 void center_crop_pad_as_run(NodeContext& context) {
   require_told_extents(context);
-  V x = with_room(context, context.input(0));
+  V x = with_capacity(context, context.input(0));
   const int64_t rank = context.rank(x);
   const std::vector<BoundedInt> wanted = bounded_ints(context, 1, "shape");
   const std::vector<int64_t> axes = context.ints_attr("axes", Compose(context).count_to(rank));

@@ -68,7 +68,7 @@ NamedAxes axes_named_by(NodeContext& context, V given, int64_t rank) {
   return axes;
 }
 
-V with_room(NodeContext& context, V x) {
+V with_capacity(NodeContext& context, V x) {
   const ir::SymShape shape = context.type(x).shape;
   for (int64_t d = 0; d < context.rank(x); ++d) {
     if (shape[static_cast<size_t>(d)] == 0)

@@ -42,7 +42,7 @@ struct RunAxis {
 
 /// x with capacity for an element along each axis that has none, which is not there: so that there is
 /// something to read where nothing is taken.
-ir::ValueId with_room(NodeContext& context, ir::ValueId x);
+ir::ValueId with_capacity(NodeContext& context, ir::ValueId x);
 /// Which places the elements of the axes are at, i64 of their largest extents.
 ir::ValueId places_of(NodeContext& context, const std::vector<RunAxis>& axes);
 /// The elements of x at `places` of it as it is stored, row by row at its largest extents; the axes get their
