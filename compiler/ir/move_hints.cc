@@ -78,25 +78,7 @@ bool SymbolTable::move_hints(Relation relation, const te::Dim& a, const te::Dim&
       own[symbol] = hint;
     }
   }
-  // Where one alone does not: of a product one factor for extents of the others, at last of 1 for those.
-  for (const int64_t value : {2, 3, 4, 5, 6, 7, 8, 1}) {
-    if (relation != Relation::kEqual || found) break;
-    for (const auto& [symbol, hint] : own) {
-      Hints hints = hints_;
-      std::map<std::string, te::Dim> others;
-      for (const auto& [other, own_hint] : own) {
-        if (other != symbol) others.emplace(other, hints[other] = value);
-      }
-      const te::Unified one = te::unify(left.substitute(others), right.substitute(others), facts_);
-      if (one.kind != te::Unified::Kind::kSolved || one.symbol != symbol) continue;
-      const std::optional<int64_t> solved = one.value.evaluate(hints);
-      if (solved.value_or(0) < 1) continue;
-      hints[symbol] = *solved;
-      take(std::move(hints));
-      if (found) break;
-    }
-  }
-  // Or all of them, which stay distinct.
+  // Where one alone does not: all of them, which stay distinct.
   for (const int64_t least : {8, 16, 4, 32, 2, 64}) {
     if (found) break;
     Hints hints = hints_;

@@ -156,6 +156,7 @@ void GraphExecutor::bind(size_t step_index) {
               .kernel = is_interpreted() ? nullptr : bound_plan_->kernels[step_index],
               .interpreted = is_interpreted() && is_kernel ? &bound_plan_->interpreted[step_index] : nullptr,
               .host = nullptr,
+              .attributes = nullptr,
               .buffers = {},
               .shared_workspace = nullptr,
               .trim = package::trim_of(plan(), step)};
@@ -168,6 +169,9 @@ void GraphExecutor::bind(size_t step_index) {
       throw Error(ErrorCode::kNotSupported, "the package needs the host step \"" + step.function +
                                                 "\", which this program does not have");
     }
+    const Bound& before = bound_[step_index];
+    bound.attributes =
+        before.host != nullptr ? before.attributes : host_ops::read_attributes(step.attributes);
   }
   bound_[step_index] = std::move(bound);
 }
@@ -236,7 +240,8 @@ int32_t GraphExecutor::run_step(const Bound& bound, const RunOptions& options, c
   }
   if (step.kind == StepKind::kHost) {
     try {
-      run_host_step(plan(), step, bound.host, bound.buffers, options.common_pictures, *growing_);
+      run_host_step(plan(), step, bound.host, bound.buffers, bound.attributes.get(), options.common_pictures,
+                    *growing_);
     } catch (Error& error) {
       error.add_context(origins_text(step));
       throw;

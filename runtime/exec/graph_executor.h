@@ -147,6 +147,7 @@ private:
     tm_kernel kernel = nullptr;
     const package::InterpretedStep* interpreted = nullptr;  ///< in place of the kernel, if any
     host_ops::HostFunction host = nullptr;
+    std::shared_ptr<const host_ops::ReadAttributes> attributes = nullptr;  ///< of a host step; null: its text
     std::vector<void*> buffers = {};
     void* shared_workspace = nullptr;
     std::optional<package::Trim> trim = {};  ///< of a host step that says an output's extents

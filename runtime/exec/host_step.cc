@@ -5,8 +5,8 @@
 namespace tensormill::exec {
 
 void run_host_step(const package::ExecPlan& plan, const package::Step& step, host_ops::HostFunction function,
-                   const std::vector<void*>& buffers, bool common_pictures,
-                   host_ops::GrowingBuffers& growing) {
+                   const std::vector<void*>& buffers, const host_ops::ReadAttributes* read,
+                   bool common_pictures, host_ops::GrowingBuffers& growing) {
   std::vector<TensorView> inputs;
   std::vector<void*> outputs;
   std::vector<size_t> bytes;
@@ -19,7 +19,7 @@ void run_host_step(const package::ExecPlan& plan, const package::Step& step, hos
       inputs.push_back({buffer.dtype, buffer.shape, buffers[i]});
     }
   }
-  function({inputs, outputs, bytes, step.attributes, common_pictures, &growing});
+  function({inputs, outputs, bytes, step.attributes, common_pictures, &growing, read});
 }
 
 }  // namespace tensormill::exec

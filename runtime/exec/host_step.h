@@ -8,10 +8,10 @@
 
 namespace tensormill::exec {
 
-/// `buffers`: the addresses of the step's arguments. `common_pictures`: as RunOptions. `growing`: of the
-/// executor.
+/// `buffers`: the addresses of the step's arguments. `read`: its attributes, or null. `common_pictures`: as
+/// RunOptions. `growing`: of the executor.
 void run_host_step(const package::ExecPlan& plan, const package::Step& step, host_ops::HostFunction function,
-                   const std::vector<void*>& buffers, bool common_pictures,
-                   host_ops::GrowingBuffers& growing);
+                   const std::vector<void*>& buffers, const host_ops::ReadAttributes* read,
+                   bool common_pictures, host_ops::GrowingBuffers& growing);
 
 }  // namespace tensormill::exec

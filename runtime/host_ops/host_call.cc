@@ -21,7 +21,21 @@ Json parsed(std::string_view text) {
 
 }  // namespace
 
-Attributes::Attributes(const HostCall& call) : json_(parsed(call.attributes)) {}
+std::shared_ptr<const ReadAttributes> read_attributes(std::string_view text) {
+  constexpr size_t kLong = 4096;
+  if (text.size() > kLong) return nullptr;
+  try {
+    return std::make_shared<const ReadAttributes>(ReadAttributes{parsed(text)});
+  } catch (const Error& error) {
+    // A step that reads none may have any text.
+    if (error.code() != ErrorCode::kInvalidPackage) throw;
+    return nullptr;
+  }
+}
+
+Attributes::Attributes(const HostCall& call)
+    : own_(call.read == nullptr ? parsed(call.attributes) : Json()),
+      json_(call.read == nullptr ? own_ : call.read->json) {}
 
 const Json& Attributes::at(const std::string& name, bool (Json::*is_kind)() const noexcept) const {
   const auto found = json_.find(name);

@@ -10,10 +10,16 @@
 
 namespace tensormill::host_ops {
 
+struct ReadAttributes {
+  Json json;  ///< an object
+};
+
 /// The call's attributes, each of which must be there and of the kind that is requested.
 class Attributes {
 public:
   explicit Attributes(const HostCall& call);
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
   bool has(const std::string& name) const { return json_.contains(name); }
   int64_t integer(const std::string& name) const;
   std::vector<int64_t> integers(const std::string& name) const;
@@ -24,7 +30,8 @@ public:
 private:
   const Json& at(const std::string& name, bool (Json::*is_kind)() const noexcept) const;
 
-  Json json_;
+  const Json own_;  ///< where nobody has read them before
+  const Json& json_;
 };
 
 /// Throws unless the call has these numbers of operands.

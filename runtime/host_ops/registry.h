@@ -4,6 +4,7 @@
 /// from several threads at once.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -12,6 +13,8 @@
 namespace tensormill::host_ops {
 
 class GrowingBuffers;
+/// A host step's attributes, read from their text.
+struct ReadAttributes;
 
 struct HostCall {
   std::span<const TensorView> inputs;
@@ -20,7 +23,12 @@ struct HostCall {
   std::string_view attributes;           ///< JSON text, or ""
   bool common_pictures = false;          ///< no other picture's file is decoded (image::PictureFiles)
   GrowingBuffers* growing = nullptr;     ///< of the executor; null where there is none
+  const ReadAttributes* read = nullptr;  ///< the attributes, where they were read before
 };
+
+/// For all calls with this text. Null where it is no object, of which the step says so when it runs, or long:
+/// such as a vocabulary, which nobody should keep twice.
+std::shared_ptr<const ReadAttributes> read_attributes(std::string_view text);
 
 using HostFunction = void (*)(const HostCall& call);
 

@@ -99,17 +99,6 @@ TEST_F(SymInts, DemandsMoveTheHints) {
   EXPECT_FALSE(table_->has_strayed());
 }
 
-TEST_F(SymInts, DemandsOfProductsMoveSeveralHints) {
-  const SymInt run0 = table_->add("run0", 23), run1 = table_->add("run1", 29), run2 = table_->add("run2", 19);
-  EXPECT_TRUE(demand(Relation::kEqual, run0 * run1, 24));
-  EXPECT_EQ(run0.hint() * run1.hint(), 24);
-  EXPECT_GT(std::min(run0.hint(), run1.hint()), 1) << "one element alone is what is decided otherwise";
-  EXPECT_TRUE(demand(Relation::kEqual, run0 * run1 * run2, 23 * 24));
-  EXPECT_EQ(run2.hint(), 23);
-  EXPECT_EQ(guards(), (Texts{"run0*run1 == 24", "run0*run1*run2 == 552"}));
-  EXPECT_FALSE(table_->has_strayed());
-}
-
 TEST_F(SymInts, HintsThatMoveBeyondWhatWasDecidedAreTold) {
   EXPECT_TRUE(h_ < 300);
   EXPECT_TRUE(demand(Relation::kEqual, n_, h_ * 4));
