@@ -82,6 +82,8 @@ void NodeContext::bind_operands() {
     const ir::SymInt count = num_elements(own.shape);
     const bool is_list = is_integer(own.dtype) && count.is_constant() && count.hint() <= kMostBound;
     if (!is_list || is_computable(value) || told_ints(*this, value)) continue;
+    // Of several a product is to be some number: they are taken as the run has them (reshape_as_run).
+    if (operand.op == "Reshape" && numbers_left_open(*this, value) > 1) continue;
     Compose c(*this);
     const ir::SymShape numbers = numbers_of_run(value, "an operand", operand.low);
     value = c.cast(c.reshape(extents(numbers), own.shape), own.dtype);

@@ -72,6 +72,25 @@ RunAxis reshaped_axis_of(NodeContext& context, const BoundedInt& given, int64_t 
   return {extent.most, as_count(context, extent)};
 }
 
+/// The shape that the model gives, of which a run's numbers are no symbols: they may be 0 or -1.
+std::vector<BoundedInt> given_extents(NodeContext& context) {
+  if (!context.binds_runs()) return bounded_ints(context, 1, "shape");
+  const V shape = context.input(1);
+  std::vector<BoundedInt> extents;
+  const int64_t count = num_elements(context.type(shape).shape);
+  for (int64_t i = 0; i < count; ++i) {
+    const RowPart own = part_of_row(context, shape, i);
+    if (!context.is_computable(own.part)) {
+      extents.push_back({0, shape, 0, i});
+      continue;
+    }
+    const ir::SymInt known =
+        context.known_symbolic(own.part, "shape").elements().at(static_cast<size_t>(own.at));
+    extents.push_back({known, ir::kAbsent, known});
+  }
+  return extents;
+}
+
 }  // namespace
 
 namespace {
@@ -176,7 +195,7 @@ void reshape_as_run(NodeContext& context) {
   if (const ir::SymInt axes = num_elements(c.shape(context.input(1))); axes > kMaxTensorRank)
     context.invalid("a shape of " + std::to_string(axes) + " axes; there may be " +
                     std::to_string(kMaxTensorRank));
-  const std::vector<BoundedInt> given = bounded_ints(context, 1, "shape");
+  const std::vector<BoundedInt> given = given_extents(context);
   const auto rank = static_cast<int64_t>(given.size());
   if (!context.data_shape_of(1).extents.empty()) static_cast<void>(context.known(1, "shape"));
   const V wanted = c.reshape(c.cast(context.input(1), DType::kInt64), {rank});

@@ -94,7 +94,8 @@ V taken_at(NodeContext& context, V x, V places, const std::vector<RunAxis>& axes
   flat = c.reshape(flat, {num_elements(c.shape(flat))});
   // Of no elements there is no place that stands for those that are not taken.
   if (c.shape(flat)[0] == 0) flat = longer_by(context, flat, 1, 0);
-  V result = c.gather(flat, c.clip(places, 0, static_cast<double>(c.shape(flat)[0] - 1)), 0);
+  const V last = c.dims({c.shape(flat)[0] - 1}, {1});
+  V result = c.gather(flat, c.binary("min", c.binary("max", places, c.ints({0}, {1})), last), 0);
   for (size_t d = 0; d < axes.size(); ++d)
     if (axes[d].count != ir::kAbsent)
       result = take_first(context, result, axes[d].count, static_cast<int64_t>(d));
@@ -141,7 +142,7 @@ std::vector<RunAxis> axes_among(NodeContext& context, const ir::SymShape& stored
     axis.most = may_be_one ? 1 : 0;
     for (int64_t d = first; d <= last; ++d) {
       const int64_t own = stored[static_cast<size_t>(d)];
-      axis.most = std::max(axis.most, own);
+      axis.most = max(axis.most, own);
     }
     axis.count = c.binary("min", c.slice(counts, 0, j, 1), c.dims({axis.most}, {1}));
     axis.stride = c.slice(strides, 0, j, 1);

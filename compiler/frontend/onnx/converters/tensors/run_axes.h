@@ -35,7 +35,7 @@ NamedAxes axes_named_by(NodeContext& context, ir::ValueId numbers, int64_t rank)
 /// An axis of a result of up to `most` elements, of which there are `count`; each is `stride` places of what
 /// is read behind the one before. Both are i64 [1].
 struct RunAxis {
-  int64_t most = 0;
+  ir::SymInt most = 0;
   ir::ValueId count = ir::kAbsent;
   ir::ValueId stride = ir::kAbsent;
 };

@@ -106,6 +106,15 @@ RowPart part_of_row(const NodeContext& context, ir::ValueId row, int64_t at) {
   context.invalid("a row of numbers is too short");
 }
 
+int64_t numbers_left_open(const NodeContext& context, ir::ValueId row) {
+  if (context.is_computable(row)) return 0;
+  const int64_t count = num_elements(context.type(row).shape);
+  int64_t open = 0;
+  for (int64_t i = 0; i < count; ++i)
+    open += context.is_computable(part_of_row(context, row, i).part) ? 0 : 1;
+  return open;
+}
+
 ir::ValueId row_element(NodeContext& context, ir::ValueId row, int64_t at) {
   Compose c(context);
   const RowPart own = part_of_row(context, row, at);

@@ -43,6 +43,8 @@ struct RowPart {
   std::vector<DType> casts = {};  ///< of the element, the first one first
 };
 RowPart part_of_row(const NodeContext& context, ir::ValueId row, int64_t at);
+/// How many elements of a row a run works out.
+int64_t numbers_left_open(const NodeContext& context, ir::ValueId row);
 /// The element, as [1].
 ir::ValueId row_element(NodeContext& context, ir::ValueId row, int64_t at);
 

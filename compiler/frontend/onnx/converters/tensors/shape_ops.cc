@@ -8,6 +8,7 @@
 #include "compiler/frontend/onnx/converters/ml/text.h"
 #include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
 #include "compiler/frontend/onnx/extents/counted.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/error.h"
@@ -309,6 +310,7 @@ namespace {
 /// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
 /// says their counts in their order; nothing where it says other ones, or numbers in their place.
 std::optional<ir::SymShape> reshaped_to(NodeContext& context) {
+  if (context.binds_runs() && numbers_left_open(context, context.input(1)) > 1) return std::nullopt;
   BoundedShape shape = bounded_shape(context, 1);
   const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
   const auto is_extent = [](const ir::SymInt& extent) { return extent >= -1; };
