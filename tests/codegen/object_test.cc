@@ -5,10 +5,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <cstring>
 #include <future>
 #include <span>
 
+#include "compiler/codegen/bundle.h"
 #include "compiler/target/features.h"
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/error.h"
@@ -301,6 +303,21 @@ TEST(Link, CrossCompilesForAarch64) {
   EXPECT_THAT(object.assembly_text, HasSubstr("fmla"));
   EXPECT_THAT(object.assembly_text, Not(HasSubstr("[sp"))) << object.assembly_text;
   expect_admissible(backend->link({object}, target), EM_AARCH64);
+}
+
+TEST(Bundles, TheRuntimeMayLieAnywhere) {
+  const target::Target target = parse("llvm -mcpu=skylake");
+  const std::string object = emit(tile("tile", 2, 2, 4, 16), target).bytes;
+  const std::array<std::byte, 3> package{};
+  std::string first;
+  for (size_t offset = 0; offset < 8; ++offset) {
+    const std::string somewhere = std::string(offset, ' ') + object;
+    const std::string archive = codegen::make_llvm_backend()->static_bundle(
+        {std::string_view(somewhere).substr(offset), package, "open", target});
+    EXPECT_THAT(archive, HasSubstr(object)) << offset;
+    if (offset == 0) first = archive;
+    EXPECT_EQ(archive, first) << offset;
+  }
 }
 
 TEST(Backend, NamesItsVersion) { EXPECT_THAT(codegen::llvm_version(), testing::StartsWith("llvm 19.")); }

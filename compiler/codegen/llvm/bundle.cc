@@ -2,6 +2,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Object/ArchiveWriter.h>
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -62,7 +63,10 @@ std::string bundle_archive(const BundleParts& parts) {
   const std::string package = package_object(parts);
   std::vector<llvm::NewArchiveMember> members;
   members.emplace_back(llvm::MemoryBufferRef(package, "package.o"));
-  members.emplace_back(llvm::MemoryBufferRef({parts.runtime.data(), parts.runtime.size()}, "runtime.o"));
+  // LLVM reads an object where it lies, which must be aligned as its numbers are.
+  const auto runtime =
+      llvm::MemoryBuffer::getMemBufferCopy({parts.runtime.data(), parts.runtime.size()}, "runtime.o");
+  members.emplace_back(runtime->getMemBufferRef());
   std::string bytes;
   llvm::raw_string_ostream stream(bytes);
   llvm::Error error =
