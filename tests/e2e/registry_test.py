@@ -161,6 +161,16 @@ class RegistryTest(unittest.TestCase):
             answer = mill.run_program("pull", name)
             self.assertEqual(answer.returncode, 2, (name, answer.stderr))
 
+    def serve(self, handler):
+        """What answers as `handler` does, until the test's end."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server
+
     def test_redirects(self):
         """They are followed to their end, on this host with the login; another host must be asked by TLS, and an end there must be."""
         asked = []
@@ -182,12 +192,7 @@ class RegistryTest(unittest.TestCase):
 
         for where, word in (("/there", "artifactType"), ("/round", "answers 307"), ("http://127.0.0.1:9/there", "leads to http://127.0.0.1:9 without TLS"),
                             ("http://a b", "names an address that is none: http://a b")):
-            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-            thread = threading.Thread(target=server.serve_forever)
-            thread.start()
-            self.addCleanup(thread.join)
-            self.addCleanup(server.server_close)
-            self.addCleanup(server.shutdown)
+            server = self.serve(Handler)
             login = base64.b64encode(b"me:secret").decode()
             self.write("config.json", json.dumps({"auths": {f"127.0.0.1:{server.server_port}": {"auth": login}}}).encode())
             asked.clear()
@@ -212,12 +217,7 @@ class RegistryTest(unittest.TestCase):
             def log_message(self, *_):
                 pass
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = self.serve(Handler)
         kind = "application/vnd.tensormill.model.v1"
         body = b"twelve bytes"
         digest = "sha256:" + hashlib.sha256(body).hexdigest()
