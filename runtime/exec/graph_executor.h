@@ -194,7 +194,7 @@ private:
   /// interpreter.
   void enter_segment(size_t step_index);
   void bind_segment(size_t segment);
-  /// Whether what the segment's steps make has room where it was placed before, and lies there still.
+  /// Whether what the segment's steps make fits where it was placed before, and lies there still.
   bool has_place(size_t segment) const;
   void place_segment(size_t segment);
   /// By buffer: bytes that it gets if it has no more; spare ones where it has outgrown its place.

@@ -87,11 +87,11 @@ ir::SymShape NodeContext::numbers_of_run(size_t index, const char* what, std::op
   if (is_float(dtype(value)) || dtype(value) == kString)
     invalid(std::string(what) + " is no list of integers");
   if (!num_elements(shape).is_constant()) unsupported(what, "a run works out how many numbers it has");
-  const auto found = state_.of_run.find(value);
-  if (found != state_.of_run.end()) return found->second;
+  const auto found = state_.run_symbols.find(value);
+  if (found != state_.run_symbols.end()) return found->second;
   Compose c(*this);
   const V row = c.cast(c.reshape(value, {num_elements(shape)}), DType::kInt64);
-  return state_.of_run.emplace(value, build::bind_run_numbers(*this, row, low, std::nullopt)).first->second;
+  return state_.run_symbols.emplace(value, build::bind_run_numbers(*this, row, low, std::nullopt)).first->second;
 }
 
 void NodeContext::want_run_extents() const {

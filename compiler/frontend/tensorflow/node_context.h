@@ -85,7 +85,7 @@ struct ImportState {
   std::map<std::string, TableContent> tables = {};
   std::function<void()> fill_tables = {};  ///< by the nodes of the model that fill tables
   std::map<V, std::shared_ptr<const PaddedRows>> padded = {};
-  std::map<V, ir::SymShape> of_run = {};  ///< symbols for numbers that a run works out
+  std::map<V, ir::SymShape> run_symbols = {};  ///< symbols for numbers that a run works out
   /// The outputs of a function; nothing where an operator in it is not supported, which is noted.
   std::function<std::optional<std::vector<Item>>(const FunctionRef& function,
                                                  const std::vector<Item>& inputs)>
