@@ -91,7 +91,8 @@ ir::SymShape NodeContext::numbers_of_run(size_t index, const char* what, std::op
   if (found != state_.run_symbols.end()) return found->second;
   Compose c(*this);
   const V row = c.cast(c.reshape(value, {num_elements(shape)}), DType::kInt64);
-  return state_.run_symbols.emplace(value, build::bind_run_numbers(*this, row, low, std::nullopt)).first->second;
+  return state_.run_symbols.emplace(value, build::bind_run_numbers(*this, row, low, std::nullopt))
+      .first->second;
 }
 
 void NodeContext::want_run_extents() const {
