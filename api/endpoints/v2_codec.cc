@@ -153,6 +153,7 @@ V2Response print_v2_response(const V2Request& request, std::string_view model, b
   }
   Json json = {{"model_name", model}, {"model_version", result.version}, {"outputs", Json::array()}};
   if (!request.id.empty()) json["id"] = request.id;
+  if (result.decoupled) json["parameters"] = {{"decoupled", true}};
   std::string raw;
   V2Response response;
   for (const V2Output& want : wanted) {

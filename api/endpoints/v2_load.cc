@@ -62,6 +62,14 @@ void read_batching(ObjectReader& config, services::DeploymentSpec& spec) {
   reader.finish();
 }
 
+void read_policy(ObjectReader& config, services::DeploymentSpec& spec) {
+  const Json* policy = config.find("model_transaction_policy");
+  if (policy == nullptr) return;
+  ObjectReader reader(*policy, config.pointer("model_transaction_policy"), config.problems());
+  reader.optional("decoupled", spec.decoupled);
+  reader.finish();
+}
+
 /// The members of Triton's model configuration that a deployment has, put in the place of its own; what
 /// follows from the package is refused. Throws Error(kInvalidJson), Error(kInvalidArgument).
 void read_config(const std::string& text, const std::string& model, services::DeploymentSpec& spec) {
@@ -75,6 +83,7 @@ void read_config(const std::string& text, const std::string& model, services::De
     spec.max_batch = static_cast<int>(std::max<int64_t>(*rows, 1));
   read_batching(config, spec);
   read_instances(config, spec);
+  read_policy(config, spec);
   config.finish();
   problems.throw_if_any();
 }

@@ -95,7 +95,7 @@ Json config_json(const services::Deployment& model, const services::DeploymentVe
                  {"output", config_tensors(version, version.outputs, false)},
                  {"instance_group", Json::array({std::move(group)})},
                  {"version_policy", {{"specific", {{"versions", Json::array()}}}}},
-                 {"model_transaction_policy", {{"decoupled", false}}},
+                 {"model_transaction_policy", {{"decoupled", version.decoupled}}},
                  {"response_cache", {{"enable", false}}},
                  {"parameters", Json::object()}};
   for (const services::DeploymentVersion& one : model.versions) {

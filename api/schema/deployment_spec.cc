@@ -157,6 +157,9 @@ services::DeploymentSpec read_deployment_spec(std::string_view text) {
     spec.placement = read_placement(*value, "/placement", problems);
   if (const Json* value = body.find("sequence"); value != nullptr && !value->is_null())
     spec.sequence = read_sequence(*value, "/sequence", problems);
+  body.optional("decoupled", spec.decoupled);
+  if (spec.decoupled && spec.max_batch > 1)
+    problems.add("/decoupled", "is not together with max_batch: rows of a batch are requests' own");
   body.finish();
   problems.throw_if_any();
   return spec;

@@ -202,6 +202,7 @@ Json to_json(const services::DeploymentSpec& spec) {
     if (!spec.placement.labels.empty()) json["placement"]["labels"] = spec.placement.labels;
   }
   if (spec.sequence) json["sequence"] = sequence_json(*spec.sequence);
+  if (spec.decoupled) json["decoupled"] = true;
   if (!spec.preprocess) return json;
   const services::Preprocess& given = *spec.preprocess;
   Json& preprocess = json["preprocess"];

@@ -76,6 +76,7 @@ struct DeploymentSpec {
   VersionWeights weights;
   Placement placement;
   std::optional<SequenceSpec> sequence;  ///< none: each request is by itself
+  bool decoupled = false;  ///< in gRPC's streams each row of its outputs is an answer of its own
 };
 
 enum class DeploymentState { kLoading, kReady, kUnloading, kUnloaded, kFailed };
@@ -97,6 +98,7 @@ struct DeploymentVersion {
   std::string layout = {};  ///< of pictures, where the deployment says it: "NCHW" or "NHWC"
   std::optional<SequenceSpec> sequence = {};
   bool takes_pictures = false;  ///< files of pictures, in KServe v2, in place of its input
+  bool decoupled = false;
 };
 
 /// What one of several processes has of a deployment.

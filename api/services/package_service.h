@@ -68,6 +68,7 @@ struct RunResult {
   std::string version;     ///< of the deployment that answered; "" for a run of a package
   int64_t batch_rows = 1;  ///< of the run that this was part of
   std::shared_ptr<const std::vector<std::string>> labels;  ///< of the deployment; may be null
+  bool decoupled = false;  ///< the deployment's: rows of the outputs may be answered one by one
 };
 
 struct PackageQuery {

@@ -1,201 +1,8 @@
 #include "server/grpc/calls.h"
 
-#include <array>
-#include <exception>
-#include <new>
+#include "server/grpc/call.h"
 
 namespace tensormill::rpc {
-namespace {
-
-using Context = grpc::GenericCallbackServerContext;
-
-/// Fields of HTTP that mean the same in a call's metadata.
-constexpr std::array<std::string_view, 6> kFields = {"authorization",   "x-request-id", "traceparent",
-                                                     "x-forwarded-for", "forwarded",    "idempotency-key"};
-
-Fields fields_of(const Context& context) {
-  Fields fields;
-  for (const std::string_view name : kFields) {
-    const auto [begin, end] =
-        context.client_metadata().equal_range(grpc::string_ref(name.data(), name.size()));
-    for (auto one = begin; one != end; ++one) {
-      fields.emplace_back(std::string(name), std::string(one->second.data(), one->second.size()));
-    }
-  }
-  return fields;
-}
-
-/// "ipv4:127.0.0.1:40312" and "ipv6:%5B::1%5D:40312" as HTTP's log has them.
-std::string peer_of(const Context& context) {
-  std::string peer = context.peer();
-  const size_t colon = peer.find(':');
-  if (colon != std::string::npos) peer.erase(0, colon + 1);
-  for (const auto& [coded, plain] : {std::pair("%5B", "["), std::pair("%5D", "]")}) {
-    const size_t at = peer.find(coded);
-    if (at != std::string::npos) peer.replace(at, 3, plain);
-  }
-  return peer;
-}
-
-grpc::ByteBuffer buffer_of(const Pieces& pieces) { return {pieces.data(), pieces.size()}; }
-
-grpc::Status status_of(const Answer& answer) {
-  return {static_cast<grpc::StatusCode>(answer.code), answer.message};
-}
-
-/// Calls `make`; what is thrown is a status.
-template <typename Make>
-grpc::Status guarded(const Make& make) {
-  try {
-    return make();
-  } catch (const MessageError& error) {
-    return {error.code(), error.what()};
-  } catch (const std::bad_alloc&) {
-    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the call needs more memory than there is"};
-  } catch (const std::exception& error) {
-    return {grpc::StatusCode::INTERNAL, error.what()};
-  }
-}
-
-}  // namespace
-
-/// One call: gRPC lets go of it when it is over.
-class Call : public grpc::ServerGenericBidiReactor {
-public:
-  Call(Calls& calls, Context& context, const Method& method, bool lasts)
-      : calls_(calls), context_(context), method_(method), lasts_(lasts), fields_(fields_of(context)) {
-    calls_.add(*this, lasts_);
-  }
-  /// Does what comes first.
-  virtual void start() = 0;
-  /// Of one that lasts: the listener ends.
-  virtual void drain() {}
-
-  void OnDone() final {
-    const std::unique_ptr<Call> self(this);
-    if (watch_) watch_->forget();
-    cancel_timer();
-    calls_.remove(*this, lasts_);
-  }
-  void OnCancel() override { cancelled_.request_stop(); }
-
-protected:
-  /// A timer may ring when the call is gone.
-  struct Watch {
-    std::mutex mutex;
-    Call* call = nullptr;
-    void forget() {
-      const std::lock_guard lock(mutex);
-      call = nullptr;
-    }
-  };
-
-  /// As Finish, but once: the first one counts.
-  void finish(const grpc::Status& status) {
-    if (!finished_.exchange(true)) Finish(status);
-  }
-  /// The same with an only message, which goes out with the status in one piece.
-  void finish_with(const grpc::ByteBuffer& message) {
-    if (!finished_.exchange(true)) StartWriteAndFinish(&message, {}, grpc::Status::OK);
-  }
-  bool is_finished() const { return finished_; }
-
-  /// Calls `ring` after `time`, unless the call is over, or the timer cancelled, by then.
-  void ring_after(std::chrono::milliseconds time, std::function<void()> ring) {
-    if (!watch_) {
-      watch_ = std::make_shared<Watch>();
-      watch_->call = this;
-    }
-    timer_ = calls_.timers().set(time, [watch = watch_, ring = std::move(ring)] {
-      const std::lock_guard lock(watch->mutex);
-      if (watch->call != nullptr) ring();
-    });
-  }
-  void cancel_timer() {
-    if (timer_) calls_.timers().cancel(*timer_);
-    timer_.reset();
-  }
-
-  void watch_for_message() {
-    ring_after(calls_.options().message_timeout, [this] {
-      finish({grpc::StatusCode::DEADLINE_EXCEEDED,
-              "the message has not come within grpc.message_timeout, " +
-                  std::to_string(calls_.options().message_timeout.count()) + " ms"});
-    });
-  }
-
-  /// Ends a call whose answer nobody takes: what is written stays in front of any other word.
-  void watch_for_reader() {
-    ring_after(calls_.options().message_timeout, [this] { context_.TryCancel(); });
-  }
-
-  /// Hands a request on. `respond` gets the answer on any thread.
-  void ask(Asked asked, std::function<void(Answer)> respond, bool is_here = false) {
-    Request request;
-    request.is_here = is_here;
-    request.method = std::move(asked.method);
-    request.target = std::move(asked.target);
-    request.fields = fields_;
-    request.fields.insert(request.fields.end(), asked.fields.begin(), asked.fields.end());
-    request.body = std::move(asked.body);
-    request.peer = peer_of(context_);
-    request.cancelled = cancelled_.get_token();
-    request.received = received_;
-    calls_.handler().answer(std::move(request), std::move(respond));
-  }
-
-  /// What comes behind an answer, whatever it is. Before finish.
-  void add_trailing(const Answer& answer) {
-    for (const auto& [name, value] : answer.trailing) context_.AddTrailingMetadata(name, value);
-  }
-
-  /// Without a key the message is not worth its memory.
-  void refuse() {
-    ask(refused_request(method_), [this](const Answer& answer) {
-      add_trailing(answer);
-      finish(answer.code == 0 ? grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "try again")
-                              : status_of(answer));
-    });
-  }
-
-  /// Takes an inference's message apart, and lets go of it.
-  grpc::Status split_infer(grpc::ByteBuffer& message, std::shared_ptr<void>& hold, SplitRequest& split) {
-    return guarded([&] {
-      Answer refusal;
-      if (!calls_.handler().reserve(message.Length(), hold, refusal)) return status_of(refusal);
-      split = split_request(message);
-      message.Clear();
-      return grpc::Status::OK;
-    });
-  }
-
-  /// The request that it is.
-  grpc::Status read_infer(const SplitRequest& split, std::shared_ptr<void>& hold, Asked& asked) {
-    return guarded([&] {
-      Answer refusal;
-      // An element of two bytes is one of some forty in the parsed message, and in a growing array twice
-      // that.
-      constexpr uint64_t kParsed = 32;
-      if (!calls_.handler().reserve(kParsed * split.head.size(), hold, refusal)) return status_of(refusal);
-      asked = infer_request(split);
-      return grpc::Status::OK;
-    });
-  }
-
-  Calls& calls_;
-  Context& context_;
-  const Method& method_;
-  const bool lasts_;
-  const Fields fields_;
-  std::chrono::steady_clock::time_point received_ = std::chrono::steady_clock::now();
-  std::stop_source cancelled_;
-
-private:
-  std::atomic<bool> finished_{false};
-  std::shared_ptr<Watch> watch_;
-  std::optional<Timers::Key> timer_;
-};
-
 namespace {
 
 const grpc::Status kBusy{grpc::StatusCode::UNAVAILABLE, "all workers are busy and the queue is full"};
@@ -287,7 +94,7 @@ private:
       const bool is_absent =
           answer_.status == 404 && method_.name.substr(method_.name.rfind('/')) == "/ModelReady";
       if (answer_.code != 0 && !is_absent) return status_of(answer_);
-      out_ = buffer_of(method_.kind == CallKind::kInfer ? infer_response(answer_, false)
+      out_ = buffer_of(method_.kind == CallKind::kInfer ? infer_response(answer_)
                                                         : Pieces{slice_of(method_.print(answer_))});
       return grpc::Status::OK;
     });
@@ -304,8 +111,8 @@ private:
   Answer answer_;  ///< its memory is the message's that is written
 };
 
-/// Inferences one after another, answered in their order; the next one is read when the answer is out, so a
-/// stream has the memory of one.
+/// Inferences one after another, answered in their order; the next one is read when all answers to it are
+/// out, so a stream has the memory of one.
 class InferStream : public Call {
 public:
   using Call::Call;
@@ -325,12 +132,8 @@ public:
 
   void OnWriteDone(bool ok) override {
     cancel_timer();
-    hold_.reset();
-    answer_ = Answer();
-    const std::lock_guard lock(mutex_);
-    is_busy_ = false;
-    if (!ok || is_draining_) return finish({grpc::StatusCode::UNAVAILABLE, "the stream has ended"});
-    StartRead(&message_);
+    if (ok && answers_) return write_next();
+    end_request(ok);
   }
 
   void drain() override {
@@ -346,17 +149,39 @@ private:
     grpc::Status status = split_infer(message_, hold_, split);
     if (status.ok()) status = read_infer(split, hold_, asked);
     if (!status.ok()) return reply(stream_error(status.error_message()));
-    const bool is_final = asked.wants_final;
-    ask(std::move(asked), [this, is_final](Answer answer) {
+    const bool wants_final = asked.wants_final;
+    ask(std::move(asked), [this, wants_final](Answer answer) {
       answer_ = std::move(answer);
-      Pieces pieces;
       const grpc::Status made = guarded([&] {
         if (answer_.code != 0) return status_of(answer_);
-        pieces = stream_response(infer_response(answer_, is_final));
+        answers_ = stream_answers(answer_, wants_final);
         return grpc::Status::OK;
       });
-      reply(made.ok() ? pieces : stream_error(made.error_message()));
+      made.ok() ? write_next() : reply(stream_error(made.error_message()));
     });
+  }
+
+  void write_next() {
+    Pieces pieces;
+    bool is_there = false;
+    const grpc::Status made = guarded([&] {
+      is_there = answers_->next(pieces);
+      return grpc::Status::OK;
+    });
+    if (made.ok()) return is_there ? reply(pieces) : end_request(true);
+    answers_.reset();
+    reply(stream_error(made.error_message()));
+  }
+
+  /// All that there is to the request is out.
+  void end_request(bool ok) {
+    answers_.reset();
+    hold_.reset();
+    answer_ = Answer();
+    const std::lock_guard lock(mutex_);
+    is_busy_ = false;
+    if (!ok || is_draining_) return finish({grpc::StatusCode::UNAVAILABLE, "the stream has ended"});
+    StartRead(&message_);
   }
 
   void reply(const Pieces& pieces) {
@@ -368,8 +193,9 @@ private:
   grpc::ByteBuffer message_, out_;
   std::shared_ptr<void> hold_;
   Answer answer_;
+  std::unique_ptr<StreamAnswers> answers_;  ///< to the request, while some are left
   std::mutex mutex_;
-  bool is_busy_ = false;  ///< between a message and its answer
+  bool is_busy_ = false;  ///< between a message and its last answer
   bool is_draining_ = false;
 };
 

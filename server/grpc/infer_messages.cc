@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <type_traits>
 
 namespace tensormill::rpc {
@@ -196,6 +199,148 @@ grpc::Slice field_head(int number, uint64_t size) {
   return slice_of(std::move(text));
 }
 
+using Shape = std::vector<int64_t>;
+
+/// An output of an answer, or a row of it.
+struct Part {
+  Shape shape;
+  size_t begin = 0, bytes = 0;  ///< in the answer's body
+  bool is_placed = false;       ///< it stands in shared memory instead
+};
+
+json head_of(const Answer& answer) {
+  const size_t size = answer.head == 0 ? answer.body->size() : answer.head;
+  return json::parse(answer.body->begin(), answer.body->begin() + static_cast<std::ptrdiff_t>(size));
+}
+
+std::vector<Part> whole_outputs(const Answer& answer, const json& head) {
+  std::vector<Part> parts;
+  size_t begin = answer.head == 0 ? answer.body->size() : answer.head;
+  for (const json& output : head.at("outputs")) {
+    const json& parameters = output.at("parameters");
+    Part part{output.at("shape").get<Shape>(), begin, 0, parameters.contains(kRegion)};
+    if (!part.is_placed) part.bytes = parameters.at("binary_data_size").get<size_t>();
+    begin += part.bytes;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+/// A ModelInferResponse with those parts of the outputs, or with none. `is_final`: of those to one request.
+Pieces print_response(const json& head, const std::shared_ptr<const std::string>& body,
+                      const std::vector<Part>& parts, std::optional<bool> is_final) {
+  inference::ModelInferResponse response;
+  response.set_model_name(head.value("model_name", ""));
+  response.set_model_version(head.value("model_version", ""));
+  response.set_id(head.value("id", ""));
+  if (is_final) (*response.mutable_parameters())["triton_final_response"].set_bool_param(*is_final);
+  Pieces pieces;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    const json& output = head.at("outputs")[i];
+    auto* one = response.add_outputs();
+    one->set_name(output.at("name").get<std::string>());
+    one->set_datatype(output.at("datatype").get<std::string>());
+    for (const int64_t extent : part.shape) one->add_shape(extent);
+    // One that stands in shared memory keeps its place among the others, with nothing in it.
+    if (part.is_placed) {
+      const json& parameters = output.at("parameters");
+      auto& told = *one->mutable_parameters();
+      told[kRegion].set_string_param(parameters.at(kRegion).get<std::string>());
+      for (const char* name : {"shared_memory_byte_size", "shared_memory_offset"})
+        told[name].set_int64_param(parameters.at(name).get<int64_t>());
+    }
+    constexpr int kRawOutputContents = 6;
+    pieces.push_back(field_head(kRawOutputContents, part.bytes));
+    pieces.push_back(slice_of(body, part.begin, part.bytes));
+  }
+  pieces.insert(pieces.begin(), slice_of(response.SerializeAsString()));
+  return pieces;
+}
+
+Pieces stream_response(Pieces response) {
+  constexpr int kInferResponse = 2;
+  response.insert(response.begin(), field_head(kInferResponse, size_of(response)));
+  return response;
+}
+
+/// Of most deployments.
+class OneAnswer final : public StreamAnswers {
+public:
+  explicit OneAnswer(Pieces response) : response_(std::move(response)) {}
+  bool next(Pieces& response) override {
+    response = std::move(response_);
+    return !std::exchange(is_over_, true);
+  }
+
+private:
+  Pieces response_;
+  bool is_over_ = false;
+};
+
+class RowAnswers final : public StreamAnswers {
+public:
+  RowAnswers(const Answer& answer, json head, bool wants_final)
+      : body_(answer.body),
+        head_(std::move(head)),
+        outputs_(whole_outputs(answer, head_)),
+        wants_final_(wants_final) {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const std::string where = "output \"" + head_.at("outputs")[i].at("name").get<std::string>() + "\"";
+      const Part& output = outputs_[i];
+      if (output.is_placed) refuse(where, "of a decoupled deployment is not put into shared memory");
+      if (output.shape.empty()) refuse(where, "has no rows");
+      if (output.shape[0] != outputs_[0].shape[0])
+        refuse(where, "has " + std::to_string(output.shape[0]) + " rows, the outputs before it have " +
+                          std::to_string(outputs_[0].shape[0]));
+    }
+    rows_ = outputs_.empty() ? 0 : outputs_[0].shape[0];
+  }
+
+  bool next(Pieces& response) override {
+    if (row_ > rows_ || (row_ == rows_ && !wants_final_)) return false;
+    const std::optional<bool> is_final = wants_final_ ? std::optional(row_ == rows_) : std::nullopt;
+    const std::vector<Part> parts = row_ == rows_ ? std::vector<Part>() : next_row();
+    ++row_;
+    response = stream_response(print_response(head_, body_, parts, is_final));
+    return true;
+  }
+
+private:
+  std::vector<Part> next_row() {
+    std::vector<Part> parts;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      Part& rest = outputs_[i];
+      const bool has_strings = head_.at("outputs")[i].at("datatype") == "BYTES";
+      Part row{Shape(rest.shape.begin() + 1, rest.shape.end()), rest.begin, 0};
+      row.bytes = has_strings ? strings_size(rest.begin, std::accumulate(row.shape.begin(), row.shape.end(),
+                                                                         int64_t{1}, std::multiplies<>()))
+                              : rest.bytes / static_cast<size_t>(rows_ - row_);
+      rest.begin += row.bytes;
+      rest.bytes -= row.bytes;
+      parts.push_back(std::move(row));
+    }
+    return parts;
+  }
+
+  /// Of so many strings that begin there, each behind its length in four bytes.
+  size_t strings_size(size_t begin, int64_t count) const {
+    size_t end = begin;
+    for (int64_t i = 0; i < count; ++i) {
+      uint32_t size = 0;
+      std::memcpy(&size, body_->data() + end, sizeof(size));
+      end += sizeof(size) + size;
+    }
+    return end - begin;
+  }
+
+  const std::shared_ptr<const std::string> body_;
+  const json head_;
+  std::vector<Part> outputs_;  ///< what is left of them
+  const bool wants_final_;
+  int64_t rows_ = 0, row_ = 0;
+};
+
 }  // namespace
 
 std::string path_segment(const std::string& text) {
@@ -245,45 +390,19 @@ Asked infer_request(const SplitRequest& split) {
   return asked;
 }
 
-Pieces infer_response(const Answer& answer, bool is_final) {
-  const size_t size = answer.head == 0 ? answer.body->size() : answer.head;
-  const json head =
-      json::parse(answer.body->begin(), answer.body->begin() + static_cast<std::ptrdiff_t>(size));
-  inference::ModelInferResponse response;
-  response.set_model_name(head.value("model_name", ""));
-  response.set_model_version(head.value("model_version", ""));
-  response.set_id(head.value("id", ""));
-  if (is_final) (*response.mutable_parameters())["triton_final_response"].set_bool_param(true);
-  Pieces pieces;
-  size_t offset = size;
-  for (const json& output : head.at("outputs")) {
-    auto* one = response.add_outputs();
-    one->set_name(output.at("name").get<std::string>());
-    one->set_datatype(output.at("datatype").get<std::string>());
-    for (const json& extent : output.at("shape")) one->add_shape(extent.get<int64_t>());
-    const json& parameters = output.at("parameters");
-    // One that stands in shared memory keeps its place among the others, with nothing in it.
-    const bool is_placed = parameters.contains(kRegion);
-    if (is_placed) {
-      auto& told = *one->mutable_parameters();
-      told[kRegion].set_string_param(parameters.at(kRegion).get<std::string>());
-      for (const char* name : {"shared_memory_byte_size", "shared_memory_offset"})
-        told[name].set_int64_param(parameters.at(name).get<int64_t>());
-    }
-    const size_t bytes = is_placed ? 0 : parameters.at("binary_data_size").get<size_t>();
-    constexpr int kRawOutputContents = 6;
-    pieces.push_back(field_head(kRawOutputContents, bytes));
-    pieces.push_back(slice_of(answer.body, offset, bytes));
-    offset += bytes;
-  }
-  pieces.insert(pieces.begin(), slice_of(response.SerializeAsString()));
-  return pieces;
+Pieces infer_response(const Answer& answer) {
+  const json head = head_of(answer);
+  return print_response(head, answer.body, whole_outputs(answer, head), std::nullopt);
 }
 
-Pieces stream_response(Pieces response) {
-  constexpr int kInferResponse = 2;
-  response.insert(response.begin(), field_head(kInferResponse, size_of(response)));
-  return response;
+std::unique_ptr<StreamAnswers> stream_answers(const Answer& answer, bool wants_final) {
+  json head = head_of(answer);
+  const auto parameters = head.find("parameters");
+  if (parameters != head.end() && parameters->value("decoupled", false))
+    return std::make_unique<RowAnswers>(answer, std::move(head), wants_final);
+  const std::optional<bool> is_final = wants_final ? std::optional(true) : std::nullopt;
+  return std::make_unique<OneAnswer>(
+      stream_response(print_response(head, answer.body, whole_outputs(answer, head), is_final)));
 }
 
 Pieces stream_error(const std::string& message) {

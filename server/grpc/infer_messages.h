@@ -24,10 +24,23 @@ struct Asked {
 /// Throws MessageError naming the input.
 Asked infer_request(const SplitRequest& split);
 /// A ModelInferResponse, whose tensors stay in the answer's memory.
-Pieces infer_response(const Answer& answer, bool is_final);
-/// A ModelStreamInferResponse with that response, or with an error.
-Pieces stream_response(Pieces response);
+Pieces infer_response(const Answer& answer);
+/// A ModelStreamInferResponse with an error.
 Pieces stream_error(const std::string& message);
+
+/// The ModelStreamInferResponses to one request. Thread-safety: one thread at a time.
+class StreamAnswers {
+public:
+  virtual ~StreamAnswers() = default;
+  /// False behind the last one.
+  virtual bool next(Pieces& response) = 0;
+};
+
+/// One with the outputs, or, of a decoupled deployment, one for each row of them (the first dim, which the
+/// answers' outputs do not have) and, for who wants the final one marked, one without outputs behind them.
+/// Tensors stay in the answer's memory. Throws MessageError where outputs of a decoupled deployment have not
+/// as many rows each, or stand in shared memory.
+std::unique_ptr<StreamAnswers> stream_answers(const Answer& answer, bool wants_final);
 
 /// A name as one segment of a target.
 std::string path_segment(const std::string& text);

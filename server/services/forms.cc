@@ -71,6 +71,7 @@ Json spec_to_json(const services::DeploymentSpec& spec) {
                         {"idle_s", sequence.idle_s},
                         {"max_sequences", sequence.max_sequences}};
   }
+  if (spec.decoupled) json["decoupled"] = true;
   if (!spec.weights.empty()) json["weights"] = weights_to_json(spec.weights);
   if (spec.preprocess) {
     const services::Preprocess& pre = *spec.preprocess;
@@ -79,6 +80,7 @@ Json spec_to_json(const services::DeploymentSpec& spec) {
     if (pre.resize) target["resize"] = *pre.resize;
     if (pre.crop) target["crop"] = *pre.crop;
     if (pre.scale) target["scale"] = *pre.scale;
+    if (pre.encoded) target["encoded"] = true;
   }
   return json;
 }
@@ -113,6 +115,7 @@ services::DeploymentSpec spec_from_json(const Json& json) {
     source.at("idle_s").get_to(sequence.idle_s);
     source.at("max_sequences").get_to(sequence.max_sequences);
   }
+  spec.decoupled = json.value("decoupled", false);
   if (json.contains("weights")) spec.weights = weights_from_json(json.at("weights"));
   if (json.contains("labels_blob")) spec.labels_blob = json.at("labels_blob").get<std::string>();
   if (json.contains("preprocess")) {
@@ -125,6 +128,7 @@ services::DeploymentSpec spec_from_json(const Json& json) {
     if (source.contains("resize")) pre.resize = source.at("resize").get<int>();
     if (source.contains("crop")) pre.crop = source.at("crop").get<int>();
     if (source.contains("scale")) pre.scale = source.at("scale").get<double>();
+    pre.encoded = source.value("encoded", false);
     spec.preprocess = std::move(pre);
   }
   return spec;

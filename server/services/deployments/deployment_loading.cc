@@ -57,6 +57,15 @@ std::shared_ptr<HostedPackage> with_sequences(std::shared_ptr<HostedPackage> pac
   return std::make_shared<SequencedPackage>(std::move(package), *spec.sequence, spec.max_batch);
 }
 
+/// Rows are what every output has, whatever it is asked for.
+void check_decoupled(const services::DeploymentSpec& spec, const HostedPackage& package) {
+  if (!spec.decoupled) return;
+  for (const services::TensorSpec& output : package.outputs()) {
+    if (output.shape.empty())
+      refuse(ErrorCode::kInvalidArgument, "/decoupled", "output \"" + output.name + "\" has no rows");
+  }
+}
+
 /// A warm-up that runs out of time is the package's fault here, not the request's.
 Error as_load_failure(Error error) {
   if (error.code() != ErrorCode::kDeadlineExceeded) return error;
@@ -119,6 +128,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
   }
   if (spec.isolation == "process") {
     version->package = with_sequences(options_.load_isolated(members, options), spec);
+    check_decoupled(spec, *version->package);
     check_pictures(*version);
     return version;
   }
@@ -129,6 +139,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::load(const services::De
       return run(members, inputs, run_options, cancelled);
     };
   version->package = with_sequences(host_.load(package, options), spec);
+  check_decoupled(spec, *version->package);
   check_pictures(*version);
   return version;
 }

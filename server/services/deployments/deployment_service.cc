@@ -225,6 +225,7 @@ services::Deployment DeploymentServiceImpl::describe(const std::string& name, co
     one.max_delay_us = version->spec.max_delay_us;
     one.instances = version->spec.instances;
     one.sequence = version->spec.sequence;
+    one.decoupled = version->spec.decoupled;
     if (version->spec.preprocess) {
       one.layout = version->spec.preprocess->layout;
       one.takes_pictures = version->spec.preprocess->encoded;
@@ -404,6 +405,7 @@ void DeploymentServiceImpl::infer(const std::string& name, const std::string& ve
                             services::RunResult result = run.take();
                             serving->package->note_inputs(bytes);
                             result.version = serving->spec.version;
+                            result.decoupled = serving->spec.decoupled;
                             result.labels = {serving, &serving->labels};
                             return result;
                           }));
