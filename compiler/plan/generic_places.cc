@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "compiler/schedule/naming.h"
+#include "compiler/te/linear.h"
 #include "compiler/te/rewrite_args.h"
 
 namespace tensormill::plan {

@@ -152,7 +152,7 @@ def skip_reason(output, suite, test):
     return " ".join(lines) if start >= 0 and lines else "no reason given"
 
 
-def run_python(path, show, pattern=None):
+def run_python(path, show, pattern=None, limit=PROGRAM_LIMIT_S):
     """One file of Python tests; without a pattern, those of its tests that are in the scope of this run."""
     counts = Counts(path.relative_to(ROOT).as_posix())
     with tempfile.TemporaryDirectory() as folder:
@@ -160,7 +160,7 @@ def run_python(path, show, pattern=None):
         command = [PYTHON, "-u", "tests/tools/run_py.py", "--json", report, counts.name]
         if pattern:
             command[-1:-1] = ["-k", pattern]
-        code, output, counts.cpu_s = run_program(command, show=show)
+        code, output, counts.cpu_s = run_program(command, show=show, limit=limit)
         said = json.loads(report.read_text()) if report.exists() else None
     if said is None:
         counts.failures.append((counts.name, end_of(code, output)))

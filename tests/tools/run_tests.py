@@ -89,7 +89,8 @@ def run_group(group, totals):
     if group == "sanitizers":
         run_sanitizers(totals)
     programs = [partial(run_gtest, program) for program in gtest_programs("build")] if group == "unit" else []
-    programs += [partial(run_python, path) for path in python_files(*PYTHON_GROUPS.get(group, []))]
+    limit = {"limit": BUILD_LIMIT_S} if group == "mutants" else {}  # it builds most of the product
+    programs += [partial(run_python, path, **limit) for path in python_files(*PYTHON_GROUPS.get(group, []))]
     run_all(programs, totals)
     return True
 
