@@ -5,6 +5,7 @@
 #include <random>
 
 #include "compiler/ir/parts.h"
+#include "runtime/base/narrow.h"
 #include "tests/ops/cases/cases.h"
 
 namespace tensormill::ops_cases {
