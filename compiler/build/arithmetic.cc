@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "compiler/build/compose.h"
 #include "runtime/base/error.h"
@@ -46,10 +47,34 @@ V atan2(OpBuilder& builder, V y, V x) {
   return c.where(has("greater", x), angle, c.where(has("less", x), left, upright));
 }
 
-V fake_quant(OpBuilder& builder, ChannelsLast& maps, V x, const FakeQuantSpec& spec) {
+namespace {
+
+/// The least and the greatest number of steps.
+std::pair<float, float> steps_of(const OpBuilder& builder, const FakeQuantSpec& spec) {
   if (spec.bits < 2 || spec.bits > 16) builder.invalid("num_bits is " + std::to_string(spec.bits));
-  const float low = spec.narrow_range ? 1 : 0;
-  const auto high = static_cast<float>((int64_t{1} << spec.bits) - 1);
+  return {spec.narrow_range ? 1.0F : 0.0F, static_cast<float>((int64_t{1} << spec.bits) - 1)};
+}
+
+}  // namespace
+
+V fake_quant(OpBuilder& builder, V x, V min, V max, const FakeQuantSpec& spec) {
+  Compose c(builder);
+  const auto [low, high] = steps_of(builder, spec);
+  const auto number = [&](float value) { return c.number(min, static_cast<double>(value)); };
+  const V is_none = c.binary("and", c.binary("equal", min, number(0)), c.binary("equal", max, number(0)));
+  const V scale = c.where(is_none, number(1), c.div(c.sub(max, min), number(high - low)));
+  const V given =
+      c.clip(c.sub(number(low), c.div(min, scale)), static_cast<double>(low), static_cast<double>(high));
+  // Half away from zero: of what is not negative, and in a wider type, in which the half is added exactly.
+  const V zero = c.cast(c.unary("floor", c.plus(c.cast(given, DType::kFloat64), 0.5)), DType::kFloat32);
+  const V least = c.mul(c.sub(number(low), zero), scale), most = c.mul(c.sub(number(high), zero), scale);
+  const V inside = c.binary("max", c.binary("min", x, most), least);
+  const V steps = c.unary("round", c.div(c.sub(inside, least), scale));
+  return c.where(is_none, c.number(x, 0), c.add(c.mul(steps, scale), least));
+}
+
+V fake_quant(OpBuilder& builder, ChannelsLast& maps, V x, const FakeQuantSpec& spec) {
+  const auto [low, high] = steps_of(builder, spec);
   const float scale = (spec.max - spec.min) / (high - low);
   if (!(scale > 0) || !std::isfinite(scale)) builder.invalid("a range without extent");
   const float zero = std::clamp(std::round(low - spec.min / scale), low, high);

@@ -21,6 +21,11 @@ struct FakeQuantSpec {
 /// Rounded to the steps of a range, which is moved so that 0 is one of its numbers.
 ir::ValueId fake_quant(OpBuilder& builder, ChannelsLast& maps, ir::ValueId x, const FakeQuantSpec& spec);
 
+/// The same of a range that a run works out, `spec` but its min and max: these are f32 of no dims, or of the
+/// last axis of x, which is f32 as well. Of a range from 0 to 0 everything is 0.
+ir::ValueId fake_quant(OpBuilder& builder, ir::ValueId x, ir::ValueId min, ir::ValueId max,
+                       const FakeQuantSpec& spec);
+
 /// By 0 to width - 1 bits; the sign moves in from the left.
 ir::ValueId right_shift(OpBuilder& builder, ir::ValueId x, ir::ValueId by);
 /// By the width or more nothing is left. Both of one type.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/build/arithmetic.h"
 #include "compiler/build/compose.h"
 
 namespace tensormill::build {
@@ -40,16 +41,55 @@ std::optional<ir::ValueId> nothing_of(OpBuilder& builder, ir::ValueId x, const W
 
 }  // namespace
 
+ir::ValueId exact_sums(OpBuilder& builder, ir::ValueId x, ir::ValueId w, int64_t terms,
+                       const std::function<ir::ValueId(ir::ValueId x, ir::ValueId w)>& sums) {
+  Compose c(builder);
+  const DType dtype = c.dtype(x);
+  if (is_float(dtype)) return sums(x, w);
+  const int bits = dtype_info(dtype).bits;
+  if (bits > 32) builder.unsupported("operands", "integers of 64 bits are not implemented");
+  // float64 holds whole numbers up to 2^53: those of two operands of 16 bits, and of the sum of two such.
+  if (terms > int64_t{1} << 20)
+    builder.unsupported("operands", "sums of so many integers are not implemented");
+  const auto wide = [&](ir::ValueId value) { return c.cast(value, DType::kFloat64); };
+  const auto whole = [&](ir::ValueId sum) { return c.cast(sum, DType::kInt64); };
+  if (bits <= 16) return c.cast(whole(sums(wide(x), wide(w))), dtype);
+  struct Halves {
+    ir::ValueId high, low;
+  };
+  const auto halves = [&](ir::ValueId value) {
+    const ir::ValueId high = right_shift(builder, value, c.number(value, 16));
+    return Halves{wide(high), wide(c.sub(value, c.times(high, 65536)))};
+  };
+  // What the high halves make of each other is a multiple of 2^32.
+  const Halves a = halves(x), b = halves(w);
+  const ir::ValueId mixed = c.add(whole(sums(a.high, b.low)), whole(sums(a.low, b.high)));
+  return c.cast(c.add(c.times(mixed, 65536), whole(sums(a.low, b.low))), dtype);
+}
+
 ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId bias, ConvSpec spec) {
   if (const auto none = nothing_of(builder, x, spec.windows, builder.type(w).shape[0])) return *none;
-  std::vector<ir::ValueId> inputs{padded_for(builder, x, spec.windows, 0), w};
-  if (bias != ir::kAbsent) inputs.push_back(bias);
+  const DType dtype = builder.type(x).dtype;
+  const ir::ValueId padded = padded_for(builder, x, spec.windows, 0);
   ir::Attrs attrs{{"strides", spec.windows.strides},
                   {"dilations", spec.windows.dilations},
                   {"pads", spec.windows.pads},
                   {"group", spec.groups}};
-  if (spec.exact) attrs.set("exact", int64_t{1});
-  return builder.add("conv", std::move(inputs), std::move(attrs));
+  if (spec.exact || !is_float(dtype)) attrs.set("exact", int64_t{1});
+  const bool adds_bias = bias != ir::kAbsent && !is_float(dtype);
+  const auto sums = [&](ir::ValueId data, ir::ValueId weights) {
+    std::vector<ir::ValueId> inputs{data, weights};
+    if (bias != ir::kAbsent && !adds_bias) inputs.push_back(bias);
+    return builder.add("conv", std::move(inputs), attrs);
+  };
+  const ir::SymShape shape = builder.type(w).shape;
+  const ir::SymInt terms = num_elements(ir::SymShape(shape.begin() + 1, shape.end()));
+  const ir::ValueId y = exact_sums(builder, padded, w, terms.hint(), sums);
+  if (!adds_bias) return y;
+  Compose c(builder);
+  ir::SymShape along(shape.size(), 1);
+  along[1] = shape[0];
+  return c.add(y, c.reshape(bias, along));
 }
 
 ir::ValueId max_pool(OpBuilder& builder, ir::ValueId x, PoolSpec spec) {

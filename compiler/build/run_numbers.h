@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "compiler/build/op_builder.h"
 
@@ -15,5 +16,9 @@ ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::opti
 /// The first elements of x along an axis, as many as `count`, i64 [1], says: the extent is a symbol that a
 /// run binds, the axis of x its upper bound.
 ir::ValueId bound_part(OpBuilder& builder, ir::ValueId x, int64_t axis, ir::ValueId count);
+
+/// x, of one element or more; a run in which `holds`, bools of an axis or of none, are not all true fails,
+/// and says `what`.
+ir::ValueId required(OpBuilder& builder, ir::ValueId x, ir::ValueId holds, const std::string& what);
 
 }  // namespace tensormill::build

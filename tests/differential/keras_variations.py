@@ -7,14 +7,14 @@ import random
 import keras
 import numpy as np
 
-from variations import rows_of, with_other_extents, with_other_numbers, with_other_words
+from variations import cases_of, rows_of, with_other_extents, with_other_numbers, with_other_words
 
 # name: (dtype, shape without the batch, low, high); of integers high is not reached.
 INPUTS = {
     "row": ("float32", [4], -2, 2), "line": ("float32", [9, 4], -2, 2), "other": ("float32", [9, 4], -2, 2), "im": ("float32", [7, 6, 4], -2, 2),
     "im2": ("float32", [7, 6, 4], -2, 2), "vol": ("float32", [4, 5, 6, 2], -2, 2), "first": ("float32", [4, 7, 6], -2, 2), "steps": ("float32", [5, 3], -1, 1),
     "kept": ("bool", [5], 0, 2), "h": ("float32", [2], -1, 1), "words": ("int32", [5], 0, 7), "places": ("int32", [3], 0, 5), "one": ("int32", [1], 0, 5),
-    "q": ("float32", [3, 4], -1, 1), "v": ("float32", [5, 4], -1, 1), "ok": ("bool", [3, 5], 0, 2), "film": ("float32", [3, 7, 6, 4], -1, 1),
+    "q": ("float32", [3, 4], -1, 1), "v": ("float32", [5, 4], -1, 1), "ok": ("bool", [3, 5], 0, 2), "ok2": ("bool", [6, 6], 0, 2), "film": ("float32", [3, 7, 6, 4], -1, 1),
 }
 ACTIVATIONS = tuple(f"'{name}'" for name in "relu elu selu silu gelu tanh sigmoid softplus softsign hard_sigmoid relu6 leaky_relu linear softmax exponential mish".split())
 WORDS = (("True", "False"), ("'same'", "'valid'"), ("'channels_last'", "'channels_first'"), ("'nearest'", "'bilinear'", "'bicubic'", "'lanczos3'"),
@@ -107,7 +107,10 @@ def attention():
     cases = [f"L.{name}(use_scale=True{more})({operands})" for name, mores in (("Attention", ("", ", score_mode='dot'")), ("AdditiveAttention", ("",))) for more in mores
              for operands in ("[q, v]", "[q, v, v]", "[v, v], use_causal_mask=True", "[q, v], mask=[None, kept]")]
     return cases + ["L.MultiHeadAttention(2, 3, use_bias=True)(q, v)", "L.MultiHeadAttention(2, 3, value_dim=2, output_shape=5)(q, v, key=v)", "L.MultiHeadAttention(1, 2)(v, v, use_causal_mask=True)", "L.MultiHeadAttention(2, 3)(q, v, attention_mask=ok)",
-                    "L.MultiHeadAttention(2, 3)(q, v, return_attention_scores=True)", "L.MultiHeadAttention(2, 2, attention_axes=(1,))(im, im2)", "L.MultiHeadAttention(2, 2, attention_axes=(2,))(im, im2)", "L.GroupQueryAttention(3, 4, 2)(q, v)",
+                    "L.MultiHeadAttention(2, 3)(q, v, return_attention_scores=True)", "L.MultiHeadAttention(2, 2, attention_axes=(1,))(im, im2)", "L.MultiHeadAttention(2, 2, attention_axes=(2,))(im, im2)",
+                    "L.MultiHeadAttention(2, 2)(im, im2)", "L.MultiHeadAttention(2, 3, attention_axes=(1, 2))(im, im2, return_attention_scores=True)",
+                    "L.MultiHeadAttention(2, 2, attention_axes=(2, 1), use_gate=True)(im, im2)", "L.MultiHeadAttention(2, 2, attention_axes=(3, 1))(vol, vol)",
+                    "L.MultiHeadAttention(2, 2, attention_axes=(2,))(im, im2, attention_mask=ok2, return_attention_scores=True)", "L.GroupQueryAttention(3, 4, 2)(q, v)",
                     "L.GroupQueryAttention(2, 2, 1, use_bias=False)(v, v, use_causal_mask=True)", "L.MultiHeadAttention(2, 2)(L.Embedding(7, 4, mask_zero=True)(words), v)", "L.MultiHeadAttention(2, 3, sliding_window=2)(v, v)",
                     "L.MultiHeadAttention(2, 3, use_gate=True)(q, v)"]
 
@@ -117,6 +120,7 @@ def preprocessing():
              "L.CenterCrop(3, 4, data_format='channels_last')(im)", "L.CenterCrop(9, 9)(im)", "L.CategoryEncoding(5, output_mode='multi_hot')(places)", "L.CategoryEncoding(5, output_mode='one_hot')(one)",
              "L.Discretization(bin_boundaries=[-1.0, 0.0, 0.5])(row)", "L.Discretization(bin_boundaries=[-1.0, 0.5], output_mode='multi_hot')(row)", "L.IntegerLookup(vocabulary=[3, 1], num_oov_indices=2)(words)",
              "L.IntegerLookup(vocabulary=[3, 1, 5], output_mode='multi_hot')(words)", "L.Hashing(5)(words)", "L.Hashing(4, mask_value=1)(words)"]
+    cases += [f"L.Resizing({size}, interpolation='{word}', antialias={smooth})(im)" for size in ("4, 9", "9, 3") for word in ("lanczos3", "lanczos5", "bicubic") for smooth in ("False", "True")]
     cases += [f"L.Resizing({size}, interpolation='bilinear', {more})(im)" for size in ("4, 9", "3, 3", "14, 6") for more in ("antialias=False", "crop_to_aspect_ratio=True", "pad_to_aspect_ratio=True", "data_format='channels_last'")]
     cases += [f"L.{name}({of})" for name, of in (("Dropout(0.3)", "im"), ("AlphaDropout(0.3)", "row"), ("GaussianDropout(0.3)", "line"), ("GaussianNoise(0.3)", "im"), ("ActivityRegularization(0.1)", "row"), ("Identity()", "vol"), ("SpatialDropout1D(0.3)", "line"),
               ("SpatialDropout2D(0.5)", "im"), ("SpatialDropout3D(0.5)", "vol"), ("RandomFlip()", "im"), ("RandomRotation(0.1)", "im"), ("RandomZoom(0.2)", "im"), ("RandomContrast(0.1)", "im"), ("RandomBrightness(0.1)", "im"), ("RandomTranslation(0.1, 0.2)", "im"))]
@@ -208,11 +212,4 @@ def varied(text, seed, is_first):
 
 def variations(family, seed, count):
     """Cases of a family, `count` of each text, that Keras takes; the first has the text as it is."""
-    for index, text in enumerate(FAMILIES[family]()):
-        for turn in range(count):
-            try:
-                case = varied(text, seed * 1_000_003 + index * 1009 + turn, turn == 0)
-            except SyntaxError:
-                continue
-            if is_taken(case):
-                yield case
+    return cases_of(FAMILIES[family](), seed, count, lambda text, own, turn: varied(text, own, turn == 0), is_taken)

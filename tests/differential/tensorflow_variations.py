@@ -8,7 +8,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from variations import other_type, rows_of, with_other_extents, with_other_numbers, with_other_words
+from variations import cases_of, other_type, rows_of, with_other_extents, with_other_numbers, with_other_words
 
 # name: (dtype, shape, low, high); of integers high is not reached.
 INPUTS = {
@@ -24,12 +24,14 @@ INPUTS = {
     "ix": ("int32", [2, 3], 0, 3), "i1": ("int32", [3], 0, 3), "nd": ("int32", [5, 2], 0, 2), "n1": ("int32", [5, 1], 0, 3), "up": ("float32", [5, 4], -2, 2),
     "sg": ("int32", [3], 0, 3), "len": ("int32", [2], 0, 4), "lb": ("int32", [11], 0, 5), "rw": ("int32", [6, 2], 0, 2),
     "bx": ("float32", [5, 4], 0, 1), "sc": ("float32", [5], 0, 1), "bi": ("int32", [5], 0, 2), "ia": ("int32", [], -2, 2), "k": ("int32", [], 1, 4),
+    "imi": ("int32", [2, 7, 6, 4], -2**31, 2**31), "k2i": ("int32", [3, 2, 4, 6], -2**31, 2**31), "kti": ("int32", [3, 2, 5, 4], -2**31, 2**31),
+    "lo": ("float32", [], -2, 0), "hi": ("float32", [], 0.1, 2), "rows": ("int64", [5], 0, 4), "vals": ("float32", [9, 4], -2, 2), "kinds": ("int32", [9], 0, 5),
     "wave": ("float32", [400, 1], -1, 1), "lim": ("float32", [3], -1, 1),
 }
 WORDS = (("True", "False"), ("'SAME'", "'VALID'"), ("'REFLECT'", "'SYMMETRIC'"), ("'bilinear'", "'nearest'"), ("tf.int32", "tf.int64"),
          ("'LEFT_RIGHT'", "'RIGHT_LEFT'", "'LEFT_LEFT'", "'RIGHT_RIGHT'"))
 # What TensorFlow asks to be a constant, or of an own type, whatever the other inputs are.
-OWN_TYPE = ("ix", "i1", "nd", "n1", "sg", "len", "bi", "ia", "k", "bx", "sc", "lim", "b", "c", "c0")
+OWN_TYPE = ("imi", "k2i", "kti", "lo", "hi", "rows", "kinds", "ix", "i1", "nd", "n1", "sg", "len", "bi", "ia", "k", "bx", "sc", "lim", "b", "c", "c0")
 # Of equal elements any comes first.
 UNORDERED = re.compile(r"TopKV2|NonMaxSuppression")
 # TensorFlow's Round of long integers is 0.
@@ -69,7 +71,9 @@ def binary():
               "raw.Select(condition=b, x=x, y=y)", "raw.Select(condition=c0, x=x, y=y)", "raw.SelectV2(condition=b, t=x, e=y)", "raw.SelectV2(condition=b, t=v, e=w)",
               "raw.SelectV2(condition=b, t=s, e=x)", "raw.SelectV2(condition=c0, t=s, e=v)",
               "tf.quantization.fake_quant_with_min_max_args(x, -1.1, 1.7, num_bits=6)", "tf.quantization.fake_quant_with_min_max_vars(x, -1.2, 1.5, narrow_range=True)",
-              "tf.quantization.fake_quant_with_min_max_vars_per_channel(x, -va, va, num_bits=4)"]
+              "tf.quantization.fake_quant_with_min_max_vars_per_channel(x, -va, va, num_bits=4)",
+              "tf.quantization.fake_quant_with_min_max_vars(x, lo, hi, num_bits=7)", "tf.quantization.fake_quant_with_min_max_vars(x, lo * 0, lo * 0, narrow_range=True)",
+              "tf.quantization.fake_quant_with_min_max_vars_per_channel(m, tf.minimum(w, 0), tf.maximum(w, 0), narrow_range=True)"]
     return cases
 
 
@@ -85,6 +89,8 @@ def convolutions():
     for more in ("ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding='SAME'", "ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1], padding='SAME'",
                  "ksize=[1, 3, 3, 1], strides=[1, 3, 2, 1], padding='VALID'"):
         cases += [f"raw.MaxPool(input=im, {more})", f"raw.MaxPoolV2(input=im, {more})", f"raw.AvgPool(value=im, {more})"]
+    cases += [f"raw.Conv2D(input=imi, filter=k2i, strides=[1, {stride}, 1, 1], padding='SAME')" for stride in (1, 2)]
+    cases.append("raw.Conv2DBackpropInput(input_sizes=[tf.shape(imi)[0], 14, 12, 5], filter=kti, out_backprop=imi, strides=[1, 2, 2, 1], padding='SAME')")
     cases.append("raw.MaxPool(input=im, ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding='EXPLICIT', explicit_paddings=[0, 0, 1, 1, 0, 1, 0, 0])")
     cases += ["raw.Conv2DBackpropInput(input_sizes=[tf.shape(im)[0], 14, 12, 5], filter=kt, out_backprop=im, strides=[1, 2, 2, 1], padding='SAME')",
               "raw.Conv2DBackpropInput(input_sizes=[tf.shape(im)[0], 13, 11, 5], filter=kt, out_backprop=im, strides=[1, 2, 2, 1], padding='SAME')",
@@ -119,7 +125,8 @@ def reductions():
         cases.append(f"raw.{name}(input=x, axis=tf.range(tf.rank(x)))")
     cases += [f"raw.{name}(input=b, axis={axis}, keep_dims=False)" for name in ("All", "Any") for axis in ([1], [0, -1], 0, [])]
     cases += [f"raw.{name}(input={of}, dimension={axis}, output_type=tf.int32)" for name in ("ArgMax", "ArgMin") for of in ("m", "i") for axis in (1, -1)]
-    cases += ["raw.TopKV2(input=x, k=2)", "raw.TopKV2(input=m, k=3)", "raw.TopKV2(input=i, k=1)", "raw.TopKV2(input=x, k=k)[0]"]
+    cases += ["raw.TopKV2(input=x, k=2)", "raw.TopKV2(input=m, k=3)", "raw.TopKV2(input=i, k=1)", "raw.TopKV2(input=x, k=k)[0]", "raw.TopKV2(input=m, k=k)[0]",
+              "tf.math.top_k(i, k)[0]", "tf.reduce_sum(raw.TopKV2(input=up, k=k)[0], 1)"]
     for name in ("Cumsum", "Cumprod"):
         cases += [f"raw.{name}(x={of}, axis={axis}, exclusive=False, reverse={back})" for of, axis, back in (("m", 1, False), ("x", -1, True), ("i", 0, False), ("w", 0, True))]
     for name in ("Sum", "Prod", "Max", "Min"):
@@ -169,6 +176,12 @@ def pictures():
     cases = [f"raw.{name}(images=im, size=[{size}], align_corners={align}, half_pixel_centers={half})" for name in ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic")
              for align, half in ((False, False), (True, False), (False, True)) for size in ("9, 12", "4, 3", "7, 11", "1, 1")]
     cases += [f"raw.CropAndResize(image=im, boxes={boxes}, box_ind=bi, crop_size=[3, 4], method='bilinear', extrapolation_value={outside})" for boxes in ("bx", "bx * 1.5 - 0.2") for outside in (0.0, -1.0)]
+    cases += [f"tf.image.resize(im, [{size}], method='{method}', antialias={smooth})" for size in ("9, 4", "3, 12") for smooth in ("False", "True")
+              for method in ("bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "area")]
+    cases += [f"raw.ScaleAndTranslate(images=im, size=[5, 8], scale=[0.7, {scale}], translation=[{moved}, 1.0], kernel_type='{kernel}', antialias=True)"
+              for kernel in ("lanczos1", "box", "triangle", "keyscubic") for scale, moved in (("1.3", "0.0"), ("2.0", "-2.5"))]
+    cases += ["raw.ScaleAndTranslate(images=im, size=[5, 8], scale=p[0, :2], translation=x[0, :2])", "raw.ResizeArea(images=im, size=[4, 9], align_corners=True)",
+              "raw.ResizeArea(images=im, size=[3, 2])"]
     corners = "tf.concat([tf.minimum(bx[:, :2], bx[:, 2:]), tf.maximum(bx[:, :2], bx[:, 2:])], 1)"
     cases += [f"raw.NonMaxSuppression(boxes={corners}, scores=sc, max_output_size=4, iou_threshold=0.5)", f"raw.NonMaxSuppressionV2(boxes={corners}, scores=sc, max_output_size=3, iou_threshold=0.2)",
               f"raw.NonMaxSuppressionV3(boxes={corners}, scores=sc, max_output_size=4, iou_threshold=0.5, score_threshold=0.3)",
@@ -187,7 +200,30 @@ def counted():
     return cases + [f"list(raw.{name}(x={of}, axis=[{axis}]))" for name in ("UniqueV2", "UniqueWithCountsV2") for of, axis in (("rw", 0), ("rw", 1), ("lb", 0))]
 
 
-FAMILIES = {"unary": unary, "binary": binary, "convolutions": convolutions, "products": products, "reductions": reductions, "moves": moves, "shapes": shapes, "pictures": pictures, "counted": counted}
+def ragged():
+    """Rows of lengths of a run; a ragged or a sparse result counts as the tensors that it is made of."""
+    one, other, of_ints = "rag(vals, kinds)", "rag(vals * 2, 4 - kinds)", "rag(kinds, kinds)"
+    two = "tf.RaggedTensor.from_row_lengths(rag(vals, kinds), [2, 0, 3, 1], validate=False)"
+    cases = [f"{one}.to_tensor()", f"{one}.to_tensor(default_value=[1, 2, 3, 4.0][0])", f"{of_ints}.to_tensor(default_value=-1)", f"{of_ints}.to_tensor(shape=[None, 3])",
+             f"{one}.to_tensor(shape=[4, None, 4])", f"{one}.to_tensor(shape=[8, 5, 4])", f"{two}.to_tensor()", f"{two}.to_tensor(shape=[None, 2, None, None])",
+             f"{one}.row_lengths()", f"{one}.value_rowids()", f"{one}.bounding_shape()",
+             f"{one} + 1.5", f"tf.concat([{one}, {other}], 1)", f"tf.concat([{one}, {other}], 0)", f"tf.stack([{one}, {other}], 0)", f"{one}[:, :2]", f"{one}[:, -1:]", f"{one}[1]", f"{one}[1:]",
+             f"tf.gather({one}, [1, 0, 4])", f"tf.gather({two}, ix)", f"tf.gather({one}, ix)", f"tf.ragged.boolean_mask({of_ints}, {of_ints} > 1)", f"{one}.to_sparse()", f"{two}.to_sparse()", f"{of_ints}.to_sparse()",
+             "tf.ragged.range(rows)", "tf.ragged.range(rows, rows * 2 - 3, 2)", "tf.ragged.range(3, rows)", "tf.ragged.range(rows, 0, -2)", "tf.ragged.range(sc, sc * 4, 0.3)",
+             f"tf.nn.embedding_lookup(up, {of_ints})", f"tf.cast({of_ints}, tf.float32)", f"tf.size({one})", f"tf.expand_dims({one}, -1)", f"tf.reverse({of_ints}, [1])", f"{two}.merge_dims(0, 1)",
+             f"tf.one_hot({of_ints}, 4)", f"tf.math.bincount({of_ints}, minlength=5, maxlength=5, axis=-1)", f"tf.math.bincount({of_ints}, minlength=3, maxlength=3, axis=-1, binary_output=True)",
+             f"tf.nn.softmax(rag(vals[:, 0], kinds))", f"rag(kinds, kinds) * tf.constant([[1], [2], [3], [4], [5], [6]])", f"tf.tile({of_ints}, [1, 2])",
+             f"tf.RaggedTensor.from_tensor(x, lengths=sg)", f"tf.RaggedTensor.from_tensor(i, padding=0)"]
+    cases += [f"tf.reduce_{name}({of}, axis={axis})" for name in ("sum", "mean", "max", "min", "prod") for of, axis in ((one, 1), (two, 2), (of_ints, 1))]
+    cases += [f"raw.Segment{name}(data={of}, segment_ids=tf.sort(kinds))" for name in ("Sum", "Mean", "Max", "Min", "Prod") for of in ("vals", "kinds")]
+    return cases
+
+
+def rag(values, rows):
+    return tf.RaggedTensor.from_value_rowids(values, tf.sort(rows), nrows=6, validate=False)
+
+
+FAMILIES = {"ragged": ragged, "unary": unary, "binary": binary, "convolutions": convolutions, "products": products, "reductions": reductions, "moves": moves, "shapes": shapes, "pictures": pictures, "counted": counted}
 
 
 class Case:
@@ -204,8 +240,7 @@ class Case:
     def made(self, given):
         """Tensors that can be read, of tensors."""
         typed = {name: tf.cast(value, self.types[name]) if self.types[name] == "bfloat16" else value for name, value in given.items()}
-        made = eval(self.code, {"tf": tf, "raw": tf.raw_ops} | typed)
-        made = made if isinstance(made, (tuple, list)) else [made]
+        made = tf.nest.flatten(eval(self.code, {"tf": tf, "raw": tf.raw_ops, "rag": rag} | typed), expand_composites=True)
         return [tf.cast(each, tf.float32) if each.dtype == tf.bfloat16 else tf.identity(each) for each in made if not each.dtype.is_complex]
 
     def results(self, inputs):
@@ -278,11 +313,4 @@ def is_taken(case):
 
 def variations(family, seed, count):
     """Cases of a family, `count` of each text, that TensorFlow takes."""
-    for index, text in enumerate(FAMILIES[family]()):
-        for turn in range(count):
-            try:
-                case = varied(text, seed * 1_000_003 + index * 1009 + turn)
-            except SyntaxError:
-                continue
-            if is_taken(case):
-                yield case
+    return cases_of(FAMILIES[family](), seed, count, lambda text, own, _: varied(text, own), is_taken)

@@ -6,7 +6,6 @@ what made it, and ends with their number.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,9 +16,9 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
+from comparison import difference, said  # noqa: E402
 from tflite_models import random_model  # noqa: E402
 
-PROGRAM = Path(__file__).resolve().parents[2] / "build/bin/tensormill"
 # Of the largest number of an output: sums in another order, and functions of a few units of the last place.
 TOLERANCE = 2e-5
 
@@ -41,23 +40,11 @@ def ours(data, inputs, level):
         np.savez(folder / "in.npz", **inputs)
         for arguments in (["compile", "model.tflite", "-O", str(level), "-o", "model.tar"],
                           ["run", "model.tar", "-i", "in.npz", "-o", "out.npz"]):
-            done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                return done.stderr.strip()
+            why = said(folder, *arguments)
+            if why is not None:
+                return why
         with np.load(folder / "out.npz") as archive:
             return {key: archive[key] for key in archive.files}
-
-
-def difference(got, want):
-    """Why both are not the same; nothing where they are."""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-    if got.size == 0:
-        return None
-    if not np.issubdtype(want.dtype, np.floating):
-        return None if np.array_equal(got, want) else "other integers"
-    apart, bound = np.abs(got - want).max(), TOLERANCE * max(np.abs(want).max(), 1e-3)
-    return None if apart <= bound else f"{apart} apart, of {np.abs(want).max()}"
 
 
 def main():
@@ -86,7 +73,7 @@ def main():
             continue
         for name, says in model.cases:
             outputs += 1
-            why = difference(got[name], want[name])
+            why = difference(got[name], want[name], TOLERANCE)
             if why:
                 wrong += 1
                 print(f"seed {seed}, {name}: {why}: {says}", flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 import torchvision  # noqa: F401  its operators
 
-from variations import rows_of, with_other_extents, with_other_numbers, with_other_types
+from variations import cases_of, rows_of, with_other_extents, with_other_numbers, with_other_types
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures/pytorch_ops"))
 import torch_cases  # noqa: E402
@@ -98,16 +98,8 @@ def is_taken(case):
 
 def variations(family, seed, count):
     """Cases of a family, `count` of each text, that torch takes."""
-    for index, text in enumerate(torch_cases.FAMILIES[family]()):
-        if UNDETERMINED.search(text):
-            continue
-        for turn in range(count):
-            try:
-                case = varied(text, seed * 1_000_003 + index * 1009 + turn)
-            except SyntaxError:
-                continue
-            if is_taken(case):
-                yield case
+    texts = [text for text in torch_cases.FAMILIES[family]() if not UNDETERMINED.search(text)]
+    return cases_of(texts, seed, count, lambda text, own, _: varied(text, own), is_taken)
 
 
 PAIRED = ("aten.add.Tensor aten.sub.Tensor aten.mul.Tensor aten.div.Tensor aten.floor_divide.default aten.remainder.Tensor aten.fmod.Tensor "

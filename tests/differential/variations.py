@@ -68,3 +68,15 @@ def rows_of(text, inputs):
     """What of the inputs the text names, as lists of type, shape, least and greatest number."""
     names = set(NAME.findall(text))
     return {name: list(row) for name, row in inputs.items() if name in names}
+
+
+def cases_of(texts, seed, count, varied, is_taken):
+    """Cases of texts, `count` of each, that the framework takes: `varied(text, seed, turn)` makes one, of which `is_taken` says it."""
+    for index, text in enumerate(texts):
+        for turn in range(count):
+            try:
+                case = varied(text, seed * 1_000_003 + index * 1009 + turn, turn)
+            except SyntaxError:
+                continue
+            if is_taken(case):
+                yield case

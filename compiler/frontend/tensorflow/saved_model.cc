@@ -126,9 +126,19 @@ private:
   }
 
   TensorInfo tensor_info(WireReader reader) {
+    const std::vector<TensorInfo> all = tensor_infos(reader, 0);
+    if (all.size() != 1) reader.fail("one tensor that is made of " + std::to_string(all.size()));
+    return all.front();
+  }
+
+  /// The tensors that one is made of, as a ragged or a sparse one is; else itself.
+  std::vector<TensorInfo> tensor_infos(WireReader& reader, int depth) {
+    if (depth > 8) reader.fail("tensors made of tensors, more than 8 deep");
     TensorInfo to;
     to.shape.has_rank = false;
+    std::vector<TensorInfo> parts;
     while (reader.next()) {
+      values_.spend(1);
       switch (reader.field()) {
         case 1:
           to.name = reader.string("a tensor's name");
@@ -139,28 +149,66 @@ private:
         case 3:
           to.shape = GraphProtoReader().shape(reader.message("a tensor's shape"));
           break;
+        case 4:
+          read_sparse(reader.message("a sparse tensor"), parts);
+          break;
+        case 5: {
+          WireReader composite = reader.message("a tensor of several");
+          while (composite.next()) {
+            if (composite.field() == 2) {
+              WireReader component = composite.message("a component");
+              for (TensorInfo& part : tensor_infos(component, depth + 1)) parts.push_back(std::move(part));
+            } else {
+              composite.skip();
+            }
+          }
+          break;
+        }
         default:
           reader.skip();
       }
     }
-    return to;
+    if (parts.empty()) return {std::move(to)};
+    // Of a sparse one the values have its type, and the shape's numbers are as many as it has dims.
+    if (parts.front().dtype == DataType::kInvalid) parts.front().dtype = to.dtype;
+    return parts;
   }
 
+  /// Elements [n], places [n,rank], shape [rank], in the order of TensorFlow's message.
+  void read_sparse(WireReader reader, std::vector<TensorInfo>& to) {
+    std::map<uint32_t, std::string> names;
+    while (reader.next()) {
+      if (reader.field() >= 1 && reader.field() <= 3) {
+        names[static_cast<uint32_t>(reader.field())] = reader.string("a sparse tensor's part");
+      } else {
+        reader.skip();
+      }
+    }
+    if (names.size() != 3) reader.fail("a sparse tensor without one of its parts");
+    to.push_back({names[1], DataType::kInvalid, {true, {-1}}});
+    to.push_back({names[2], DataType::kInt64, {true, {-1, -1}}});
+    to.push_back({names[3], DataType::kInt64, {true, {-1}}});
+  }
+
+  /// A tensor that is made of several is as many: NAME, NAME_1 ..., as TensorFlow itself calls those of
+  /// inputs.
   void named_tensor(WireReader entry, std::map<std::string, TensorInfo>& to) {
     values_.spend(1);
     std::string name;
-    TensorInfo info;
+    std::vector<TensorInfo> parts;
     while (entry.next()) {
       if (entry.field() == 1) {
         name = entry.string("a name");
       } else if (entry.field() == 2) {
-        info = tensor_info(entry.message("a tensor"));
+        WireReader tensor = entry.message("a tensor");
+        parts = tensor_infos(tensor, 0);
       } else {
         entry.skip();
       }
     }
     if (!is_utf8(name)) entry.fail("an input or output whose name is not UTF-8");
-    to[name] = std::move(info);
+    for (size_t i = 0; i < parts.size(); ++i)
+      to[i == 0 ? name : name + "_" + std::to_string(i)] = std::move(parts[i]);
   }
 
   void read_signature(WireReader entry) {

@@ -67,6 +67,19 @@ size_t Body::find(std::string_view name) const {
   return found->second;
 }
 
+namespace {
+
+/// How many outputs a node says in an attribute.
+size_t count_in(const Node& node, std::string_view attribute) {
+  const auto found = node.attributes.find(attribute);
+  const auto* count = found == node.attributes.end() ? nullptr : std::get_if<int64_t>(&found->second.value);
+  if (count == nullptr || *count < 0 || *count > (1 << 16))
+    refuse("node " + quoted(node.name) + " does not say how many outputs it has");
+  return static_cast<size_t>(*count);
+}
+
+}  // namespace
+
 Reference parse_reference(const Body& body, std::string_view text,
                           const std::map<std::string_view, Item>* arguments) {
   Reference reference;
@@ -87,10 +100,13 @@ Reference parse_reference(const Body& body, std::string_view text,
   const std::string_view output = text.substr(first + 1, last - first - 1);
   const OpRow* row = find_row((*body.nodes)[body.find(reference.name)].op);
   if (row == nullptr || row->outputs.empty()) return reference;
-  const auto found = std::find(row->outputs.begin(), row->outputs.end(), output);
-  if (found == row->outputs.end()) refuse("input " + quoted(text) + " names no output");
-  reference.output += static_cast<size_t>(found - row->outputs.begin());
-  return reference;
+  const Node& node = (*body.nodes)[body.find(reference.name)];
+  for (const std::string_view word : row->outputs) {
+    const size_t star = word.find('*');
+    if (word.substr(0, star) == output) return reference;
+    reference.output += star == std::string_view::npos ? 1 : count_in(node, word.substr(star + 1));
+  }
+  refuse("input " + quoted(text) + " names no output");
 }
 
 Item ScopeImport::output_of(const Scope& scope, size_t node, size_t output) const {

@@ -1,4 +1,5 @@
 // Attention layers.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,8 +9,14 @@ namespace tensormill::frontend::keras {
 
 namespace {
 
+/// Which axes of [batch,...,features] attention goes along, which are the steps, and which are as the batch
+/// is.
+struct AttentionAxes {
+  std::vector<int64_t> along, rest;
+};
+
 struct Operands {
-  V query, key, value;         ///< [batch,steps,features]
+  V query, key, value;         ///< [batch,...,features]
   V query_mask = ir::kAbsent;  ///< [batch,steps]
   V value_mask = ir::kAbsent, key_mask = ir::kAbsent;
   V given_mask = ir::kAbsent;  ///< [batch,query steps,value steps]
@@ -34,7 +41,9 @@ Operands operands_of(LayerContext& context) {
   const size_t key = context.tensor_argument("key", 2).value_or(*value);
   Operands of{context.input(*query), context.input(key), context.input(*value)};
   for (const V each : {of.query, of.key, of.value}) {
-    if (context.rank(each) != 3) context.unsupported("input", "a rank other than 3 is not implemented");
+    if (context.rank(each) < 3 || context.rank(each) != context.rank(of.query))
+      context.invalid("its inputs have shapes " + to_string(context.shape(of.query)) + " and " +
+                      to_string(context.shape(each)));
   }
   of.query_mask = mask_of(context, "query_mask", *query);
   of.value_mask = mask_of(context, "value_mask", *value);
@@ -44,6 +53,60 @@ Operands operands_of(LayerContext& context) {
   of.has_scores = flag_argument(context, "return_attention_scores", 7);
   static_cast<void>(context.argument("training", 8));
   return of;
+}
+
+AttentionAxes attention_axes_of(LayerContext& context, int64_t rank) {
+  AttentionAxes axes;
+  if (context.config().has("attention_axes")) {
+    axes.along = context.config().list("attention_axes");
+    for (const int64_t axis : axes.along)
+      if (axis < 1 || axis > rank - 2)
+        context.unsupported("option attention_axes", "axis " + std::to_string(axis) + " is not implemented");
+  } else {
+    for (int64_t axis = 1; axis < rank - 1; ++axis) axes.along.push_back(axis);
+  }
+  for (int64_t axis = 1; axis < rank - 1; ++axis)
+    if (std::find(axes.along.begin(), axes.along.end(), axis) == axes.along.end()) axes.rest.push_back(axis);
+  if (axes.along.empty() || axes.along.size() + axes.rest.size() + 2 != static_cast<size_t>(rank))
+    context.invalid("option attention_axes has an axis twice");
+  return axes;
+}
+
+ir::SymShape extents_along(const ir::SymShape& shape, const std::vector<int64_t>& axes) {
+  ir::SymShape extents;
+  for (const int64_t axis : axes) extents.push_back(shape[static_cast<size_t>(axis)]);
+  return extents;
+}
+
+void append(ir::SymShape& to, const ir::SymShape& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+/// In the order batch, rest, along, features.
+std::vector<int64_t> order_of(const AttentionAxes& axes) {
+  std::vector<int64_t> order{0};
+  order.insert(order.end(), axes.rest.begin(), axes.rest.end());
+  order.insert(order.end(), axes.along.begin(), axes.along.end());
+  order.push_back(static_cast<int64_t>(order.size()));
+  return order;
+}
+
+/// x as [batch * rest,steps,features].
+V with_steps(Compose& c, V x, const AttentionAxes& axes) {
+  const ir::SymShape shape = c.shape(x);
+  return c.reshape(c.transpose(x, order_of(axes)),
+                   {shape[0] * num_elements(extents_along(shape, axes.rest)),
+                    num_elements(extents_along(shape, axes.along)), shape.back()});
+}
+
+/// y [batch * rest,steps,features] with the axes that `like` has, but its own features.
+V with_axes(Compose& c, V y, const ir::SymShape& like, const AttentionAxes& axes) {
+  ir::SymShape to{like[0]};
+  append(to, extents_along(like, axes.rest));
+  append(to, extents_along(like, axes.along));
+  to.push_back(c.shape(y)[2]);
+  const std::vector<int64_t> order = order_of(axes);
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return c.transpose(c.reshape(y, to), back);
 }
 
 V both(Compose& c, V a, V b) {
@@ -56,10 +119,42 @@ V causal_mask(Compose& c, const ir::SymInt& queries, const ir::SymInt& values) {
   return c.binary("greater_equal", c.positions(queries, 0, 2), c.positions(values, 1, 2));
 }
 
-/// What counts, of [batch,heads,query steps,value steps]; kAbsent: everything.
-V joint_mask_of(LayerContext& context, const Operands& of, int64_t window) {
+/// The mask that the call gives, of [batch,query axes,value axes] with or without heads behind the batch, as
+/// [batch,heads,query steps,value steps].
+V given_mask_of(LayerContext& context, const Operands& of, const AttentionAxes& axes) {
+  Compose c(context);
+  V given = c.cast(of.given_mask, DType::kBool);
+  const auto count = static_cast<int64_t>(axes.along.size());
+  const bool has_heads = context.rank(given) == 2 * count + 2 && axes.rest.empty();
+  if (context.rank(given) != 2 * count + 1 && !has_heads)
+    context.unsupported("argument attention_mask", "a mask of shape " + to_string(c.shape(given)) +
+                                                       " for queries of " + to_string(c.shape(of.query)) +
+                                                       " is not implemented");
+  if (count > 1) {
+    const ir::SymShape queries = extents_along(c.shape(of.query), axes.along),
+                       values = extents_along(c.shape(of.value), axes.along), own = c.shape(given);
+    ir::SymShape whole(own.begin(), own.begin() + (has_heads ? 2 : 1)), to = whole;
+    append(whole, queries);
+    append(whole, values);
+    to.push_back(num_elements(queries));
+    to.push_back(num_elements(values));
+    given = c.reshape(c.expand(given, whole), to);
+  }
+  return has_heads ? given : c.unsqueeze(given, 1);
+}
+
+/// What counts, of [batch * rest,heads,query steps,value steps]; kAbsent: everything.
+V joint_mask_of(LayerContext& context, const Operands& of, const AttentionAxes& axes, int64_t window) {
   Compose c(context);
   V mask = ir::kAbsent;
+  for (const V each : {of.query_mask, of.value_mask, of.key_mask})
+    if (each != ir::kAbsent && context.rank(each) + 1 != context.rank(of.query))
+      context.invalid("a mask of shape " + to_string(c.shape(each)));
+  const bool is_masked = of.query_mask != ir::kAbsent || of.value_mask != ir::kAbsent ||
+                         of.key_mask != ir::kAbsent || of.is_causal || window > 0;
+  // Keras takes the first axis behind the batch for the steps of these.
+  if (is_masked && context.rank(of.query) != 3)
+    context.unsupported("option attention_axes", "masks of steps are not implemented with several axes");
   if (of.query_mask != ir::kAbsent) mask = c.unsqueeze(c.unsqueeze(of.query_mask, 2), 1);
   for (const V each : {of.value_mask, of.key_mask})
     if (each != ir::kAbsent) mask = both(c, mask, c.unsqueeze(c.unsqueeze(each, 1), 1));
@@ -71,8 +166,14 @@ V joint_mask_of(LayerContext& context, const Operands& of, int64_t window) {
         both(c, mask, c.binary("less", c.unary("abs", apart), c.number(apart, static_cast<double>(window))));
   }
   if (of.given_mask == ir::kAbsent) return mask;
-  V given = c.cast(of.given_mask, DType::kBool);
-  if (context.rank(given) == 3) given = c.unsqueeze(given, 1);
+  V given = given_mask_of(context, of, axes);
+  if (!axes.rest.empty()) {
+    // The same one for all of the rest.
+    const ir::SymShape shape = c.shape(of.query), own = c.shape(given);
+    const ir::SymInt rest = num_elements(extents_along(shape, axes.rest));
+    const V wide = c.expand(c.unsqueeze(given, 1), {shape[0], rest, own[1], own[2], own[3]});
+    given = c.reshape(wide, {shape[0] * rest, own[1], own[2], own[3]});
+  }
   return both(c, mask, given);
 }
 
@@ -103,8 +204,8 @@ struct Attended {
   V result, scores;
 };
 
-/// Of [batch,heads,steps,width] each.
-Attended attend(LayerContext& context, V query, V key, V value, V mask, double scale) {
+/// Of [batch,heads,steps,width] each. `zeroed`: what does not count is 0 in the end, as where nothing counts.
+Attended attend(LayerContext& context, V query, V key, V value, V mask, double scale, bool zeroed) {
   Compose c(context);
   V scores = c.times(c.matmul(query, key, true), scale);
   if (mask != ir::kAbsent) {
@@ -112,6 +213,7 @@ Attended attend(LayerContext& context, V query, V key, V value, V mask, double s
     scores = c.where(mask, scores, c.number(scores, -0.7 * least));
   }
   scores = context.add("softmax", {scores}, {{"axis", int64_t{3}}});
+  if (zeroed && mask != ir::kAbsent) scores = c.where(mask, scores, c.number(scores, 0));
   return {c.matmul(scores, value), scores};
 }
 
@@ -138,34 +240,43 @@ void convert_multi_head_attention(LayerContext& context) {
   for (const char* option : {"num_heads", "key_dim", "value_dim", "output_shape", "num_query_heads",
                              "num_key_value_heads", "head_dim", "query_shape", "value_shape", "key_shape"})
     config.skip(option);
-  if (config.has("attention_axes") && config.list("attention_axes") != std::vector<int64_t>{1})
-    context.unsupported("option attention_axes", "other axes than the steps are not implemented");
   const bool has_bias = config.flag("use_bias", true);
   const Operands of = operands_of(context);
+  const AttentionAxes axes = attention_axes_of(context, context.rank(of.query));
+  Compose c(context);
+  const V rows = with_steps(c, of.query, axes);
   const auto part = [&](const char* name, const char* attribute) {
     return context.weights().part(mark + attribute, name);
   };
-  const V query = heads_of(context, of.query, part("query", "query_dense"), has_bias);
-  V key = heads_of(context, of.key, part("key", "key_dense"), has_bias);
-  V value = heads_of(context, of.value, part("value", "value_dense"), has_bias);
-  Compose c(context);
+  const V query = heads_of(context, rows, part("query", "query_dense"), has_bias);
+  V key = heads_of(context, with_steps(c, of.key, axes), part("key", "key_dense"), has_bias);
+  V value = heads_of(context, with_steps(c, of.value, axes), part("value", "value_dense"), has_bias);
   const ir::SymInt heads = c.shape(query)[1], width = c.shape(query)[3], own = c.shape(key)[1];
   if (own.hint() < 1 || heads.hint() % own.hint() != 0)
     context.invalid(to_string(heads) + " heads of queries for " + to_string(own) + " of keys");
   key = repeated_heads(context, key, heads.hint() / own.hint());
   value = repeated_heads(context, value, heads.hint() / own.hint());
-  const V mask = joint_mask_of(context, of, config.integer("sliding_window", 0));
-  Attended attended =
-      attend(context, query, key, value, mask, 1.0 / std::sqrt(static_cast<double>(width.hint())));
+  const V mask = joint_mask_of(context, of, axes, config.integer("sliding_window", 0));
+  // Keras has a way without scores for one axis of steps, which leaves no trace of a mask where nothing
+  // counts.
+  const bool has_scores = of.has_scores || config.number("dropout", 0) > 0 || context.rank(of.query) != 3;
+  Attended attended = attend(context, query, key, value, mask,
+                             1.0 / std::sqrt(static_cast<double>(width.hint())), has_scores);
   if (config.flag("use_gate", false)) {
     // The one that Keras keeps under its own name alone.
-    const V gate = heads_of(context, of.query, context.weights().part("_gate_dense", "gate"), has_bias);
+    const V gate = heads_of(context, rows, context.weights().part("_gate_dense", "gate"), has_bias);
     attended.result = c.mul(attended.result, c.unary("sigmoid", gate));
   }
-  context.add_output(
-      joined_heads(context, attended.result, part("attention_output", "output_dense"), has_bias),
-      of.query_mask);
-  if (of.has_scores) context.add_output(attended.scores);
+  const V joined = joined_heads(context, attended.result, part("attention_output", "output_dense"), has_bias);
+  const ir::SymShape like = c.shape(of.query);
+  context.add_output(with_axes(c, joined, like, axes), of.query_mask);
+  if (!of.has_scores) return;
+  ir::SymShape to{like[0]};
+  append(to, extents_along(like, axes.rest));
+  to.push_back(heads);
+  append(to, extents_along(like, axes.along));
+  append(to, extents_along(c.shape(of.value), axes.along));
+  context.add_output(c.reshape(attended.scores, to));
 }
 
 namespace {

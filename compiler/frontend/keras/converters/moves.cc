@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/build/filter_axis.h"
+#include "compiler/build/resize_nodes.h"
 #include "compiler/frontend/keras/converters/windows.h"
 
 namespace tensormill::frontend::keras {
@@ -153,24 +155,7 @@ void convert_cropping(LayerContext& context) {
   context.set_output(context.unmap(map));
 }
 
-V resized(LayerContext& context, V map, const ir::SymShape& sizes, const build::ResizeOptions& rule) {
-  Compose c(context);
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    const ir::SymInt in = c.shape(map)[d + 2];
-    const ir::SymInt& out = sizes[d];
-    if (!ir::demand(ir::Relation::kLess, 0, out) || out.hint() > build::kMaxListed)
-      context.invalid("a size of " + to_string(out));
-    const bool is_open = !in.is_constant() || !out.is_constant();
-    if (!is_open && same(in, out)) continue;
-    build::ResizeAxis axis;
-    axis.in = in;
-    axis.out = out;
-    axis.by_size = true;
-    axis.scale = static_cast<double>(out.hint()) / static_cast<double>(in.hint());
-    map = build::resize_along(context, map, static_cast<int64_t>(d) + 2, axis, rule);
-  }
-  return map;
-}
+namespace {
 
 build::ResizeOptions resize_rule(const LayerContext& context, const std::string& interpolation,
                                  bool antialias) {
@@ -194,6 +179,47 @@ build::ResizeOptions resize_rule(const LayerContext& context, const std::string&
                         "\"" + interpolation.substr(0, 100) + "\" is not implemented");
   }
   return rule;
+}
+
+/// By a filter of any width, in float32 as TensorFlow has it.
+V filtered_axis(LayerContext& context, V map, size_t d, const ir::SymInt& out, const std::string& filter,
+                bool antialias) {
+  Compose c(context);
+  const V wide = c.cast(map, DType::kFloat32);
+  const ir::SymInt in = c.shape(map)[d + 2];
+  const V scale = c.div(c.extent(wide, out), c.extent(wide, in));
+  const V y = build::filtered(context, wide, static_cast<int64_t>(d) + 2, {in, out, scale, ir::kAbsent},
+                              filter, antialias);
+  return c.cast(y, c.dtype(map));
+}
+
+}  // namespace
+
+V resized(LayerContext& context, V map, const ir::SymShape& sizes, const std::string& interpolation,
+          bool antialias) {
+  const bool has_filter = interpolation.starts_with("lanczos");
+  const build::ResizeOptions rule =
+      has_filter ? build::ResizeOptions() : resize_rule(context, interpolation, antialias);
+  Compose c(context);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const ir::SymInt in = c.shape(map)[d + 2];
+    const ir::SymInt& out = sizes[d];
+    if (!ir::demand(ir::Relation::kLess, 0, out) || out.hint() > build::kMaxListed)
+      context.invalid("a size of " + to_string(out));
+    const bool is_open = !in.is_constant() || !out.is_constant();
+    if (!is_open && same(in, out)) continue;
+    if (has_filter) {
+      map = filtered_axis(context, map, d, out, interpolation, antialias);
+      continue;
+    }
+    build::ResizeAxis axis;
+    axis.in = in;
+    axis.out = out;
+    axis.by_size = true;
+    axis.scale = static_cast<double>(out.hint()) / static_cast<double>(in.hint());
+    map = build::resize_along(context, map, static_cast<int64_t>(d) + 2, axis, rule);
+  }
+  return map;
 }
 
 namespace {
@@ -227,7 +253,7 @@ void convert_up_sampling(LayerContext& context) {
   if (interpolation == "nearest") return context.set_output(context.unmap(repeated(context, map, sizes)));
   ir::SymShape to;
   for (size_t d = 0; d < rank; ++d) to.push_back(context.product(context.shape(map)[d + 2], sizes[d]));
-  context.set_output(context.unmap(resized(context, map, to, resize_rule(context, interpolation, false))));
+  context.set_output(context.unmap(resized(context, map, to, interpolation, false)));
 }
 
 void convert_embedding(LayerContext& context) {

@@ -1,7 +1,6 @@
 /// What converters of moves share. Thread-safety: as the context.
 #pragma once
 
-#include "compiler/build/resize_nodes.h"
 #include "compiler/frontend/keras/layer_context.h"
 
 namespace tensormill::frontend::keras {
@@ -9,11 +8,9 @@ namespace tensormill::frontend::keras {
 /// `from`, whose first `kept` axes stay, with the others as `target` says, in which -1 is what is left.
 ir::SymShape reshaped_to(const LayerContext& context, const ir::SymShape& from,
                          const std::vector<int64_t>& target, size_t kept);
-/// A map [N,C,spatial...] with spatial axes of other sizes.
-V resized(LayerContext& context, V map, const ir::SymShape& sizes, const build::ResizeOptions& rule);
-/// The rule of Keras' word for it.
-build::ResizeOptions resize_rule(const LayerContext& context, const std::string& interpolation,
-                                 bool antialias);
+/// A map [N,C,spatial...] with spatial axes of other sizes, by Keras' word for how.
+V resized(LayerContext& context, V map, const ir::SymShape& sizes, const std::string& interpolation,
+          bool antialias);
 /// The sum of products that an equation "ab,bc->ac" says, which names each axis of an operand once.
 V einsum(LayerContext& context, const std::string& text, V a, V b);
 /// Values one behind the other, computed with their channels first where one of them is.

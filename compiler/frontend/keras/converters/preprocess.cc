@@ -112,9 +112,9 @@ void convert_resizing(LayerContext& context) {
   } else if (pads) {
     map = padded_to(context, map, height, width, value);
   }
-  const build::ResizeOptions rule =
-      resize_rule(context, config.text("interpolation", "bilinear"), config.flag("antialias", false));
-  context.set_output(context.unmap(resized(context, map, {height, width}, rule)));
+  map = resized(context, map, {height, width}, config.text("interpolation", "bilinear"),
+                config.flag("antialias", false));
+  context.set_output(context.unmap(map));
 }
 
 void convert_center_crop(LayerContext& context) {
@@ -128,8 +128,7 @@ void convert_center_crop(LayerContext& context) {
   const ir::SymInt rows = c.shape(map)[2], columns = c.shape(map)[3];
   // A picture that is known to be smaller is made larger.
   if ((rows.is_constant() && rows.hint() < height) || (columns.is_constant() && columns.hint() < width)) {
-    const build::ResizeOptions rule = resize_rule(context, "bilinear", false);
-    map = resized(context, cropped_to(context, map, height, width), {height, width}, rule);
+    map = resized(context, cropped_to(context, map, height, width), {height, width}, "bilinear", false);
     // Whose elements stay what they are computed in.
     return context.set_output(context.cast(context.unmap(map), DType::kFloat32));
   }

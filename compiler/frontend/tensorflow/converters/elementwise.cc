@@ -136,10 +136,25 @@ void convert_binary(NodeContext& node) {
 // Of integers Div is TruncateDiv.
 void convert_div(NodeContext& node) { node.set_output(0, node.binary("div", node.input(0), node.input(1))); }
 
+namespace {
+
+/// Whether shapes are known not to broadcast to each other.
+bool is_known_apart(NodeContext& node) {
+  const ir::SymShape a = build::model_shape(node, node.input(0)), b = build::model_shape(node, node.input(1));
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const ir::SymInt &left = a[a.size() - i], &right = b[b.size() - i];
+    if (left.is_constant() && right.is_constant() && !same(left, right) && !same(left, 1) && !same(right, 1))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void convert_equal(NodeContext& node) {
-  if (!node.flag("incompatible_shape_error", true))
-    node.unsupported("incompatible_shape_error",
-                     "one truth value where shapes do not fit is not implemented");
+  // Other extents than known ones have to fit in each run.
+  if (!node.flag("incompatible_shape_error", true) && is_known_apart(node))
+    return node.set_output(0, Compose(node).filled(DType::kBool, {}, node.op() == "NotEqual" ? 1 : 0));
   V result = build::is_text(node, node.input(0)) ? build::equal_texts(node, node.input(0), node.input(1))
                                                  : node.binary("equal", node.input(0), node.input(1));
   if (node.op() == "NotEqual") result = made(node, "not", result);
@@ -321,24 +336,20 @@ void convert_fake_quant(NodeContext& node) {
                                     static_cast<float>(node.real("max", 6)), bits, is_narrow};
     return node.set_output(0, build::fake_quant(node, node.maps(), x, spec));
   }
-  if (!node.is_known(1) || !node.is_known(2))
-    node.unsupported("min", "a range that a run works out is not implemented");
-  // Copies: the graph's values move when it grows.
-  const ::tensormill::Tensor low = *node.graph().value(node.input(1)).tensor();
-  const ::tensormill::Tensor high = *node.graph().value(node.input(2)).tensor();
-  if (low.num_elements() != high.num_elements())
-    node.invalid("min and max have different numbers of elements");
-  const auto spec_of = [&](int64_t i) {
-    return build::FakeQuantSpec{static_cast<float>(low.element_as_double(i)),
-                                static_cast<float>(high.element_as_double(i)), bits, is_narrow};
-  };
-  if (low.num_elements() == 1) return node.set_output(0, build::fake_quant(node, node.maps(), x, spec_of(0)));
-  Compose c(node);
-  const int64_t axis = node.rank(x) - 1;
-  std::vector<V> parts;
-  for (int64_t i = 0; i < low.num_elements(); ++i)
-    parts.push_back(build::fake_quant(node, node.maps(), c.slice(x, axis, i, 1), spec_of(i)));
-  node.set_output(0, c.concat(parts, axis));
+  const ir::SymShape bounds = node.shape(node.input(1));
+  const bool is_row = node.op() == "FakeQuantWithMinMaxVarsPerChannel";
+  if (bounds.size() != (is_row ? 1 : 0) || !ir::demand_equal(bounds, node.shape(node.input(2))) ||
+      node.rank(x) < static_cast<int64_t>(bounds.size()))
+    node.invalid("a range of shape " + to_string(bounds));
+  const ::tensormill::Tensor* low = node.graph().value(node.input(1)).tensor();
+  const ::tensormill::Tensor* high = node.graph().value(node.input(2)).tensor();
+  build::FakeQuantSpec spec{0, 0, bits, is_narrow};
+  const bool is_known = !is_row && low != nullptr && high != nullptr;
+  if (!is_known || (low->element_as_double(0) == 0 && high->element_as_double(0) == 0))
+    return node.set_output(0, build::fake_quant(node, x, node.input(1), node.input(2), spec));
+  spec.min = static_cast<float>(low->element_as_double(0));
+  spec.max = static_cast<float>(high->element_as_double(0));
+  node.set_output(0, build::fake_quant(node, node.maps(), x, spec));
 }
 
 }  // namespace tensormill::frontend::tensorflow

@@ -5,6 +5,7 @@
 
 #include "compiler/build/arithmetic.h"
 #include "compiler/build/moves.h"
+#include "compiler/build/run_numbers.h"
 #include "compiler/build/space.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -12,7 +13,7 @@ namespace tensormill::frontend::tensorflow {
 
 void convert_reshape(NodeContext& node) {
   const V x = node.input(0);
-  const ir::SymShape to = build::settled_shape(node, node.shape(x), node.known_ints(1, "shape"));
+  const ir::SymShape to = build::settled_shape(node, node.shape(x), node.extents_at(1, "shape"));
   node.set_output(0, Compose(node).reshape(x, to));
 }
 
@@ -115,16 +116,139 @@ void convert_split_v(NodeContext& node) {
   for (size_t i = 0; i < parts.size(); ++i) node.set_output(i, parts[i]);
 }
 
+namespace {
+
+/// Numbers that a run works out, i64 [n], as symbols from 0 to those of `highs`; those that nothing reads are
+/// 0.
+ir::SymShape bound_numbers(NodeContext& node, V numbers, const ir::SymShape& highs, int64_t unread = 0) {
+  Compose c(node);
+  ir::SymShape bound;
+  for (size_t i = 0; i < highs.size(); ++i) {
+    if ((unread >> i & 1) != 0) {
+      bound.push_back(0);
+      continue;
+    }
+    const V one = c.slice(numbers, 0, static_cast<int64_t>(i), 1);
+    bound.push_back(build::bind_run_numbers(node, one, 0, highs[i])[0]);
+  }
+  return bound;
+}
+
+/// The numbers of an operand that a run works out, one for each of `count`: i64 [count].
+V numbers_of(NodeContext& node, size_t operand, size_t count) {
+  Compose c(node);
+  if (!node.binds_runs()) node.want_run_extents();
+  const auto extent = static_cast<int64_t>(count);
+  const V given = node.input(operand);
+  if (is_float(node.dtype(given)) ||
+      !ir::demand(ir::Relation::kEqual, num_elements(node.shape(given)), extent))
+    node.invalid("an operand of shape " + to_string(node.shape(given)) + " for " + std::to_string(count) +
+                 " places");
+  return c.cast(c.reshape(given, {extent}), DType::kInt64);
+}
+
+/// Ends of a strided slice: where a run works them out, as places within the axes, from the front. `extents`:
+/// of the axis of each; of those in `single` one element is taken, which has to be there; those in `unread`
+/// are 0.
+ir::SymShape ends_of(NodeContext& node, size_t operand, const char* what, const ir::SymShape& extents,
+                     int64_t single, int64_t unread) {
+  if (node.is_known(operand)) return node.known_ints(operand, what);
+  Compose c(node);
+  const V given = numbers_of(node, operand, extents.size());
+  const auto count = static_cast<int64_t>(extents.size());
+  ir::SymShape highs = extents;
+  std::vector<int64_t> ones;
+  for (size_t i = 0; i < highs.size(); ++i) {
+    ones.push_back((single >> i) & 1);
+    if (ones.back() != 0) highs[i] = highs[i] - 1;
+  }
+  const V zero = c.number(given, 0), high = c.dims(highs, {count});
+  V place = c.where(c.binary("less", given, zero), c.add(given, c.dims(extents, {count})), given);
+  const V within = c.binary("max", c.binary("min", place, high), zero);
+  const V is_free = c.binary("equal", c.ints(ones, {count}), zero);
+  const V fits = c.binary("or", is_free, c.binary("equal", within, place));
+  return bound_numbers(node, build::required(node, within, fits, "an index outside of its axis"), highs,
+                       unread);
+}
+
+/// Of each place of a strided slice the extent of its axis, or 0 where it has none.
+ir::SymShape extents_of(NodeContext& node, size_t count, int64_t ellipsis, int64_t added) {
+  const ir::SymShape shape = node.shape(node.input(0));
+  size_t own = 0;
+  for (size_t i = 0; i < count; ++i) own += ((ellipsis | added) >> i & 1) == 0 ? 1 : 0;
+  ir::SymShape extents;
+  size_t axis = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if ((ellipsis >> i & 1) != 0) {
+      extents.push_back(0);
+      axis += shape.size() - std::min(own, shape.size());
+    } else if ((added >> i & 1) != 0) {
+      extents.push_back(0);
+    } else {
+      if (axis >= shape.size()) node.invalid("more places than " + to_string(shape) + " has axes");
+      extents.push_back(shape[axis++]);
+    }
+  }
+  return extents;
+}
+
+}  // namespace
+
+// Where a run works out where parts begin, they have to lie within the axes, as TensorFlow has it.
 void convert_slice(NodeContext& node) {
-  const ir::SymShape begins = node.known_ints(1, "begin"), sizes = node.known_ints(2, "size");
-  node.set_output(0, build::sized_slice(node, node.maps(), node.input(0), begins, sizes));
+  Compose c(node);
+  const V x = node.input(0);
+  const ir::SymShape shape = node.shape(x);
+  const auto rank = static_cast<int64_t>(shape.size());
+  if (node.is_known(1) && node.is_known(2))
+    return node.set_output(
+        0, build::sized_slice(node, node.maps(), x, node.known_ints(1, "begin"), node.known_ints(2, "size")));
+  const auto numbers = [&](size_t operand, const char* what) {
+    return node.is_known(operand) ? c.dims(node.known_ints(operand, what), {rank})
+                                  : numbers_of(node, operand, shape.size());
+  };
+  const V begins = numbers(1, "begin"), given = numbers(2, "size"), zero = c.number(begins, 0);
+  const V left = c.sub(c.dims(shape, {rank}), begins);
+  const V sizes = c.where(c.binary("less", given, zero), left, given);
+  const V fits =
+      c.binary("and", c.binary("greater_equal", begins, zero), c.binary("less_equal", sizes, left));
+  const char* what = "a part that does not lie within its axis";
+  ir::SymShape highs = shape, known = shape;
+  if (node.is_known(2)) {
+    known = node.known_ints(2, "size");
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (!known[i].is_constant() || known[i].hint() >= 0) highs[i] = shape[i] - known[i];
+  }
+  const ir::SymShape from = node.is_known(1)
+                                ? node.known_ints(1, "begin")
+                                : bound_numbers(node, build::required(node, begins, fits, what), highs);
+  const ir::SymShape count =
+      node.is_known(2) ? known : bound_numbers(node, build::required(node, sizes, fits, what), shape);
+  node.set_output(0, build::sized_slice(node, node.maps(), x, from, count));
 }
 
 void convert_strided_slice(NodeContext& node) {
-  const build::StridedSliceSpec spec{
-      node.known_ints(1, "begin"),      node.known_ints(2, "end"),           node.known_ints(3, "strides"),
-      node.integer("begin_mask", 0),    node.integer("end_mask", 0),         node.integer("ellipsis_mask", 0),
-      node.integer("new_axis_mask", 0), node.integer("shrink_axis_mask", 0), false};
+  build::StridedSliceSpec spec{{},
+                               {},
+                               node.known_ints(3, "strides"),
+                               node.integer("begin_mask", 0),
+                               node.integer("end_mask", 0),
+                               node.integer("ellipsis_mask", 0),
+                               node.integer("new_axis_mask", 0),
+                               node.integer("shrink_axis_mask", 0),
+                               false};
+  const size_t count = spec.strides.size();
+  const bool is_known = node.is_known(1) && node.is_known(2);
+  const auto goes_back = [](const ir::SymInt& stride) { return !stride.is_constant() || stride.hint() < 1; };
+  if (!is_known && std::any_of(spec.strides.begin(), spec.strides.end(), goes_back))
+    node.unsupported("strides", "numbers of a run for parts that go back are not implemented");
+  const ir::SymShape extents =
+      is_known ? ir::SymShape{} : extents_of(node, count, spec.ellipsis_mask, spec.new_axis_mask);
+  const int64_t whole = spec.ellipsis_mask | spec.new_axis_mask;
+  spec.begin = ends_of(node, 1, "begin", extents, spec.shrink_axis_mask & ~spec.begin_mask & ~whole,
+                       spec.begin_mask | whole);
+  // Of single elements the end says nothing.
+  spec.end = ends_of(node, 2, "end", extents, 0, spec.end_mask | whole | spec.shrink_axis_mask);
   node.set_output(0, build::strided_slice(node, node.maps(), node.input(0), spec));
 }
 

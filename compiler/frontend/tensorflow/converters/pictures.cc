@@ -1,6 +1,7 @@
 // Pictures: resizing, parts of them, and boxes.
 #include <algorithm>
 
+#include "compiler/build/filter_axis.h"
 #include "compiler/build/resize_maps.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -42,6 +43,35 @@ void convert_resize_bicubic(NodeContext& node) {
                                                   : "asymmetric";
   const V map = node.first(node.cast(node.input(0), DType::kFloat32));
   node.set_output(0, node.last(build::resize_by(node, map, size, options)));
+}
+
+// Operands: pictures [b,H,W,C], size [2], scales [2], how far they are moved [2].
+void convert_scale_and_translate(NodeContext& node) {
+  Compose c(node);
+  const ir::SymShape size = node.extents_at(1, "size");
+  const bool antialias = node.flag("antialias", true);
+  const std::string filter = node.text("kernel_type", "lanczos3");
+  V map = node.first(node.cast(node.input(0), DType::kFloat32));
+  const ir::SymShape shape = node.shape(map);
+  if (shape.size() != 4 || size.size() != 2) node.invalid("pictures of shape " + to_string(shape));
+  const V scales = c.reshape(node.input(2), {2}), shifts = c.reshape(node.input(3), {2});
+  for (int64_t d = 0; d < 2; ++d) {
+    const auto at = static_cast<size_t>(d);
+    const build::FilterAxis axis{shape[at + 2], size[at], c.slice(scales, 0, d, 1), c.slice(shifts, 0, d, 1)};
+    map = build::filtered(node, map, d + 2, axis, filter, antialias);
+  }
+  node.set_output(0, node.last(map));
+}
+
+void convert_resize_area(NodeContext& node) {
+  const ir::SymShape size = node.known_ints(1, "size");
+  const bool align_corners = node.flag("align_corners", false);
+  V map = node.first(node.cast(node.input(0), DType::kFloat32));
+  if (node.rank(map) != 4 || size.size() != 2)
+    node.invalid("pictures of shape " + to_string(node.shape(map)));
+  for (size_t d = 0; d < 2; ++d)
+    map = build::area_means(node, map, static_cast<int64_t>(d) + 2, size[d], align_corners);
+  node.set_output(0, node.last(map));
 }
 
 namespace {

@@ -87,7 +87,6 @@ build::Windows windows_of(NodeContext& node, V map, const std::vector<int64_t>& 
 /// Filters [spatial...,I,O]: for maps of I channels, or of as many times that many groups.
 V conv_of(NodeContext& node, V map, V filters, size_t rank) {
   const Shape w = fixed_shape(node, filters, rank + 2);
-  if (!is_float(node.dtype(map))) node.unsupported("T", "integers are not implemented");
   const int64_t channels = channels_of(node, map), inputs = w[rank], outputs = w[rank + 1];
   if (inputs < 1 || channels % inputs != 0)
     node.invalid("an input of " + std::to_string(channels) + " channels for filters of " +
@@ -237,12 +236,16 @@ void convert_conv_backprop(NodeContext& node) {
     perm.push_back(static_cast<int64_t>(d));
     to.push_back(w[d]);
   }
-  const V y = node.add("conv_transpose", {map, node.weights(node.input(1), perm, to)},
-                       {{"strides", strides},
+  const ir::Attrs attrs{{"strides", strides},
                         {"dilations", dilations},
                         {"pads", pads},
                         {"output_padding", more},
-                        {"group", int64_t{1}}});
+                        {"group", int64_t{1}}};
+  const V weights = node.weights(node.input(1), perm, to);
+  const int64_t terms = num_elements(w) / std::max<int64_t>(w[rank], 1);
+  const V y = build::exact_sums(node, map, weights, terms, [&](V data, V each) {
+    return node.add("conv_transpose", {data, each}, attrs);
+  });
   node.set_output(0, node.unmap(y));
 }
 

@@ -4,7 +4,7 @@
 #include "compiler/build/places.h"
 #include "compiler/build/run_numbers.h"
 #include "compiler/build/text.h"
-#include "compiler/frontend/tensorflow/node_context.h"
+#include "compiler/frontend/tensorflow/converters/ragged_rows.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -14,15 +14,6 @@ const PaddedRows* padding_of(NodeContext& node, size_t operand) {
   const auto& padded = node.import_state().padded;
   const auto found = padded.find(node.input(operand));
   return found == padded.end() ? nullptr : found->second.get();
-}
-
-/// x, of one element; a run in which `holds`, bools of an axis or none, are not all true fails.
-V required(NodeContext& node, V x, V holds, const char* what) {
-  Compose c(node);
-  const V one = c.ints({1}, {1});
-  const V all = c.concat({c.cast(c.reshape(holds, {num_elements(c.shape(holds))}), DType::kInt64), one}, 0);
-  const V whole = c.cast(c.reduce("reduce_min", all, {0}, false), DType::kBool);
-  return node.add("require", {x, whole}, {{"what", node.label() + ": " + what}});
 }
 
 /// Whether the operand says of the rows how long they are: where each ends, or of which row each part is.
@@ -52,12 +43,12 @@ V fits_rows(NodeContext& node, const PaddedRows& rows, const std::string& form, 
 
 // Operands: the shape of the table, the parts, what stands where none is, and how long the rows are.
 void convert_ragged_to_tensor(NodeContext& node) {
+  if (padding_of(node, 1) == nullptr) return convert_rows_to_tensor(node);
   Compose c(node);
   const std::vector<std::string> forms = node.texts("row_partition_types");
   const PaddedRows* rows = padding_of(node, 1);
-  const bool is_known = rows != nullptr && node.num_inputs() == 3 + forms.size() &&
-                        build::model_shape(node, node.input(1)).size() == 1;
-  if (!is_known) node.unsupported("operand 1", "other rows than those of strings' parts are not implemented");
+  if (node.num_inputs() != 3 + forms.size() || build::model_shape(node, node.input(1)).size() != 1)
+    node.unsupported("operand 1", "other rows than those of strings' parts are not implemented");
   ir::SymShape shape = node.known_ints(0, "shape");
   if (shape.empty() || node.rank(node.input(0)) == 0) shape = {-1, -1};
   if (shape.size() != 2) node.invalid("shape " + to_string(shape) + " for a table of rows");
@@ -67,8 +58,8 @@ void convert_ragged_to_tensor(NodeContext& node) {
     node.unsupported("default_value", "a row is not implemented");
   V no = c.ints({0}, {});
   for (size_t i = 0; i < forms.size(); ++i)
-    no = required(node, no, fits_rows(node, *rows, forms[i], 3 + i),
-                  "the rows are not those of the strings' parts");
+    no = build::required(node, no, fits_rows(node, *rows, forms[i], 3 + i),
+                         "the rows are not those of the strings' parts");
   const V is_there = c.binary("or", rows->is_there, c.cast(no, DType::kBool));
   build::MovedTexts texts(node);
   const bool is_text = build::is_text(node, node.input(1));
@@ -106,12 +97,12 @@ void convert_bincount(NodeContext& node) {
   if (rows != nullptr && (has_weights || is_binary || node.rank(given) != 1))
     node.unsupported("weights", "of parts of strings they are not implemented");
   const DType to = node.dtype(weights);
-  const ir::SymInt size = rows == nullptr ? node.known_int(1, "size") : rows->rows;
+  const ir::SymInt size = rows == nullptr ? node.extents_at(1, "size")[0] : rows->rows;
   V one = c.ints({1}, {1});
   if (rows != nullptr) {
     const V wanted = c.reshape(c.cast(node.input(1), DType::kInt64), {});
-    one = required(node, one, c.binary("equal", wanted, c.dims({size}, {})),
-                   "the number of rows is not that of the strings");
+    one = build::required(node, one, c.binary("equal", wanted, c.dims({size}, {})),
+                          "the number of rows is not that of the strings");
   }
   one = c.cast(one, to);
   // The tables of rows stand behind each other, each with a place for what is not counted.
@@ -132,6 +123,26 @@ void convert_bincount(NodeContext& node) {
                                  is_binary ? "max" : "add");
   const V table = c.slice(c.reshape(all, {tables, size + 1}), 1, 0, size);
   node.set_output(0, is_table ? table : c.reshape(table, {size}));
+}
+
+// Operands: where rows end, numbers, how many there are to count, weights: a row of counts for each row.
+void convert_ragged_bincount(NodeContext& node) {
+  Compose c(node);
+  const V given = c.cast(node.input(1), DType::kInt64), weights = node.input(3);
+  const bool is_binary = node.flag("binary_output", false),
+             has_weights = !same(num_elements(node.shape(weights)), 0);
+  if (node.rank(given) != 1) node.invalid("numbers of shape " + to_string(node.shape(given)));
+  const ir::SymInt size = node.extents_at(2, "size")[0];
+  const RaggedRows rows = rows_of_splits(node, node.input(0), node.shape(given)[0]);
+  const V present = c.binary("and", c.binary("greater_equal", given, c.number(given, 0)),
+                             c.binary("less", given, c.dims({size}, {})));
+  const V place = c.add(c.mul(row_ids(node, rows), c.dims({size}, {})), given);
+  const V places = c.where(present, place, c.dims({rows.rows * size}, {}));
+  const DType to = node.dtype(weights);
+  const V counted = has_weights && !is_binary ? weights : c.filled(to, node.shape(given), 1);
+  const V all = build::scattered(node, c.filled(to, {rows.rows * size + 1}, 0), places, counted,
+                                 is_binary ? "max" : "add");
+  node.set_output(0, c.reshape(c.slice(all, 0, 0, rows.rows * size), {rows.rows, size}));
 }
 
 }  // namespace tensormill::frontend::tensorflow

@@ -5,6 +5,7 @@
 
 #include "compiler/build/moves.h"
 #include "compiler/build/places.h"
+#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -82,13 +83,24 @@ void convert_top_k(NodeContext& node) {
   const V x = node.input(0);
   const int64_t axis = node.rank(x) - 1;
   if (axis < 0) node.invalid("the input has no axis");
-  const int64_t k = node.known_int(1, "k");
+  const ir::SymInt most = c.shape(x).back();
+  const bool is_known = node.is_known(1);
+  V count = ir::kAbsent;
+  if (!is_known) {
+    // A run that wants more than there are fails.
+    if (!node.binds_runs()) node.want_run_extents();
+    count = c.cast(c.reshape(node.input(1), {1}), DType::kInt64);
+    count = build::required(node, count, c.binary("less_equal", count, c.dims({most}, {1})),
+                            "k is more than there is along the last axis");
+  }
+  const ir::SymInt k = is_known ? node.known_int(1, "k") : most;
   // In order they are right, too, where any order is.
   static_cast<void>(node.flag("sorted", true));
   const DType to = node.op() == "TopKV2" ? node.dtype_attr("index_type", DataType::kInt32) : DType::kInt32;
-  const bool by_host = !is_proven(ir::Relation::kLessEqual, c.shape(x).back(), kSortedByKernel);
-  const V order = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
-                           {{"axis", axis}, {"k", k}, {"largest", int64_t{1}}});
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, most, kSortedByKernel);
+  V order = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
+                     {{"axis", axis}, {"k", k}, {"largest", int64_t{1}}});
+  if (!is_known) order = build::bound_part(node, order, axis, count);
   node.set_output(0, c.gather_elements(x, order, axis));
   node.set_output(1, c.cast(order, to));
 }
@@ -147,21 +159,15 @@ V neutral_of_extreme(NodeContext& node, DType dtype, bool is_max) {
 
 }  // namespace
 
-// Operands: data, segment ids, number of segments; of an empty segment what changes nothing. Rows with an id
-// below 0 belong to none: they go to a row behind the segments, which is cut off.
-void convert_unsorted_segment(NodeContext& node) {
+namespace {
+
+/// Rows of data of one segment each, by `reduction`, `neutral` where a segment has none. Rows with an id
+/// below 0 belong to none: they go to a row behind the segments, which is cut off.
+V segments_of(NodeContext& node, V data, V ids, const ir::SymInt& count, V neutral, const char* reduction) {
   Compose c(node);
-  const V data = node.input(0), ids = node.input(1);
-  const ir::SymInt count = node.known_int(2, "num_segments");
   const ir::SymShape shape = node.shape(data), places = node.shape(ids);
   if (places.size() > shape.size())
     node.invalid("segment ids of shape " + to_string(places) + " for " + to_string(shape));
-  const std::string_view op = node.op();
-  const bool is_extreme = op == "UnsortedSegmentMax" || op == "UnsortedSegmentMin",
-             is_max = op == "UnsortedSegmentMax";
-  const V neutral = is_extreme ? neutral_of_extreme(node, node.dtype(data), is_max)
-                               : c.number(data, op == "UnsortedSegmentProd" ? 1 : 0);
-  const char* reduction = op == "UnsortedSegmentProd" ? "mul" : !is_extreme ? "add" : is_max ? "max" : "min";
   ir::SymShape rows(shape.begin() + static_cast<std::ptrdiff_t>(places.size()), shape.end()), table = rows;
   const ir::SymInt total = num_elements(places);
   rows.insert(rows.begin(), total);
@@ -169,7 +175,60 @@ void convert_unsorted_segment(NodeContext& node) {
   const V given = c.reshape(c.cast(ids, DType::kInt64), {total});
   const V flat = c.where(c.binary("less", given, c.number(given, 0)), c.dims({count}, {}), given);
   const V all = build::scattered(node, c.expand(neutral, table), flat, c.reshape(data, rows), reduction);
-  node.set_output(0, c.slice(all, 0, 0, count));
+  return c.slice(all, 0, 0, count);
+}
+
+struct Segments {
+  const char* reduction;
+  V neutral;
+};
+
+/// By the operator's name, behind its prefix.
+Segments segments_by(NodeContext& node, std::string_view name, DType dtype) {
+  if (name == "Max" || name == "Min")
+    return {name == "Max" ? "max" : "min", neutral_of_extreme(node, dtype, name == "Max")};
+  Compose c(node);
+  const V like = c.doubles(dtype, {0}, {});
+  return {name == "Prod" ? "mul" : "add", c.number(like, name == "Prod" ? 1 : 0)};
+}
+
+}  // namespace
+
+// Operands: data, segment ids, number of segments; of an empty segment what changes nothing.
+void convert_unsorted_segment(NodeContext& node) {
+  const V data = node.input(0);
+  const Segments by =
+      segments_by(node, node.op().substr(std::string_view("UnsortedSegment").size()), node.dtype(data));
+  const ir::SymInt count = node.extents_at(2, "num_segments")[0];
+  node.set_output(0, segments_of(node, data, node.input(1), count, by.neutral, by.reduction));
+}
+
+// Operands: data, segment ids [rows] that do not fall; the last one says how many there are. An empty segment
+// is 0, or 1 of products.
+void convert_segment(NodeContext& node) {
+  Compose c(node);
+  const std::string_view name = node.op().substr(std::string_view("Segment").size());
+  const V data = node.input(0);
+  const V ids = c.cast(node.input(1), DType::kInt64);
+  if (node.rank(ids) != 1) node.invalid("segment ids of shape " + to_string(node.shape(ids)));
+  if (!node.binds_runs()) node.want_run_extents();
+  const V last = c.reduce("reduce_max", c.concat({c.plus(ids, 1), c.ints({0}, {1})}, 0), {0}, true);
+  const ir::SymInt count = build::bind_run_numbers(node, last, 0, std::nullopt)[0];
+  // Short integers are summed as wider ones, whose lower bits are the same.
+  const bool is_mean = name == "Mean", is_extreme = name == "Max" || name == "Min";
+  const V x = is_extreme || is_float(node.dtype(data)) ? data : c.summable(data);
+  const Segments by = segments_by(node, name, node.dtype(x));
+  V y = segments_of(node, x, ids, count, by.neutral, by.reduction);
+  if (is_mean || is_extreme) {
+    const V one = c.number(ids, 1), none = c.number(ids, 0);
+    const V counts = segments_of(node, c.expand(one, node.shape(ids)), ids, count, none, "add");
+    ir::SymShape along(node.shape(y).size(), 1);
+    along[0] = count;
+    const V many = c.reshape(counts, along);
+    if (is_mean) y = c.div(y, c.cast(c.binary("max", many, c.number(many, 1)), node.dtype(y)));
+    if (is_extreme) y = c.where(c.binary("equal", many, c.number(many, 0)), c.number(y, 0), y);
+  }
+  node.set_output(0, c.cast(y, node.dtype(data)));
 }
 
 // How many of the boundaries a number is not below.
