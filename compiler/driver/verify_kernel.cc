@@ -292,8 +292,11 @@ namespace {
 /// Whether the kernel need not look at all that it could read: what is not chosen has no error.
 bool chooses(const plan::Kernel& kernel) {
   const std::deque<ir::Node>& nodes = kernel.region->nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](const ir::Node& node) {
-    return node.op == "where" || node.op == "fill_behind" || node.op == "slice";
+  return std::any_of(nodes.begin(), nodes.end(), [&](const ir::Node& node) {
+    // Of what is computed in the kernel itself, only what is gathered is.
+    const bool gathers = (node.op == "gather" || node.op == "gather_elements") &&
+                         kernel.region->value(node.inputs[0]).producer != ir::kAbsent;
+    return gathers || node.op == "where" || node.op == "fill_behind" || node.op == "slice";
   });
 }
 

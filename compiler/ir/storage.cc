@@ -84,7 +84,10 @@ bool Storage::visit_slice(const Node& node) {
     if ((d != axis && in[d] != out[d]) || (step != 1 && out[d] > 1)) return false;
   }
   const int64_t row = is_empty ? 0 : bytes_of(node.outputs[0]) / out[axis];
-  const int64_t offset = node.attrs.ints_of("starts")[axis] * row;
+  // Where a run says which part it is, its bytes begin where that says.
+  const SymInt start = node.attrs.sym_ints_of("starts")[axis];
+  if (!start.is_constant()) return false;
+  const int64_t offset = start.hint() * row;
   if (offset % alignment_ != 0) return false;
   put(node.outputs[0], node.inputs[0], offset);
   return true;

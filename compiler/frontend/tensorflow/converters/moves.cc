@@ -124,7 +124,7 @@ ir::SymShape bound_numbers(NodeContext& node, V numbers, const ir::SymShape& hig
   Compose c(node);
   ir::SymShape bound;
   for (size_t i = 0; i < highs.size(); ++i) {
-    if ((unread >> i & 1) != 0) {
+    if ((unread >> i & 1) != 0 || same(highs[i], 0)) {
       bound.push_back(0);
       continue;
     }

@@ -11,6 +11,7 @@ namespace {
 /// A symbol for an integer of a run, 0 or more.
 ir::SymInt run_number(NodeContext& node, V number, const std::optional<ir::SymInt>& high) {
   if (!node.binds_runs()) node.want_run_extents();
+  if (high && same(*high, 0)) return 0;
   Compose c(node);
   return build::bind_run_numbers(node, c.cast(c.reshape(number, {1}), DType::kInt64), 0, high)[0];
 }
@@ -46,6 +47,7 @@ RaggedRows rows_of_lengths(NodeContext& node, V lengths, const ir::SymInt& total
 
 RaggedRows rows_of_run(NodeContext& node, V lengths) {
   Compose c(node);
+  if (same(num_elements(node.shape(lengths)), 0)) return rows_of_lengths(node, lengths, 0);
   const V sum = c.reduce("reduce_sum", c.cast(lengths, DType::kInt64), {0}, true);
   return rows_of_lengths(node, lengths, run_number(node, sum, std::nullopt));
 }
