@@ -45,6 +45,9 @@ def made(name, form):
     keras.backend.clear_session()
     model, _ = seeded_network(keras, name)
     shape = (1, *(224 if extent is None else extent for extent in model.inputs[0].shape[1:]))
+    if None in model.inputs[0].shape[1:]:
+        entry = keras.Input(shape[1:], name="picture")
+        model = keras.Model(entry, model(entry))
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     if form == "int8":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]

@@ -120,6 +120,22 @@ bool is_open(const ir::SymbolTable& table) {
 
 namespace {
 
+/// Numbers of a run that a guard says to be equal to something are that.
+void meet_guards(const ir::SymbolTable& table, std::map<std::string, int64_t>& values) {
+  const auto is_of_run = [&](const std::string& name) {
+    return std::any_of(table.of_run().begin(), table.of_run().end(),
+                       [&](const ir::RunSymbol& symbol) { return symbol.name == name; });
+  };
+  for (const ir::Guard& guard : table.guards()) {
+    if (guard.relation != ir::Relation::kEqual || !guard.holds) continue;
+    const bool is_left = guard.left.as_symbol() != nullptr && is_of_run(*guard.left.as_symbol());
+    const te::Dim &own = is_left ? guard.left : guard.right, &other = is_left ? guard.right : guard.left;
+    const std::string* symbol = own.as_symbol();
+    const std::optional<int64_t> value = other.evaluate(values);
+    if (symbol != nullptr && is_of_run(*symbol) && value) values[*symbol] = *value;
+  }
+}
+
 /// What counts something is no more than there is.
 void cap_counts(const ir::SymbolTable& table, std::map<std::string, int64_t>& values) {
   for (const ir::RunSymbol& symbol : table.of_run()) {
@@ -143,6 +159,7 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
       const auto solved = table.facts().simplify(te::Dim::symbol(symbol)).evaluate(values);
       if (solved) value = *solved;
     }
+    meet_guards(table, values);
     cap_counts(table, values);
     const bool are_extents =
         std::all_of(values.begin(), values.end(), [](const auto& each) { return each.second >= 1; });
