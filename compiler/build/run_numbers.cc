@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 
 #include "compiler/build/compose.h"
+#include "compiler/ir/branches.h"
+#include "compiler/ir/loops.h"
+#include "compiler/ir/op_def.h"
 #include "compiler/ir/run_dims.h"
 
 namespace tensormill::build {
@@ -18,10 +22,74 @@ int64_t hint_of(size_t index, const std::optional<ir::SymInt>& high) {
   return high ? std::clamp<int64_t>(hint, 0, std::max<int64_t>(high->hint() - 1, 0)) : hint;
 }
 
+/// What constants alone make, without loops and branches around it; nothing of any other value.
+class ConstantValue {
+public:
+  explicit ConstantValue(const ir::Graph& graph)
+      : graph_(graph), part_(graph.ops()), made_(graph.values().size(), ir::kAbsent) {}
+
+  std::optional<Tensor> of(ir::ValueId value) {
+    if (!note(value)) return std::nullopt;
+    for (const ir::NodeId id : nodes_) add(graph_.node(id));
+    part_.set_outputs({made_[static_cast<size_t>(value)]});
+    return ir::evaluate_reference(part_, {})[0];
+  }
+
+private:
+  /// Collects what the value is made of. False: not of constants alone.
+  bool note(ir::ValueId value) {
+    std::vector<ir::ValueId> open{value};
+    std::set<ir::ValueId> seen;
+    while (!open.empty()) {
+      const ir::ValueId id = open.back();
+      open.pop_back();
+      if (id == ir::kAbsent || !seen.insert(id).second) continue;
+      const ir::Value& own = graph_.value(id);
+      if (own.constant) {
+        made_[static_cast<size_t>(id)] = part_.add_constant(own.name, *own.constant);
+        continue;
+      }
+      if (own.producer == ir::kAbsent || !is_of_numbers(graph_.node(own.producer))) return false;
+      nodes_.insert(own.producer);
+      const std::vector<ir::ValueId>& inputs = graph_.node(own.producer).inputs;
+      open.insert(open.end(), inputs.begin(), inputs.end());
+    }
+    return true;
+  }
+
+  bool is_of_numbers(const ir::Node& node) const {
+    const bool is_structure = node.op == ir::kLoopBegin || node.op == ir::kLoopEnd ||
+                              node.op == ir::kEnterBranch || node.op == ir::kChoose;
+    return !is_structure && std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::ValueId output) {
+      return graph_.value(output).type.shape.is_constant();
+    });
+  }
+
+  void add(const ir::Node& node) {
+    std::vector<ir::ValueId> inputs;
+    for (const ir::ValueId input : node.inputs)
+      inputs.push_back(input == ir::kAbsent ? input : made_[static_cast<size_t>(input)]);
+    std::vector<std::string> names;
+    for (const ir::ValueId output : node.outputs) names.push_back(graph_.value(output).name);
+    const std::vector<ir::ValueId> outputs = part_.add_node(node.op, inputs, node.attrs, node.origins, names);
+    for (size_t i = 0; i < outputs.size(); ++i) made_[static_cast<size_t>(node.outputs[i])] = outputs[i];
+  }
+
+  const ir::Graph& graph_;
+  ir::Graph part_;
+  std::vector<ir::ValueId> made_;  ///< by value of the graph: that of the part
+  std::set<ir::NodeId> nodes_;     ///< in the graph's order
+};
+
 }  // namespace
 
 ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
                               const std::optional<ir::SymInt>& high) {
+  if (const std::optional<Tensor> known = ConstantValue(builder.graph()).of(numbers)) {
+    ir::SymShape elements;
+    for (int64_t i = 0; i < known->num_elements(); ++i) elements.push_back(known->element_as_int(i));
+    return elements;
+  }
   // A graph without free dims may have none.
   if (builder.graph().symbols() == nullptr) builder.graph().set_symbols(std::make_shared<ir::SymbolTable>());
   const std::shared_ptr<ir::SymbolTable>& table = builder.graph().symbols();

@@ -8,8 +8,9 @@
 
 namespace tensormill::build {
 
-/// The elements of `numbers`, i64 [n], each a symbol that a run binds to it. What is built takes `low` or
-/// more where one is given; `high` bounds the numbers of all runs: nothing checks that.
+/// The elements of `numbers`, i64 [n], each a symbol that a run binds to it, or, where they follow from
+/// constants, itself. What is built takes `low` or more where one is given; `high` bounds the numbers of all
+/// runs: nothing checks that.
 ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
                               const std::optional<ir::SymInt>& high);
 

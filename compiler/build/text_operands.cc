@@ -11,8 +11,8 @@ size_t first_text(const OpBuilder& builder, const std::vector<V>& operands) {
   return static_cast<size_t>(found - operands.begin());
 }
 
-std::vector<V> convert_texts(OpBuilder& builder, const CountedValues& counted, TextUse use,
-                             const std::vector<V>& operands, const OperandConverter& convert) {
+std::vector<V> convert_texts(OpBuilder& builder, TextUse use, const std::vector<V>& operands,
+                             const OperandConverter& convert) {
   if (use == TextUse::kReads) return convert(operands);
   if (use == TextUse::kRefuses)
     builder.unsupported("operand " + std::to_string(first_text(builder, operands)),
@@ -21,9 +21,6 @@ std::vector<V> convert_texts(OpBuilder& builder, const CountedValues& counted, T
   std::vector<V> numbers = operands;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i] == ir::kAbsent || !is_text(builder, operands[i])) continue;
-    // Their numbers would be those of all that there is room for.
-    if (counted.contains(operands[i]))
-      builder.unsupported("operand " + std::to_string(i), "strings are as many as a run decides");
     numbers[i] = texts.positions_of(operands[i]);
   }
   std::vector<V> results = convert(numbers);

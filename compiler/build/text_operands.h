@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "compiler/build/counted.h"
 #include "compiler/build/text.h"
 
 namespace tensormill::build {
@@ -42,9 +41,9 @@ size_t first_text(const OpBuilder& builder, const std::vector<ir::ValueId>& oper
 
 /// The results of a node among whose operands, from `first` on, are strings: `convert` gives those that the
 /// operator has for other operands. kAbsent stands for an operand or a result that is no value. Throws
-/// UnsupportedForm where `use` is kRefuses, and for strings that are as many as a run decides.
+/// UnsupportedForm where `use` is kRefuses.
 using OperandConverter = std::function<std::vector<ir::ValueId>(const std::vector<ir::ValueId>& operands)>;
-std::vector<ir::ValueId> convert_texts(OpBuilder& builder, const CountedValues& counted, TextUse use,
+std::vector<ir::ValueId> convert_texts(OpBuilder& builder, TextUse use,
                                        const std::vector<ir::ValueId>& operands,
                                        const OperandConverter& convert);
 

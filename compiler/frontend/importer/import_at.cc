@@ -1,7 +1,5 @@
 #include "compiler/frontend/importer/import_at.h"
 
-#include <optional>
-
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/onnx/free_dims/variant_import.h"
@@ -47,26 +45,8 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
   const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
     return importer.import(at, ops);
   };
-  const bool may_keep = !onnx::Signature(importer.facts(), options, buckets).free_dims.empty();
-  const auto import = [&](bool keeps, bool binds_runs) {
-    return onnx::import_variants(keeps ? importer.kept_source() : importer.source(), importer.facts(),
-                                 options, buckets, graph_at, takes_symbolic, binds_runs);
-  };
-  std::optional<Error> lacking;
-  try {
-    return import(may_keep, false);
-  } catch (const Error& error) {
-    if (may_keep || !takes_symbolic || !onnx::may_want_extents(error)) throw;
-    lacking = error;
-  }
-  // A run works out extents, though no input has a free dim: a plan for all of them takes them as they come.
-  try {
-    return import(true, true);
-  } catch (const Error& error) {
-    // The import of one shape has said what is wrong.
-    static_cast<void>(error);
-  }
-  throw Error(*lacking);
+  const auto source = [&]() -> const ModelSource& { return importer.kept_source(); };
+  return onnx::import_variants(source, importer.facts(), options, buckets, graph_at, takes_symbolic);
 }
 
 void keep_choices(ir::Variants& variants, const std::string& signature, const ImportOptions& options) {

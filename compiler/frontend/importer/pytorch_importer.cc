@@ -2,7 +2,6 @@
 
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
-#include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/pytorch/file_graph.h"
 #include "compiler/frontend/pytorch/import.h"
 #include "compiler/frontend/wire/zip.h"
@@ -63,7 +62,7 @@ public:
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const pytorch::ImportRequest request{graph_request(facts_, options), ports_};
-    return with_facts(facts_, [&] { return trim_counted(pytorch::import_graph(loaded_, request, ops)); });
+    return with_facts(facts_, [&] { return pytorch::import_graph(loaded_, request, ops); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,

@@ -7,7 +7,6 @@
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/source_files.h"
-#include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/tensorflow/file_graph.h"
 #include "compiler/frontend/tensorflow/import.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
@@ -117,8 +116,7 @@ public:
                                                   "\" has no number of dims: save the model with the shape "
                                                   "that it has, None for each dim that is free");
     const tensorflow::ImportRequest request{graph_request(facts_, options), entry_};
-    return with_facts(facts_,
-                      [&] { return trimmed(tensorflow::import_graph(*opened_.model, request, ops)); });
+    return with_facts(facts_, [&] { return tensorflow::import_graph(*opened_.model, request, ops); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
@@ -130,19 +128,6 @@ public:
   }
 
 private:
-  /// Outputs as long as a run decides. Where that takes more than their elements say, a graph with symbols
-  /// for such extents is what the model needs.
-  static ir::Graph trimmed(ir::Graph graph) {
-    const bool has_symbols = graph.symbols() != nullptr;
-    try {
-      return trim_counted(std::move(graph));
-    } catch (const Error& error) {
-      if (has_symbols || error.code() != ErrorCode::kOperatorNotImplemented) throw;
-      throw Error(ErrorCode::kShapeRequired, error.message(),
-                  {{"outputs", "an extent that a run works out"}});
-    }
-  }
-
   /// What the nodes say of a graph's outputs, where they can be imported.
   void add_output_types() {
     const bool is_said = std::all_of(

@@ -5,7 +5,6 @@
 
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
-#include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/tensorflow/single_node.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/file_graph.h"
@@ -158,7 +157,7 @@ public:
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const tflite::ImportRequest request{graph_request(facts_, options), entry_, options.is_exact, kFlex};
-    return with_facts(facts_, [&] { return trim_counted(tflite::import_graph(loaded_, request, ops)); });
+    return with_facts(facts_, [&] { return tflite::import_graph(loaded_, request, ops); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,

@@ -3,7 +3,6 @@
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
-#include "compiler/frontend/importer/trim_counted.h"
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/pytorch/script/file_graph.h"
@@ -66,7 +65,7 @@ public:
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const script::ImportRequest request{graph_request(facts_at(options), options), ports_};
-    return with_facts(facts_, [&] { return trim_counted(script::import_graph(loaded_, request, ops)); });
+    return with_facts(facts_, [&] { return script::import_graph(loaded_, request, ops); });
   }
 
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
@@ -75,7 +74,8 @@ public:
     const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
       return import(at, ops);
     };
-    return onnx::import_variants(source(), facts_at(options), options, buckets, graph_at, takes_symbolic);
+    return onnx::import_variants([this]() -> const ModelSource& { return source(); }, facts_at(options),
+                                 options, buckets, graph_at, takes_symbolic);
   }
 
 private:

@@ -28,20 +28,6 @@ constexpr std::array<Converter, 32> kOfRows = {
     convert_batch_norm, convert_layer_norm,  convert_linear,
     convert_softmax,    convert_max_pool};
 
-constexpr std::array<Converter, 34> kTakeCounted = {
-    convert_real_unary,   convert_any_unary,  convert_composed_unary,
-    convert_rounding,     convert_square,     convert_logical_not,
-    convert_gelu,         convert_leaky_relu, convert_clamp,
-    convert_add,          convert_mul,        convert_div,
-    convert_remainder,    convert_comparison, convert_logical,
-    convert_bitwise,      convert_extremum,   convert_where,
-    convert_masked_fill,  convert_clone,      convert_alias,
-    convert_to,           convert_type_as,    convert_index,
-    convert_index_select, convert_select,     convert_slice,
-    convert_unsqueeze,    convert_squeeze,    convert_transpose,
-    convert_permute,      convert_contiguous, convert_unbind,
-    convert_sym_size};
-
 template <size_t kCount>
 bool is_in(Converter convert, const std::array<Converter, kCount>& list) {
   return std::find(list.begin(), list.end(), convert) != list.end();
@@ -52,8 +38,6 @@ bool is_stored_in_rows(const StoredTensor& stored) {
 }
 
 }  // namespace
-
-bool takes_counted(Converter convert) { return is_in(convert, kTakeCounted); }
 
 std::optional<Layout> NodeContext::layout_of(const View& view) const {
   const Storage& storage = *view.storage;

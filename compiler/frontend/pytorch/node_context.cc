@@ -77,11 +77,6 @@ View& NodeContext::view(const std::string& name) {
     unsupported("self", "tensor \"" + name +
                             "\" is read, which may or may not share its elements with one that was written "
                             "since: write to a clone() of it");
-  if (storage.is_counted) {
-    if (!takes_counted(row_.convert))
-      unsupported("tensor \"" + name + "\"", "it is as long as a run decides");
-    has_counted_ = true;
-  }
   if (storage.value == ir::kAbsent) {
     if (storage.stored == nullptr) invalid("tensor \"" + name + "\" has no value");
     std::string own = graph().unique_name(storage.name);
@@ -289,7 +284,6 @@ bool NodeContext::has_output(size_t index) {
 
 void NodeContext::take(const std::string& name, View made) {
   if (state_.is_typed) check_type(name, made);
-  if (has_counted_) made.storage->is_counted = true;
   const V value = made.value;
   state_.tensors.insert_or_assign(name, std::move(made));
   if (value < first_own_ || state_.import.reserved.count(name) != 0 || graph().find_value(name)) return;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/counted.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/pytorch/loaded_program.h"
 #include "compiler/frontend/pytorch/promotion.h"
@@ -38,7 +37,6 @@ struct ImportState {
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
   /// The outputs of a graph within a node; nothing where an operator in it is not supported, which is noted.
   std::function<std::optional<std::vector<V>>(const Graph& graph, const std::vector<View>& inputs)> call = {};
-  build::CountedValues counted = {};
 };
 /// A graph while it is converted.
 struct GraphState {
@@ -113,12 +111,6 @@ public:
 
   /// Whether the file says the types of values; what is needed of a type where it does not is worked out.
   bool is_typed() const { return state_.is_typed; }
-  /// For what makes results that are as long as a run decides.
-  build::CountedValues& counted() {
-    has_counted_ = true;
-    return state_.import.counted;
-  }
-  bool has_counted() const { return has_counted_; }
   /// What the operands are computed in together.
   DType common_type(const std::vector<Operand>& operands) const;
   /// The operand in that type: a number as a constant.
@@ -136,7 +128,7 @@ public:
   /// it; nothing for other numbers.
   std::optional<SymbolRange> extent_range() const;
   /// An integer of one element that a run works out as a symbol, of which extents are made: `low` or more,
-  /// and at most `high`, which nothing checks. Throws Error(kShapeRequired) where the graph is of one shape.
+  /// and at most `high`, which nothing checks.
   ir::SymInt bind_number(V x, int64_t low, const std::optional<ir::SymInt>& high);
   /// What the file says of an extent of the first output, as far as its symbols are bound.
   std::optional<ir::SymInt> said_extent(size_t axis) const;
@@ -187,12 +179,7 @@ private:
   std::vector<std::string> outputs_;  ///< of tensors
   std::set<std::string, std::less<>> read_;
   V first_own_;
-  bool has_counted_ = false;  ///< the node's results are as long as a run decides
 };
-
-/// Whether a converter works element by element, or on axes of which data decides nothing, so that its
-/// operands may be as long as a run decides.
-bool takes_counted(Converter convert);
 
 /// The type of the results of a node that does not say it, as torch has it.
 DType untyped_result(NodeContext& node);

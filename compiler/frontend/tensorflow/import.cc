@@ -148,19 +148,6 @@ void note_missing(const SavedModel& model, const EntryPoint& entry, Missing& mis
   MissingOperators(model.graph, missing).note(model.graph.nodes, results, given);
 }
 
-/// What makes of each element of what a run decides the length of an element, or moves them, and asks for no
-/// shape.
-constexpr Converter kTakeCounted[] = {
-    &convert_first,         &convert_identity,      &convert_unary,        &convert_round,
-    &convert_reciprocal,    &convert_square,        &convert_relu6,        &convert_leaky_relu,
-    &convert_clip_by_value, &convert_binary,        &convert_div,          &convert_equal,
-    &convert_floor_mod,     &convert_floor_div,     &convert_truncate_mod, &convert_squared_difference,
-    &convert_cast,          &convert_select,        &convert_reshape,      &convert_squeeze,
-    &convert_expand_dims,   &convert_transpose,     &convert_concat,       &convert_pack,
-    &convert_slice,         &convert_strided_slice, &convert_gather,       &convert_gather_nd,
-    &convert_text_change,   &convert_text_replace,  &convert_text_length,  &convert_text_hash,
-    &convert_text_number,   &convert_number_text,   &convert_text_match,   &convert_table_find};
-
 class GraphImport {
 public:
   GraphImport(const LoadedModel& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
@@ -263,14 +250,9 @@ private:
     }
     try {
       NodeContext context(state_, node, *row, inputs, scope.placeholders);
-      const bool has_counted = check_counted(inputs, row->convert, context);
       convert_node(context, row->convert);
       context.check_read();
       std::vector<Item> outputs = context.take_outputs();
-      for (const Item& output : outputs) {
-        if (const V* value = std::get_if<V>(&output.value); has_counted && value != nullptr)
-          state_.counted.add(*value);
-      }
       if (node.op != "Merge" && node.op != "RefMerge") pass_conditions(inputs, outputs);
       return outputs;
     } catch (const UnsupportedForm& form) {
@@ -284,19 +266,6 @@ private:
       if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
       throw;
     }
-  }
-
-  /// Whether an operand is as long as a run decides, of a node that makes its outputs itself. Where the
-  /// operator may look at that, the graph is to be one that takes such extents.
-  bool check_counted(const std::vector<Item>& inputs, Converter convert, const NodeContext& context) const {
-    for (size_t i = 0; i < inputs.size() && convert != &convert_call; ++i) {
-      const V* value = std::get_if<V>(&inputs[i].value);
-      if (value == nullptr || !state_.counted.contains(*value)) continue;
-      if (std::find(std::begin(kTakeCounted), std::end(kTakeCounted), convert) == std::end(kTakeCounted))
-        context.want_run_extents();
-      return true;
-    }
-    return false;
   }
 
   /// What is computed from a side of a branch belongs to that side.

@@ -83,7 +83,6 @@ ir::SymShape NodeContext::numbers_of_run(size_t index, const char* what, std::op
   if (is_known(index)) return known_ints(index, what);
   const V value = input(index);
   const ir::SymShape shape = type(value).shape;
-  if (!binds_runs()) want_run_extents();
   if (is_float(dtype(value)) || dtype(value) == kString)
     invalid(std::string(what) + " is no list of integers");
   if (!num_elements(shape).is_constant()) unsupported(what, "a run works out how many numbers it has");
@@ -93,14 +92,6 @@ ir::SymShape NodeContext::numbers_of_run(size_t index, const char* what, std::op
   const V row = c.cast(c.reshape(value, {num_elements(shape)}), DType::kInt64);
   return state_.run_symbols.emplace(value, build::bind_run_numbers(*this, row, low, std::nullopt))
       .first->second;
-}
-
-void NodeContext::want_run_extents() const {
-  throw Error(
-      ErrorCode::kShapeRequired,
-      "a run works out an extent, which a plan for all extents takes, and no other: the module has none "
-      "that this compiler could make",
-      {{label(), "an extent that a run works out"}});
 }
 
 ir::SymShape NodeContext::extents_at(size_t index, const char* what) {

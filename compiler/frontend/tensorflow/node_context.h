@@ -12,7 +12,6 @@
 
 #include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
-#include "compiler/build/counted.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tensorflow/loaded_model.h"
 #include "compiler/frontend/tensorflow/schema.h"
@@ -77,7 +76,6 @@ struct ImportState {
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
   build::ChannelsLast maps = {};
-  build::CountedValues counted = {};
   std::set<V> from_file = {};  ///< constants of the model, as they are there
   /// Those that are there already: by what they are in the file, and of variables by their keys.
   std::map<const TensorValue*, V> constants = {};
@@ -125,11 +123,6 @@ public:
   ir::SymShape extents_at(size_t index, const char* what);
   ir::SymInt number_at(size_t index, const char* what);
   bool is_known(size_t index) const;
-  /// Whether the graph takes extents that a run works out; where it does not, what is made is held at its
-  /// largest extents (build/counted.h).
-  bool binds_runs() const { return graph().symbols() != nullptr; }
-  /// Throws the error by which the model is imported again, as a graph that takes such extents.
-  [[noreturn]] void want_run_extents() const;
   /// The one number of such an operand.
   double known_real(size_t index, const char* what) const;
   /// The strings of such an operand; the one that it has.
@@ -183,11 +176,6 @@ public:
   }
 
   std::vector<Item> call(const FunctionRef& function, const std::vector<Item>& inputs);
-  /// The places of the elements that are not zero.
-  V places_of(V x) {
-    return binds_runs() ? build::places_of_nonzero(*this, x)
-                        : build::places_of_nonzero(*this, x, state_.counted);
-  }
   void set_output(size_t index, V value);
   void set_item(size_t index, Item item);
   void set_items(std::vector<Item> items);

@@ -46,7 +46,6 @@ std::vector<ir::ValueId> add_single_node(ir::Graph& graph, const std::set<std::s
   for (const Item& item : context.take_outputs()) {
     const V* value = std::get_if<V>(&item.value);
     if (value == nullptr) context.unsupported("operator", "results that are no tensors are not implemented");
-    if (state.counted.contains(*value)) context.want_run_extents();
     results.push_back(*value);
   }
   return results;

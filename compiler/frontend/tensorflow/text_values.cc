@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/build/counted.h"
+#include "compiler/build/data_dependent.h"
 #include "compiler/build/text_operands.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -90,8 +90,7 @@ void convert_by_type(NodeContext& node, Converter convert) {
     convert(inner);
     return values_of(inner.take_outputs());
   };
-  const std::vector<V> results =
-      build::convert_texts(node, node.import_state().counted, use, operands, numbers);
+  const std::vector<V> results = build::convert_texts(node, use, operands, numbers);
   for (size_t i = 0; i < results.size(); ++i)
     if (results[i] != ir::kAbsent) node.set_output(i, results[i]);
 }
@@ -184,9 +183,7 @@ bool convert_in_rows(NodeContext& node, Converter convert, const Rows& rows) {
 V gathered_rows(NodeContext& node, V value) {
   const PaddedRows& rows = *node.import_state().padded.at(value);
   Compose c(node);
-  const V taken = c.gather(value, c.squeeze(node.places_of(rows.is_there), 1), 0);
-  if (!node.binds_runs()) node.import_state().counted.add(taken);
-  return taken;
+  return c.gather(value, c.squeeze(build::places_of_nonzero(node, rows.is_there), 1), 0);
 }
 
 void convert_node(NodeContext& node, Converter convert) {

@@ -78,17 +78,6 @@ void note_missing(const Model& model, uint32_t index, const FlexOperators& flex,
 constexpr size_t kMostOperators = size_t{1} << 17;
 constexpr size_t kMostDepth = 32;
 
-/// What makes of each element of what a run decides the length of an element, or moves them, and asks for no
-/// shape.
-constexpr Converter kTakeCounted[] = {
-    &convert_binary,        &convert_comparison,  &convert_logical,    &convert_squared_difference,
-    &convert_floor_div,     &convert_floor_mod,   &convert_unary,      &convert_logical_not,
-    &convert_square,        &convert_clipped,     &convert_leaky_relu, &convert_gelu,
-    &convert_cast,          &convert_requantize,  &convert_select_v2,  &convert_reshape,
-    &convert_squeeze,       &convert_expand_dims, &convert_transpose,  &convert_slice,
-    &convert_strided_slice, &convert_gather,      &convert_gather_nd,  &convert_concatenation,
-    &convert_pack};
-
 class GraphImport {
 public:
   GraphImport(const LoadedModel& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
@@ -174,10 +163,7 @@ private:
     const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
     NodeContext context(state, node, label);
     try {
-      const Converter convert = converter_of(state, node);
-      const bool has_counted = check_counted(state, node, convert, context);
-      convert_node(context, convert);
-      if (has_counted) note_counted(state, node);
+      convert_node(context, converter_of(state, node));
       return true;
     } catch (const UnsupportedForm& form) {
       add_missing(missing_, loaded_.model(), state.subgraph, index, form.attribute + ": " + form.reason);
@@ -189,27 +175,6 @@ private:
         error.add_context("operator " + std::to_string(index) + ", " + name + " \"" + label + "\"");
       if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
       throw;
-    }
-  }
-
-  /// Whether an operand is as long as a run decides. Throws UnsupportedForm where the operator may look at
-  /// that.
-  bool check_counted(const GraphState& state, const Operator& node, Converter convert,
-                     const NodeContext& context) const {
-    for (size_t i = 0; i < node.inputs.size() && !state_.counted.empty(); ++i) {
-      const int32_t input = node.inputs[i];
-      if (input < 0 || !state_.counted.contains(state.values[static_cast<size_t>(input)])) continue;
-      if (std::find(std::begin(kTakeCounted), std::end(kTakeCounted), convert) == std::end(kTakeCounted))
-        context.unsupported("operand " + std::to_string(i), "it is as long as a run decides");
-      return true;
-    }
-    return false;
-  }
-
-  void note_counted(const GraphState& state, const Operator& node) {
-    for (const int32_t output : node.outputs) {
-      if (output >= 0 && state.values[static_cast<size_t>(output)] != ir::kAbsent)
-        state_.counted.add(state.values[static_cast<size_t>(output)]);
     }
   }
 

@@ -11,7 +11,6 @@
 
 #include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
-#include "compiler/build/counted.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tflite/flex.h"
 #include "compiler/frontend/tflite/loaded_model.h"
@@ -36,7 +35,6 @@ struct ImportState {
   bool is_exact = false;                  ///< ImportRequest
   FlexOperators flex = {};                ///< ImportRequest
   build::ChannelsLast maps = {};
-  build::CountedValues counted = {};
   /// Variables: their numbers by name, and what each holds where the import stands.
   std::map<std::string, int64_t> handles = {};
   std::map<int64_t, V> variables = {};

@@ -38,8 +38,7 @@ void convert_node(NodeContext& node, Converter convert) {
   for (size_t i = 0; i < node.num_inputs(); ++i)
     operands.push_back(node.has_input(i) ? node.stored(i) : ir::kAbsent);
   const auto numbers = [&](const std::vector<V>& of) { return node.converted_with(of, convert); };
-  const std::vector<V> results =
-      build::convert_texts(node, node.import_state().counted, use, operands, numbers);
+  const std::vector<V> results = build::convert_texts(node, use, operands, numbers);
   for (size_t i = 0; i < results.size(); ++i)
     if (results[i] != ir::kAbsent) node.set_stored(i, results[i]);
 }

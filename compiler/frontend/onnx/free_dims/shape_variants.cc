@@ -13,6 +13,10 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
+std::function<const ModelSource&()> own_source(const ModelSource& source) {
+  return [&source]() -> const ModelSource& { return source; };
+}
+
 /// Imports for all shapes: where no dim is free for one, or, where that lacks numbers that a run works out,
 /// with symbols for these.
 class AllShapes {
@@ -66,7 +70,7 @@ private:
     };
     VariantNotes notes;
     try {
-      ir::Variants variants = import_as_variants({source_, facts_, options_, signature, buckets_,
+      ir::Variants variants = import_as_variants({own_source(source_), facts_, options_, signature, buckets_,
                                                   import_graph, takes_symbolic_, may_lack_values, binds_runs},
                                                  notes);
       lacks_ = notes.lacks_values;
@@ -116,14 +120,14 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
   }
 }
 
-ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ImportGraph& import_graph,
-                             const TakesSymbolic& takes_symbolic, bool binds_runs) {
+ir::Variants import_variants(const std::function<const ModelSource&()>& source, const ModelFacts& facts,
+                             const ImportOptions& options, const ShapeBuckets& buckets,
+                             const ImportGraph& import_graph, const TakesSymbolic& takes_symbolic) {
   const Signature signature(facts, options, buckets);
   VariantNotes notes;
   try {
-    return import_as_variants(
-        {source, facts, options, signature, buckets, import_graph, takes_symbolic, false, binds_runs}, notes);
+    return import_as_variants({source, facts, options, signature, buckets, import_graph, takes_symbolic},
+                              notes);
   } catch (const Error& error) {
     throw_with_assumed(error, signature);
   }
@@ -152,8 +156,8 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
   const TakesSymbolic takes_all = [](const ir::SymbolicModel& /*model*/) { return true; };
   try {
     VariantNotes notes;
-    ir::Variants variants =
-        import_as_variants({source, facts, options, signature, buckets, import_graph, takes_all}, notes);
+    ir::Variants variants = import_as_variants(
+        {own_source(source), facts, options, signature, buckets, import_graph, takes_all}, notes);
     variants.model = keep_model(source, options, false);
     return variants;
   } catch (const Error& error) {

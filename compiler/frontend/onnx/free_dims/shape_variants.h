@@ -27,10 +27,11 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
                              const TakesSymbolic& takes_symbolic = {});
 
 /// The same of a model of another format, which `import_graph` imports, and whose import needs no values of a
-/// run. `binds_runs`: of VariantModel.
-ir::Variants import_variants(const ModelSource& source, const ModelFacts& facts, const ImportOptions& options,
-                             const ShapeBuckets& buckets, const ImportGraph& import_graph,
-                             const TakesSymbolic& takes_symbolic = {}, bool binds_runs = false);
+/// run: where no dim is free, one that has symbols that a run binds is planned with them. `source`: what a
+/// package holds of the model.
+ir::Variants import_variants(const std::function<const ModelSource&()>& source, const ModelFacts& facts,
+                             const ImportOptions& options, const ShapeBuckets& buckets,
+                             const ImportGraph& import_graph, const TakesSymbolic& takes_symbolic = {});
 
 /// As import_variants; but shapes that need values of a run are left to an interpreter, and a model that
 /// needs values of a run before anything can be planned is one node in its graphs (import_as_step), and kept,

@@ -26,6 +26,12 @@ Place place_of(const Signature& signature, const std::string& name) {
   return {};
 }
 
+constexpr const char* kStrayed = "extents that its nodes demand are no expressions over the free dims";
+
+bool has_strayed(const ir::Graph& graph) {
+  return graph.symbols() == nullptr || graph.symbols()->has_strayed();
+}
+
 }  // namespace
 
 SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>& ones) {
@@ -50,8 +56,7 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
   try {
     ImportTally tally;
     ir::Graph graph = model.import_graph(options, &tally);
-    if (graph.symbols() == nullptr || graph.symbols()->has_strayed())
-      return {std::nullopt, false, "extents that its nodes demand are no expressions over the free dims"};
+    if (has_strayed(graph)) return {std::nullopt, false, kStrayed};
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (ones.count(i) == 0 && graph.symbols()->hints().count(symbols[i]) == 0)
         return {std::nullopt, false, signature.free_dims[i] + " is no dim of an input of the graph"};
@@ -61,6 +66,11 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
     // What is wrong with the model is said by an import of numbers.
     return {std::nullopt, error.code() == ErrorCode::kInvalidModel, std::string(error.message())};
   }
+}
+
+SymbolicImport symbolic_of_runs(ir::Graph graph) {
+  if (has_strayed(graph)) return {std::nullopt, false, kStrayed};
+  return {ir::SymbolicModel{std::move(graph), {}}};
 }
 
 std::set<size_t> spread_symbols(const ir::SymbolicModel& model) {

@@ -20,6 +20,9 @@ struct SymbolicImport {
 /// so, or where extents that its nodes demand lie beyond others that were decided about before.
 SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>& ones = {});
 
+/// The graph of a model without free dims some of whose extents a run binds.
+SymbolicImport symbolic_of_runs(ir::Graph graph);
+
 /// The free dims that stand, for broadcasting, for extents of other operands, and may be 1 instead.
 std::set<size_t> spread_symbols(const ir::SymbolicModel& model);
 

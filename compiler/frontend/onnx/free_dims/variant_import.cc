@@ -9,6 +9,7 @@
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/onnx/free_dims/symbolic_import.h"
 #include "compiler/ir/loops.h"
+#include "compiler/ir/run_dims.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -74,6 +75,20 @@ std::vector<std::vector<int64_t>> shapes_to_try(const std::vector<int64_t>& anch
   return shapes;
 }
 
+/// Throws Error(kShapeRequired) where a run binds extents of a graph of one shape.
+void require_numbers(const ir::Graph& graph) {
+  std::vector<ErrorDetail> details;
+  for (const ir::Node& node : graph.nodes()) {
+    if (ir::has_effect(node))
+      details.push_back({node.origins.empty() ? node.op : node.origins[0], "an extent that a run works out"});
+  }
+  if (!details.empty())
+    throw Error(ErrorCode::kShapeRequired,
+                "a run works out an extent, which a plan for all extents takes, and no other: the model has "
+                "none that this compiler could make",
+                std::move(details));
+}
+
 bool has_loops(const ir::Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                      [](const ir::Node& node) { return node.op == ir::kLoopBegin; });
@@ -89,13 +104,18 @@ public:
 
   ir::Variants run() {
     ir::Variants variants;
-    if (signature_.free_dims.empty() && !model_.binds_runs) {
-      variants.graphs.push_back({{}, model_.import_graph(model_.options, nullptr)});
-      variants.input_shapes = shapes_of(variants.graphs.front().graph);
-      return variants;
-    }
     variants.free_dims = signature_.free_dims;
-    take_symbolic(variants);
+    if (signature_.free_dims.empty() && !model_.binds_runs) {
+      ir::Graph graph = model_.import_graph(model_.options, nullptr);
+      if (!model_.takes_symbolic || ir::run_symbols(graph).empty()) {
+        variants.input_shapes = shapes_of(graph);
+        variants.graphs.push_back({{}, std::move(graph)});
+        return variants;
+      }
+      take_symbolic(variants, symbolic_of_runs(std::move(graph)));
+    } else if (model_.takes_symbolic) {
+      take_symbolic(variants, import_symbolic(model_));
+    }
     for (const ir::DependentDim& each : dependents_) {
       if (extents_[each.dim].empty()) extents_[each.dim] = {0};
     }
@@ -103,15 +123,13 @@ public:
     if (variants.graphs.empty() && !variants.symbolic) import_single(variants);
     variants.input_shapes =
         shapes_of(variants.symbolic ? variants.symbolic->graph : variants.graphs.front().graph);
-    variants.model = keep_model(model_.source, model_.options, stacks_elements_);
+    variants.model = keep_model(model_.source(), model_.options, stacks_elements_);
     return variants;
   }
 
 private:
   /// Makes the generic plan's model, where there can be one.
-  void take_symbolic(ir::Variants& variants) {
-    if (!model_.takes_symbolic) return;
-    SymbolicImport symbolic = import_symbolic(model_);
+  void take_symbolic(ir::Variants& variants, SymbolicImport symbolic) {
     variants.not_symbolic = std::move(symbolic.reason);
     if (!symbolic.model) return;
     notes_.takes_some = true;
@@ -244,10 +262,13 @@ private:
     ImportOptions options = bound(model_.options, signature_, dims);
     options.form.stacks_elements = stacks_elements_;
     ir::Graph graph = model_.import_graph(options, nullptr);
-    if (stacks_elements_ || !lists_elements(graph)) return graph;
-    // Of other extents a list has another length.
-    options.form.stacks_elements = stacks_elements_ = true;
-    return model_.import_graph(options, nullptr);
+    if (!stacks_elements_ && lists_elements(graph)) {
+      // Of other extents a list has another length.
+      options.form.stacks_elements = stacks_elements_ = true;
+      graph = model_.import_graph(options, nullptr);
+    }
+    if (model_.takes_symbolic) require_numbers(graph);
+    return graph;
   }
 
   /// Of the graph's inputs, free dims by name.

@@ -2,6 +2,7 @@
 /// kernels of their own. Thread-safety: pure functions.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
@@ -14,7 +15,7 @@ namespace tensormill::frontend::onnx {
 
 /// What the graphs are of.
 struct VariantModel {
-  const ModelSource& source;
+  std::function<const ModelSource&()> source;  ///< what a package holds of it
   const ModelFacts& facts;
   const ImportOptions& options;
   const Signature& signature;
@@ -39,8 +40,7 @@ ir::Variants import_as_variants(const VariantModel& model, VariantNotes& notes);
 
 /// Whether the import lacks values that a run has: those of inputs that are tensors.
 bool lacks_values(const Error& error);
-/// Whether it may be extents that a run works out of which an import of one shape is refused: that it lacks
-/// them, or that an operator takes no values that are as long as a run decides.
+/// Whether it may be extents that a run works out of which an import of one shape is refused.
 bool may_want_extents(const Error& error);
 
 }  // namespace tensormill::frontend::onnx

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/build/data_dependent.h"
 #include "compiler/build/roi_align.h"
+#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/grid.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
@@ -32,8 +34,8 @@ void convert_nms(NodeContext& node) {
   const build::KeptBoxes kept =
       build::suppressed_boxes(node, c.cast(boxes, DType::kFloat32), c.cast(scores, DType::kFloat32),
                               node.shape(boxes)[0], overlap, least, ir::kAbsent);
-  node.set_output(
-      0, build::first_elements(node, c.cast(kept.places, DType::kInt64), kept.count, node.counted()));
+  const V count = c.reshape(c.cast(kept.count, DType::kInt64), {1});
+  node.set_output(0, build::bound_part(node, c.cast(kept.places, DType::kInt64), 0, count));
 }
 
 // input [N,C,H,W]; rois [K,5]: which map, x1, y1, x2, y2.

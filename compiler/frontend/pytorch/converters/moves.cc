@@ -181,17 +181,6 @@ void convert_expand(NodeContext& node) {
 
 namespace {
 
-/// As many elements from `start` on along an axis as a run says.
-void set_first(NodeContext& node, int64_t axis, const ir::SymInt& start, V count) {
-  Compose c(node);
-  const V x = node.tensor("self");
-  const ir::SymInt rest = node.shape(x)[static_cast<size_t>(axis)] - start;
-  const V taken = c.clip(c.reshape(c.cast(count, DType::kInt64), {1}), 0, 0x1p62);
-  const V part = node.add_many("take_first", {c.slice(x, axis, start, rest), taken}, {{"axis", axis}})[0];
-  node.counted().add(part);
-  node.set_copy("self", part, false);
-}
-
 /// `count` elements from one on that a run says.
 void set_window(NodeContext& node, int64_t axis, V start, int64_t count, int64_t step) {
   Compose c(node);
@@ -212,16 +201,10 @@ void convert_slice(NodeContext& node) {
   if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
   const ir::SymInt& extent = own[static_cast<size_t>(axis)];
-  const std::optional<RunNumber> end = node.run_number("end");
   const std::optional<V> start = number_of_run(node, "start", true);
-  const ir::SymInt known = node.has("start") && !start ? node.sym("start") : ir::SymInt(0);
-  const bool is_front = !start && known.is_constant() && known.hint() >= 0;
-  // A graph of one shape has no extents for it.
-  if (end && is_front && node.integer("step") == 1 && node.graph().symbols() == nullptr) {
-    Compose c(node);
-    return set_first(node, axis, known, c.sub(from_front(node, end->value, extent), c.dims({known}, {})));
-  }
   const std::optional<ir::SymInt> said = node.said_extent(static_cast<size_t>(axis));
+  // With as many elements as the file says the end follows from the start.
+  static_cast<void>(node.has("end"));
   if (start && said && said->is_constant())
     return set_window(node, axis, *start, said->hint(), node.integer("step"));
   const build::AxisSlice part = slice_of(node, extent, said);
@@ -259,12 +242,6 @@ void convert_narrow(NodeContext& node) {
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
   const std::optional<V> first = number_of_run(node, "start", true);
   const std::optional<RunNumber> number = node.run_number("length");
-  if (number && node.graph().symbols() == nullptr) {
-    const ir::SymInt start = first ? ir::SymInt(-1) : node.sym("start");
-    if (!start.is_constant() || start.hint() < 0)
-      node.unsupported("length", "a number that a run works out needs a start that is known");
-    return set_first(node, axis, start, number->value);
-  }
   const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   const ir::SymInt length = number ? node.bind_number(number->value, 0, std::nullopt) : node.sym("length");
   if (first && length.is_constant()) return set_window(node, axis, *first, length.hint(), 1);

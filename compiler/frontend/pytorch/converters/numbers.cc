@@ -11,13 +11,6 @@ void convert_sym_size(NodeContext& node) {
   const ir::SymShape shape = node.shape(node.tensor("self"));
   // Where the elements of a view begin is asserted, and nothing else: tensors have no place here.
   if (node.op() == "sym_storage_offset") return;
-  if (node.has_counted()) {
-    // What a run decides is no number here; checks of it are what operators hold to themselves.
-    if (node.op() != "sym_size") return;
-    const auto at = static_cast<size_t>(node.axis("dim", static_cast<int64_t>(shape.size())));
-    if (node.input_meta("self").sizes[at].value) node.set_number(shape[at]);
-    return;
-  }
   if (node.op() == "sym_numel") return node.set_number(num_elements(shape));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(shape.size()));
   if (node.op() == "sym_size") return node.set_number(shape[static_cast<size_t>(axis)]);

@@ -1,6 +1,7 @@
 // Operators that take or put elements at places which tensors name.
 #include <algorithm>
 
+#include "compiler/build/data_dependent.h"
 #include "compiler/build/slices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
@@ -108,10 +109,9 @@ std::vector<V> index_tensors(NodeContext& node, const char* name, bool takes_any
       continue;
     }
     const bool is_known = node.graph().value(each).tensor() != nullptr;
-    const std::vector<V> places =
-        is_known || !takes_any
-            ? places_of_mask(node, each)
-            : columns_of(node, build::places_of_nonzero(node, to_bool(node, each), node.counted()));
+    const std::vector<V> places = is_known || !takes_any
+                                      ? places_of_mask(node, each)
+                                      : columns_of(node, build::places_of_nonzero(node, to_bool(node, each)));
     all.insert(all.end(), places.begin(), places.end());
   }
   return all;
@@ -184,9 +184,7 @@ void convert_nonzero(NodeContext& node) {
   const V x = node.tensor("self");
   if (node.rank(x) == 0) node.unsupported("self", "the place of a scalar is not implemented");
   const V mask = to_bool(node, x);
-  build::CountedValues none;
-  const bool is_known = node.graph().value(mask).tensor() != nullptr;
-  const V places = build::places_of_nonzero(node, mask, is_known ? none : node.counted());
+  const V places = build::places_of_nonzero(node, mask);
   if (node.op() == "nonzero") return node.set_output(0, places);
   const std::vector<V> columns = columns_of(node, places);
   for (size_t i = 0; i < columns.size(); ++i) node.set_output(i, columns[i]);
@@ -198,7 +196,7 @@ void convert_masked_select(NodeContext& node) {
   const V x = node.tensor("self"), mask = to_bool(node, node.tensor("mask"));
   const ir::SymShape whole = broadcast_shapes(node.shape(x), node.shape(mask));
   const ir::SymShape row{num_elements(whole)};
-  const V places = build::places_of_nonzero(node, c.reshape(c.expand(mask, whole), row), node.counted());
+  const V places = build::places_of_nonzero(node, c.reshape(c.expand(mask, whole), row));
   node.set_output(0, c.gather(c.reshape(c.expand(x, whole), row), c.squeeze(places, 1), 0));
 }
 

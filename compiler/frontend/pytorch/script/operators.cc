@@ -378,11 +378,7 @@ Value Operators::of(const PickleValue& value, const std::string& path) {
 }
 
 ir::SymShape Operators::shape_of(const Value& tensor, const Call& call) {
-  const ir::SymShape shape = type_of(tensor, call).shape;
-  if (state_.tensors.at(tensor.as<TensorRef>()->name).storage->is_counted)
-    throw Error(ErrorCode::kNotSupported, call.name + ": extents of \"" + tensor.as<TensorRef>()->name +
-                                              "\", which is as long as a run decides");
-  return shape;
+  return type_of(tensor, call).shape;
 }
 
 ir::ValueId Operators::value_of(const Value& tensor, const Call& call) {

@@ -70,16 +70,9 @@ void convert_ragged_to_tensor(NodeContext& node) {
     table = build::of_columns(node, table, shape[1], otherwise);
   } else {
     const V longest = c.reduce("reduce_max", c.concat({rows->counts, c.ints({0}, {1})}, 0), {0}, true);
-    if (node.binds_runs()) {
-      table = build::bound_part(node, table, 1, longest);
-    } else {
-      table = node.add_many("take_first", {table, longest}, {{"axis", int64_t{1}}})[0];
-      node.import_state().counted.add(table);
-    }
+    table = build::bound_part(node, table, 1, longest);
   }
-  const V result = is_text ? texts.texts_at(table) : table;
-  if (node.import_state().counted.contains(table)) node.import_state().counted.add(result);
-  node.set_output(0, result);
+  node.set_output(0, is_text ? texts.texts_at(table) : table);
 }
 
 // How often each number below a size is there, or the sum of the weights of each, in all or in each row; of
@@ -105,7 +98,7 @@ void convert_bincount(NodeContext& node) {
                           "the number of rows is not that of the strings");
   }
   one = c.cast(one, to);
-  // The tables of rows stand behind each other, each with a place for what is not counted.
+  // The tables of rows stand behind each other, each with a place for what is not in it.
   const ir::SymShape shape = node.shape(given);
   const bool is_table = shape.size() == 2;
   const ir::SymInt tables = is_table ? shape[0] : ir::SymInt(1), total = num_elements(shape);
@@ -118,8 +111,8 @@ void convert_bincount(NodeContext& node) {
     const V begins = c.mul(c.iota(tables, {tables, 1}), c.dims({size + 1}, {}));
     places = c.reshape(c.add(c.reshape(places, shape), begins), {total});
   }
-  const V counted = has_weights && !is_binary ? c.reshape(weights, {total}) : c.expand(one, {total});
-  const V all = build::scattered(node, c.filled(to, {tables * (size + 1)}, 0), places, counted,
+  const V added = has_weights && !is_binary ? c.reshape(weights, {total}) : c.expand(one, {total});
+  const V all = build::scattered(node, c.filled(to, {tables * (size + 1)}, 0), places, added,
                                  is_binary ? "max" : "add");
   const V table = c.slice(c.reshape(all, {tables, size + 1}), 1, 0, size);
   node.set_output(0, is_table ? table : c.reshape(table, {size}));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/counted.h"
+#include "compiler/build/data_dependent.h"
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/wire/flexbuffer.h"
 

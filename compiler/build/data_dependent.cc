@@ -1,4 +1,4 @@
-#include "compiler/build/counted.h"
+#include "compiler/build/data_dependent.h"
 
 #include <optional>
 
@@ -34,28 +34,11 @@ std::optional<ir::ValueId> places_at_import(OpBuilder& builder, ir::ValueId x) {
 
 }  // namespace
 
-ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x, CountedValues& counted) {
-  if (builder.rank(x) == 0) builder.unsupported("condition", "the place of a scalar is not implemented");
-  if (const std::optional<ir::ValueId> known = places_at_import(builder, x)) return *known;
-  Compose c(builder);
-  const ir::ValueId places = c.transpose(builder.add_many("find_nonzero", {x})[0], {1, 0});
-  counted.add(places);
-  return places;
-}
-
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x) {
   if (builder.rank(x) == 0) builder.unsupported("condition", "the place of a scalar is not implemented");
   if (const std::optional<ir::ValueId> known = places_at_import(builder, x)) return *known;
   const std::vector<ir::ValueId> made = builder.add_many("find_nonzero", {x});
   return Compose(builder).transpose(bound_part(builder, made[0], 1, made[1]), {1, 0});
-}
-
-DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis, CountedValues& counted) {
-  const std::vector<ir::ValueId> made =
-      builder.add_many("distinct", {x}, {{"axis", axis}, {"sorted", int64_t{0}}});
-  counted.add(made[0]);
-  counted.add(made[3]);
-  return {made[0], made[2], made[3]};
 }
 
 DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis) {
@@ -66,14 +49,6 @@ DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis) 
   return {values, made[2], Compose(builder).slice(made[3], 0, 0, found)};
 }
 
-ir::ValueId first_elements(OpBuilder& builder, ir::ValueId x, ir::ValueId count, CountedValues& counted) {
-  Compose c(builder);
-  const ir::ValueId number = c.reshape(c.cast(count, DType::kInt64), {1});
-  const ir::ValueId taken = builder.add_many("take_first", {x, number}, {{"axis", int64_t{0}}})[0];
-  counted.add(taken);
-  return taken;
-}
-
 KeptBoxes suppressed_boxes(OpBuilder& builder, ir::ValueId boxes, ir::ValueId scores, const ir::SymInt& most,
                            ir::ValueId overlap, ir::ValueId score, ir::ValueId sigma) {
   constexpr int64_t kMostBoxes = 1 << 16;
@@ -82,18 +57,18 @@ KeptBoxes suppressed_boxes(OpBuilder& builder, ir::ValueId boxes, ir::ValueId sc
     builder.invalid("boxes of shape " + to_string(c.shape(boxes)) + " with scores of " +
                     to_string(c.shape(scores)));
   if (!most.is_constant()) builder.unsupported("max_output_size", "it is a free dim");
-  const int64_t room = most.hint();
-  if (room < 0 || room > kMostBoxes)
-    builder.invalid("max_output_size is " + std::to_string(room) + ", expected 0 to " +
+  const int64_t upper = most.hint();
+  if (upper < 0 || upper > kMostBoxes)
+    builder.invalid("max_output_size is " + std::to_string(upper) + ", expected 0 to " +
                     std::to_string(kMostBoxes));
-  std::vector<ir::ValueId> limits{c.doubles(DType::kFloat64, {static_cast<double>(room)}, {1})};
+  std::vector<ir::ValueId> limits{c.doubles(DType::kFloat64, {static_cast<double>(upper)}, {1})};
   for (const ir::ValueId limit : {overlap, score, sigma})
     limits.push_back(limit == ir::kAbsent ? c.doubles(DType::kFloat64, {0}, {1})
                                           : c.reshape(c.cast(limit, DType::kFloat64), {1}));
   const std::vector<ir::ValueId> kept = builder.add_many(
       "suppress_boxes", {boxes, c.reshape(scores, {1, c.shape(scores)[0]}), c.concat(limits, 0)},
-      {{"most", room}});
-  return {c.reshape(kept[0], {room}), c.reshape(kept[1], {room}), c.reshape(kept[2], {})};
+      {{"most", upper}});
+  return {c.reshape(kept[0], {upper}), c.reshape(kept[1], {upper}), c.reshape(kept[2], {})};
 }
 
 }  // namespace tensormill::build

@@ -1,5 +1,5 @@
-// Operators whose results are as long as a run decides.
-#include "compiler/build/counted.h"
+// Operators whose results have data-dependent extents.
+#include "compiler/build/data_dependent.h"
 
 #include <limits>
 
@@ -8,7 +8,7 @@
 
 namespace tensormill::frontend::tensorflow {
 
-void convert_where(NodeContext& node) { node.set_output(0, node.places_of(node.input(0))); }
+void convert_where(NodeContext& node) { node.set_output(0, build::places_of_nonzero(node, node.input(0))); }
 
 // The distinct elements of a row, or of V2 the distinct slices along an axis; which of them each one is, and
 // how often each is there.
@@ -30,15 +30,11 @@ void convert_unique(NodeContext& node) {
     node.invalid("an operand of shape " + to_string(node.shape(x)) + ", expected a row");
   Compose c(node);
   const DType places = node.dtype_attr("out_idx", DataType::kInt32);
-  build::CountedValues& counted = node.import_state().counted;
-  const build::DistinctSlices made = node.binds_runs() ? build::distinct_slices(node, x, axis)
-                                                       : build::distinct_slices(node, x, axis, counted);
+  const build::DistinctSlices made = build::distinct_slices(node, x, axis);
   node.set_output(0, made.values);
   node.set_output(1, c.cast(made.which, places));
   if (!node.op().starts_with("UniqueWithCounts")) return;
-  const V counts = c.cast(made.how_often, places);
-  if (!node.binds_runs()) counted.add(counts);
-  node.set_output(2, counts);
+  node.set_output(2, c.cast(made.how_often, places));
 }
 
 // Operands: boxes [n,4], scores [n], how many at most, then, by version, overlap, score, sigma. V4 and V5 may
@@ -63,11 +59,7 @@ void convert_non_max_suppression(NodeContext& node) {
       node.known_int(2, "max_output_size"), overlap, has_score ? node.input(4) : none,
       has_sigma ? node.input(5) : ir::kAbsent);
   V chosen = kept.places, scores = kept.scores;
-  if (!is_padded && !node.binds_runs()) {
-    build::CountedValues& counted = node.import_state().counted;
-    scores = build::first_elements(node, scores, kept.count, counted);
-    chosen = build::first_elements(node, chosen, kept.count, counted);
-  } else if (!is_padded) {
+  if (!is_padded) {
     chosen = build::bound_part(node, chosen, 0, c.reshape(c.cast(kept.count, DType::kInt64), {1}));
     scores = c.slice(scores, 0, 0, node.shape(chosen)[0]);
   }
