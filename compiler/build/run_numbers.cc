@@ -58,11 +58,11 @@ private:
   }
 
   bool is_of_numbers(const ir::Node& node) const {
-    const bool is_structure = node.op == ir::kLoopBegin || node.op == ir::kLoopEnd ||
-                              node.op == ir::kEnterBranch || node.op == ir::kChoose;
-    return !is_structure && std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::ValueId output) {
-      return graph_.value(output).type.shape.is_constant();
-    });
+    bool is_constant = node.op != ir::kLoopBegin && node.op != ir::kLoopEnd && node.op != ir::kEnterBranch &&
+                       node.op != ir::kChoose;
+    ir::for_each_extent(graph_, node,
+                        [&](const ir::SymInt& extent) { is_constant = is_constant && extent.is_constant(); });
+    return is_constant;
   }
 
   void add(const ir::Node& node) {

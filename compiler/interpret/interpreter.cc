@@ -12,6 +12,7 @@
 
 #include "compiler/frontend/importer/kept_import.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/run_dims.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/plan_builder.h"
@@ -129,6 +130,9 @@ private:
     for (;;) {
       try {
         ir::Graph graph = kept.at(dims, known);
+        // Of all values such extents are numbers.
+        if (!ir::run_symbols(graph).empty())
+          throw Error(ErrorCode::kShapeRequired, "a run works out extents");
         const std::lock_guard<std::mutex> lock(mutex_);
         for (const auto& [name, value] : known) asked_.insert(name);
         return graph;
@@ -142,7 +146,9 @@ private:
   std::shared_ptr<const package::BoundPlan> plan_of_shapes(const std::vector<int64_t>& dims) const {
     const frontend::KeptImport& kept = model();
     try {
-      return plan_of(kept.at(dims), dims, false);
+      ir::Graph graph = kept.at(dims);
+      if (!ir::run_symbols(graph).empty()) return plan_of_runs(dims, "a run works out extents");
+      return plan_of(std::move(graph), dims, false);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kShapeRequired) throw_refused(error, "extents");
       return plan_of_runs(dims, std::string(error.message()));

@@ -67,6 +67,7 @@ bool GraphBuilder::convert_parts(const NodeProto& node, NodeContext& context, Sc
     });
     const Converter convert = has_text ? find_text_op(node.domain, node.op_type) : row->convert;
     if (convert == nullptr) context.unsupported("operand", "strings are not implemented");
+    context.bind_list_lengths();
     context.bind_operands();
     convert(context);
     for (ir::ValueId output : context.outputs()) outputs.push_back({Binding::Kind::kTensor, output, {}});

@@ -79,6 +79,9 @@ public:
   /// is built takes those of `low` or more. Throws ValueRequired where binds_runs() is false, or there are
   /// too many.
   ir::SymShape numbers_of_run(ir::ValueId value, const char* what, std::optional<int64_t> low = std::nullopt);
+  /// Operands that are lists of a free length have the one that the node's other operands demand
+  /// (list_operands.def) from here on. Throws Error(kInvalidModel) where they cannot.
+  void bind_list_lengths();
   /// Operands that say how large something is (extent_operands.def), and that a run works out, are such
   /// symbols from here on.
   void bind_operands();
