@@ -196,6 +196,21 @@ ir::SymShape split_sizes(const NodeContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Each part ends within the axis, of which sizes of a run are looked at that leave something for the last.
+void demand_places(NodeContext& context, const ir::SymShape& sizes, ir::ValueId x, int64_t axis) {
+  const ir::SymInt& extent = context.type(x).shape[static_cast<size_t>(axis)];
+  ir::SymInt end = 0;
+  for (const ir::SymInt& size : sizes) {
+    end += size;
+    if (!ir::demand(ir::Relation::kLessEqual, end, extent))
+      context.invalid("split does not fit an axis of " + to_string(extent));
+  }
+}
+
+}  // namespace
+
 // Sizes are an attribute, in the first opset and from opset 13 on an operand; without them the parts are
 // equal, the last one smaller.
 void convert_split(NodeContext& context) {
@@ -210,6 +225,7 @@ void convert_split(NodeContext& context) {
     total += size;
     return size >= 0 && !__builtin_add_overflow(sum, size.hint(), &sum);
   });
+  if (!sizes.empty() && add_up && !total.is_constant()) demand_places(context, sizes, x, axis);
   if (!sizes.empty() && add_up) x = with_extent(context, x, axis, total);
   const ir::SymInt extent = context.type(x).shape[static_cast<size_t>(axis)];
   const int64_t parts = static_cast<int64_t>(context.num_outputs());
