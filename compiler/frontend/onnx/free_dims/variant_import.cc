@@ -75,8 +75,9 @@ std::vector<std::vector<int64_t>> shapes_to_try(const std::vector<int64_t>& anch
   return shapes;
 }
 
-/// Throws Error(kShapeRequired) where a run binds extents of a graph of one shape.
-void require_numbers(const ir::Graph& graph) {
+/// Throws Error(kShapeRequired) where a run binds extents of a graph of one shape; `reason`: why there is no
+/// plan for all of them, "" where that is not known.
+void require_numbers(const ir::Graph& graph, const std::string& reason) {
   std::vector<ErrorDetail> details;
   for (const ir::Node& node : graph.nodes()) {
     if (ir::has_effect(node))
@@ -85,7 +86,8 @@ void require_numbers(const ir::Graph& graph) {
   if (!details.empty())
     throw Error(ErrorCode::kShapeRequired,
                 "a run works out an extent, which a plan for all extents takes, and no other: the model has "
-                "none that this compiler could make",
+                "none that this compiler could make" +
+                    (reason.empty() ? "" : ": " + reason),
                 std::move(details));
 }
 
@@ -267,7 +269,7 @@ private:
       options.form.stacks_elements = stacks_elements_ = true;
       graph = model_.import_graph(options, nullptr);
     }
-    if (model_.takes_symbolic) require_numbers(graph);
+    if (model_.takes_symbolic) require_numbers(graph, variants.not_symbolic);
     return graph;
   }
 
