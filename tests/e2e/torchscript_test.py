@@ -48,7 +48,7 @@ class TorchScript(TorchCase):
                     self.check(self.run_on({image: rows[batch]}), {result: want[batch]})
 
     def test_fixed_shapes(self):
-        for name in ("control_scripted", "search_scripted", "ops_counted", "ops_lengths_found"):
+        for name in ("control_scripted", "search_scripted", "ops_counted", "ops_lengths_found", "ops_lengths_sorted"):
             with self.subTest(module=name):
                 inputs, outputs = values_of(name)
                 self.compile(name, "--input-shapes", shapes_of(inputs))

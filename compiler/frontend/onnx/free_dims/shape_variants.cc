@@ -7,6 +7,7 @@
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/kept_model.h"
 #include "compiler/frontend/onnx/free_dims/variant_import.h"
+#include "compiler/frontend/onnx/graph/model_step.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::onnx {
@@ -94,6 +95,9 @@ private:
   bool lacks_ = false;             ///< the last import did not take shapes for want of a run's values
 };
 
+/// A step takes all extents: nothing of it is computed before a run.
+bool takes_any_step(const ir::SymbolicModel& /*model*/) { return true; }
+
 /// What is no shape of the model may be one with other dims bound. To be called where `error` is handled: any
 /// other goes on as it is, of whatever class.
 [[noreturn]] void throw_with_assumed(const Error& error, const Signature& signature) {
@@ -125,12 +129,21 @@ ir::Variants import_variants(const std::function<const ModelSource&()>& source, 
                              const ImportGraph& import_graph, const TakesSymbolic& takes_symbolic) {
   const Signature signature(facts, options, buckets);
   VariantNotes notes;
+  std::string reason;
   try {
     return import_as_variants({source, facts, options, signature, buckets, import_graph, takes_symbolic},
                               notes);
   } catch (const Error& error) {
-    throw_with_assumed(error, signature);
+    if (!notes.binds_runs) throw_with_assumed(error, signature);
+    reason = error.message();
   }
+  const ImportGraph step = [&](const ImportOptions& at, ImportTally* tally) {
+    return as_model_step(import_graph(at, tally), reason);
+  };
+  ir::Variants variants =
+      import_as_variants({source, facts, options, signature, buckets, step, &takes_any_step}, notes);
+  variants.model = keep_model(source(), options, false);
+  return variants;
 }
 
 ir::Variants import_for_package(const ModelSource& source, const ImportOptions& options,
@@ -152,12 +165,10 @@ ir::Variants import_for_package(const ModelSource& source, const ImportOptions& 
   const ImportGraph import_graph = [&](const ImportOptions& at, ImportTally*) {
     return import_as_step(source, at, ops, std::string(lacking->message()));
   };
-  // A step takes all extents: nothing of it is computed before a run.
-  const TakesSymbolic takes_all = [](const ir::SymbolicModel& /*model*/) { return true; };
   try {
     VariantNotes notes;
     ir::Variants variants = import_as_variants(
-        {own_source(source), facts, options, signature, buckets, import_graph, takes_all}, notes);
+        {own_source(source), facts, options, signature, buckets, import_graph, &takes_any_step}, notes);
     variants.model = keep_model(source, options, false);
     return variants;
   } catch (const Error& error) {

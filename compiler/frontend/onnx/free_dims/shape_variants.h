@@ -27,8 +27,9 @@ ir::Variants import_variants(const ModelSource& source, const ImportOptions& opt
                              const TakesSymbolic& takes_symbolic = {});
 
 /// The same of a model of another format, which `import_graph` imports, and whose import needs no values of a
-/// run: where no dim is free, one that has symbols that a run binds is planned with them. `source`: what a
-/// package holds of the model.
+/// run: where no dim is free, one that has symbols that a run binds is planned with them. Where there is no
+/// such plan, the model is one node in its graphs, and stored, so that its runs are interpreted. `source`:
+/// what a package holds of the model.
 ir::Variants import_variants(const std::function<const ModelSource&()>& source, const ModelFacts& facts,
                              const ImportOptions& options, const ShapeBuckets& buckets,
                              const ImportGraph& import_graph, const TakesSymbolic& takes_symbolic = {});

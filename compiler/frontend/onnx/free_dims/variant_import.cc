@@ -75,20 +75,20 @@ std::vector<std::vector<int64_t>> shapes_to_try(const std::vector<int64_t>& anch
   return shapes;
 }
 
-/// Throws Error(kShapeRequired) where a run binds extents of a graph of one shape; `reason`: why there is no
-/// plan for all of them, "" where that is not known.
-void require_numbers(const ir::Graph& graph, const std::string& reason) {
+/// Of a graph of one shape with extents that a run binds. `reason`: why there is no plan for all of them, ""
+/// where that is not known.
+[[noreturn]] void refuse_runs(const ir::Graph& graph, const std::string& reason) {
   std::vector<ErrorDetail> details;
   for (const ir::Node& node : graph.nodes()) {
     if (ir::has_effect(node))
       details.push_back({node.origins.empty() ? node.op : node.origins[0], "an extent that a run works out"});
   }
-  if (!details.empty())
-    throw Error(ErrorCode::kShapeRequired,
-                "a run works out an extent, which a plan for all extents takes, and no other: the model has "
-                "none that this compiler could make" +
-                    (reason.empty() ? "" : ": " + reason),
-                std::move(details));
+  throw Error(
+      ErrorCode::kShapeRequired,
+      "a run works out an extent, which a plan for all extents takes, and no other: the model has none "
+      "that this compiler could make" +
+          (reason.empty() ? "" : ": " + reason),
+      std::move(details));
 }
 
 bool has_loops(const ir::Graph& graph) {
@@ -269,7 +269,10 @@ private:
       options.form.stacks_elements = stacks_elements_ = true;
       graph = model_.import_graph(options, nullptr);
     }
-    if (model_.takes_symbolic) require_numbers(graph, variants.not_symbolic);
+    if (model_.takes_symbolic && !ir::run_symbols(graph).empty()) {
+      notes_.binds_runs = true;
+      refuse_runs(graph, variants.not_symbolic);
+    }
     return graph;
   }
 

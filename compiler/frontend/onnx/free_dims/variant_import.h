@@ -33,6 +33,7 @@ struct VariantModel {
 struct VariantNotes {
   bool takes_some = false;    ///< some shape was imported
   bool lacks_values = false;  ///< there are shapes that the model takes with the values of a run alone
+  bool binds_runs = false;    ///< a graph of one shape has extents that a run binds
 };
 
 /// Throws as import_variants.

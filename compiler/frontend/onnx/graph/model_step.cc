@@ -17,7 +17,43 @@ namespace {
 struct Results {
   std::vector<std::string> names, dtypes;
   std::vector<int64_t> ranks, extents, open;
+
+  /// `shape`: numbers, ops::kOpenExtent, or axes of operands; of strings without their width.
+  void add(const std::string& name, DType dtype, const std::vector<int64_t>& shape) {
+    const auto result = static_cast<int64_t>(names.size());
+    names.push_back(name);
+    dtypes.emplace_back(dtype_name(dtype));
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == ops::kOpenExtent) open.insert(open.end(), {result, static_cast<int64_t>(d)});
+      extents.push_back(shape[d]);
+    }
+    // Strings have a width, which the run says as well.
+    if (dtype == kString) extents.push_back(1);
+    ranks.push_back(static_cast<int64_t>(shape.size()) + (dtype == kString ? 1 : 0));
+  }
 };
+
+void add_step(ir::Graph& graph, const Results& results, const std::string& reason) {
+  const std::vector<ir::ValueId> inputs = graph.inputs();
+  graph.add_node(std::string(kModelStep), inputs,
+                 {{"dtypes", results.dtypes},
+                  {"ranks", results.ranks},
+                  {"extents", results.extents},
+                  {kModelStepOpen, results.open},
+                  {kModelStepReason, reason}},
+                 {}, results.names);
+}
+
+/// As ops/model_step.h has it, of a type's extent: the axis of an input that is the same.
+int64_t extent_in(const ir::Graph& model, const ir::SymInt& extent) {
+  if (extent.is_constant()) return extent.hint();
+  for (size_t operand = 0; operand < model.inputs().size(); ++operand) {
+    const ir::SymShape& shape = model.value(model.inputs()[operand]).type.shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      if (same(shape[axis], extent)) return ops::extent_of_axis(operand, axis);
+  }
+  return ops::kOpenExtent;
+}
 
 class ModelStep {
 public:
@@ -39,14 +75,7 @@ public:
                        results_.names.end());
       }
     }
-    const std::vector<ir::ValueId> inputs = graph_.inputs();
-    graph_.add_node(std::string(kModelStep), inputs,
-                    {{"dtypes", results_.dtypes},
-                     {"ranks", results_.ranks},
-                     {"extents", results_.extents},
-                     {kModelStepOpen, results_.open},
-                     {kModelStepReason, reason}},
-                    {}, results_.names);
+    add_step(graph_, results_, reason);
     std::vector<ir::ValueId> values;
     for (const std::string& name : outputs) values.push_back(*graph_.find_value(name));
     graph_.set_outputs(std::move(values));
@@ -83,18 +112,9 @@ private:
   void add_result(const std::string& name, DType dtype, const DimShape& shape) {
     if (graph_.find_value(name) || std::count(results_.names.begin(), results_.names.end(), name) != 0)
       throw Error(ErrorCode::kNotSupported, "there are two values \"" + name + "\"");
-    const auto result = static_cast<int64_t>(results_.names.size());
-    results_.names.push_back(name);
-    results_.dtypes.emplace_back(dtype_name(dtype));
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const int64_t extent = extent_of(shape[d]);
-      if (extent == ops::kOpenExtent)
-        results_.open.insert(results_.open.end(), {result, static_cast<int64_t>(d)});
-      results_.extents.push_back(extent);
-    }
-    // Strings have a width, which the run says as well.
-    if (dtype == kString) results_.extents.push_back(1);
-    results_.ranks.push_back(static_cast<int64_t>(shape.size()) + (dtype == kString ? 1 : 0));
+    std::vector<int64_t> extents;
+    for (const Dim& dim : shape) extents.push_back(extent_of(dim));
+    results_.add(name, dtype, extents);
   }
 
   /// As ops/model_step.h has it: a name is that of an input's dim, or nobody's.
@@ -124,6 +144,35 @@ private:
 ir::Graph with_model_step(ir::Graph graph, const GraphProto& model, std::vector<std::string> wanted,
                           const std::string& reason) {
   return ModelStep(std::move(graph), model).run(std::move(wanted), reason);
+}
+
+ir::Graph as_model_step(const ir::Graph& model, const std::string& reason) {
+  ir::Graph graph(model.ops());
+  graph.set_name(model.name());
+  const auto symbols = std::make_shared<ir::SymbolTable>();
+  if (model.symbols() != nullptr) symbols->add_symbols_of(*model.symbols());
+  for (const ir::ValueId input : model.inputs()) {
+    const ir::Value& value = model.value(input);
+    ir::SymShape shape;
+    for (const ir::SymInt& extent : value.type.shape)
+      shape.push_back(extent.is_constant() ? extent : ir::SymInt(extent.expr(), symbols));
+    graph.add_input(value.name, {value.type.dtype, shape});
+  }
+  if (!symbols->hints().empty()) graph.set_symbols(symbols);
+  Results results;
+  for (const ir::ValueId output : model.outputs()) {
+    const ir::Value& value = model.value(output);
+    const ir::SymShape& shape = value.type.shape;
+    std::vector<int64_t> extents;
+    for (size_t d = 0; d < shape.size() - (value.type.dtype == kString ? 1 : 0); ++d)
+      extents.push_back(extent_in(model, shape[d]));
+    results.add(value.name, value.type.dtype, extents);
+  }
+  add_step(graph, results, reason);
+  std::vector<ir::ValueId> outputs;
+  for (const std::string& name : results.names) outputs.push_back(*graph.find_value(name));
+  graph.set_outputs(std::move(outputs));
+  return graph;
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -16,4 +16,7 @@ namespace tensormill::frontend::onnx {
 ir::Graph with_model_step(ir::Graph graph, const GraphProto& model, std::vector<std::string> wanted,
                           const std::string& reason);
 
+/// A graph of the inputs and the outputs of `model`, with such a node in place of all others.
+ir::Graph as_model_step(const ir::Graph& model, const std::string& reason);
+
 }  // namespace tensormill::frontend::onnx
