@@ -7,7 +7,7 @@
 #include <map>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/truths.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/steps/host_steps.h"

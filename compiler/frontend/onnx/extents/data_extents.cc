@@ -322,7 +322,7 @@ void DataExtents::visit(ir::NodeId id) {
 std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node) const {
   const std::vector<Extents> operands = operands_of(node);
   const std::vector<std::optional<size_t>> own = ops::data_axes(node);
-  const bool is_counted =
+  const bool is_data_dependent =
       std::any_of(operands.begin(), operands.end(), [](const Extents& extents) { return !extents.empty(); });
   // What is filled behind a count, or cut along an axis, is as before along its other axes.
   const bool is_cut = node.op == "take_first" || node.op == "compress";
@@ -338,13 +338,13 @@ std::optional<std::vector<Extents>> DataExtents::results_of(const ir::Node& node
     return std::vector<Extents>{others};
   }
   if (!own.empty()) {
-    if (is_counted) return std::nullopt;
+    if (is_data_dependent) return std::nullopt;
     std::vector<Extents> results;
     for (const std::optional<size_t>& axis : own)
       results.push_back(axis ? Extents{{*axis, node.outputs.back()}} : Extents{});
     return results;
   }
-  if (!is_counted) return std::vector<Extents>(node.outputs.size());
+  if (!is_data_dependent) return std::vector<Extents>(node.outputs.size());
   if (node.op == ir::kEnterBranch) return std::vector<Extents>{operands[0]};
   if (node.op == ir::kChoose) return chosen(operands[1], operands[2]);
   const ir::OpDef& def = graph_.ops().get(node.op);

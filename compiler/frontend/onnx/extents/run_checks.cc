@@ -4,7 +4,7 @@
 #include <map>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
@@ -71,15 +71,15 @@ public:
       if (data == nullptr) {
         fixed_.push_back(extent);
       } else {
-        counted_.push_back({axis.operand, axis.axis, data->count, extent});
+        data_axes_.push_back({axis.operand, axis.axis, data->count, extent});
       }
     }
   }
 
   void make_same() {
-    if (!is_told_ || counted_.empty()) return;
+    if (!is_told_ || data_axes_.empty()) return;
     if (!fixed_.empty()) {
-      for (const Counted& axis : counted_) meet_fixed(axis, fixed_.front(), false);
+      for (const DataAxis& axis : data_axes_) meet_fixed(axis, fixed_.front(), false);
     } else {
       share_count();
     }
@@ -87,15 +87,15 @@ public:
 
   void make_fixed(const ir::SymInt& extent) {
     if (!is_told_) return;
-    for (const Counted& axis : counted_) meet_fixed(axis, extent, false);
+    for (const DataAxis& axis : data_axes_) meet_fixed(axis, extent, false);
   }
 
   void make_broadcast() {
-    if (!is_told_ || counted_.empty()) return;
+    if (!is_told_ || data_axes_.empty()) return;
     const auto wide =
         std::find_if(fixed_.begin(), fixed_.end(), [](const ir::SymInt& extent) { return extent != 1; });
     if (wide != fixed_.end()) {
-      for (const Counted& axis : counted_) meet_fixed(axis, *wide, true);
+      for (const DataAxis& axis : data_axes_) meet_fixed(axis, *wide, true);
       return;
     }
     if (are_same()) {
@@ -107,31 +107,31 @@ public:
 
 private:
   /// An axis of an operand whose extent data decides.
-  struct Counted {
+  struct DataAxis {
     size_t operand = 0;
     int64_t axis = 0;
     V count = ir::kAbsent;
     int64_t capacity = 0;
   };
 
-  std::string meets(const Counted& axis) const {
+  std::string meets(const DataAxis& axis) const {
     return "axis " + std::to_string(axis.axis - context_.rank(operands_[axis.operand])) + " of an operand";
   }
 
   bool are_same() const {
-    return std::all_of(counted_.begin(), counted_.end(), [&](const Counted& axis) {
-      return context_.same_count(axis.count, counted_[0].count);
+    return std::all_of(data_axes_.begin(), data_axes_.end(), [&](const DataAxis& axis) {
+      return context_.same_count(axis.count, data_axes_[0].count);
     });
   }
 
-  static bool has_less_capacity(const Counted& a, const Counted& b) { return a.capacity < b.capacity; }
+  static bool has_less_capacity(const DataAxis& a, const DataAxis& b) { return a.capacity < b.capacity; }
 
   /// The count of one of them, in the least capacity.
   void share_count() {
-    const Counted least = *std::min_element(counted_.begin(), counted_.end(), &has_less_capacity);
+    const DataAxis least = *std::min_element(data_axes_.begin(), data_axes_.end(), &has_less_capacity);
     const V count = least.count;
     const int64_t capacity = least.capacity;
-    for (const Counted& axis : counted_) {
+    for (const DataAxis& axis : data_axes_) {
       const bool is_own = context_.same_count(axis.count, count);
       if (is_own && axis.capacity == capacity) continue;
       const Check check{c_.binary("equal", axis.count, count),
@@ -144,13 +144,13 @@ private:
   }
 
   /// Whether as many elements as a fixed extent may be there, or one that stands for all.
-  bool may_be(const Counted& axis, const ir::SymInt& extent, bool spreads) const {
+  bool may_be(const DataAxis& axis, const ir::SymInt& extent, bool spreads) const {
     return spreads || axis.capacity >= extent;
   }
 
   /// As many elements as there is capacity for in `extent`: those of the axis, or, where it `is_one`, the
   /// only one for each. `zero`: of zero_if.
-  V at_places(const Counted& axis, const ir::SymInt& extent, V is_one, V zero) {
+  V at_places(const DataAxis& axis, const ir::SymInt& extent, V is_one, V zero) {
     V x = operands_[axis.operand];
     if (axis.capacity == 0) x = longer_by(context_, x, 1, axis.axis);
     const int64_t last = std::max<int64_t>(axis.capacity, 1) - 1;
@@ -159,7 +159,7 @@ private:
     return c_.gather(filled_along(context_, x, axis.axis, "zero"), c_.add(places, zero), axis.axis);
   }
 
-  void meet_fixed(const Counted& axis, const ir::SymInt& extent, bool spreads) {
+  void meet_fixed(const DataAxis& axis, const ir::SymInt& extent, bool spreads) {
     if (!may_be(axis, extent, spreads)) return;
     const V fixed = c_.dims({extent}, {1});
     V holds = c_.binary("equal", axis.count, fixed), is_one = ir::kAbsent;
@@ -174,20 +174,20 @@ private:
   /// One element along some axes stands for all of the others.
   void spread() {
     const V one = c_.ints({1}, {1});
-    V all = counted_[0].count;
+    V all = data_axes_[0].count;
     int64_t capacity = 0;
-    for (const Counted& axis : counted_) {
+    for (const DataAxis& axis : data_axes_) {
       all = c_.where(c_.binary("equal", all, one), axis.count, all);
       capacity = std::max(capacity, axis.capacity);
     }
     V zero = c_.ints({0}, {1});
-    for (const Counted& axis : counted_) {
+    for (const DataAxis& axis : data_axes_) {
       const V fits =
           c_.binary("or", c_.binary("equal", axis.count, one), c_.binary("equal", axis.count, all));
       const Check check{fits, meets(axis) + " of {} elements meets one of {}", {axis.count, all}};
       zero = c_.add(zero, zero_if(context_, check));
     }
-    for (const Counted& axis : counted_) {
+    for (const DataAxis& axis : data_axes_) {
       const V x = at_places(axis, capacity, c_.binary("equal", axis.count, one), zero);
       operands_[axis.operand] = take_first(context_, x, all, axis.axis);
     }
@@ -196,12 +196,12 @@ private:
   NodeContext& context_;
   Compose c_;
   std::vector<V>& operands_;
-  std::vector<Counted> counted_;
+  std::vector<DataAxis> data_axes_;
   ir::SymShape fixed_;
   bool is_told_ = true;
 };
 
-bool are_some_counted(const NodeContext& context, const std::vector<V>& operands) {
+bool are_some_data_dependent(const NodeContext& context, const std::vector<V>& operands) {
   return std::any_of(operands.begin(), operands.end(),
                      [&](V x) { return x != ir::kAbsent && !context.data_shape(x).extents.empty(); });
 }
@@ -253,7 +253,7 @@ void make_broadcast(NodeContext& context, std::vector<V>& operands, const std::v
 
 std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
                                 std::optional<int64_t> joined) {
-  if (!are_some_counted(context, operands) || !are_told(context, operands)) return operands;
+  if (!are_some_data_dependent(context, operands) || !are_told(context, operands)) return operands;
   for (auto& [behind, axes] : meeting_axes(context, operands)) {
     std::erase_if(axes, [&](const MeetingAxis& each) {
       const V x = operands[each.operand];
@@ -266,7 +266,7 @@ std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
 }
 
 std::vector<V> broadcast_as_run(NodeContext& context, std::vector<V> operands, size_t others) {
-  if (!are_some_counted(context, operands) || !are_told(context, operands)) return operands;
+  if (!are_some_data_dependent(context, operands) || !are_told(context, operands)) return operands;
   for (const auto& [behind, axes] : meeting_axes(context, operands)) {
     if (behind > others) make_broadcast(context, operands, axes);
   }

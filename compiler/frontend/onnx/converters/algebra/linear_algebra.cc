@@ -4,7 +4,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 
 namespace tensormill::frontend::onnx {
 

@@ -2,7 +2,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {

@@ -5,7 +5,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/control/body_symbols.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
@@ -121,7 +121,7 @@ ir::ValueId joined(NodeContext& node, ir::ValueId initial, ir::ValueId parts, in
   const auto at = shape.begin() + along;
   *at = node.product(at[0], at[1]);
   shape.erase(at + 1);
-  return counted_concat(node, {initial, counted_reshape(node, parts, shape)}, along);
+  return data_dependent_concat(node, {initial, data_dependent_reshape(node, parts, shape)}, along);
 }
 
 /// Whether all runs append as much in each iteration.

@@ -9,7 +9,7 @@
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "compiler/ir/branches.h"
 #include "runtime/base/narrow.h"
@@ -172,16 +172,16 @@ private:
     const DataShape shape = node_.data_shape(yes), other_shape = node_.data_shape(no);
     if (one.dtype != other.dtype || other.shape.size() != one.shape.size()) refuse(name);
     const bool is_known = shape.is_known && other_shape.is_known;
-    const bool are_counted = is_known && !are_alike(shape, other_shape);
+    const bool are_data_dependent = is_known && !are_alike(shape, other_shape);
     ir::SymShape result = one.shape;
     std::vector<std::pair<int64_t, V>> counts;
     V a = yes, b = no;
     for (size_t d = 0; d < result.size(); ++d) {
       const auto axis = static_cast<int64_t>(d);
-      const bool is_counted =
-          are_counted && (shape.along(axis) != nullptr || other_shape.along(axis) != nullptr);
+      const bool is_data_dependent =
+          are_data_dependent && (shape.along(axis) != nullptr || other_shape.along(axis) != nullptr);
       const std::optional<ir::SymInt> extent = common(one.shape[d], other.shape[d]);
-      if (extent && !is_counted) {
+      if (extent && !is_data_dependent) {
         result[d] = *extent;
         continue;
       }
@@ -190,7 +190,7 @@ private:
       if (symbols_ != nullptr) {
         larger = symbols_->outside(larger, true);
         least = symbols_->outside(least, false);
-        if (const auto& condition = symbols_->of_extents(); condition && !is_counted) {
+        if (const auto& condition = symbols_->of_extents(); condition && !is_data_dependent) {
           result[d] = least + (larger - least) * as_number(*condition);
           continue;
         }
@@ -199,7 +199,7 @@ private:
       const V count = count_of(yes, shape, axis, true), other_count = count_of(no, other_shape, axis, false);
       counts.emplace_back(axis, chosen(count, other_count));
     }
-    if (are_counted || !counts.empty()) {
+    if (are_data_dependent || !counts.empty()) {
       a = whole(a);
       b = whole(b);
     }

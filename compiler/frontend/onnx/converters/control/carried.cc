@@ -5,7 +5,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -275,15 +275,15 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
   bool fits = true;
   for (size_t d = 0; d < type.shape.size(); ++d) {
     if (form.bound_axes.count(d) != 0) continue;
-    const bool is_counted = shape.along(static_cast<int64_t>(d)) != nullptr;
-    fits = add_capacity(form, d, type.shape[d] - extent_of(form, d), is_counted, name) && fits;
+    const bool is_data_dependent = shape.along(static_cast<int64_t>(d)) != nullptr;
+    fits = add_capacity(form, d, type.shape[d] - extent_of(form, d), is_data_dependent, name) && fits;
   }
   return fits;
 }
 
 /// Whether the form has room for `more` along an axis, of which a count may say how much is there. First it
 /// gets as much as a value needs; where that is not enough, as much as it gets longer by in each iteration.
-bool CarriedValues::add_capacity(Form& form, size_t axis, const ir::SymInt& by, bool is_counted,
+bool CarriedValues::add_capacity(Form& form, size_t axis, const ir::SymInt& by, bool is_data_dependent,
                                  const std::string& name) {
   const bool is_same = by.is_constant() && by.hint() == 0;
   if (binds_ && !is_same && (form.buffer || !most_trips_ || !by.is_constant())) {
@@ -294,7 +294,7 @@ bool CarriedValues::add_capacity(Form& form, size_t axis, const ir::SymInt& by, 
   const int64_t more = by.hint();
   const bool is_new =
       std::none_of(form.axes.begin(), form.axes.end(), [&](const Axis& own) { return own.axis == axis; });
-  if (is_new && more == 0 && !is_counted) return true;
+  if (is_new && more == 0 && !is_data_dependent) return true;
   Axis& own = form.along(axis);
   if (more <= own.growth) return own.is_capacity || !is_new;
   if (own.growth != 0) refuse(name, form.type, form);

@@ -86,7 +86,7 @@ private:
   bool widen(Form& form, ir::ValueId result, const std::string& name);
   void bind_axis(Form& form, size_t axis);
   void take_bound(Form& form, ir::ValueId extents, ir::ValueId trip, std::vector<BoundExtent>& bound);
-  bool add_capacity(Form& form, size_t axis, const ir::SymInt& more, bool is_counted,
+  bool add_capacity(Form& form, size_t axis, const ir::SymInt& more, bool is_data_dependent,
                     const std::string& name);
   void check_bound(int64_t growth, const std::string& name) const;
   void share_counts();

@@ -7,7 +7,7 @@
 #include "compiler/frontend/onnx/converters/control/carried.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/ir/loops.h"
 
 namespace tensormill::frontend::onnx {

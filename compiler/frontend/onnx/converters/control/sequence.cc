@@ -8,7 +8,7 @@
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {

@@ -8,8 +8,8 @@
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
@@ -42,14 +42,14 @@ public:
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
     if (size == 1) return single_elements();
-    if (is_counted()) return by_size(split);
+    if (is_data_dependent()) return by_size(split);
     return is_of_known_length() ? of_known(even(size)) : stacked(size);
   }
 
 private:
   /// Whether it is known how many parts there are.
   bool is_of_known_length() const { return extent_.is_constant() && !node_.stacks_elements(); }
-  bool is_counted() { return node_.data_shape(x_).along(axis_) != nullptr; }
+  bool is_data_dependent() { return node_.data_shape(x_).along(axis_) != nullptr; }
   bool is_known(V split) { return node_.is_known(1) && node_.data_shape(split).extents.empty(); }
 
   static Binding list(std::vector<V> elements) {
@@ -67,7 +67,7 @@ private:
 
   Bindings single_elements() {
     const bool drops = !context_.has_input(1) && node_.int_attr("keepdims", 1) == 0;
-    if (is_counted() || !is_of_known_length()) {
+    if (is_data_dependent() || !is_of_known_length()) {
       const V all = with_axis_at(node_, x_, axis_, 0);
       return std::vector{stack_of_parts(context_, drops ? all : c_.unsqueeze(all, axis_ + 1))};
     }
@@ -84,7 +84,7 @@ private:
       total += size;
     }
     V x = x_;
-    if (is_counted()) {
+    if (is_data_dependent()) {
       const V count = *count_along(node_, x_, axis_);
       x = value_if(node_, filled_along(node_, x_, axis_, "zero"),
                    {c_.binary("equal", count, c_.dims({total}, {1})),

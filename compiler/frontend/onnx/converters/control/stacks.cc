@@ -4,7 +4,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/narrow.h"
 
@@ -177,8 +177,8 @@ V table_of(StructureContext& context, const Binding& all) {
   Compose c(node);
   const V row = row_of_form(node, *element_form(context, all, "the sequence"));
   const V table = c.expand(row, {c.shape(all.tensor)[0], c.shape(row)[1]});
-  const bool is_counted = node.data_shape(all.tensor).along(0) != nullptr;
-  return is_counted ? take_first(node, table, length_of(node, all.tensor), 0) : table;
+  const bool is_data_dependent = node.data_shape(all.tensor).along(0) != nullptr;
+  return is_data_dependent ? take_first(node, table, length_of(node, all.tensor), 0) : table;
 }
 
 Binding in_form(StructureContext& context, const Binding& sequence, const ElementForm& form) {
@@ -249,7 +249,7 @@ Binding stack_with(StructureContext& context, const Binding& all, V element, V p
   const V places = c.iota(extent);
   const V place = position == ir::kAbsent ? ir::kAbsent : place_of(context, position, count, more);
   const auto with_row = [&](V rows, V row) {
-    if (place == ir::kAbsent) return counted_concat(node, {rows, row}, 0);
+    if (place == ir::kAbsent) return data_dependent_concat(node, {rows, row}, 0);
     const V is_before = c.binary("less", places, place);
     const V moved = rows_at(node, rows, c.where(is_before, places, c.minus(places, 1)));
     ir::SymShape along(c.shape(moved).size(), 1);
@@ -366,7 +366,7 @@ V joined_stack(StructureContext& context, const Binding& all, int64_t axis, bool
   if (is_packed) {
     result = packed(node, moved, all.extents, at, shape);
   } else if (!is_new) {
-    result = counted_reshape(node, moved, shape);
+    result = data_dependent_reshape(node, moved, shape);
   }
   for (const auto& [counted, count] : counts) result = take_first(node, result, count, counted);
   return result;
@@ -408,7 +408,7 @@ V joined_elements(StructureContext& context, const std::vector<V>& elements, int
   }
   std::vector<V> parts = of_one_width(node, elements);
   for (V& part : parts) part = is_new ? c.unsqueeze(part, at) : part;
-  return counted_concat(node, std::move(parts), at);
+  return data_dependent_concat(node, std::move(parts), at);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -4,7 +4,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -51,8 +51,8 @@ const char* neutral_element(const std::string& op) {
 }
 
 /// The mean over axes of which some, `counts`, are as long as data says.
-ir::ValueId mean_of_counted(NodeContext& context, ir::ValueId filled, const DataShape& counts,
-                            const ir::Attrs& attrs) {
+ir::ValueId mean_of_data_dependent(NodeContext& context, ir::ValueId filled, const DataShape& counts,
+                                   const ir::Attrs& attrs) {
   const ir::ValueType type = context.type(filled);
   int64_t others = 1;
   std::vector<ir::ValueId> factors;
@@ -77,7 +77,7 @@ ir::ValueId reduced(NodeContext& context, const std::string& op, ir::ValueId x, 
   ir::ValueId filled = x;
   for (const int64_t axis : attrs.ints_of("axes"))
     filled = filled_along(context, filled, axis, neutral_element(op));
-  return op == "reduce_mean" && filled != x ? mean_of_counted(context, filled, shape, attrs)
+  return op == "reduce_mean" && filled != x ? mean_of_data_dependent(context, filled, shape, attrs)
                                             : context.add(op, {filled}, attrs);
 }
 

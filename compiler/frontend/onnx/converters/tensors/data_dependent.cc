@@ -5,7 +5,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/select.h"
 
@@ -84,7 +84,7 @@ std::array<ir::ValueId, 4> distinct_elements(NodeContext& context, bool sorted) 
   if (flat) {
     ir::SymShape row{num_elements(shape)};
     if (is_text(context, x)) row.push_back(c.shape(x).back());
-    x = is_text(context, x) ? c.reshape(x, row) : counted_reshape(context, x, row);
+    x = is_text(context, x) ? c.reshape(x, row) : data_dependent_reshape(context, x, row);
   } else {
     axis = context.normalize_axis(context.int_attr("axis", 0), static_cast<int64_t>(shape.size()));
   }

@@ -7,9 +7,9 @@
 #include "compiler/build/compose.h"
 #include "compiler/build/slices.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/error.h"
 
@@ -153,7 +153,7 @@ void convert_transpose(NodeContext& context) {
 
 namespace {
 
-bool is_counted_along(NodeContext& context, ir::ValueId value, int64_t axis) {
+bool is_data_dependent_along(NodeContext& context, ir::ValueId value, int64_t axis) {
   return context.data_shape(value).along(axis) != nullptr;
 }
 
@@ -173,7 +173,7 @@ void convert_concat(NodeContext& context) {
     }
     if (other != axis) make_same(context, inputs, axes);
   }
-  context.set_output(0, counted_concat(context, std::move(inputs), axis));
+  context.set_output(0, data_dependent_concat(context, std::move(inputs), axis));
 }
 
 namespace {
@@ -258,8 +258,8 @@ namespace {
 
 /// From element `start` on up to `end` along the axis, where the run works out the axis' extent or the end.
 /// Throws ValueRequired where the former cannot be told.
-ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start,
-                          const BoundedInt& end) {
+ir::ValueId slice_data_dependent(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start,
+                                 const BoundedInt& end) {
   Compose c(context);
   static_cast<void>(context.data_shape_of(0));
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
@@ -287,8 +287,8 @@ ir::ValueId slice_counted(NodeContext& context, ir::ValueId x, int64_t axis, int
 }
 
 /// Every step-th element, from either end, of an axis whose extent is as data says.
-ir::ValueId strided_counted(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start, int64_t end,
-                            int64_t step) {
+ir::ValueId strided_data_dependent(NodeContext& context, ir::ValueId x, int64_t axis, int64_t start,
+                                   int64_t end, int64_t step) {
   Compose c(context);
   step = std::clamp(step, -kMostStep, kMostStep);
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)], size = step < 0 ? -step : step;
@@ -314,7 +314,7 @@ ir::ValueId strided_counted(NodeContext& context, ir::ValueId x, int64_t axis, i
 
 /// Slice of one axis whose extent the run works out; nothing where it takes all of it or data decides
 /// nothing.
-std::optional<ir::ValueId> counted_slice(NodeContext& context) {
+std::optional<ir::ValueId> data_dependent_slice(NodeContext& context) {
   const ir::ValueId x = context.input(0);
   const ir::SymShape starts = context.known_ints(1, "starts");
   if (starts.size() != 1 || num_elements(context.type(context.input(2)).shape) != 1) return std::nullopt;
@@ -325,15 +325,15 @@ std::optional<ir::ValueId> counted_slice(NodeContext& context) {
   const int64_t axis = context.normalize_axis(axes[0], rank);
   const ir::SymInt extent = context.type(x).shape[static_cast<size_t>(axis)];
   const BoundedInt end = capped_int(context, 2, "ends", extent);
-  const bool is_counted = is_counted_along(context, x, axis);
+  const bool is_data_dependent = is_data_dependent_along(context, x, axis);
   if (steps[0] != 1) {
-    const bool is_plain = is_counted && end.is_known() && extent > 0 && steps[0] != 0;
-    return is_plain ? std::optional(strided_counted(context, x, axis, starts[0], end.most, steps[0]))
+    const bool is_plain = is_data_dependent && end.is_known() && extent > 0 && steps[0] != 0;
+    return is_plain ? std::optional(strided_data_dependent(context, x, axis, starts[0], end.most, steps[0]))
                     : std::nullopt;
   }
-  if (!is_counted && end.is_known()) return std::nullopt;
-  if (is_counted && end.is_known() && starts[0] == 0 && end.most >= extent) return std::nullopt;
-  return slice_counted(context, x, axis, starts[0], end);
+  if (!is_data_dependent && end.is_known()) return std::nullopt;
+  if (is_data_dependent && end.is_known() && starts[0] == 0 && end.most >= extent) return std::nullopt;
+  return slice_data_dependent(context, x, axis, starts[0], end);
 }
 
 }  // namespace
@@ -342,7 +342,7 @@ void convert_slice(NodeContext& context) {
   const bool is_one = num_elements(context.type(context.input(1)).shape) == 1;
   const auto is_open = [&](size_t index) { return context.has_input(index) && !is_told(context, index); };
   if (is_open(1) || (is_open(2) && !is_one) || is_open(3) || is_open(4)) return slice_as_run(context);
-  if (const std::optional<ir::ValueId> counted = counted_slice(context)) {
+  if (const std::optional<ir::ValueId> counted = data_dependent_slice(context)) {
     context.set_output(0, *counted);
     return;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/text.h"
 

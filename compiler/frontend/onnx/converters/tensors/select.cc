@@ -4,10 +4,10 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
@@ -105,14 +105,14 @@ ir::ValueId with_spare_place(NodeContext& context, ir::ValueId x, int64_t axis, 
 }
 
 /// x, as large as the counts say.
-ir::ValueId as_long_as_counted(NodeContext& context, ir::ValueId x, const DataShape& data) {
+ir::ValueId as_long_as_data_dependent(NodeContext& context, ir::ValueId x, const DataShape& data) {
   for (const DataExtent& extent : data.extents)
     x = context.add_many("take_first", {x, extent.count},
                          {{"axis", static_cast<int64_t>(extent.axis)}, {"fits", int64_t{1}}})[0];
   return x;
 }
 
-bool is_counted(const NodeContext& context, std::initializer_list<ir::ValueId> values) {
+bool is_data_dependent(const NodeContext& context, std::initializer_list<ir::ValueId> values) {
   return std::any_of(values.begin(), values.end(),
                      [&](ir::ValueId value) { return !context.data_shape(value).extents.empty(); });
 }
@@ -138,11 +138,11 @@ void cut_to(NodeContext& context, std::vector<ir::ValueId>& given, ir::ValueId x
 
 /// The scatter where extents of the operands may be as data says: what is not there of indices and updates,
 /// which are of one extent along each axis, goes to a place behind the axis.
-ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir::ValueId updates,
-                            int64_t axis, const std::string& reduction) {
+ir::ValueId data_dependent_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices,
+                                   ir::ValueId updates, int64_t axis, const std::string& reduction) {
   Compose c(context);
   const std::optional<ir::ValueId> count = count_along(context, x, axis);
-  if (!count || !is_counted(context, {x, indices, updates}))
+  if (!count || !is_data_dependent(context, {x, indices, updates}))
     return scatter(context, x, indices, updates, axis, reduction);
   const int64_t rank = context.rank(indices);
   std::vector<ir::ValueId> given{indices, updates};
@@ -158,7 +158,7 @@ ir::ValueId counted_scatter(NodeContext& context, ir::ValueId x, ir::ValueId ind
   const auto scattered = [&](ir::ValueId to_x) { return scatter(context, to_x, to, from, axis, reduction); };
   const ir::ValueId result =
       there.extents.empty() ? scattered(whole) : with_spare_place(context, whole, axis, scattered);
-  return as_long_as_counted(context, result, own);
+  return as_long_as_data_dependent(context, result, own);
 }
 
 }  // namespace
@@ -251,7 +251,7 @@ void convert_compress(NodeContext& context) {
   Compose c(context);
   const bool flat = !context.has_attr("axis");
   ir::ValueId x = context.input(0);
-  if (flat) x = counted_reshape(context, x, {num_elements(c.shape(x))});
+  if (flat) x = data_dependent_reshape(context, x, {num_elements(c.shape(x))});
   const int64_t axis = flat ? 0 : context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
   x = filled_along(context, x, axis, "zero");
   if (!context.is_known(1)) {
@@ -324,8 +324,8 @@ void convert_gather_nd(NodeContext& context) {
 
 void convert_scatter_elements(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
-  context.set_output(0, counted_scatter(context, context.input(0), context.input(1), context.input(2), axis,
-                                        context.string_attr("reduction", "none")));
+  context.set_output(0, data_dependent_scatter(context, context.input(0), context.input(1), context.input(2),
+                                               axis, context.string_attr("reduction", "none")));
 }
 
 namespace {
@@ -403,7 +403,7 @@ void convert_scatter_nd(NodeContext& context) {
   } else {
     result = scatter_rows(context, data, rows, updates, reduction);
   }
-  context.set_output(0, as_long_as_counted(context, c.reshape(result, x), own));
+  context.set_output(0, as_long_as_data_dependent(context, c.reshape(result, x), own));
 }
 
 namespace {

@@ -6,10 +6,10 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/error.h"
 #include "runtime/base/extents/extent_functions.h"
@@ -158,7 +158,7 @@ ir::ValueId range_count(NodeContext& context, bool is_count, bool has_unit_step)
 }
 
 /// From numbers that a run works out.
-ir::ValueId counted_range(NodeContext& context) {
+ir::ValueId data_dependent_range(NodeContext& context) {
   Compose c(context);
   const auto is_known_to_be = [&](size_t index, double value) {
     return context.is_known(index) && context.known_scalar(index, "operand").element_as_double(0) == value;
@@ -233,7 +233,7 @@ std::optional<ir::ValueId> symbolic_float_range(NodeContext& context) {
 
 void convert_range(NodeContext& context) {
   if (!context.is_known(0) || !context.is_known(1) || !context.is_known(2)) {
-    context.set_output(0, counted_range(context));
+    context.set_output(0, data_dependent_range(context));
     return;
   }
   const bool is_integer_range = !is_float(context.type(context.input(0)).dtype);
@@ -367,7 +367,7 @@ void convert_reshape(NodeContext& context) {
     }
     shape[static_cast<size_t>(inferred)] = elements / known;
   }
-  context.set_output(0, counted_reshape(context, context.input(0), shape));
+  context.set_output(0, data_dependent_reshape(context, context.input(0), shape));
 }
 
 void convert_flatten(NodeContext& context) {
@@ -382,7 +382,7 @@ void convert_flatten(NodeContext& context) {
     ir::SymInt& extent = matrix[i < axis ? 0 : 1];
     extent = context.product(extent, shape[static_cast<size_t>(i)]);
   }
-  context.set_output(0, counted_reshape(context, context.input(0), matrix));
+  context.set_output(0, data_dependent_reshape(context, context.input(0), matrix));
 }
 
 void convert_squeeze(NodeContext& context) {

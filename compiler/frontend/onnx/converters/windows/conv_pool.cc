@@ -5,10 +5,10 @@
 #include "compiler/build/conv_pool.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
-#include "compiler/frontend/onnx/converters/windows/counted_windows.h"
+#include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
 #include "compiler/frontend/onnx/converters/windows/window_taps.h"
 #include "compiler/frontend/onnx/converters/windows/windows.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
@@ -198,14 +198,15 @@ void convert_average_pool(NodeContext& context) {
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
   const ir::SymShape shape = context.type(x).shape;
   const Windows windows = read_pool_windows(context, x);
-  const bool is_counted = has_counted_windows(context, x) && context.int_attr("ceil_mode", 0) == 0;
+  const bool is_data_dependent =
+      has_data_dependent_windows(context, x) && context.int_attr("ceil_mode", 0) == 0;
   const int64_t includes = context.int_attr("count_include_pad", 0);
   const auto pool = [&](ir::ValueId value, const Windows& own) {
     ir::Attrs attrs = pool_attrs(context, own);
-    attrs.set("count_include_pad", is_counted ? int64_t{1} : includes);
+    attrs.set("count_include_pad", is_data_dependent ? int64_t{1} : includes);
     return context.add("avg_pool", {value}, attrs);
   };
-  if (is_counted) {
+  if (is_data_dependent) {
     Compose c(context);
     const auto over = [&](ir::ValueId value) {
       return over_windows(context, value, windows, "zero",

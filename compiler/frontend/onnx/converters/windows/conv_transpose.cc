@@ -3,7 +3,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/windows/counted_windows.h"
+#include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
 #include "compiler/frontend/onnx/converters/windows/windows.h"
 
 namespace tensormill::frontend::onnx {

@@ -1,7 +1,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/windows/counted_windows.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
@@ -94,7 +94,8 @@ ir::ValueId instance_normalized(NodeContext& context, ir::ValueId x, double epsi
 void convert_instance_norm(NodeContext& context) {
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const ir::ValueId scale = context.input(1), x = with_channels_of(context, context.input(0), scale);
-  if (has_counted_windows(context, x)) return context.set_output(0, instance_normalized(context, x, epsilon));
+  if (has_data_dependent_windows(context, x))
+    return context.set_output(0, instance_normalized(context, x, epsilon));
   context.set_output(0, context.add("instance_norm", {x, scale, context.input(2)}, {{"epsilon", epsilon}}));
 }
 

@@ -9,7 +9,7 @@
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
 #include "compiler/frontend/onnx/converters/windows/resize_run.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::frontend::onnx {
@@ -81,7 +81,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     outside = outside == ir::kAbsent ? mask : c.binary("or", outside, mask);
   }
   if (outside != ir::kAbsent) x = c.where(outside, c.number(x, options.extrapolation), x);
-  return counted_axes(context, c.cast(x, dtype), axes);
+  return data_dependent_axes(context, c.cast(x, dtype), axes);
 }
 
 std::vector<double> known_numbers(const NodeContext& context, size_t index, const char* what) {

@@ -6,7 +6,7 @@
 
 #include "compiler/build/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "compiler/ir/sym_float.h"
 #include "runtime/base/extents/extent_functions.h"
@@ -217,14 +217,14 @@ void check_not_empty(NodeContext& context, ResizeAxis& axis) {
 void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which) {
   for (const size_t d : which) {
     ResizeAxis& axis = axes[d];
-    const bool is_counted = axis.in_of_run != ir::kAbsent;
+    const bool is_data_dependent = axis.in_of_run != ir::kAbsent;
     const bool is_scaled = axis.computed != ir::kAbsent && !context.is_computable(axis.computed);
-    const bool is_moved = is_counted && (axis.by_size || axis.scale != 1 || !axis.is_whole());
+    const bool is_moved = is_data_dependent && (axis.by_size || axis.scale != 1 || !axis.is_whole());
     axis.is_of_run =
         is_scaled || axis.out_of_run != ir::kAbsent || axis.start_of_run != ir::kAbsent || is_moved;
-    if (axis.is_of_run && axis.out_of_run == ir::kAbsent && !axis.by_size && (is_scaled || is_counted))
+    if (axis.is_of_run && axis.out_of_run == ir::kAbsent && !axis.by_size && (is_scaled || is_data_dependent))
       set_scaled(context, axis);
-    if (axis.is_of_run && axis.by_size && is_counted) check_not_empty(context, axis);
+    if (axis.is_of_run && axis.by_size && is_data_dependent) check_not_empty(context, axis);
   }
 }
 
@@ -242,7 +242,7 @@ V resize_as_run(Compose& c, V x, int64_t dim, const ResizeAxis& axis, const Resi
   return c.where(is_left(c, axis, options), c.gather(x, own, dim), resized);
 }
 
-V counted_axes(NodeContext& context, V x, const std::vector<ResizeAxis>& axes) {
+V data_dependent_axes(NodeContext& context, V x, const std::vector<ResizeAxis>& axes) {
   for (size_t d = 0; d < axes.size(); ++d) {
     if (axes[d].out_of_run != ir::kAbsent)
       x = take_first(context, x, axes[d].out_of_run, static_cast<int64_t>(d));

@@ -36,6 +36,6 @@ void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std:
 ir::ValueId resize_as_run(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                           const ResizeOptions& options);
 /// x, resized, with as many elements along each axis as a run says.
-ir::ValueId counted_axes(NodeContext& context, ir::ValueId x, const std::vector<ResizeAxis>& axes);
+ir::ValueId data_dependent_axes(NodeContext& context, ir::ValueId x, const std::vector<ResizeAxis>& axes);
 
 }  // namespace tensormill::frontend::onnx

@@ -300,9 +300,9 @@ void convert_roi_align(NodeContext& context) {
     context.invalid("X has shape " + to_string(shape) + ", the boxes " + to_string(boxes));
   const ir::SymShape pictures_of = c.shape(context.input(2));
   // Of boxes that data chooses there are as many as there is room for.
-  const bool is_counted = !context.data_shape(context.input(1)).extents.empty() ||
-                          !context.data_shape(context.input(2)).extents.empty();
-  if (!is_counted && !demand_equal(pictures_of, {boxes[0]}))
+  const bool is_data_dependent = !context.data_shape(context.input(1)).extents.empty() ||
+                                 !context.data_shape(context.input(2)).extents.empty();
+  if (!is_data_dependent && !demand_equal(pictures_of, {boxes[0]}))
     context.invalid("batch_indices have shape " + to_string(pictures_of) + ", of " +
                     std::to_string(boxes[0]) + " boxes");
   build::RoiAlign options{x, context.input(1), context.input(2)};

@@ -29,10 +29,10 @@ ir::ValueId take_first(NodeContext& context, ir::ValueId x, ir::ValueId count, i
 /// The same of what has zeros behind the count, and no fewer elements.
 ir::ValueId take_zeroed(NodeContext& context, ir::ValueId x, ir::ValueId count, int64_t axis);
 /// The parts one behind the other along `axis`, what is there of them moved together.
-ir::ValueId counted_concat(NodeContext& context, std::vector<ir::ValueId> parts, int64_t axis);
+ir::ValueId data_dependent_concat(NodeContext& context, std::vector<ir::ValueId> parts, int64_t axis);
 /// x in a shape of as many elements. Axes that depend on data may be merged with their neighbours: what is
 /// there of them is moved together.
-ir::ValueId counted_reshape(NodeContext& context, ir::ValueId x, const ir::SymShape& shape);
+ir::ValueId data_dependent_reshape(NodeContext& context, ir::ValueId x, const ir::SymShape& shape);
 /// The count of `axis` of x as i64 [1], a constant where no data decides; nothing where that is not known.
 std::optional<ir::ValueId> count_along(NodeContext& context, ir::ValueId x, int64_t axis);
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/model_step.h"
 
@@ -99,28 +99,30 @@ namespace {
 class ReshapedAxes {
 public:
   ReshapedAxes(NodeContext& context, const ir::SymShape& shape)
-      : from_(context.type(context.input(0)).shape), counted_(from_.size(), false), to_(shape) {
-    for (const DataExtent& extent : context.data_shape_of(0).extents) counted_[extent.axis] = true;
+      : from_(context.type(context.input(0)).shape), data_axes_(from_.size(), false), to_(shape) {
+    for (const DataExtent& extent : context.data_shape_of(0).extents) data_axes_[extent.axis] = true;
     if (context.int_attr("allowzero", 0) != 0) return;
     for (size_t i = 0; i < std::min(to_.size(), from_.size()); ++i) {
-      if (to_[i] == 0) to_[i] = counted_[i] ? ir::SymInt(kSame) : from_[i];
+      if (to_[i] == 0) to_[i] = data_axes_[i] ? ir::SymInt(kSame) : from_[i];
     }
   }
 
-  /// Whether each counted axis stays as it is or is, with its neighbours, in the one axis that is the rest.
+  /// Whether each data-dependent axis stays as it is or is, with its neighbours, in the one axis that is the
+  /// rest.
   bool keep_counts() {
     match_front();
     match_back();
-    const bool has_counted = std::find(counted_.begin() + static_cast<std::ptrdiff_t>(from_begin_),
-                                       counted_.begin() + static_cast<std::ptrdiff_t>(from_end_),
-                                       true) != counted_.begin() + static_cast<std::ptrdiff_t>(from_end_);
-    return !has_counted || (to_end_ - to_begin_ == 1 && to_[to_begin_] == kRest);
+    const bool has_data_dependent =
+        std::find(data_axes_.begin() + static_cast<std::ptrdiff_t>(from_begin_),
+                  data_axes_.begin() + static_cast<std::ptrdiff_t>(from_end_),
+                  true) != data_axes_.begin() + static_cast<std::ptrdiff_t>(from_end_);
+    return !has_data_dependent || (to_end_ - to_begin_ == 1 && to_[to_begin_] == kRest);
   }
 
 private:
   static constexpr int64_t kRest = -1, kSame = -2;
 
-  bool is_one(size_t axis) const { return from_[axis] == 1 && !counted_[axis]; }
+  bool is_one(size_t axis) const { return from_[axis] == 1 && !data_axes_[axis]; }
 
   void match_front() {
     while (to_begin_ < to_end_ && to_[to_begin_] != kRest) {
@@ -132,7 +134,7 @@ private:
       }
       size_t from = from_begin_, to = to_begin_;
       const auto next_from = [&]() -> std::optional<int64_t> {
-        return from < from_end_ && !counted_[from] ? std::optional(from_[from++]) : std::nullopt;
+        return from < from_end_ && !data_axes_[from] ? std::optional(from_[from++]) : std::nullopt;
       };
       const auto next_to = [&]() -> std::optional<int64_t> {
         return to < to_end_ && to_[to] >= 0 ? std::optional(to_[to++]) : std::nullopt;
@@ -152,7 +154,7 @@ private:
       }
       size_t from = from_end_, to = to_end_;
       const auto next_from = [&]() -> std::optional<int64_t> {
-        return from > from_begin_ && !counted_[from - 1] ? std::optional(from_[--from]) : std::nullopt;
+        return from > from_begin_ && !data_axes_[from - 1] ? std::optional(from_[--from]) : std::nullopt;
       };
       const auto next_to = [&]() -> std::optional<int64_t> {
         return to > to_begin_ && to_[to - 1] >= 0 ? std::optional(to_[--to]) : std::nullopt;
@@ -175,7 +177,7 @@ private:
   }
 
   ir::SymShape from_;
-  std::vector<bool> counted_;
+  std::vector<bool> data_axes_;
   ir::SymShape to_;
   // What is left of both.
   size_t from_begin_ = 0, from_end_ = from_.size(), to_begin_ = 0, to_end_ = to_.size();
@@ -210,7 +212,7 @@ void reshape_as_run(NodeContext& context) {
     stride = c.mul(stride, own);
   }
   // What is there of x stands close together.
-  const V flat = counted_reshape(context, x, {num_elements(c.shape(x))});
+  const V flat = data_dependent_reshape(context, x, {num_elements(c.shape(x))});
   context.set_output(0, taken_at(context, flat, places_of(context, axes), axes));
 }
 

@@ -1,4 +1,4 @@
-#include "compiler/frontend/onnx/converters/windows/counted_windows.h"
+#include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
 
 #include "compiler/build/compose.h"
 
@@ -63,7 +63,7 @@ V from_windows(NodeContext& context, V x, const Windows& windows, const std::vec
   return counted(context, x, "zero", count_of, compute);
 }
 
-bool has_counted_windows(NodeContext& context, V x) {
+bool has_data_dependent_windows(NodeContext& context, V x) {
   for (const DataExtent& extent : context.data_shape(x).extents) {
     if (extent.axis >= 2) return true;
   }

@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/converters/tensors/counted_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/run_axes.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {

@@ -1,4 +1,4 @@
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 
 #include <algorithm>
 #include <array>
@@ -152,7 +152,7 @@ V merged(NodeContext& context, V x, AxisRange range, const ir::SymShape& to, siz
 
 }  // namespace
 
-V counted_reshape(NodeContext& context, V x, const ir::SymShape& shape) {
+V data_dependent_reshape(NodeContext& context, V x, const ir::SymShape& shape) {
   const ir::SymShape from = context.type(x).shape;
   const auto is_kept = [&](const DataExtent& extent) { return reshaped_axis(from, extent.axis, shape); };
   for (const DataExtent& extent : context.data_shape(x).extents) {
@@ -221,7 +221,7 @@ std::optional<V> appended(NodeContext& context, const std::vector<V>& parts, int
 
 /// Parts one behind the other, of which some are as long as data says: joined at their largest extents, then
 /// moved together.
-V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axis) {
+V joined_counts(NodeContext& context, const std::vector<V>& inputs, int64_t axis) {
   if (const std::optional<V> joined = appended(context, inputs, axis)) return *joined;
   Compose c(context);
   std::vector<V> parts, counts;
@@ -250,11 +250,11 @@ V concat_counted(NodeContext& context, const std::vector<V>& inputs, int64_t axi
 
 }  // namespace
 
-V counted_concat(NodeContext& context, std::vector<V> parts, int64_t axis) {
-  const auto is_counted = [&](V part) { return context.data_shape(part).along(axis) != nullptr; };
-  if (parts.size() < 2 || !std::any_of(parts.begin(), parts.end(), is_counted))
+V data_dependent_concat(NodeContext& context, std::vector<V> parts, int64_t axis) {
+  const auto is_data_dependent = [&](V part) { return context.data_shape(part).along(axis) != nullptr; };
+  if (parts.size() < 2 || !std::any_of(parts.begin(), parts.end(), is_data_dependent))
     return context.add("concat", std::move(parts), {{"axis", axis}});
-  return concat_counted(context, parts, axis);
+  return joined_counts(context, parts, axis);
 }
 
 }  // namespace tensormill::frontend::onnx

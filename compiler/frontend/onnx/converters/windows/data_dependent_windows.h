@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "compiler/frontend/onnx/converters/windows/windows.h"
-#include "compiler/frontend/onnx/extents/counted.h"
+#include "compiler/frontend/onnx/extents/data_dependent.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -17,6 +17,6 @@ ir::ValueId from_windows(NodeContext& context, ir::ValueId x, const Windows& win
                          const std::vector<int64_t>& extra,
                          const std::function<ir::ValueId(ir::ValueId)>& compute);
 /// Whether data decides an extent of x that the windows move along.
-bool has_counted_windows(NodeContext& context, ir::ValueId x);
+bool has_data_dependent_windows(NodeContext& context, ir::ValueId x);
 
 }  // namespace tensormill::frontend::onnx
