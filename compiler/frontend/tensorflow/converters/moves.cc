@@ -137,7 +137,6 @@ ir::SymShape bound_numbers(NodeContext& node, V numbers, const ir::SymShape& hig
 /// The numbers of an operand that a run works out, one for each of `count`: i64 [count].
 V numbers_of(NodeContext& node, size_t operand, size_t count) {
   Compose c(node);
-  if (!node.binds_runs()) node.want_run_extents();
   const auto extent = static_cast<int64_t>(count);
   const V given = node.input(operand);
   if (is_float(node.dtype(given)) ||

@@ -10,7 +10,6 @@ namespace {
 
 /// A symbol for an integer of a run, 0 or more.
 ir::SymInt run_number(NodeContext& node, V number, const std::optional<ir::SymInt>& high) {
-  if (!node.binds_runs()) node.want_run_extents();
   if (high && same(*high, 0)) return 0;
   Compose c(node);
   return build::bind_run_numbers(node, c.cast(c.reshape(number, {1}), DType::kInt64), 0, high)[0];

@@ -88,7 +88,6 @@ void convert_top_k(NodeContext& node) {
   V count = ir::kAbsent;
   if (!is_known) {
     // A run that wants more than there are fails.
-    if (!node.binds_runs()) node.want_run_extents();
     count = c.cast(c.reshape(node.input(1), {1}), DType::kInt64);
     count = build::required(node, count, c.binary("less_equal", count, c.dims({most}, {1})),
                             "k is more than there is along the last axis");
@@ -211,7 +210,6 @@ void convert_segment(NodeContext& node) {
   const V data = node.input(0);
   const V ids = c.cast(node.input(1), DType::kInt64);
   if (node.rank(ids) != 1) node.invalid("segment ids of shape " + to_string(node.shape(ids)));
-  if (!node.binds_runs()) node.want_run_extents();
   const V last = c.reduce("reduce_max", c.concat({c.plus(ids, 1), c.ints({0}, {1})}, 0), {0}, true);
   const ir::SymInt count = build::bind_run_numbers(node, last, 0, std::nullopt)[0];
   // Short integers are summed as wider ones, whose lower bits are the same.
