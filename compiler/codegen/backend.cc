@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/bundle.h"
 #include "compiler/codegen/jit.h"
+#include "compiler/codegen/version.h"
 #include "runtime/base/module.h"
 
 namespace tensormill::codegen {

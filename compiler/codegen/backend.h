@@ -53,7 +53,5 @@ public:
 /// load than all else of a process, and most processes make no code. Throws Error(kNotSupported) where the
 /// module is not installed; a confined child loads it before its walls are up.
 std::unique_ptr<Backend> make_llvm_backend();
-/// Name and version of its library for the compiler id, "llvm 19.1.7"; loads nothing.
-std::string llvm_version();
 
 }  // namespace tensormill::codegen

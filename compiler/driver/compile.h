@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/driver/layers.h"
+#include "compiler/driver/version.h"
 #include "compiler/ir/variants.h"
 #include "compiler/passes/desired_layout.h"
 #include "compiler/plan/plan_builder.h"
@@ -101,13 +102,5 @@ CompileResult compile(const ir::Graph& graph, const CompileOptions& options, con
 /// Compiles all shapes of a model into one package: equal kernels and equal weights stand there once.
 CompileResult compile(const ir::Variants& variants, const CompileOptions& options,
                       const CompileHooks& hooks = {});
-
-/// "0.1.0"
-std::string compiler_version();
-/// "tensormill 0.1.0, llvm 19.1.7": what measured times of schedules hold for.
-std::string code_generator();
-/// "tensormill 0.1.0 (36c4...), llvm 19.1.7" with a digest of the sources of compiler/ and runtime/abi/:
-/// enters metadata.json and every action key, so that no other compiler's package is taken for this one's.
-std::string compiler_build();
 
 }  // namespace tensormill::driver

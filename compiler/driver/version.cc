@@ -1,5 +1,6 @@
-#include "compiler/codegen/backend.h"
-#include "compiler/driver/compile.h"
+#include "compiler/driver/version.h"
+
+#include "compiler/codegen/version.h"
 #include "compiler_sources.h"
 
 namespace tensormill::driver {

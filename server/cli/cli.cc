@@ -9,6 +9,7 @@
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "server/cli/children/child_commands.h"
 #include "server/cli/run.h"
 #include "server/cli/terminal.h"
 
@@ -101,6 +102,10 @@ CLI::Validator seed_number() {
 }
 
 int run(int argc, char** argv) {
+  if (argc > 2) {
+    if (const auto child = find_child(argv[1]))
+      jobs::run_child(argc, argv, child, [argv] { prepare_child(argv[1]); });
+  }
   CLI::App app{"TensorMill: compiles trained models to fast packages and serves them over HTTP",
                "tensormill"};
   app.set_version_flag("--version", driver::compiler_build());

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "compiler/codegen/backend.h"
+#include "compiler/codegen/version.h"
 #include "compiler/target/target.h"
 #include "runtime/base/cpu_count.h"
 #include "runtime/base/cpu_features.h"

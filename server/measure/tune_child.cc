@@ -26,7 +26,9 @@ namespace tensormill::measure {
 namespace {
 
 /// What the parent passes, in its order.
-enum Place : int { kTextFd = jobs::kFirstInheritedFd, kConstantsFd, kKnownFd, kCodeFd, kTensorFd, kAnswerFd };
+struct Fd {
+  enum : int { kText = jobs::kFirstInheritedFd, kConstants, kKnown, kCode, kTensor, kAnswer };
+};
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -39,7 +41,7 @@ public:
     size_t end = pending_.find('\n');
     while (end == std::string::npos) {
       char buffer[4096];
-      const ssize_t got = ::read(kAnswerFd, buffer, sizeof(buffer));
+      const ssize_t got = ::read(Fd::kAnswer, buffer, sizeof(buffer));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) throw Error(ErrorCode::kCancelled, "the parent gives no more answers");
       pending_.append(buffer, static_cast<size_t>(got));
@@ -57,7 +59,7 @@ private:
 class ParentMeasurer final : public tune::Measurer {
 public:
   ParentMeasurer(jobs::ChildChannel& channel, Answers& answers, bool batches)
-      : channel_(channel), answers_(answers), batches_(batches), exchange_(kCodeFd, kTensorFd) {}
+      : channel_(channel), answers_(answers), batches_(batches), exchange_(Fd::kCode, Fd::kTensor) {}
   void set_task(const tune::Task& task, const driver::KernelReference& reference) override {
     exchange_.set_task(task, reference);
   }
@@ -100,7 +102,7 @@ Known ask_known(jobs::ChildChannel& channel, Answers& answers, const std::vector
   channel.event("tasks", keys.dump());
   const Json answer = answers.next();
   Known known;
-  known.records = tune::parse_records(MappedFile::map(kKnownFd, "known records")->text());
+  known.records = tune::parse_records(MappedFile::map(Fd::kKnown, "known records")->text());
   answer.at("own").get_to(known.own);
   answer.at("done").get_to(known.done);
   // The algorithms of a layer are measured against each other, so all of them are done or none.
@@ -188,8 +190,8 @@ std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string>
   const Json request = parse_json(arguments[0]);
   const target::Target target = target::parse_target(request.at("target").get<std::string>(), {});
   tune::TuneOptions options = options_from(request);
-  const auto text = MappedFile::map(kTextFd, "graph");
-  const auto constants = MappedFile::map(kConstantsFd, "graph constants");
+  const auto text = MappedFile::map(Fd::kText, "graph");
+  const auto constants = MappedFile::map(Fd::kConstants, "graph constants");
   const ir::Variants variants =
       ir::read_variants(request.at("variants").dump(), *text, constants, ops::standard_ops());
   std::vector<tune::Task> tasks = tasks_of(variants, target, request);

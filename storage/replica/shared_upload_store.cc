@@ -10,8 +10,8 @@
 namespace tensormill::storage {
 namespace {
 
-constexpr size_t kRead = 1 << 16;
-constexpr size_t kPart = size_t{1} << 20;
+constexpr size_t kReadPiece = 1 << 16;
+constexpr size_t kWritePiece = size_t{1} << 20;
 
 Upload upload_of(const UploadRow& row) {
   return {row.id, row.blob ? 0 : row.size, row.created_ms, row.blob, row.blob_bytes, row.owner, row.key};
@@ -79,7 +79,7 @@ Upload SharedUploadStore::append(const std::string& id, std::optional<uint64_t> 
   }
   const BlobHold hold(blobs_);
   const auto writer = blobs_.writer({.form = BlobForm::kCompressed});
-  std::array<std::byte, kRead> buffer;
+  std::array<std::byte, kReadPiece> buffer;
   for (size_t count = next(buffer); count != 0; count = next(buffer)) {
     if (row.size + writer->size() + count > options_.max_bytes) {
       throw Error(ErrorCode::kTooLarge,
@@ -101,8 +101,8 @@ Digest SharedUploadStore::join(const std::vector<ChunkRow>& chunks, const Digest
   for (const ChunkRow& chunk : chunks) {
     const std::shared_ptr<const Blob> blob = blobs_.open(chunk.digest);
     for (std::string_view left = blob->text(); !left.empty();
-         left.remove_prefix(std::min(kPart, left.size())))
-      writer->write(left.substr(0, kPart));
+         left.remove_prefix(std::min(kWritePiece, left.size())))
+      writer->write(left.substr(0, kWritePiece));
   }
   return writer->commit();
 }

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "compiler/codegen/bundle.h"
+#include "compiler/codegen/version.h"
 #include "compiler/target/features.h"
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/error.h"
