@@ -4,6 +4,10 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json_reader.h"
 
+#define TM_JSON_MEMBER(...) template __VA_ARGS__;
+#include "runtime/base/json_members.def"
+#undef TM_JSON_MEMBER
+
 namespace tensormill {
 
 Json parse_json(std::string_view text, int max_depth) {

@@ -9,6 +9,10 @@
 #include "runtime/base/quantization.h"
 #include "runtime/base/shape.h"
 
+#define TM_JSON_MEMBER(...) extern template __VA_ARGS__;
+#include "runtime/base/json_members.def"
+#undef TM_JSON_MEMBER
+
 namespace tensormill {
 
 using Json = nlohmann::json;
