@@ -5,6 +5,8 @@ import re
 
 from sources import ROOT
 
+# Of GCC alone: clang refuses what it does not know.
+GCC_ALONE = re.compile(r" (-finline-limit=\d+|-fno-gcse|-fno-tree-\w+|-fno-schedule-insns2|--param ggc-min-heapsize=\d+)(?= )")
 BATCHED = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
 
 
@@ -12,6 +14,7 @@ def entries():
     """The rows of build/compile_commands.json; a batch gives one for each of its files, as if it was compiled alone."""
     rows = []
     for row in json.loads((ROOT / "build" / "compile_commands.json").read_text()):
+        row["command"] = GCC_ALONE.sub("", row["command"])
         if "/batches/" not in row["file"]:
             rows.append(row)
             continue
