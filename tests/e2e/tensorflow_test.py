@@ -113,17 +113,22 @@ class Tensorflow(unittest.TestCase):
         self.assertEqual(answer.status, 422, answer.body)
         self.assertIn('no file "group1-shard1of2.bin" of weights beside model.json', answer.json()["detail"])
 
+    def check_arrays(self, path, model):
+        """Compiles the model, and holds its results against those of the file, which it gives back."""
+        arrays = mill.load_npz(path)
+        self.compile(model, "-O", 1)
+        got = self.run_on({name[3:]: array for name, array in arrays.items() if name.startswith("in.")})
+        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
+        self.assertEqual(set(got), set(wanted))
+        for name, want in wanted.items():
+            with self.subTest(case=name):
+                self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape))
+                np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+        return arrays
+
     def test_results_as_long_as_a_run_decides(self):
         for family in ("counted", "of_run", "rows"):
-            arrays = mill.load_npz(FIXTURES / f"tensorflow_ops/{family}.npz")
-            self.compile(FIXTURES / f"tensorflow_ops/{family}.pb", "-O", 1)
-            got = self.run_on({name[3:]: array for name, array in arrays.items() if name.startswith("in.")})
-            wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
-            self.assertEqual(set(got), set(wanted))
-            for name, want in wanted.items():
-                with self.subTest(case=name):
-                    self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape))
-                    np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+            self.check_arrays(FIXTURES / f"tensorflow_ops/{family}.npz", FIXTURES / f"tensorflow_ops/{family}.pb")
 
     def test_recurrent(self):
         rows, want = rows_of("recurrent")
@@ -167,15 +172,7 @@ class Tensorflow(unittest.TestCase):
         self.assertIn("op LookupTableInsertV2: it changes a variable or a table, and a package keeps nothing between runs", done.stderr)
 
     def test_rows_of_different_lengths_in_a_signature(self):
-        arrays = mill.load_npz(NETS / "rows.npz")
-        self.compile(NETS / "rows.zip", "-O", 1)
-        got = self.run_on({name[3:]: array for name, array in arrays.items() if name.startswith("in.")})
-        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            with self.subTest(case=name):
-                self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape))
-                np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
+        arrays = self.check_arrays(NETS / "rows.npz", NETS / "rows.zip")
         for ends, why in ((np.array([0, 3, 2, 8], np.int64), "a row ends before it begins"), (np.array([0, 3], np.int64), "rows do not end where the elements do")):
             np.savez(self.folder / "wrong.npz", words=arrays["in.words"], words_1=ends)
             done = mill.run_program("run", self.package, "-i", self.folder / "wrong.npz", "-o", self.folder / "out.npz")
