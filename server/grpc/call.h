@@ -103,7 +103,7 @@ protected:
   /// Without a key the message is not worth its memory.
   void refuse();
 
-  /// Takes an inference's message apart, and lets go of it.
+  /// Splits an inference's message (slices.h) and clears it; `hold` counts its memory.
   grpc::Status split_infer(grpc::ByteBuffer& message, std::shared_ptr<void>& hold, SplitRequest& split);
   /// The request that it is.
   grpc::Status read_infer(const SplitRequest& split, std::shared_ptr<void>& hold, Asked& asked);
