@@ -32,7 +32,7 @@ V batched_gather(OpBuilder& builder, V x, V indices, int64_t axis, int64_t batch
   const ir::SymShape shape = builder.type(x).shape, places = builder.type(indices).shape;
   const auto split = static_cast<std::ptrdiff_t>(batch);
   const ir::SymInt groups = num_elements(ir::SymShape(shape.begin(), shape.begin() + split));
-  const ir::SymInt extent = shape[static_cast<size_t>(batch)];
+  const ir::SymInt& extent = shape[static_cast<size_t>(batch)];
   ir::SymShape merged(shape.begin() + split + 1, shape.end());
   merged.insert(merged.begin(), groups * extent);
   const ir::SymInt each = num_elements(ir::SymShape(places.begin() + split, places.end()));

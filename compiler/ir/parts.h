@@ -69,7 +69,7 @@ std::vector<Value> PartPlan::evaluate_as(const std::vector<Tensor>& inputs, Alge
     const auto& [value, part] = step.makes;
     if (made.count(step.makes) != 0) continue;
     if (is_given(value)) {
-      const Value whole = algebra.whole(given(value, inputs));
+      const Value& whole = algebra.whole(given(value, inputs));
       made.emplace(step.makes, part ? algebra.part(whole, *part) : whole);
       continue;
     }

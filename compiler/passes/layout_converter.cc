@@ -164,10 +164,9 @@ ir::ValueId LayoutConverter::turned(ir::ValueId tensor, const Axes& order,
   const std::optional<Tensor>& constant = patch_.value(tensor).constant;
   ir::ValueId made;
   if (constant) {
-    const std::vector<size_t> axes(order);
     Shape shape;
-    for (const size_t axis : axes) shape.push_back(constant->shape()[axis]);
-    made = patch_.add_constant(patch_.value(tensor).name + ".turned", ops::permuted(*constant, axes, shape));
+    for (const size_t axis : order) shape.push_back(constant->shape()[axis]);
+    made = patch_.add_constant(patch_.value(tensor).name + ".turned", ops::permuted(*constant, order, shape));
   } else if (moves_nothing(from, order)) {
     made = patch_.add_node("reshape", {tensor}, {{"shape", shape_in(from, order)}}, origins)[0];
   } else {

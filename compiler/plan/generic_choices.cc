@@ -85,7 +85,8 @@ void ChoiceFinder::add(const te::Program& program, const te::TensorNode& stage) 
 
 bool ChoiceFinder::inherit(const te::TensorNode& reader, const te::ExprNode& read, Choices& choices) const {
   Choices more = choices;
-  for (const auto& [axis, factor] : of(*read.tensor)) {
+  for (const auto& [axis, own_factor] : of(*read.tensor)) {
+    const int64_t factor = own_factor;
     const Expr& index = read.args[axis];
     if (te::as_int(index) != nullptr) continue;
     const auto names = [&](const te::Axis& own) {

@@ -29,7 +29,7 @@ void BranchSteps::leave(size_t depth) {
   }
 }
 
-void BranchSteps::add_guard(const ir::BranchSide& side, package::BranchGuard guard) {
+void BranchSteps::add_guard(const ir::BranchSide& side, const package::BranchGuard& guard) {
   for (Begun& each : begun_) {
     if (each.side == side) each.branch.guards.push_back(guard);
   }

@@ -23,7 +23,7 @@ public:
              const std::function<void(package::Step)>& add_step);
   bool is_inside() const { return !open_.empty(); }
   /// What must hold where a run takes the side.
-  void add_guard(const ir::BranchSide& side, package::BranchGuard guard);
+  void add_guard(const ir::BranchSide& side, const package::BranchGuard& guard);
   /// Behind the last node. `dims`: what the guards' formulas are over.
   void finish(const std::vector<std::string>& dims);
 

@@ -226,7 +226,7 @@ Dim rebuilt(const DimAtom& atom, std::vector<Dim> args) {
       return floordiv(args[0], args[1]);
     case DimAtom::Kind::kMin:
     case DimAtom::Kind::kMax:
-      return extremum(atom.kind, std::move(args));
+      return extremum(atom.kind, args);
     default:
       return call(atom.name, std::move(args));
   }

@@ -31,7 +31,7 @@ int64_t content(const Dim& dim, bool with_constant = true);
 Dim divided_exactly(const Dim& dim, int64_t by);
 /// The q with a == b * q; nothing where polynomial division leaves a rest.
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b);
-Dim extremum(DimAtom::Kind kind, std::vector<Dim> args);
+Dim extremum(DimAtom::Kind kind, const std::vector<Dim>& args);
 /// The atom with other args, in normal form.
 Dim rebuilt(const DimAtom& atom, std::vector<Dim> args);
 /// The factors that all terms have; none where there is a constant besides them.

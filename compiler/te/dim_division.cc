@@ -254,7 +254,7 @@ Dim floordiv(const Dim& a, const Dim& b) {
 Dim floormod(const Dim& a, const Dim& b) { return a - b * floordiv(a, b); }
 Dim ceildiv(const Dim& a, const Dim& b) { return floordiv(a + b - 1, b); }
 
-Dim extremum(AtomKind kind, std::vector<Dim> args) {
+Dim extremum(AtomKind kind, const std::vector<Dim>& args) {
   std::vector<Dim> all;
   for (const Dim& arg : args) {
     for (Dim& part : flattened(arg, kind)) all.push_back(std::move(part));

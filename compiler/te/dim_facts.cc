@@ -97,7 +97,7 @@ private:
       }
     }
     if (kept.size() == atom.args.size()) return std::nullopt;
-    return extremum(atom.kind, std::move(kept));
+    return extremum(atom.kind, kept);
   }
 
   std::optional<Dim> quotient(const Dim& x, const Dim& y) {

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxProofSize = 256;
 }
 
-DimProof::DimProof(const DimFacts& facts, std::vector<Dim> dims) : facts_(facts) {
+DimProof::DimProof(const DimFacts& facts, const std::vector<Dim>& dims) : facts_(facts) {
   context_.take_integers();
   for (const Dim& dim : dims) name_atoms(dim);
   gather_facts();

@@ -14,7 +14,7 @@ namespace tensormill::te {
 class DimProof {
 public:
   /// For questions about dims of the symbols in `dims`, which are normalized.
-  DimProof(const DimFacts& facts, std::vector<Dim> dims);
+  DimProof(const DimFacts& facts, const std::vector<Dim>& dims);
   bool nonpositive(const Dim& dim);
   Interval bounds(const Dim& dim) { return context_.bounds(expr(dim)); }
 

@@ -39,6 +39,7 @@ public:
 
   Pieces(JsonText& text, const JsonLimits& limits) : text_(text), limits_(limits) {}
 
+  // Names of RapidJSON's concept. NOLINTBEGIN(readability-identifier-naming)
   char Peek() { return at_ != end_ || refill() ? *at_ : '\0'; }
   char Take() { return at_ != end_ || refill() ? *at_++ : '\0'; }
   size_t Tell() const { return static_cast<size_t>(before_) + static_cast<size_t>(at_ - begin_); }
@@ -47,6 +48,7 @@ public:
   void Put(char) {}
   void Flush() {}
   size_t PutEnd(char*) { return 0; }
+  // NOLINTEND(readability-identifier-naming)
 
   /// Whether no character is left. A zero byte in the text looks like the end to RapidJSON.
   bool at_end() { return at_ == end_ && !refill(); }
@@ -140,6 +142,7 @@ public:
   }
   uint64_t offset() const { return pieces_.Tell(); }
 
+  // Names of RapidJSON's concept. NOLINTBEGIN(readability-identifier-naming)
   bool Null() { return value(), events_.null(), true; }
   bool Bool(bool truth) { return value(), events_.boolean(truth), true; }
   bool Int(int) { return number(); }
@@ -179,6 +182,7 @@ public:
     return true;
   }
   bool EndArray(rapidjson::SizeType) { return close(), events_.end_array(), true; }
+  // NOLINTEND(readability-identifier-naming)
 
 private:
   bool number() {

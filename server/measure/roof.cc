@@ -127,13 +127,13 @@ Loops loops_for([[maybe_unused]] int vector_bits) {
 /// What all threads together do of `work` in a second, in the best of the rounds; `amount` is one thread's.
 double rate(int threads, int rounds, double amount, const std::function<void(int, int)>& work) {
   std::barrier<> line(threads);
-  std::vector<double> seconds(static_cast<size_t>(threads * rounds));
+  std::vector<double> seconds(static_cast<size_t>(threads) * static_cast<size_t>(rounds));
   const auto run = [&](int thread) {
     for (int round = 0; round < rounds; ++round) {
       line.arrive_and_wait();
       const Clock::time_point begin = Clock::now();
       work(thread, round);
-      seconds[static_cast<size_t>(round * threads + thread)] =
+      seconds[static_cast<size_t>(round) * static_cast<size_t>(threads) + static_cast<size_t>(thread)] =
           std::chrono::duration<double>(Clock::now() - begin).count();
     }
   };

@@ -413,14 +413,14 @@ TEST_F(Endpoints, Classifies) {
 
 TEST_F(Endpoints, PagesAreSelfContained) {
   // The names of SVG and MathML look like addresses; nothing asks for them.
-  static const std::regex kForeign("https?://(?!www\\.w3\\.org/(2000/svg|1998/Math/MathML|1999/xhtml))");
+  static const std::regex foreign("https?://(?!www\\.w3\\.org/(2000/svg|1998/Math/MathML|1999/xhtml))");
   for (const char* target : {"/", "/docs", "/console/console.js", "/console/viewer.js", "/console/try.js",
                              "/console/layout.js", "/console/console.css", "/console/icon.svg"}) {
     const Answer answer = get(target);
     EXPECT_EQ(answer.status, 200) << target;
     EXPECT_NE(answer.header("Content-Security-Policy"), "") << target;
     EXPECT_EQ(answer.header("Content-Security-Policy").find("unsafe"), std::string::npos) << target;
-    EXPECT_FALSE(std::regex_search(answer.body, kForeign)) << target;
+    EXPECT_FALSE(std::regex_search(answer.body, foreign)) << target;
   }
   EXPECT_EQ(get("/console/console.js").header("Content-Type"), "text/javascript; charset=utf-8");
   EXPECT_EQ(get("/console/sample.onnx").header("Content-Type"), "application/octet-stream");

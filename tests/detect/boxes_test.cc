@@ -76,8 +76,8 @@ TEST(Boxes, CandidatesThatOverlapBecomeOne) {
 
 TEST(Boxes, ShapesTellCandidatesApart) {
   std::vector<float> wide(6 * 20, 0), tall(20 * 7, 0);
-  for (const auto& [row, value] : {std::pair{0, 20.F}, {1, 30.F}, {2, 20.F}, {3, 20.F}, {5, 0.9F}})
-    wide[static_cast<size_t>(row * 20 + 4)] = value;
+  for (const auto& [row, value] : {std::pair{size_t{0}, 20.F}, {1, 30.F}, {2, 20.F}, {3, 20.F}, {5, 0.9F}})
+    wide[row * 20 + 4] = value;
   const auto yolo = Outputs().add<float>("o", {1, 6, 20}, wide).find();
   ASSERT_EQ(yolo.size(), 1u);
   expect_box(yolo[0], {10, 20, 30, 40}, 0.9, 1);

@@ -39,7 +39,7 @@ inline std::vector<std::pair<size_t, size_t>> words_of(const std::string& text) 
 inline std::string with_changed_words(const std::string& text,
                                       const std::vector<std::pair<size_t, size_t>>& words,
                                       std::mt19937& random) {
-  static const std::vector<std::string> kNumbers = {"0", "1", "-1", "7", "1000000007", "9223372036854775807"};
+  static const std::vector<std::string> numbers = {"0", "1", "-1", "7", "1000000007", "9223372036854775807"};
   std::string copy = text;
   const size_t changes = 1 + random() % 3;
   for (size_t i = 0; i < changes; ++i) {
@@ -47,7 +47,7 @@ inline std::string with_changed_words(const std::string& text,
     const auto [other, length] = words[random() % words.size()];
     const bool is_number = std::isdigit(static_cast<unsigned char>(text[at])) != 0;
     std::string word = text.substr(other, length);
-    if (is_number) word = kNumbers[random() % kNumbers.size()];
+    if (is_number) word = numbers[random() % numbers.size()];
     if (at + size > copy.size()) continue;
     copy.replace(at, size, word);
   }

@@ -18,7 +18,7 @@ struct Extents {
 class Gemm : public testing::TestWithParam<Extents> {};
 
 TEST_P(Gemm, IsTheSumInOrder) {
-  const auto [rows, columns, depth] = GetParam();
+  const int64_t rows = GetParam().rows, columns = GetParam().columns, depth = GetParam().depth;
   std::mt19937 random(7);
   std::uniform_real_distribution<double> uniform(-1, 1);
   const auto numbers = [&](int64_t count) {

@@ -31,8 +31,8 @@ std::string refusal(const std::string& op, const ir::Attrs& attrs, const std::ve
   return "";
 }
 
-ValueType f32(Shape shape) { return {DType::kFloat32, std::move(shape)}; }
-ValueType i64(Shape shape) { return {DType::kInt64, std::move(shape)}; }
+ValueType f32(const Shape& shape) { return {DType::kFloat32, shape}; }
+ValueType i64(const Shape& shape) { return {DType::kInt64, shape}; }
 
 TEST(TypeRule, ShapesOfTheMainOperators) {
   const ir::Attrs conv = {{"strides", Ints{2, 2}}, {"pads", Ints{3, 3, 3, 3}}};

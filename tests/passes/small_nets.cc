@@ -26,8 +26,8 @@ Tensor noise(const Shape& shape, uint64_t seed, double scale) {
 
 Net::Net() : graph(ops::standard_ops()) {}
 
-ir::ValueId Net::input(Shape shape) {
-  return graph.add_input(graph.unique_name("x"), {DType::kFloat32, std::move(shape)});
+ir::ValueId Net::input(const Shape& shape) {
+  return graph.add_input(graph.unique_name("x"), {DType::kFloat32, shape});
 }
 
 ir::ValueId Net::image(const Shape& shape, bool is_free) {

@@ -13,7 +13,7 @@ namespace tensormill::small_nets {
 class Net {
 public:
   Net();
-  ir::ValueId input(Shape shape);
+  ir::ValueId input(const Shape& shape);
   /// [N,C,H,W]; is_free: of any N, H and W, those of `shape` being the hints. Once a net.
   ir::ValueId image(const Shape& shape, bool is_free);
   ir::ValueId constant(const Shape& shape, double scale = 1.0);

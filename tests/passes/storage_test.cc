@@ -94,10 +94,10 @@ TEST(Storage, PartsThatCannotMoveAreCopied) {
 }
 
 TEST(Storage, SlicesOfWholeRowsAreViews) {
-  const auto is_view = [](Shape shape, Shape starts, Shape extents, Shape steps) {
+  const auto is_view = [](const Shape& shape, const Shape& starts, const Shape& extents, const Shape& steps) {
     Net net;
     const ir::Attrs attrs{{"starts", starts}, {"extents", extents}, {"steps", steps}};
-    return !views_of(net.finish({net.add("slice", {net.input(std::move(shape))}, attrs)})).empty();
+    return !views_of(net.finish({net.add("slice", {net.input(shape)}, attrs)})).empty();
   };
   EXPECT_TRUE(is_view({1, 6, 16}, {0, 2, 0}, {1, 3, 16}, {1, 1, 1}));
   EXPECT_TRUE(is_view({1, 6, 16}, {0, 5, 0}, {1, 1, 16}, {1, -1, 1}));

@@ -79,7 +79,7 @@ TEST(WorkBudgetTest, WhatIsSpentIsGone) {
 
 TEST(ZipTest, WhatIsNoZipIsABrokenModel) {
   try {
-    ZipFile("PK\x03\x04 and nothing behind");
+    const ZipFile zip("PK\x03\x04 and nothing behind");
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidModel);

@@ -107,7 +107,7 @@ TEST(Arena, IsZeroedAndAligned) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % 4096, 0u);
   for (int64_t i = 0; i < arena.size(); ++i) ASSERT_EQ(arena.data()[i], std::byte{0});
   Arena other = std::move(arena);
-  EXPECT_EQ(arena.data(), nullptr);
+  EXPECT_EQ(arena.data(), nullptr);  // NOLINT(bugprone-use-after-move): it has none then
   EXPECT_EQ(other.size(), 10000);
 }
 

@@ -119,7 +119,7 @@ TEST(Interpret, FindsUninitializedReads) {
 TEST(Interpret, FindsRaces) {
   Kernel kernel(8);
   const Var i = make_var("i");
-  const auto parallel = [&](Stmt body) {
+  const auto parallel = [&](const Stmt& body) {
     kernel.function.body = make_for(i, 0, 4, ForKind::kParallel, body);
   };
   parallel(make_store(kernel.out, {floordiv(Expr(i), 2)}, float_imm(DType::kFloat32, 1)));

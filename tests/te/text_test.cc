@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -168,7 +170,7 @@ void expect_same_bits(const std::vector<HostTensor>& a, const std::vector<HostTe
   for (size_t i = 0; i < a.size(); ++i) {
     for (int64_t at = 0; at < a[i].num_elements(); ++at) {
       const double x = a[i].element_as_double(at), y = b[i].element_as_double(at);
-      const bool same = (x != x && y != y) || std::memcmp(&x, &y, sizeof(x)) == 0;
+      const bool same = (x != x && y != y) || std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y);
       ASSERT_TRUE(same) << x << " and " << y << " at " << at << " of " << i << " in\n" << text;
     }
   }

@@ -49,6 +49,7 @@ TEST(Verify, AcceptsLoops) {
       "parallel f = 0, 4 { for i = 0, 16 { c[f, i] = a[0] } for i = 0, 16 { c[f, (15 - i)] = c[f, i] } }",
       "parallel p = 0, 8 { for i = 0, 8 { b[((p * 8) + i)] = 1:f32 } }",
       // Tasks over two of three axes of a flattened tensor, the inner one between them.
+      // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
       "parallel p = 0, 8 { for i = 0, 4 { for w = 0, 2 { "
       "b[((((floordiv(p, 4) * 32) + (i * 8)) + (floormod(p, 4) * 2)) + w)] = 1:f32 } } }",
       // Fused axes cut into pieces, taken apart under the guards of the tails.

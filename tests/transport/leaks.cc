@@ -3,9 +3,11 @@
 /// Only unwind tables lead from the allocation back to the library.
 extern "C" {
 
-const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's name
-const char* __asan_default_options();       // NOLINT(bugprone-reserved-identifier): the sanitizer's name
+// Names of the sanitizer. NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+const char* __lsan_default_suppressions();
+const char* __asan_default_options();
 
 const char* __lsan_default_suppressions() { return "leak:libcpprest.so\n"; }
 const char* __asan_default_options() { return "fast_unwind_on_malloc=0"; }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }

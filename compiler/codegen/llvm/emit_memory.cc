@@ -173,7 +173,8 @@ llvm::Value* KernelEmitter::load_every_other(const te::ExprNode& node, llvm::Val
     if (mask == nullptr) return builder_.CreateAlignedLoad(type, pointer, align);
     llvm::Value* none = llvm::Constant::getNullValue(mask->getType());
     std::vector<int> spread(static_cast<size_t>(lanes), lanes);
-    for (int lane = 0; lane < half; ++lane) spread[static_cast<size_t>(2 * lane + part)] = lane + part * half;
+    for (int lane = 0; lane < half; ++lane)
+      spread[2 * static_cast<size_t>(lane) + static_cast<size_t>(part)] = lane + part * half;
     return builder_.CreateMaskedLoad(type, pointer, align, builder_.CreateShuffleVector(mask, none, spread),
                                      llvm::Constant::getNullValue(type));
   };

@@ -23,7 +23,7 @@ size_t aligned(size_t at) { return (at + kAlignment - 1) / kAlignment * kAlignme
 
 /// Calls `visit` with each layer that has weights, and its place: its layers' indices from the outermost
 /// network on.
-void visit_layers(const Network& network, Json place,
+void visit_layers(const Network& network, const Json& place,
                   const std::function<void(const Layer&, const Json&)>& visit) {
   for (size_t i = 0; i < network.layers.size(); ++i) {
     Json own = place;

@@ -114,7 +114,7 @@ DataType data_type_of(const Json& json) {
   if (json.is_number_integer()) return static_cast<DataType>(json.get<int32_t>());
   if (!json.is_string()) wrong_json("a type is of another kind");
   std::string name = json.get<std::string>();
-  static const std::map<std::string, DataType> kNames = {
+  static const std::map<std::string, DataType> names = {
 #define TF_DATA_TYPE(name, type) {"DT_" #name, DataType::type},
 #include "compiler/frontend/tensorflow/data_type_names.def"
 #undef TF_DATA_TYPE
@@ -124,9 +124,9 @@ DataType data_type_of(const Json& json) {
     name.resize(name.size() - 4);
     reference = 100;
   }
-  const auto found = kNames.find(name);
-  return found == kNames.end() ? DataType::kInvalid
-                               : static_cast<DataType>(static_cast<int32_t>(found->second) + reference);
+  const auto found = names.find(name);
+  return found == names.end() ? DataType::kInvalid
+                              : static_cast<DataType>(static_cast<int32_t>(found->second) + reference);
 }
 
 std::string_view GraphJsonReader::kept(std::string text) {

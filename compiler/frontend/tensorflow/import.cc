@@ -158,8 +158,8 @@ public:
         state_{loaded, graph_, reserved_},
         scopes_(
             graph_,
-            [this](Scope& scope, size_t node, std::vector<Item> inputs) {
-              return convert(scope, node, std::move(inputs));
+            [this](Scope& scope, size_t node, const std::vector<Item>& inputs) {
+              return convert(scope, node, inputs);
             },
             [this](const Body& body, const Node& node, const UnsupportedForm& form) {
               add_missing(body, node, form, {});
@@ -235,7 +235,7 @@ private:
                  "operands " + shapes_of(graph_, inputs), node_path(body.function, node));
   }
 
-  std::optional<std::vector<Item>> convert(Scope& scope, size_t index, std::vector<Item> inputs) {
+  std::optional<std::vector<Item>> convert(Scope& scope, size_t index, const std::vector<Item>& inputs) {
     const Node& node = (*scope.body.nodes)[index];
     const std::string label = std::string(node.name.substr(0, 500));
     if (++converted_ > kMostNodes)
@@ -351,7 +351,7 @@ private:
       if (!item) return;
       inputs.push_back(*item);
     }
-    if (function == nullptr) return static_cast<void>(convert(scope, index, std::move(inputs)));
+    if (function == nullptr) return static_cast<void>(convert(scope, index, inputs));
     if (depth_ == kMostDepth || inputs.size() != function->inputs.size()) return;
     Scope inner{body_of(*function)};
     for (size_t i = 0; i < inputs.size(); ++i) inner.arguments[function->inputs[i].name] = inputs[i];

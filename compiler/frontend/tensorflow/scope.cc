@@ -218,7 +218,7 @@ bool ScopeImport::finish(Scope& scope, size_t node) {
     scope.results[node] = {{Dead(), {}}};
     return true;
   }
-  std::optional<std::vector<Item>> outputs = convert_(scope, node, std::move(inputs));
+  std::optional<std::vector<Item>> outputs = convert_(scope, node, inputs);
   if (!outputs) return false;
   for (const Item& pivot : pivots)
     for (Item& output : *outputs) output.under.insert(pivot.under.begin(), pivot.under.end());

@@ -53,8 +53,8 @@ struct Scope {
 /// Converts nodes of scopes: those that are wanted, and what they need.
 class ScopeImport {
 public:
-  using Convert =
-      std::function<std::optional<std::vector<Item>>(Scope& scope, size_t node, std::vector<Item> inputs)>;
+  using Convert = std::function<std::optional<std::vector<Item>>(Scope& scope, size_t node,
+                                                                 const std::vector<Item>& inputs)>;
   using Note = std::function<void(const Body& body, const Node& node, const UnsupportedForm& form)>;
   /// `convert`: the outputs of a node; nothing where it cannot be converted, which is noted, as `note` does
   /// of loops.

@@ -18,7 +18,7 @@ using Reader = std::unique_ptr<archive, FreeReader>;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::kInvalidModel, "archive: " + what); }
 
-std::string plain_name(std::string name) { return name.starts_with("./") ? name.substr(2) : name; }
+std::string plain_name(const std::string& name) { return name.starts_with("./") ? name.substr(2) : name; }
 
 /// The bytes of the current member: where they lie in the archive in one piece, there.
 std::string_view member_bytes(archive* reader, const std::string& name, uint64_t size, std::string_view all,

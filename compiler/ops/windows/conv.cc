@@ -187,7 +187,7 @@ TeOutputs compute_conv(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const ir::SymShape w = weights_first(context.attrs, MapWeights::kConv, context.input_types[1].shape);
   const int64_t groups = attr_int(context.attrs, "group", 1);
-  const ir::SymInt in_channels = w[1], out_channels = floordiv(w[0], groups);
+  const ir::SymInt &in_channels = w[1], out_channels = floordiv(w[0], groups);
   const SymWindow window = read_window(context.attrs, spatial_of(w));
   const size_t rank = window.rank();
   const MapAxes map = map_axes(context.attrs, x.size());

@@ -117,7 +117,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
       context.name, te::ReduceOp::kSum, out.shape, reduced, compute_dtype(out.dtype),
       [&](const std::vector<Expr>& axes, const std::vector<Expr>& taps) {
         const bool grouped = groups > 1;
-        const Expr made = axes[map.channel];
+        const Expr& made = axes[map.channel];
         const Expr group = grouped ? te::floordiv(made, Expr(w[1])) : Expr(0);
         const Expr channel = grouped ? group * Expr(in_channels) + taps[0] : taps[0];
         std::vector<Expr> at = axes, weight(taps.begin() + 1, taps.end());

@@ -9,7 +9,7 @@ BasicWindow<Extent> window_of(const ir::Attrs& attrs, const std::vector<Extent>&
   BasicWindow<Extent> window;
   const size_t rank = kernel.size();
   for (const Extent& each : kernel) {
-    const ir::SymInt extent = each;
+    const ir::SymInt& extent = each;
     if (!demand(ir::Relation::kLessEqual, 1, extent) || extent.hint() > kMaxWindow) {
       fail("the kernel has extent " + to_string(extent) + ", expected 1 to " + std::to_string(kMaxWindow));
     }
@@ -26,7 +26,7 @@ BasicWindow<Extent> window_of(const ir::Attrs& attrs, const std::vector<Extent>&
 
 }  // namespace
 
-Window read_window(const ir::Attrs& attrs, Shape kernel) { return window_of(attrs, kernel); }
+Window read_window(const ir::Attrs& attrs, const Shape& kernel) { return window_of(attrs, kernel); }
 
 SymWindow read_window(const ir::Attrs& attrs, const ir::SymShape& kernel) {
   return window_of<ir::SymInt>(attrs, kernel);

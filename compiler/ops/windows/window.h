@@ -25,7 +25,7 @@ using SymWindow = BasicWindow<ir::SymInt>;
 
 /// Attributes strides, dilations (1 each when missing) and pads (all begins, then all ends; 0 when missing).
 /// That a symbolic kernel has taps is demanded.
-Window read_window(const ir::Attrs& attrs, Shape kernel);
+Window read_window(const ir::Attrs& attrs, const Shape& kernel);
 SymWindow read_window(const ir::Attrs& attrs, const ir::SymShape& kernel);
 
 /// Extents of the output over `input` spatial extents: floor((in + pads - reach) / stride) + 1, or with

@@ -99,7 +99,7 @@ Json RemoteBench::measure(const Json& requests, double timeout_seconds) {
   if (answers.size() != requests.size())
     throw Error(ErrorCode::kWrongAnswer, std::to_string(requests.size()) + " measurements were asked for, " +
                                              std::to_string(answers.size()) + " came");
-  const Json outputs = result.at("outputs");
+  const Json& outputs = result.at("outputs");
   const auto blob =
       outputs.is_null() ? nullptr : blobs_.open(Digest::parse(outputs.get<std::string>()).value());
   for (size_t i = 0; i < answers.size(); ++i) {

@@ -154,7 +154,7 @@ storage::JobFinish benchmark_end(const storage::JobRow& job, const WorkerEnd& en
 Json measured(const Json& said) {
   if (!said.is_object()) throw refuse("has a measurement that is none");
   if (said.contains("error")) {
-    const Json code = said["error"], message = said.value("message", Json(""));
+    const Json &code = said["error"], message = said.value("message", Json(""));
     const bool known = code.is_number_integer() && code >= 1 && code <= kMostTrialError;
     if (!known || !message.is_string()) throw refuse("has an error that is none");
     return {{"error", code}, {"message", message.get<std::string>().substr(0, 2000)}};

@@ -69,7 +69,7 @@ void fuzz_torch_save(std::string_view bytes) {
   frontend::wire::ZipFile zip(archive);
   for (const auto& [name, tensor] : pytorch::read_saved_tensors(zip)) {
     pytorch::check_stored(tensor, name);
-    attempt([&] { pytorch::contiguous_bytes(tensor, uint64_t{1} << 16); });
+    attempt([&stored = tensor] { pytorch::contiguous_bytes(stored, uint64_t{1} << 16); });
   }
 }
 

@@ -123,14 +123,15 @@ private:
   }
 
   void elementwise() {
-    static const std::vector<std::string> kOps = {"neg", "abs", "tanh", "relu", "sigmoid", "erf", "identity"};
-    keep(add(kOps[random_() % kOps.size()], {any()}));
+    static const std::vector<std::string> operators = {"neg",     "abs", "tanh",    "relu",
+                                                       "sigmoid", "erf", "identity"};
+    keep(add(operators[random_() % operators.size()], {any()}));
   }
 
   void with_scalar() {
-    static const std::vector<double> kScalars = {0, 1, 1, 2, 2, -0.5};
+    static const std::vector<double> scalars = {0, 1, 1, 2, 2, -0.5};
     const ir::ValueId x = any();
-    const double value = kScalars[random_() % kScalars.size()];
+    const double value = scalars[random_() % scalars.size()];
     const bool fits = shape_of(x).size() > 0;
     switch (pick(0, 4)) {
       case 0:

@@ -59,7 +59,7 @@ V bias_of(LayerContext& context, size_t index) {
 }
 
 /// Weights [spatial...,in,out] with the last axes first, in the order that `front` says.
-V filters(LayerContext& context, V w, std::vector<int64_t> front) {
+V filters(LayerContext& context, V w, const std::vector<int64_t>& front) {
   const int64_t spatial = context.rank(w) - 2;
   std::vector<int64_t> perm;
   for (const int64_t axis : front) perm.push_back(spatial + axis);

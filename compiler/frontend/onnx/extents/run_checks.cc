@@ -240,7 +240,7 @@ V with_extents_of(NodeContext& context, V x, V other, int64_t first) {
   const ir::SymShape shape = context.type(other).shape;
   const int64_t rank = context.rank(x), before = rank - context.rank(other);
   for (int64_t axis = std::max(first, before); axis < rank; ++axis) {
-    const ir::SymInt extent = shape[static_cast<size_t>(axis - before)];
+    const ir::SymInt& extent = shape[static_cast<size_t>(axis - before)];
     if (extent > 1 && context.data_shape(other).along(axis - before) == nullptr)
       x = with_extent(context, x, axis, extent);
   }

@@ -30,8 +30,8 @@ struct OpRow;
 
 class NodeContext : public build::OpBuilder {
 public:
-  NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label, int64_t opset,
-              std::vector<ir::ValueId> inputs, const ModelSource& source,
+  NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, const std::string& label,
+              int64_t opset, std::vector<ir::ValueId> inputs, const ModelSource& source,
               const std::set<std::string>& reserved_names, const ImportForm& form, ir::ValueId guard);
 
   const NodeProto& node() const { return node_; }

@@ -103,10 +103,10 @@ const AttributeProto* find_attribute(const NodeProto& node, const char* name, At
 
 }  // namespace
 
-NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node, std::string label,
-                         int64_t opset, std::vector<ir::ValueId> inputs, const ModelSource& source,
-                         const std::set<std::string>& reserved_names, const ImportForm& form,
-                         ir::ValueId guard)
+NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto& node,
+                         const std::string& label, int64_t opset, std::vector<ir::ValueId> inputs,
+                         const ModelSource& source, const std::set<std::string>& reserved_names,
+                         const ImportForm& form, ir::ValueId guard)
     : OpBuilder(graph, label, node.outputs.empty() ? label : node.outputs.front(), reserved_names),
       extents_(extents),
       node_(node),

@@ -60,7 +60,7 @@ void convert_attention(NodeContext& node) {
   V scaled = c.mul(scores, factor);
   bool may_be_blind = false;
   if (node.flag("is_causal")) {
-    const ir::SymInt rows = q[q.size() - 2], columns = k[k.size() - 2];
+    const ir::SymInt &rows = q[q.size() - 2], &columns = k[k.size() - 2];
     const V sees = c.binary("less_equal", c.iota(columns, {1, columns}), c.iota(rows, {rows, 1}));
     scaled = c.add(scaled, mask_of(node, sees, scaled));
   }

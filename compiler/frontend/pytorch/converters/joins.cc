@@ -142,7 +142,7 @@ void convert_pixel_shuffle(NodeContext& node) {
     node.invalid("blocks of " + std::to_string(factor) + " in " + to_string(shape));
   const size_t rank = shape.size();
   const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 3));
-  const ir::SymInt channels = shape[rank - 3], h = shape[rank - 2], w = shape[rank - 1];
+  const ir::SymInt &channels = shape[rank - 3], &h = shape[rank - 2], &w = shape[rank - 1];
   ir::SymShape to(shape.begin(), shape.end() - 3);
   if (is_up) {
     if (!ir::demand_divisible(channels, factor * factor)) node.invalid("channels do not divide into blocks");
@@ -250,7 +250,7 @@ void convert_unfold(NodeContext& node) {
   const ir::SymShape own = node.shape(x);
   const int64_t axis = node.axis("dimension", static_cast<int64_t>(own.size())), size = node.integer("size");
   const int64_t step = node.integer("step");
-  const ir::SymInt extent = own[static_cast<size_t>(axis)];
+  const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   if (step < 1 || size < 0 || !ir::demand(ir::Relation::kLessEqual, size, extent))
     node.invalid("windows of " + std::to_string(size) + " over " + to_string(extent));
   const ir::SymInt count = floordiv(extent - size, step) + 1;

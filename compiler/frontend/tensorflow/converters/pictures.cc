@@ -136,7 +136,7 @@ void convert_crop_and_resize(NodeContext& node) {
   const bool is_nearest = method == "nearest";
   const Places y = places_of(node, side(0), side(2), shape[1], size[0], is_nearest);
   const Places x = places_of(node, side(1), side(3), shape[2], size[1], is_nearest);
-  const ir::SymInt n = box[0];
+  const ir::SymInt& n = box[0];
   const V flat = c.reshape(pictures, {shape[0] * shape[1] * shape[2], shape[3]});
   const V picture = c.reshape(c.cast(node.input(2), DType::kInt64), {n, 1, 1});
   const auto along_y = [&](V value) { return c.reshape(value, {n, size[0], 1}); };

@@ -17,7 +17,7 @@ V spread(NodeContext& node, V x, int64_t axis, int64_t step, V fill) {
   if (step < 1 || step > kMostPadding)
     node.invalid("a step of " + std::to_string(step) + " between elements");
   const ir::SymShape shape = node.shape(x);
-  const ir::SymInt extent = shape[static_cast<size_t>(axis)];
+  const ir::SymInt& extent = shape[static_cast<size_t>(axis)];
   if (step == 1 || same(extent, 0)) return x;
   Compose c(node);
   ir::SymShape gap = shape, whole = shape;

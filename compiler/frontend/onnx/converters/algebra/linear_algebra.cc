@@ -82,7 +82,7 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   // Distances past a row's end find nothing; the first ones are looked at in short rows too, so that the
   // graph is the same for each extent that may be free.
   constexpr int64_t kFirst = 64;
-  const ir::SymInt extent = shape.back();
+  const ir::SymInt& extent = shape.back();
   const int64_t most = std::min(std::max<int64_t>(skips, 0), std::max<int64_t>(extent, kFirst)) + 1;
   // Behind each row there is what no n-gram has, so that all begin at any element, however far they reach.
   int64_t reach = 0;
@@ -147,7 +147,7 @@ V triangle_of_run(NodeContext& context, bool upper) {
   const ir::SymShape shape = c.shape(x);
   if (shape.size() < 2 || num_elements(c.shape(k)) != 1)
     context.invalid("input has shape " + to_string(shape) + ", k " + to_string(c.shape(k)));
-  const ir::SymInt rows = shape[shape.size() - 2], columns = shape.back();
+  const ir::SymInt &rows = shape[shape.size() - 2], &columns = shape.back();
   const V right = c.sub(c.iota(columns, {1, columns}), c.iota(rows, {rows, 1}));
   const V diagonal = c.reshape(c.cast(k, DType::kInt64), {1, 1});
   const V inside = c.binary(upper ? "greater_equal" : "less_equal", right, diagonal);

@@ -124,7 +124,7 @@ void convert_crop_and_resize(NodeContext& context) {
   const bool nearest = context.string_attr("mode", "bilinear") == "nearest";
   const auto end = [&](int64_t at) { return c.slice(boxes, 1, at, 1); };
   const auto axis = [&](int64_t d) {
-    const ir::SymInt extent = shape[static_cast<size_t>(d) + 2], wanted = size[static_cast<size_t>(d)];
+    const ir::SymInt &extent = shape[static_cast<size_t>(d) + 2], &wanted = size[static_cast<size_t>(d)];
     return corners_of(c, box_points(c, end(d), end(d + 2), extent, wanted), extent, nearest);
   };
   const Corners rows = axis(0), columns = axis(1);

@@ -138,7 +138,7 @@ void set_mixture(NodeContext& context, const Experts& experts) {
   const ir::SymShape shape = c.shape(context.input(0)), router = c.shape(context.input(1));
   if (shape.size() < 2 || router.size() != 2 || shape.back() < 1)
     context.invalid("operands of shapes " + to_string(shape) + " and " + to_string(router));
-  const ir::SymInt hidden = shape.back(), tokens = num_elements(shape) / hidden, count = router[1];
+  const ir::SymInt &hidden = shape.back(), &count = router[1], tokens = num_elements(shape) / hidden;
   const int64_t chosen_count = context.int_attr("k", 1);
   if (router[0] != tokens || chosen_count < 1 || chosen_count > count)
     context.invalid(std::to_string(chosen_count) + " experts of " + to_string(router) + " for " +

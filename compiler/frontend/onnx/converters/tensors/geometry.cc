@@ -202,7 +202,7 @@ void convert_tensor_scatter(NodeContext& context) {
   if (axis == 0 || c.shape(update) != expected || expected[at] > shape[at])
     context.invalid("an update of shape " + to_string(c.shape(update)) + " does not fit a cache of " +
                     to_string(shape));
-  const ir::SymInt rows = expected[at], places = shape[at];
+  const ir::SymInt rows = expected[at], &places = shape[at];
   if (rows == 0 || places == 0) {
     context.set_output(0, c.unary("identity", past));
     return;

@@ -40,7 +40,7 @@ ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& ext
   ir::ValueId sum = ir::kAbsent;
   ir::SymInt stride = 1;
   for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
-    const ir::SymInt extent = extents[static_cast<size_t>(i)];
+    const ir::SymInt& extent = extents[static_cast<size_t>(i)];
     const DataExtent* counted = data.along(i);
     const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
                                             counted != nullptr ? counted->count : ir::kAbsent, axis_end);

@@ -163,8 +163,7 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
     x = with_extent(context, x, 1, context.product(group, weights[1]));
   const Windows windows = read_windows(context, context.type(x).shape, kernel);
   return over_windows(context, x, windows, "zero", [&](ir::ValueId whole) {
-    Windows own = windows;
-    return build::conv(context, whole, w, bias, {own, group, exact});
+    return build::conv(context, whole, w, bias, {windows, group, exact});
   });
 }
 

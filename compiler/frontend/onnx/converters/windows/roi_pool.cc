@@ -14,10 +14,10 @@ using V = ir::ValueId;
 /// Which elements of an axis of `extent` lie in each of `cells` parts of the boxes' sides: bool
 /// [boxes,cells,extent]. `first`, `last`: the sides' ends, whole numbers [boxes,1].
 V cell_members(Compose& c, V first, V last, int64_t cells, int64_t extent) {
-  const auto ramp = [&](int64_t count, ir::SymShape shape) {
+  const auto ramp = [&](int64_t count, const ir::SymShape& shape) {
     std::vector<double> values;
     for (const int64_t each : c.count_to(count)) values.push_back(static_cast<double>(each));
-    return c.doubles(DType::kFloat32, values, std::move(shape));
+    return c.doubles(DType::kFloat32, values, shape);
   };
   const V length = c.plus(c.sub(last, first), 1);
   const V whole = c.binary("max", length, c.number(length, 1));
