@@ -1,27 +1,23 @@
 #include "compiler/driver/compile.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
 #include <mutex>
 
 #include "compiler/codegen/backend.h"
-#include "compiler/codegen/jit.h"
-#include "compiler/driver/build_kernel.h"
 #include "compiler/driver/describe_values.h"
-#include "compiler/driver/for_each_index.h"
 #include "compiler/driver/generic.h"
+#include "compiler/driver/kernel_set.h"
 #include "compiler/driver/phase_timer.h"
 #include "compiler/driver/probe.h"
 #include "compiler/driver/symbolic.h"
-#include "compiler/driver/verify_kernel.h"
 #include "compiler/driver/warn_of_shapes.h"
 #include "compiler/ir/printer.h"
+#include "compiler/ir/run_dims.h"
 #include "compiler/package/writer.h"
 #include "compiler/passes/pass.h"
-#include "compiler/schedule/schedule.h"
 #include "compiler/te/text.h"
 #include "runtime/abi/kernel_abi.h"
 #include "runtime/base/error.h"
@@ -32,22 +28,15 @@ namespace tensormill::driver {
 
 namespace {
 
-/// What compiling one kernel leaves.
-struct CompiledKernel {
-  codegen::Object object;
-  plan::KernelWorkspace workspace;
-  std::string schedule_text;
-  std::string loop_text;
-  std::string tuning_record;        ///< of the schedule; "" for the analytic default
-  std::string tuning_reason;        ///< why there is no record
-  std::string refused_record;       ///< whose steps made no kernel; or ""
-  bool has_damaged_record = false;  ///< though each of them applies
-};
-
 class Job {
 public:
   Job(const ir::Variants& variants, const CompileOptions& options, const CompileHooks& hooks)
-      : variants_(variants), options_(options), hooks_(hooks), backend_(codegen::make_llvm_backend()) {}
+      : variants_(variants),
+        options_(options),
+        hooks_(hooks),
+        backend_(codegen::make_llvm_backend()),
+        kernels_(options, *backend_,
+                 [this](int64_t done, int64_t total) { report("kernels", done, total); }) {}
 
   CompileResult run() {
     for (const ir::ShapedGraph& graph : variants_.graphs) imported_.push_back(&graph);
@@ -113,110 +102,31 @@ private:
 
   void extract() {
     const PhaseTimer timer(result_.times, "extract kernels");
-    std::map<Digest, size_t> by_key;
     for (const ir::Graph& graph : graphs_) {
       ShapedCalls shaped{&graph, plan::extract_kernels(graph), {}};
-      for (const plan::Kernel& kernel : shaped.kernels.kernels) {
-        const auto [found, is_new] = by_key.emplace(kernel.key, kernels_.size());
-        if (is_new) kernels_.push_back(kernel);
-        shaped.shared.push_back(found->second);
+      std::vector<const std::vector<ir::ValueId>*> inputs(shaped.kernels.kernels.size());
+      for (const plan::KernelCall& call : shaped.kernels.calls) {
+        if (inputs[call.kernel] == nullptr) inputs[call.kernel] = &call.inputs;
       }
+      for (size_t i = 0; i < inputs.size(); ++i)
+        shaped.shared.push_back(kernels_.add(shaped.kernels.kernels[i], graph, *inputs[i]));
       shaped_.push_back(std::move(shaped));
     }
-    compiled_.resize(kernels_.size());
   }
-
-  /// The model's constants per kernel input, from the kernel's first call.
-  std::vector<const Tensor*> constants_of(size_t kernel) const {
-    for (const ShapedCalls& shaped : shaped_) {
-      for (const plan::KernelCall& call : shaped.kernels.calls) {
-        if (shaped.shared[call.kernel] != kernel) continue;
-        std::vector<const Tensor*> constants;
-        for (ir::ValueId input : call.inputs) {
-          const std::optional<Tensor>& constant = shaped.graph->value(input).constant;
-          constants.push_back(constant ? &*constant : nullptr);
-        }
-        return constants;
-      }
-    }
-    throw InternalError("kernel " + kernels_[kernel].symbol + " is never called");
-  }
-
-  /// Compiles the kernel by the steps of its record. False where it has none or where they make no kernel,
-  /// which is no error: records come from strangers, and their damage may show in any phase, so that a bug of
-  /// a later phase is a reason, too.
-  bool compile_by_record(size_t index) {
-    CompiledKernel& compiled = compiled_[index];
-    const auto found = options_.schedules.find(kernels_[index].key.hex());
-    compiled.tuning_reason =
-        found == options_.schedules.end() ? options_.schedules_reason : found->second.reason;
-    if (found == options_.schedules.end() || !found->second.reason.empty()) return false;
-    const auto refuse = [&](const std::string& why, bool is_damaged) {
-      compiled = CompiledKernel();
-      compiled.tuning_reason = (is_damaged ? "its steps make no kernel: " : "its steps do not apply: ") + why;
-      compiled.refused_record = found->second.record;
-      compiled.has_damaged_record = is_damaged;
-      return false;
-    };
-    try {
-      compile_with(index, schedule::parse_schedule(found->second.steps));
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kCancelled) throw;
-      return refuse(error.message(), error.code() != ErrorCode::kInvalidRecords);
-    } catch (const InternalError& error) {
-      return refuse(error.what(), true);
-    }
-    compiled.tuning_record = found->second.record;
-    return true;
-  }
-
-  void compile_kernel(size_t index) {
-    const plan::Kernel& kernel = kernels_[index];
-    if (compile_by_record(index)) return;
-    try {
-      compile_with(index, schedule::default_schedule(kernel.program, options_.target));
-    } catch (const Error& error) {
-      // No record was read: a template took a program that its steps do not apply to.
-      if (error.code() == ErrorCode::kInvalidRecords)
-        throw InternalError("kernel " + kernel.symbol + " has no schedule: " + error.message());
-      throw;
-    }
-  }
-
-  void compile_with(size_t index, const schedule::Schedule& steps) {
-    const plan::Kernel& kernel = kernels_[index];
-    CompiledKernel& compiled = compiled_[index];
-    compiled.schedule_text = schedule::print(steps);
-    BuiltKernel built = build_kernel(kernel, steps, options_.target, *backend_, {dumps("ll"), dumps("asm")});
-    compiled.workspace = built.workspace;
-    if (dumps("tir")) compiled.loop_text = te::print(built.function);
-    compiled.object = std::move(built.object);
-    if (verifies(kernel)) {
-      const std::unique_ptr<codegen::JitLibrary> library = codegen::JitLibrary::load(compiled.object);
-      verify_kernel(kernel, library->kernel(kernel.symbol), compiled.workspace, constants_of(index),
-                    compares_of(options_.verify));
-    }
-  }
-
-  bool verifies(const plan::Kernel& kernel) const {
-    return verifies() && (options_.verify == VerifyMode::kFull || is_quick_to_verify(kernel));
-  }
-  bool verifies() const { return options_.verify != VerifyMode::kNone && options_.host_runs_target; }
 
   void compile_kernels() {
     const PhaseTimer timer(result_.times, "kernels");
-    std::atomic<int64_t> done{0};
-    for_each_index(kernels_.size(), options_.threads, [&](size_t index) {
-      compile_kernel(index);
-      report("kernels", ++done, static_cast<int64_t>(kernels_.size()));
-    });
-    for (size_t i = 0; i < kernels_.size(); ++i) {
-      const CompiledKernel& compiled = compiled_[i];
-      if (compiled.refused_record.empty()) continue;
-      result_.refused_records.push_back({"record " + compiled.refused_record.substr(0, 12) + " of kernel " +
-                                             kernels_[i].symbol + ": " + compiled.tuning_reason,
-                                         compiled.has_damaged_record});
-    }
+    kernels_.compile();
+  }
+
+  std::vector<plan::KernelWorkspace> compile_fixed(const std::vector<plan::FixedKernel>& kernels,
+                                                   const ir::Graph& graph) {
+    for (const plan::FixedKernel& each : kernels) kernels_.add(each.kernel, graph, each.inputs);
+    kernels_.compile();
+    std::vector<plan::KernelWorkspace> workspaces;
+    for (const plan::FixedKernel& each : kernels)
+      workspaces.push_back(kernels_.compiled(kernels_.place_of(each.kernel.key)).workspace);
+    return workspaces;
   }
 
   /// The generic plan. Where it cannot be made the package has its variants and the model, and says why.
@@ -227,14 +137,19 @@ private:
     }
     report("generic", 0, 1);
     const PhaseTimer timer(result_.times, "generic");
+    const size_t known = kernels_.size();
     try {
       GenericPlanner own(options_.target);
+      const GenericHooks hooks = {[this](const plan::Kernel& kernel) { return kernels_.verifies(kernel); },
+                                  [this](const std::vector<plan::FixedKernel>& kernels,
+                                         const ir::Graph& graph) { return compile_fixed(kernels, graph); }};
       generic_ = compile_generic(variants_, options_, hooks_.planner != nullptr ? *hooks_.planner : own,
-                                 *backend_, [this](const plan::Kernel& kernel) { return verifies(kernel); });
+                                 *backend_, hooks);
       if (imported_.empty()) result_.layout = generic_->layout;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotSupported || needs_generic(variants_)) throw;
       result_.generic_refused = error.message();
+      kernels_.keep(known);
     }
   }
 
@@ -242,17 +157,18 @@ private:
     report("link", 0, 1);
     const PhaseTimer timer(result_.times, "link");
     std::vector<codegen::Object> objects;
-    for (size_t i = 0; i < compiled_.size(); ++i) {
-      const plan::Kernel& kernel = kernels_[i];
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      const plan::Kernel& kernel = kernels_.kernel(i);
+      CompiledKernel& compiled = kernels_.compiled(i);
+      if (compiled.refused) result_.refused_records.push_back(*compiled.refused);
       const std::string title = "# " + kernel.symbol + "\n";
       if (dumps("te"))
         result_.dumps["te"] +=
-            title + te::print(kernel.program) + "# schedule\n" + compiled_[i].schedule_text + "\n";
-      if (dumps("tir")) result_.dumps["tir"] += title + compiled_[i].loop_text + "\n";
-      if (dumps("ll"))
-        result_.dumps["ll"] += "; " + kernel.symbol + "\n" + compiled_[i].object.ir_text + "\n";
-      if (dumps("asm")) result_.dumps["asm"] += title + compiled_[i].object.assembly_text + "\n";
-      objects.push_back(std::move(compiled_[i].object));
+            title + te::print(kernel.program) + "# schedule\n" + compiled.schedule_text + "\n";
+      if (dumps("tir")) result_.dumps["tir"] += title + compiled.loop_text + "\n";
+      if (dumps("ll")) result_.dumps["ll"] += "; " + kernel.symbol + "\n" + compiled.object.ir_text + "\n";
+      if (dumps("asm")) result_.dumps["asm"] += title + compiled.object.assembly_text + "\n";
+      objects.push_back(std::move(compiled.object));
     }
     for (size_t i = 0; generic_ && i < generic_->objects.size(); ++i) {
       codegen::Object& object = generic_->objects[i];
@@ -278,7 +194,7 @@ private:
   package::ExecPlan plan_of(const ShapedCalls& shaped, const ir::Graph& imported,
                             plan::SharedParams* params) {
     std::vector<plan::KernelWorkspace> workspaces;
-    for (const size_t kernel : shaped.shared) workspaces.push_back(compiled_[kernel].workspace);
+    for (const size_t kernel : shaped.shared) workspaces.push_back(kernels_.compiled(kernel).workspace);
     plan::BuiltPlan built =
         plan::build_plan(*shaped.graph, shaped.kernels, workspaces, imported.output_names());
     package::ExecPlan plan;
@@ -327,7 +243,7 @@ private:
     package::PlanSet set = plan_all();
     write_plan(set);
     std::future<package::MemberInfo> params = hash_params();
-    if (generic_ && verifies()) {
+    if (generic_ && kernels_.verifies()) {
       const package::Metadata begun = metadata_;
       // Probes read the constants where they are, whatever their digest.
       write_metadata(set, {{}, result_.params_bytes});
@@ -412,34 +328,42 @@ private:
   }
 
   void describe_kernels() {
-    std::vector<package::KernelInfo> generic_infos;
-    for (const plan::Kernel& kernel : kernels_) {
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      const plan::Kernel& kernel = kernels_.kernel(i);
+      const CompiledKernel& compiled = kernels_.compiled(i);
       package::KernelInfo info;
       info.symbol = kernel.symbol;
       info.task_key = kernel.key.hex();
-      const CompiledKernel& compiled = compiled_[metadata_.kernels.size()];
       info.tuning_record = compiled.tuning_record;
       info.tuning_reason = compiled.tuning_reason;
-      info.verified = verifies(kernel) || options_.verify == VerifyMode::kNone ? verify_name() : "not_run";
+      info.verified =
+          kernels_.verifies(kernel) || options_.verify == VerifyMode::kNone ? verify_name() : "not_run";
       metadata_.kernels.push_back(std::move(info));
-    }
-    for (size_t i = 0; generic_ && i < generic_->kernels.size(); ++i) {
-      const plan::GenericKernel& kernel = generic_->kernels[i];
-      generic_infos.push_back({kernel.symbol, kernel.key.hex(), "generic", "", "serves every shape",
-                               verify_name(), kernel.origins});
     }
     for (const ShapedCalls& shaped : shaped_) {
       for (const plan::KernelCall& call : shaped.kernels.calls) {
-        std::vector<std::string>& origins = metadata_.kernels[shaped.shared[call.kernel]].origins;
-        for (const std::string& origin : shaped.graph->node(call.node).origins) {
-          const bool known =
-              variants_.is_dynamic() && std::find(origins.begin(), origins.end(), origin) != origins.end();
-          if (!known) origins.push_back(origin);
-        }
+        add_origins(shaped.graph->node(call.node).origins,
+                    metadata_.kernels[shaped.shared[call.kernel]].origins);
       }
     }
+    for (size_t i = 0; generic_ && i < generic_->models.size(); ++i) {
+      for (const plan::FixedKernel& fixed : generic_->models[i].fixed)
+        add_origins(fixed.origins, metadata_.kernels[kernels_.place_of(fixed.kernel.key)].origins);
+    }
     describe_algorithms();
-    for (package::KernelInfo& info : generic_infos) metadata_.kernels.push_back(std::move(info));
+    for (size_t i = 0; generic_ && i < generic_->kernels.size(); ++i) {
+      const plan::GenericKernel& kernel = generic_->kernels[i];
+      metadata_.kernels.push_back({kernel.symbol, kernel.key.hex(), "generic", "", "serves every shape",
+                                   verify_name(), kernel.origins});
+    }
+  }
+
+  void add_origins(const std::vector<std::string>& more, std::vector<std::string>& origins) const {
+    for (const std::string& origin : more) {
+      const bool known =
+          variants_.is_dynamic() && std::find(origins.begin(), origins.end(), origin) != origins.end();
+      if (!known) origins.push_back(origin);
+    }
   }
 
   /// Of a kernel that computes several layers, "records" where one of them is chosen by records.
@@ -466,8 +390,7 @@ private:
   std::optional<ir::ShapedGraph> at_hints_;       ///< one of them that nobody asked for
   std::vector<ir::Graph> graphs_;                 ///< the same, optimized
   std::vector<ShapedCalls> shaped_;
-  std::vector<plan::Kernel> kernels_;  ///< of all graphs, each once
-  std::vector<CompiledKernel> compiled_;
+  KernelSet kernels_;  ///< of constant extents, of all plans
   std::optional<CompiledGeneric> generic_;
   plan::SharedParams params_;  ///< of a package with free dims
   package::Metadata metadata_;
@@ -492,7 +415,15 @@ CompileResult compile(const ir::Variants& variants, const CompileOptions& option
 
 CompileResult compile(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks) {
   ir::Variants variants;
-  variants.graphs.push_back({{}, graph});
+  if (ir::run_symbols(graph).empty()) {
+    variants.graphs.push_back({{}, graph});
+  } else {
+    for (const ir::ValueId input : graph.inputs()) {
+      const Shape shape = graph.value(input).type.shape;
+      variants.input_shapes.emplace_back(shape.begin(), shape.end());
+    }
+    variants.symbolic = ir::SymbolicModel{graph, {}};
+  }
   return compile(variants, options, hooks);
 }
 

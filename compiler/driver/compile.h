@@ -96,8 +96,8 @@ struct CompileResult {
   std::vector<PhaseTime> pass_times;           ///< of the phase "passes", each pass with its verification
 };
 
-/// Compiles an imported graph. Throws Error for what the user can cause (kWrongAnswer when a kernel fails its
-/// verification) and InternalError for bugs.
+/// Compiles an imported graph without free dims. Throws Error for what the user can cause (kWrongAnswer when
+/// a kernel fails its verification) and InternalError for bugs.
 CompileResult compile(const ir::Graph& graph, const CompileOptions& options, const CompileHooks& hooks = {});
 /// Compiles all shapes of a model into one package: equal kernels and equal weights stand there once.
 CompileResult compile(const ir::Variants& variants, const CompileOptions& options,

@@ -173,11 +173,12 @@ private:
 class GenericCompiler {
 public:
   GenericCompiler(const CompileOptions& options, GenericPlanner& planner, const codegen::Backend& backend,
-                  const std::function<bool(const plan::Kernel&)>& verifies)
+                  const GenericHooks& hooks)
       : options_(options),
         planner_(planner),
         backend_(backend),
-        verifier_(compiled_, verifies, compares_of(options.verify), options.threads) {}
+        hooks_(hooks),
+        verifier_(compiled_, hooks.verifies, compares_of(options.verify), options.threads) {}
 
   /// The plan of the model as it was imported with symbols. Kernels are compared with their references where
   /// the extents are small, and at the hints. Whether it serves all that the model takes.
@@ -189,6 +190,7 @@ public:
     const PlanSymbols& symbols = planned.symbols;
     plan::GenericModel& model = planned.model;
     compile_steps(model);
+    compile_fixed(model, graph);
     const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);
     std::vector<std::vector<int64_t>> points = take_zeros(symbolic, symbols, model.plan, serves_all);
@@ -230,6 +232,14 @@ private:
     }
   }
 
+  void compile_fixed(plan::GenericModel& model, const ir::Graph& graph) {
+    const std::vector<plan::KernelWorkspace> workspaces = hooks_.compile_fixed(model.fixed, graph);
+    for (size_t i = 0; i < workspaces.size(); ++i) {
+      for (const size_t step : model.fixed[i].steps)
+        plan::set_workspace(model.plan.plan.steps[step], workspaces[i]);
+    }
+  }
+
   /// Where the model's kernels are among those of all models.
   std::vector<size_t> add_kernels(const plan::GenericModel& model) {
     std::vector<size_t> places;
@@ -267,6 +277,7 @@ private:
   const CompileOptions& options_;
   GenericPlanner& planner_;
   const codegen::Backend& backend_;
+  const GenericHooks& hooks_;
   CompiledGeneric compiled_;
   GenericVerifier verifier_;
   std::map<std::string, size_t> by_symbol_;
@@ -281,13 +292,13 @@ bool needs_generic(const ir::Variants& variants) {
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 GenericPlanner& planner, const codegen::Backend& backend,
-                                const std::function<bool(const plan::Kernel&)>& verifies) {
+                                const GenericHooks& hooks) {
   CompileOptions own = options;
   if (needs_generic(variants) && !variants.symbolic->graph.symbols()->of_run().empty()) {
     own.opt_level = CompileOptions().opt_level;
     own.disabled_passes.clear();
   }
-  GenericCompiler compiler(own, planner, backend, verifies);
+  GenericCompiler compiler(own, planner, backend, hooks);
   bool is_complete = compiler.add(*variants.symbolic, variants.free_dims) && !variants.leaves_out;
   for (const ir::SymbolicModel& ones : variants.symbolic_ones)
     is_complete = compiler.add(ones, variants.free_dims) && is_complete;

@@ -21,16 +21,26 @@ struct CompiledGeneric {
   bool is_complete = false;                  ///< every shape that the model takes has a plan
 };
 
+/// What the plan of a package is compiled with. `verifies`: whether a kernel is compared with its reference.
+struct GenericHooks {
+  std::function<bool(const plan::Kernel&)> verifies;
+  /// Compiles kernels of constant extents, each once in a package: what each asks for. `graph` has their
+  /// constants.
+  std::function<std::vector<plan::KernelWorkspace>(const std::vector<plan::FixedKernel>& kernels,
+                                                   const ir::Graph& graph)>
+      compile_fixed;
+};
+
 /// Whether there is nothing else that a package could be made of: of numbers of a run there is no plan at
 /// their hints.
 bool needs_generic(const ir::Variants& variants);
 
-/// Plans the symbolic models of `variants` (which has one), compiles the kernels and compares each node that
-/// `verifies` with its reference at a few shapes. What is needed is planned at the level at which it was
+/// Plans the symbolic models of `variants` (which has one), compiles the kernels and compares each node with
+/// its reference at a few shapes. What is needed is planned at the level at which it was
 /// found that it can be. `planner`: may have plans of the models. Throws Error(kNotSupported) saying what has
 /// no such plan, Error(kWrongAnswer).
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 GenericPlanner& planner, const codegen::Backend& backend,
-                                const std::function<bool(const plan::Kernel&)>& verifies);
+                                const GenericHooks& hooks);
 
 }  // namespace tensormill::driver

@@ -57,7 +57,7 @@ std::optional<PlannedModel> plan_if_taken(const ir::SymbolicModel& model, const 
 /// Whether models are optimized with them as they are to see whether they have a plan.
 bool are_default(const CompileOptions& options) {
   return options.opt_level == CompileOptions().opt_level && options.disabled_passes.empty() &&
-         !options.layout;
+         options.algorithms.empty() && !options.layout;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/ir/run_dims.h"
 #include "compiler/plan/kernel.h"
 #include "runtime/base/error.h"
 
@@ -67,6 +68,8 @@ LayerProbe::LayerProbe(const ir::Graph& imported, passes::PipelineOptions pipeli
     std::vector<ir::ValueId> inputs;
     const auto place = static_cast<size_t>(node.layer);
     keys_.resize(std::max(keys_.size(), place + 1));
+    // Of free extents there are no records.
+    if (!ir::has_constant_extents(direct_, direct_.node(node.node))) continue;
     keys_[place] = plan::kernel_of(direct_, direct_.node(node.node), inputs).key.hex();
   }
 }

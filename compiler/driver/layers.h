@@ -42,7 +42,7 @@ public:
   ir::Graph optimized(passes::AlgorithmOptions options) const;
   /// As the analytic rule has it, and with each algorithm everywhere; one graph where there are no layers.
   std::vector<ir::Graph> all_graphs() const;
-  /// The key of each layer.
+  /// The key of each layer; "" of free extents.
   const std::vector<std::string>& keys() const { return keys_; }
   /// What `algorithms` say of these layers.
   passes::AlgorithmOptions options_for(const LayerAlgorithms& algorithms) const;

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "compiler/driver/layers.h"
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/ir/branch_symbols.h"
 #include "compiler/ir/run_dims.h"
@@ -47,6 +48,8 @@ ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options
     pipeline.context.layout_log = layout_log;
   }
   pipeline.disabled = options.disabled_passes;
+  if (!options.algorithms.empty())
+    pipeline.context.algorithms = LayerProbe(graph, pipeline).options_for(options.algorithms);
   std::vector<std::string> ran;
   return ir::in_segments(passes::run_pipeline(graph, pipeline, ran));
 }

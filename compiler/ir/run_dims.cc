@@ -188,6 +188,20 @@ void for_each_extent(const Graph& graph, const Node& node, const std::function<v
   for (const Node& inner : node.region->nodes()) visit_types(*node.region, inner, visit);
 }
 
+bool has_constant_extents(const Graph& graph, const Node& node) {
+  bool are_constant = true;
+  for_each_extent(graph, node,
+                  [&](const SymInt& extent) { are_constant = are_constant && extent.is_constant(); });
+  return are_constant && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+           return input == kAbsent || graph.value(input).type.shape.is_constant();
+         });
+}
+
+bool has_constant_extents(const Graph& graph) {
+  return std::all_of(graph.nodes().begin(), graph.nodes().end(),
+                     [&](const Node& node) { return has_constant_extents(graph, node); });
+}
+
 Graph in_segments(const Graph& graph) {
   return run_symbols(graph).empty() ? graph : reordered(graph, Segments(graph).order());
 }

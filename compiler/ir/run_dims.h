@@ -31,6 +31,11 @@ std::vector<std::string> bound_symbols(const Node& node);
 /// Of the node's results, of its attributes, and of those of all nodes of its region.
 void for_each_extent(const Graph& graph, const Node& node, const std::function<void(const SymInt&)>& visit);
 
+/// Whether all extents of the node's operands, results and attributes, and of its region, are numbers.
+bool has_constant_extents(const Graph& graph, const Node& node);
+/// Whether those of all nodes are.
+bool has_constant_extents(const Graph& graph);
+
 /// The symbols that a run binds, by name, in the order of the nodes that bind them.
 std::vector<std::string> run_symbols(const Graph& graph);
 

@@ -190,7 +190,8 @@ ir::Graph decompose_conv_transpose(const ir::Graph& graph, const PassContext& co
   for (const ir::Node& node : graph.nodes()) {
     if (node.op != "conv_transpose" || ops::is_channels_last(node.attrs) || !has_constants(graph, node))
       continue;
-    const Decomposition decomposition(graph, node, context.is_generic ? 1 : context.facts.lanes(32));
+    const Decomposition decomposition(graph, node,
+                                      is_generic(context, graph, node) ? 1 : context.facts.lanes(32));
     if (decomposition.pays()) decomposition.apply(graph, patch);
   }
   return patch.apply();

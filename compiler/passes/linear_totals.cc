@@ -1,5 +1,5 @@
 // cumsum and cumprod as kernels compute each element from its own prefix, which is quadratic in the extent:
-// along long rows, and along those of a generic plan, which may be of any length, a host step takes one pass.
+// along long rows, and along those of free extents, which may be of any length, a host step takes one pass.
 #include "compiler/ir/patch.h"
 #include "compiler/ops/type_rules.h"
 #include "compiler/passes/pass.h"
@@ -23,7 +23,7 @@ ir::Graph linear_totals(const ir::Graph& graph, const PassContext& context) {
     if (node.op != "cumsum" && node.op != "cumprod") continue;
     const ir::SymShape& shape = graph.value(node.inputs[0]).type.shape;
     const size_t axis = ops::normal_axis(node.attrs.int_of("axis"), shape.size());
-    if (!context.is_generic && shape[axis] < kLongRow) continue;
+    if (!is_generic(context, graph, node) && shape[axis] < kLongRow) continue;
     const ir::Attrs attrs{{"axis", static_cast<int64_t>(axis)},
                           {"product", int64_t{node.op == "cumprod"}},
                           {"exclusive", int_of(node, "exclusive")},

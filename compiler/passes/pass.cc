@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/run_dims.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::passes {
@@ -11,6 +12,10 @@ namespace {
 constexpr std::string_view kLayoutPass = "convert_layout";
 
 }  // namespace
+
+bool is_generic(const PassContext& context, const ir::Graph& graph, const ir::Node& node) {
+  return context.is_generic && !ir::has_constant_extents(graph, node);
+}
 
 const std::vector<PassInfo>& all_passes() {
   static const std::vector<PassInfo> rows = {

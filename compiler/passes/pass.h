@@ -51,6 +51,10 @@ struct PassInfo {
   ir::Graph (*run)(const ir::Graph& graph, const PassContext& context);
   std::string_view doc;
 };
+/// Whether the node's extents may be expressions: of a generic plan's nodes only those whose extents are not
+/// all numbers.
+bool is_generic(const PassContext& context, const ir::Graph& graph, const ir::Node& node);
+
 /// All rows of passes.def in the pipeline's order.
 const std::vector<PassInfo>& all_passes();
 

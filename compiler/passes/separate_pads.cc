@@ -1,4 +1,4 @@
-// A padded convolution of a generic plan = a pad, and a convolution without one. The kernels of generic plans
+// A padded convolution of free extents = a pad, and a convolution without one. Kernels of free extents
 // ask of each tap whether it lies inside, unless all do: a 3x3 of 64 channels takes seven times as long with
 // the question as after the copy. Kernels of known extents split the borders off instead.
 #include <algorithm>
@@ -11,9 +11,8 @@ namespace tensormill::passes {
 
 ir::Graph separate_pads(const ir::Graph& graph, const PassContext& context) {
   ir::Patch patch(graph, "separate_pads");
-  if (!context.is_generic) return patch.apply();
   for (const ir::Node& node : graph.nodes()) {
-    if (node.op != "conv" || !node.attrs.has("pads")) continue;
+    if (node.op != "conv" || !node.attrs.has("pads") || !is_generic(context, graph, node)) continue;
     const ir::SymShape pads = node.attrs.sym_ints_of("pads");
     const auto is_none = [](const ir::SymInt& pad) { return is_proven(ir::Relation::kEqual, pad, 0); };
     if (std::all_of(pads.begin(), pads.end(), is_none)) continue;

@@ -16,7 +16,7 @@ bool applies(const ir::Graph& graph, const ir::Node& node, const PassContext& co
     return false;
   const ir::Value& matrix = graph.value(node.inputs[1]);
   return matrix.constant && matrix.type.shape.size() == 2 && is_float(matrix.type.dtype) &&
-         (context.is_generic || matrix.type.dtype != DType::kFloat32);
+         (is_generic(context, graph, node) || matrix.type.dtype != DType::kFloat32);
 }
 
 }  // namespace

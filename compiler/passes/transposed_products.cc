@@ -40,7 +40,7 @@ private:
     if (a.size() < 2 || has(node, "transpose_a")) return false;
     const ir::SymInt& rows = a[a.size() - 2];
     // That a free extent is small is no reason to leave the large ones out.
-    if (context_.is_generic) return is_proven(ir::Relation::kEqual, rows, 1);
+    if (is_generic(context_, graph_, node)) return is_proven(ir::Relation::kEqual, rows, 1);
     return is_proven(ir::Relation::kLessEqual, rows, kFewRows);
   }
 

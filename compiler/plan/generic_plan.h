@@ -1,5 +1,5 @@
-/// The generic plan of a model: steps whose kernels take extents as arguments (symbolic_plan.h makes it).
-/// Thread-safety: values.
+/// The generic plan of a model: steps whose kernels take extents as arguments, and, of nodes whose extents
+/// are numbers, the kernels that they have in other plans (symbolic_plan.h makes it). Thread-safety: values.
 #pragma once
 
 #include <optional>
@@ -28,11 +28,20 @@ struct GenericGroup {
   std::vector<int32_t> inputs, outputs;  ///< buffers, in the order of the node's kernel
 };
 
+/// A kernel of constant extents, and the steps that call it.
+struct FixedKernel {
+  Kernel kernel;
+  std::vector<ir::ValueId> inputs;  ///< of the graph, of its first call
+  std::vector<std::string> origins;
+  std::vector<size_t> steps;  ///< their workspaces are not known before the kernel is compiled
+};
+
 struct GenericModel {
-  package::GenericPlan plan;  ///< workspaces are none: registers are all that the loops need
+  package::GenericPlan plan;
   std::vector<ParamSegment> params;
   std::vector<GenericKernel> kernels;
-  std::vector<std::optional<size_t>> step_kernels;  ///< by step; nothing for the host's
+  std::vector<std::optional<size_t>> step_kernels;  ///< by step; nothing for the host's, and fixed kernels
+  std::vector<FixedKernel> fixed;
   std::vector<GenericGroup> groups;
 };
 

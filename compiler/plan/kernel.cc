@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "compiler/ir/run_dims.h"
 #include "compiler/ir/storage.h"
 #include "compiler/ops/steps/host_steps.h"
 #include "compiler/plan/in_place.h"
@@ -186,9 +187,11 @@ Tensor as_kernels_read(const Tensor& tensor) {
 Kernels extract_kernels(const ir::Graph& graph) {
   Kernels result;
   std::map<Digest, size_t> by_key;
-  const ir::Storage storage(graph);
+  const bool is_generic = !ir::has_constant_extents(graph);
+  const ir::Storage storage(graph, is_generic);
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];
+    if (is_generic && !ir::has_constant_extents(graph, node)) continue;
     if (storage.is_view(static_cast<ir::NodeId>(i)) || is_host_node(graph, node)) continue;
     const Region region = region_of(graph, node);
     Kernel kernel = make_kernel(region);

@@ -60,6 +60,7 @@ std::string name_of(const ir::Node& node);
 /// is a copy.
 Tensor as_kernels_read(const Tensor& tensor);
 
+/// Those of nodes whose extents are numbers.
 Kernels extract_kernels(const ir::Graph& graph);
 /// The kernel of one node; `inputs` are set to the graph's values in the kernel's parameter order.
 Kernel kernel_of(const ir::Graph& graph, const ir::Node& node, std::vector<ir::ValueId>& inputs);

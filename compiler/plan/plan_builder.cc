@@ -123,28 +123,13 @@ private:
   }
 
   void add_step(const ir::Node& node, const KernelCall& call) {
-    const Kernel& kernel = kernels_.kernels[call.kernel];
-    package::Step step;
-    step.name =
-        kernel.symbol.substr(0, kernel.symbol.rfind('_')) + "_" + std::to_string(result_.plan.steps.size());
-    step.function = kernel.symbol;
-    for (ir::ValueId input : call.inputs) {
-      step.args.push_back(buffer_for(input));
-      step.bytes += result_.plan.buffers[static_cast<size_t>(step.args.back())].bytes;
-    }
-    for (ir::ValueId output : node.outputs) {
-      step.outputs.push_back(static_cast<int32_t>(step.args.size()));
-      step.args.push_back(buffer_for(output));
-      step.bytes += result_.plan.buffers[static_cast<size_t>(step.args.back())].bytes;
-    }
-    for (const size_t input : kernel.in_place) {
-      step.in_place.push_back({step.outputs[0], static_cast<int32_t>(input)});
-    }
-    step.shared_workspace_bytes = workspaces_[call.kernel].shared_bytes;
-    step.worker_workspace_bytes = workspaces_[call.kernel].worker_bytes;
-    step.sharing = workspaces_[call.kernel].sharing;
-    step.origins = node.origins;
-    step.flops = kernel.flops;
+    std::vector<int32_t> inputs, outputs;
+    for (const ir::ValueId input : call.inputs) inputs.push_back(buffer_for(input));
+    for (const ir::ValueId output : node.outputs) outputs.push_back(buffer_for(output));
+    package::Step step =
+        kernel_step(kernels_.kernels[call.kernel], node, result_.plan.steps.size(), inputs, outputs);
+    for (const int32_t arg : step.args) step.bytes += result_.plan.buffers[static_cast<size_t>(arg)].bytes;
+    set_workspace(step, workspaces_[call.kernel]);
     result_.plan.steps.push_back(std::move(step));
   }
 
@@ -158,6 +143,29 @@ private:
 };
 
 }  // namespace
+
+package::Step kernel_step(const Kernel& kernel, const ir::Node& node, size_t index,
+                          const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs) {
+  package::Step step;
+  step.name = kernel.symbol.substr(0, kernel.symbol.rfind('_')) + "_" + std::to_string(index);
+  step.function = kernel.symbol;
+  step.args = inputs;
+  for (const int32_t output : outputs) {
+    step.outputs.push_back(static_cast<int32_t>(step.args.size()));
+    step.args.push_back(output);
+  }
+  for (const size_t input : kernel.in_place)
+    step.in_place.push_back({step.outputs[0], static_cast<int32_t>(input)});
+  step.origins = node.origins;
+  step.flops = kernel.flops;
+  return step;
+}
+
+void set_workspace(package::Step& step, const KernelWorkspace& workspace) {
+  step.shared_workspace_bytes = workspace.shared_bytes;
+  step.worker_workspace_bytes = workspace.worker_bytes;
+  step.sharing = workspace.sharing;
+}
 
 BuiltPlan build_plan(const ir::Graph& graph, const Kernels& kernels,
                      const std::vector<KernelWorkspace>& workspaces,

@@ -100,6 +100,22 @@ void PlanWriter::add_kernel_step(package::Step step, const std::string& base, te
   result_.step_kernels.emplace_back(made);
 }
 
+void PlanWriter::add_fixed_step(const ir::Node& node) {
+  std::vector<ir::ValueId> inputs;
+  Kernel kernel = kernel_of(graph_, node, inputs);
+  std::vector<int32_t> read, made;
+  for (const ir::ValueId input : inputs) read.push_back(buffer_for(input));
+  for (const ir::ValueId output : node.outputs) made.push_back(add_value(output, package::BufferKind::kTemp));
+  package::Step step = kernel_step(kernel, node, plan().steps.size(), read, made);
+  const auto [found, is_new] = fixed_by_key_.emplace(kernel.key, result_.fixed.size());
+  if (is_new) result_.fixed.push_back({std::move(kernel), std::move(inputs), {}, {}});
+  FixedKernel& own = result_.fixed[found->second];
+  add_origins(node.origins, own.origins);
+  own.steps.push_back(plan().steps.size());
+  plan().steps.push_back(std::move(step));
+  result_.step_kernels.emplace_back();
+}
+
 std::vector<PlanWriter::Order> PlanWriter::order_of(const Nests& nests) {
   std::vector<Order> order;
   std::set<size_t> waiting;
@@ -142,11 +158,14 @@ size_t PlanWriter::add_kernel(const std::string& base, te::Function loops,
     loops.name = "any_" + base + "_" + key.hex().substr(0, 12);
     result_.kernels.push_back({loops.name, key, std::move(loops), {}});
   }
-  std::vector<std::string>& all = result_.kernels[found->second].origins;
+  add_origins(origins, result_.kernels[found->second].origins);
+  return found->second;
+}
+
+void PlanWriter::add_origins(const std::vector<std::string>& origins, std::vector<std::string>& all) {
   for (const std::string& origin : origins) {
     if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
   }
-  return found->second;
 }
 
 }  // namespace tensormill::plan

@@ -45,6 +45,9 @@ protected:
   void add_kernel_step(package::Step step, const std::string& base, te::Function loops,
                        const std::vector<EmptyCase>& empties, const std::vector<std::string>& origins);
 
+  /// The step behind all others, which runs the node's kernel: its extents are numbers.
+  void add_fixed_step(const ir::Node& node);
+
   /// Nests of a node in an order in which they can be steps: each with the sum that goes into it, if any.
   struct Order {
     size_t nest = 0;
@@ -63,10 +66,11 @@ protected:
   GenericModel result_;
 
 private:
+  static void add_origins(const std::vector<std::string>& origins, std::vector<std::string>& all);
   size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins);
 
   int64_t params_end_ = 0;
-  std::map<Digest, size_t> by_key_;
+  std::map<Digest, size_t> by_key_, fixed_by_key_;
 };
 
 }  // namespace tensormill::plan

@@ -318,6 +318,7 @@ private:
       check_host_step(node);
       return add_host_step(node);
     }
+    if (ir::has_constant_extents(graph_, node)) return add_fixed_step(node);
     const Nests nests = split_nests(program.program);
     GenericGroup group;
     group.node = id;

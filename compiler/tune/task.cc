@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/driver/layers.h"
+#include "compiler/ir/run_dims.h"
 #include "compiler/passes/pass.h"
 #include "runtime/base/error.h"
 
@@ -46,6 +47,7 @@ passes::PipelineOptions pipeline_of(const ir::Graph& graph, const target::Target
                                     const std::optional<passes::DesiredLayout>& layout) {
   passes::PipelineOptions pipeline;
   pipeline.context = {target.facts, opt_level};
+  pipeline.context.is_generic = !ir::has_constant_extents(graph);
   if (layout) pipeline.context.layout = passes::bind_desired_layout(*layout, graph);
   return pipeline;
 }
@@ -66,7 +68,9 @@ std::vector<Task> tasks_of(const ir::Graph& optimized, const std::vector<std::st
     }
   }
   for (const driver::LayerNode& node : driver::layer_nodes(optimized)) {
-    Task& task = tasks[kernel_of.at(node.node)];
+    const auto kernel = kernel_of.find(node.node);
+    if (kernel == kernel_of.end()) continue;
+    Task& task = tasks[kernel->second];
     task.layer = layers[static_cast<size_t>(node.layer)];
     task.algorithm = node.algorithm;
   }

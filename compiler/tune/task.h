@@ -28,7 +28,7 @@ struct Task {
   const std::string key() const { return kernel.key.hex(); }
 };
 
-/// The graph's kernels after the passes of `opt_level`, in the order of their first use.
+/// The graph's kernels of constant extents after the passes of `opt_level`, in the order of their first use.
 std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level);
 /// These, and behind them the kernels of each layer's other algorithms, where they are accurate; of maps in a
 /// layout that is requested.

@@ -166,7 +166,7 @@ void adjust_budgets(tune::TuneOptions& options, const Known& known, const std::v
     options.time_budget_seconds = std::max(options.time_budget_seconds - spent, 1e-3);
 }
 
-/// The tasks of all shapes that get kernels of their own, each once.
+/// The tasks of all shapes that get kernels of their own, and of what no free extent reaches, each once.
 std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Target& target,
                                  const Json& request) {
   const auto layout = passes::parse_desired_layout(
@@ -175,11 +175,13 @@ std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Tar
   const int opt_level = request.at("opt_level").get<int>();
   std::vector<tune::Task> tasks;
   std::set<std::string> seen;
-  for (const ir::ShapedGraph& variant : variants.graphs) {
-    for (tune::Task& task : tune::extract_all_tasks(variant.graph, target, opt_level, layout)) {
+  const auto add_tasks = [&](const ir::Graph& graph) {
+    for (tune::Task& task : tune::extract_all_tasks(graph, target, opt_level, layout)) {
       if (seen.insert(task.key()).second) tasks.push_back(std::move(task));
     }
-  }
+  };
+  for (const ir::ShapedGraph& variant : variants.graphs) add_tasks(variant.graph);
+  if (variants.symbolic) add_tasks(variants.symbolic->graph);
   return tasks;
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/driver/generic_planner.h"
 #include "compiler/driver/symbolic.h"
 #include "compiler/driver/warn_of_shapes.h"
@@ -55,10 +57,12 @@ Tensor ramp(const Shape& shape) {
 
 void expect_reference(exec::GraphExecutor& executor, const ir::Graph& graph) {
   parallel::ThreadPool pool(2);
-  const Tensor input = ramp(graph.value(graph.inputs()[0]).type.shape);
-  executor.set_input(0, {input.dtype(), input.shape(), input.data()});
+  std::vector<Tensor> inputs;
+  for (const ir::ValueId input : graph.inputs()) inputs.push_back(ramp(graph.value(input).type.shape));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    executor.set_input(i, {inputs[i].dtype(), inputs[i].shape(), inputs[i].data()});
   executor.run(pool, {.threads = 2});
-  const std::vector<Tensor> expected = ir::evaluate_reference(graph, {input});
+  const std::vector<Tensor> expected = ir::evaluate_reference(graph, inputs);
   for (size_t k = 0; k < expected.size(); ++k) {
     const Tensor actual = executor.copy_output(k);
     ASSERT_EQ(actual.shape(), expected[k].shape());
@@ -76,6 +80,42 @@ TEST(Symbolic, OnePlanServesEveryShape) {
   for (const auto& [n, h] :
        {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {2, 2}, {9, 40}, {4, 17}, {1, 255}, {0, 8}})
     expect_reference(executor, ir::bind_symbols(model.symbolic->graph, {{"N", n}, {"H", h}}));
+}
+
+/// What no free extent reaches has the kernels, and the tuning records, that it has in a model without free
+/// dims.
+TEST(Symbolic, NodesOfConstantExtentsHaveTheKernelsOfFixedModels) {
+  const std::string fixed = R"((%t: f32[40,24]) {
+  %gram: f32[40,40] = matmul(%t, %t) {transpose_b: 1} from ["gram"]
+  %s: f32[40,40] = softmax(%gram) {axis: 1} from ["softmax"]
+)";
+  const ir::Graph alone = parse("graph \"fixed\" " + fixed + "  return %s\n}\n");
+  ir::Variants model;
+  model.free_dims = {"N"};
+  model.input_shapes = {{int64_t{40}, int64_t{24}}, {"N", int64_t{40}}};
+  const std::string beside = "(%t: f32[40,24], %x: f32[N,40]) {";
+  model.symbolic = ir::SymbolicModel{
+      parse("graph \"both\" dims(N: 5) " + beside + fixed.substr(fixed.find('\n')) +
+            "  %y: f32[N,40] = matmul(%x, %s) from [\"product\"]\n" + "  return %y, %s\n}\n"),
+      {"N"}};
+  const auto result = driver::compile(model, host_options(3));
+  const auto kernels_of = [](const driver::CompileResult& of) {
+    return package::metadata_from_json(of.metadata_json).kernels;
+  };
+  const std::vector<package::KernelInfo> kernels = kernels_of(result);
+  for (const package::KernelInfo& expected : kernels_of(driver::compile(alone, host_options(3)))) {
+    const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                    [&](const auto& each) { return each.symbol == expected.symbol; });
+    ASSERT_NE(found, kernels.end()) << expected.symbol;
+    EXPECT_EQ(found->task_key, expected.task_key);
+    EXPECT_EQ(found->tuning_reason, expected.tuning_reason);
+    EXPECT_EQ(found->origins, expected.origins);
+  }
+  exec::GraphExecutor executor(load(result), {.max_threads = 2});
+  for (const int64_t n : {1, 5, 0, 33}) {
+    const ir::Graph graph = ir::bind_symbols(model.symbolic->graph, {{"N", n}});
+    expect_reference(executor, graph);
+  }
 }
 
 TEST(Symbolic, FormulasStandInThePlanAsTexts) {

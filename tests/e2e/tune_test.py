@@ -15,6 +15,18 @@ from onnx import TensorProto, helper, numpy_helper
 
 SHAPES = ["--input-shapes", "input:[1,1,28,28]"]
 
+# Where a product of a matrix by itself is above 0.
+FOUND = """graph "found" dims() run_dims (run0: 5 from 0 to "1600") (%t: f32[40,24]) {
+  %gram: f32[40,40] = matmul(%t, %t) {transpose_b: 1} from ["gram"]
+  %zero = const f32[1] {0.0}
+  %above: bool[40,40] = greater(%gram, %zero) from ["above"]
+  %places: i64[2,1600], %count: i64[1] = find_nonzero(%above) from ["places"]
+  %bound: i64[1] = bind_extents(%count) {extents: dims[run0]} from ["places"]
+  %there: i64[2,run0] = slice(%places) {extents: dims[2, run0], starts: dims[0, 0], steps: ints[1, 1]} from ["there"]
+  return %gram, %there
+}
+"""
+
 
 class Tune(unittest.TestCase):
     def setUp(self):
@@ -131,6 +143,26 @@ class Tune(unittest.TestCase):
         subprocess.run(self.tune(3, "--tasks", "1", "--json"), check=True, capture_output=True, timeout=mill.PROGRAM_LIMIT_S)
         keys = {json.loads(line)["task_key"] for line in self.records.read_text().splitlines()}
         self.assertEqual(keys, {tasks[1]["key"]})
+
+    def test_what_comes_before_extents_of_a_run_is_tuned(self):
+        """A model whose data decides an extent has kernels that do not depend on it: they have tasks and take records."""
+        self.model = self.folder / "found.tmg"
+        self.model.write_text(FOUND)
+        listed = self.run_ok("show", self.model, "--tasks")
+        self.assertIn("f32[40,24] -> f32[40,40]", listed)
+        self.assertNotIn("run0", listed)
+        done = subprocess.run(
+            self.command("tune", self.model, "-o", self.records, "--trials", 6, "--min-repeat-ms", "1", "--tuner", "random", "--json"),
+            capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(json.loads(done.stdout)["network"]["untuned_ms"] > 0, done.stdout)
+        keys = {json.loads(line)["task_key"] for line in self.records.read_text().splitlines()}
+        kernels = {kernel["task_key"]: kernel for kernel in self.kernels("--tuning-records", self.records, shapes=[])}
+        self.assertTrue(keys and keys <= set(kernels), (keys, kernels))
+        self.assertTrue(all(kernels[key]["tuning_record"] for key in keys), kernels)
+        reasons = {kernel["tuning_reason"] for key, kernel in kernels.items() if key not in keys}
+        self.assertIn("serves every shape", reasons)
 
     def test_sketches_are_searched_beside_the_template(self):
         done = subprocess.run(

@@ -219,6 +219,35 @@ TEST_F(GraphFiles, MayBeTextAlone) {
   expect_close(got.at("y"), Tensor::from<float>({2, 4}, std::vector<float>{2, 4, 6, 8, 10, 12, 14, 16}), 0);
 }
 
+TEST_F(GraphFiles, HoldWhatARunBinds) {
+  std::ofstream(path("found.tmg"))
+      << R"(graph "found" dims(N: 32) run_dims (run0: 9 from 0 to "N") (%x: f32[N]) {
+  %zero = const f32[1] {0.0}
+  %above: bool[N] = greater(%x, %zero)
+  %places: i64[1,N], %count: i64[1] = find_nonzero(%above)
+  %bound: i64[1] = bind_extents(%count) {extents: dims[run0]}
+  %there: i64[1,run0] = slice(%places) {extents: dims[1, run0], starts: dims[0, 0], steps: ints[1, 1]}
+  return %there
+}
+)";
+  const auto model = open_importer(path("found.tmg"), Links::kRefused);
+  const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  graph_file::write(path("again.tmg"), open);
+  const auto again = open_importer(path("again.tmg"), Links::kRefused);
+  EXPECT_EQ(ir::hash(again->import(with_symbols(again->facts(), {}), ops::standard_ops())), ir::hash(open));
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{5}};
+  const ir::Graph graph = again->import(options, ops::standard_ops());
+  ASSERT_EQ(graph.symbols()->of_run().size(), 1u);
+  const ir::RunSymbol& symbol = graph.symbols()->of_run()[0];
+  EXPECT_EQ(symbol.high->to_string(), "5");
+  EXPECT_LE(graph.symbols()->hints().at(symbol.name), 5);
+  EXPECT_EQ(to_string(graph.value(graph.outputs()[0]).type.shape), "[1,run0]");
+  const ir::Variants variants = again->import_for_package(options, {}, ops::standard_ops(),
+                                                          [](const ir::SymbolicModel&) { return true; });
+  EXPECT_TRUE(variants.graphs.empty() && variants.symbolic) << "a package of it has a plan";
+}
+
 TEST_F(GraphFiles, CheckWhatTheImportAssumed) {
   ir::Graph graph(ops::standard_ops());
   graph.set_symbols(std::make_shared<ir::SymbolTable>());

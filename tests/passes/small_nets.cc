@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "compiler/ir/bind_symbols.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/ops.h"
 
@@ -26,17 +27,16 @@ Tensor noise(const Shape& shape, uint64_t seed, double scale) {
 
 Net::Net() : graph(ops::standard_ops()) {}
 
-ir::ValueId Net::input(const Shape& shape) {
-  return graph.add_input(graph.unique_name("x"), {DType::kFloat32, shape});
+ir::ValueId Net::input(const Shape& shape, const std::string& free) {
+  if (!free.empty() && graph.symbols() == nullptr) graph.set_symbols(std::make_shared<ir::SymbolTable>());
+  ir::SymShape extents = shape;
+  for (size_t i = 0; i < free.size(); ++i) {
+    if (free[i] != '.') extents[i] = graph.symbols()->add(std::string(1, free[i]), shape[i]);
+  }
+  return graph.add_input(graph.unique_name("x"), {DType::kFloat32, extents});
 }
 
-ir::ValueId Net::image(const Shape& shape, bool is_free) {
-  if (!is_free) return input(shape);
-  graph.set_symbols(std::make_shared<ir::SymbolTable>());
-  const auto symbol = [&](const std::string& name, int64_t hint) { return graph.symbols()->add(name, hint); };
-  const ir::SymShape free = {symbol("N", shape[0]), shape[1], symbol("H", shape[2]), symbol("W", shape[3])};
-  return graph.add_input(graph.unique_name("x"), {DType::kFloat32, free});
-}
+ir::ValueId Net::image(const Shape& shape, bool is_free) { return input(shape, is_free ? "N.HW" : ""); }
 
 ir::ValueId Net::constant(const Shape& shape, double scale) {
   return graph.add_constant(graph.unique_name("c"), noise(shape, ++seed_, scale));
@@ -179,6 +179,8 @@ double distance(const Tensor& a, const Tensor& b) {
   }
   return largest > 0 ? difference / largest : difference;
 }
+
+ir::Graph at_hints(const ir::Graph& graph) { return ir::bind_symbols(graph, graph.symbols()->hints()); }
 
 void expect_same(const ir::Graph& before, const ir::Graph& after, double tolerance) {
   ir::verify(after);

@@ -13,8 +13,10 @@ namespace tensormill::small_nets {
 class Net {
 public:
   Net();
-  ir::ValueId input(const Shape& shape);
-  /// [N,C,H,W]; is_free: of any N, H and W, those of `shape` being the hints. Once a net.
+  /// `free`: the symbol of each axis that is of any extent, the one of `shape` being its hint, "." of others;
+  /// "": none is. Each symbol once a net.
+  ir::ValueId input(const Shape& shape, const std::string& free = "");
+  /// [N,C,H,W]; is_free: of any N, H and W.
   ir::ValueId image(const Shape& shape, bool is_free);
   ir::ValueId constant(const Shape& shape, double scale = 1.0);
   ir::ValueId add(const std::string& op, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {});
@@ -53,6 +55,8 @@ std::vector<Tensor> seeded_inputs(const ir::Graph& graph);
 int64_t count(const ir::Graph& graph, const std::string& op);
 /// Largest |a - b| over largest |b|.
 double distance(const Tensor& a, const Tensor& b);
+/// The graph at the hints of its symbols.
+ir::Graph at_hints(const ir::Graph& graph);
 /// Expects that `after` is sound and gives what `before` does on seeded inputs, which is more than zeros,
 /// within `tolerance` (as distance).
 void expect_same(const ir::Graph& before, const ir::Graph& after, double tolerance = 1e-5);

@@ -21,6 +21,7 @@ public:
     graph_.set_name(from_.name());
     graph_.set_symbols(binding_.symbols);
     bind_dims();
+    add_run_symbols();
     check_guards();
     add_inputs();
     add_constants();
@@ -55,6 +56,24 @@ private:
     }
   }
 
+  /// What a run binds is known of no binding.
+  void add_run_symbols() {
+    if (from_.symbols() == nullptr || from_.symbols()->of_run().empty()) return;
+    if (graph_.symbols() == nullptr) graph_.set_symbols(std::make_shared<ir::SymbolTable>());
+    ir::SymbolTable& table = *graph_.symbols();
+    for (const ir::RunSymbol& symbol : from_.symbols()->of_run()) {
+      ir::RunSymbol own{symbol.name, symbol.low, std::nullopt};
+      while (table.hints().count(own.name) != 0) own.name += "_";
+      int64_t hint = from_.symbols()->hints().at(symbol.name);
+      if (symbol.high) {
+        const ir::SymInt high = bound(*symbol.high);
+        own.high = high.expr();
+        hint = std::min(hint, high.hint());
+      }
+      dims_.emplace(symbol.name, table.add_of_run(own, hint));
+    }
+  }
+
   ir::SymInt bound(const ir::SymInt& value) const { return bound(value.expr()); }
 
   ir::SymInt bound(const te::Dim& expr) const {
@@ -66,7 +85,7 @@ private:
       values.emplace(symbol, found->second.expr());
     }
     const te::Dim result = expr.substitute(values);
-    if (binding_.symbols != nullptr) return ir::SymInt(result, binding_.symbols);
+    if (graph_.symbols() != nullptr) return ir::SymInt(result, graph_.symbols());
     const std::optional<int64_t> number = result.evaluate({});
     if (!number) throw Error(ErrorCode::kInvalidModel, expr.to_string() + " has no value at these extents");
     return *number;
@@ -80,6 +99,7 @@ private:
 
   void check_guards() const {
     for (const ir::Guard& guard : guards_) {
+      const ir::SymbolTable::Origin of(graph_.symbols().get(), guard.origin);
       const ir::SymInt left = bound(guard.left), right = bound(guard.right);
       const bool holds =
           guard.holds ? ir::demand(guard.relation, left, right) : !ir::decide(guard.relation, left, right);
