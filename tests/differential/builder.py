@@ -28,6 +28,7 @@ class Builder:
         self.free, self.buckets = {}, ""  # by input: axis -> name of a dim that stays free; and the dims' buckets
         self.rtol, self.atol, self.units = 1e-4, 1e-6, 0
         self.relative_to_largest = True
+        self.sums_nothing = False  # all outputs are sums of no products, which are 0; the peer leaves them unset
         self.allow_hard = True
         self.is_constant = self.chance(0.03)  # nothing is an input
 
@@ -109,6 +110,10 @@ class Builder:
             if same:
                 return self.pick(same)
         return self.given(self.values(shape, dtype, **options), constant)
+
+    def array(self, name):
+        """The values of an operand."""
+        return self.feed[name] if name in self.feed else self.constants[name]
 
     def const(self, array, dtype=None):
         return self.given(np.asarray(array, dtype), 1.0)

@@ -89,7 +89,8 @@ def run_group(group, totals):
     if group == "sanitizers":
         run_sanitizers(totals)
     programs = [partial(run_gtest, program) for program in gtest_programs("build")] if group == "unit" else []
-    limit = {"limit": BUILD_LIMIT_S} if group == "mutants" else {}  # it builds most of the product
+    # They build most of the product, or read all of it.
+    limit = {"limit": BUILD_LIMIT_S} if group in ("mutants", "lint") else {}
     programs += [partial(run_python, path, **limit) for path in python_files(*PYTHON_GROUPS.get(group, []))]
     run_all(programs, totals)
     return True
