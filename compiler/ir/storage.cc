@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/run_dims.h"
 
 namespace tensormill::ir {
 
@@ -21,11 +22,8 @@ size_t axis_of(const Node& node, size_t rank) {
 
 }  // namespace
 
-Storage::Storage(const Graph& graph, bool any_offset)
-    : graph_(graph),
-      alignment_(any_offset ? 1 : kStorageAlignment),
-      views_(graph.nodes().size(), false),
-      places_(graph.values().size()) {
+Storage::Storage(const Graph& graph)
+    : graph_(graph), views_(graph.nodes().size(), false), places_(graph.values().size()) {
   for (size_t i = 0; i < graph.nodes().size(); ++i) visit(static_cast<NodeId>(i));
 }
 
@@ -51,14 +49,10 @@ void Storage::visit(NodeId id) {
   const Node& node = graph_.node(id);
   if (node.op == "fused") return;
   bool view = false;
-  const auto is_known = [&](ValueId value) {
-    return value == kAbsent || graph_.value(value).type.shape.is_constant();
-  };
   if (graph_.ops().get(node.op).is_view) {
     put(node.outputs[0], node.inputs[0], 0);
     view = true;
-  } else if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known) ||
-             !std::all_of(node.outputs.begin(), node.outputs.end(), is_known)) {
+  } else if (!has_constant_extents(graph_, node)) {
     // Where its bytes begin differs.
     return;
   } else if (node.op == "slice") {
@@ -74,8 +68,7 @@ void Storage::visit(NodeId id) {
 bool Storage::visit_slice(const Node& node) {
   const Shape& in = graph_.value(node.inputs[0]).type.shape;
   const Shape& out = graph_.value(node.outputs[0]).type.shape;
-  const bool is_empty = bytes_of(node.outputs[0]) == 0;
-  if (is_empty && (alignment_ != 1 || bytes_of(node.inputs[0]) == 0)) return false;
+  if (bytes_of(node.outputs[0]) == 0) return false;
   size_t axis = 0;
   while (axis < in.size() && in[axis] == out[axis]) ++axis;
   if (axis == in.size() || !leads(in, axis)) return false;
@@ -83,12 +76,8 @@ bool Storage::visit_slice(const Node& node) {
     const int64_t step = node.attrs.has("steps") ? node.attrs.ints_of("steps")[d] : 1;
     if ((d != axis && in[d] != out[d]) || (step != 1 && out[d] > 1)) return false;
   }
-  const int64_t row = is_empty ? 0 : bytes_of(node.outputs[0]) / out[axis];
-  // Where a run says which part it is, its bytes begin where that says.
-  const SymInt start = node.attrs.sym_ints_of("starts")[axis];
-  if (!start.is_constant()) return false;
-  const int64_t offset = start.hint() * row;
-  if (offset % alignment_ != 0) return false;
+  const int64_t offset = node.attrs.ints_of("starts")[axis] * (bytes_of(node.outputs[0]) / out[axis]);
+  if (offset % kStorageAlignment != 0) return false;
   put(node.outputs[0], node.inputs[0], offset);
   return true;
 }
@@ -98,7 +87,7 @@ bool Storage::visit_split(const Node& node) {
   if (!leads(in, axis_of(node, in.size()))) return false;
   int64_t offset = 0;
   for (const ValueId output : node.outputs) {
-    if (offset % alignment_ != 0 || bytes_of(output) == 0) return false;
+    if (offset % kStorageAlignment != 0 || bytes_of(output) == 0) return false;
     offset += bytes_of(output);
   }
   offset = 0;
@@ -119,9 +108,10 @@ bool Storage::visit_concat(NodeId id) {
   for (const ValueId input : node.inputs) {
     // The part must fill a buffer that a kernel writes and that stands nowhere else yet.
     const Place at = place(input);
-    const bool made = graph_.value(at.root).producer != kAbsent;
+    const NodeId maker = graph_.value(at.root).producer;
+    const bool made = maker != kAbsent && has_constant_extents(graph_, graph_.node(maker));
     if (!made || at.offset != 0 || bytes_of(at.root) != bytes_of(input) || bytes_of(input) == 0 ||
-        offset % alignment_ != 0 || std::count(roots.begin(), roots.end(), at.root) != 0) {
+        offset % kStorageAlignment != 0 || std::count(roots.begin(), roots.end(), at.root) != 0) {
       return false;
     }
     roots.push_back(at.root);

@@ -1,6 +1,7 @@
 /// Which values of a graph need no bytes of their own: results of nodes that only rename bytes (a reshape, a
 /// slice of whole rows), and parts that a concatenation would only copy, when their producers can write them
-/// where it wants them. The fusion pass does not fuse such nodes, the plan gives them no kernel.
+/// where it wants them. But for mere renamings, only values of constant extents are placed, and only nodes of
+/// constant extents write parts. The fusion pass does not fuse such nodes, the plan gives them no kernel.
 /// Thread-safety: immutable after construction.
 #pragma once
 
@@ -15,9 +16,7 @@ inline constexpr int64_t kStorageAlignment = 64;
 
 class Storage {
 public:
-  /// `any_offset`: whatever the extents make of offsets, they count as aligned, and so does a part without
-  /// elements.
-  explicit Storage(const Graph& graph, bool any_offset = false);
+  explicit Storage(const Graph& graph);
 
   /// True for nodes that run no code: their outputs are ranges of bytes that other nodes write.
   bool is_view(NodeId node) const { return views_[static_cast<size_t>(node)]; }
@@ -38,7 +37,6 @@ private:
   int64_t bytes_of(ValueId value) const;
 
   const Graph& graph_;
-  int64_t alignment_;
   std::vector<bool> views_;    ///< by node
   std::vector<Place> places_;  ///< by value: the next container, root kAbsent where there is none
 };

@@ -48,7 +48,7 @@ public:
   Fuser(const ir::Graph& graph, const PassContext& context)
       : graph_(graph),
         facts_(context.facts),
-        storage_(graph, context.is_generic),
+        storage_(graph),
         reads_(count_reads(graph)),
         loops_(ir::loops_around(graph)),
         branches_(ir::branches_around(graph)),

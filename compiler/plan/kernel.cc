@@ -170,10 +170,6 @@ bool is_host_node(const ir::Graph& graph, const ir::Node& node) {
   return node.region == nullptr && ops::is_host_step(graph.ops().get(node.op));
 }
 
-bool is_view_node(const ir::Graph& graph, const ir::Node& node) {
-  return node.region == nullptr && graph.ops().get(node.op).is_view;
-}
-
 std::string name_of(const ir::Node& node) { return node.origins.empty() ? node.op : node.origins[0]; }
 
 Tensor as_kernels_read(const Tensor& tensor) {
@@ -188,7 +184,7 @@ Kernels extract_kernels(const ir::Graph& graph) {
   Kernels result;
   std::map<Digest, size_t> by_key;
   const bool is_generic = !ir::has_constant_extents(graph);
-  const ir::Storage storage(graph, is_generic);
+  const ir::Storage storage(graph);
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const ir::Node& node = graph.nodes()[i];
     if (is_generic && !ir::has_constant_extents(graph, node)) continue;

@@ -51,8 +51,6 @@ struct Kernels {
 double tolerance_of(const ir::OpDef& def, DType dtype, double before);
 /// A node that the host computes: it has no kernel.
 bool is_host_node(const ir::Graph& graph, const ir::Node& node);
-/// One whose output lies where its input does.
-bool is_view_node(const ir::Graph& graph, const ir::Node& node);
 /// The model's node that it comes from first, for errors.
 std::string name_of(const ir::Node& node);
 

@@ -39,7 +39,7 @@ void PlanWriter::add_host_step(const ir::Node& node) {
   for (const ir::ValueId input : node.inputs) step.args.push_back(buffer_for(input));
   for (const ir::ValueId output : node.outputs) {
     step.outputs.push_back(static_cast<int32_t>(step.args.size()));
-    step.args.push_back(add_value(output, package::BufferKind::kTemp));
+    step.args.push_back(add_made_value(output));
   }
   if (const std::optional<size_t> operand = ops::operand_in_place(node))
     step.in_place.push_back({step.outputs[0], static_cast<int32_t>(*operand)});
@@ -47,11 +47,24 @@ void PlanWriter::add_host_step(const ir::Node& node) {
   result_.step_kernels.emplace_back();
 }
 
-void PlanWriter::add_view(const ir::Node& node) {
-  const int32_t source = buffer_for(node.inputs[0]);
-  const int32_t root = package::root_buffer(plan(), source);
-  const int32_t index = add_value(node.outputs[0], package::BufferKind::kView);
-  plan().buffers[static_cast<size_t>(index)].view_of = root;
+void PlanWriter::add_views(const ir::Node& node) {
+  for (const ir::ValueId output : node.outputs) {
+    // Parts of a joined value were made before it.
+    if (buffer_of_[static_cast<size_t>(output)] < 0) add_made_value(output);
+  }
+}
+
+int32_t PlanWriter::add_made_value(ir::ValueId id) {
+  const ir::Storage::Place place = storage_.place(id);
+  if (place.root == id) return add_value(id, package::BufferKind::kTemp);
+  const bool is_known =
+      buffer_of_[static_cast<size_t>(place.root)] >= 0 || graph_.value(place.root).constant.has_value();
+  const int32_t root = is_known ? buffer_for(place.root) : add_value(place.root, package::BufferKind::kTemp);
+  const int32_t index = add_value(id, package::BufferKind::kView);
+  package::Buffer& view = plan().buffers[static_cast<size_t>(index)];
+  view.view_of = root;
+  view.view_offset = place.offset;
+  return index;
 }
 
 void PlanWriter::add_outputs(const std::vector<std::string>& names) {
@@ -105,7 +118,7 @@ void PlanWriter::add_fixed_step(const ir::Node& node) {
   Kernel kernel = kernel_of(graph_, node, inputs);
   std::vector<int32_t> read, made;
   for (const ir::ValueId input : inputs) read.push_back(buffer_for(input));
-  for (const ir::ValueId output : node.outputs) made.push_back(add_value(output, package::BufferKind::kTemp));
+  for (const ir::ValueId output : node.outputs) made.push_back(add_made_value(output));
   package::Step step = kernel_step(kernel, node, plan().steps.size(), read, made);
   const auto [found, is_new] = fixed_by_key_.emplace(kernel.key, result_.fixed.size());
   if (is_new) result_.fixed.push_back({std::move(kernel), std::move(inputs), {}, {}});

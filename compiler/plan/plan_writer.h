@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ir/storage.h"
 #include "compiler/plan/generic_nest.h"
 #include "compiler/plan/generic_plan.h"
 #include "compiler/plan/kernel.h"
@@ -17,7 +18,8 @@ namespace tensormill::plan {
 class PlanWriter {
 protected:
   /// `graph` outlives the writer.
-  explicit PlanWriter(const ir::Graph& graph) : graph_(graph), buffer_of_(graph.values().size(), -1) {}
+  explicit PlanWriter(const ir::Graph& graph)
+      : graph_(graph), storage_(graph), buffer_of_(graph.values().size(), -1) {}
   ~PlanWriter() = default;
 
   /// The buffer of a value; of a constant that has none yet, one that is made.
@@ -31,7 +33,11 @@ protected:
   int32_t add_constant(ir::ValueId id, const Tensor& tensor);
   /// A host step reads extents from its operands.
   void add_host_step(const ir::Node& node);
-  void add_view(const ir::Node& node);
+  /// The buffers of what lies in other values.
+  void add_views(const ir::Node& node);
+  /// The buffer of a step's result: a part of another, which is made with its first part, where it lies in
+  /// it.
+  int32_t add_made_value(ir::ValueId id);
   /// The buffers of what the model returns, and the size of the weights.
   void add_outputs(const std::vector<std::string>& names);
   /// Output `output` of nest `number` as a value of the model, if it is one, and else as `dtype`.
@@ -62,6 +68,7 @@ protected:
   static std::vector<std::vector<int64_t>> small_dims(const std::vector<int64_t>& base);
 
   const ir::Graph& graph_;
+  const ir::Storage storage_;
   std::vector<int32_t> buffer_of_;
   GenericModel result_;
 

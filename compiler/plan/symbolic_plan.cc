@@ -91,6 +91,11 @@ std::vector<std::string> joined(std::vector<std::string> a, const std::vector<st
   return a;
 }
 
+bool has_generic_kernels(const ir::Graph& graph, const ir::Storage& storage, ir::NodeId id) {
+  const ir::Node& node = graph.node(id);
+  return !storage.is_view(id) && !is_host_node(graph, node) && !ir::has_constant_extents(graph, node);
+}
+
 class SymbolicBuilder : private PlanWriter {
 public:
   SymbolicBuilder(const ir::Graph& graph, const FreeSymbols& free, const LoopFacts& facts)
@@ -118,9 +123,10 @@ public:
     // Every expression first: what they take for granted is known of all formulas then.
     const ir::SymbolTable::ProofsOnly proofs_only(graph_.symbols().get());
     std::vector<NodeProgram> programs;
-    for (const ir::Node& node : graph_.nodes()) {
+    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const ir::Node& node = graph_.nodes()[i];
       const ir::SymbolTable::Origin origin(graph_.symbols().get(), name_of(node));
-      programs.push_back(is_computed(node) ? program_of(graph_, node) : NodeProgram{});
+      programs.push_back(is_generic(static_cast<ir::NodeId>(i)) ? program_of(graph_, node) : NodeProgram{});
     }
     symbols_ = variables_of(table_);
     for (const ir::ValueId input : graph_.inputs())
@@ -270,9 +276,7 @@ private:
     if (room.constant() < 0) minimum = std::max(minimum, (-room.constant() + factor - 1) / factor);
   }
 
-  bool is_computed(const ir::Node& node) const {
-    return !is_view_node(graph_, node) && !is_host_node(graph_, node);
-  }
+  bool is_generic(ir::NodeId id) const { return has_generic_kernels(graph_, storage_, id); }
 
   int32_t add_buffer(const std::string& name, package::BufferKind kind, DType dtype,
                      const std::vector<te::Dim>& shape) {
@@ -309,7 +313,7 @@ private:
 
   void add_node(ir::NodeId id, const NodeProgram& program) {
     const ir::Node& node = graph_.node(id);
-    if (is_view_node(graph_, node)) return add_view(node);
+    if (storage_.is_view(id)) return add_views(node);
     if (is_host_node(graph_, node)) {
       if (node.op == ir::kBindExtents) {
         note_bound(node);
@@ -318,7 +322,7 @@ private:
       check_host_step(node);
       return add_host_step(node);
     }
-    if (ir::has_constant_extents(graph_, node)) return add_fixed_step(node);
+    if (!is_generic(id)) return add_fixed_step(node);
     const Nests nests = split_nests(program.program);
     GenericGroup group;
     group.node = id;
@@ -444,9 +448,11 @@ GenericModel plan_symbolic(const ir::Graph& graph, const FreeSymbols& free,
 
 void find_kernel_guards(const ir::Graph& graph) {
   const ir::SymbolTable::ProofsOnly proofs_only(graph.symbols().get());
-  for (const ir::Node& node : graph.nodes()) {
+  const ir::Storage storage(graph);
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const ir::Node& node = graph.nodes()[i];
     const ir::SymbolTable::Origin origin(graph.symbols().get(), name_of(node));
-    if (!is_view_node(graph, node) && !is_host_node(graph, node)) program_of(graph, node);
+    if (has_generic_kernels(graph, storage, static_cast<ir::NodeId>(i))) program_of(graph, node);
   }
 }
 

@@ -79,13 +79,14 @@ void check_empty(const GenericPlan& generic, const ExecPlan& plan, size_t begin,
 
 namespace {
 
-/// Views are whole: two formulas that say otherwise cannot both be right.
-void check_views(const ExecPlan& plan, const RefusedBranches& refused) {
+/// Views of free extents are whole: two formulas that say otherwise cannot both be right.
+void check_views(const GenericPlan& generic, const ExecPlan& plan, const RefusedBranches& refused) {
+  const std::vector<bool> is_whole = whole_views(generic);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
-    if (buffer.kind != BufferKind::kView || refused.has_buffer(static_cast<int32_t>(i))) continue;
+    if (!is_whole[i] || refused.has_buffer(static_cast<int32_t>(i))) continue;
     const Buffer& root = plan.buffers[static_cast<size_t>(buffer.view_of)];
-    if (buffer.bytes != root.bytes)
+    if (buffer.bytes != root.bytes || buffer.view_offset != 0)
       throw Error(ErrorCode::kInvalidPackage, "the generic plan does not hold for these extents: \"" +
                                                   buffer.name + "\" is " + to_string(buffer.shape) +
                                                   ", a view of " + to_string(root.shape));
@@ -157,7 +158,7 @@ ExecPlan instantiate(const GenericPlan& generic, std::span<const int64_t> dims,
     throw Error(ErrorCode::kInvalidTensor,
                 "the model does not take inputs of these extents: " + std::string(error.message()));
   }
-  check_views(plan, refused);
+  check_views(generic, plan, refused);
   return plan;
 }
 

@@ -311,6 +311,17 @@ PlanSet read_set(const Json& json) {
 
 }  // namespace
 
+std::vector<bool> whole_views(const GenericPlan& generic) {
+  const std::vector<Buffer>& buffers = generic.plan.buffers;
+  std::vector<bool> is_free(buffers.size(), false), is_whole(buffers.size(), false);
+  for (const PlanHole& hole : generic.buffer_holes) is_free[static_cast<size_t>(hole.owner)] = true;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    is_whole[i] = buffers[i].kind == BufferKind::kView &&
+                  (is_free[i] || is_free[static_cast<size_t>(buffers[i].view_of)]);
+  }
+  return is_whole;
+}
+
 std::string plan_set_to_json(const PlanSet& set) {
   if (!set.is_dynamic()) {
     TM_CHECK(set.variants.size() == 1, "a fixed package has one plan");

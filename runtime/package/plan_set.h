@@ -69,7 +69,7 @@ struct RunDim {
 inline constexpr int64_t kMaxRunDims = 4096;
 
 /// The plan at some extents of the free dims and what differs for others. Its buffers are dense; views are
-/// whole.
+/// whole, but where neither they nor their roots have holes.
 struct GenericPlan {
   std::vector<int64_t> dims;       ///< at which it is written down
   std::vector<int64_t> multiples;  ///< what each free dim must be a multiple of
@@ -87,6 +87,9 @@ struct GenericPlan {
   /// Of formulas: the free dims and the run's.
   size_t num_dims() const { return dims.size() + run_dims.size(); }
 };
+
+/// By buffer: whether it is a view that is whole at all extents, as it or its root has holes.
+std::vector<bool> whole_views(const GenericPlan& generic);
 
 /// The model that the package was compiled from: an Interpreter makes plans of it for shapes that the other
 /// plans leave out.

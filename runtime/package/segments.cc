@@ -146,6 +146,7 @@ void Segments::find_segments() {
     parts_[segment].derived.push_back(i);
   }
   const std::vector<Buffer>& buffers = generic_.plan.buffers;
+  is_whole_ = whole_views(generic_);
   of_buffer_.assign(buffers.size(), 0);
   for (size_t i = 0; i < generic_.buffer_holes.size(); ++i) {
     const PlanHole& hole = generic_.buffer_holes[i];
@@ -269,9 +270,9 @@ void Segments::fill_buffers(const Parts& parts, const std::vector<int64_t>& dims
   for (const size_t i : parts.buffers) set_bytes(plan.buffers[i]);
   for (const size_t i : parts.buffers) {
     const Buffer& buffer = plan.buffers[i];
-    if (buffer.kind != BufferKind::kView || refused.has_buffer(static_cast<int32_t>(i))) continue;
+    if (!is_whole_[i] || refused.has_buffer(static_cast<int32_t>(i))) continue;
     const Buffer& root = plan.buffers[static_cast<size_t>(buffer.view_of)];
-    if (buffer.bytes != root.bytes)
+    if (buffer.bytes != root.bytes || buffer.view_offset != 0)
       throw Error(ErrorCode::kInvalidTensor, "\"" + buffer.name + "\" would be " + to_string(buffer.shape) +
                                                  " of the elements of " + to_string(root.shape));
   }

@@ -85,6 +85,7 @@ private:
   std::vector<size_t> until_;
   std::vector<size_t> of_dim_;     ///< of formulas
   std::vector<size_t> of_buffer_;  ///< in which its extents are known
+  std::vector<bool> is_whole_;     ///< by buffer: whole_views
   /// By segment: indices into the plan's lists.
   struct Parts {
     std::vector<size_t> derived, buffer_holes, step_holes, guards, buffers, loops;
