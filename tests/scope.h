@@ -1,5 +1,5 @@
 /// How much a test program does: the gate samples what is much of one kind, a sweep
-/// (`TENSORMILL_SCOPE=sweep`) does it all. tests/tools/scope.py says the same of Python tests.
+/// (`TM_TEST_SCOPE=sweep`) does it all. tests/tools/scope.py says the same of Python tests.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace tensormill {
 
 inline bool is_sweep() {
-  const char* scope = std::getenv("TENSORMILL_SCOPE");
+  const char* scope = std::getenv("TM_TEST_SCOPE");
   return scope != nullptr && std::string_view(scope) == "sweep";
 }
 

@@ -84,7 +84,10 @@ namespace {
 /// where the nearest is taken, f32.
 ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const ir::ValueId position = transformed_positions(c, axis, options);
-  if (!axis.is_of_run) return position;
+  // An axis that keeps its extent is left as it is, which one set of positions does not say.
+  const bool may_be_left = axis.is_of_run || (options.coordinates == "tf_half_pixel_for_nn" && axis.by_size &&
+                                              !(axis.in.is_constant() && axis.out.is_constant()));
+  if (!may_be_left) return position;
   const ir::ValueId own = c.cast(c.iota(axis.out), c.dtype(position));
   return c.where(is_left(c, axis, options), own, position);
 }

@@ -204,7 +204,7 @@ class Shapes(OfARun):
         nodes = [make("Reshape", ["x", "shape"], ["some"]), make("Add", ["some", "bias"], ["y0"])]
         for shape in ((3, 4), (-1, 4), (12, 1)):
             self.check_nodes(nodes, {"x": x, "bias": bias, "shape": ints(*shape)}, [x.reshape(shape) + bias])
-        with self.assertRaisesRegex(AssertionError, 'node "Add_1": axis -1 of an operand of 2 elements meets one of 4'):
+        with self.assertRaisesRegex(AssertionError, 'node "Add_1".*(axis -1 of an operand of 2 elements meets one of 4|do not broadcast)'):
             self.check_nodes(nodes, {"x": x, "bias": bias, "shape": ints(6, 2)}, [x])
 
     def test_reshaped_to_numbers_behind_a_shape_of_the_run(self):
@@ -216,7 +216,7 @@ class Shapes(OfARun):
                 self.check_nodes_with(nodes, {"back": ints(*back)}, {"x": x, "first": ints(*first)}, [x.reshape(back)])
         self.check_nodes_with(nodes, {"back": ints(0, -1)}, {"x": x, "first": ints(6, 1, 8)}, [x.reshape(6, 8)])
         self.check_nodes_with(nodes, {"back": ints(0, 2, 4)}, {"x": x, "first": ints(6, 8)}, [x.reshape(6, 2, 4)])
-        with self.assertRaisesRegex(AssertionError, r"shape \[2,5,5\] is none of 48 elements"):
+        with self.assertRaisesRegex(AssertionError, r"shape \[2,5,5\] is none of 48 elements|48 elements does not reshape to \[2,5,5\]"):
             self.check_nodes_with(nodes, {"back": ints(2, 5, 5)}, {"x": x, "first": ints(6, 8)}, [x])
 
     def test_made_in_a_shape_of_the_run(self):

@@ -70,7 +70,7 @@ class Meetings(OfARun):
             graph_feed = {"x": x, "y": y, "x_shape": ints(*first), "y_shape": ints(*second)}
             self.check_close([*makers, *nodes], graph_feed, right)
         for first, second in (((2, 3, 4), (3, 4, 4)), ((2, 3, 4), (2, 6, 4)), ((24,), (12, 4)), ((6, 4), (3, 16))):
-            with self.assertRaisesRegex(AssertionError, 'node "MatMul_2": axis -[123] of an operand of [0-9]+ elements meets one of [0-9]+'):
+            with self.assertRaisesRegex(AssertionError, 'node "MatMul_2".*(axis -[123] of an operand of [0-9]+ elements meets one of [0-9]+|do not (broadcast|multiply))'):
                 self.reshaped(nodes, {"x": x, "y": y}, [x], x=first, y=second)
 
     def check_close(self, nodes, inputs, right):
@@ -144,7 +144,7 @@ class Meetings(OfARun):
         for shape in ((6, 4), (1, 6, 4), (2, 3, 4), (3, 1, 2, 4), (3, 2, 1, 4)):
             self.check_close(nodes, {"x": x, "weights": weights, "shape": ints(*shape)}, np.matmul(x.reshape(shape), weights))
         for shape in ((4, 6), (3, 2, 4), (2, 4, 3), (24,)):
-            with self.assertRaisesRegex(AssertionError, 'node "MatMul_1": axis -[123] of an operand of [0-9]+ elements meets one of [24]'):
+            with self.assertRaisesRegex(AssertionError, 'node "MatMul_1".*(axis -[123] of an operand of [0-9]+ elements meets one of [24]|do not (broadcast|multiply))'):
                 self.check_close(nodes, {"x": x, "weights": weights, "shape": ints(*shape)}, x)
 
     def test_joined(self):
@@ -179,7 +179,7 @@ class Meetings(OfARun):
             right = np.broadcast_to(x.reshape(own), np.broadcast_shapes(own, to)).copy()
             self.reshaped(nodes, {"x": x, "to": ints(*to)}, [right], x=own)
         for own, to in (((2, 3), (2, 4)), ((6, 1), (3, 6)), ((2, 3), (0, 3))):
-            with self.assertRaisesRegex(AssertionError, 'node "Expand_1": axis -[12] of an operand of [0-9] elements meets one of [0-9]'):
+            with self.assertRaisesRegex(AssertionError, 'node "Expand_1".*(axis -[12] of an operand of [0-9] elements meets one of [0-9]|do not broadcast)'):
                 self.reshaped(nodes, {"x": x, "to": ints(*to)}, [x], x=own)
         for k in ((1, 1, 1, 1, 1, 1), (0, 0, 1, 0, 0, 0)):
             feed, chosen = {"x": x, "k": np.array(k, bool)}, x[np.array(k, bool)]

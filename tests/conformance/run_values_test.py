@@ -56,7 +56,7 @@ class Depths(OfRun):
 
     def test_a_depth_below_0(self):
         said = self.refused("OneHot", 11, [np.array([1]), integer(-2), np.array([0, 1], np.float32)])
-        self.assertIn('node "OneHot_0": depth is -2, expected 0 to', said)
+        self.assertRegex(said, 'node "OneHot_0".* depth is -2, expected (at least 0|0 to)')
 
 
 class Windows(OfRun):

@@ -1,6 +1,6 @@
 /// How far each function of real numbers is from the exact result, in units of the last place: by machine
 /// code, for float64 and float32, over all magnitudes. The C library's long double, whose last place is 2^-11
-/// of a double's, stands for the exact one. TENSORMILL_ULP_POINTS sets how many arguments of each are tried.
+/// of a double's, stands for the exact one. TM_TEST_ULP_POINTS sets how many arguments of each are tried.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 using Real = long double;
 
 int64_t points() {
-  const char* given = std::getenv("TENSORMILL_ULP_POINTS");
+  const char* given = std::getenv("TM_TEST_ULP_POINTS");
   return given == nullptr ? 3000 : std::strtoll(given, nullptr, 10);
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("runtime", "compiler", "storage", "api", "server", "config")
 # `./dev lint --all`: the slow checks look at every file, not only at the changed ones.
-ALL = os.environ.get("TENSORMILL_LINT_ALL") == "1"
+ALL = os.environ.get("TM_TEST_LINT_ALL") == "1"
 
 
 def git(*words):
@@ -41,7 +41,7 @@ def changed_files():
 
 
 def changed(*patterns):
-    """The files of those patterns that differ from main. With TENSORMILL_LINT_ALL=1 all of them."""
+    """The files of those patterns that differ from main. With TM_TEST_LINT_ALL=1 all of them."""
     everything = tracked(*patterns)
     if ALL:
         return everything

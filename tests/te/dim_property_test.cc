@@ -1,4 +1,4 @@
-// Dims against brute force: every answer is checked at all points of small ranges. TENSORMILL_DIM_SEEDS=N
+// Dims against brute force: every answer is checked at all points of small ranges. TM_TEST_DIM_SEEDS=N
 // runs N seeds instead of the few of the gate.
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using testing::Values;
 const std::vector<std::string> kNames = {"A", "B", "C"};
 
 int seeds(int gate) {
-  const char* text = std::getenv("TENSORMILL_DIM_SEEDS");
+  const char* text = std::getenv("TM_TEST_DIM_SEEDS");
   return text != nullptr ? std::atoi(text) : gate;
 }
 

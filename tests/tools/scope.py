@@ -1,6 +1,6 @@
 """Which tests a run takes: the gate takes a sample of those that are many of one kind, a sweep takes all.
 
-`TENSORMILL_SCOPE=sweep` in the environment is a sweep; anything else the gate. The rows of samples.toml say what is sampled
+`TM_TEST_SCOPE=sweep` in the environment is a sweep; anything else the gate. The rows of samples.toml say what is sampled
 and how many of it; a sample is the same in every run, spread evenly over the tests in their order. What a test goes
 through itself it samples by `sampled`.
 """
@@ -14,7 +14,7 @@ TABLE = Path(__file__).resolve().parent / "samples.toml"
 
 
 def is_sweep():
-    return os.environ.get("TENSORMILL_SCOPE") == "sweep"
+    return os.environ.get("TM_TEST_SCOPE") == "sweep"
 
 
 def spread(items, keep):

@@ -31,11 +31,17 @@ class Scope(unittest.TestCase):
     def test_only_what_a_row_names_is_sampled(self):
         table = [{"program": "a_tests", "tests": "Many/*", "keep": 1}]
         tests = ["Many/X.A/0", "Many/X.A/1", "Other.B"]
-        with mock.patch.dict("os.environ", {"TENSORMILL_SCOPE": "gate"}):
+        with mock.patch.dict("os.environ", {"TM_TEST_SCOPE": "gate"}):
             self.assertEqual(scope.chosen_tests("a_tests", tests, table), ["Many/X.A/1", "Other.B"])
             self.assertEqual(scope.chosen_tests("b_tests", tests, table), tests)
-        with mock.patch.dict("os.environ", {"TENSORMILL_SCOPE": "sweep"}):
+        with mock.patch.dict("os.environ", {"TM_TEST_SCOPE": "sweep"}):
             self.assertEqual(scope.chosen_tests("a_tests", tests, table), tests)
+
+    def test_no_variable_of_a_sweep_looks_like_a_setting(self):
+        """Servers that a sweep starts have its environment, and refuse settings that they do not know."""
+        names = {name for each in sweeps.SWEEPS for name in each.env}
+        self.assertTrue(names)
+        self.assertEqual([name for name in names if name.startswith("TENSORMILL_")], [])
 
     def test_rows_name_programs_that_there_are(self):
         for row in scope.rows():

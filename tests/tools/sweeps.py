@@ -25,7 +25,7 @@ def fuzz_units():
 
 FRAMEWORKS = f"{PYTHON} tests/fixtures/frameworks.py"
 NETWORKS = "MobileNet,MobileNetV2,MobileNetV3Small,EfficientNetB0,ResNet50V2,DenseNet121,InceptionV3,NASNetMobile,Xception"
-WHOLE = {"TENSORMILL_SCOPE": "sweep"}
+WHOLE = {"TM_TEST_SCOPE": "sweep"}
 
 SWEEPS = [
     Sweep("tests", "every test, with none left out of those that the gate samples",
@@ -70,9 +70,9 @@ SWEEPS = [
     Sweep("tflite", "8,000 random operators and chains of maps, in 400 TFLite models, beside TensorFlow Lite's own kernels",
           fixed("./dev build", f"{FRAMEWORKS} tensorflow tests/differential/tflite_sweep.py --models 400")),
     Sweep("dims", "normal forms, bounds, proofs and solutions of a million random formulas of extents against brute force",
-          fixed("./dev build", "build/bin/tests/te_tests --gtest_filter=DimProperty.*"), {"TENSORMILL_DIM_SEEDS": "200"}),
+          fixed("./dev build", "build/bin/tests/te_tests --gtest_filter=DimProperty.*"), {"TM_TEST_DIM_SEEDS": "200"}),
     Sweep("functions", "functions of floats at a million points each beside a wider reference",
-          fixed("./dev build", "build/bin/tests/driver_tests --gtest_filter=Ulps.*"), {"TENSORMILL_ULP_POINTS": "1000000"}),
+          fixed("./dev build", "build/bin/tests/driver_tests --gtest_filter=Ulps.*"), {"TM_TEST_ULP_POINTS": "1000000"}),
     Sweep("planted", "planted bugs of parsers are found by their fuzz programs", fixed("./dev fuzz --planted")),
     Sweep("package", "the .deb and the wheel are installed and used in a bare Debian",
           fixed("./dev package", "config/package/prove")),

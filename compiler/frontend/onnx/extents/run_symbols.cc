@@ -86,7 +86,9 @@ void NodeContext::bind_operands() {
     if (operand.op == "Reshape" && numbers_left_open(*this, value) > 1) continue;
     Compose c(*this);
     const ir::SymShape numbers = numbers_of_run(value, "an operand", operand.low);
-    value = c.cast(c.reshape(extents(numbers), own.shape), own.dtype);
+    value = c.reshape(extents(numbers), own.shape);
+    // Of these the type is the result's.
+    if (operand.op == "Range") value = c.cast(value, own.dtype);
   }
 }
 

@@ -39,7 +39,7 @@ ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Re
 void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
                 const ResizeOptions& options) {
   for (const ResizeAxis& axis : axes) {
-    if (axis.is_of_run || (same(axis.in, axis.out) && axis.scale == 1)) continue;
+    if (axis.is_of_run || (same(axis.in, axis.out) && (axis.by_size || axis.scale == 1))) continue;
     if (!(axis.scale > 0) || axis.in.hint() < 1 || axis.out.hint() < 0 || axis.out.hint() > kMaxListed)
       context.invalid("an axis of " + to_string(axis.in) + " cannot become one of " + to_string(axis.out));
     if (options.antialias && 2 / axis.scale > kMaxTaps)
@@ -74,8 +74,14 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     const bool is_kept = same(axes[d].in, axes[d].out) && !is_scaled;
     if (is_kept && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
     const auto dim = static_cast<int64_t>(d);
-    x = axes[d].is_of_run ? resize_as_run(c, x, dim, axes[d], options)
-                          : build::resize_along(context, x, dim, axes[d], options);
+    if (axes[d].is_of_run) {
+      x = resize_as_run(c, x, dim, axes[d], options);
+    } else {
+      const ir::ValueId resized = build::resize_along(context, x, dim, axes[d], options);
+      const auto& table = context.graph().symbols();
+      const bool may_be_left = table != nullptr && table->is_of_run(axes[d].out.expr());
+      x = may_be_left ? unless_left(c, x, resized, dim, axes[d], options) : resized;
+    }
     if (!crop) continue;
     const ir::ValueId mask = outside_mask(context, axes.size(), d, axes[d], options);
     outside = outside == ir::kAbsent ? mask : c.binary("or", outside, mask);

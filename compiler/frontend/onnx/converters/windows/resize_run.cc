@@ -236,6 +236,10 @@ V resize_as_run(Compose& c, V x, int64_t dim, const ResizeAxis& axis, const Resi
   }
   const bool is_listed = has_formula(axis, options);
   const V resized = (is_listed ? build::resize_by_nodes : build::resize_by_product)(c, x, dim, axis, options);
+  return unless_left(c, x, resized, dim, axis, options);
+}
+
+V unless_left(Compose& c, V x, V resized, int64_t dim, const ResizeAxis& axis, const ResizeOptions& options) {
   if (options.mode == "nearest") return resized;
   // What is left as it is may have infinities beside it.
   const V own = c.binary("min", c.iota(axis.out), c.dims({axis.in - 1}, {1}));

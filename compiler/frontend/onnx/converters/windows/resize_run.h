@@ -35,6 +35,9 @@ void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std:
 /// x resized along `dim`, an axis of a run.
 ir::ValueId resize_as_run(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                           const ResizeOptions& options);
+/// `resized`, but x where the axis is left as it is.
+ir::ValueId unless_left(Compose& c, ir::ValueId x, ir::ValueId resized, int64_t dim, const ResizeAxis& axis,
+                        const ResizeOptions& options);
 /// x, resized, with as many elements along each axis as a run says.
 ir::ValueId data_dependent_axes(NodeContext& context, ir::ValueId x, const std::vector<ResizeAxis>& axes);
 
