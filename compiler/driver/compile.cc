@@ -342,27 +342,19 @@ private:
     }
     for (const ShapedCalls& shaped : shaped_) {
       for (const plan::KernelCall& call : shaped.kernels.calls) {
-        add_origins(shaped.graph->node(call.node).origins,
-                    metadata_.kernels[shaped.shared[call.kernel]].origins);
+        ir::add_origins(shaped.graph->node(call.node).origins,
+                        metadata_.kernels[shaped.shared[call.kernel]].origins);
       }
     }
     for (size_t i = 0; generic_ && i < generic_->models.size(); ++i) {
       for (const plan::FixedKernel& fixed : generic_->models[i].fixed)
-        add_origins(fixed.origins, metadata_.kernels[kernels_.place_of(fixed.kernel.key)].origins);
+        ir::add_origins(fixed.origins, metadata_.kernels[kernels_.place_of(fixed.kernel.key)].origins);
     }
     describe_algorithms();
     for (size_t i = 0; generic_ && i < generic_->kernels.size(); ++i) {
       const plan::GenericKernel& kernel = generic_->kernels[i];
       metadata_.kernels.push_back({kernel.symbol, kernel.key.hex(), "generic", "", "serves every shape",
                                    verify_name(), kernel.origins});
-    }
-  }
-
-  void add_origins(const std::vector<std::string>& more, std::vector<std::string>& origins) const {
-    for (const std::string& origin : more) {
-      const bool known =
-          variants_.is_dynamic() && std::find(origins.begin(), origins.end(), origin) != origins.end();
-      if (!known) origins.push_back(origin);
     }
   }
 

@@ -250,7 +250,7 @@ private:
       if (is_new) {
         compiled_.kernels.push_back(kernel);
       } else {
-        add_origins(kernel.origins, compiled_.kernels[found->second].origins);
+        ir::add_origins(kernel.origins, compiled_.kernels[found->second].origins);
       }
     }
     compiled_.functions.resize(compiled_.kernels.size());
@@ -266,12 +266,6 @@ private:
     compiled_.objects[index] = backend_.emit(
         function, options_.target, {options_.dumps.count("ll") != 0, options_.dumps.count("asm") != 0});
     compiled_.functions[index] = std::move(function);
-  }
-
-  static void add_origins(const std::vector<std::string>& origins, std::vector<std::string>& all) {
-    for (const std::string& origin : origins) {
-      if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
-    }
   }
 
   const CompileOptions& options_;

@@ -13,6 +13,12 @@ std::string to_string(const ValueType& type) {
   return std::string(dtype_name(type.dtype)) + to_string(type.shape);
 }
 
+void add_origins(const std::vector<std::string>& more, std::vector<std::string>& origins) {
+  for (const std::string& origin : more) {
+    if (std::find(origins.begin(), origins.end(), origin) == origins.end()) origins.push_back(origin);
+  }
+}
+
 namespace {
 
 template <typename T>

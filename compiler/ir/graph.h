@@ -113,6 +113,8 @@ struct Node {
   std::shared_ptr<const Graph>
       region;  ///< "fused": inputs correspond to the region's inputs, outputs likewise
 };
+/// Puts those of `more` that are not yet among `origins` behind them.
+void add_origins(const std::vector<std::string>& more, std::vector<std::string>& origins);
 
 class OpRegistry;
 

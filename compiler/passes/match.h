@@ -73,11 +73,7 @@ inline std::vector<int> count_reads(const ir::Graph& graph) {
 /// Origins of both, without repeats.
 inline std::vector<std::string> merge_origins(std::vector<std::string> first,
                                               const std::vector<std::string>& second) {
-  for (const std::string& origin : second) {
-    bool known = false;
-    for (const std::string& old : first) known = known || old == origin;
-    if (!known) first.push_back(origin);
-  }
+  ir::add_origins(second, first);
   return first;
 }
 

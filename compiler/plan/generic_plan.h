@@ -41,7 +41,7 @@ struct GenericModel {
   std::vector<ParamSegment> params;
   std::vector<GenericKernel> kernels;
   std::vector<std::optional<size_t>> step_kernels;  ///< by step; nothing for the host's, and fixed kernels
-  std::vector<FixedKernel> fixed;
+  std::vector<FixedKernel> fixed;                   ///< those of constant extents, in the order of first use
   std::vector<GenericGroup> groups;
 };
 

@@ -34,6 +34,7 @@ struct BuiltPlan {
 /// The step that calls the node's kernel with these buffers. It knows no workspaces, nor how much it moves.
 package::Step kernel_step(const Kernel& kernel, const ir::Node& node, size_t index,
                           const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs);
+/// What the step takes of scratch memory, which is known when its kernel is lowered.
 void set_workspace(package::Step& step, const KernelWorkspace& workspace);
 
 /// `workspaces`: one per kernel. Output names are `output_names`, one per graph output.

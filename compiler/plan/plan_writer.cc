@@ -1,6 +1,5 @@
 #include "compiler/plan/plan_writer.h"
 
-#include <algorithm>
 #include <set>
 
 #include "compiler/ops/steps/host_steps.h"
@@ -123,7 +122,7 @@ void PlanWriter::add_fixed_step(const ir::Node& node) {
   const auto [found, is_new] = fixed_by_key_.emplace(kernel.key, result_.fixed.size());
   if (is_new) result_.fixed.push_back({std::move(kernel), std::move(inputs), {}, {}});
   FixedKernel& own = result_.fixed[found->second];
-  add_origins(node.origins, own.origins);
+  ir::add_origins(node.origins, own.origins);
   own.steps.push_back(plan().steps.size());
   plan().steps.push_back(std::move(step));
   result_.step_kernels.emplace_back();
@@ -171,14 +170,8 @@ size_t PlanWriter::add_kernel(const std::string& base, te::Function loops,
     loops.name = "any_" + base + "_" + key.hex().substr(0, 12);
     result_.kernels.push_back({loops.name, key, std::move(loops), {}});
   }
-  add_origins(origins, result_.kernels[found->second].origins);
+  ir::add_origins(origins, result_.kernels[found->second].origins);
   return found->second;
-}
-
-void PlanWriter::add_origins(const std::vector<std::string>& origins, std::vector<std::string>& all) {
-  for (const std::string& origin : origins) {
-    if (std::find(all.begin(), all.end(), origin) == all.end()) all.push_back(origin);
-  }
 }
 
 }  // namespace tensormill::plan

@@ -73,7 +73,6 @@ protected:
   GenericModel result_;
 
 private:
-  static void add_origins(const std::vector<std::string>& origins, std::vector<std::string>& all);
   size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins);
 
   int64_t params_end_ = 0;

@@ -146,35 +146,21 @@ TEST_P(MathUlp32, HoldsOverTheBitPatterns) {
 #define TM_CASE(op, name, low, high, ulps) \
   Case { ExprOp::op, #name, low, high, ulps, name }
 long double sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
-long double long_exp(long double x) { return std::exp(x); }
-long double long_log(long double x) { return std::log(x); }
-long double long_tanh(long double x) { return std::tanh(x); }
-long double long_erf(long double x) { return std::erf(x); }
-long double long_sin(long double x) { return std::sin(x); }
-long double long_cos(long double x) { return std::cos(x); }
-long double long_tan(long double x) { return std::tan(x); }
-long double long_asin(long double x) { return std::asin(x); }
-long double long_acos(long double x) { return std::acos(x); }
-long double long_atan(long double x) { return std::atan(x); }
-long double long_sinh(long double x) { return std::sinh(x); }
-long double long_cosh(long double x) { return std::cosh(x); }
 
-INSTANTIATE_TEST_SUITE_P(
-    Functions, MathUlp,
-    ::testing::Values(TM_CASE(kExp, long_exp, -110, 95, 4), TM_CASE(kLog, long_log, 1e-3, 50, 4),
-                      TM_CASE(kTanh, long_tanh, -10, 10, 4), TM_CASE(kErf, long_erf, -7, 7, 4),
-                      TM_CASE(kSigmoid, sigmoid, -110, 110, 4), TM_CASE(kSin, long_sin, -30, 30, 4),
-                      TM_CASE(kCos, long_cos, -30, 30, 4), TM_CASE(kTan, long_tan, -30, 30, 4),
-                      TM_CASE(kAsin, long_asin, -1, 1, 4), TM_CASE(kAcos, long_acos, -1, 1, 4),
-                      TM_CASE(kAtan, long_atan, -20, 20, 4), TM_CASE(kSinh, long_sinh, -20, 20, 4),
-                      TM_CASE(kCosh, long_cosh, -20, 20, 4)),
-    [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Functions, MathUlp,
+                         ::testing::Values(TM_CASE(kExp, expl, -110, 95, 4), TM_CASE(kLog, logl, 1e-3, 50, 4),
+                                           TM_CASE(kTanh, tanhl, -10, 10, 4), TM_CASE(kErf, erfl, -7, 7, 4),
+                                           TM_CASE(kSigmoid, sigmoid, -110, 110, 4),
+                                           TM_CASE(kSin, sinl, -30, 30, 4), TM_CASE(kCos, cosl, -30, 30, 4),
+                                           TM_CASE(kTan, tanl, -30, 30, 4), TM_CASE(kAsin, asinl, -1, 1, 4),
+                                           TM_CASE(kAcos, acosl, -1, 1, 4), TM_CASE(kAtan, atanl, -20, 20, 4),
+                                           TM_CASE(kSinh, sinhl, -20, 20, 4),
+                                           TM_CASE(kCosh, coshl, -20, 20, 4)),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Functions, MathUlp32,
-                         ::testing::Values(TM_CASE(kExp, long_exp, 0, 0, 4),
-                                           TM_CASE(kTanh, long_tanh, 0, 0, 4),
-                                           TM_CASE(kErf, long_erf, 0, 0, 4),
-                                           TM_CASE(kSigmoid, sigmoid, 0, 0, 4)),
+                         ::testing::Values(TM_CASE(kExp, expl, 0, 0, 4), TM_CASE(kTanh, tanhl, 0, 0, 4),
+                                           TM_CASE(kErf, erfl, 0, 0, 4), TM_CASE(kSigmoid, sigmoid, 0, 0, 4)),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Pow, AgreesWithTheLibraryAndItsSpecialCases) {
