@@ -35,7 +35,11 @@ std::optional<ir::ValueId> places_at_import(OpBuilder& builder, ir::ValueId x) {
 }  // namespace
 
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x) {
-  if (builder.rank(x) == 0) builder.unsupported("condition", "the place of a scalar is not implemented");
+  // A scalar's place, if it has one, is a row of no numbers.
+  if (builder.rank(x) == 0) {
+    Compose c(builder);
+    return c.slice(places_of_nonzero(builder, c.reshape(x, {1})), 1, 0, 0);
+  }
   if (const std::optional<ir::ValueId> known = places_at_import(builder, x)) return *known;
   const std::vector<ir::ValueId> made = builder.add_many("find_nonzero", {x});
   return Compose(builder).transpose(bound_part(builder, made[0], 1, made[1]), {1, 0});

@@ -6,7 +6,8 @@
 
 namespace tensormill::build {
 
-/// The places i64 [n,rank] of the elements of x, of rank 1 or more, that are not zero, in row-major order.
+/// The places i64 [n,rank] of the elements of x that are not zero, in row-major order; of a scalar [0,0] or
+/// [1,0].
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x);
 
 /// The distinct slices of x along an axis in the order in which they come, which of them each slice is, and

@@ -32,6 +32,9 @@ UNMATCHED = re.compile(r"per_channel|native_batch_norm|_weight_norm")
 # Of equal elements any comes first.
 UNORDERED = re.compile(r"\.(topk|sort.default|argsort.default|median|kthvalue|mode)")
 
+# Of a number below 0 that is stored among unsigned ones each processor makes something else.
+STORING = re.compile(r"copy|scatter|index_put|_to\b|\.to\.")
+
 
 class Case:
     """A text over inputs; `free`: the extent whose axes are free, of each input's axes."""
@@ -83,6 +86,8 @@ def varied(text, seed):
     if draw.random() < 0.6:
         with_other_types(draw, rows)
     kind = draw.choice(("same", "same", "extent", "extent", "scalars", "ones", "free", "free", "free"))
+    if STORING.search(text) and any(dtype.startswith("uint") for dtype, *_ in rows.values()):
+        rows = {name: [dtype, shape, max(low, 0), max(high, 0)] for name, (dtype, shape, low, high) in rows.items()}
     free = with_other_extents(draw, rows, "same" if UNMATCHED.search(text) else kind)
     return Case(text, {name: drawn(generator, name, *row) for name, row in rows.items()}, free)
 

@@ -181,12 +181,11 @@ void convert_index(NodeContext& node) {
 
 // The places of what is not zero; of nonzero_numpy a tensor an axis.
 void convert_nonzero(NodeContext& node) {
-  const V x = node.tensor("self");
-  if (node.rank(x) == 0) node.unsupported("self", "the place of a scalar is not implemented");
-  const V mask = to_bool(node, x);
-  const V places = build::places_of_nonzero(node, mask);
-  if (node.op() == "nonzero") return node.set_output(0, places);
-  const std::vector<V> columns = columns_of(node, places);
+  const V mask = to_bool(node, node.tensor("self"));
+  if (node.op() == "nonzero") return node.set_output(0, build::places_of_nonzero(node, mask));
+  // A scalar is looked at as a row of one.
+  const V row = node.rank(mask) == 0 ? Compose(node).reshape(mask, {1}) : mask;
+  const std::vector<V> columns = columns_of(node, build::places_of_nonzero(node, row));
   for (size_t i = 0; i < columns.size(); ++i) node.set_output(i, columns[i]);
 }
 
