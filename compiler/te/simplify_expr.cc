@@ -4,6 +4,7 @@
 
 #include "compiler/te/op_class.h"
 #include "compiler/te/simplifier.h"
+#include "compiler/te/stmt.h"
 
 namespace tensormill::te {
 namespace {
@@ -285,6 +286,11 @@ Expr Simplifier::simplify_not(const Expr& expr) {
 
 Expr Simplifier::simplify_check(const Expr& expr) {
   const Expr &index = expr->args[0], &extent = expr->args[1];
+  // What is read of a tensor is never an index by itself (verify.h).
+  bool reads = false;
+  for_each_expr(index,
+                [&](const Expr& part) { reads |= part->op == ExprOp::kLoad || part->op == ExprOp::kRead; });
+  if (reads) return expr;
   const Expr zero = int_imm(DType::kInt64, 0, index->type.lanes);
   return context_.proves(index >= zero) && context_.proves(index < extent) ? index : expr;
 }

@@ -229,6 +229,20 @@ class Transforms(OfRun):
         self.refused("STFT", 17, [signal, integer(2), window, integer(9)])
 
 
+class Ranges(OfRun):
+    def test_steps_of_either_sign(self):
+        for start, limit, delta in ((10, 6, -3), (2, 9, 2), (5, 5, 1), (4, 1, 1), (-3, 4, 7), (1, -6, -7), (0, 70, 1)):
+            for dtype in (np.int32, np.int64, np.int16, np.float32, np.float64):
+                operands = [np.array(each, dtype) for each in (start, limit, delta)]
+                for constants in ((), (0,), (1,), (2,), (0, 2), (0, 1)):
+                    with self.subTest(operands=operands, constants=constants):
+                        self.check("Range", 11, operands, [np.arange(start, limit, delta, dtype)], constants=constants)
+
+    def test_steps_of_nothing(self):
+        for dtype in (np.int64, np.float32):
+            self.refused("Range", 11, [np.array(each, dtype) for each in (1, 5, 0)])
+
+
 class Grids(OfRun):
     def test_affine_grids(self):
         for spatial in ((4, 5), (1, 70), (2, 3, 4), (5, 1, 2), (0, 3)):

@@ -312,6 +312,15 @@ TEST(Simplify, KeepsChecksWhoseValueIsKnown) {
     EXPECT_NE(f.text(expr).find("check_index(n, 1)"), std::string::npos) << f.text(expr);
 }
 
+/// What is read is no index by itself, whatever it is held to: the verifier takes no other reason.
+TEST(Simplify, KeepsChecksOfWhatIsRead) {
+  const Fixture f;
+  const Buffer places = make_buffer("places", DType::kInt64, {Expr(8)}, Scope::kParameter);
+  const Expr held = min(max(load(places, {Expr(0)}), Expr(0)), Expr(5));
+  const std::string text = f.text(check_index(select(held < 0, held + 6, held), 6));
+  EXPECT_NE(text.find("check_index("), std::string::npos) << text;
+}
+
 /// An index out of range stops the run, also where nothing is made of the element that it is of.
 TEST(Simplify, KeepsChecksOfWhatIsLeftOut) {
   const Fixture f;

@@ -77,6 +77,8 @@ public:
   ir::NodeId mixing(ir::ValueId value);
   /// By value: the symbols that a run binds to its elements.
   std::map<ir::ValueId, ir::SymShape>& bound_numbers() { return bound_numbers_; }
+  /// By value in extents of a run: another one with the same elements in the same order.
+  std::map<ir::ValueId, ir::ValueId>& reshaped() { return reshaped_; }
   /// Nothing reads the results of the node whose first one this is but what makes them as long as there are
   /// of them. To be called before anything is asked of it.
   void set_exact(ir::ValueId value) { exact_.insert(value); }
@@ -102,6 +104,7 @@ private:
   const ir::Graph& graph_;
   CountNumbers counts_;
   std::map<ir::ValueId, ir::SymShape> bound_numbers_;
+  std::map<ir::ValueId, ir::ValueId> reshaped_;
   std::set<ir::ValueId> exact_;
   std::vector<bool> loops_;         ///< around what is being built: whether they bind symbols
   size_t nodes_ = 0;                ///< of the graph, looked at so far

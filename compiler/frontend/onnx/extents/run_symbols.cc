@@ -65,6 +65,16 @@ struct ExtentOperand {
   std::optional<int64_t> low;  ///< what is below it means something else
 };
 
+/// Whether a range has as many elements as the run counts (data_dependent_range), and not as a formula of one
+/// of its operands says.
+bool counts_as_run(const NodeContext& context) {
+  int64_t open = 0;
+  for (size_t i = 0; i < 3; ++i) open += context.is_computable(context.input(i)) ? 0 : 1;
+  const DType dtype = context.type(context.input(0)).dtype;
+  const bool is_wide = dtype == DType::kInt32 || dtype == DType::kInt64;
+  return open > 1 || !is_wide || !context.is_computable(context.input(2));
+}
+
 constexpr ExtentOperand kExtentOperands[] = {
 #define TM_EXTENT_OPERAND(op, index, low) {op, index, low},
 #include "compiler/frontend/onnx/operators/extent_operands.def"
@@ -72,6 +82,15 @@ constexpr ExtentOperand kExtentOperands[] = {
 };
 
 }  // namespace
+
+ir::ValueId NodeContext::before_reshapes(ir::ValueId x) const {
+  while (binds_runs() && !type(x).shape.is_constant()) {
+    const auto found = extents_.reshaped().find(x);
+    if (found == extents_.reshaped().end() || !data_shape(found->second).extents.empty()) break;
+    x = found->second;
+  }
+  return x;
+}
 
 void NodeContext::bind_operands() {
   if (!binds_runs() || !node_.domain.empty()) return;
@@ -82,8 +101,8 @@ void NodeContext::bind_operands() {
     const ir::SymInt count = num_elements(own.shape);
     const bool is_list = is_integer(own.dtype) && count.is_constant() && count.hint() <= kMostBound;
     if (!is_list || is_computable(value) || told_ints(*this, value)) continue;
-    // Of several a product is to be some number: they are taken as the run has them (reshape_as_run).
-    if (operand.op == "Reshape" && numbers_left_open(*this, value) > 1) continue;
+    if (operand.op == "Reshape" && reshapes_as_run(*this)) continue;
+    if (operand.op == "Range" && counts_as_run(*this)) continue;
     Compose c(*this);
     const ir::SymShape numbers = numbers_of_run(value, "an operand", operand.low);
     value = c.reshape(extents(numbers), own.shape);

@@ -85,6 +85,11 @@ public:
   /// Operands that say how large something is (extent_operands.def), and that a run works out, are such
   /// symbols from here on.
   void bind_operands();
+  /// `result` has the elements of x in the same order, in a shape of the run.
+  void set_reshaped(ir::ValueId result, ir::ValueId x) { extents_.reshaped().emplace(result, x); }
+  /// What a value in a shape of the run was reshaped from, where it is known: the product of the extents is
+  /// known of its elements alone.
+  ir::ValueId before_reshapes(ir::ValueId x) const;
   /// x as long as the count (i64 [1]) of a run says, which is within [0, the axis' extent].
   ir::ValueId first_of_run(ir::ValueId x, ir::ValueId count, int64_t axis);
   bool same_count(ir::ValueId a, ir::ValueId b) const { return extents_.same_count(a, b); }  ///< in each run

@@ -132,12 +132,12 @@ void convert_group_normalization(NodeContext& context) {
   if (context.opset() >= 21 && context.rank(x) > 1 && context.rank(context.input(1)) == 1)
     x = with_extent(context, x, 1, c.shape(context.input(1))[0]);
   const ir::SymShape shape = c.shape(x);
-  if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
+  if (shape.size() < 2 || groups < 1 || !demand_divisible(shape[1], groups))
     context.invalid("shape " + to_string(shape) + " does not divide into " + std::to_string(groups) +
                     " groups");
   ir::SymShape grouped{shape[0], groups};
-  if (context.data_shape(x).extents.empty()) {
-    grouped.push_back(shape[0] == 0 ? ir::SymInt(0) : num_elements(shape) / shape[0] / groups);
+  if (context.data_shape(x).extents.empty() && shape[1].is_constant()) {
+    grouped.push_back(num_elements({shape.begin() + 1, shape.end()}) / groups);
   } else {
     // Axes of the run stay axes.
     grouped.push_back(shape[1] / groups);

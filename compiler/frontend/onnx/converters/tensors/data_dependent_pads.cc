@@ -184,7 +184,30 @@ void center_crop_pad_as_run(NodeContext& context) {
   context.set_output(0, x);
 }
 
+namespace {
+
+/// The same where the shape's numbers are symbols.
+V map_in_symbols_of_run(NodeContext& context, V map, size_t index) {
+  Compose c(context);
+  const ir::SymShape shape = c.shape(map);
+  const ir::SymShape wanted = context.numbers_of_run(context.input(index), "output_shape", 0);
+  bool fits = wanted.size() == shape.size();
+  for (size_t d = 0; fits && d < std::min<size_t>(2, shape.size()); ++d)
+    fits = demand(ir::Relation::kEqual, wanted[d], shape[d]);
+  if (!fits) context.invalid("output_shape is " + to_string(wanted) + " for shape " + to_string(shape));
+  ir::SymShape pads(2 * shape.size(), 0);
+  for (size_t d = 2; d < shape.size(); ++d) {
+    const ir::SymInt taken = min(shape[d], wanted[d]);
+    map = c.slice(map, static_cast<int64_t>(d), 0, taken);
+    pads[d + shape.size()] = wanted[d] - taken;
+  }
+  return context.add("pad", {map}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+}
+
+}  // namespace
+
 V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
+  if (context.binds_runs()) return map_in_symbols_of_run(context, map, index);
   Compose c(context);
   const ir::SymShape shape = c.shape(map);
   const std::vector<BoundedInt> wanted = bounded_ints(context, index, "output_shape");

@@ -213,7 +213,9 @@ void reshape_as_run(NodeContext& context) {
   }
   // What is there of x stands close together.
   const V flat = data_dependent_reshape(context, x, {num_elements(c.shape(x))});
-  context.set_output(0, taken_at(context, flat, places_of(context, axes), axes));
+  const V result = taken_at(context, flat, places_of(context, axes), axes);
+  context.set_reshaped(result, x);
+  context.set_output(0, result);
 }
 
 void squeeze_as_run(NodeContext& context) {

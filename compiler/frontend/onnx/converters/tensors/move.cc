@@ -396,8 +396,15 @@ void convert_gather(NodeContext& context) {
   ir::ValueId indices = context.input(1);
   if (x != context.input(0))
     indices = counted_from_end(context, indices, *count_along(context, context.input(0), axis));
-  if (op == "gather_elements" && context.rank(indices) == context.rank(x))
+  if (op == "gather_elements" && context.rank(indices) == context.rank(x)) {
     indices = indices_within(context, indices, x, axis);
+    // The operator takes no others, and says so.
+    const ir::SymShape own = context.type(x).shape, given = context.type(indices).shape;
+    for (size_t d = 0; d < own.size(); ++d) {
+      if (static_cast<int64_t>(d) != axis)
+        static_cast<void>(demand(ir::Relation::kLessEqual, given[d], own[d]));
+    }
+  }
   context.set_output(0, context.add(op, {x, indices}, {{"axis", axis}}));
 }
 

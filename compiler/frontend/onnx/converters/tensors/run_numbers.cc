@@ -115,6 +115,12 @@ int64_t numbers_left_open(const NodeContext& context, ir::ValueId row) {
   return open;
 }
 
+bool reshapes_as_run(const NodeContext& context) {
+  if (!context.binds_runs()) return false;
+  const int64_t open = numbers_left_open(context, context.input(1));
+  return open > 1 || (open == 1 && same(num_elements(context.type(context.input(0)).shape), 0));
+}
+
 ir::ValueId row_element(NodeContext& context, ir::ValueId row, int64_t at) {
   Compose c(context);
   const RowPart own = part_of_row(context, row, at);

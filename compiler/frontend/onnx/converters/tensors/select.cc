@@ -477,6 +477,12 @@ void convert_max_unpool(NodeContext& context) {
   const ir::SymShape out = context.has_input(2) ? context.known_ints(2, "output_shape") : inferred;
   if (out.size() != x.size())
     context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));
+  for (size_t d = 0; d < out.size(); ++d) {
+    if (!demand(ir::Relation::kLessEqual, 0, out[d]))
+      context.invalid("output_shape is " + to_string(out) + ": an extent is " + to_string(out[d]));
+    if (d < 2 && !demand(ir::Relation::kEqual, out[d], x[d]))
+      context.invalid("output_shape has " + to_string(out[d]) + ", expected " + to_string(x[d]));
+  }
   if (const auto pooled = pooled_shape(context, context.input(1)); pooled && is_known_equal(out, *pooled))
     inferred = out;
   ir::ValueId result = unpooled(context, context.input(1), inferred);

@@ -166,12 +166,15 @@ ir::ValueId data_dependent_range(NodeContext& context) {
   const DType dtype = context.type(context.input(0)).dtype;
   const bool has_unit_step = is_known_to_be(2, 1);
   const bool is_count = has_unit_step && is_known_to_be(0, 0);
-  const BoundedInt count = bounded_value(context, range_count(context, is_count, has_unit_step), "limit");
+  ir::ValueId number = range_count(context, is_count, has_unit_step);
+  if (context.binds_runs()) number = c.binary("max", number, c.ints({0}, {1}));
+  const BoundedInt count = context.binds_runs() ? BoundedInt{context.numbers_of_run(number, "limit", 0)[0]}
+                                                : bounded_value(context, number, "limit");
   const ir::SymInt most = max(count.most, 0);
   ir::ValueId values = c.cast(c.iota(most), dtype);
   if (!has_unit_step) values = c.mul(values, c.reshape(context.input(2), {1}));
   if (!is_known_to_be(0, 0)) values = c.add(values, c.reshape(context.input(0), {1}));
-  return take_first(context, values, as_count(context, count), 0);
+  return count.is_known() ? values : take_first(context, values, as_count(context, count), 0);
 }
 
 /// Of known integers that are symbolic; nothing where they are numbers.
@@ -310,7 +313,7 @@ namespace {
 /// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
 /// says their counts in their order; nothing where it says other ones, or numbers in their place.
 std::optional<ir::SymShape> reshaped_to(NodeContext& context) {
-  if (context.binds_runs() && numbers_left_open(context, context.input(1)) > 1) return std::nullopt;
+  if (reshapes_as_run(context)) return std::nullopt;
   BoundedShape shape = bounded_shape(context, 1);
   const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
   const auto is_extent = [](const ir::SymInt& extent) { return extent >= -1; };
@@ -337,7 +340,8 @@ void convert_reshape(NodeContext& context) {
   if (!told) return reshape_as_run(context);
   ir::SymShape shape = *told;
   const bool allow_zero = context.int_attr("allowzero", 0) != 0;
-  const ir::SymInt elements = num_elements(input);
+  const ir::ValueId x = context.before_reshapes(context.input(0));
+  const ir::SymInt elements = num_elements(context.type(x).shape);
   int64_t inferred = -1;
   int64_t large = 1;
   ir::SymInt known = 1;
@@ -367,7 +371,7 @@ void convert_reshape(NodeContext& context) {
     }
     shape[static_cast<size_t>(inferred)] = elements / known;
   }
-  context.set_output(0, data_dependent_reshape(context, context.input(0), shape));
+  context.set_output(0, data_dependent_reshape(context, x, shape));
 }
 
 void convert_flatten(NodeContext& context) {
