@@ -83,9 +83,12 @@ class EdgeValues(OneNode):
         for extents in ((5, 5), (4, 7), (3, 4)):
             whole = np.zeros((1, 1, 8, 8), np.float32)
             whole[0, 0, 1:4:2, 1:4:2] = x
-            for buckets in ("", "N=2;C=2;H=3;W=3"):
+            for buckets in ("", "H=3;W=3"):
                 self.check("MaxUnpool", 11, [x, places, np.array([1, 1, *extents])], [whole[:, :, :extents[0], :extents[1]]],
                            constants=(2,), free={0: free, 1: free}, buckets=buckets, kernel_shape=[2, 2], strides=[2, 2])
+        for batch, channels in ((1, 2), (2, 1)):
+            with self.assertRaisesRegex(AssertionError, "output_shape has 2, expected 1"):
+                self.check("MaxUnpool", 11, [x, places, np.array([batch, channels, 5, 5])], [x], constants=(2,), kernel_shape=[2, 2], strides=[2, 2])
 
     def test_a_graph_that_an_extent_decides_about(self):
         """Slopes are of the channels or of the last axis: kernels for the buckets alone, other shapes are interpreted."""
