@@ -123,6 +123,75 @@ def body_seeds():
                                          "time_budget_s": "x"})
     yield "deployment_wrong.json", json.dumps({"package": 1, "version": 1, "labels": [1], "preprocess": [], "max_batch": "x",
                                                "instances": -1, "warmup": "yes"})
+    yield from job_seeds(compile_job)
+    yield from deployment_seeds()
+    yield from worker_seeds()
+    key = {"name": "ci", "scopes": ["read", "infer:digits"], "expires_at": "2027-01-31T12:00:00Z"}
+    yield "key.json", json.dumps(key)
+    yield "key_wrong.json", json.dumps({"name": "local", "scopes": ["x", "infer:", ""], "expires_at": "soon"})
+    yield "key_for_nothing.json", json.dumps({**key, "scopes": []})
+
+
+BLOB = "sha256:" + "0" * 64
+
+
+def job_seeds(compile_job):
+    tune = {**compile_job, "kind": "tune", "trials": 64, "time_budget_s": 1.5, "tuner": "xgb-rank", "autoscheduler": True, "tasks": "0,2-3",
+            "early_stopping": 10, "prior_records": BLOB, "exclusive": True, "threads": 2, "number": 3, "repeat": 2, "min_repeat_ms": 1, "seed": 7,
+            "on": "board=rpi4,arch=aarch64"}
+    yield "tune_all.json", json.dumps(tune)
+    yield "tune_below.json", json.dumps({**tune, "prior_records": "x", "time_budget_s": -1, "on": "=", "min_repeat_ms": -2})
+    values = {"n": 3, "f": [1.5, [True, None]]}
+    yield "compile_values.json", json.dumps({**compile_job, "input_values": values, "outputs": ["y"], "signature": "serving", "quantized": "exact",
+                                             "desired_layout_ops": ["Conv"], "mixed_precision": "float16", "disabled_pass": ["fuse"]})
+    yield "compile_odd.json", json.dumps({**compile_job, "input_values": {"n": "x"}, "outputs": [], "quantized": "near", "desired_layout": None,
+                                          "desired_layout_ops": ["Conv"], "tuning_records": "x", "disabled_passes": [], "target": "llvm"})
+    benchmark = {"kind": "benchmark", "package": BLOB, "repeat": 3, "number": 2, "threads": 1, "force": True, "on": "any=1"}
+    yield "benchmark_all.json", json.dumps(benchmark)
+    verify = {"kind": "verify", "package": BLOB, "inputs": BLOB, "on": "", "rtol": 1e-3, "atol": 1e-5, "timeout_s": 60}
+    yield "verify.json", json.dumps(verify)
+    yield "verify_wrong.json", json.dumps({**verify, "inputs": "x", "rtol": -1, "timeout_s": 0.5})
+    report = {"kind": "report", "models": ["a", "b"], "targets": ["llvm"], "opt_levels": [0, 3], "layouts": ["NCHW", "NHWC"],
+              "input_shapes": {"x": [1, 3]}, "tuning_records": "auto", "inputs": BLOB, "labels": BLOB, "classes": ["cat"], "scores": "logits",
+              "samples": 8, "warmup": 1, "repeat": 2, "number": 2, "threads": 1, "time_budget_s": 60}
+    yield "report.json", json.dumps(report)
+    yield "report_wrong.json", json.dumps({**report, "models": ["", "b"], "targets": [], "opt_levels": [9], "layouts": ["HWCN"], "inputs": "x",
+                                           "labels": "y", "time_budget_s": 0})
+    yield "report_many.json", json.dumps({**report, "models": ["m"] * 40, "opt_levels": [], "labels": None, "inputs": BLOB})
+    yield "report_of_nothing.json", json.dumps({"kind": "report", "opt_levels": 3})
+
+
+def deployment_seeds():
+    whole = {"package": BLOB, "version": "12", "keep_versions": 3, "instances": 2, "max_batch": 8, "max_delay_us": 100, "max_queue": 64,
+             "warmup": True, "isolation": "process", "labels": BLOB, "output": "probabilities", "weights": {"1": 900, "12": 100},
+             "preprocess": {"resize": 256, "crop": 224, "mean": [1, 2, 3], "std": [1, 2, 3], "scale": 0.5, "layout": "NHWC", "color": "bgr",
+                            "encoded": True},
+             "placement": {"mode": "labels", "labels": ["zone=a"], "idle_s": 60},
+             "sequence": {"start": "s", "end": "e", "ready": "r", "id": "i", "states": {"in": "out"}, "idle_s": 60, "max_sequences": 8}}
+    yield "deployment_all.json", json.dumps(whole)
+    yield "deployment_decoupled.json", json.dumps({"package": BLOB, "decoupled": True, "max_batch": 1, "placement": {"mode": "demand", "idle_s": 5}})
+    yield "deployment_odd.json", json.dumps({**whole, "package": "x", "version": "0", "labels": "x", "decoupled": True,
+                                             "weights": {"1": 0, "x": 1}, "preprocess": {"mean": [1, 2], "std": [0], "scale": 1e38},
+                                             "placement": {"mode": "all", "labels": ["zone=a"]}, "sequence": {"states": {"in": 1}}})
+    yield "weights.json", json.dumps({"weights": {"1": 1, "2": 0}})
+    yield "weights_of_nothing.json", json.dumps({"weights": {"1": 0}})
+    yield "no_weights.json", json.dumps({"weights": {}})
+
+
+def worker_seeds():
+    offer = {"protocol": 1, "oldest_protocol": 1, "name": "w1", "verbs": ["compile", "measure"], "labels": ["board=rpi4"], "compiler": "0.1.0",
+             "facts": {"cores": 4}, "status": {"load": 0.5}, "fresh": True, "wait_s": 10, "hold_s": 60}
+    yield "worker_offer.json", json.dumps(offer)
+    yield "worker_offer_wrong.json", json.dumps({**offer, "protocol": "x", "name": "?", "verbs": [], "labels": ["=", "a"], "facts": [1], "wait_s": 99})
+    yield "worker_offer_later.json", json.dumps({**offer, "protocol": 9, "oldest_protocol": 10, "new": 1})
+    yield "worker_offer_long.json", json.dumps({**offer, "labels": [f"l{i}=1" for i in range(100)], "verbs": ["v"] * 20})
+    beat = {"progress": {"done": 1}, "events": [{"type": "tuned", "data": {"task": 0}}], "log_offset": 10, "log": "text", "status": None}
+    yield "worker_beat.json", json.dumps(beat)
+    yield "worker_beat_wrong.json", json.dumps({"progress": 1, "events": [{"type": "state", "data": {}}, {"type": "Tuned"}], "log_offset": -1,
+                                                "status": {"x": "y" * (16 << 10)}})
+    yield "worker_beat_odd.json", json.dumps({"events": 1})
+    yield "worker_leave.json", json.dumps({"name": "w1", "ended": True})
+    yield "worker_kernels.json", json.dumps({"kernels": ["0" * 64]})
 
 
 def preprocess_seeds():

@@ -26,6 +26,16 @@ class FuzzTables(unittest.TestCase):
             for name in files:
                 self.assertTrue((ROOT / name).is_file(), f"{target}: {name}")
 
+    def test_bodies(self):
+        """Each reader of a body is among what is fuzzed, and its file among those whose lines are counted."""
+        target = (FUZZ / "targets/http_targets.cc").read_text(encoding="utf-8")
+        readers = re.findall(r"\b(read_\w+)\(std::string_view body\)", (ROOT / "api/schema/requests.h").read_text(encoding="utf-8"))
+        self.assertGreaterEqual(len(readers), 9)
+        self.assertEqual([name for name in readers if f"schema::{name}(bytes)" not in target], [])
+        files = [path for path in (ROOT / "api/schema").glob("*.cc")
+                 if any(re.search(rf"^\S.* {name}\(std::string_view", path.read_text(encoding="utf-8"), re.MULTILINE) for name in readers)]
+        self.assertLessEqual({str(path.relative_to(ROOT)) for path in files}, set(coverage.parser_files("http_body")))
+
     def test_planted_bugs(self):
         bugs = tomllib.loads((FUZZ / "planted.toml").read_text(encoding="utf-8"))["bug"]
         self.assertEqual(len({bug["name"] for bug in bugs}), len(bugs))

@@ -135,6 +135,12 @@ void fuzz_http_body(std::string_view bytes) {
   attempt([&] { schema::read_target(bytes); });
   attempt([&] { schema::read_job_request(bytes); });
   attempt([&] { schema::read_deployment_spec(bytes); });
+  attempt([&] { schema::read_version_weights(bytes); });
+  attempt([&] { schema::read_worker_offer(bytes); });
+  attempt([&] { schema::read_worker_beat(bytes); });
+  attempt([&] { schema::read_worker_leave(bytes); });
+  attempt([&] { schema::read_worker_kernels(bytes); });
+  attempt([&] { schema::read_key_spec(bytes); });
 }
 
 /// The request in front of a zero byte, and what is binary behind it.
