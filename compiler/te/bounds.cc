@@ -144,6 +144,12 @@ void BoundsContext::assume_nonpositive(const Expr& expr, const VarNode* owner) {
   facts_.push_back({owner, std::make_shared<const Linear>(std::move(linear))});
 }
 
+std::vector<Expr> BoundsContext::conditions() const {
+  std::vector<Expr> conditions;
+  for (const Fact& fact : facts_) conditions.push_back(from_linear(*fact.nonpositive) <= Expr(0));
+  return conditions;
+}
+
 void BoundsContext::assume(const Expr& condition) {
   if (condition->type.lanes != 1) return;
   if (condition->op == ExprOp::kBitAnd) {

@@ -49,6 +49,8 @@ public:
   /// True when the condition holds for all values in range, in every lane; false when not known.
   bool proves(const Expr& condition) const;
   const Interval* find(const Var& var) const;
+  /// What was assumed, and the symbolic ends of loops, but for ranges of variables.
+  std::vector<Expr> conditions() const;
 
 private:
   friend class Prover;

@@ -157,8 +157,10 @@ private:
     for (size_t i = 0; i < indices.size(); ++i)
       check_bounds(what, buffer, indices, i, scalars[i], view.context);
     if (!crosses) return;
-    TaskAccess access{found->second.buffer_class, buffer->name, is_store, {}, {}, std::move(view.context)};
+    TaskAccess access{found->second.buffer_class, buffer->name, is_store, {}, {}, {},
+                      std::move(view.context)};
     for (const Expr& index : indices) access.indices.push_back(inlined(index, false));
+    if (mask) access.mask.push_back(inlined(mask, false));
     for (const Expr& extent : buffer->shape) {
       if (const int64_t* value = as_int(extent)) access.extents.push_back(*value);
     }

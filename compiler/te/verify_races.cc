@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "compiler/te/linear.h"
@@ -49,6 +50,13 @@ std::vector<Digit> digits_of(const std::set<int64_t>& divisors, int64_t count) {
   return digits;
 }
 
+/// Of where it happens; of a vector the lanes that are masked out touch nothing.
+std::vector<Expr> conditions_of(const TaskAccess& access) {
+  std::vector<Expr> conditions = access.context.conditions();
+  conditions.insert(conditions.end(), access.mask.begin(), access.mask.end());
+  return conditions;
+}
+
 class PairProver {
 public:
   PairProver(const Var& task, std::vector<Digit> digits, int64_t first, const BoundsContext& outer,
@@ -57,28 +65,34 @@ public:
     for (const Var& var : outer_variables) shared_.insert(var.get());
   }
 
-  bool disjoint(const TaskAccess& a, const TaskAccess& b) {
+  bool disjoint(const TaskAccess& a, const TaskAccess& b, bool by_conditions) {
     if (a.indices.size() != b.indices.size()) return false;
     for (size_t digit = 0; digit < digits_.size(); ++digit) {
-      if (!differ(a, b, digit)) return false;
+      if (!differ(a, b, digit, by_conditions)) return false;
     }
     return true;
   }
 
 private:
-  /// The indices of an access in an iteration with the given digits, over variables of its own.
+  /// The indices of an access in an iteration with the given digits, over variables of its own, and in
+  /// `conditions`, if given, what holds of them, which is no part of `context`: one index is to have one
+  /// form.
   std::vector<Linear> indices_of(const TaskAccess& access, const std::vector<Expr>& digits,
-                                 BoundsContext& context) {
+                                 BoundsContext& context, std::vector<Expr>* conditions) {
     LaneView view{{}, {}, access.context};
-    std::vector<Expr> indices = view_lanes(access.indices, view);
+    std::vector<Expr> parts = access.indices;
+    if (conditions) {
+      const std::vector<Expr> own = conditions_of(access);
+      parts.insert(parts.end(), own.begin(), own.end());
+    }
+    parts = view_lanes(parts, view);
     Expr number = Expr(first_);
     for (size_t i = 0; i < digits.size(); ++i) number = number + digits[i] * Expr(digits_[i].weight);
     std::map<const VarNode*, Var> renamed;
-    std::vector<Linear> result;
-    for (Expr index : indices) {
+    for (Expr& part : parts) {
       std::set<Var> variables;
-      for_each_expr(index, [&](const Expr& part) {
-        if (part->op == ExprOp::kVar) variables.insert(part->var);
+      for_each_expr(part, [&](const Expr& each) {
+        if (each->op == ExprOp::kVar) variables.insert(each->var);
       });
       // The order of the set is that of addresses; it decides nothing that can be seen.
       for (const Var& var : variables) {
@@ -89,16 +103,21 @@ private:
           const Interval* range = view.context.find(var);
           if (range != nullptr) context.bind(own, *range);
         }
-        index = substitute(index, var, Expr(own));
+        part = substitute(part, var, Expr(own));
       }
-      index = substitute(index, task_, number);
-      result.push_back(to_linear(simplify(index, context)));
+      part = substitute(part, task_, number);
     }
+    if (conditions)
+      conditions->insert(conditions->end(),
+                         parts.begin() + static_cast<std::ptrdiff_t>(access.indices.size()), parts.end());
+    std::vector<Linear> result;
+    for (size_t i = 0; i < access.indices.size(); ++i)
+      result.push_back(to_linear(simplify(parts[i], context)));
     return result;
   }
 
   /// Iterations whose digits before `at` are equal and whose digit there is larger for b.
-  bool differ(const TaskAccess& a, const TaskAccess& b, size_t at) {
+  bool differ(const TaskAccess& a, const TaskAccess& b, size_t at, bool by_conditions) {
     if (digits_[at].count <= 1) return true;
     BoundsContext context = outer_;
     const Var step = make_var("step");
@@ -111,7 +130,11 @@ private:
       first.emplace_back(own);
       second.emplace_back(i < at ? own : other);
     }
-    const std::vector<Linear> left = indices_of(a, first, context), right = indices_of(b, second, context);
+    std::vector<Expr> conditions;
+    std::vector<Expr>* const found = by_conditions ? &conditions : nullptr;
+    const std::vector<Linear> left = indices_of(a, first, context, found);
+    const std::vector<Linear> right = indices_of(b, second, context, found);
+    for (const Expr& condition : conditions) context.assume(simplify(condition, context));
     std::vector<Linear> differences;
     for (size_t i = 0; i < left.size(); ++i) {
       Linear difference = right[i];
@@ -207,28 +230,36 @@ std::string describe(const TaskAccess& access) {
   return text + "]";
 }
 
-bool same_indices(const TaskAccess& a, const TaskAccess& b) {
-  if (a.is_store != b.is_store || a.indices.size() != b.indices.size()) return false;
-  for (size_t i = 0; i < a.indices.size(); ++i) {
-    if (!equal(a.indices[i], b.indices[i])) return false;
+bool are_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return equal(x, y); });
+}
+
+/// Two accesses of different tasks that may be of one element, if any. `by_conditions`: whether what holds
+/// where each happens is looked at, which is seldom needed, and keeps apart what is at the same indices.
+std::optional<std::string> find_race(const std::vector<const TaskAccess*>& accesses, PairProver& prover,
+                                     bool by_conditions) {
+  std::vector<const TaskAccess*> distinct;
+  for (const TaskAccess* access : accesses) {
+    const auto same = [&](const TaskAccess* other) {
+      return access->is_store == other->is_store && are_equal(access->indices, other->indices) &&
+             (!by_conditions || are_equal(conditions_of(*access), conditions_of(*other)));
+    };
+    if (std::none_of(distinct.begin(), distinct.end(), same)) distinct.push_back(access);
   }
-  return true;
+  for (const TaskAccess* a : distinct) {
+    for (const TaskAccess* b : distinct) {
+      if (!a->is_store && !b->is_store) continue;
+      if (!prover.disjoint(*a, *b, by_conditions)) return describe(*a) + " and " + describe(*b);
+    }
+  }
+  return std::nullopt;
 }
 
 void verify_class(const Var& task, const std::vector<const TaskAccess*>& accesses, PairProver& prover) {
-  std::vector<const TaskAccess*> distinct;
-  for (const TaskAccess* access : accesses) {
-    const auto same = [&](const TaskAccess* other) { return same_indices(*access, *other); };
-    if (std::none_of(distinct.begin(), distinct.end(), same)) distinct.push_back(access);
-  }
-  for (size_t i = 0; i < distinct.size(); ++i) {
-    for (size_t j = 0; j < distinct.size(); ++j) {
-      if (!distinct[i]->is_store && !distinct[j]->is_store) continue;
-      if (prover.disjoint(*distinct[i], *distinct[j])) continue;
-      throw InternalError("verify: tasks of parallel loop " + task->name +
-                          " may race: " + describe(*distinct[i]) + " and " + describe(*distinct[j]));
-    }
-  }
+  if (!find_race(accesses, prover, false)) return;
+  if (const std::optional<std::string> race = find_race(accesses, prover, true))
+    throw InternalError("verify: tasks of parallel loop " + task->name + " may race: " + *race);
 }
 
 }  // namespace

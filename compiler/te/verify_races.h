@@ -15,6 +15,7 @@ struct TaskAccess {
   std::string buffer_name;
   bool is_store = false;
   std::vector<Expr> indices;     ///< lets inlined
+  std::vector<Expr> mask;        ///< of the lanes that access it, if any; lets inlined
   std::vector<int64_t> extents;  ///< of the buffer, when all are constant
   BoundsContext context;
 };

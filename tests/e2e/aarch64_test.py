@@ -134,7 +134,8 @@ class Aarch64(unittest.TestCase):
         done = subprocess.run(["cmake", "--build", str(BUILD), "--target", "runtime_object"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         program = folder / "tensormill"
-        os.link(mill.PROGRAM.resolve(), program)
+        for part in (mill.PROGRAM, *mill.PROGRAM.parent.glob("tensormill-*.so")):
+            os.link(part.resolve(), folder / part.name)
         shutil.copy(BUILD / "bin/tensormill-runtime-aarch64.o", folder)
         return program
 

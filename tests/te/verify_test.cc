@@ -38,6 +38,10 @@ TEST(Verify, AcceptsLoops) {
       "for i = 0, 64 { b[i] = a[(63 - i)] }",
       // A split of 50 by 16, guarded and clipped.
       "for o = 0, 4 { for i = 0, 16 { if (((o * 16) + i) < 50) { b[((o * 16) + i)] = 1:f32 } } }",
+      // The guard holds what a task's loops run over below the next task's.
+      "parallel p = 0, 8 { for i = 0, 1 { for l = 0, 16 { if (((i * 16) + l) < 5) { b[((p * 5) + ((i * 16) + "
+      "l))] = 1:f32 } } } }",
+      "parallel p = 0, 8 { b[((p * 5) + ramp.8(0, 1)); (ramp.8(0, 1) < broadcast.8(5))] = 1:f32x8 }",
       "for o = 0, 5 { for i = 0, min(16, (64 - (o * 16))) { b[((o * 16) + i)] = 1:f32 } }",
       // A masked tail.
       "for o = 0, 9 { b[ramp.8((o * 8), 1); (ramp.8((o * 8), 1) < broadcast.8(60))] = 1:f32x8 }",
@@ -123,6 +127,11 @@ TEST(Verify, RejectsLoops) {
        "verify: tasks of parallel loop p may race"},
       {"parallel p = 0, 8 { b[(p + 1)] = b[p] }", "may race: b[(p + 1)] and b[p]"},
       {"parallel p = 0, 8 { b[check_index(k[p], 64)] = 1:f32 }", "verify: tasks of parallel loop p may race"},
+      // What holds where one of two stores happens is not known of the other one.
+      {"parallel p = 0, 8 { for i = 0, 2 { for l = 0, 4 { if (((i * 4) + l) < 5) { b[((p * 5) + ((i * 4) + "
+       "l))] = 1:f32 } "
+       "b[((p * 5) + ((i * 4) + l))] = 2:f32 } } }",
+       "verify: tasks of parallel loop p may race"},
       {"parallel p = 0, 2 { parallel q = 0, 2 { b[((p * 2) + q)] = 1:f32 } }",
        "verify: parallel loop q is inside a parallel loop"},
       {"allocate t: f32[8] worker { parallel p = 0, 8 { t[p] = 1:f32 } }",
