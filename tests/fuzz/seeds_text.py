@@ -188,7 +188,7 @@ def worker_seeds():
     beat = {"progress": {"done": 1}, "events": [{"type": "tuned", "data": {"task": 0}}], "log_offset": 10, "log": "text", "status": None}
     yield "worker_beat.json", json.dumps(beat)
     yield "worker_beat_wrong.json", json.dumps({"progress": 1, "events": [{"type": "state", "data": {}}, {"type": "Tuned"}], "log_offset": -1,
-                                                "status": {"x": "y" * (16 << 10)}})
+                                                "status": [1]})
     yield "worker_beat_odd.json", json.dumps({"events": 1})
     yield "worker_leave.json", json.dumps({"name": "w1", "ended": True})
     yield "worker_kernels.json", json.dumps({"kernels": ["0" * 64]})
