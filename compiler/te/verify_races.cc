@@ -235,6 +235,21 @@ bool are_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
                     [](const Expr& x, const Expr& y) { return equal(x, y); });
 }
 
+/// Whether the indices are the same of variables in the same ranges: a guard around one of them narrows some.
+bool are_alike(const TaskAccess& a, const TaskAccess& b) {
+  if (a.is_store != b.is_store || !are_equal(a.indices, b.indices)) return false;
+  bool alike = true;
+  for (const Expr& index : a.indices) {
+    for_each_expr(index, [&](const Expr& part) {
+      if (part->op != ExprOp::kVar) return;
+      const Interval *own = a.context.find(part->var), *other = b.context.find(part->var);
+      alike = alike && (own == nullptr) == (other == nullptr) &&
+              (own == nullptr || (own->low == other->low && own->high == other->high));
+    });
+  }
+  return alike;
+}
+
 /// Two accesses of different tasks that may be of one element, if any. `by_conditions`: whether what holds
 /// where each happens is looked at, which is seldom needed, and keeps apart what is at the same indices.
 std::optional<std::string> find_race(const std::vector<const TaskAccess*>& accesses, PairProver& prover,
@@ -242,7 +257,7 @@ std::optional<std::string> find_race(const std::vector<const TaskAccess*>& acces
   std::vector<const TaskAccess*> distinct;
   for (const TaskAccess* access : accesses) {
     const auto same = [&](const TaskAccess* other) {
-      return access->is_store == other->is_store && are_equal(access->indices, other->indices) &&
+      return are_alike(*access, *other) &&
              (!by_conditions || are_equal(conditions_of(*access), conditions_of(*other)));
     };
     if (std::none_of(distinct.begin(), distinct.end(), same)) distinct.push_back(access);

@@ -132,6 +132,9 @@ TEST(Verify, RejectsLoops) {
        "l))] = 1:f32 } "
        "b[((p * 5) + ((i * 4) + l))] = 2:f32 } } }",
        "verify: tasks of parallel loop p may race"},
+      {"parallel p = 0, 8 { for l = 0, 8 { if (l < 5) { b[((p * 5) + l)] = 1:f32 } b[((p * 5) + l)] = 2:f32 "
+       "} }",
+       "verify: tasks of parallel loop p may race"},
       {"parallel p = 0, 2 { parallel q = 0, 2 { b[((p * 2) + q)] = 1:f32 } }",
        "verify: parallel loop q is inside a parallel loop"},
       {"allocate t: f32[8] worker { parallel p = 0, 8 { t[p] = 1:f32 } }",

@@ -67,7 +67,7 @@ struct ExtentOperand {
 
 /// Whether a range has as many elements as the run counts (data_dependent_range), and not as a formula of one
 /// of its operands says.
-bool counts_as_run(const NodeContext& context) {
+bool has_run_time_count(const NodeContext& context) {
   int64_t open = 0;
   for (size_t i = 0; i < 3; ++i) open += context.is_computable(context.input(i)) ? 0 : 1;
   const DType dtype = context.type(context.input(0)).dtype;
@@ -101,8 +101,8 @@ void NodeContext::bind_operands() {
     const ir::SymInt count = num_elements(own.shape);
     const bool is_list = is_integer(own.dtype) && count.is_constant() && count.hint() <= kMostBound;
     if (!is_list || is_computable(value) || told_ints(*this, value)) continue;
-    if (operand.op == "Reshape" && reshapes_as_run(*this)) continue;
-    if (operand.op == "Range" && counts_as_run(*this)) continue;
+    if (operand.op == "Reshape" && has_run_time_shape(*this)) continue;
+    if (operand.op == "Range" && has_run_time_count(*this)) continue;
     Compose c(*this);
     const ir::SymShape numbers = numbers_of_run(value, "an operand", operand.low);
     value = c.reshape(extents(numbers), own.shape);

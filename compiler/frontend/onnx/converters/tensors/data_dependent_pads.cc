@@ -186,7 +186,7 @@ void center_crop_pad_as_run(NodeContext& context) {
 
 namespace {
 
-/// The same where the shape's numbers are symbols.
+/// The map of an unpooling, cut or padded to a wanted shape whose numbers are symbols.
 V map_in_symbols_of_run(NodeContext& context, V map, size_t index) {
   Compose c(context);
   const ir::SymShape shape = c.shape(map);

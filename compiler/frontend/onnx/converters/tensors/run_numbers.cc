@@ -115,7 +115,7 @@ int64_t numbers_left_open(const NodeContext& context, ir::ValueId row) {
   return open;
 }
 
-bool reshapes_as_run(const NodeContext& context) {
+bool has_run_time_shape(const NodeContext& context) {
   if (!context.binds_runs()) return false;
   const int64_t open = numbers_left_open(context, context.input(1));
   return open > 1 || (open == 1 && same(num_elements(context.type(context.input(0)).shape), 0));

@@ -45,9 +45,9 @@ struct RowPart {
 RowPart part_of_row(const NodeContext& context, ir::ValueId row, int64_t at);
 /// How many elements of a row a run works out.
 int64_t numbers_left_open(const NodeContext& context, ir::ValueId row);
-/// Whether the result's shape is taken as the run has it: of several numbers a product is to be that of the
-/// elements, and of no elements any one may be 0.
-bool reshapes_as_run(const NodeContext& context);
+/// Whether the shape of a Reshape is a run-time value as a whole: of several numbers a product is to be that
+/// of the elements, and of no elements any one may be 0.
+bool has_run_time_shape(const NodeContext& context);
 /// The element, as [1].
 ir::ValueId row_element(NodeContext& context, ir::ValueId row, int64_t at);
 

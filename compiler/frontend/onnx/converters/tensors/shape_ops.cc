@@ -313,7 +313,7 @@ namespace {
 /// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
 /// says their counts in their order; nothing where it says other ones, or numbers in their place.
 std::optional<ir::SymShape> reshaped_to(NodeContext& context) {
-  if (reshapes_as_run(context)) return std::nullopt;
+  if (has_run_time_shape(context)) return std::nullopt;
   BoundedShape shape = bounded_shape(context, 1);
   const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
   const auto is_extent = [](const ir::SymInt& extent) { return extent >= -1; };
