@@ -185,6 +185,44 @@ REPEATED = """g (float[N,3] x, int64[N] times) => (float[K,3] y) {
  y = ConcatFromSequence<axis=0>(l_all)
 }"""
 
+# What else is done with such a list: in the loop, in another one and behind both; one begins with an element.
+REPEATED_READS = """g (float[N,3] x, int64[N] times, int64 place) => (int64 many, float[A,3] at, float[K,3] y, float[L,3] more, float[M,3] first,
+                                                  float[P,3] without, float[Q,3] turned, int64[N] so_far) {
+""" + CONSTANTS + """ shape = Shape(times)
+ n = Squeeze(shape)
+ start = Slice(x, zero1, one1)
+ l_start = SequenceConstruct(start)
+ l_all, so_far = Loop <body = b (int64 i, bool c, float[A,3] l_in) => (bool c1, float[B,3] l_out, int64 len) {
+   c1 = Identity(c)
+   own = Gather(times, i)
+   rest = Sub(n, i)
+   taken = Min(own, rest)
+   end = Add(i, taken)
+   flat = Constant<value = int64[1] {-1}>()
+   from = Reshape(i, flat)
+   to = Reshape(end, flat)
+   rows = Slice(x, from, to)
+   l_out = SequenceInsert(l_in, rows)
+   len = SequenceLength(l_out)
+ }> (n, true, l_start)
+ l_twice = Loop <body = b2 (int64 j, bool d, float[C,3] l_before) => (bool d1, float[D,3] l_after) {
+   d1 = Identity(d)
+   again = SequenceAt(l_all, j)
+   double = Add(again, again)
+   l_after = SequenceInsert(l_before, double)
+ }> (n, true, l_all)
+ many = SequenceLength(l_twice)
+ at = SequenceAt(l_twice, place)
+ y = ConcatFromSequence<axis=0>(l_all)
+ l_more = SequenceInsert(l_twice, x)
+ more = ConcatFromSequence<axis=0>(l_more)
+ l_first = SequenceInsert(l_all, x, zero)
+ first = ConcatFromSequence<axis=-2>(l_first)
+ l_without = SequenceErase(l_all, place)
+ without = ConcatFromSequence<axis=0>(l_without)
+ turned = ConcatFromSequence<axis=0>(l_twice)
+}"""
+
 # Parts of one size that an input says; as many lengths as data says.
 SIZES = """g (float[10] x, int64 size, int64[5] lengths) => (int64 parts, float[A] last, float[K] turned, int64 others, float[B] second) {
 """ + CONSTANTS + """ l_parts = SplitToSequence<axis=0>(x, size)

@@ -50,6 +50,12 @@ class SequenceChecks(unittest.TestCase):
                 mill.alive.ort_run(str(self.path), str(self.folder / "ref_in.npz"), str(self.folder / "ref.npz"))
                 self.check_values(feed, mill.load_npz(self.folder / "ref.npz"), (name, level, i))
 
+    def check_kernels(self, text):
+        """No shape is interpreted."""
+        self.path.write_bytes(sequence_models.model(text))
+        done = mill.run_program("compile", self.path, "-o", self.package)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def check_fails(self, feed, *words):
         np.savez(self.folder / "in.npz", **feed)
         done = mill.run_program("run", self.package, "-i", self.folder / "in.npz", "-o", self.folder / "out.npz")
@@ -237,20 +243,25 @@ class Words(SequenceChecks):
 
     def test_each_row_is_repeated(self):
         """As torch writes repeat_interleave: lists of the rows and of how often each comes, a list that grows of what they become."""
-        self.path.write_bytes(sequence_models.model(sequence_models.REPEATED))
-        done = mill.run_program("compile", self.path, "-o", self.package)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))  # There are kernels for all of them.
+        self.check_kernels(sequence_models.REPEATED)
         for times in ([1, 2, 0, 3], [1], [0, 0], [4] * 9, [0, 1] * 50):
             x = self.some(len(times), 3)
             self.check_values({"x": x, "times": np.array(times)}, {"y": np.repeat(x, times, axis=0)}, times)
 
+    def test_rows_that_are_repeated_are_read(self):
+        """Of lists that loops let grow by parts as long as a run says: elements, places, other lists, and what an iteration sees of them."""
+        self.check_reference("REPEATED_READS", [{"x": self.some(len(times), 3), "times": np.array(times), "place": np.int64(place)}
+                                                for times, place in (([1, 2, 0, 3], 2), ([1], 0), ([0, 0], -1), ([4] * 9, 5), ([0, 1] * 50, 99))])
+        self.check_kernels(sequence_models.REPEATED_READS)
+        self.check_fails({"x": self.some(2, 3), "times": np.array([1, 1]), "place": np.int64(3)}, "Sequence", "3 in a sequence of")
+
     def test_pairs_of_rows_are_repeated(self):
-        """Of lists that grow with a free dim the other one is twice as long; nothing of it can be planned, which is soon told."""
+        """Of lists that grow with a free dim the other one is twice as long."""
         text = sequence_models.REPEATED.replace("float[N,3] x", "float[M,3] x").replace("SplitToSequence<axis=0>(x, ones)",
                                                                                       "SplitToSequence<axis=0>(x, twos)")
         text = text.replace(" l_rows", " two = Constant<value = int64[1] {2}>()\n twos = Mul(ones, two)\n l_rows", 1)
         text = text.replace("higher = Unsqueeze(row, one)", "last = Constant<value = int64[1] {2}>()\n   higher = Unsqueeze(row, last)")
-        self.compile(sequence_models.model(text.replace("Concat<axis=0>(one, own, wide)", "Concat<axis=0>(one, wide, own)")))
+        self.check_kernels(text.replace("Concat<axis=0>(one, own, wide)", "Concat<axis=0>(one, wide, own)"))
         for times in ([1, 2, 0, 3], [1], [4] * 9):
             x = self.some(len(times), 2, 3)
             expected = np.concatenate([np.repeat(x[i, :, :, None], n, axis=2).reshape(-1, 3) for i, n in enumerate(times)])

@@ -19,16 +19,16 @@ namespace tensormill::frontend::onnx {
 
 /// What a name of the model stands for.
 struct Binding {
-  enum class Kind : uint8_t { kTensor, kSequence, kStack, kNone, kMaybe };
+  enum class Kind : uint8_t { kTensor, kSequence, kStack, kRagged, kNone, kMaybe };
   Kind kind = Kind::kTensor;
   /// kTensor, kAbsent for an operand that is not given; kStack: a sequence's elements along the first axis;
-  /// kMaybe: what an optional value holds
+  /// kRagged: its elements one behind the other along axis uneven[0]; kMaybe: what an optional value holds
   ir::ValueId tensor = ir::kAbsent;
   std::vector<ir::ValueId> elements;  ///< kSequence
   /// kMaybe, and kStack for an optional sequence: whether it holds that, bool [1]
   ir::ValueId present = ir::kAbsent;
   /// kStack whose elements are not all of one shape, and have capacity for the largest: each one's extents,
-  /// i64 [elements, rank], and the axes along which they differ
+  /// i64 [elements, rank], and the axes along which they differ; kRagged: each one's extent, i64 [elements]
   ir::ValueId extents = ir::kAbsent;
   std::vector<size_t> uneven = {};
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/control/ragged.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
 #include "compiler/frontend/onnx/extents/data_extents.h"
@@ -39,6 +40,8 @@ public:
     if (found.kind == Binding::Kind::kMaybe) {
       add_renamed(found.tensor, name_);
       add_present(found.present);
+    } else if (found.kind == Binding::Kind::kRagged) {
+      add_stack(stack_of_ragged(context_, found));
     } else if (found.kind == Binding::Kind::kStack) {
       add_stack(found);
       if (found.present != ir::kAbsent) add_present(found.present);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/control/ragged.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
@@ -105,10 +106,16 @@ void CarriedValues::add_table(size_t owner) {
   Form table;
   table.kind = Kind::kTable;
   table.owner = owner;
+  table.initial = tensor(all.initial.extents);
+  if (all.kind == Kind::kRagged) {
+    table.type = node_.type(table.initial.tensor);
+    bind_axis(table, 0);
+    forms_.push_back(std::move(table));
+    return;
+  }
   const bool is_text = all.type.dtype == kString;
   const auto rank = static_cast<int64_t>(all.type.shape.size()) - (is_text ? 2 : 1);
   table.type = {DType::kInt64, {all.type.shape[0], rank}};
-  table.initial = tensor(all.initial.extents);
   for (const Axis& axis : all.axes) {
     if (axis.axis == 0) table.axes.push_back(axis);
   }
@@ -206,9 +213,10 @@ std::vector<Binding> CarriedValues::bindings_of(const std::vector<V>& all, V tri
       bindings[form.owner].extents = x;
       continue;
     }
-    bindings.push_back(form.kind == Kind::kMaybe   ? maybe(x, all[flag++])
-                       : form.kind == Kind::kStack ? stack(x)
-                                                   : tensor(x));
+    bindings.push_back(form.kind == Kind::kMaybe    ? maybe(x, all[flag++])
+                       : form.kind == Kind::kStack  ? stack(x)
+                       : form.kind == Kind::kRagged ? Binding{Binding::Kind::kRagged, x, {}}
+                                                    : tensor(x));
     bindings.back().uneven = form.uneven;
   }
   return bindings;
@@ -322,8 +330,10 @@ bool CarriedValues::add_optional(Form& form, const Binding& result) {
   return true;
 }
 
-/// A list that the body changes is a stack from now on.
-void CarriedValues::add_sequence(Form& form, const Binding& result, const std::string& name) {
+/// A list that the body changes is a stack from now on, or ragged.
+void CarriedValues::add_sequence(Form& form, const Binding& result, const std::string& name,
+                                 const BodySymbols& body) {
+  if (binds_ && add_ragged(form, result, name, body)) return;
   const std::string what = "the sequence " + name;
   const std::optional<ElementForm> before = element_form(context_, form.initial, what),
                                    after = element_form(context_, result, what);
@@ -374,7 +384,8 @@ Binding CarriedValues::stack_as(Form& form, const Binding& result, const std::st
 }
 
 std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& results,
-                                                  const std::vector<std::string>& names) {
+                                                  const std::vector<std::string>& names,
+                                                  const BodySymbols& body) {
   bool fits = true;
   std::vector<V> values, flags;
   std::vector<V> tables(results.size(), ir::kAbsent);
@@ -400,17 +411,19 @@ std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& re
             "body", "its output " + names[i] +
                         " is no tensor, and changes from iteration to iteration: served are sequences and "
                         "optional values of one type");
-      add_sequence(form, result, names[i]);
+      add_sequence(form, result, names[i], body);
       fits = false;
       continue;
     }
-    const bool is_fit = form.kind == Kind::kStack
+    const bool is_fit = form.kind == Kind::kStack || form.kind == Kind::kRagged
                             ? is_sequence(result) && result.present == ir::kAbsent
                             : result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
     if (!is_fit)
       node_.unsupported("body", "its output " + names[i] + " is of another kind than what it is handed");
-    if (form.kind == Kind::kStack) {
-      const Binding own = stack_as(form, result, names[i]);
+    if (form.kind == Kind::kStack || form.kind == Kind::kRagged) {
+      const Binding own = form.kind == Kind::kStack ? stack_as(form, result, names[i])
+                                                    : ragged_of(context_, result, form.uneven.front(),
+                                                                form.initial.tensor, names[i]);
       values.push_back(own.tensor);
       tables[i] = own.extents;
     } else {

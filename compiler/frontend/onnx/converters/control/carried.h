@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/frontend/onnx/converters/control/body_symbols.h"
 #include "compiler/frontend/onnx/graph/builder.h"
 
 namespace tensormill::frontend::onnx {
@@ -27,11 +28,13 @@ public:
   std::vector<int64_t> spare() const;
   /// What the body sees of `carried`, which stand for initial(); `trip`: the iteration's number.
   std::vector<Binding> arguments(const std::vector<ir::ValueId>& carried, ir::ValueId trip);
-  /// What initial() is to be in the next iteration, of the body's results for the values; `names` are theirs.
+  /// What initial() is to be in the next iteration, of the body's results for the values, which may be made
+  /// of `body`'s symbols; `names` are theirs.
   /// Nothing where that needs another form: from then on initial() gives that one. Throws UnsupportedForm for
   /// what can be handed on in none.
   std::optional<std::vector<ir::ValueId>> next(const std::vector<Binding>& results,
-                                               const std::vector<std::string>& names);
+                                               const std::vector<std::string>& names,
+                                               const BodySymbols& body);
   /// What is behind the loop, of the final values of initial(); `is_exact`: there are most_trips iterations,
   /// `trips` (i64 [1]) in a run.
   std::vector<Binding> results(const std::vector<ir::ValueId>& final, ir::ValueId trips, bool is_exact);
@@ -47,14 +50,14 @@ private:
     int64_t raised =
         0;  ///< how much more capacity there is than the first value needs, while it does not grow
   };
-  /// kTable: of a stack's extents, behind all others.
-  enum class Kind : uint8_t { kTensor, kStack, kMaybe, kConstant, kTable };
+  /// kTable: of a stack's or ragged sequence's extents, behind all others.
+  enum class Kind : uint8_t { kTensor, kStack, kRagged, kMaybe, kConstant, kTable };
   struct Form {
     Kind kind = Kind::kTensor;
     Binding initial;
     ir::ValueType type;  ///< of the first value, where it is not kConstant
     std::vector<Axis> axes;
-    std::vector<size_t> uneven = {};  ///< of a stack's elements
+    std::vector<size_t> uneven = {};  ///< of the elements of a sequence
     size_t owner = 0;                 ///< kTable: whose it is
     /// Where iterations bind its extents: the growing buffer that it is in, the axes of these, what the loop
     /// begins with, and what an iteration is handed. Then its extents are handed on in its place.
@@ -82,7 +85,8 @@ private:
   void add_table(size_t owner);
   Binding stack_as(Form& form, const Binding& result, const std::string& name);
   bool has_table(const Form& form) const;
-  void add_sequence(Form& form, const Binding& result, const std::string& name);
+  void add_sequence(Form& form, const Binding& result, const std::string& name, const BodySymbols& body);
+  bool add_ragged(Form& form, const Binding& result, const std::string& name, const BodySymbols& body);
   bool widen(Form& form, ir::ValueId result, const std::string& name);
   void bind_axis(Form& form, size_t axis);
   void take_bound(Form& form, ir::ValueId extents, ir::ValueId trip, std::vector<BoundExtent>& bound);

@@ -1,8 +1,10 @@
 // What iterations hand on with other extents each time: in growing buffers, its extents numbers that the next
 // one binds.
 #include <algorithm>
+#include <set>
 
 #include "compiler/frontend/onnx/converters/control/carried.h"
+#include "compiler/frontend/onnx/converters/control/ragged.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
 
 namespace tensormill::frontend::onnx {
@@ -31,6 +33,31 @@ void CarriedValues::take_bound(Form& form, ir::ValueId extents, ir::ValueId trip
   }
   form.taken = node_.add("take_growing", {extents, trip, form.first},
                          {{"buffer", *form.buffer}, {"result", shape}, {"dtype", form.type.dtype}});
+}
+
+/// Whether the elements differ along an axis whose extent an iteration binds: then they are handed on one
+/// behind the other along it.
+bool CarriedValues::add_ragged(Form& form, const Binding& result, const std::string& name,
+                               const BodySymbols& body) {
+  std::set<size_t> axes(result.uneven.begin(), result.uneven.end());
+  if (result.kind == Binding::Kind::kStack) return false;
+  for (const ir::ValueId element : result.elements) {
+    const ir::SymShape& shape = node_.type(element).shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (body.are_in({shape[d]})) axes.insert(d);
+    }
+  }
+  if (axes.empty()) return false;
+  const ir::ValueId like = result.kind == Binding::Kind::kRagged ? result.tensor : result.elements.front();
+  if (axes.size() > 1 || node_.type(like).dtype == kString)
+    node_.unsupported("body", "what it puts into the sequence " + name +
+                                  " is text or has extents along several axes that an iteration works out");
+  form.initial = ragged_of(context_, form.initial, *axes.begin(), like, name);
+  form.type = node_.type(form.initial.tensor);
+  form.uneven = form.initial.uneven;
+  form.kind = Kind::kRagged;
+  bind_axis(form, *axes.begin());
+  return true;
 }
 
 /// From now on iterations bind the extent of the axis.

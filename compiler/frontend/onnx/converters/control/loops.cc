@@ -40,7 +40,7 @@ public:
         std::optional<std::vector<Binding>> results = body_of(begun);
         if (!results) return std::nullopt;
         leave_body(own, *results);
-        if (const std::optional<Values> next = next_of(*results)) {
+        if (const std::optional<Values> next = next_of(*results, own)) {
           ended = end(begun, *results, *next);
         } else {
           context_.builder.leave_dead_nodes();
@@ -66,7 +66,7 @@ private:
       const size_t carried = i - first_;
       const bool is_carried = carried < form_.initial.size();
       const bool is_tensor = results[i].kind == Binding::Kind::kTensor && results[i].tensor != ir::kAbsent;
-      if (!is_tensor && is_carried && !form_.most_trips) continue;
+      if (!is_tensor && is_carried) continue;
       if (!is_tensor) node_.unsupported("body", "its output " + name_of(i) + " is no tensor");
       const bool has_initial = is_carried && form_.initial[carried].kind == Binding::Kind::kTensor &&
                                form_.initial[carried].tensor != ir::kAbsent;
@@ -104,13 +104,13 @@ private:
     return c_.binary("and", guard, form_.condition);
   }
 
-  std::optional<Values> next_of(const std::vector<Binding>& results) {
+  std::optional<Values> next_of(const std::vector<Binding>& results, const BodySymbols& own) {
     if (results.size() < first_ + form_.initial.size())
       node_.invalid("the body has " + std::to_string(results.size()) + " outputs");
     const auto from = results.begin() + static_cast<std::ptrdiff_t>(first_);
     std::vector<std::string> names;
     for (size_t i = 0; i < form_.initial.size(); ++i) names.push_back(name_of(first_ + i));
-    return carried_.next({from, from + static_cast<std::ptrdiff_t>(form_.initial.size())}, names);
+    return carried_.next({from, from + static_cast<std::ptrdiff_t>(form_.initial.size())}, names, own);
   }
 
   /// The loop's end, before it is a node.

@@ -4,6 +4,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/control/loops.h"
+#include "compiler/frontend/onnx/converters/control/ragged.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
@@ -109,6 +110,8 @@ Bindings convert_sequence_at(StructureContext& context) {
 }
 
 Bindings convert_sequence_insert(StructureContext& context) {
+  if (context.input(0).kind == Binding::Kind::kRagged && !context.has_input(2))
+    return std::vector{ragged_with(context, context.input(0), context.node.input(1))};
   const std::optional<Binding> all = run_time_elements(context, 2);
   const ir::ValueId element = context.node.input(1);
   if (all) {
@@ -147,7 +150,7 @@ Bindings convert_sequence_erase(StructureContext& context) {
 
 Bindings convert_sequence_length(StructureContext& context) {
   const Binding& sequence = context.input(0);
-  if (sequence.kind == Binding::Kind::kStack)
+  if (sequence.kind == Binding::Kind::kStack || sequence.kind == Binding::Kind::kRagged)
     return one_tensor(Compose(context.node).reshape(number_of_elements(context, sequence), {}));
   Tensor length(DType::kInt64, {});
   length.set_element_int(0, size_of(context.sequence(0)));
@@ -158,6 +161,13 @@ Bindings convert_concat_from_sequence(StructureContext& context) {
   const bool new_axis = context.node.int_attr("new_axis", 0) != 0;
   const int64_t given_axis = context.node.required_int("axis");
   const Binding& sequence = context.input(0);
+  if (sequence.kind == Binding::Kind::kRagged) {
+    const int64_t rank = context.node.rank(sequence.tensor);
+    const int64_t along = context.node.normalize_axis(given_axis, rank + (new_axis ? 1 : 0));
+    const bool is_joined = !new_axis && static_cast<size_t>(along) == sequence.uneven.front();
+    return one_tensor(is_joined ? sequence.tensor
+                                : joined_stack(context, stack_of_ragged(context, sequence), along, new_axis));
+  }
   if (sequence.kind == Binding::Kind::kStack)
     return one_tensor(joined_stack(context, sequence, given_axis, new_axis));
   check_not_empty(context);
@@ -208,8 +218,9 @@ Bindings mapped_stacks(StructureContext& context) {
 
 Bindings convert_sequence_map(StructureContext& context) {
   const bool has_stack =
-      std::any_of(context.inputs.begin(), context.inputs.end(),
-                  [](const Binding& operand) { return operand.kind == Binding::Kind::kStack; });
+      std::any_of(context.inputs.begin(), context.inputs.end(), [](const Binding& operand) {
+        return is_sequence(operand) && operand.kind != Binding::Kind::kSequence;
+      });
   if (has_stack) return mapped_stacks(context);
   const GraphProto& body = context.body("body");
   const size_t length = context.sequence(0).size();

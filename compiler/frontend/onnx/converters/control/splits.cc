@@ -1,6 +1,7 @@
 // SplitToSequence: parts of sizes that are known are a list; else a run works out how long they are, and how
 // many, where the number of sizes is not known either.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "compiler/build/compose.h"
@@ -20,6 +21,38 @@ using V = ir::ValueId;
 using Bindings = std::optional<std::vector<Binding>>;
 constexpr int64_t kMaxParts = 1 << 16;
 
+/// The number that all elements of an integer value are, where the graph fills it with one.
+std::optional<int64_t> number_everywhere(const ir::Graph& graph, V id, int depth = 0) {
+  constexpr std::array<std::string_view, 4> kMoves = {"expand", "reshape", "identity", "cast"};
+  constexpr std::array<std::string_view, 3> kSums = {"add", "sub", "mul"};
+  constexpr int kDeepest = 8;
+  const ir::Value& value = graph.value(id);
+  if (!is_integer(value.type.dtype)) return std::nullopt;
+  if (value.known) {
+    const ir::SymShape numbers = value.known.elements();
+    const bool is_one = !numbers.empty() && std::all_of(numbers.begin(), numbers.end(), [&](const auto& n) {
+      return n.is_constant() && n.hint() == numbers[0].hint();
+    });
+    return is_one ? std::optional<int64_t>(numbers[0].hint()) : std::nullopt;
+  }
+  if (value.producer == ir::kAbsent || depth == kDeepest || !is_integer(value.type.dtype))
+    return std::nullopt;
+  const ir::Node& node = graph.node(value.producer);
+  const auto is_any_of = [&](const auto& ops) {
+    return std::find(ops.begin(), ops.end(), node.op) != ops.end();
+  };
+  if (is_any_of(kMoves)) return number_everywhere(graph, node.inputs[0], depth + 1);
+  if (!is_any_of(kSums)) return std::nullopt;
+  const std::optional<int64_t> a = number_everywhere(graph, node.inputs[0], depth + 1),
+                               b = number_everywhere(graph, node.inputs[1], depth + 1);
+  int64_t result = 0;
+  const bool fits = a && b &&
+                    !(node.op == "add"   ? __builtin_add_overflow(*a, *b, &result)
+                      : node.op == "sub" ? __builtin_sub_overflow(*a, *b, &result)
+                                         : __builtin_mul_overflow(*a, *b, &result));
+  return fits ? std::optional(result) : std::nullopt;
+}
+
 class Split {
 public:
   explicit Split(StructureContext& context)
@@ -37,7 +70,11 @@ public:
     const bool is_integer = type.dtype == DType::kInt32 || type.dtype == DType::kInt64;
     if (!is_integer || type.shape.size() > 1) node_.invalid("split is " + ir::to_string(type));
     const bool are_lengths = type.shape.size() == 1;
-    if (!is_known(split)) return are_lengths ? by_lengths(split) : by_size(split);
+    if (!is_known(split)) {
+      if (const std::optional<Binding> even = are_lengths ? even_parts(split) : std::nullopt)
+        return std::vector{*even};
+      return are_lengths ? by_lengths(split) : by_size(split);
+    }
     if (are_lengths) return of_known(node_.known_ints(1, "split"));
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
@@ -50,7 +87,9 @@ private:
   /// Whether it is known how many parts there are.
   bool is_of_known_length() const { return extent_.is_constant() && !node_.stacks_elements(); }
   bool is_data_dependent() { return node_.data_shape(x_).along(axis_) != nullptr; }
-  bool is_known(V split) { return node_.is_known(1) && node_.data_shape(split).extents.empty(); }
+  bool is_known(V split) {
+    return node_.is_known(1) && c_.shape(split).is_constant() && node_.data_shape(split).extents.empty();
+  }
 
   static Binding list(std::vector<V> elements) {
     return {Binding::Kind::kSequence, ir::kAbsent, std::move(elements)};
@@ -103,29 +142,45 @@ private:
   }
 
   /// The most, or the least, that an element of `split` can be, within [least, extent].
-  int64_t bound(int64_t least, bool is_most) {
+  ir::SymInt bound(int64_t least, bool is_most) {
+    const ir::SymInt all = max(extent_, least);
     try {
-      int64_t found = is_most ? least : std::max<int64_t>(extent_, least);
+      ir::SymInt found = is_most ? ir::SymInt(least) : all;
       for (const BoundedInt& each : bounded_ints(node_, 1, "split"))
-        found = is_most ? std::max<int64_t>(found, each.most) : std::min<int64_t>(found, each.least);
-      return std::clamp<int64_t>(found, least, std::max<int64_t>(extent_, least));
+        found = is_most ? max(found, each.most) : min(found, each.least);
+      return max(min(found, all), least);
     } catch (const ValueRequired&) {
-      return is_most ? std::max<int64_t>(extent_, least) : least;
+      return is_most ? all : ir::SymInt(least);
     }
+  }
+
+  /// Parts of one known length, as many as follow from free dims.
+  std::optional<Binding> even_parts(V split) {
+    const std::optional<int64_t> length = number_everywhere(node_.graph(), split);
+    const ir::SymInt parts = c_.shape(split)[0];
+    if (!length || *length < 1 || is_data_dependent() || !node_.data_shape(split).extents.empty() ||
+        !demand(ir::Relation::kEqual, node_.product(parts, *length), extent_))
+      return std::nullopt;
+    ir::SymShape shape = c_.shape(x_);
+    const auto at = shape.begin() + axis_;
+    *at = *length;
+    shape.insert(at, parts);
+    return stack(with_axis_at(node_, c_.reshape(x_, shape), axis_, 0));
   }
 
   /// A 1-D tensor of lengths, which have to add up to what there is.
   Bindings by_lengths(V split) {
     const std::optional<V> parts = count_along(node_, split, 0);
     if (!parts) node_.unsupported("split", "its length depends on data in a way that cannot be told");
-    const bool is_list = node_.data_shape(split).extents.empty();
     const ir::SymInt most = c_.shape(split)[0];
-    if (most > kMaxParts) node_.unsupported("split", std::to_string(most) + " parts are not implemented");
-    if (most == 0) node_.unsupported("split", "no part at all of an axis that a run works out");
+    const bool is_list = most.is_constant() && node_.data_shape(split).extents.empty();
+    if (is_list && most > kMaxParts)
+      node_.unsupported("split", to_string(most) + " parts are not implemented");
+    if (same(most, 0)) node_.unsupported("split", "no part at all of an axis that a run works out");
     const V all = c_.cast(filled_along(node_, split, 0, "zero"), DType::kInt64);
     const V lengths = lengths_of_parts(node_, all, *count_along(node_, x_, axis_), extent_);
     const V ends = node_.add("cumsum", {lengths}, {{"axis", int64_t{0}}});
-    const Binding found = parts_at(c_.sub(ends, lengths), lengths, bound(0, true));
+    const Binding found = parts_at(context_, x_, axis_, {c_.sub(ends, lengths), lengths}, bound(0, true));
     if (!is_list) return std::vector{counted(found, *parts)};
     std::vector<V> elements;
     for (int64_t i = 0; i < most; ++i) elements.push_back(element_at(context_, found, i));
@@ -135,52 +190,30 @@ private:
   /// Parts of one size, of which the last may be shorter.
   Bindings by_size(V split) {
     const V given = c_.reshape(c_.cast(split, DType::kInt64), {1}), one = c_.ints({1}, {1});
-    const int64_t room = bound(1, true), most = (extent_ + bound(1, false) - 1) / bound(1, false);
+    const ir::SymInt room = bound(1, true), most = ceildiv(extent_, bound(1, false));
     const V checked = checked_number(node_, given, c_.binary("less_equal", one, given), "split is {}");
-    const V size = c_.clip(checked, 1, static_cast<double>(std::max<int64_t>(extent_, 1)));
+    const V size = c_.binary("max", c_.binary("min", checked, c_.dims({max(extent_, 1)}, {1})), one);
     const V count = *count_along(node_, x_, axis_);
-    if (most == 0) node_.unsupported("split", "an axis of no elements in parts whose size a run works out");
+    if (same(most, 0))
+      node_.unsupported("split", "an axis of no elements in parts whose size a run works out");
     const V starts = c_.mul(c_.iota(most), size), zero = c_.ints({0}, {1});
     const V lengths = c_.binary("max", c_.binary("min", c_.sub(count, starts), size), zero);
     const V parts = c_.div(c_.minus(c_.add(count, size), 1), size);
-    return std::vector{counted(parts_at(starts, lengths, room), parts)};
+    return std::vector{counted(parts_at(context_, x_, axis_, {starts, lengths}, room), parts)};
   }
 
   /// Parts of a known size of what is all there, as one tensor.
   Bindings stacked(int64_t size) {
     const V starts = c_.mul(c_.iota(ceildiv(extent_, size)), c_.dims({size}, {1}));
     const V rest = c_.sub(c_.dims({extent_}, {1}), starts);
-    return std::vector{parts_at(starts, c_.binary("min", rest, c_.dims({size}, {1})), size)};
+    return std::vector{
+        parts_at(context_, x_, axis_, {starts, c_.binary("min", rest, c_.dims({size}, {1}))}, size)};
   }
 
   Binding counted(Binding parts, V count) {
     parts.tensor = take_first(node_, parts.tensor, count, 0);
     parts.extents = take_first(node_, parts.extents, count, 0);
     return parts;
-  }
-
-  /// As many parts as there are starts and lengths, in `room` elements each, zeros behind their own.
-  Binding parts_at(V starts, V lengths, int64_t room) {
-    const ir::SymInt parts = c_.shape(starts)[0], own = std::max<int64_t>(room, 1);
-    const V steps = c_.iota(own, {1, own}), columns = c_.reshape(lengths, {parts, 1});
-    const V places = c_.add(c_.reshape(starts, {parts, 1}), steps);
-    V whole = filled_behind(node_, x_, "zero");
-    if (extent_.is_constant() && extent_.hint() == 0) whole = longer_by(node_, whole, 1, axis_);
-    const V last = c_.dims({max(extent_, 1) - 1}, {1, 1});
-    const V moved = with_axis_at(node_, c_.gather(whole, c_.binary("min", places, last), axis_), axis_, 0);
-    ir::SymShape along(c_.shape(moved).size(), 1);
-    along[0] = parts;
-    along[static_cast<size_t>(axis_) + 1] = own;
-    const V is_there = c_.reshape(c_.binary("less", steps, columns), along);
-    Binding result = stack(c_.where(is_there, moved, c_.filled(c_.dtype(moved), c_.shape(moved), 0)));
-    std::vector<V> table;
-    for (int64_t d = 0; d < shown_rank(node_, x_); ++d) {
-      if (d == axis_ || node_.data_shape(x_).along(d) != nullptr)
-        result.uneven.push_back(static_cast<size_t>(d));
-      table.push_back(d == axis_ ? columns : c_.expand(*count_along(node_, x_, d), {parts, 1}));
-    }
-    result.extents = c_.concat(std::move(table), 1);
-    return result;
   }
 
   StructureContext& context_;

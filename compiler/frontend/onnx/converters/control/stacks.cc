@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/control/ragged.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
@@ -35,13 +36,14 @@ V place_of(StructureContext& context, V position, V count, V limit) {
 V rows_at(NodeContext& node, V x, V places) {
   Compose c(node);
   const V whole = filled_along(node, x, 0, "zero");
-  return c.gather(whole, c.clip(places, 0, static_cast<double>(c.shape(whole)[0] - 1)), 0);
+  const V last = c.dims({max(c.shape(whole)[0], 1) - 1}, {1});
+  return c.gather(whole, c.binary("max", c.binary("min", places, last), c.ints({0}, {1})), 0);
 }
 
 /// The first `count` rows of x, all of which there are where the count is known to be as many.
 V first_rows(NodeContext& node, V x, V count) {
   const ir::KnownValue& known = node.graph().value(count).known;
-  const bool is_whole = known && known->element_as_int(0) == node.type(x).shape[0];
+  const bool is_whole = known && same(known.elements().at(0), node.type(x).shape[0]);
   return is_whole ? x : take_first(node, x, count, 0);
 }
 
@@ -91,6 +93,32 @@ Binding stack_of_parts(StructureContext& context, V x) {
   return result;
 }
 
+Binding parts_at(const StructureContext& context, V x, int64_t axis, const Parts& parts,
+                 const ir::SymInt& room) {
+  NodeContext& node = context.node;
+  Compose c(node);
+  const ir::SymInt count = c.shape(parts.starts)[0], own = max(room, 1);
+  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
+  const V steps = c.iota(own, {1, own}), columns = c.reshape(parts.lengths, {count, 1});
+  const V places = c.add(c.reshape(parts.starts, {count, 1}), steps);
+  V whole = filled_behind(node, x, "zero");
+  if (!is_proven(ir::Relation::kLessEqual, 1, extent)) whole = longer_by(node, whole, 1, axis);
+  const V last = c.dims({max(extent, 1) - 1}, {1, 1});
+  const V moved = with_axis_at(node, c.gather(whole, c.binary("min", places, last), axis), axis, 0);
+  ir::SymShape along(c.shape(moved).size(), 1);
+  along[0] = count;
+  along[static_cast<size_t>(axis) + 1] = own;
+  const V is_there = c.reshape(c.binary("less", steps, columns), along);
+  Binding result = stack(c.where(is_there, moved, c.filled(c.dtype(moved), c.shape(moved), 0)));
+  std::vector<V> table;
+  for (int64_t d = 0; d < shown_rank(node, x); ++d) {
+    if (d == axis || node.data_shape(x).along(d) != nullptr) result.uneven.push_back(static_cast<size_t>(d));
+    table.push_back(d == axis ? columns : c.expand(*count_along(node, x, d), {count, 1}));
+  }
+  result.extents = c.concat(std::move(table), 1);
+  return result;
+}
+
 Binding maybe(V x, V present) { return {Binding::Kind::kMaybe, x, {}, present}; }
 
 V held(const Binding& binding) {
@@ -106,7 +134,8 @@ V presence(StructureContext& context, const Binding& binding) {
 }
 
 bool is_sequence(const Binding& binding) {
-  return binding.kind == Binding::Kind::kSequence || binding.kind == Binding::Kind::kStack;
+  return binding.kind == Binding::Kind::kSequence || binding.kind == Binding::Kind::kStack ||
+         binding.kind == Binding::Kind::kRagged;
 }
 
 ElementForm form_of_element(StructureContext& context, V x, const std::string& what) {
@@ -140,6 +169,8 @@ ElementForm common_form(const StructureContext& context, const ElementForm& a, c
 
 std::optional<ElementForm> element_form(StructureContext& context, const Binding& sequence,
                                         const std::string& what) {
+  if (sequence.kind == Binding::Kind::kRagged)
+    return element_form(context, stack_of_ragged(context, sequence), what);
   if (sequence.kind == Binding::Kind::kStack) {
     ElementForm form{context.node.type(sequence.tensor), sequence.uneven};
     form.type.shape.erase(form.type.shape.begin());
@@ -182,6 +213,8 @@ V table_of(StructureContext& context, const Binding& all) {
 }
 
 Binding in_form(StructureContext& context, const Binding& sequence, const ElementForm& form) {
+  if (sequence.kind == Binding::Kind::kRagged)
+    return in_form(context, stack_of_ragged(context, sequence), form);
   NodeContext& node = context.node;
   Compose c(node);
   Binding result = stack(ir::kAbsent);
@@ -207,6 +240,7 @@ Binding in_form(StructureContext& context, const Binding& sequence, const Elemen
 
 Binding stacked_elements(StructureContext& context, const Binding& sequence, const std::string& what) {
   if (sequence.kind == Binding::Kind::kStack) return sequence;
+  if (sequence.kind == Binding::Kind::kRagged) return stack_of_ragged(context, sequence);
   const std::optional<ElementForm> form = element_form(context, sequence, what);
   if (!form) context.node.invalid(what + " is empty");
   return in_form(context, sequence, *form);
@@ -214,6 +248,7 @@ Binding stacked_elements(StructureContext& context, const Binding& sequence, con
 
 V number_of_elements(StructureContext& context, const Binding& sequence) {
   if (sequence.kind == Binding::Kind::kStack) return length_of(context.node, sequence.tensor);
+  if (sequence.kind == Binding::Kind::kRagged) return length_of(context.node, sequence.extents);
   return context.node.int64_constant({static_cast<int64_t>(sequence.elements.size())});
 }
 
@@ -267,7 +302,7 @@ Binding stack_without(StructureContext& context, const Binding& all, V position)
   NodeContext& node = context.node;
   Compose c(node);
   const V count = length_of(node, all.tensor);
-  const ir::SymInt own = c.shape(all.tensor)[0], extent = std::max<int64_t>(own - 1, 1);
+  const ir::SymInt own = c.shape(all.tensor)[0], extent = max(own - 1, 1);
   const V last = position == ir::kAbsent ? c.ints({-1}, {1}) : position;
   const V place = place_of(context, last, count, count);
   const V places = c.iota(extent), fewer = c.minus(count, 1);

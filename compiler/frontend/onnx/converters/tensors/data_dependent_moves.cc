@@ -242,7 +242,7 @@ void slice_as_run(NodeContext& context) {
   context.set_output(0, x);
 }
 
-V lengths_of_parts(NodeContext& context, V lengths, V count, int64_t extent) {
+V lengths_of_parts(NodeContext& context, V lengths, V count, const ir::SymInt& extent) {
   Compose c(context);
   const V none = c.ints({0}, {1}), past = c.dims({extent + 1}, {1});
   // One that is too long makes the sum so.

@@ -28,7 +28,8 @@ void slice_as_run(NodeContext& context);
 void split_as_run(NodeContext& context);
 /// Lengths of parts of an axis of up to `extent` elements, of which `count` are there, i64 [n]. A run fails
 /// in which one is less than 0, or they do not add up to the count.
-ir::ValueId lengths_of_parts(NodeContext& context, ir::ValueId lengths, ir::ValueId count, int64_t extent);
+ir::ValueId lengths_of_parts(NodeContext& context, ir::ValueId lengths, ir::ValueId count,
+                             const ir::SymInt& extent);
 
 /// Pad whose pads or axes are not known.
 void pad_as_run(NodeContext& context);
