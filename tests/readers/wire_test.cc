@@ -52,6 +52,18 @@ TEST(FlexBufferTest, BrokenOnesAreRefusedOrRead) {
   EXPECT_GT(refused, 500);
 }
 
+TEST(FlexBufferTest, AKeyEndsInTheBuffer) {
+  flexbuffers::Builder builder;
+  builder.Key("name");
+  builder.Finish();
+  std::string whole(builder.GetBuffer().begin(), builder.GetBuffer().end());
+  EXPECT_EQ(flexbuffer_to_json(whole), "name");
+  // The offset, the type and the width behind it are no zeros.
+  whole.at(whole.find('\0')) = 'x';
+  EXPECT_EQ(whole.find('\0'), std::string::npos);
+  EXPECT_THROW(flexbuffer_to_json(whole), Error);
+}
+
 TEST(PickleTest, ImportsAreNamed) {
   // Protocol 0: os.system called with a text; nothing of it is run.
   EXPECT_EQ(pickle_imports("cos\nsystem\n(S'true'\ntR."), std::vector<std::string>{"os.system"});

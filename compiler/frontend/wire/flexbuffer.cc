@@ -2,6 +2,7 @@
 
 #include <flatbuffers/flexbuffers.h>
 
+#include <cstring>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -19,6 +20,9 @@ constexpr int kMaxDepth = 32;
 
 class Converter {
 public:
+  /// `end`: of the buffer.
+  explicit Converter(const uint8_t* end) : end_(reinterpret_cast<const char*>(end)) {}
+
   Json convert(flexbuffers::Reference value, int depth) {
     if (++values_ > kMaxValues) bad_flexbuffer("more than " + std::to_string(kMaxValues) + " values");
     if (depth > kMaxDepth) bad_flexbuffer("nested deeper than " + std::to_string(kMaxDepth));
@@ -28,7 +32,7 @@ public:
     if (value.IsUInt()) return value.AsUInt64();
     if (value.IsFloat()) return value.AsDouble();
     if (value.IsString()) return std::string(value.AsString().c_str(), value.AsString().length());
-    if (value.IsKey()) return std::string(value.AsKey());
+    if (value.IsKey()) return text_of(value.AsKey());
     if (value.IsBlob()) {
       const flexbuffers::Blob blob = value.AsBlob();
       return std::string(reinterpret_cast<const char*>(blob.data()), blob.size());
@@ -41,12 +45,19 @@ public:
   }
 
 private:
+  /// The library's verification takes a key for ended where some byte behind it is not zero.
+  std::string text_of(const char* key) const {
+    const void* const zero = std::memchr(key, 0, static_cast<size_t>(end_ - key));
+    if (zero == nullptr) bad_flexbuffer("a key does not end");
+    return {key, static_cast<const char*>(zero)};
+  }
+
   Json map(const flexbuffers::Map& map, int depth) {
     Json object = Json::object();
     const flexbuffers::TypedVector keys = map.Keys();
     const flexbuffers::Vector values = map.Values();
     if (keys.size() != values.size()) bad_flexbuffer("a map has another number of keys than of values");
-    for (size_t i = 0; i < keys.size(); ++i) object[keys[i].AsKey()] = convert(values[i], depth + 1);
+    for (size_t i = 0; i < keys.size(); ++i) object[text_of(keys[i].AsKey())] = convert(values[i], depth + 1);
     return object;
   }
 
@@ -57,6 +68,7 @@ private:
     return array;
   }
 
+  const char* end_;
   size_t values_ = 0;
 };
 
@@ -69,7 +81,8 @@ Json flexbuffer_to_json(std::string_view bytes) {
   const std::vector<uint8_t> aligned(bytes.begin(), bytes.end());
   std::vector<uint8_t> seen;
   if (!flexbuffers::VerifyBuffer(aligned.data(), aligned.size(), &seen)) bad_flexbuffer("it is broken");
-  return Converter().convert(flexbuffers::GetRoot(aligned.data(), aligned.size()), 0);
+  return Converter(aligned.data() + aligned.size())
+      .convert(flexbuffers::GetRoot(aligned.data(), aligned.size()), 0);
 }
 
 }  // namespace tensormill::frontend::wire

@@ -39,19 +39,23 @@ void CarriedValues::take_bound(Form& form, ir::ValueId extents, ir::ValueId trip
 /// behind the other along it.
 bool CarriedValues::add_ragged(Form& form, const Binding& result, const std::string& name,
                                const BodySymbols& body) {
+  if (result.kind == Binding::Kind::kStack || (result.elements.empty() && result.tensor == ir::kAbsent))
+    return false;
+  const ir::ValueId like = result.kind == Binding::Kind::kRagged ? result.tensor : result.elements.front();
   std::set<size_t> axes(result.uneven.begin(), result.uneven.end());
-  if (result.kind == Binding::Kind::kStack) return false;
+  bool are_alike = node_.type(like).dtype != kString;
   for (const ir::ValueId element : result.elements) {
-    const ir::SymShape& shape = node_.type(element).shape;
+    const ir::SymShape shape = node_.type(element).shape;
+    are_alike = are_alike && node_.rank(element) == node_.rank(like);
     for (size_t d = 0; d < shape.size(); ++d) {
       if (body.are_in({shape[d]})) axes.insert(d);
     }
   }
   if (axes.empty()) return false;
-  const ir::ValueId like = result.kind == Binding::Kind::kRagged ? result.tensor : result.elements.front();
-  if (axes.size() > 1 || node_.type(like).dtype == kString)
+  if (axes.size() > 1 || !are_alike)
     node_.unsupported("body", "what it puts into the sequence " + name +
-                                  " is text or has extents along several axes that an iteration works out");
+                                  " is text, of several ranks, or has several extents that an iteration "
+                                  "works out");
   form.initial = ragged_of(context_, form.initial, *axes.begin(), like, name);
   form.type = node_.type(form.initial.tensor);
   form.uneven = form.initial.uneven;
