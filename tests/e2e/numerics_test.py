@@ -192,6 +192,11 @@ class NumericsTest(unittest.TestCase):
             values = -np.abs(x) if op == "Elu" else x
             got = self.run_model({"x": values}, self.node(op, "x"), x.shape, np.float64)
             np.testing.assert_allclose(got, [function(v) for v in values], rtol=1e-15)
+        # A negative alpha turns what is below 0 around.
+        self.constants, self.nodes = [], []
+        values = -np.abs(x)
+        got = self.run_model({"x": values}, self.node("Celu", self.node("Cast", "x", to=TensorProto.FLOAT), alpha=-1.5), x.shape, np.float32)
+        np.testing.assert_allclose(got, -1.5 * np.expm1(values / -1.5), rtol=1e-6)
         self.constants, self.nodes = [], []
         got = self.run_model({"x": np.float64([2, 3, 10, 7])}, self.node("Pow", "x", np.float64([3, 3, 3, 17])), (4,), np.float64)
         self.assertEqual(got.tolist(), [8, 27, 1000, 7**17 * 1.0])
