@@ -36,6 +36,13 @@ Two add_smaller(const Expr& a, const Expr& b) {
   return {sum, b - (sum - a)};
 }
 
+// Knuth, "The Art of Computer Programming", volume 2, 4.2.2.
+Two two_sum(const Expr& a, const Expr& b) {
+  const Expr sum = a + b;
+  const Expr of_b = sum - a;
+  return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+
 Two two_product(const Expr& a, const Expr& b, const MathContext& context) {
   const Expr product = a * b;
   if (context.use_fma) return {product, te::fma(a, b, -product)};
@@ -68,6 +75,8 @@ Expr evaluate(ExprOp op, const std::vector<Expr>& args, const MathContext& conte
       return math_tanh(args[0], context);
     case ExprOp::kErf:
       return math_erf(args[0], context);
+    case ExprOp::kErfc:
+      return math_erfc(args[0], context);
     case ExprOp::kSigmoid:
       return math_sigmoid(args[0], context);
     case ExprOp::kSin:

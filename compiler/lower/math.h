@@ -1,9 +1,9 @@
 /// Vector math as arithmetic: each function is a polynomial or rational form on f64 lanes, rounded once to
 /// the result type, so that f32 results are within 1 ulp. exp, sigmoid, tanh and erf of f32 stay in f32
-/// lanes: within 4 ulp. Bounds for f64: exp, log, sigmoid, erf, atan, asin, acos, sinh, cosh, tanh, sin, cos
-/// 4 ulp (sin, cos, tan for |x| <= 2^20, of f32 for |x| <= 2^31); pow 1 ulp, so that a power that f64 holds
-/// is exact. pow of integers is taken modulo 2^bits. Special cases are C's: NaN, infinities, signed zeros,
-/// results that are denormal or overflow. Thread-safety: pure functions.
+/// lanes: within 4 ulp. Bounds for f64: exp, log, sigmoid, erf, erfc, atan, asin, acos, sinh, cosh, tanh,
+/// sin, cos 4 ulp (sin, cos, tan for |x| <= 2^20, of f32 for |x| <= 2^31); pow 1 ulp, so that a power that
+/// f64 holds is exact. pow of integers is taken modulo 2^bits. Special cases are C's: NaN, infinities, signed
+/// zeros, results that are denormal or overflow. Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/target/target.h"
@@ -28,6 +28,7 @@ te::Expr math_log(const te::Expr& x, const MathContext& context);
 te::Expr math_tanh(const te::Expr& x, const MathContext& context);
 te::Expr math_sigmoid(const te::Expr& x, const MathContext& context);
 te::Expr math_erf(const te::Expr& x, const MathContext& context);
+te::Expr math_erfc(const te::Expr& x, const MathContext& context);
 te::Expr math_sin(const te::Expr& x, const MathContext& context);
 te::Expr math_cos(const te::Expr& x, const MathContext& context);
 te::Expr math_tan(const te::Expr& x, const MathContext& context);
@@ -65,6 +66,8 @@ struct Two {
 };
 /// a + b where |a| >= |b| or a = 0.
 Two add_smaller(const te::Expr& a, const te::Expr& b);
+/// a + b of any two.
+Two two_sum(const te::Expr& a, const te::Expr& b);
 /// a * b; without a fused multiply-add for |a|, |b| < 2^500.
 Two two_product(const te::Expr& a, const te::Expr& b, const MathContext& context);
 /// The integer that a float of small magnitude rounds to (half to even): as float and as bits of x + 1.5 *

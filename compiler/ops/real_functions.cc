@@ -80,7 +80,8 @@ Expr expm1_expr(const Expr& x) {
     double term = 1;
     for (int n = 2; n <= 20; ++n) coefficients.push_back(term /= n);
     const Expr near = x + x * x * polynomial(x, coefficients);
-    return te::select(unop(te::ExprOp::kAbs, x) < constant_like(x, 0.7), near, difference);
+    const Expr value = te::select(unop(te::ExprOp::kAbs, x) < constant_like(x, 0.7), near, difference);
+    return te::select(x == zero(x), x, value);  // -0 stays
   }
   const Expr corrected = difference * (x / unop(te::ExprOp::kLog, u));
   // u == 1: x is tiny and is the answer; u - 1 == -1 or u infinite: the correction would be inf/inf.

@@ -134,6 +134,8 @@ double vector_math(ExprOp op, double a, double b) {
       return std::tanh(a);
     case ExprOp::kErf:
       return std::erf(a);
+    case ExprOp::kErfc:
+      return std::erfc(a);
     case ExprOp::kSigmoid:
       return 1.0 / (1.0 + std::exp(-a));
     case ExprOp::kSin:

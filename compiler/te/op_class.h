@@ -60,6 +60,7 @@ constexpr OpClass op_class(ExprOp op) {
     case ExprOp::kLog:
     case ExprOp::kTanh:
     case ExprOp::kErf:
+    case ExprOp::kErfc:
     case ExprOp::kSigmoid:
     case ExprOp::kSin:
     case ExprOp::kCos:

@@ -3,10 +3,13 @@
 /// of a double's, stands for the exact one. TM_TEST_ULP_POINTS sets how many arguments of each are tried.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <limits>
+#include <map>
 #include <random>
 
 #include "tests/driver/one_kernel.h"
@@ -39,9 +42,12 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
       {"exp", -760, 720, 2, 4, [](Real x) { return std::exp(x); }},
       {"log", 0, 1e308, 1.5, 1, [](Real x) { return std::log(x); }},
+      {"expm1", -100, 720, 4, 4, [](Real x) { return std::expm1(x); }},
+      {"log1p", -1, 1e308, 4, 4, [](Real x) { return std::log1p(x); }},
       {"tanh", -30, 30, 3, 4, [](Real x) { return std::tanh(x); }},
       {"sigmoid", -740, 740, 3, 4, [](Real x) { return 1 / (1 + std::exp(-x)); }},
       {"erf", -8, 8, 4, 4, [](Real x) { return std::erf(x); }},
+      {"erfc", -8, 28, 4, 1, [](Real x) { return std::erfc(x); }},
       {"sin", -1e6, 1e6, 2, 1, [](Real x) { return std::sin(x); }},
       {"cos", -1e6, 1e6, 2, 1, [](Real x) { return std::cos(x); }},
       {"tan", -1e6, 1e6, 4, 1, [](Real x) { return std::tan(x); }},
@@ -134,6 +140,56 @@ TEST(Ulps, OfFunctionsOfOneNumber) {
           << row.op << (single ? " of f32" : " of f64") << " at " << std::hexfloat << where;
       RecordProperty(std::string(row.op) + (single ? "_f32" : "_f64"), std::to_string(worst));
     }
+  }
+}
+
+struct Special {
+  const char* op;
+  double x, y;
+};
+
+TEST(Ulps, AtTheEndsOfTheirRanges) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::array kSpecials = {
+      Special{"log1p", kInfinity, kInfinity}, Special{"log1p", -1, -kInfinity}, Special{"log1p", -2, kNan},
+      Special{"log1p", kNan, kNan},           Special{"log1p", -0.0, -0.0},     Special{"log1p", 0, 0},
+      Special{"expm1", kInfinity, kInfinity}, Special{"expm1", -kInfinity, -1}, Special{"expm1", kNan, kNan},
+      Special{"expm1", -0.0, -0.0},           Special{"expm1", 0, 0},           Special{"erfc", kInfinity, 0},
+      Special{"erfc", -kInfinity, 2},         Special{"erfc", kNan, kNan},      Special{"erfc", -0.0, 1}};
+  for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kFloat16}) {
+    for (const Special& special : kSpecials) {
+      const std::string type = std::string(dtype_name(dtype)) + "[1]";
+      SCOPED_TRACE(std::string(special.op) + " of " + type + " at " + std::to_string(special.x));
+      const auto one =
+          one_kernel("(%x: " + type + ") {\n  %y: " + type + " = " + special.op + "(%x)\n  return %y\n}\n");
+      Tensor x(dtype, {1});
+      x.set_element(0, special.x);
+      const double got = one->run({x}).element_as_double(0);
+      EXPECT_TRUE(got == special.y || (std::isnan(got) && std::isnan(special.y))) << got;
+      EXPECT_TRUE(std::isnan(special.y) || std::signbit(got) == std::signbit(special.y)) << got;
+    }
+  }
+}
+
+/// Numbers of float16 whose sums, products and powers pass its largest one.
+TEST(Ulps, OfHalvesWhoseStepsWouldOverflow) {
+  const std::vector<double> x = {8000, 65504, 2.5, 3, 0.001};
+  const std::string type = "f16[" + std::to_string(x.size()) + "]";
+  const std::map<std::string, std::function<double(double)>> functions = {
+      {"log1p", [](double v) { return std::log1p(v); }},
+      {"expm1", [](double v) { return std::expm1(v); }},
+      {"erfc", [](double v) { return std::erfc(v); }}};
+  for (const auto& [op, exact] : functions) {
+    const auto one =
+        one_kernel("(%x: " + type + ") {\n  %y: " + type + " = " + op + "(%x)\n  return %y\n}\n");
+    Tensor given(DType::kFloat16, {static_cast<int64_t>(x.size())}), want = given.clone();
+    for (size_t i = 0; i < x.size(); ++i) given.set_element(static_cast<int64_t>(i), x[i]);
+    for (int64_t i = 0; i < want.num_elements(); ++i) want.set_element(i, exact(given.element_as_double(i)));
+    const Tensor got = one->run({given});
+    for (int64_t i = 0; i < want.num_elements(); ++i)
+      EXPECT_EQ(got.element_as_double(i), want.element_as_double(i))
+          << op << " of " << given.element_as_double(i);
   }
 }
 

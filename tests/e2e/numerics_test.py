@@ -5,20 +5,13 @@ Expected values are worked out in float64 or in Python's integers.
 
 import decimal
 import math
-import tempfile
 import unittest
-from pathlib import Path
 
-import made_models
-import mill
+import graph_case
 import numpy as np
-from onnx import TensorProto, helper, mapping, numpy_helper
+from onnx import TensorProto
 
 RNG = np.random.default_rng(17)
-
-
-def kind(dtype):
-    return mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(dtype)]
 
 
 def power_of(base, exponent, whole):
@@ -35,34 +28,7 @@ def power_of(base, exponent, whole):
         return sign * (math.inf if power > 720 else 0.0 if power < -760 else float(power.exp()))
 
 
-class NumericsTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.constants, self.nodes = [], []
-
-    def constant(self, array):
-        self.constants.append(numpy_helper.from_array(np.asarray(array), f"c{len(self.constants)}"))
-        return self.constants[-1].name
-
-    def node(self, op, *inputs, **attributes):
-        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
-        self.nodes.append(helper.make_node(op, names, [f"v{len(self.nodes)}"], **attributes))
-        return self.nodes[-1].output[0]
-
-    def run_model(self, feed, result, shape, dtype, level=3):
-        """The answer of the model of the nodes so far, whose last value is `result`."""
-        nodes = self.nodes + [helper.make_node("Identity", [result], ["y"])]
-        inputs = [(name, kind(array.dtype), list(array.shape)) for name, array in feed.items()]
-        path = self.folder / "m.onnx"
-        path.write_bytes(made_models.model_of(nodes, inputs, [("y", kind(dtype), list(shape))], self.constants))
-        np.savez(self.folder / "in.npz", **feed)
-        mill.check_program(self, "compile", path, "-o", self.folder / "m.tar", "--opt-level", level)
-        mill.check_program(self, "run", self.folder / "m.tar", "--inputs", self.folder / "in.npz", "-o",
-                           self.folder / "out.npz")
-        return mill.load_npz(self.folder / "out.npz")["y"]
-
+class NumericsTest(graph_case.GraphCase):
     def check_quanta(self, shape, out_shape, inner, exact, dtype, axis):
         """quantize(inner(dequantize(x))) is within a rounding of exact(x) of the nearest quantum: at a tie either."""
         self.constants, self.nodes = [], []
@@ -192,6 +158,11 @@ class NumericsTest(unittest.TestCase):
             values = -np.abs(x) if op == "Elu" else x
             got = self.run_model({"x": values}, self.node(op, "x"), x.shape, np.float64)
             np.testing.assert_allclose(got, [function(v) for v in values], rtol=1e-15)
+        # A negative alpha turns what is below 0 around.
+        self.constants, self.nodes = [], []
+        values = -np.abs(x)
+        got = self.run_model({"x": values}, self.node("Celu", self.node("Cast", "x", to=TensorProto.FLOAT), alpha=-1.5), x.shape, np.float32)
+        np.testing.assert_allclose(got, -1.5 * np.expm1(values / -1.5), rtol=1e-6)
         self.constants, self.nodes = [], []
         got = self.run_model({"x": np.float64([2, 3, 10, 7])}, self.node("Pow", "x", np.float64([3, 3, 3, 17])), (4,), np.float64)
         self.assertEqual(got.tolist(), [8, 27, 1000, 7**17 * 1.0])

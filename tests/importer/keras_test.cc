@@ -1,5 +1,7 @@
 // Keras' layers in their forms, an output of its own in a model a family, against what Keras makes of them
 // (tests/fixtures/keras_layers); models that must be refused.
+#include <array>
+
 #include "runtime/base/json.h"
 #include "tests/expect_error.h"
 #include "tests/importer/imported.h"
@@ -119,6 +121,31 @@ TEST(KerasNetwork, ThatAPackageHoldsIsImportedWithoutHdf5) {
     EXPECT_EQ(kept->kept_source().model->text(), model->kept_source().model->text());
     EXPECT_EQ(ir::hash(kept->import(with_symbols(kept->facts(), {}), ops::standard_ops())),
               ir::hash(model->import(with_symbols(model->facts(), {}), ops::standard_ops())));
+  }
+}
+
+// What formulas of several steps would lose near 0 and far below it.
+TEST(KerasActivations, KeepTheirDigits) {
+  struct Activation {
+    const char* name;
+    double (*exact)(double);
+  };
+  constexpr std::array kActivations = {
+      Activation{"celu", [](double x) { return x < 0 ? std::expm1(x) : x; }},
+      Activation{"squareplus",
+                 [](double x) { return std::max(x, 0.0) + 2 / (std::fabs(x) + std::hypot(x, 2)); }},
+      Activation{"log_sigmoid",
+                 [](double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::fabs(x))); }}};
+  const std::vector<float> values = {-3e3F, -1e-7F, 30, 1e20F};
+  for (const Activation& activation : kActivations) {
+    const auto model = sequential_of(R"({"class_name":"Activation","config":{"name":"y","activation":")" +
+                                     std::string(activation.name) + R"("}})");
+    const ir::Graph graph = model->import(batch_of(1), ops::standard_ops());
+    const Tensor got = evaluated(graph, {{"x", Tensor::from<float>({1, 4}, values)}}).begin()->second;
+    for (int64_t i = 0; i < 4; ++i) {
+      const double want = activation.exact(static_cast<double>(values[static_cast<size_t>(i)]));
+      EXPECT_NEAR(got.element_as_double(i), want, 1e-6 * std::fabs(want)) << activation.name << " of " << i;
+    }
   }
 }
 

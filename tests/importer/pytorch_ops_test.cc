@@ -2,6 +2,8 @@
 // makes of it (tests/fixtures/pytorch_ops); small networks and writes through views in the same way
 // (tests/fixtures/pytorch_nets).
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <sstream>
 
 #include "compiler/frontend/pytorch/promotion.h"
@@ -26,17 +28,22 @@ std::string label_of(const testing::TestParamInfo<std::string>& info) {
   return info.param.substr(info.param.find('/') + 1);
 }
 
-void expect_numbers(const std::string& name, double tolerance) {
-  const auto model = importer_of(name + ".pt2");
-  const Tensors inputs = arrays_of(name + ".npz", "in.");
+/// The graph of a program, at the extents of given inputs.
+ir::Graph graph_of(const std::string& name, const Tensors& inputs) {
   ImportOptions options;
   for (const auto& [input, tensor] : inputs) {
     DimShape shape;
     for (const int64_t extent : tensor.shape()) shape.emplace_back(extent);
     options.input_shapes[input] = shape;
   }
-  const ir::Graph graph = model->import(options, ops::standard_ops());
+  ir::Graph graph = importer_of(name + ".pt2")->import(options, ops::standard_ops());
   ir::verify(graph);
+  return graph;
+}
+
+void expect_numbers(const std::string& name, double tolerance) {
+  const Tensors inputs = arrays_of(name + ".npz", "in.");
+  const ir::Graph graph = graph_of(name, inputs);
   const Tensors got = evaluated(graph, inputs);
   const Tensors want = arrays_of(name + ".npz", "out.");
   ASSERT_EQ(got.size(), want.size());
@@ -58,6 +65,70 @@ TEST(PytorchHalves, HaveAllBitsOfEagerTorch) { expect_numbers("pytorch_ops/halve
 class PytorchNets : public testing::TestWithParam<std::string> {};
 TEST_P(PytorchNets, GiveTheNumbersOfEagerTorch) { expect_numbers(GetParam(), 2e-5); }
 INSTANTIATE_TEST_SUITE_P(Networks, PytorchNets, testing::ValuesIn(programs_in("pytorch_nets")), label_of);
+
+struct Function {
+  const char* name;
+  std::function<double(double)> exact;
+  std::vector<double> x;  ///< twelve, whose results a formula of several steps would lose
+};
+
+/// Whether all elements are the function's of x, but for a rounding or two.
+bool is_made(const Function& function, const Tensor& x, const Tensor& y) {
+  if (y.dtype() != DType::kFloat32 || y.shape() != x.shape()) return false;
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    const double want = function.exact(x.element_as_double(i));
+    if (!(std::fabs(y.element_as_double(i) - want) <= 3e-6 * std::fabs(want))) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> made_by(const Function& function, const Tensor& x, const Tensors& results) {
+  std::vector<std::string> names;
+  if (x.dtype() != DType::kFloat32) return names;
+  for (const auto& [name, tensor] : results) {
+    if (is_made(function, x, tensor)) names.push_back(name);
+  }
+  return names;
+}
+
+// Inputs and outputs have no names: those that torch made as the function are to be it elsewhere, too.
+TEST(PytorchFunctions, KeepTheirDigits) {
+  const double half_root = std::sqrt(0.5);
+  const std::vector<Function> functions = {
+      {"erfc", [](double x) { return std::erfc(x); }, {-9, -3, -0.5, -1e-6, 0, 0.4, 0.5, 1, 3, 5, 8, 9}},
+      {"ndtr",
+       [&](double x) { return std::erfc(-x * half_root) / 2; },
+       {-6, -5, -3, -1, -0.5, 0, 0.5, 1, 2, 3, 5, 8}},
+      {"expm1",
+       [](double x) { return std::expm1(x); },
+       {-80, -1.1, -0.9, -1e-3, -1e-7, 0, 1e-7, 1e-3, 0.9, 1.1, 5, 80}},
+      {"log1p",
+       [](double x) { return std::log1p(x); },
+       {-0.99, -0.5, -1e-3, -1e-7, 0, 1e-7, 1e-3, 0.4, 3, 8000, 1e20, 1e37}},
+  };
+  std::map<std::string, int> found;
+  for (const std::string name : {"pytorch_ops/unary1", "pytorch_ops/unary2"}) {
+    const Tensors recorded = arrays_of(name + ".npz", "in."), results = arrays_of(name + ".npz", "out.");
+    const ir::Graph graph = graph_of(name, recorded);
+    for (const Function& function : functions) {
+      for (const auto& [input, of] : recorded) {
+        const std::vector<std::string> outputs = made_by(function, of, results);
+        if (outputs.empty()) continue;
+        Tensors inputs = recorded;
+        Tensor x = of.clone();
+        ASSERT_EQ(x.num_elements(), static_cast<int64_t>(function.x.size()));
+        for (size_t i = 0; i < function.x.size(); ++i) x.set_element(static_cast<int64_t>(i), function.x[i]);
+        inputs.insert_or_assign(input, x);
+        const Tensors got = evaluated(graph, inputs);
+        for (const std::string& output : outputs)
+          EXPECT_TRUE(is_made(function, x, got.at(output)))
+              << function.name << " of " << name << "/" << output;
+        found[function.name] += static_cast<int>(outputs.size());
+      }
+    }
+  }
+  for (const Function& function : functions) EXPECT_GT(found[function.name], 0) << function.name;
+}
 
 // Of all pairs of operands, as torch.result_type has it.
 TEST(PytorchTypes, AreThoseOfTorch) {

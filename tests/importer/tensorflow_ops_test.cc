@@ -1,6 +1,8 @@
 // Each operator of TensorFlow in its forms, outputs of its own in a graph a family, against what TensorFlow
 // makes of them (tests/fixtures/tensorflow_ops).
 #include <filesystem>
+#include <functional>
+#include <limits>
 
 #include "tests/importer/imported.h"
 
@@ -38,6 +40,71 @@ TEST_P(TensorflowOps, GiveTheNumbersOfTensorflow) {
 
 INSTANTIATE_TEST_SUITE_P(Families, TensorflowOps, testing::ValuesIn(families()),
                          [](const auto& info) { return info.param; });
+
+/// A unary operator of the fixtures, on numbers whose results a formula of several steps would lose.
+struct Function {
+  const char* op;
+  std::function<double(double)> exact;
+  std::vector<float> x;
+};
+
+void expect_digits(const Tensor& got, const Function& function) {
+  for (size_t i = 0; i < function.x.size(); ++i) {
+    SCOPED_TRACE(std::string(function.op) + " of " + std::to_string(function.x[i]));
+    const double y = got.element_as_double(static_cast<int64_t>(i));
+    const double want = function.exact(static_cast<double>(function.x[i]));
+    if (!std::isfinite(want) || want == 0) {
+      EXPECT_TRUE(y == want || (std::isnan(y) && std::isnan(want))) << y;
+      EXPECT_TRUE(std::isnan(want) || std::signbit(y) == std::signbit(want)) << y;
+    } else {
+      EXPECT_NEAR(y, want, 1e-6 * std::fabs(want));
+    }
+  }
+}
+
+TEST(TensorflowFunctions, KeepTheirDigits) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<Function> functions = {
+      {"Log1p",
+       [](double x) { return std::log1p(x); },
+       {1e37F, 3e38F, 1e10F, 8000, 1e-7F, -1e-7F, -0.5F, -0.99F, 0.0F, -0.0F, -1, -2, kInfinity, nan}},
+      {"Expm1",
+       [](double x) { return std::expm1(x); },
+       {1e-7F, -1e-7F, 1e-3F, 0.9F, -0.9F, 1.1F, 80, -80, 0.0F, -0.0F, kInfinity, -kInfinity, nan}},
+      {"Erfc",
+       [](double x) { return std::erfc(x); },
+       {0, 0.4F, 0.5F, 1, 3, 5, 9, -0.5F, -3, 30, kInfinity, -kInfinity, nan}},
+  };
+  const auto model = importer_of("tensorflow_ops/unary.pb");
+  const ir::Graph graph = model->import({}, ops::standard_ops());
+  Tensors inputs = arrays_of("tensorflow_ops/unary.npz", "in.");
+  for (const Function& function : functions) {
+    Tensor x = inputs.at(std::string(function.op) + ".x").clone();
+    ASSERT_LE(function.x.size(), static_cast<size_t>(x.num_elements()));
+    for (size_t i = 0; i < function.x.size(); ++i)
+      x.set_element(static_cast<int64_t>(i), static_cast<double>(function.x[i]));
+    inputs.insert_or_assign(std::string(function.op) + ".x", x);
+  }
+  const Tensors results = evaluated(graph, inputs);
+  for (const Function& function : functions)
+    expect_digits(results.at(std::string(function.op) + ".out0"), function);
+}
+
+TEST(TensorflowFunctions, KeepTheirDigitsInProducts) {
+  const auto model = importer_of("tensorflow_ops/binary.pb");
+  const ir::Graph graph = model->import({}, ops::standard_ops());
+  Tensors inputs = arrays_of("tensorflow_ops/binary.npz", "in.");
+  const std::vector<float> y = {1e-7F, -1e-5F, 1e37F, 0.25F};
+  inputs.insert_or_assign("Xlog1py.x", Tensor::from<float>({4}, std::vector<float>{3, 3, 3, 0}));
+  inputs.insert_or_assign("Xlog1py.y", Tensor::from<float>({4}, y));
+  const Tensor got = evaluated(graph, inputs).at("Xlog1py.out0");
+  for (int64_t i = 0; i < 3; ++i) {
+    const double want = 3 * std::log1p(static_cast<double>(y[static_cast<size_t>(i)]));
+    EXPECT_NEAR(got.element_as_double(i), want, 1e-6 * std::fabs(want));
+  }
+  EXPECT_EQ(got.element_as_double(3), 0);
+}
 
 }  // namespace
 }  // namespace tensormill::frontend

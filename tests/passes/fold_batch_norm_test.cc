@@ -72,7 +72,9 @@ TEST(FoldBatchNorm, OfSixteenBitsIsComputedInThirtyTwo) {
 
 TEST(FoldBatchNorm, BehindAConvolutionNeedsWeightsThatTheTypeHolds) {
   EXPECT_EQ(expect_same({DType::kFloat16, 1, 0.5, 2, 4, true, 0.5}, 3, 0x1p-9), 0);
-  // 300 * 300 overflows, and so does the shift; a product and a sum behind the convolution do not.
+  // The weight 400 * 316 overflows; a product and a sum in 32 bits behind the convolution do not.
+  EXPECT_EQ(expect_same({DType::kFloat16, 100, 0, 0, 0.1, true, 400}, 0.001, 0x1p-9), 0);
+  // The shift of -300 would cost a result near 0 its digits, which it does not in 32 bits.
   EXPECT_EQ(expect_same({DType::kFloat16, 1, 0, 600, 4, true, 300}, 2, 0x1p-9), 0);
   EXPECT_EQ(expect_same({DType::kFloat32, 1e30, 0, 2, 1, true, 1e30}, 2e-30, 1e-6), 0);
 }

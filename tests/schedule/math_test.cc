@@ -150,6 +150,7 @@ long double sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
 INSTANTIATE_TEST_SUITE_P(Functions, MathUlp,
                          ::testing::Values(TM_CASE(kExp, expl, -110, 95, 4), TM_CASE(kLog, logl, 1e-3, 50, 4),
                                            TM_CASE(kTanh, tanhl, -10, 10, 4), TM_CASE(kErf, erfl, -7, 7, 4),
+                                           TM_CASE(kErfc, erfcl, -7, 28, 4),
                                            TM_CASE(kSigmoid, sigmoid, -110, 110, 4),
                                            TM_CASE(kSin, sinl, -30, 30, 4), TM_CASE(kCos, cosl, -30, 30, 4),
                                            TM_CASE(kTan, tanl, -30, 30, 4), TM_CASE(kAsin, asinl, -1, 1, 4),

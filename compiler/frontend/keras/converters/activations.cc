@@ -14,6 +14,7 @@ struct Name {
 };
 constexpr std::array kUnary = {Name{"relu", "relu"},
                                Name{"elu", "elu"},
+                               Name{"celu", "elu"},
                                Name{"selu", "selu"},
                                Name{"softplus", "softplus"},
                                Name{"softsign", "softsign"},
@@ -39,9 +40,11 @@ V composed(Compose& c, std::string_view name, V x) {
   if (name == "hard_shrink")
     return c.where(c.binary("greater", c.unary("abs", x), number(0.5)), x, number(0));
   if (name == "soft_shrink") return c.sub(x, c.clip(x, -0.5, 0.5));
-  if (name == "squareplus") return c.times(c.add(x, c.unary("sqrt", c.plus(c.mul(x, x), 4))), 0.5);
-  if (name == "celu")
-    return c.add(c.unary("relu", x), c.binary("min", number(0), c.minus(c.unary("exp", x), 1)));
+  if (name == "squareplus") {
+    // (x + sqrt(x^2 + 4)) / 2, whose terms nearly cancel below 0.
+    const V root = c.unary("sqrt", c.plus(c.mul(x, x), 4));
+    return c.add(c.unary("relu", x), c.div(number(2), c.add(root, c.unary("abs", x))));
+  }
   if (name == "sparse_plus") {
     const V more = c.plus(x, 1), curve = c.times(c.mul(more, more), 0.25);
     return c.where(c.binary("less_equal", x, number(-1)), number(0),

@@ -32,25 +32,6 @@ V quotient(NodeContext& node, V x, V y) {
   return part;
 }
 
-// With u = 1 + x rounded, log(u) * x / (u - 1): what the rounding takes from u is taken from both.
-V log1p_of(NodeContext& node, V x) {
-  Compose c(node);
-  const V u = c.plus(x, 1), above = c.minus(u, 1);
-  const V exact = c.mul(c.unary("log", u), c.div(x, above));
-  const V is_plain = node.add("or", {node.add("is_inf", {u}), c.binary("equal", u, c.number(u, 0))});
-  return c.where(is_zero(node, above), x, c.where(is_plain, c.unary("log", u), exact));
-}
-
-V expm1_of(NodeContext& node, V x) {
-  Compose c(node);
-  // elu is x above 0 and e^x - 1 below; e^x - 1 is -(e^-x - 1) * e^x.
-  const V low = node.add("elu", {x}, {{"alpha", 1.0}});
-  const V high =
-      c.mul(c.unary("neg", node.add("elu", {c.unary("neg", x)}, {{"alpha", 1.0}})), c.unary("exp", x));
-  return c.where(is_negative(node, x), low,
-                 c.where(node.add("is_inf", {c.unary("exp", x)}), c.unary("exp", x), high));
-}
-
 std::vector<int64_t> reduced_axes(NodeContext& node, const char* name, V x) {
   std::vector<int64_t> axes = node.axes(name, node.rank(x));
   if (axes.empty()) axes = Compose(node).count_to(node.rank(x));

@@ -42,9 +42,6 @@ V python_mod(NodeContext& node, V x, V y);
 V floor_divided(NodeContext& node, V x, V y);
 /// x / y of floats; of whole numbers rounded toward zero.
 V quotient(NodeContext& node, V x, V y);
-/// log(1 + x) and e^x - 1 near 0, too.
-V log1p_of(NodeContext& node, V x);
-V expm1_of(NodeContext& node, V x);
 
 /// All axes, or the argument's.
 std::vector<int64_t> reduced_axes(NodeContext& node, const char* name, V x);

@@ -21,9 +21,12 @@ constexpr std::array kReal = {Same{"sqrt", "sqrt"},
                               Same{"reciprocal", "reciprocal"},
                               Same{"exp", "exp"},
                               Same{"log", "log"},
+                              Same{"expm1", "expm1"},
+                              Same{"log1p", "log1p"},
                               Same{"tanh", "tanh"},
                               Same{"sigmoid", "sigmoid"},
                               Same{"erf", "erf"},
+                              Same{"erfc", "erfc"},
                               Same{"sin", "sin"},
                               Same{"cos", "cos"},
                               Same{"tan", "tan"},
@@ -38,7 +41,10 @@ constexpr std::array kReal = {Same{"sqrt", "sqrt"},
                               Same{"mish", "mish"},
                               Same{"hardswish", "hard_swish"},
                               Same{"special_expit", "sigmoid"},
-                              Same{"special_erf", "erf"}};
+                              Same{"special_erf", "erf"},
+                              Same{"special_erfc", "erfc"},
+                              Same{"special_expm1", "expm1"},
+                              Same{"special_log1p", "log1p"}};
 /// Those of any number, whose result has the operand's type.
 constexpr std::array kAny = {Same{"abs", "abs"}, Same{"neg", "neg"}, Same{"sign", "sign"},
                              Same{"sgn", "sign"}, Same{"relu", "relu"}};
@@ -57,14 +63,10 @@ V clamped(NodeContext& node, V x, double low, double high) { return Compose(node
 /// Those that are made of others.
 V composed(NodeContext& node, std::string_view op, V x) {
   Compose c(node);
-  if (op == "expm1" || op == "special_expm1") return expm1_of(node, x);
-  if (op == "log1p" || op == "special_log1p") return log1p_of(node, x);
   if (op == "log2") return c.times(c.unary("log", x), 1 / kLn2);
   if (op == "log10") return c.times(c.unary("log", x), 1 / std::numbers::ln10);
   if (op == "exp2" || op == "special_exp2") return c.binary("pow", c.number(x, 2), x);
-  if (op == "erfc" || op == "special_erfc") return c.sub(c.number(x, 1), c.unary("erf", x));
-  if (op == "special_ndtr")
-    return c.times(c.plus(c.unary("erf", c.times(x, std::numbers::sqrt2 / 2)), 1), 0.5);
+  if (op == "special_ndtr") return c.times(c.unary("erfc", c.times(x, -std::numbers::sqrt2 / 2)), 0.5);
   if (op == "deg2rad") return c.times(x, kPi / 180);
   if (op == "rad2deg") return c.times(x, 180 / kPi);
   if (op == "silu") return c.mul(x, c.unary("sigmoid", x));
@@ -93,9 +95,7 @@ void convert_any_unary(NodeContext& node) {
 
 void convert_composed_unary(NodeContext& node) {
   const V x = floated(node, node.tensor("self"));
-  // torch, too, makes this one of functions that are rounded each.
-  const V y = composed(node, node.op(), node.op() == "special_ndtr" ? x : widened(node, x));
-  node.set_output(0, Compose(node).cast(y, node.dtype(x)));
+  node.set_output(0, Compose(node).cast(composed(node, node.op(), widened(node, x)), node.dtype(x)));
 }
 
 // Of any numbers, whose type it keeps.

@@ -35,7 +35,7 @@ V is_zero(NodeContext& node, V x) { return node.binary("equal", x, number(node, 
 }  // namespace
 
 void convert_unary(NodeContext& node) {
-  static constexpr std::array<Name, 33> kNames = {
+  static constexpr std::array<Name, 36> kNames = {
       {{"Abs", "abs"},      {"Neg", "neg"},           {"Sign", "sign"},         {"Relu", "relu"},
        {"Sqrt", "sqrt"},    {"Rsqrt", "rsqrt"},       {"Floor", "floor"},       {"Ceil", "ceil"},
        {"Exp", "exp"},      {"Log", "log"},           {"Tanh", "tanh"},         {"Sigmoid", "sigmoid"},
@@ -44,7 +44,7 @@ void convert_unary(NodeContext& node) {
        {"Cosh", "cosh"},    {"Asinh", "asinh"},       {"Acosh", "acosh"},       {"Atanh", "atanh"},
        {"Selu", "selu"},    {"Softplus", "softplus"}, {"Softsign", "softsign"}, {"IsNan", "is_nan"},
        {"IsInf", "is_inf"}, {"LogicalNot", "not"},    {"Invert", "not"},        {"Rint", "round"},
-       {"Elu", "elu"}}};
+       {"Elu", "elu"},      {"Expm1", "expm1"},       {"Log1p", "log1p"},       {"Erfc", "erfc"}}};
   node.set_output(0, made(node, graph_name(node, kNames), node.input(0)));
 }
 
@@ -77,32 +77,6 @@ void convert_leaky_relu(NodeContext& node) {
 void convert_clip_by_value(NodeContext& node) {
   const V upper = node.binary("min", node.input(0), node.input(2));
   node.set_output(0, node.binary("max", upper, node.input(1)));
-}
-
-// log(1 + x), with what x loses in the sum: u = 1 + x, log(u) * x / (u - 1).
-void convert_log1p(NodeContext& node) {
-  const V x = node.input(0), one = number(node, x, 1);
-  const V sum = node.binary("add", x, one);
-  const V rest = node.binary("sub", sum, one);
-  const V scaled = node.binary("div", node.binary("mul", made(node, "log", sum), x), rest);
-  const V infinity = number(node, x, std::numeric_limits<double>::infinity());
-  const V exact = selected(node, node.binary("equal", sum, infinity), sum, scaled);
-  node.set_output(0, selected(node, is_zero(node, rest), x, exact));
-}
-
-// e^x - 1 as tanh(x / 2) * (e^x + 1), which loses nothing near 0.
-void convert_expm1(NodeContext& node) {
-  const V x = node.input(0), power = made(node, "exp", x);
-  const V half = made(node, "tanh", node.binary("mul", x, number(node, x, 0.5)));
-  const V near = node.binary("mul", half, node.binary("add", power, number(node, x, 1)));
-  const V far = node.binary("sub", power, number(node, x, 1));
-  node.set_output(0,
-                  selected(node, node.binary("less", made(node, "abs", x), number(node, x, 1)), near, far));
-}
-
-void convert_erfc(NodeContext& node) {
-  const V x = node.input(0);
-  node.set_output(0, node.binary("sub", number(node, x, 1), made(node, "erf", x)));
 }
 
 void convert_is_finite(NodeContext& node) {
@@ -190,8 +164,7 @@ void convert_no_nan(NodeContext& node) {
     return node.set_output(0, selected(node, is_zero(node, y), zero, node.binary("mul", x, y)));
   if (node.op() == "Xdivy")
     return node.set_output(0, selected(node, is_zero(node, x), zero, node.binary("div", x, y)));
-  const V argument = node.op() == "Xlog1py" ? node.binary("add", y, number(node, y, 1)) : y;
-  const V product = node.binary("mul", x, made(node, "log", argument));
+  const V product = node.binary("mul", x, made(node, node.op() == "Xlog1py" ? "log1p" : "log", y));
   node.set_output(0, selected(node, is_zero(node, x), zero, product));
 }
 

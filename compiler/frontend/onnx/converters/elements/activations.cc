@@ -18,10 +18,7 @@ void convert_celu(NodeContext& context) {
   const ir::ValueId x = context.input(0);
   // max(0, x) + min(0, alpha * (e^(x/alpha) - 1)): of what is below 0, since the power would overflow above.
   const ir::ValueId below = c.div(c.binary("min", x, c.number(x, 0)), c.number(x, alpha));
-  // elu(x) is e^x - 1 where x is not above 0, as it is unless alpha is negative.
-  const ir::ValueId unit =
-      alpha < 0 ? c.minus(c.unary("exp", below), 1) : context.add("elu", {below}, {{"alpha", 1.0}});
-  context.set_output(0, c.add(c.unary("relu", x), c.times(unit, alpha)));
+  context.set_output(0, c.add(c.unary("relu", x), c.times(c.unary("expm1", below), alpha)));
 }
 
 namespace {
