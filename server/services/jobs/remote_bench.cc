@@ -23,9 +23,6 @@ constexpr int kMeasureAttempts = 2;
 /// As where it is measured beside the server.
 constexpr double kRoofSeconds = 60;
 
-/// What is in memory of a file at a time.
-constexpr size_t kPart = size_t{4} << 20;
-
 /// Ends of what the tuning child's requests name, in its two files.
 struct Named {
   uint64_t code = 0;
@@ -91,6 +88,7 @@ Json RemoteBench::ask(Json form) {
 }
 
 std::string RemoteBench::stored(int fd, uint64_t bytes, const char* name) {
+  constexpr size_t kPart = size_t{4} << 20;  // in memory at a time
   const std::unique_ptr<storage::BlobWriter> writer = blobs_.writer();
   std::string part(static_cast<size_t>(std::min<uint64_t>(kPart, bytes)), '\0');
   for (uint64_t done = 0; done < bytes;) {
