@@ -51,6 +51,11 @@ Json request_of(const Json& buffers, const Json& code_bytes = kCode) {
   return {{"symbol", "k"}, {"code_offset", 0}, {"code_bytes", code_bytes}, {"buffers", buffers}};
 }
 
+/// A list of one.
+Json buffer(uint64_t offset, uint64_t bytes, bool is_output) {
+  return Json::array({Json::array({offset, bytes, is_output})});
+}
+
 class RemoteBenchTest : public testing::Test {
 protected:
   RemoteBenchTest() : blobs_(env_, "/store"), catalog_(env_, "/store/catalog.db"), queue_(catalog_) {
@@ -76,8 +81,7 @@ protected:
     queue_.changed();
   }
   Json measure(const Json& requests) {
-    const std::string target = target::host_target().canonical();
-    RemoteBench bench(queue_, blobs_, context_, {code_.get(), tensors_.get()}, {kLabels, target, 1});
+    RemoteBench bench(queue_, blobs_, context_, {code_.get(), tensors_.get()}, {kLabels, "llvm", 1});
     return bench.measure(requests, 1);
   }
   Json measure(const Json& buffers, const Json& code_bytes) {
@@ -112,8 +116,8 @@ TEST_F(RemoteBenchTest, WhatTheRequestsNameIsSentAndTheOutputsComeBack) {
 
 TEST_F(RemoteBenchTest, FilesThatAreShorterThanNamedAreAnError) {
   EXPECT_ERROR(measure(buffers_, kCode + 1), ErrorCode::kWrongAnswer);
-  EXPECT_ERROR(measure({{0, kInput + kOutput + 1, false}}, kCode), ErrorCode::kWrongAnswer);
-  EXPECT_ERROR(measure({{kInput, kOutput + 1, true}}, kCode), ErrorCode::kWrongAnswer);
+  EXPECT_ERROR(measure(buffer(0, kInput + kOutput + 1, false), kCode), ErrorCode::kWrongAnswer);
+  EXPECT_ERROR(measure(buffer(kInput, kOutput + 1, true), kCode), ErrorCode::kWrongAnswer);
   EXPECT_TRUE(asked_.is_null()) << "no worker is asked";
 }
 
@@ -127,7 +131,7 @@ TEST_F(RemoteBenchTest, FilesThatBecomeShorterWhileTheyAreReadAreAnError) {
       if (++parts == 2) resize(is_code ? code_ : tensors_, 1);
       work();
     };
-    EXPECT_ERROR(measure({{0, is_code ? uint64_t{1} : kLarge, false}}, is_code ? kLarge : uint64_t{1}),
+    EXPECT_ERROR(measure(buffer(0, is_code ? 1 : kLarge, false), is_code ? kLarge : uint64_t{1}),
                  ErrorCode::kWrongAnswer);
   }
   EXPECT_TRUE(asked_.is_null());
