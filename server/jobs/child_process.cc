@@ -113,11 +113,15 @@ ChildProcess::ChildProcess(const ChildSpec& spec)
       time_limit_(spec.time_limit),
       started_(steady_clock::now()),
       output_left_(spec.max_output_bytes) {
+  TM_CHECK(!limits_.confine || needs_of(limits_.kind) == 0 || limits_.data_bytes != 0,
+           "a child without a bound of memory: " + spec.command);
   auto [life_line_read, life_line_write] = make_pipe();
   auto [channel_read, channel_write] = make_pipe();
   if (::fcntl(channel_read.get(), F_SETFL, O_NONBLOCK) != 0) throw_errno(errno, "cannot set up a pipe");
   give_folder(spec, limits_);
-  if (limits_.data_bytes != 0) memory_.emplace(limits_.data_bytes, spec.descriptors);
+  // It holds its files as the user that it becomes.
+  if (limits_.data_bytes != 0)
+    memory_.emplace(limits_.data_bytes, spec.descriptors, limits_.confine ? limits_.user : 0);
   if (limits_.data_bytes != 0 && policy_ && policy_->cgroups)
     group_ = policy_->cgroups->make(limits_.data_bytes + kGroupSlack);
   spawn(spec, life_line_read.get(), channel_write.get());
@@ -192,7 +196,11 @@ std::optional<ChildOutcome> ChildProcess::poll(milliseconds timeout, const Event
   const auto end = steady_clock::now() + timeout;
   while (true) {
     const auto left = std::max(std::chrono::ceil<milliseconds>(end - steady_clock::now()), milliseconds(0));
-    milliseconds wait = memory_ && !out_of_memory_ ? std::min(left, kMemoryCheck) : left;
+    milliseconds wait = left;
+    if (memory_ && !out_of_memory_) {
+      const auto look_in = std::chrono::ceil<milliseconds>(next_look_ - steady_clock::now());
+      wait = std::clamp(look_in, milliseconds(0), wait);
+    }
     if (time_limit_.count() > 0 && !timed_out_) {
       const auto time_left = std::chrono::ceil<milliseconds>(time_limit_ - running_time());
       wait = std::clamp(time_left, milliseconds(0), wait);
@@ -202,23 +210,34 @@ std::optional<ChildOutcome> ChildProcess::poll(milliseconds timeout, const Event
     const int ready = ::poll(watched.data(), channel_.valid() ? 2 : 1, static_cast<int>(wait.count()));
     if (ready < 0 && errno != EINTR) throw_errno(errno, "cannot wait for a child");
     if (channel_.valid() && watched[1].revents != 0 && !read_channel(on_event)) channel_ = FileDescriptor();
-    watch_limits();
+    check_limits();
     if ((watched[0].revents & POLLIN) != 0) return reap(on_event);
     if (ready != 0 || steady_clock::now() >= end) return std::nullopt;
   }
 }
 
-void ChildProcess::watch_limits() {
+void ChildProcess::check_limits() {
+  if (reaped_) return;
   if (!protocol_error_.empty()) kill_group();
   if (time_limit_.count() > 0 && !timed_out_ && running_time() >= time_limit_) {
     timed_out_ = true;
     kill_group();
   }
   // Another limit than the kernel's own on private memory, which a child meets as a failed allocation.
-  if (memory_ && !out_of_memory_ && memory_->is_past(pid_)) {
+  if (is_past_memory()) {
     out_of_memory_ = true;
     kill_group();
   }
+}
+
+bool ChildProcess::is_past_memory() {
+  if (!memory_ || out_of_memory_ || steady_clock::now() < next_look_) return false;
+  next_look_ = steady_clock::now() + kMemoryCheck;
+  return memory_->is_past(pid_);
+}
+
+void ChildProcess::forgive_given_files() {
+  if (memory_) memory_->forgive_given();
 }
 
 void ChildProcess::pause() {

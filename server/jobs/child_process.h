@@ -62,6 +62,7 @@ struct ChildOutcome {
 class ChildProcess {
 public:
   /// Throws Error(kIo) when it cannot be started.
+  /// InternalError for a child that reads or runs what a stranger made and has no bound of memory.
   explicit ChildProcess(const ChildSpec& spec);
   /// Kills and reaps what still runs.
   ~ChildProcess();
@@ -77,6 +78,12 @@ public:
   void resume();
   /// Closes the life line: a sound child ends by itself.
   void close_life_line() { life_line_ = FileDescriptor(); }
+  /// Ends the child where it is past a limit that its parent watches: for who does other work between two
+  /// polls, on the thread that polls, as often as it likes.
+  void check_limits();
+  /// What the memory files that it was given hold now is not the child's: for a parent that writes to them
+  /// while the child lives. On the thread that polls.
+  void forgive_given_files();
   /// Waits for lines and the end, `timeout` at most. `on_event` gets the type and the JSON data of each line
   /// that is neither result nor error. Returns the outcome once the child is gone and reaped.
   std::optional<ChildOutcome> poll(
@@ -92,8 +99,8 @@ private:
   /// False at the end of the channel.
   bool read_channel(const EventSink& on_event);
   void take_line(std::string_view line, const EventSink& on_event);
-  /// Kills the child when it is past one of the limits that the parent watches.
-  void watch_limits();
+  /// Whether it holds too much memory; looks where that is due.
+  bool is_past_memory();
   ChildOutcome reap(const EventSink& on_event);
   ChildOutcome classify(int status, double cpu_seconds) const;
 
@@ -103,8 +110,9 @@ private:
   FileDescriptor channel_;
   ChildLimits limits_;
   std::shared_ptr<const ChildPolicy> policy_;
-  std::optional<MemoryWatch> memory_;           ///< where there is a limit
-  std::unique_ptr<ChildCgroups::Group> group_;  ///< where one could be made
+  std::optional<MemoryWatch> memory_;                ///< where there is a limit
+  std::chrono::steady_clock::time_point next_look_;  ///< of its
+  std::unique_ptr<ChildCgroups::Group> group_;       ///< where one could be made
   std::chrono::milliseconds time_limit_;
   std::chrono::steady_clock::time_point started_;
   uint64_t output_left_;

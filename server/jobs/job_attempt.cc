@@ -177,8 +177,19 @@ void JobAttempt::check_stop() {
   if (stop_.stop_requested()) throw JobInterrupted(Interruption::kShutdown);
 }
 
+void JobAttempt::check_child_limits() {
+  ChildProcess* child = nullptr;
+  {
+    const std::lock_guard lock(child_mutex_);
+    child = child_;
+  }
+  // This thread alone sets it, and polls it.
+  if (child != nullptr) child->check_limits();
+}
+
 void JobAttempt::keep_alive() {
   check_stop();
+  check_child_limits();
   commit_if_due();
   check_stop();
 }

@@ -78,6 +78,8 @@ private:
   void lose();
   /// Throws when the attempt must stop.
   void check_stop();
+  /// Of the child that runs, whose lines may keep this thread busy for long.
+  void check_child_limits();
 
   JobSource& source_;
   storage::BlobStore& blobs_;

@@ -44,8 +44,9 @@ public:
   virtual void progress(std::string_view json) = 0;
   /// Stores an event of another type ("log", "trial" …).
   virtual void event(std::string_view type, std::string_view json) = 0;
-  /// Throws when the work must stop: call it in long stretches between children. The lease is renewed without
-  /// it.
+  /// Throws when the work must stop: call it in long stretches between children and, several times a second,
+  /// in those inside a `TakeEvent`, where it also looks at what the child that runs holds. The lease is
+  /// renewed without it.
   virtual void keep_alive() = 0;
   /// Appends a line to the job's log.
   virtual void log(std::string_view line) = 0;

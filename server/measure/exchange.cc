@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "runtime/base/error.h"
@@ -44,7 +45,35 @@ void read_at(int fd, void* data, size_t bytes, int64_t offset) {
   }
 }
 
+/// A place or a number of bytes. Two of them have a sum.
+uint64_t bytes_from(const Json& value) {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  // What is above the greatest signed number is negative there.
+  const int64_t bytes = value.is_number_integer() ? value.get<int64_t>() : -1;
+  if (bytes < 0 || bytes > kMost)
+    throw Error(ErrorCode::kWrongAnswer, "a request for a measurement names no bytes: " + value.dump());
+  return static_cast<uint64_t>(bytes);
+}
+
 }  // namespace
+
+std::vector<NamedBuffer> buffers_of(const Json& request) {
+  std::vector<NamedBuffer> buffers;
+  const Json listed = request.is_object() ? request.value("buffers", Json::array()) : Json();
+  const auto is_buffer = [](const Json& one) {
+    return one.is_array() && one.size() == 3 && one[2].is_boolean();
+  };
+  if (!listed.is_array() || !std::all_of(listed.begin(), listed.end(), is_buffer))
+    throw Error(ErrorCode::kWrongAnswer, "a request for a measurement without a list of buffers");
+  for (const Json& one : listed)
+    buffers.push_back({bytes_from(one[0]), bytes_from(one[1]), one[2].get<bool>()});
+  return buffers;
+}
+
+uint64_t code_end_of(const Json& request) {
+  if (!request.is_object() || !request.contains("code_bytes")) return 0;
+  return bytes_from(request.value("code_offset", Json(0))) + bytes_from(request["code_bytes"]);
+}
 
 Json failure_json(TrialError error, const std::string& message) {
   return {{"error", static_cast<int>(error)}, {"message", message}};

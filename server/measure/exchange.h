@@ -3,6 +3,7 @@
 /// Thread-safety: belongs to one thread.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,19 @@ private:
   int64_t inputs_end_ = 0;
   int64_t outputs_bytes_ = 0;  ///< from one request's outputs to the next one's
 };
+
+/// A part of the tensors' file, as a request names it.
+struct NamedBuffer {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  bool is_output = false;
+  uint64_t end() const { return offset + bytes; }
+};
+/// Of a request that may be a stranger's; none where it names none. Ends do not overflow. Throws
+/// Error(kWrongAnswer) for what is no buffer.
+std::vector<NamedBuffer> buffers_of(const Json& request);
+/// Where the code that it names ends in the code's file, in bytes; 0 where it names none. Throws as above.
+uint64_t code_end_of(const Json& request);
 
 /// {"error","message"}
 Json failure_json(tune::TrialError error, const std::string& message);

@@ -19,8 +19,9 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using tune::TrialError;
 
-constexpr double kStartSeconds = 20;  // for a child to come up, on a busy machine
-constexpr double kRoofSeconds = 60;   // less than a second, but for a machine that others keep busy
+constexpr double kMostSeconds = 86400;  // of a limit, which a tuning child may have chosen
+constexpr double kStartSeconds = 20;    // for a child to come up, on a busy machine
+constexpr double kRoofSeconds = 60;     // less than a second, but for a machine that others keep busy
 constexpr milliseconds kAlive{100};
 
 }  // namespace
@@ -39,6 +40,8 @@ void MeasureHost::start_child() {
   spec.folder = "/";
   spec.limits.nice = jobs::kMeasureNice;
   spec.limits.kind = jobs::ChildKind::kMeasure;
+  spec.limits.data_bytes = options_.memory;
+  spec.limits.file_bytes = options_.file_bytes;
   spec.limits.confine = options_.confine;
   child_ = std::make_unique<jobs::ChildProcess>(spec);
   left_ = options_.candidates;
@@ -48,6 +51,8 @@ void MeasureHost::start_child() {
 Json MeasureHost::measure(const Json& request, double timeout_seconds, const std::function<void()>& alive) {
   if (!child_ || left_ <= 0) start_child();
   --left_;
+  // Tasks come and go with tensors of other sizes, which who tunes has written.
+  child_->forgive_given_files();
   write_all(requests_.get(), request.dump() + "\n", "the measuring child");
   Json answer = await(timeout_seconds, alive);
   if (answer.contains("error")) child_.reset();
@@ -63,9 +68,9 @@ Json MeasureHost::measure_roof(int threads, int vector_bits, int64_t l2_bytes,
 
 Json MeasureHost::await(double timeout_seconds, const std::function<void()>& alive) {
   const bool fresh = left_ == options_.candidates - 1;
-  const auto deadline =
-      steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
-                                std::chrono::duration<double>(timeout_seconds + (fresh ? kStartSeconds : 0)));
+  const auto deadline = steady_clock::now() +
+                        std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(
+                            std::clamp(timeout_seconds, 0.0, kMostSeconds) + (fresh ? kStartSeconds : 0)));
   std::string text;
   const auto on_event = [&](const std::string& type, const std::string& json) {
     if (type == "measured") text = json;

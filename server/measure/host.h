@@ -3,6 +3,7 @@
 /// thread).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +15,10 @@
 namespace tensormill::measure {
 
 struct WorkerOptions {
-  std::string program = "/proc/self/exe";  ///< has the subcommand child-measure
-  int candidates = 300;                    ///< of one child
+  std::string program = "/proc/self/exe";    ///< has the subcommand child-measure
+  int candidates = 300;                      ///< of one child
+  uint64_t memory = uint64_t{8} << 30;       ///< bytes of one child: code, buffers and what candidates take
+  uint64_t file_bytes = uint64_t{16} << 30;  ///< to which it may let the code's and the tensors' file grow
   bool confine = true;
   std::shared_ptr<const jobs::ChildPolicy> policy = {};
 };

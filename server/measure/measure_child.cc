@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "compiler/codegen/jit.h"
@@ -37,9 +38,9 @@ public:
     const size_t inner = (aligned + page - 1) / page * page;
     mapped_ = inner + 2 * page;
     base_ = ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base_ == MAP_FAILED) throw_errno(errno, "cannot map a buffer");
+    if (base_ == MAP_FAILED) throw_unmapped();
     char* first = static_cast<char*>(base_) + page;
-    if (::mprotect(first, inner, PROT_READ | PROT_WRITE) != 0) throw_errno(errno, "cannot map a buffer");
+    if (::mprotect(first, inner, PROT_READ | PROT_WRITE) != 0) throw_unmapped();
     data_ = first + inner - aligned;
     std::memset(data_ + bytes_, kPaddingByte, aligned - bytes_);
     tail_ = aligned - bytes_;
@@ -56,6 +57,11 @@ public:
   }
 
 private:
+  /// Of a child that reaches its bound as wherever else it takes memory.
+  [[noreturn]] static void throw_unmapped() {
+    if (errno == ENOMEM) throw std::bad_alloc();
+    throw_errno(errno, "cannot map a buffer");
+  }
   size_t bytes_;
   size_t mapped_ = 0;
   size_t tail_ = 0;

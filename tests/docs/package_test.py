@@ -94,6 +94,9 @@ class Package(unittest.TestCase):
         for wall in ("NoNewPrivileges", "ProtectHome", "PrivateTmp", "PrivateDevices", "ProtectKernelModules"):
             self.assertEqual(service[wall], "yes")
         self.assertEqual((service["ProtectSystem"], service["CapabilityBoundingSet"]), ("strict", ""))
+        # Without both no child has a control group (server/jobs/child_cgroups.h).
+        self.assertIn("memory", service["Delegate"].split())
+        self.assertEqual(service["ProtectControlGroups"], "no")
 
     def test_the_package_works_by_itself(self):
         """As CPack makes it, unpacked beside what is installed here; config/package/prove installs it in a bare system."""

@@ -247,6 +247,7 @@ TEST_F(ChildProcessTest, TheWallsHold) {
   write_file(file, "what is kept");
   ChildSpec walled = spec("child-walls", {file});
   walled.limits.kind = ChildKind::kImport;
+  walled.limits.data_bytes = uint64_t{1} << 30;
   const ChildOutcome outcome = run(walled, &events);
   ASSERT_EQ(outcome.end, ChildEnd::kOk) << outcome.error->what();
   const Json result = parse_json(outcome.result);
@@ -293,6 +294,15 @@ TEST_F(ChildProcessTest, AChildWithoutFilesOpensNone) {
   if (filtered) {
     EXPECT_EQ(parse_json(outcome.result).at("inside"), EPERM);
     EXPECT_EQ(parse_json(outcome.result).at("outside"), EPERM);
+  }
+}
+
+TEST_F(ChildProcessTest, WhoReadsOrRunsWhatAStrangerMadeHasABoundOfMemory) {
+  for (const ChildKind kind : kChildKinds) {
+    if (needs_of(kind) == 0) continue;
+    ChildSpec unbounded = spec("child-echo");
+    unbounded.limits.kind = kind;
+    EXPECT_THROW(ChildProcess{unbounded}, InternalError) << child_kind_name(kind);
   }
 }
 

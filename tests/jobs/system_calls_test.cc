@@ -45,6 +45,7 @@ protected:
     spec.command = command;
     spec.folder = folder_.path();
     spec.limits.kind = kind;
+    spec.limits.data_bytes = uint64_t{1} << 30;
     return spec;
   }
   static ChildOutcome run(const ChildSpec& spec) {

@@ -1,9 +1,12 @@
 // Children that try single walls. Some stand behind a filter of the test's own, put up before the walls are.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -114,6 +117,47 @@ std::string eat_shared(ChildChannel&, Arguments arguments) {
   }
 }
 
+/// Makes the kernel keep tables of pages for memory that is read alone, of which no page is the child's own;
+/// for ever.
+std::string eat_page_tables(ChildChannel&, Arguments) {
+  constexpr size_t kMapped = size_t{32} << 30, kStep = size_t{2} << 20;  // a page of a table for each step
+  while (true) {
+    void* const memory =
+        ::mmap(nullptr, kMapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw_errno(errno, "mmap");
+    for (size_t at = 0; at < kMapped; at += kStep)
+      (void)*static_cast<const volatile char*>(static_cast<char*>(memory) + at);
+  }
+}
+
+/// What opening files answers: 0 or the errno. arguments[0]: one outside, of this user.
+std::string try_files(ChildChannel&, Arguments arguments) {
+  const auto opened = [](const char* path, int flags) {
+    const FileDescriptor file(::open(path, flags | O_CLOEXEC, 0600));
+    return file.valid() ? 0 : errno;
+  };
+  return Json{{"outside", opened("/etc/passwd", O_RDONLY)},
+              {"overwrite", opened(arguments[0].c_str(), O_WRONLY | O_TRUNC)},
+              {"inside", opened("file", O_RDWR | O_CREAT)}}
+      .dump();
+}
+
+/// What Landlock alone answers: 0 or the errno. arguments[0]: a file outside, of this user.
+std::string try_landlock(ChildChannel&, Arguments arguments) {
+  const auto result = [](auto value) { return value < 0 ? errno : 0; };
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in nobody{};
+  nobody.sin_family = AF_INET;
+  nobody.sin_port = htons(9);
+  nobody.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  Json json;
+  json["truncate"] = result(::truncate(arguments[0].c_str(), 0));
+  json["connect"] =
+      result(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&nobody), sizeof(nobody)));
+  json["kill"] = result(::kill(::getppid(), 0));
+  return json.dump();
+}
+
 }  // namespace
 
 void run_wall_child(const std::string& command, int argc, char** argv) {
@@ -124,6 +168,9 @@ void run_wall_child(const std::string& command, int argc, char** argv) {
     {"child-ready", say_ready},
     {"child-who", who},
     {"child-shared-memory", eat_shared},
+    {"child-page-tables", eat_page_tables},
+    {"child-files", try_files},
+    {"child-landlock-alone", try_landlock},
 #if defined(__x86_64__)
     {"child-call-i386", call_i386},
     {"child-call-x32", call_x32},
@@ -133,7 +180,7 @@ void run_wall_child(const std::string& command, int argc, char** argv) {
   if (body == bodies.end()) return;
   if (command == "child-probe") answer_probes();
   if (command == "child-no-landlock") remove_call(SYS_landlock_create_ruleset);
-  if (command == "child-no-seccomp") remove_call(SYS_seccomp);
+  if (command == "child-no-seccomp" || command == "child-landlock-alone") remove_call(SYS_seccomp);
   run_child(argc, argv, body->second);
 }
 

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -220,6 +223,31 @@ TEST_F(WorkerPoolTest, AUsersErrorFailsTheJobOnce) {
   EXPECT_EQ(error.at("code"), "operator_not_implemented");
   EXPECT_EQ(error.at("details").at(0).at("pointer"), "/node/0");
   EXPECT_THAT(text_of(pool_->open_log(job)), HasSubstr("2 operators"));
+}
+
+TEST_F(WorkerPoolTest, AChildsMemoryIsLookedAtWhileItsEventIsAnswered) {
+  start([](JobContext& context) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(errno, "pipe");
+    const FileDescriptor read_end(ends[0]);
+    FileDescriptor write_end(ends[1]);
+    ChildSpec hungry = child("child-shared-memory", {"written"});
+    hungry.descriptors = {write_end.get()};
+    hungry.limits.confine = false;
+    hungry.limits.data_bytes = uint64_t{128} << 20;
+    // The first thing that it says; the pipe ends with it.
+    const auto take = [&](const std::string&, const std::string&) {
+      write_end = FileDescriptor();
+      pollfd gone{read_end.get(), 0, 0};
+      while (::poll(&gone, 1, 1) == 0) context.keep_alive();
+      return true;
+    };
+    context.run_child(std::move(hungry), take);
+    return JobFinish{};
+  });
+  const JobRow job = wait(submit());
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_EQ(parse_json(job.error).at("code"), "memory_budget");
 }
 
 TEST_F(WorkerPoolTest, ACrashIsTriedAgainAndThenFails) {

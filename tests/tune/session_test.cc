@@ -193,5 +193,19 @@ TEST_F(WorkerTest, ACrashAndAHangCostOneTrialEach) {
   EXPECT_EQ(measurer.children(), 2);
 }
 
+TEST_F(WorkerTest, WhoTakesMoreMemoryThanAChildMayCostsOneTrial) {
+  constexpr uint64_t kMemory = uint64_t{1} << 30;
+  measure::WorkerMeasurer measurer({.memory = kMemory});
+  const driver::KernelReference reference = make_reference(relu_);
+  measurer.set_task(relu_, reference);
+  driver::BuiltKernel hungry = build(relu_);
+  hungry.workspace.shared_bytes = static_cast<int64_t>(2 * kMemory);
+  const Measurement failed = measure(measurer, hungry);
+  EXPECT_EQ(failed.error, TrialError::kRuntime);
+  EXPECT_THAT(failed.message, testing::HasSubstr("more than " + std::to_string(kMemory) + " bytes"));
+  EXPECT_EQ(measure(measurer, build(relu_)).error, TrialError::kNone);
+  EXPECT_EQ(measurer.children(), 2);
+}
+
 }  // namespace
 }  // namespace tensormill::tune

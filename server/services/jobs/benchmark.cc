@@ -20,10 +20,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kKeepAlive{500};
 constexpr std::chrono::milliseconds kRoofTime{60'000};  // less than a second where nothing else runs
+/// What is measured is no stranger's, and takes some megabytes a thread, whatever packages may take.
+constexpr uint64_t kRoofMemory = uint64_t{4} << 30;
 
 /// What this machine can do at most with so many threads of the target's vectors (measure/roof.h); null where
 /// the child that measures it gives no answer: the benchmark stands without.
-Json roof_of(jobs::JobContext& context, parallel::ThreadPool& pool, const std::string& target, int threads) {
+Json roof_of(jobs::JobContext& context, parallel::ThreadPool& pool, const std::string& target, int threads,
+             uint64_t memory) {
   const target::CpuFacts facts = target::parse_target(target, {}).facts;
   const Json request = {
       {"threads", threads}, {"vector_bits", facts.vector_bits}, {"l2_bytes", facts.l2_bytes}};
@@ -35,6 +38,7 @@ Json roof_of(jobs::JobContext& context, parallel::ThreadPool& pool, const std::s
   spec.folder = "/";
   spec.limits.kind = jobs::ChildKind::kMeasure;
   spec.limits.nice = jobs::kMeasureNice;
+  spec.limits.data_bytes = std::max(memory, kRoofMemory);
   spec.time_limit = kRoofTime;
   std::string answer;
   const auto take = [&](const std::string& type, const std::string& json) {
@@ -116,7 +120,8 @@ storage::JobFinish BenchmarkRunner::run(jobs::JobContext& context) {
                      {resolved.at("repeat").get<int>(), resolved.at("number").get<int>(), threads}, options_)
                      .runs_ms);
   const auto metadata = MappedFile::map(descriptors_of(members).front(), "metadata.json");
-  result["roof"] = roof_of(context, pool_, package::metadata_from_json(metadata->text()).target, threads);
+  result["roof"] =
+      roof_of(context, pool_, package::metadata_from_json(metadata->text()).target, threads, options_.memory);
   context.progress(R"({"stage":"measure","done":1,"total":1})");
   result["package"] = resolved.at("package");
   result["threads"] = threads;

@@ -45,7 +45,14 @@ ChildRunner::ChildRunner(std::string folder, jobs::ChildSlots& slots,
 
 std::string ChildRunner::run(jobs::ChildSpec spec, const std::stop_token& cancelled,
                              Clock::time_point deadline) {
-  const jobs::ChildSlots::SlotPtr slot = slots_.for_request(spec.limits.data_bytes, cancelled, deadline);
+  return run(
+      spec.limits.data_bytes, [&spec] { return std::move(spec); }, cancelled, deadline);
+}
+
+std::string ChildRunner::run(uint64_t memory, const std::function<jobs::ChildSpec()>& make,
+                             const std::stop_token& cancelled, Clock::time_point deadline) {
+  const jobs::ChildSlots::SlotPtr slot = slots_.for_request(memory, cancelled, deadline);
+  jobs::ChildSpec spec = make();
   const Folder folder(folder_ + "/" + std::to_string(next_.fetch_add(1)));
   spec.folder = folder.path();
   spec.policy = policy_;

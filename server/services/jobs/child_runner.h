@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -27,6 +29,10 @@ public:
   /// wait or it took too long, Error(kDeadlineExceeded) when `deadline` passed before the child began.
   std::string run(jobs::ChildSpec spec, const std::stop_token& cancelled,
                   Clock::time_point deadline = Clock::time_point::max());
+  /// The same for a child whose descriptors take memory: `make` is called once it may run, so that who waits
+  /// has none of it. What `make` fills lives until this returns.
+  std::string run(uint64_t memory, const std::function<jobs::ChildSpec()>& make,
+                  const std::stop_token& cancelled, Clock::time_point deadline = Clock::time_point::max());
 
 private:
   std::string folder_;

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/memory_file.h"
+#include "server/measure/exchange.h"
 #include "server/measure/host.h"
 #include "server/services/deployments/host_runs.h"
 #include "server/services/jobs/child_run.h"
@@ -40,12 +41,11 @@ private:
 uint64_t room_of(const Json& requests, uint64_t max_bytes) {
   uint64_t room = 0;
   for (const Json& request : requests) {
-    for (const Json& buffer : request.value("buffers", Json::array())) {
-      const auto offset = buffer.at(0).get<uint64_t>(), bytes = buffer.at(1).get<uint64_t>();
-      if (offset > max_bytes || bytes > max_bytes - offset)
+    for (const measure::NamedBuffer& buffer : measure::buffers_of(request)) {
+      if (buffer.end() > max_bytes)
         throw Error(ErrorCode::kTooLarge,
                     "the batch's tensors take more than " + std::to_string(max_bytes) + " bytes");
-      room = std::max(room, offset + bytes);
+      room = std::max(room, buffer.end());
     }
   }
   return room;
@@ -53,12 +53,12 @@ uint64_t room_of(const Json& requests, uint64_t max_bytes) {
 
 std::string computed_outputs(const Json& request, int tensors) {
   std::string all;
-  for (const Json& buffer : request.at("buffers")) {
-    if (!buffer.at(2).get<bool>()) continue;
+  for (const measure::NamedBuffer& buffer : measure::buffers_of(request)) {
+    if (!buffer.is_output) continue;
     const size_t begin = all.size();
-    all.resize(begin + buffer.at(1).get<size_t>());
+    all.resize(begin + buffer.bytes);
     for (size_t at = begin; at < all.size();) {
-      const auto offset = static_cast<off_t>(buffer.at(0).get<uint64_t>() + (at - begin));
+      const auto offset = static_cast<off_t>(buffer.offset + (at - begin));
       const ssize_t got = ::pread(tensors, all.data() + at, all.size() - at, offset);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) throw_errno(errno, "cannot read a memory file");
@@ -97,7 +97,11 @@ Json MeasureRunner::run_candidates(jobs::JobContext& context, const Json& resolv
   const uint64_t room = room_of(requests, options_.max_tensor_bytes);
   if (::ftruncate(tensors.get(), static_cast<off_t>(room)) != 0)
     throw_errno(errno, "cannot size a memory file");
-  measure::MeasureHost host({.policy = options_.policy}, code.get(), tensors.get());
+  // No file needs to become larger than the tensors' is.
+  measure::MeasureHost host({.memory = options_.benchmark.memory,
+                             .file_bytes = std::max<uint64_t>(room, 1),
+                             .policy = options_.policy},
+                            code.get(), tensors.get());
   DistinctOutputs outputs(blobs_, options_.max_tensor_bytes);
   Json answers = Json::array();
   for (const Json& request : requests) {

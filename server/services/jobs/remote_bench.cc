@@ -1,5 +1,6 @@
 #include "server/services/jobs/remote_bench.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/package/metadata.h"
+#include "server/measure/exchange.h"
 #include "server/services/jobs/ask_elsewhere.h"
 #include "server/services/jobs/run_package.h"
 
@@ -21,26 +23,44 @@ constexpr int kMeasureAttempts = 2;
 /// As where it is measured beside the server.
 constexpr double kRoofSeconds = 60;
 
-/// Of a request's buffers, [offset, bytes, is_output].
-int64_t end_of_buffer(const Json& buffer) {
-  return buffer.at(0).get<int64_t>() + buffer.at(1).get<int64_t>();
-}
+/// Ends of what the tuning child's requests name, in its two files.
+struct Named {
+  uint64_t code = 0;
+  uint64_t inputs = 0;
+  uint64_t tensors = 0;  ///< outputs with them
+};
 
-int64_t inputs_end(const Json& requests) {
-  int64_t end = 0;
-  for (const Json& buffer : requests.at(0).value("buffers", Json::array())) {
-    if (!buffer.at(2).get<bool>()) end = std::max(end, end_of_buffer(buffer));
+Named named_by(const Json& requests) {
+  if (!requests.is_array()) throw Error(ErrorCode::kWrongAnswer, "no list of requests for measurements");
+  Named named;
+  for (const Json& request : requests) {
+    named.code = std::max(named.code, measure::code_end_of(request));
+    for (const measure::NamedBuffer& buffer : measure::buffers_of(request)) {
+      named.tensors = std::max(named.tensors, buffer.end());
+      if (!buffer.is_output) named.inputs = std::max(named.inputs, buffer.end());
+    }
   }
-  return end;
+  return named;
 }
 
-void put_at(int fd, std::string_view bytes, int64_t offset) {
+[[noreturn]] void throw_short(const char* name) {
+  throw Error(ErrorCode::kWrongAnswer,
+              std::string("the tuning child names more of its ") + name + " than there are");
+}
+
+void require_size(int fd, uint64_t bytes, const char* name) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw_errno(errno, "cannot look at a memory file");
+  if (static_cast<uint64_t>(status.st_size) < bytes) throw_short(name);
+}
+
+void put_at(int fd, std::string_view bytes, uint64_t offset) {
   while (!bytes.empty()) {
     const ssize_t put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) throw_errno(errno, "cannot write to a memory file");
     bytes.remove_prefix(static_cast<size_t>(put));
-    offset += put;
+    offset += static_cast<uint64_t>(put);
   }
 }
 
@@ -67,11 +87,30 @@ Json RemoteBench::ask(Json form) {
   return result;
 }
 
+std::string RemoteBench::stored(int fd, uint64_t bytes, const char* name) {
+  constexpr size_t kPart = size_t{4} << 20;  // in memory at a time
+  const std::unique_ptr<storage::BlobWriter> writer = blobs_.writer();
+  std::string part(static_cast<size_t>(std::min<uint64_t>(kPart, bytes)), '\0');
+  for (uint64_t done = 0; done < bytes;) {
+    context_.keep_alive();
+    const size_t wanted = static_cast<size_t>(std::min<uint64_t>(part.size(), bytes - done));
+    const ssize_t got = ::pread(fd, part.data(), wanted, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_errno(errno, "cannot read a memory file");
+    if (got == 0) throw_short(name);
+    writer->write(std::string_view(part).substr(0, static_cast<size_t>(got)));
+    done += static_cast<uint64_t>(got);
+  }
+  return writer->commit().text();
+}
+
 Json RemoteBench::ask_for(const Json& requests, double timeout_seconds) {
-  const auto code = MappedFile::map(files_.code, "code");
-  const auto tensors = MappedFile::map(files_.tensors, "tensors");
-  const std::string_view inputs = tensors->text().substr(0, static_cast<size_t>(inputs_end(requests)));
-  return ask({{"blobs", {{"code", blobs_.put(code->text()).text()}, {"tensors", blobs_.put(inputs).text()}}},
+  const Named named = named_by(requests);
+  require_size(files_.code, named.code, "code");
+  require_size(files_.tensors, named.tensors, "tensors");
+  return ask({{"blobs",
+               {{"code", stored(files_.code, named.code, "code")},
+                {"tensors", stored(files_.tensors, named.inputs, "tensors")}}},
               {"requests", requests},
               {"timeout_s", timeout_seconds}});
 }
@@ -112,20 +151,20 @@ Json RemoteBench::measure(const Json& requests, double timeout_seconds) {
 }
 
 void RemoteBench::take_outputs(const Json& request, const Json& answer, const storage::Blob& outputs) const {
+  const std::vector<measure::NamedBuffer> buffers = measure::buffers_of(request);
   uint64_t bytes = 0;
-  for (const Json& buffer : request.at("buffers")) {
-    if (buffer.at(2).get<bool>()) bytes += buffer.at(1).get<uint64_t>();
+  for (const measure::NamedBuffer& buffer : buffers) {
+    if (buffer.is_output) bytes += buffer.bytes;
   }
   std::string_view all = outputs.text();
   const auto place = answer.at("outputs").get<uint64_t>();
   if (bytes > 0 && (place >= all.size() / bytes))
     throw Error(ErrorCode::kWrongAnswer, "a measurement came with fewer outputs than it names");
   all.remove_prefix(static_cast<size_t>(place * bytes));
-  for (const Json& buffer : request.at("buffers")) {
-    if (!buffer.at(2).get<bool>()) continue;
-    const auto size = buffer.at(1).get<size_t>();
-    put_at(files_.tensors, all.substr(0, size), buffer.at(0).get<int64_t>());
-    all.remove_prefix(size);
+  for (const measure::NamedBuffer& buffer : buffers) {
+    if (!buffer.is_output) continue;
+    put_at(files_.tensors, all.substr(0, buffer.bytes), buffer.offset);
+    all.remove_prefix(buffer.bytes);
   }
 }
 

@@ -4,6 +4,7 @@
 /// Thread-safety: belongs to the job's thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -31,7 +32,8 @@ public:
   const std::string& cpu() override;
   bool takes_batches() const override { return true; }
   /// Throws what ended the job there; Error(kConflict) when another kind of machine has measured it than
-  /// before, Error(kWrongAnswer) for an answer that is none.
+  /// before, Error(kWrongAnswer) for an answer that is none, and for requests that name what the files do
+  /// not have.
   Json measure(const Json& requests, double timeout_seconds) override;
   Json roof(const target::Target& target) override;
   PackageTiming benchmark(const PackageFiles& package, const BenchmarkRequest& request) override;
@@ -40,6 +42,9 @@ private:
   /// The result of a job of this form.
   Json ask(Json form);
   Json ask_for(const Json& requests, double timeout_seconds);
+  /// The blob of a file's beginning, which the tuning child may shorten meanwhile: so it is read, never
+  /// mapped. Throws Error(kWrongAnswer) where the file ends before.
+  std::string stored(int fd, uint64_t bytes, const char* name);
   /// Writes the outputs that an answer came with to where its request has them.
   void take_outputs(const Json& request, const Json& answer, const storage::Blob& outputs) const;
 

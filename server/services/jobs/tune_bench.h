@@ -45,7 +45,7 @@ public:
         context_(context),
         options_(options),
         threads_(threads),
-        host_({.policy = tools.options.policy}, files.code, files.tensors) {}
+        host_({.memory = tools.options.memory, .policy = tools.options.policy}, files.code, files.tensors) {}
 
   const std::string& cpu() override { return tools_.records.cpu(); }
   bool takes_batches() const override { return false; }

@@ -38,6 +38,24 @@ uint64_t bytes_of_bundle(const FileDescriptor& file) {
   return static_cast<uint64_t>(status.st_size);
 }
 
+/// `given`: the runtime, then the libraries.
+jobs::ChildSpec bundle_spec(const MemberBlobs& members, const services::BundleOptions& options,
+                            const std::vector<FileDescriptor>& given, const FileDescriptor& made) {
+  const bool is_shared = options.form == services::BundleForm::kShared;
+  jobs::ChildSpec spec;
+  spec.command = "child-bundle";
+  spec.arguments = {
+      Json{{"form", is_shared ? "so" : "static"}, {"name", options.name}, {"libraries", given.size() - 1}}
+          .dump()};
+  spec.descriptors = descriptors_of(members);
+  spec.descriptors.push_back(given.front().get());
+  spec.descriptors.push_back(made.get());
+  for (size_t i = 1; i < given.size(); ++i) spec.descriptors.push_back(given[i].get());
+  spec.limits.kind = jobs::ChildKind::kCompile;
+  spec.limits.nice = jobs::kRunNice;
+  return spec;
+}
+
 }  // namespace
 
 std::shared_ptr<http::Content> make_bundle_archive(ChildRunner& children, const MemberBlobs& members,
@@ -48,28 +66,22 @@ std::shared_ptr<http::Content> make_bundle_archive(ChildRunner& children, const 
   const auto metadata_member = members.find(package::kMetadataMember);
   TM_CHECK(metadata_member != members.end(), "a package without metadata");
   const package::Metadata metadata = package::metadata_from_json(metadata_member->second->text());
-  // The child opens no files: what it links with it is given.
+  // Refuses before anybody waits.
   const bundle::Runtime runtime(target::parse_target(metadata.target, {}),
                                 is_shared ? bundle::Form::kShared : bundle::Form::kStatic);
-  const FileDescriptor runtime_file = memory_file("runtime", runtime.bytes());
   FileDescriptor made = bundle_file(limits.folder);
-  std::vector<FileDescriptor> libraries;
-  if (is_shared)
-    for (const std::string& path : bundle::c_libraries()) libraries.push_back(copied(path));
-  jobs::ChildSpec spec;
-  spec.command = "child-bundle";
-  spec.arguments = {
-      Json{{"form", is_shared ? "so" : "static"}, {"name", options.name}, {"libraries", libraries.size()}}
-          .dump()};
-  spec.descriptors = descriptors_of(members);
-  spec.descriptors.push_back(runtime_file.get());
-  spec.descriptors.push_back(made.get());
-  for (const FileDescriptor& library : libraries) spec.descriptors.push_back(library.get());
-  spec.limits.kind = jobs::ChildKind::kCompile;
-  spec.limits.data_bytes = limits.memory;
-  spec.limits.nice = jobs::kRunNice;
-  spec.time_limit = limits.timeout;
-  children.run(std::move(spec), cancelled);
+  // The child opens no files: what it links with it is given.
+  std::vector<FileDescriptor> given;
+  const auto make = [&] {
+    given.push_back(memory_file("runtime", runtime.bytes()));
+    if (is_shared)
+      for (const std::string& path : bundle::c_libraries()) given.push_back(copied(path));
+    jobs::ChildSpec spec = bundle_spec(members, options, given, made);
+    spec.limits.data_bytes = limits.memory;
+    spec.time_limit = limits.timeout;
+    return spec;
+  };
+  children.run(limits.memory, make, cancelled);
   const uint64_t size = bytes_of_bundle(made);
   return std::make_shared<http::FileContent>(std::move(made), 0, size);
 }
