@@ -15,10 +15,10 @@ DIGITS = mill.ROOT / "tests/models/digits.onnx"
 
 
 class Raw:
-    """A socket to a server, from an address of the loopback network."""
+    """A socket to a server, from an address of the loopback network; `port`: another one than that of HTTP."""
 
-    def __init__(self, test, server, address="127.0.0.1"):
-        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=serving.DEADLINE,
+    def __init__(self, test, server, address="127.0.0.1", port=None):
+        self.socket = socket.create_connection(("127.0.0.1", port or server.port), timeout=serving.DEADLINE,
                                                source_address=(address, 0))
         test.addCleanup(self.socket.close)
 

@@ -6,6 +6,7 @@ import random
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
 from grpc_peer import grpc, model_config_pb2, service_pb2, triton
@@ -16,6 +17,7 @@ from onnx import TensorProto, helper
 
 import mill
 import serving
+from server_connections_test import Raw
 
 DIGITS = mill.ROOT / "tests/models/digits.onnx"
 SHAPES = {"image": [1, 1, 28, 28]}
@@ -277,7 +279,7 @@ class GrpcProcessTest(GrpcCase):
         taken = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", on.folder / "other", "--set",
                                  f"grpc.listen={on.grpc}")
         self.assertEqual(taken.returncode, 2)
-        self.assertIn(on.grpc, taken.stderr)
+        self.assertIn(f"port {on.grpc.rsplit(':', 1)[1]} of 127.0.0.1 is taken; choose another with grpc.listen", taken.stderr)
         open_to_all = mill.run_program("serve", "--listen", "127.0.0.1:0", "--data", on.folder / "other", "--set",
                                        "grpc.listen=0.0.0.0:0")
         self.assertEqual(open_to_all.returncode, 2)
@@ -318,6 +320,31 @@ class GrpcProcessTest(GrpcCase):
         watches.pop().cancel()
         # The place is free once the server has heard of it.
         serving.wait_for(lambda: self.is_watched(third), "a stream's place")
+
+    def test_connections_count_with_those_of_http(self):
+        server = grpc_peer.make_server(self, "--set", "http.max_connections_per_address=2", "--set",
+                                       "http.header_timeout=10m", "--ops-listen", "127.0.0.1:0")
+        port = int(server.grpc.rsplit(":", 1)[1])
+
+        def is_served(client):
+            return client.socket.recv(1) != b""  # its first frame, which waits for no word of the client
+        silent = [Raw(self, server, "127.0.0.2", port) for _ in range(3)]
+        self.assertEqual([is_served(client) for client in silent], [True, True, False])
+        self.assertIn(b" 503 ", Raw(self, server, "127.0.0.2").until(b"http.max_connections_per_address"))
+        self.assertTrue(is_served(Raw(self, server, "127.0.0.3", port)))
+        other = Raw(self, server, "127.0.0.3")
+        other.send("GET", "/healthz")
+        self.assertIn(b" 200 ", other.until(b"\r\n\r\n"))
+        with grpc.insecure_channel(server.grpc) as channel:
+            # Connections of 127.0.0.1 that are over may count for a moment.
+            live = channel.unary_unary("/inference.GRPCInferenceService/ServerLive")
+            self.assertEqual(live(b"", wait_for_ready=True), b"\x08\x01")
+        metrics = next(line for line in server.settings if line.startswith("metrics on ")).split(" on ")[1]
+        with urllib.request.urlopen(metrics, timeout=serving.DEADLINE) as answer:
+            self.assertIn('http_refused_total{reason="address"}', answer.read().decode())
+        silent[0].socket.close()
+        serving.wait_for(lambda: is_served(Raw(self, server, "127.0.0.2", port)), "a place of a connection that has ended")
+        self.assertEqual(server.stop(), 0)
 
     @staticmethod
     def is_watched(watch):
