@@ -104,8 +104,14 @@ class GrpcTest(GrpcCase):
         request.raw_input_contents.append(self.image.tobytes())
         self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.stub.ModelInfer, request, says="when using raw_input_contents for 'image' for model 'digits'")
         request = service_pb2.ModelInferRequest(model_name="digits")
-        request.inputs.add(name="image", datatype="INT8", shape=[1]).contents.int_contents.append(300)
-        self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.stub.ModelInfer, request, says="300")
+        request.inputs.add(name="image", datatype="INT8", shape=[3]).contents.int_contents.extend([127, -128, 300])
+        self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.stub.ModelInfer, request,
+                     says="element 2 is 300, which is outside the range of INT8, -128 to 127")
+        request.inputs[0].datatype = "UINT16"
+        request.inputs[0].ClearField("contents")
+        request.inputs[0].contents.uint_contents.extend([65535, 65536, 70000])
+        self.refused(grpc.StatusCode.INVALID_ARGUMENT, self.stub.ModelInfer, request,
+                     says="element 1 is 65536, which is outside the range of UINT16, 0 to 65535")
 
     def test_strings(self):
         self.server.upload("upper", text_model())
