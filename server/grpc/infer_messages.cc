@@ -12,6 +12,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "runtime/base/percent.h"
+
 namespace tensormill::rpc {
 namespace {
 
@@ -349,21 +351,9 @@ private:
 }  // namespace
 
 std::string path_segment(const std::string& text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string path;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          c == '-' || c == '_' || (c == '.' && text != "." && text != "..");
-    if (is_plain) {
-      path += c;
-    } else {
-      path += '%';
-      path += kHex[byte >> 4];
-      path += kHex[byte & 15];
-    }
-  }
-  return path;
+  // Whoever reads a path may take these for steps in it.
+  if (text == ".") return "%2E";
+  return text == ".." ? "%2E%2E" : percent_encode(text);
 }
 
 std::string model_path(const std::string& name, const std::string& version) {
