@@ -5,6 +5,7 @@
 #include "api/http/target.h"
 #include "api/http/tensor_body.h"
 #include "api/http/trace_context.h"
+#include "runtime/base/percent.h"
 
 namespace tensormill::endpoints {
 namespace {
@@ -165,9 +166,9 @@ http::Response page_response(const http::Request& request, const std::string& js
   if (next_cursor.empty()) return response;
   std::string link = "<" + request.target.substr(0, request.target.find('?')) + "?";
   for (const auto& [name, value] : request.query) {
-    if (name != "cursor") link += http::percent_encode(name) + "=" + http::percent_encode(value) + "&";
+    if (name != "cursor") link += percent_encode(name) + "=" + percent_encode(value) + "&";
   }
-  response.headers.set("Link", link + "cursor=" + http::percent_encode(next_cursor) + ">; rel=\"next\"");
+  response.headers.set("Link", link + "cursor=" + percent_encode(next_cursor) + ">; rel=\"next\"");
   return response;
 }
 

@@ -6,19 +6,7 @@
 namespace tensormill::http {
 namespace {
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorCode::kInvalidRequest, message); }
-
-bool is_unreserved(unsigned char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
-         c == '_' || c == '~';
-}
 
 /// Number of bytes of the UTF-8 sequence at the front of `text`, 0 when it is malformed.
 size_t utf8_sequence(std::string_view text) {
@@ -79,8 +67,8 @@ std::string percent_decode(std::string_view text, bool plus_is_space) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '%') {
-      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+      const int high = i + 2 < text.size() ? hex_digit_of_any_case(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_digit_of_any_case(text[i + 2]) : -1;
       if (high < 0 || low < 0) fail("the request target has a malformed % escape");
       c = static_cast<char>(high * 16 + low);
       i += 2;
@@ -94,21 +82,6 @@ std::string percent_decode(std::string_view text, bool plus_is_space) {
   }
   if (!is_utf8(decoded)) fail("the request target is not UTF-8");
   return decoded;
-}
-
-std::string percent_encode(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (is_unreserved(byte)) {
-      encoded += c;
-    } else {
-      encoded += '%';
-      append_hex(encoded, byte, kHex);
-    }
-  }
-  return encoded;
 }
 
 void parse_target(std::string_view target, Request& request) {

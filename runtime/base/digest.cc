@@ -11,16 +11,6 @@
 
 namespace tensormill {
 
-namespace {
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-}  // namespace
-
 #if defined(TENSORMILL_OPENSSL)
 /// The system's library: it uses the CPU's SHA instructions. Of its two interfaces the older one, which needs
 /// no other part of the library: a program that links it statically grows by some kilobytes, not by
@@ -66,12 +56,7 @@ std::optional<Digest> Digest::parse(std::string_view text) {
   if (text.size() != kPrefix.size() + 64 || text.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
   text.remove_prefix(kPrefix.size());
   std::array<uint8_t, 32> bytes{};
-  for (size_t i = 0; i < 32; ++i) {
-    const int high = hex_value(text[2 * i]);
-    const int low = hex_value(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    bytes[i] = static_cast<uint8_t>(high * 16 + low);
-  }
+  if (!hex_bytes(text, bytes)) return std::nullopt;
   return Digest(bytes);
 }
 

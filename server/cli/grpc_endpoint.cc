@@ -9,6 +9,7 @@
 #include "server/rpc/gateway.h"
 #include "server/rpc/listener.h"
 #include "server/services/server.h"
+#include "server/transport/bounded_acceptor.h"
 #include "server/transport/transport.h"
 
 namespace tensormill::cli {
@@ -51,24 +52,27 @@ GrpcEndpoint::GrpcEndpoint(const config::Settings& settings)
 
 GrpcEndpoint::~GrpcEndpoint() = default;
 
-void GrpcEndpoint::start(server::Server& server, http::Handler& api) {
+void GrpcEndpoint::start(server::Server& server, http::Handler& api, const transport::ServerTransport& http,
+                         std::function<void(std::string_view)> on_refused) {
   if (!is_on_) return;
   listener_ = rpc::load_listener();
   gateway_ =
       std::make_unique<rpc::Gateway>(api, server.services(), server.memory(),
                                      rpc::GatewayOptions{settings_.http_workers, settings_.http_queue});
-  rpc::ListenerOptions options = listener_options(settings_, server.memory()->bytes());
-  options.address = address_;
-  options.port = wanted_port_;
-  const std::string wrong = listener_->start(options, *gateway_);
+  const std::string wrong =
+      listener_->start(listener_options(settings_, server.memory()->bytes()), *gateway_);
   if (!wrong.empty()) throw Error(ErrorCode::kUsage, wrong);
-  server.set_grpc_port(listener_->port());
+  acceptor_ = std::make_unique<transport::BoundedAcceptor>(
+      transport::BoundedAcceptorOptions{address_, wanted_port_, "grpc.listen", std::move(on_refused)},
+      http.limits(), [this](int socket) { listener_->take(socket); });
+  server.set_grpc_port(acceptor_->port());
 }
 
-uint16_t GrpcEndpoint::port() const { return listener_->port(); }
+uint16_t GrpcEndpoint::port() const { return acceptor_->port(); }
 
 bool GrpcEndpoint::stop(std::chrono::milliseconds grace, std::chrono::milliseconds patience) {
-  if (!listener_) return true;
+  if (!acceptor_) return true;
+  acceptor_->stop();
   listener_->stop(grace);
   return gateway_->stop(std::chrono::steady_clock::now() + patience);
 }

@@ -115,6 +115,7 @@ void check_signature(const std::string& path, const std::vector<std::string>& ke
 
 int pull(const PullArguments& arguments, bool json) {
   const registry::Reference reference = registry::parse_reference(arguments.reference);
+  if (!arguments.output.empty()) check_output("-o", arguments.output);
   registry::Client client(reference, login_for(reference));
   const std::string manifest = client.get_manifest(reference.version);
   const registry::Artifact artifact = registry::parse_manifest(manifest);

@@ -293,7 +293,7 @@ int serve(const SettingsArguments& arguments) {
   Ops ops(settings, server);
   const auto transport = transport::make_transport(options);
   transport->start(api.handler());
-  grpc.start(server, api.handler());
+  grpc.start(server, api.handler(), *transport, options.on_refused);
   print_settings(settings);
   if (!ops.url().empty()) std::cout << "metrics on " << ops.url() << "/metrics\n";
   const bool tls = !options.tls_certificate.empty();

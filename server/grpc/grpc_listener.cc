@@ -5,11 +5,16 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "server/grpc/calls.h"
 
 namespace tensormill::rpc {
 namespace {
+
+constexpr int kPingTimeoutMs = 20'000;
 
 class Service : public grpc::CallbackGenericService {
 public:
@@ -45,15 +50,23 @@ public:
     builder.SetMaxReceiveMessageSize(options.max_message_bytes);
     builder.SetMaxSendMessageSize(-1);
     set_limits(builder, options);
-    const bool has_colon = options.address.find(':') != std::string::npos;
-    const std::string host = has_colon ? "[" + options.address + "]" : options.address;
-    const std::string where = host + ":" + std::to_string(options.port);
-    builder.AddListeningPort(where, credentials(options), &port_);
+    // gRPC has no limit of connections: it gets those alone that have a place.
+    using Experimental = grpc::ServerBuilder::experimental_type;
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        Experimental::ExternalConnectionType::FROM_FD, credentials(options));
     server_ = builder.BuildAndStart();
-    return server_ && port_ > 0 ? "" : "cannot listen on " + where + " for gRPC: is the port taken?";
+    return server_ ? "" : "gRPC cannot be started";
   }
 
-  uint16_t port() const override { return static_cast<uint16_t>(port_); }
+  void take(int socket) noexcept override {
+    // As gRPC has the sockets that it accepts itself.
+    constexpr int kOn = 1;
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof(kOn));
+    ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &kPingTimeoutMs, sizeof(kPingTimeoutMs));
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = socket;
+    acceptor_->HandleNewConnection(&connection);
+  }
 
   void stop(std::chrono::milliseconds grace) override {
     calls_->drain();
@@ -66,8 +79,6 @@ private:
     grpc::ResourceQuota quota("messages");
     quota.Resize(options.buffer_bytes);
     builder.SetResourceQuota(quota);
-    // A second server on the same port is an error, as with HTTP.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(options.max_header_bytes));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
@@ -75,7 +86,7 @@ private:
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                                static_cast<int>(options.idle_timeout.count()));
     // A client that is gone without a word keeps no place; one may ask as often whether the server is.
-    constexpr int kPingTimeoutMs = 20'000, kPingsMs = 10'000;
+    constexpr int kPingsMs = 10'000;
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.idle_timeout.count()));
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -93,7 +104,7 @@ private:
 
   std::optional<Calls> calls_;
   std::optional<Service> service_;
-  int port_ = 0;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -12,6 +12,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "runtime/base/percent.h"
+
 namespace tensormill::rpc {
 namespace {
 
@@ -58,15 +60,20 @@ void append_bytes(Value value, std::string& bytes) {
   bytes.append(raw.data(), raw.size());
 }
 
-/// Elements of type `To`, in the bytes that a raw tensor has. Throws for one that the type does not have.
+/// Elements of type `To`, in the bytes that a raw tensor has. Throws for one that the type does not have, in
+/// the words of tensors in JSON.
 template <typename To, typename Values>
-std::string bytes_of(const Values& values, const std::string& where) {
+std::string bytes_of(const Values& values, const std::string& datatype, const std::string& where) {
+  using Range = std::numeric_limits<To>;
   std::string bytes;
   bytes.reserve(static_cast<size_t>(values.size()) * sizeof(To));
-  for (const auto value : values) {
+  for (int i = 0; i < values.size(); ++i) {
+    const auto value = values[i];
     if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool>) {
-      if (value < std::numeric_limits<To>::lowest() || value > std::numeric_limits<To>::max())
-        refuse(where, "contents have " + std::to_string(value) + ", which its datatype does not");
+      if (value < Range::lowest() || value > Range::max())
+        refuse(where, "element " + std::to_string(i) + " is " + std::to_string(value) +
+                          ", which is outside the range of " + datatype + ", " +
+                          std::to_string(Range::lowest()) + " to " + std::to_string(Range::max()));
     }
     append_bytes(static_cast<To>(value), bytes);
   }
@@ -100,7 +107,7 @@ struct ContentsRow {
   {                                                                                                 \
     datatype, #member, [](const inference::InferTensorContents& of) { return of.member##_size(); }, \
         [](const inference::InferTensorContents& of, const std::string& where) {                    \
-          return bytes_of<type>(of.member(), where);                                                \
+          return bytes_of<type>(of.member(), datatype, where);                                      \
         }                                                                                           \
   }
 const ContentsRow kContents[] = {
@@ -344,21 +351,9 @@ private:
 }  // namespace
 
 std::string path_segment(const std::string& text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string path;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          c == '-' || c == '_' || (c == '.' && text != "." && text != "..");
-    if (is_plain) {
-      path += c;
-    } else {
-      path += '%';
-      path += kHex[byte >> 4];
-      path += kHex[byte & 15];
-    }
-  }
-  return path;
+  // Whoever reads a path may take these for steps in it.
+  if (text == ".") return "%2E";
+  return text == ".." ? "%2E%2E" : percent_encode(text);
 }
 
 std::string model_path(const std::string& name, const std::string& version) {

@@ -65,9 +65,7 @@ public:
 };
 
 struct ListenerOptions {
-  std::string address = "127.0.0.1";  ///< without brackets, or "localhost"
-  uint16_t port = 0;                  ///< 0: any free one
-  std::string tls_certificate;        ///< PEM files, read again when they change; empty: in the clear
+  std::string tls_certificate;  ///< PEM files, read again when they change; empty: in the clear
   std::string tls_key;
   int max_message_bytes = 0;                ///< of a request
   size_t buffer_bytes = size_t{512} << 20;  ///< of requests that are coming in, in all
@@ -79,15 +77,18 @@ struct ListenerOptions {
   std::chrono::milliseconds idle_timeout{60'000};      ///< of a connection without a call
 };
 
-/// Thread-safety: one thread.
+/// What knows the protocol: it serves connections that it is given, so that their number is bounded with that
+/// of HTTP's. Thread-safety: take() from any thread between start() and stop(); the rest from one.
 class Listener {
 public:
   virtual ~Listener() = default;
-  /// Listens. `handler` must outlive stop(). Returns what is wrong, or "". Called once.
+  /// `handler` must outlive stop(). Returns what is wrong, or "". Called once.
   virtual std::string start(const ListenerOptions& options, Handler& handler) = 0;
-  virtual uint16_t port() const = 0;
+  /// Serves a connection: the descriptor of a TCP socket that does not block, which it closes, and of which
+  /// it makes no duplicate (transport::BoundedAcceptor).
+  virtual void take(int socket) noexcept = 0;
   /// Takes no more calls, ends those that last, gives the others `grace` and then cancels them. Returns when
-  /// none is left. Called once, after start() alone.
+  /// none is left. Called once, after start() alone; no take() runs or comes any more.
   virtual void stop(std::chrono::milliseconds grace) = 0;
 };
 

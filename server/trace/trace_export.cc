@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/json.h"
 #include "server/transport/http_client.h"
 
@@ -53,15 +54,9 @@ std::string checked_endpoint(std::string endpoint) {
 }
 
 std::string random_hex(size_t bytes) {
-  std::vector<unsigned char> raw(bytes);
+  std::vector<uint8_t> raw(bytes);
   TM_CHECK(::RAND_bytes(raw.data(), static_cast<int>(bytes)) == 1, "no random bytes");
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : raw) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return hex_text(raw);
 }
 
 TraceExport::TraceExport(ExportOptions options, metrics::Registry& registry)

@@ -35,7 +35,7 @@ std::string_view text_of(const beast::flat_buffer& buffer) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, BeastState& state, std::optional<AddressLimits::Place> place)
+Connection::Connection(Socket socket, BeastState& state, std::optional<ConnectionLimits::Place> place)
     : stream_(std::move(socket), state.tls ? state.tls->current() : nullptr),
       socket_(stream_.socket()),
       state_(state),

@@ -60,7 +60,7 @@ public:
   using BodyCallback = std::function<void(BodyRead)>;
 
   /// `place`: nothing for a connection past a limit.
-  Connection(Socket socket, BeastState& state, std::optional<AddressLimits::Place> place);
+  Connection(Socket socket, BeastState& state, std::optional<ConnectionLimits::Place> place);
   ~Connection();
 
   /// Starts reading; without a place answers 503 whatever comes: there are too many connections, in all
@@ -167,7 +167,7 @@ private:
   bool probed_ = false;                 ///< it was probed whether it is still there
   bool probing_ = false;                ///< that is being written
   std::shared_ptr<Exchange> answered_;  ///< waits for that
-  std::optional<AddressLimits::Place> place_;
+  std::optional<ConnectionLimits::Place> place_;
   std::string peer_;
   bool peer_is_loopback_ = false;
 

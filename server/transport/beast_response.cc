@@ -3,6 +3,7 @@
 #include <boost/asio/post.hpp>
 #include <future>
 
+#include "runtime/base/hex.h"
 #include "server/transport/beast_connection.h"
 
 namespace tensormill::transport {
@@ -17,9 +18,8 @@ constexpr uint64_t kMaxLinger = uint64_t{64} << 20;
 /// "" for nothing: a chunk of no bytes would be the last one.
 std::string chunk(const std::string& piece) {
   if (piece.empty()) return "";
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string size;
-  for (size_t rest = piece.size(); rest > 0; rest /= 16) size.insert(size.begin(), kHex[rest % 16]);
+  for (size_t rest = piece.size(); rest > 0; rest /= 16) size.insert(size.begin(), kHexDigits[rest % 16]);
   return size + "\r\n" + piece + "\r\n";
 }
 

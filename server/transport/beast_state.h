@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "server/transport/address_limits.h"
+#include "server/transport/connection_limits.h"
 #include "server/transport/executor.h"
 #include "server/transport/in_work.h"
 #include "server/transport/tls.h"
@@ -63,7 +63,8 @@ struct BeastState {
         reserved(options.reserved_workers, options.queue, 0),
         // A place is free a moment before the thread of the response that had it.
         streams(options.max_streams, options.max_streams, 0),
-        addresses(options.max_connections_per_address, options.unlimited_addresses) {}
+        limits(std::make_shared<ConnectionLimits>(
+            options.max_connections, options.max_connections_per_address, options.unlimited_addresses)) {}
 
   /// Throws Error(kUnavailable) when all are taken.
   std::unique_ptr<LivePlace> take_live_place() {
@@ -88,9 +89,9 @@ struct BeastState {
   Executor workers;
   Executor bulk;
   Executor reserved;
-  Executor streams;          ///< live responses hold a thread each
-  std::atomic<int> live{0};  ///< places of live responses that are taken
-  AddressLimits addresses;
+  Executor streams;                                ///< live responses hold a thread each
+  std::atomic<int> live{0};                        ///< places of live responses that are taken
+  const std::shared_ptr<ConnectionLimits> limits;  ///< never null
   ConnectionSet connections;
   std::atomic<int> refused{0};  ///< connections that are being refused, as there are too many
   InWork in_work;               ///< requests that a handler has, or that are being answered

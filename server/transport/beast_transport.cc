@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/error.h"
 #include "server/transport/beast_connection.h"
+#include "server/transport/listening.h"
 #include "server/transport/scheduling.h"
 
 namespace tensormill::transport {
@@ -53,7 +53,9 @@ public:
     if (uses_tls(state_.options)) {
       state_.tls = std::make_unique<TlsFiles>(state_.options);
     }
-    listen();
+    const TransportOptions& options = state_.options;
+    listen_at(acceptor_, options.address, options.port, "--listen");
+    port_ = acceptor_.local_endpoint().port();
     accept();
     for (const auto& loop : loops_)
       loop->thread = std::thread([&io = loop->io] {
@@ -65,6 +67,8 @@ public:
   uint16_t port() const override { return port_; }
 
   int connections() const override { return state_.connections.size(); }
+
+  std::shared_ptr<ConnectionLimits> limits() const override { return state_.limits; }
 
   bool stop(std::chrono::milliseconds grace, std::chrono::milliseconds patience) override {
     if (!loops_.front()->thread.joinable()) return true;
@@ -90,27 +94,6 @@ public:
   }
 
 private:
-  void listen() {
-    const TransportOptions& options = state_.options;
-    const std::string address = options.address == "localhost" ? "127.0.0.1" : options.address;
-    const auto fail = [&](const ErrorCodeIo& error) {
-      const bool taken = error == asio::error::address_in_use;
-      throw Error(ErrorCode::kUsage, taken ? "port " + std::to_string(options.port) + " of " +
-                                                 options.address + " is taken; choose another with --listen"
-                                           : "cannot listen on " + options.address + " port " +
-                                                 std::to_string(options.port) + ": " + error.message());
-    };
-    ErrorCodeIo error;
-    const Tcp::endpoint endpoint(asio::ip::make_address(address, error), options.port);
-    if (error) fail(error);
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error) fail(error);
-    port_ = acceptor_.local_endpoint().port();
-  }
-
   void accept() {
     asio::io_context& io = loops_[next_loop_]->io;
     next_loop_ = (next_loop_ + 1) % loops_.size();
@@ -135,14 +118,12 @@ private:
     const auto client = socket.remote_endpoint(gone);
     if (gone) return;
     // Those that are refused have places of their own, or a client that has too many would shut others out.
-    const bool full = state_.connections.size() - state_.refused >= state_.options.max_connections;
-    std::optional<AddressLimits::Place> place =
-        full ? std::nullopt : state_.addresses.enter(client.address());
-    if (!place) state_.report_refusal(full ? "connections" : "address");
-    if (!place && state_.refused >= kRefusedConnections) return;
-    auto connection = std::make_shared<Connection>(std::move(socket), state_, std::move(place));
+    ConnectionLimits::Entry entry = state_.limits->enter(client.address());
+    if (!entry.place) state_.report_refusal(entry.reason());
+    if (!entry.place && state_.refused >= kRefusedConnections) return;
+    auto connection = std::make_shared<Connection>(std::move(socket), state_, std::move(entry.place));
     state_.connections.add(connection.get(), connection);
-    connection->start(full);
+    connection->start(entry.is_full);
   }
 
   BeastState state_;

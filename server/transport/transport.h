@@ -16,6 +16,8 @@
 
 namespace tensormill::transport {
 
+class ConnectionLimits;
+
 struct TransportOptions {
   std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address, or "localhost"
   uint16_t port = 0;                  ///< 0: any free one, see ServerTransport::port
@@ -71,6 +73,8 @@ public:
   virtual bool stop(std::chrono::milliseconds grace, std::chrono::milliseconds patience) = 0;
   /// Connections that are open now.
   virtual int connections() const = 0;
+  /// What its connections count against, for a listener that shares the limits. Never null; any thread.
+  virtual std::shared_ptr<ConnectionLimits> limits() const = 0;
 };
 
 /// Never null. Throws Error(kUsage) for an entry of unlimited_addresses that is no address.

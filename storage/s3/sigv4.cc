@@ -12,12 +12,12 @@
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/percent.h"
 
 namespace tensormill::storage {
 namespace {
 
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
-constexpr std::string_view kUpperHex = "0123456789ABCDEF";
 
 using Mac = std::array<uint8_t, 32>;
 
@@ -58,19 +58,7 @@ std::map<std::string, std::string> canonical_headers(const TextPairs& headers) {
 }  // namespace
 
 std::string uri_escape(std::string_view text, bool keep_slash) {
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
-                       (byte >= '0' && byte <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain || (c == '/' && keep_slash)) {
-      escaped += c;
-    } else {
-      escaped += '%';
-      append_hex(escaped, byte, kUpperHex);
-    }
-  }
-  return escaped;
+  return percent_encode(text, keep_slash ? "/" : "");
 }
 
 std::string query_text(const TextPairs& query) {

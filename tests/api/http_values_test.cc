@@ -9,6 +9,7 @@
 #include "api/http/time.h"
 #include "api/http/trace_context.h"
 #include "runtime/base/error.h"
+#include "runtime/base/percent.h"
 
 namespace tensormill::http {
 namespace {

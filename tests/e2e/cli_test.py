@@ -89,6 +89,9 @@ class CommandLine(unittest.TestCase):
         self.refused(2, str(missing), "tune", "none.onnx", "-o", missing)
         self.refused(2, str(self.folder), "tune", "none.onnx", "-o", self.folder)
         self.refused(2, "-o RECORDS.json", "tune", "none.onnx")
+        # Before a registry is asked: nobody listens there.
+        self.refused(2, str(missing), "pull", "127.0.0.1:1/team/digits:v1", "-o", missing)
+        self.refused(2, str(self.folder), "pull", "127.0.0.1:1/team/digits:v1", "-o", self.folder)
         self.refused(2, str(missing), "keys", "--keys-file", missing, "add", "bob", "--scopes", "read")
         dump = self.folder / "dumped.tar"
         Path(f"{dump}.te").mkdir()

@@ -1,6 +1,7 @@
 """tritonclient of the tests' virtual environment, and servers that listen for it. Import this before numpy."""
 
 import sys
+import unittest
 from pathlib import Path
 
 sys.path[:0] = [str(path) for path in (Path(__file__).resolve().parents[1] / "python/venv/lib").glob("python3*/site-packages")]
@@ -61,3 +62,16 @@ def raw_request(name, array, **more):
     request.inputs.add(name="image", datatype="FP32", shape=array.shape)
     request.raw_input_contents.append(np.ascontiguousarray(array).tobytes())
     return request
+
+
+class GrpcCase(unittest.TestCase):
+    def refused(self, code, call, *words, says=""):
+        """Of a stub's call or of tritonclient's."""
+        with self.assertRaises((grpc.RpcError, InferenceServerException)) as caught:
+            call(*words)
+        error = caught.exception
+        got = error.code() if isinstance(error, grpc.RpcError) else error.status()
+        self.assertIn(code.name, str(got))
+        text = error.details() if isinstance(error, grpc.RpcError) else error.message()
+        self.assertTrue(text)
+        self.assertIn(says, text)

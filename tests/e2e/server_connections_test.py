@@ -15,10 +15,10 @@ DIGITS = mill.ROOT / "tests/models/digits.onnx"
 
 
 class Raw:
-    """A socket to a server, from an address of the loopback network."""
+    """A socket to a server, from an address of the loopback network; `port`: another one than that of HTTP."""
 
-    def __init__(self, test, server, address="127.0.0.1"):
-        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=serving.DEADLINE,
+    def __init__(self, test, server, address="127.0.0.1", port=None):
+        self.socket = socket.create_connection(("127.0.0.1", port or server.port), timeout=serving.DEADLINE,
                                                source_address=(address, 0))
         test.addCleanup(self.socket.close)
 
@@ -123,6 +123,7 @@ class EndTest(unittest.TestCase):
         server = serving.make_server(self, "--set", "http.drain_timeout=200ms", "--set", "run.timeout=1h")
         server.upload("stepping", loop_models.stepping())
         package = server.compile("stepping")
+        serving.wait_for(lambda: not server.children(), "the end of what compiled")
         stalled, following, running = (Raw(self, server) for _ in range(3))
         stalled.send("POST", "/v1/models?name=other", b"", "Content-Length: 1000", "Expect: 100-continue")
         self.assertIn(b" 100 ", stalled.until(b"\r\n\r\n"))
@@ -133,7 +134,14 @@ class EndTest(unittest.TestCase):
                      f"Content-Length: {len(body)}", "Expect: 100-continue")
         self.assertIn(b" 100 ", running.until(b"\r\n\r\n"))
         running.socket.sendall(body)
+        stalled.socket.sendall(b"the beginning")
+        serving.wait_for(lambda: any(serving.cpu_ticks(pid) > 5 for pid in server.children()), "the run")
         self.assertEqual(server.stop(), 0)
+        # Both were in work until they were cancelled, and have ended then: the guard, which ends what does not, was not needed.
+        *answered, last = server.last_words()
+        self.assertEqual({(line["route"], line["status"]) for line in answered},
+                         {("/v1/models", 503), ("/v1/packages/{package}/run", 409)})
+        self.assertEqual(last["msg"], "stopped")
         for client in (stalled, following, running):
             client.until()
         server.start()

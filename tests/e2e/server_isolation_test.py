@@ -4,10 +4,8 @@ of kills of the server makes a failure, while a crash does."""
 
 import os
 import signal
-import subprocess
 import tempfile
 import threading
-import time
 import unittest
 from pathlib import Path
 
@@ -55,11 +53,6 @@ def executors(server):
         if len(words) > 1 and words[1] == b"child-execute":
             found.append(pid)
     return found
-
-
-def cpu_ticks(pid):
-    """What the process has computed so far, in hundredths of a second."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
 
 
 def status_of(pid):
@@ -197,9 +190,9 @@ class Isolation(unittest.TestCase):
         answers = []
         client = threading.Thread(target=lambda: answers.append(self.server.infer("slow", {"x": x})))
         pid = executors(self.server)[0]
-        begun = cpu_ticks(pid)
+        begun = serving.cpu_ticks(pid)
         client.start()
-        serving.wait_for(lambda: cpu_ticks(pid) > begun + 2, "the run of the request")
+        serving.wait_for(lambda: serving.cpu_ticks(pid) > begun + 2, "the run of the request")
         os.kill(pid, signal.SIGKILL)
         client.join()
         self.assertEqual((answers[0].status, answers[0].json()["code"]), (500, "job_failed"), answers[0].body)
@@ -231,32 +224,20 @@ class SlowLoads(unittest.TestCase):
     # However little of the machine this gets, a warm-up comes to its end.
     PATIENT = ("--set", "run.timeout=10m", "--set", "deployments.load_wait=10m")
 
-    def start(self, server):
-        """The process, when it listens; its deployments may be loading."""
-        command = [str(mill.PROGRAM), "serve", "--listen", "127.0.0.1:0", "--data", str(server.folder / "data"), *self.PATIENT]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        for line in process.stdout:
-            if line.startswith("listening on http://"):
-                server.port = int(line.rsplit(":", 1)[1])
-                return process
-        raise AssertionError("the server does not listen")
-
     def state(self, server):
         return server.request("GET", "/v1/deployments/slow").json()["versions"]["1"]["state"]
 
-    def ended(self, server, how):
-        """Ends a server that is loading; the seconds that it took."""
-        process = self.start(server)
-        begun = cpu_ticks(process.pid)
-        serving.wait_for(lambda: cpu_ticks(process.pid) > begun + 15, "the run that warms up")
+    def load(self, server):
+        """Waits until the server computes what warms the deployment up."""
+        begun = serving.cpu_ticks(server.process.pid)
+        serving.wait_for(lambda: serving.cpu_ticks(server.process.pid) > begun + 15, "the run that warms up")
         self.assertEqual(self.state(server), "loading")
-        begun = time.monotonic()
-        process.send_signal(how)
-        code = process.wait(serving.DEADLINE)
-        self.assertEqual(code, 0 if how == signal.SIGTERM else -how)
-        return time.monotonic() - begun
+
+    def ended(self, server, how):
+        """Ends a server that is loading."""
+        server.start(until_ready=False)
+        self.load(server)
+        self.assertEqual(server.stop(how), 0 if how == signal.SIGTERM else -how)
 
     def test_kills_are_no_crashes_and_crashes_are(self):
         server = serving.make_server(self, *self.PATIENT)
@@ -274,6 +255,20 @@ class SlowLoads(unittest.TestCase):
         server.start()
         found = server.request("GET", "/v1/deployments/slow").json()["versions"]["1"]
         self.assertEqual((found["state"], found["reason"]), ("failed", "load: the process crashed 2 times while it was loaded"))
+
+    def test_the_end_of_the_server_ends_a_load_that_has_none(self):
+        server = serving.make_server(self, "--set", "run.timeout=1h", "--set", "deployments.load_wait=0ms")
+        server.upload("endless", long_runs(1 << 40))
+        package = server.compile("endless")
+        self.assertEqual(server.deploy("slow", package).status, 202)
+        self.load(server)
+        for _ in range(2):
+            self.assertEqual(server.stop(), 0)
+            # Not by the guard, which leaves what does not end.
+            self.assertEqual(server.last_words()[-1]["msg"], "stopped")
+            # No failure of the deployment: it is loaded again.
+            server.start(until_ready=False)
+            self.load(server)
 
 
 if __name__ == "__main__":

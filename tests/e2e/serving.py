@@ -43,6 +43,14 @@ def from_npz(body):
         return {name: archive[name] for name in archive.files}
 
 
+def cpu_ticks(pid):
+    """What the process has computed so far, in hundredths of a second; 0 once it has gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
+    except OSError:
+        return 0
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -82,6 +90,12 @@ class Server:
 
     def log_tail(self):
         return (self.folder / "server.log").read_text()[-2000:]
+
+    def last_words(self):
+        """What it has logged since it was last told to end."""
+        lines = [json.loads(line) for line in (self.folder / "server.log").read_text().splitlines() if line.startswith("{")]
+        last = max(at for at, line in enumerate(lines) if line["msg"] == "draining")
+        return lines[last + 1:]
 
     def stop(self, how=signal.SIGTERM):
         """Returns the exit code."""

@@ -45,20 +45,6 @@ Key read_key(const std::string& path, const char* setting, bool is_private) {
   return key;
 }
 
-/// Nothing unless `text` is 2 × N hex digits.
-template <size_t N>
-bool bytes_of(std::string_view text, std::array<unsigned char, N>& bytes) {
-  const auto value = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
-  for (size_t i = 0; i < N; ++i) {
-    const int high = value(text[2 * i]), low = value(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    bytes[i] = static_cast<unsigned char>(high * 16 + low);
-  }
-  return text.size() == 2 * N;
-}
-
 std::string public_hex(const Key& key) {
   std::array<unsigned char, kKeyBytes> bytes{};
   size_t size = bytes.size();
@@ -112,7 +98,7 @@ void TrustedKeys::check(std::string_view block, const Digest& archive) const {
   const std::string text = statement(archive);
   const Context context(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
   const auto* data = reinterpret_cast<const unsigned char*>(text.data());
-  const bool good = bytes_of(block.substr(kMagic.size() + 2 * kKeyBytes + 1, 2 * kSignature), bytes) &&
+  const bool good = hex_bytes(block.substr(kMagic.size() + 2 * kKeyBytes + 1, 2 * kSignature), bytes) &&
                     ::EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key->get()) == 1 &&
                     ::EVP_DigestVerify(context.get(), bytes.data(), bytes.size(), data, text.size()) == 1;
   if (!good) throw refuse("the signature is not that of these bytes");

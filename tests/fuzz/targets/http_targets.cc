@@ -12,6 +12,7 @@
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/percent.h"
 #include "runtime/image/image.h"
 #include "server/transport/framing.h"
 #include "tests/fuzz/targets.h"
@@ -111,7 +112,7 @@ void read_head(std::string_view bytes) {
   http::parse_target(rest.substr(0, rest.find(' ')), request);
   for (const std::string& segment : request.segments) {
     TM_CHECK(fits_json(segment), "a segment that is not UTF-8");
-    TM_CHECK(http::percent_decode(http::percent_encode(segment), false) == segment, "a segment changed");
+    TM_CHECK(http::percent_decode(percent_encode(segment), false) == segment, "a segment changed");
   }
   attempt([&] { request.query_int("limit", 1, 1, 100); });
   attempt([&] { request.query_flag("wait"); });

@@ -1,4 +1,4 @@
-#include "server/transport/address_limits.h"
+#include "server/transport/connection_limits.h"
 
 #include "runtime/base/error.h"
 
@@ -29,25 +29,28 @@ http::AddressSet addresses_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-AddressLimits::AddressLimits(int limit, const std::vector<std::string>& unlimited)
-    : limit_(limit), unlimited_(addresses_of(unlimited)) {}
+ConnectionLimits::ConnectionLimits(int limit, int address_limit, const std::vector<std::string>& unlimited)
+    : limit_(limit), address_limit_(address_limit), unlimited_(addresses_of(unlimited)) {}
 
-std::optional<AddressLimits::Place> AddressLimits::enter(const ip::address& address) {
+ConnectionLimits::Entry ConnectionLimits::enter(const ip::address& address) {
   const ip::address_v6 form = as_v6(address);
   std::string key = key_of(form);
-  const bool limited = !unlimited_.contains(form.to_string());
+  const bool is_limited = !unlimited_.contains(form.to_string());
   const std::lock_guard lock(mutex_);
+  if (count_ >= limit_) return {std::nullopt, true};
   int& count = counts_[key];
-  if (limited && count >= limit_) {
+  if (is_limited && count >= address_limit_) {
     if (count == 0) counts_.erase(key);
-    return std::nullopt;
+    return {std::nullopt, false};
   }
+  ++count_;
   ++count;
-  return std::make_optional<Place>(*this, std::move(key));
+  return {std::make_optional<Place>(*this, std::move(key)), false};
 }
 
-void AddressLimits::leave(const std::string& key) {
+void ConnectionLimits::leave(const std::string& key) {
   const std::lock_guard lock(mutex_);
+  --count_;
   const auto found = counts_.find(key);
   if (--found->second == 0) counts_.erase(found);
 }
