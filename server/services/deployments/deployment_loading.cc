@@ -1,5 +1,6 @@
 // How versions of deployments are loaded: by a PUT and at the start of the process.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "server/services/deployments/deployment_service.h"
@@ -244,8 +245,10 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
   const int number = version_number(version->spec.version);
   Entry entry = before;
   entry.loading = nullptr;
-  if (loaded) entry.retained = nullptr;
+  std::vector<storage::RepeatKey> done = std::exchange(entry.asked, {});
+  if (!loaded) done.clear();
   if (loaded) {
+    entry.retained = nullptr;
     const auto keep = static_cast<size_t>(version->spec.keep_versions);
     entry.versions[number] = std::move(loaded);
     services::VersionWeights weights = version->spec.weights;
@@ -276,7 +279,7 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
     forget(name);
     return;
   }
-  store(name, entry);
+  store(name, entry, done);
   set(name, std::make_shared<const Entry>(std::move(entry)));
 }
 
@@ -309,6 +312,7 @@ void DeploymentServiceImpl::adopt() {
     }
     if (desired.loading) {
       entry.loading = adopted(*desired.loading);
+      entry.asked = desired.asked;
       tickets_[row.name] = std::make_shared<Ticket>();
       tickets_[row.name]->acknowledged = true;
     }
@@ -340,33 +344,6 @@ void DeploymentServiceImpl::restore() {
   }
   if (stop_.stop_requested()) return;
   for (const auto& [name, number] : versions) replace_failed_default(name);
-}
-
-/// What does not come back must not keep the others from serving.
-void DeploymentServiceImpl::replace_failed_default(const std::string& name) {
-  const std::lock_guard change(changes_);
-  const EntryPtr before = find(name);
-  if (!before) return;
-  const auto failed = before->versions.find(before->default_version);
-  if (failed == before->versions.end() || failed->second->state != services::DeploymentState::kFailed) return;
-  for (auto one = before->versions.rbegin(); one != before->versions.rend(); ++one) {
-    if (!one->second->package) continue;
-    if (is_replica()) {
-      Entry entry = *before;
-      entry.retained = one->second;
-      set(name, std::make_shared<const Entry>(std::move(entry)));
-      return;
-    }
-    auto serving = std::make_shared<Version>(*one->second);
-    serving->reason = "the default in place of version " + failed->second->spec.version +
-                      ", which failed: " + failed->second->reason;
-    Entry entry = *before;
-    entry.default_version = one->first;
-    entry.versions[one->first] = std::move(serving);
-    store(name, entry);
-    set(name, std::make_shared<const Entry>(std::move(entry)));
-    return;
-  }
 }
 
 void DeploymentServiceImpl::unload(const std::string& name) {
