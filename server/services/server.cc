@@ -267,7 +267,7 @@ struct Server::Parts {
                      .labels = settings.replica_labels,
                      .idle_look = kIdleLook}),
         metered_deployments(deployments, registry),
-        records(catalog, host),
+        records(catalog, host, &quota),
         desk(blobs, catalog, records),
         compile({blobs, desk, signer, compile_options(settings, host, policy)}),
         metered_compile(compile, registry),
@@ -304,7 +304,7 @@ struct Server::Parts {
                                                   &metered_verify, &metered_report},
                     options);
     remote.emplace(
-        queue, blobs, collector, desk, trusted, registry,
+        queue, blobs, collector, quota, desk, trusted, registry,
         WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build(),
                              replica != nullptr, static_cast<uint64_t>(settings.max_tensor_bytes)});
     jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,

@@ -323,6 +323,9 @@ public:
     return both;
   }
 
+  /// Bytes that the database takes now, with its indexes and without what it can write over.
+  virtual uint64_t database_bytes() = 0;
+
   /// What is wrong with the database itself, one sentence each; empty when it is whole. Reads all of it.
   virtual std::vector<std::string> check() = 0;
 };
