@@ -40,6 +40,7 @@
 #include "server/services/keys/audit_trail.h"
 #include "server/services/keys/caller_quota.h"
 #include "server/services/keys/key_store.h"
+#include "server/services/program_id.h"
 #include "server/services/store/blob_collector.h"
 #include "server/services/store/blob_place.h"
 #include "server/services/store/model_service.h"
@@ -262,7 +263,7 @@ struct Server::Parts {
                          },
                      .admit = admission(settings),
                      .crash_mark = &crash_mark,
-                     .build = driver::compiler_build(),
+                     .build = program_id(),
                      .replica = replica ? replica->name() : "",
                      .labels = settings.replica_labels,
                      .idle_look = kIdleLook}),
