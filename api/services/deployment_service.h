@@ -274,7 +274,8 @@ public:
   virtual bool takes_pictures(const std::string& /*name*/, const std::string& /*version*/) { return false; }
   /// As infer(), of JPEG or PNG files that are decoded as the deployment's `preprocess` says. Throws
   /// Error(kInvalidTensor) for more files than a request may have rows and where the version takes none,
-  /// Error(kInvalidImage) naming the picture, and as infer().
+  /// Error(kInvalidImage) naming the picture, also where those up to it have more pixels than one may have,
+  /// and as infer().
   virtual void infer_pictures(const std::string& name, const std::string& version, PictureFiles pictures,
                               const RunOptions& options, const CallContext& context,
                               Done<RunResult> done) = 0;

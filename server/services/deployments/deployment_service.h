@@ -51,7 +51,7 @@ using LoadIsolated =
 struct DeploymentOptions {
   std::chrono::milliseconds ready_wait{60'000};  ///< a PUT waits so long for its load
   int max_loads = 4;                             ///< at once; past it Error(kUnavailable)
-  int64_t max_pixels = 50'000'000;               ///< of a picture to classify
+  int64_t max_pixels = 50'000'000;               ///< of all pictures of a request
   RunMembersApart run_apart = {};                ///< for shapes that no plan of a package takes, if any
   LoadIsolated load_isolated = {};               ///< for `isolation: process`; none: that is refused
   /// Throws where a package must not be mapped; none: all may.
@@ -158,6 +158,7 @@ private:
     std::vector<storage::RepeatKey> asked = {};             ///< as DesiredDeployment::asked
   };
   using EntryPtr = std::shared_ptr<const Entry>;
+  using TimePoint = std::chrono::steady_clock::time_point;
   /// What a PUT waits for.
   struct Ticket {
     bool done = false;
@@ -179,9 +180,10 @@ private:
   /// As above, by what the request says of sequences. Throws Error(kNotSupported) where there are none.
   VersionPtr require_for(const std::string& name, const std::string& version,
                          const services::RunOptions& options);
-  /// The files' pictures as rows of the version's only input.
+  /// The files' pictures as rows of the version's only input. Between two of them it looks whether anybody
+  /// still waits.
   services::NamedTensors decoded(const Version& version, const services::PictureFiles& pictures,
-                                 const services::CallContext& context);
+                                 const services::CallContext& context, std::optional<TimePoint> deadline);
   /// Throws Error(kInvalidArgument) where the version's package takes no pictures and shall.
   static void check_pictures(const Version& version);
   /// Those of the weights that are ready here, by number; one that is not ready leaves its part to the
