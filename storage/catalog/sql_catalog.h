@@ -128,7 +128,7 @@ public:
   std::vector<UploadRow> list_uploads() override;
   void add_chunk(const std::string& upload, const ChunkRow& chunk) override;
   std::vector<ChunkRow> list_chunks(const std::string& upload) override;
-  bool finish_upload(const std::string& id, uint64_t size, const Digest& blob) override;
+  bool finish_upload(const std::string& id, uint64_t size, const Digest& blob, int64_t since_ms) override;
   bool remove_upload(const std::string& id) override;
   UploadSums sum_uploads() override;
   std::vector<Digest> upload_blobs() override;
