@@ -67,6 +67,17 @@ void check_decoupled(const services::DeploymentSpec& spec, const HostedPackage& 
   }
 }
 
+/// How many loads the process did not live to see the end of.
+int64_t loads_begun(const std::vector<std::pair<std::string, DesiredDeployment>>& rows) {
+  int64_t begun = 0;
+  for (const auto& [name, desired] : rows) {
+    begun += std::count_if(desired.versions.begin(), desired.versions.end(),
+                           [](const DesiredVersion& version) { return version.load_begun; });
+    if (desired.loading && desired.loading->load_begun) ++begun;
+  }
+  return begun;
+}
+
 /// A warm-up that runs out of time is the package's fault here, not the request's.
 Error as_load_failure(Error error) {
   if (error.code() != ErrorCode::kDeadlineExceeded) return error;
@@ -287,6 +298,11 @@ void DeploymentServiceImpl::adopt() {
   if (is_replica()) return;  // follow() shows it
   const std::lock_guard change(changes_);
   const bool crashed = options_.crash_mark != nullptr && options_.crash_mark->was_left();
+  std::vector<std::pair<std::string, DesiredDeployment>> rows;
+  for (const storage::DeploymentRow& row : catalog_.list_deployments())
+    rows.emplace_back(row.name, desired_from_text(row.desired));
+  // Of several loads under way it is not known which one it was. Now they are done one after the other.
+  const bool is_known = crashed && loads_begun(rows) == 1;
   const auto adopted = [&](const DesiredVersion& wanted) {
     auto version = std::make_shared<Version>();
     version->spec = wanted.spec;
@@ -294,15 +310,14 @@ void DeploymentServiceImpl::adopt() {
     const bool same_build = wanted.build == options_.build;
     const bool forgiven = !same_build && wanted.crashed_loads >= kMaxCrashedLoads;
     version->crashed_loads = same_build ? wanted.crashed_loads : 0;
-    if (same_build && crashed && wanted.load_begun) ++version->crashed_loads;
+    if (same_build && is_known && wanted.load_begun) ++version->crashed_loads;
     if (wanted.unloaded) version->state = services::DeploymentState::kUnloaded;
     if (wanted.failure.empty() || forgiven) return version;
     version->reason = wanted.failure;
     version->state = services::DeploymentState::kFailed;
     return version;
   };
-  for (const storage::DeploymentRow& row : catalog_.list_deployments()) {
-    const DesiredDeployment desired = desired_from_text(row.desired);
+  for (const auto& [name, desired] : rows) {
     Entry entry;
     entry.created_at = desired.created_at;
     entry.default_version = desired.default_version;
@@ -313,11 +328,11 @@ void DeploymentServiceImpl::adopt() {
     if (desired.loading) {
       entry.loading = adopted(*desired.loading);
       entry.asked = desired.asked;
-      tickets_[row.name] = std::make_shared<Ticket>();
-      tickets_[row.name]->acknowledged = true;
+      tickets_[name] = std::make_shared<Ticket>();
+      tickets_[name]->acknowledged = true;
     }
-    if (crashed) store(row.name, entry);
-    set(row.name, std::make_shared<const Entry>(std::move(entry)));
+    if (crashed) store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
   }
   // Before that a crash would be counted once more, after it never again.
   if (crashed) options_.crash_mark->clear();
