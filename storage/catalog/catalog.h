@@ -314,6 +314,8 @@ public:
 
   /// Every blob that a row names, sorted, each once: what garbage collection must keep.
   virtual std::vector<Digest> referenced_blobs() = 0;
+  /// How many those are, of which none leaves the database.
+  virtual uint64_t count_referenced_blobs() = 0;
   /// Those of `blobs`, sorted and each once, that a row names; sorted. A back end that looks each up
   /// overrides this, which reads all.
   virtual std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) {

@@ -101,6 +101,7 @@ public:
   void put_audit(const std::vector<AuditRow>& rows, const AuditBounds& bounds) override;
   Page<AuditRow> list_audit(const AuditFilter& filter, const PageRequest& page) override;
   std::vector<Digest> referenced_blobs() override;
+  uint64_t count_referenced_blobs() override;
   std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) override;
 
   void begin_replica(const ReplicaRow& replica, int64_t lease_ms) override;

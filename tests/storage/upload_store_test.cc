@@ -9,6 +9,7 @@
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
 #include "storage/replica/shared_upload_store.h"
+#include "storage/upload/store_roots.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::storage {
@@ -229,6 +230,22 @@ TEST(SharedUploadTest, AFinishedOneStaysADayFromItsEnd) {
   EXPECT_EQ(uploads.find(id).blob, Digest::of("bytes"));
   now += 1;
   EXPECT_EQ(uploads.expire(), 1);
+}
+
+TEST(StoreRootsTest, AreCountedEachOnce) {
+  PowerCutEnv env;
+  Store store(env);
+  SqliteCatalog catalog(env, kRoot + "/catalog.db");
+  EXPECT_EQ(count_store_roots(catalog, store.uploads), 0U);
+  for (const std::string text : {"twice", "twice", "named", "alone"}) {
+    const std::string id = store.uploads.begin().id;
+    store.uploads.append(id, 0, reader_of(text));
+    store.uploads.finish(id, Digest::of(text));
+  }
+  const Digest named = Digest::of("named"), model = store.blobs.put("model");
+  catalog.put_model({named, {named, model}}, std::nullopt);
+  EXPECT_EQ(store_roots(catalog, store.uploads).size(), 4U);
+  EXPECT_EQ(count_store_roots(catalog, store.uploads), 4U);
 }
 
 /// What a client was told, and what it can rely on after the power is back.
