@@ -213,7 +213,8 @@ public:
   virtual PutResult set_weights(const std::string& name, const VersionWeights& weights,
                                 const CallContext& context) = 0;
   /// All requests to the version that had them all before, which is loaded again where it is gone. As put();
-  /// Error(kConflict) where there was none.
+  /// Error(kConflict) where there was none. With the context's idempotency key it is done once: a call that
+  /// comes again tells what the deployment is now.
   virtual PutResult rollback(const std::string& name, const CallContext& context) = 0;
   /// By name.
   virtual Page<Deployment> list(const PageQuery& page) = 0;
