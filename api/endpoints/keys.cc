@@ -1,6 +1,5 @@
 // GET, POST /v1/keys; GET, DELETE /v1/keys/{key}; GET /v1/audit
 #include "api/endpoints/context.h"
-#include "api/http/tensor_body.h"
 #include "api/http/time.h"
 #include "api/schema/print.h"
 #include "api/schema/requests.h"
@@ -32,7 +31,7 @@ http::Response list_keys(const Context& context, http::Request& request) {
 
 http::Response create_key(const Context& context, http::Request& request) {
   services::KeyService& keys = keys_of(context);
-  const services::CreatedKey created = keys.create(schema::read_key_spec(http::read_all(*request.body)));
+  const services::CreatedKey created = keys.create(schema::read_key_spec(json_body(request)));
   Json json = schema::to_json(created.info);
   json["key"] = created.key;
   http::Response response = http::json_response(schema::print(json), 201);

@@ -203,14 +203,19 @@ Json to_json(const services::DeploymentSpec& spec) {
   }
   if (spec.sequence) json["sequence"] = sequence_json(*spec.sequence);
   if (spec.decoupled) json["decoupled"] = true;
-  if (!spec.preprocess) return json;
-  const services::Preprocess& given = *spec.preprocess;
-  Json& preprocess = json["preprocess"];
-  preprocess = {{"mean", given.mean}, {"std", given.std}, {"layout", given.layout}, {"color", given.color}};
-  if (given.resize) preprocess["resize"] = *given.resize;
-  if (given.crop) preprocess["crop"] = *given.crop;
-  if (given.scale) preprocess["scale"] = *given.scale;
-  if (given.encoded) preprocess["encoded"] = true;
+  if (spec.preprocess) json["preprocess"] = to_json(*spec.preprocess);
+  return json;
+}
+
+Json to_json(const services::Preprocess& preprocess) {
+  Json json = {{"mean", preprocess.mean},
+               {"std", preprocess.std},
+               {"layout", preprocess.layout},
+               {"color", preprocess.color}};
+  if (preprocess.resize) json["resize"] = *preprocess.resize;
+  if (preprocess.crop) json["crop"] = *preprocess.crop;
+  if (preprocess.scale) json["scale"] = *preprocess.scale;
+  if (preprocess.encoded) json["encoded"] = true;
   return json;
 }
 

@@ -16,6 +16,7 @@ Json to_json(const services::PackageInfo& package);
 Json to_json(const services::Deployment& deployment);
 /// As the body of a PUT, which it can be.
 Json to_json(const services::DeploymentSpec& spec);
+Json to_json(const services::Preprocess& preprocess);
 Json to_json(const services::Traffic& traffic);
 Json to_json(const services::Timing& timing);
 Json to_json(const services::ServerInfo& info);

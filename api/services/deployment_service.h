@@ -213,7 +213,8 @@ public:
   virtual PutResult set_weights(const std::string& name, const VersionWeights& weights,
                                 const CallContext& context) = 0;
   /// All requests to the version that had them all before, which is loaded again where it is gone. As put();
-  /// Error(kConflict) where there was none.
+  /// Error(kConflict) where there was none. With the context's idempotency key it is done once: a call that
+  /// comes again tells what the deployment is now.
   virtual PutResult rollback(const std::string& name, const CallContext& context) = 0;
   /// By name.
   virtual Page<Deployment> list(const PageQuery& page) = 0;
@@ -274,7 +275,8 @@ public:
   virtual bool takes_pictures(const std::string& /*name*/, const std::string& /*version*/) { return false; }
   /// As infer(), of JPEG or PNG files that are decoded as the deployment's `preprocess` says. Throws
   /// Error(kInvalidTensor) for more files than a request may have rows and where the version takes none,
-  /// Error(kInvalidImage) naming the picture, and as infer().
+  /// Error(kInvalidImage) naming the picture, also where those up to it have more pixels than one may have,
+  /// and as infer().
   virtual void infer_pictures(const std::string& name, const std::string& version, PictureFiles pictures,
                               const RunOptions& options, const CallContext& context,
                               Done<RunResult> done) = 0;

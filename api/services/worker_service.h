@@ -125,7 +125,8 @@ public:
 
   /// What came of an item that was carried away (server/services/jobs/carried_work.h), whoever brings it: who
   /// did it has signed it. Throws Error(kForeignCode) without the signature of a trusted key,
-  /// Error(kConflict) for a lease that is over.
+  /// Error(kConflict) for a lease that is over, unless it was this request that ended it: with the context's
+  /// idempotency key, one that comes again changes nothing.
   virtual void import_results(http::BodySource& body, const CallContext& context) = 0;
 
   /// By name.

@@ -5,11 +5,16 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <map>
 
 #include "runtime/base/error.h"
 
 namespace tensormill {
 namespace {
+
+/// Where modules may lie, from the program's folder.
+constexpr std::array<const char*, 3> kPlaces = {"/", "/../", "/../lib/tensormill/"};
 
 /// The folder of this program.
 std::string own_folder() {
@@ -27,9 +32,25 @@ std::string last_error() {
 
 }  // namespace
 
+std::vector<std::string> installed_modules() {
+  const std::string folder = own_folder();
+  // Of one name it is the first that is loaded.
+  std::map<std::string, std::string> found;
+  for (const char* place : kPlaces) {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(folder + place, none)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("tensormill-") && name.ends_with(".so")) found.emplace(name, entry.path());
+    }
+  }
+  std::vector<std::string> paths;
+  for (auto& [name, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
 std::string find_beside(const std::string& file) {
   const std::string folder = own_folder();
-  for (const char* place : {"/", "/../", "/../lib/tensormill/"}) {
+  for (const char* place : kPlaces) {
     std::string path = folder + place + file;
     if (::access(path.c_str(), R_OK) == 0) return path;
   }

@@ -4,12 +4,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace tensormill {
 
 /// The address of `symbol` in the module `name`, which stays loaded. Throws Error(kNotSupported) where the
 /// module is not installed or cannot be loaded; the reason is named.
 void* load_module(const std::string& name, const std::string& symbol);
+
+/// The files of all modules that are installed, sorted by name.
+std::vector<std::string> installed_modules();
 
 /// Where a file lies that is installed beside the program as modules are; "": nowhere.
 std::string find_beside(const std::string& file);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "api/schema/print.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::server {
@@ -73,15 +74,7 @@ Json spec_to_json(const services::DeploymentSpec& spec) {
   }
   if (spec.decoupled) json["decoupled"] = true;
   if (!spec.weights.empty()) json["weights"] = weights_to_json(spec.weights);
-  if (spec.preprocess) {
-    const services::Preprocess& pre = *spec.preprocess;
-    Json& target = json["preprocess"];
-    target = {{"mean", pre.mean}, {"std", pre.std}, {"layout", pre.layout}, {"color", pre.color}};
-    if (pre.resize) target["resize"] = *pre.resize;
-    if (pre.crop) target["crop"] = *pre.crop;
-    if (pre.scale) target["scale"] = *pre.scale;
-    if (pre.encoded) target["encoded"] = true;
-  }
+  if (spec.preprocess) json["preprocess"] = schema::to_json(*spec.preprocess);
   return json;
 }
 

@@ -40,6 +40,7 @@
 #include "server/services/keys/audit_trail.h"
 #include "server/services/keys/caller_quota.h"
 #include "server/services/keys/key_store.h"
+#include "server/services/program_id.h"
 #include "server/services/store/blob_collector.h"
 #include "server/services/store/blob_place.h"
 #include "server/services/store/model_service.h"
@@ -262,12 +263,12 @@ struct Server::Parts {
                          },
                      .admit = admission(settings),
                      .crash_mark = &crash_mark,
-                     .build = driver::compiler_build(),
+                     .build = program_id(),
                      .replica = replica ? replica->name() : "",
                      .labels = settings.replica_labels,
                      .idle_look = kIdleLook}),
         metered_deployments(deployments, registry),
-        records(catalog, host),
+        records(catalog, host, &quota),
         desk(blobs, catalog, records),
         compile({blobs, desk, signer, compile_options(settings, host, policy)}),
         metered_compile(compile, registry),
@@ -304,7 +305,7 @@ struct Server::Parts {
                                                   &metered_verify, &metered_report},
                     options);
     remote.emplace(
-        queue, blobs, collector, desk, trusted, registry,
+        queue, blobs, collector, quota, desk, trusted, registry,
         WorkerServiceOptions{settings.job_lease, options.folder, root + "/tmp", driver::compiler_build(),
                              replica != nullptr, static_cast<uint64_t>(settings.max_tensor_bytes)});
     jobs.emplace(queue, *workers, blobs, catalog, callers, records, registry, host,

@@ -10,14 +10,13 @@
 #include <mutex>
 #include <optional>
 
+#include "api/http/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::transport {
 namespace {
 
 using web::http::client::http_client;
-
-constexpr size_t kPiece = size_t{256} << 10;
 
 /// Of one connection alone, or made anew for the next one.
 bool is_of_connection(std::string_view name) {
@@ -38,17 +37,6 @@ bool is_of_connection(std::string_view name) {
 
 bool is_this_machine(const std::string& host) {
   return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
-}
-
-std::string read_all(http::Request& request) {
-  std::string bytes;
-  std::string piece(kPiece, '\0');
-  for (;;) {
-    const size_t got = request.body->read(std::as_writable_bytes(std::span(piece)));
-    if (got == 0) return bytes;
-    request.memory->take(got);
-    bytes.append(piece, 0, got);
-  }
 }
 
 http::Response response_of(const web::http::http_response& answer, std::string body) {
@@ -166,7 +154,7 @@ http::Response PassOn::answer(http::Request& request, const std::vector<std::str
   const auto passed = std::make_shared<Passed>();
   passed->method = request.method;
   passed->target = request.target;
-  passed->body = read_all(request);
+  passed->body = http::read_all(*request.body, request.memory.get());
   for (const auto& [name, value] : request.headers.fields()) {
     if (!is_of_connection(name) && !http::equals_ignoring_case(name, "accept-encoding"))
       passed->fields.emplace_back(name, value);

@@ -108,6 +108,7 @@ struct JobFinish {
   /// What the job turned out to do, where that was not known when it was submitted: replace the row's.
   std::optional<std::string> resolved = std::nullopt;
   std::optional<std::string> action_key = std::nullopt;
+  RepeatKey done = {};  ///< of the request that brought the end; as put_deployment
 };
 
 /// How a claim ends with another attempt to come (or, after the last one, as failed with this error).
@@ -115,7 +116,8 @@ struct JobRelease {
   std::string error;
   std::optional<Digest> log = std::nullopt;
   int64_t backoff_ms = 0;
-  bool counts = true;  ///< false (shutdown): the attempt does not count against max_attempts
+  bool counts = true;   ///< false (shutdown): the attempt does not count against max_attempts
+  RepeatKey done = {};  ///< as JobFinish
 };
 
 enum class Orphans {
@@ -179,9 +181,10 @@ public:
 
   /// Returns the new revision. Throws, and changes nothing: Error(kNotFound) when a package that the
   /// deployment did not use before is not there; Error(kConflict) when `after` is given and is not the
-  /// revision of what there is (0: there is nothing).
-  virtual int64_t put_deployment(const DeploymentRow& deployment,
-                                 std::optional<int64_t> after = std::nullopt) = 0;
+  /// revision of what there is (0: there is nothing). Notes in the same transaction that the requests of
+  /// `done` were done, for was_done().
+  virtual int64_t put_deployment(const DeploymentRow& deployment, std::optional<int64_t> after = std::nullopt,
+                                 const std::vector<RepeatKey>& done = {}) = 0;
   virtual std::optional<DeploymentRow> find_deployment(const std::string& name) = 0;
   /// Sorted by name.
   virtual std::vector<DeploymentRow> list_deployments() = 0;
@@ -276,6 +279,10 @@ public:
   virtual void put_fact(const std::string& key, const std::string& value) = 0;
   virtual std::optional<std::string> find_fact(const std::string& key) = 0;
 
+  /// Whether the request was noted as done within the last day. Throws Error(kInvalidArgument) for a key of
+  /// another request.
+  virtual bool was_done(const RepeatKey& repeat) = 0;
+
   /// Of all callers who have anything, sorted by caller.
   virtual std::vector<CallerUse> list_uses() = 0;
   /// Takes the place of an earlier one of the same caller and key; those older than `keep_ms` go.
@@ -307,6 +314,8 @@ public:
 
   /// Every blob that a row names, sorted, each once: what garbage collection must keep.
   virtual std::vector<Digest> referenced_blobs() = 0;
+  /// How many those are, of which none leaves the database.
+  virtual uint64_t count_referenced_blobs() = 0;
   /// Those of `blobs`, sorted and each once, that a row names; sorted. A back end that looks each up
   /// overrides this, which reads all.
   virtual std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) {
@@ -315,6 +324,9 @@ public:
     std::set_intersection(blobs.begin(), blobs.end(), named.begin(), named.end(), std::back_inserter(both));
     return both;
   }
+
+  /// Bytes that the database takes now, with its indexes and without what it can write over.
+  virtual uint64_t database_bytes() = 0;
 
   /// What is wrong with the database itself, one sentence each; empty when it is whole. Reads all of it.
   virtual std::vector<std::string> check() = 0;

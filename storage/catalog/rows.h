@@ -248,4 +248,13 @@ struct AnswerRow {
   std::string answer;        ///< opaque
 };
 
+/// A caller's request that may come again, and the idempotency key by which that is known.
+struct RepeatKey {
+  std::string caller = {};
+  std::string key = {};      ///< "": it is not known
+  std::string request = {};  ///< what it asks for
+
+  bool operator==(const RepeatKey&) const = default;
+};
+
 }  // namespace tensormill::storage

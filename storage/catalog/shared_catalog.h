@@ -43,7 +43,7 @@ struct UploadRow {
   std::string id;
   std::string owner = {};
   std::string key = {};
-  int64_t created_ms = 0;
+  int64_t since_ms = 0;                       ///< as Upload::since_ms
   uint64_t size = 0;                          ///< of the chunks; set by the catalog
   std::optional<Digest> blob = std::nullopt;  ///< of a finished one
   uint64_t blob_bytes = 0;
@@ -127,7 +127,7 @@ public:
   virtual void add_chunk(const std::string& upload, const ChunkRow& chunk) = 0;
   virtual std::vector<ChunkRow> list_chunks(const std::string& upload) = 0;
   /// The chunks go. False when it is not there, or not of this size any more.
-  virtual bool finish_upload(const std::string& id, uint64_t size, const Digest& blob) = 0;
+  virtual bool finish_upload(const std::string& id, uint64_t size, const Digest& blob, int64_t since_ms) = 0;
   virtual bool remove_upload(const std::string& id) = 0;
   virtual UploadSums sum_uploads() = 0;
   /// Blobs of finished uploads, and of chunks; sorted, each once.

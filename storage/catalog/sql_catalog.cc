@@ -14,6 +14,14 @@ constexpr std::string_view kModelColumns = "SELECT seq, id, facts, created_ms, o
 constexpr std::string_view kNeededBlob =
     "WHERE job_needs.kind = 'blob' AND (kept <> 0 OR state IN ('queued', 'running'))";
 
+std::string select_referenced() {
+  return "SELECT digest FROM model_blobs UNION SELECT digest FROM package_members UNION SELECT id FROM "
+         "packages "
+         "UNION SELECT digest FROM deployment_blobs UNION SELECT log FROM jobs WHERE log IS NOT NULL "
+         "UNION SELECT digest FROM job_needs JOIN jobs ON jobs.id = job_needs.job " +
+         std::string(kNeededBlob);
+}
+
 }  // namespace
 
 bool SqlCatalog::insert_model(SqlDb& db, const ModelRow& model) {
@@ -141,15 +149,17 @@ bool SqlCatalog::remove_name(const std::string& kind, const std::string& name) {
 
 std::vector<Digest> SqlCatalog::referenced_blobs() {
   return read([&](SqlDb& db) -> std::vector<Digest> {
-    const auto row = db.query(
-        "SELECT digest FROM model_blobs UNION SELECT digest FROM package_members UNION SELECT id FROM "
-        "packages "
-        "UNION SELECT digest FROM deployment_blobs UNION SELECT log FROM jobs WHERE log IS NOT NULL "
-        "UNION SELECT digest FROM job_needs JOIN jobs ON jobs.id = job_needs.job " +
-        std::string(kNeededBlob) + " ORDER BY 1");
+    const auto row = db.query(select_referenced() + " ORDER BY 1");
     std::vector<Digest> blobs;
     while (row->step()) blobs.push_back(row->digest(0));
     return blobs;
+  });
+}
+
+uint64_t SqlCatalog::count_referenced_blobs() {
+  return read([&](SqlDb& db) -> uint64_t {
+    const auto row = db.query("SELECT COUNT(*) FROM (" + select_referenced() + ") AS named");
+    return row->step() ? static_cast<uint64_t>(row->integer(0)) : 0;
   });
 }
 

@@ -41,8 +41,8 @@ public:
   bool remove_package(const Digest& id) override;
   int64_t expire_packages(int64_t unused_ms) override;
 
-  int64_t put_deployment(const DeploymentRow& deployment,
-                         std::optional<int64_t> after = std::nullopt) override;
+  int64_t put_deployment(const DeploymentRow& deployment, std::optional<int64_t> after = std::nullopt,
+                         const std::vector<RepeatKey>& done = {}) override;
   std::optional<DeploymentRow> find_deployment(const std::string& name) override;
   std::vector<DeploymentRow> list_deployments() override;
   std::map<Digest, std::vector<std::string>> deployments_of(const std::vector<Digest>& packages) override;
@@ -86,6 +86,7 @@ public:
   void put_fact(const std::string& key, const std::string& value) override;
   std::optional<std::string> find_fact(const std::string& key) override;
 
+  bool was_done(const RepeatKey& repeat) override;
   std::vector<CallerUse> list_uses() override;
   void put_answer(const AnswerRow& answer, int64_t keep_ms) override;
   std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
@@ -100,6 +101,7 @@ public:
   void put_audit(const std::vector<AuditRow>& rows, const AuditBounds& bounds) override;
   Page<AuditRow> list_audit(const AuditFilter& filter, const PageRequest& page) override;
   std::vector<Digest> referenced_blobs() override;
+  uint64_t count_referenced_blobs() override;
   std::vector<Digest> referenced_among(const std::vector<Digest>& blobs) override;
 
   void begin_replica(const ReplicaRow& replica, int64_t lease_ms) override;
@@ -127,7 +129,7 @@ public:
   std::vector<UploadRow> list_uploads() override;
   void add_chunk(const std::string& upload, const ChunkRow& chunk) override;
   std::vector<ChunkRow> list_chunks(const std::string& upload) override;
-  bool finish_upload(const std::string& id, uint64_t size, const Digest& blob) override;
+  bool finish_upload(const std::string& id, uint64_t size, const Digest& blob, int64_t since_ms) override;
   bool remove_upload(const std::string& id) override;
   UploadSums sum_uploads() override;
   std::vector<Digest> upload_blobs() override;
@@ -205,9 +207,10 @@ private:
   bool insert_package(SqlDb& db, const PackageRow& package);
   static void require_row(SqlDb& db, std::string_view table, std::string_view what,
                           const std::optional<Digest>& id);
-  /// Whether the key was noted for this; notes it otherwise.
-  static bool is_repeat(SqlDb& db, const std::string& caller, const std::string& key,
-                        const std::string& what);
+  static bool is_noted(SqlDb& db, const RepeatKey& repeat);
+  static void note_done(SqlDb& db, const RepeatKey& repeat);
+  /// Whether the request was noted; notes it otherwise.
+  static bool is_repeat(SqlDb& db, const RepeatKey& repeat);
   static JobRow require_job(SqlDb& db, const std::string& id);
   static std::optional<Submitted> repeat_of(SqlDb& db, const JobSubmission& submission);
   static std::optional<Submitted> reuse_of(SqlDb& db, const JobSubmission& submission);

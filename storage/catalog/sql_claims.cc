@@ -120,6 +120,7 @@ bool SqlCatalog::finish_job(const JobClaim& claim, const JobFinish& finish) {
       if (finish.model_name) point_name(db, *finish.model_name, finish.model->id);
     }
     add_state_events(db, claim.id, finish.state, claim.attempt);
+    note_done(db, finish.done);
     return true;
   });
   if (held) tell_others();
@@ -147,6 +148,7 @@ bool SqlCatalog::release_job(const JobClaim& claim, const JobRelease& release) {
       db.post("UPDATE jobs SET live_key = NULL, finished_ms = now_ms() WHERE id = ?", claim.id);
     }
     add_state_events(db, claim.id, *job_state_from_name(state), claim.attempt);
+    note_done(db, release.done);
     return true;
   });
   if (held) tell_others();

@@ -186,7 +186,8 @@ void SqlCatalog::require_revision(SqlDb& db, const std::string& name, const std:
     throw Error(ErrorCode::kConflict, "deployment \"" + name + "\" was changed by another process meanwhile");
 }
 
-int64_t SqlCatalog::put_deployment(const DeploymentRow& deployment, std::optional<int64_t> after) {
+int64_t SqlCatalog::put_deployment(const DeploymentRow& deployment, std::optional<int64_t> after,
+                                   const std::vector<RepeatKey>& done) {
   const int64_t revision = write([&](SqlDb& db) -> int64_t {
     require_revision(db, deployment.name, after);
     int64_t changed = 0;
@@ -218,6 +219,7 @@ int64_t SqlCatalog::put_deployment(const DeploymentRow& deployment, std::optiona
       db.post("INSERT INTO deployment_blobs(deployment, digest) VALUES(?, ?) ON CONFLICT DO NOTHING",
               deployment.name, blob);
     }
+    for (const RepeatKey& repeat : done) note_done(db, repeat);
     return changed;
   });
   tell_others();

@@ -9,9 +9,6 @@
 namespace tensormill::storage {
 namespace {
 
-/// As long as an idempotency key is good.
-constexpr int64_t kNotedMs = 86'400'000;
-
 /// How often this caller wants the job; nothing for one who never submitted it.
 std::optional<int64_t> wanted_by(SqlDb& db, const std::string& job, const std::string& caller) {
   const auto row = db.query("SELECT wanted FROM job_submitters WHERE job = ? AND caller = ?", job, caller);
@@ -41,33 +38,13 @@ void SqlCatalog::add_submitter(SqlDb& db, const std::string& job, const std::str
       job, caller);
 }
 
-bool SqlCatalog::is_repeat(SqlDb& db, const std::string& caller, const std::string& key,
-                           const std::string& what) {
-  if (key.empty()) return false;
-  const auto row = db.query(
-      "SELECT request_hash FROM answers WHERE caller = ? AND key = ? AND answer = '' AND created_ms > "
-      "now_ms() "
-      "- ?",
-      caller, key, kNotedMs);
-  if (row->step()) {
-    if (row->text(0) == what) return true;
-    throw Error(ErrorCode::kInvalidArgument, "idempotency key " + key + " was used with another request");
-  }
-  db.post(
-      "INSERT INTO answers(caller, key, request_hash, answer, created_ms) VALUES(?, ?, ?, '', now_ms()) "
-      "ON CONFLICT(caller, key) DO UPDATE SET request_hash = excluded.request_hash, answer = '', "
-      "created_ms = excluded.created_ms",
-      caller, key, what);
-  return false;
-}
-
 CancelOutcome SqlCatalog::cancel_job(const std::string& id, const Submitter& by,
                                      const std::string& repeat_key) {
   CancelOutcome done = write([&](SqlDb& db) -> CancelOutcome {
     const JobRow job = require_job(db, id);
     const std::optional<int64_t> own = wanted_by(db, id, by.name);
     check_may_change(own, id, by);
-    if (is_repeat(db, by.name, repeat_key, "cancel " + id)) {
+    if (is_repeat(db, {by.name, repeat_key, "cancel " + id})) {
       return {job, !is_final(job.state) && !job.cancel_requested};
     }
     if (job.state == JobState::kCancelled) return {job, false};
@@ -104,7 +81,7 @@ JobRow SqlCatalog::retry_job(const std::string& id, const Submitter& submitter,
   JobRow retried = write([&](SqlDb& db) -> JobRow {
     const JobRow job = require_job(db, id);
     check_may_change(wanted_by(db, id, submitter.name), id, submitter);
-    if (is_repeat(db, submitter.name, repeat_key, "retry " + id)) return job;
+    if (is_repeat(db, {submitter.name, repeat_key, "retry " + id})) return job;
     if (job.state != JobState::kFailed && job.state != JobState::kCancelled) {
       throw Error(ErrorCode::kConflict, "job " + id + " is " + std::string(job_state_name(job.state)) +
                                             "; only a failed or cancelled one can be retried");

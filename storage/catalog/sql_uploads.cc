@@ -6,6 +6,7 @@
 namespace tensormill::storage {
 namespace {
 
+/// created_ms is UploadRow::since_ms: when an upload was begun stands in its id.
 constexpr std::string_view kUploadColumns =
     "SELECT id, owner, key, created_ms, (SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM upload_chunks "
     "WHERE upload = uploads.id), blob, blob_bytes FROM uploads ";
@@ -42,7 +43,7 @@ UploadRow SqlCatalog::begin_upload(const UploadRow& upload, int64_t max_uploads)
     if (count->integer(0) >= max_uploads)
       throw Error(ErrorCode::kUnavailable, "there are " + std::to_string(max_uploads) + " uploads already");
     db.post("INSERT INTO uploads(id, owner, key, created_ms, blob, blob_bytes) VALUES(?, ?, ?, ?, NULL, 0)",
-            upload.id, upload.owner, upload.key, upload.created_ms);
+            upload.id, upload.owner, upload.key, upload.since_ms);
     return upload;
   });
 }
@@ -92,14 +93,15 @@ std::vector<ChunkRow> SqlCatalog::list_chunks(const std::string& upload) {
   });
 }
 
-bool SqlCatalog::finish_upload(const std::string& id, uint64_t size, const Digest& blob) {
+bool SqlCatalog::finish_upload(const std::string& id, uint64_t size, const Digest& blob, int64_t since_ms) {
   return write([&](SqlDb& db) -> bool {
     const auto row = db.query(std::string(kUploadColumns) + "WHERE id = ?", id);
     if (!row->step()) return false;
     const UploadRow found = upload_from(*row);
     if (found.blob || found.size != size) return false;
     touch_named(db, std::span(&blob, 1));
-    db.post("UPDATE uploads SET blob = ?, blob_bytes = ? WHERE id = ?", blob, static_cast<int64_t>(size), id);
+    db.post("UPDATE uploads SET blob = ?, blob_bytes = ?, created_ms = ? WHERE id = ?", blob,
+            static_cast<int64_t>(size), since_ms, id);
     db.post("DELETE FROM upload_chunks WHERE upload = ?", id);
     return true;
   });

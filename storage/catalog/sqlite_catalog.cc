@@ -59,6 +59,17 @@ int64_t SqliteCatalog::last_event_position() {
   });
 }
 
+uint64_t SqliteCatalog::database_bytes() {
+  return read([](SqlDb& db) -> uint64_t {
+    const auto number = [&](const char* pragma) {
+      const auto row = db.query(pragma);
+      return row->step() ? row->integer(0) : 0;
+    };
+    const int64_t pages = number("PRAGMA page_count") - number("PRAGMA freelist_count");
+    return static_cast<uint64_t>(pages * number("PRAGMA page_size"));
+  });
+}
+
 std::vector<std::string> SqliteCatalog::check() {
   return read([](SqlDb& db) -> std::vector<std::string> {
     std::vector<std::string> problems;

@@ -34,6 +34,7 @@ public:
 
   std::unique_ptr<CatalogWatch> watch(std::function<void()>) override { return nullptr; }
   int64_t last_event_position() override;
+  uint64_t database_bytes() override;
   std::vector<std::string> check() override;
 
 private:

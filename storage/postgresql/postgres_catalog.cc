@@ -168,6 +168,16 @@ int64_t PostgresCatalog::last_event_position() {
   });
 }
 
+uint64_t PostgresCatalog::database_bytes() {
+  return read([](SqlDb& db) -> uint64_t {
+    std::string sum = "SELECT 0";
+    for (const std::string_view table : kTables)
+      sum += " + pg_total_relation_size(CAST('" + std::string(table) + "' AS regclass))";
+    const auto row = db.query(sum);
+    return row->step() ? static_cast<uint64_t>(row->integer(0)) : 0;
+  });
+}
+
 std::vector<std::string> PostgresCatalog::check() {
   return read([](SqlDb& db) -> std::vector<std::string> {
     std::vector<std::string> problems;

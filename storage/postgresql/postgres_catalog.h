@@ -31,6 +31,7 @@ public:
   std::unique_ptr<CatalogWatch> watch(std::function<void()> changed) override;
   int64_t last_event_position() override;
   /// The database guards its tables itself; this finds what can no longer be read.
+  uint64_t database_bytes() override;
   std::vector<std::string> check() override;
 
 private:

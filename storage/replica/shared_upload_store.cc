@@ -14,7 +14,14 @@ constexpr size_t kReadPiece = 1 << 16;
 constexpr size_t kWritePiece = size_t{1} << 20;
 
 Upload upload_of(const UploadRow& row) {
-  return {row.id, row.blob ? 0 : row.size, row.created_ms, row.blob, row.blob_bytes, row.owner, row.key};
+  return {row.id,
+          row.blob ? 0 : row.size,
+          upload_created_ms(row.id),
+          row.since_ms,
+          row.blob,
+          row.blob_bytes,
+          row.owner,
+          row.key};
 }
 
 }  // namespace
@@ -53,7 +60,7 @@ UploadRow SharedUploadStore::require(const std::string& id) {
 Upload SharedUploadStore::begin(const std::string& owner, const std::string& key) {
   UploadRow row;
   row.id = make_uuid7(now_ms_());
-  row.created_ms = upload_created_ms(row.id);
+  row.since_ms = upload_created_ms(row.id);
   row.owner = owner;
   row.key = key;
   return upload_of(catalog_.begin_upload(row, options_.max_uploads));
@@ -119,7 +126,7 @@ Digest SharedUploadStore::finish(const std::string& id, const Digest& expected) 
   const std::vector<ChunkRow> chunks = catalog_.list_chunks(id);
   const Digest digest = join(chunks, expected);
   const uint64_t size = chunks.empty() ? 0 : chunks.back().begin + chunks.back().size;
-  if (!catalog_.finish_upload(id, size, digest)) {
+  if (!catalog_.finish_upload(id, size, digest, now_ms_())) {
     const UploadRow now = require(id);
     if (now.blob) return check(now);
     throw Error(ErrorCode::kConflict, "upload " + id + " is being written to by another request");
@@ -144,7 +151,7 @@ int SharedUploadStore::expire() {
   int removed = 0;
   const int64_t oldest = now_ms_() - options_.lifetime.count();
   for (const Upload& upload : list()) {
-    if (upload.created_ms >= oldest) continue;
+    if (upload.since_ms >= oldest) continue;
     try {
       removed += remove(upload.id) ? 1 : 0;
     } catch (const Error& error) {

@@ -27,16 +27,27 @@ bool is_chunk_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The digest of the blob and, behind a space, its size.
+std::string end_text(const Upload& upload) {
+  return upload.blob->text() + " " + std::to_string(upload.blob_bytes) + " " +
+         std::to_string(upload.since_ms);
+}
+
+/// As end_text; older programs wrote no time, and still older ones no size.
 void read_end(const std::string& text, Upload& upload) {
-  const size_t space = text.find(' ');
+  size_t space = text.find(' ');
   upload.blob = Digest::parse(text.substr(0, space));
   if (!upload.blob) throw Error(ErrorCode::kCorrupt, "upload " + upload.id + " ended with a broken digest");
-  if (space == std::string::npos) return;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + space + 1, end, upload.blob_bytes);
-  if (parsed.ec != std::errc() || parsed.ptr != end)
-    throw Error(ErrorCode::kCorrupt, "upload " + upload.id + " ended with a broken size");
+  const auto read_number = [&](auto& number) {
+    if (space == std::string::npos) return;
+    const size_t next = text.find(' ', space + 1);
+    const char* end = text.data() + std::min(next, text.size());
+    const auto parsed = std::from_chars(text.data() + space + 1, end, number);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+      throw Error(ErrorCode::kCorrupt, "upload " + upload.id + " ended with a broken number");
+    space = next;
+  };
+  read_number(upload.blob_bytes);
+  read_number(upload.since_ms);
 }
 
 Error no_upload(const std::string& id) {
@@ -161,7 +172,7 @@ Upload FolderUploadStore::begin(const std::string& owner, const std::string& key
   if (std::optional<Upload> begun = begun_with(owner, key)) return *std::move(begun);
   Upload upload;
   upload.id = make_uuid7(now_ms_());
-  upload.created_ms = upload_created_ms(upload.id);
+  upload.created_ms = upload.since_ms = upload_created_ms(upload.id);
   upload.owner = owner;
   upload.key = key;
   {
@@ -194,7 +205,7 @@ Upload FolderUploadStore::read(const std::string& id) {
   if (!is_uuid7(id) || !env_.exists(folder_of(id))) throw no_upload(id);
   Upload upload;
   upload.id = id;
-  upload.created_ms = upload_created_ms(id);
+  upload.created_ms = upload.since_ms = upload_created_ms(id);
   const std::string folder = folder_of(id) + "/";
   for (const FolderEntry& entry : env_.list(folder_of(id))) {
     if (entry.name == kFinished) read_end(read_all(env_, folder + entry.name), upload);
@@ -324,12 +335,13 @@ Digest FolderUploadStore::finish(const std::string& id, const Digest& expected) 
   }
   const Digest digest = writer->commit();
   Change change(*this, id);
-  put_file(id, std::string(kFinished), digest.text() + " " + std::to_string(upload.size));
+  upload.blob = digest;
+  upload.blob_bytes = std::exchange(upload.size, 0);
+  upload.since_ms = now_ms_();
+  put_file(id, std::string(kFinished), end_text(upload));
   for (const FolderEntry& entry : env_.list(folder_of(id))) {
     if (is_chunk_name(entry.name)) env_.remove_file(folder_of(id) + "/" + entry.name);
   }
-  upload.blob = digest;
-  upload.blob_bytes = std::exchange(upload.size, 0);
   change.tell(upload);
   return digest;
 }
@@ -358,7 +370,7 @@ int FolderUploadStore::expire() {
   int removed = 0;
   const int64_t oldest = now_ms_() - options_.lifetime.count();
   for (const Upload& upload : list()) {
-    if (upload.created_ms >= oldest) continue;
+    if (upload.since_ms >= oldest) continue;
     try {
       removed += remove(upload.id) ? 1 : 0;
     } catch (const Error& error) {

@@ -26,6 +26,13 @@ std::vector<Digest> store_roots(Catalog& catalog, UploadStore& uploads) {
   return merged(catalog.referenced_blobs(), uploaded);
 }
 
+uint64_t count_store_roots(Catalog& catalog, UploadStore& uploads) {
+  // In the order of store_roots.
+  const std::vector<Digest> uploaded = merged({}, uploads.roots());
+  const uint64_t rows = catalog.count_referenced_blobs();
+  return rows + uploaded.size() - catalog.referenced_among(uploaded).size();
+}
+
 std::vector<Digest> store_roots_among(Catalog& catalog, UploadStore& uploads,
                                       const std::vector<Digest>& blobs) {
   // In the order of store_roots.

@@ -20,15 +20,16 @@
 namespace tensormill::storage {
 
 struct UploadOptions {
-  uint64_t max_bytes = uint64_t{16} << 30;  ///< of one upload; past it Error(kTooLarge)
-  int max_uploads = 1024;                   ///< at once; past it Error(kUnavailable)
-  std::chrono::milliseconds lifetime{std::chrono::hours(24)};
+  uint64_t max_bytes = uint64_t{16} << 30;                     ///< of one upload; past it Error(kTooLarge)
+  int max_uploads = 1024;                                      ///< at once; past it Error(kUnavailable)
+  std::chrono::milliseconds lifetime{std::chrono::hours(24)};  ///< from Upload::since_ms
 };
 
 struct Upload {
   std::string id;
   uint64_t size = 0;  ///< bytes that are kept; of a finished one 0
   int64_t created_ms = 0;
+  int64_t since_ms = 0;  ///< its lifetime begins: when it was begun, of a finished one when it was finished
   std::optional<Digest> blob;  ///< of a finished one
   uint64_t blob_bytes = 0;     ///< of a finished one: how many bytes its chunks had
   std::string owner;           ///< who began it; may be ""
@@ -62,7 +63,7 @@ public:
   virtual Digest finish(const std::string& id, const Digest& expected) = 0;
   /// False when it was not there.
   virtual bool remove(const std::string& id) = 0;
-  /// Removes those that are older than the lifetime; returns how many.
+  /// Removes those whose lifetime is over; returns how many.
   virtual int expire() = 0;
   /// Blobs that uploads need, sorted.
   virtual std::vector<Digest> roots() = 0;

@@ -2,6 +2,10 @@
 // done once.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "api/endpoints/context.h"
 #include "runtime/base/json.h"
 #include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
@@ -59,6 +63,24 @@ private:
   storage::Catalog& catalog_;
 };
 
+/// Two versions, of which the one that has the requests is the text of the row.
+class CatalogDeployments final : public FakeDeployments {
+public:
+  explicit CatalogDeployments(storage::Catalog& catalog) : catalog_(catalog) {}
+  services::PutResult rollback(const std::string& name, const services::CallContext& context) override {
+    const storage::RepeatKey asked{context.submitter, context.idempotency_key, "rollback " + name};
+    if (!catalog_.was_done(asked)) {
+      const bool is_new = catalog_.find_deployment(name).value().desired == "new";
+      catalog_.put_deployment({name, is_new ? "old" : "new"}, std::nullopt, {asked});
+    }
+    deployment.name = name;
+    return {deployment, false, true};
+  }
+
+private:
+  storage::Catalog& catalog_;
+};
+
 class Uploads final : public FakeStore {
 public:
   explicit Uploads(storage::UploadStore& uploads) : uploads_(uploads) {}
@@ -79,6 +101,7 @@ struct Process {
         uploads(env, "/s", blobs, {}, [] { return int64_t{1'700'000'000'000}; }),
         answers(catalog),
         jobs(catalog),
+        deployments(catalog),
         store(uploads) {
     services = {&system,      &system, &system, &models, &jobs,   &packages,
                 &deployments, &store,  &tuning, nullptr, &answers};
@@ -102,11 +125,11 @@ struct Process {
   storage::FolderUploadStore uploads;
   CatalogAnswers answers;
   CatalogJobs jobs;
+  CatalogDeployments deployments;
   Uploads store;
   FakeSystem system;
   FakeModels models;
   FakePackages packages;
-  FakeDeployments deployments;
   FakeTuning tuning;
   services::Services services;
   std::unique_ptr<http::Handler> api;
@@ -152,6 +175,15 @@ std::vector<Case> cases() {
            queued += event.data.find("queued") != std::string::npos ? 1 : 0;
          return queued == 2 ? "" : "it was queued " + std::to_string(queued) + " times";
        }},
+      {"one call goes back to the version before",
+       [](Process& process) {
+         process.catalog.put_deployment({"d", "new"});
+         return std::string("/v1/deployments/d/rollback");
+       },
+       [](Process& process) {
+         const std::string serves = process.catalog.find_deployment("d").value().desired;
+         return serves == "old" ? "" : "version " + serves + " serves";
+       }},
       {"one upload is begun", [](Process&) { return std::string("/v1/uploads"); },
        [](Process& process) {
          size_t with_key = 0;
@@ -159,6 +191,39 @@ std::vector<Case> cases() {
          return with_key == 1 ? "" : std::to_string(with_key) + " uploads";
        }},
   };
+}
+
+/// Why a request that is sent again after a crash, when its answer was not kept, does its work once: for each
+/// route that takes a key.
+const std::map<std::string, std::string>& why_once() {
+  static const std::map<std::string, std::string> reasons = {
+      {"import_model", "a model's id is that of its bytes, and its name points at it already"},
+      {"begin_upload", "the upload has the key: above"},
+      {"collect_garbage", "what is gone is gone; the report tells of what was left"},
+      {"submit_job", "the job is made in one transaction with the key"},
+      {"cancel_job", "the key is noted in the transaction: above"},
+      {"retry_job", "the key is noted in the transaction: above"},
+      {"import_results", "the key is noted in the transaction that ends the job: CatalogCallersTest"},
+      {"drain_worker", "the worker is drained already"},
+      {"resume_worker", "the worker is active already"},
+      {"import_tuning_records", "a record's id, and a set's, is that of its bytes"},
+      {"import_package", "a package's id is that of its bytes"},
+      {"roll_back", "the key is noted in the transaction: above; in the service: DeploymentTraffic"},
+      {"change_v2_trace", "the setting is what it was set to"},
+      {"change_v2_model_trace", "the setting is what it was set to"},
+      {"load_v2_model", "what is loaded with this configuration stays"},
+      {"unload_v2_model", "what is unloaded stays so"},
+  };
+  return reasons;
+}
+
+TEST(RepeatsCrashTest, OfEveryRouteThatTakesAKeyItIsKnownWhyItIsDoneOnce) {
+  std::set<std::string> take, known;
+  for (const endpoints::RouteRow& row : endpoints::all_routes()) {
+    if (endpoints::takes_idempotency_key(row)) take.insert(std::string(row.name));
+  }
+  for (const auto& [name, reason] : why_once()) known.insert(name);
+  EXPECT_EQ(take, known);
 }
 
 TEST(RepeatsCrashTest, ARequestThatIsSentAgainAfterAPowerCutIsDoneOnce) {

@@ -47,6 +47,10 @@ class StoreQuotaTest(unittest.TestCase):
         upload = self.server.request("POST", "/v1/uploads").json()["id"]
         self.refused(self.server.request("PATCH", f"/v1/uploads/{upload}", pieces(noise), BINARY))
         self.refused(self.server.request("PATCH", f"/v1/uploads/{upload}", zeros, {**BINARY, "Content-Encoding": "gzip"}))
+        for results in (noise, pieces(noise)):
+            self.refused(self.server.request("POST", "/v1/workers/results", results, BINARY))
+        records = {"Content-Type": "application/x-ndjson"}
+        self.refused(self.server.request("POST", "/v1/tuning-records", b"{}\n" * 150_000, records))
         self.assertEqual(self.server.upload("digits", DIGITS).status, 201, "what was refused takes no room")
 
     def test_what_jobs_make_counts(self):

@@ -1,6 +1,8 @@
 // Which version of a deployment answers: weights, their change, and the way back.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <future>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -152,6 +154,64 @@ TEST_F(DeploymentTraffic, OneCallGoesBack) {
   EXPECT_EQ(host_.loads, loads) << "it was there";
   EXPECT_EQ(answers(2), (Counts{{"2", 2}}));
   EXPECT_NE(after.previous_version, "3");
+}
+
+services::CallContext with_key(const std::string& key) {
+  services::CallContext context;
+  context.submitter = "alice";
+  context.idempotency_key = key;
+  return context;
+}
+
+TEST_F(DeploymentTraffic, ARepeatGoesBackOnce) {
+  put(1, 2);
+  put(2, 2);
+  // Versions that are loaded, and below one that is to be loaded.
+  EXPECT_EQ(service_->rollback("d", with_key("k")).deployment.default_version, "1");
+  restart();
+  const services::PutResult again = service_->rollback("d", with_key("k"));
+  EXPECT_TRUE(again.ready && !again.created);
+  EXPECT_EQ(again.deployment.default_version, "1");
+  EXPECT_EQ(again.deployment.previous_version, "2");
+  EXPECT_EQ(service_->rollback("d", with_key("k")).deployment.default_version, "1");
+  put(3, 1);
+  EXPECT_EQ(service_->rollback("d", with_key("k2")).deployment.default_version, "1") << "loaded again";
+  restart();
+  EXPECT_EQ(service_->rollback("d", with_key("k2")).deployment.default_version, "1");
+  EXPECT_EQ(service_->rollback("d", with_key("k3")).deployment.default_version, "3") << "another request";
+  EXPECT_EQ(service_->rollback("d", {}).deployment.default_version, "1") << "without a key each is one";
+}
+
+TEST_F(DeploymentTraffic, WhatFailedMayBeTriedAgainWithItsKey) {
+  put(1, 1);
+  put(2, 1);
+  host_.on_load = [] { throw Error(ErrorCode::kMemoryBudget, "load: no room"); };
+  EXPECT_ERROR(service_->rollback("d", with_key("k")), ErrorCode::kMemoryBudget);
+  host_.on_load = [] {};
+  EXPECT_EQ(service_->rollback("d", with_key("k")).deployment.default_version, "1");
+}
+
+TEST_F(DeploymentTraffic, ARepeatAfterACrashWithinTheLoadGoesBackOnce) {
+  put(1, 1);
+  put(2, 1);
+  std::promise<void> begun, go;
+  host_.on_load = [&] {
+    begun.set_value();
+    go.get_future().wait();
+  };
+  auto first = std::async(std::launch::async, [&] { return service_->rollback("d", with_key("k")); });
+  begun.get_future().wait();
+  // What a process that ends here leaves.
+  const std::string left = store_.folder.path() + "/left";
+  std::filesystem::copy(store_.root, left, std::filesystem::copy_options::recursive);
+  go.set_value();
+  first.get();
+  host_.on_load = [] {};
+  store_.root = left;
+  restart();
+  EXPECT_EQ(service_->get("d").default_version, "1") << "the next process ends the load";
+  EXPECT_EQ(service_->rollback("d", with_key("k")).deployment.default_version, "1");
+  EXPECT_EQ(answers(1), (Counts{{"1", 1}}));
 }
 
 TEST_F(DeploymentTraffic, AFailedLoadMovesNothing) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <thread>
@@ -364,6 +365,39 @@ TEST_F(Deployments, OneThatCrashedTheProcessTwiceIsFailedAndNotTriedAgain) {
   EXPECT_EQ(after.versions.at(1).reason, "load: the process crashed 2 times while it was loaded");
   EXPECT_EQ(answering_version(), "1");
   EXPECT_TRUE(deployments.put("d", spec_of("2"), {}).ready) << "a new PUT may try again";
+}
+
+/// Ends in the second of two loads that are under way at once.
+void die_in_two_loads(Store& store) {
+  OpenStore open(store);
+  FakeHost host;
+  Gate never;
+  std::atomic<int> begun{0};
+  host.on_load = [&] {
+    if (++begun == 2) ::raise(SIGSEGV);
+    never.wait();
+  };
+  CrashMark mark(mark_path(store));
+  DeploymentServiceImpl deployments(
+      open.blobs, open.catalog, host,
+      {.ready_wait = std::chrono::milliseconds(0), .crash_mark = &mark, .build = "one"});
+  deployments.put("d", spec_of(), {});
+  deployments.put("e", spec_of(), {});
+}
+
+TEST_F(Deployments, OfTwoThatWereLoadedAtOnceNeitherIsBlamedUnseen) {
+  close();
+  EXPECT_EXIT(die_in_two_loads(store_), testing::KilledBySignal(SIGSEGV), "");
+  // One after the other: the first is good, and the second crashes the process.
+  EXPECT_EXIT(die_in(store_, 2, SIGSEGV, kRestore), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EQ(restarted().get("e").versions.at(0).state, DeploymentState::kReady) << "it was seen once";
+  close();
+  for (int death = 0; death < 2; ++death) {
+    EXPECT_EXIT(die_in(store_, 2, SIGSEGV, kRestore), testing::KilledBySignal(SIGSEGV), "");
+  }
+  DeploymentServiceImpl& deployments = restarted();
+  EXPECT_EQ(deployments.get("e").versions.at(0).state, DeploymentState::kFailed);
+  EXPECT_EQ(deployments.get("d").versions.at(0).state, DeploymentState::kReady);
 }
 
 TEST_F(Deployments, AReplicaCountsTheLoadsThatCrashedIt) {

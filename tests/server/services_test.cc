@@ -11,6 +11,7 @@
 #include "server/services/deployments/isolated_package.h"
 #include "server/services/jobs/run_package.h"
 #include "server/services/store/blob_collector.h"
+#include "server/services/store/blob_content.h"
 #include "server/services/store/graph_cache.h"
 #include "server/services/store/package_archive.h"
 #include "server/services/store/package_service.h"
@@ -218,7 +219,10 @@ TEST(Compile, AJobPublishesAPackageWithItsTextsAndLeavesNoProcess) {
                  ErrorCode::kCancelled);
     for (const auto stage : {services::CodeStage::kRelay, services::CodeStage::kTe, services::CodeStage::kTir,
                              services::CodeStage::kLl, services::CodeStage::kAsm}) {
-      EXPECT_GT(services.packages->code(package, stage)->size(), 100U);
+      const auto code = services.packages->code(package, stage);
+      EXPECT_GT(code->size(), 100U);
+      EXPECT_NE(std::dynamic_pointer_cast<BlobContent>(code), nullptr)
+          << "no copy of its own for each reader";
     }
     services::RunOptions options;
     options.fill_mode = services::FillMode::kOnes;

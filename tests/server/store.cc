@@ -60,14 +60,14 @@ config::Settings settings_for(const std::string& folder) {
 
 std::string digits_model() { return read_file(TM_SOURCE_DIR "/tests/models/digits.onnx"); }
 
-std::string compile_digits(Server& server) {
+std::string compile_digits(Server& server, int64_t batch) {
   const services::Services& services = server.services();
   http::BytesBody body(digits_model());
   services.models->import_model({"digits", "onnx", false, std::nullopt}, body, {});
   services::CompileRequest request;
   request.model = "digits";
   request.target = "llvm -mcpu=native";
-  request.input_shapes["image"] = {Dim(int64_t{1}), Dim(int64_t{1}), Dim(int64_t{28}), Dim(int64_t{28})};
+  request.input_shapes["image"] = {Dim(batch), Dim(int64_t{1}), Dim(int64_t{28}), Dim(int64_t{28})};
   const std::string id = services.jobs->submit_compile(request, {}, {}).job.id;
   const services::Job job = services.jobs->wait(id, std::chrono::minutes(2), {});
   if (job.state != services::JobState::kSucceeded) {

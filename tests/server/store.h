@@ -24,7 +24,7 @@ config::Settings settings_for(const std::string& folder);
 /// The bytes of tests/models/digits.onnx.
 std::string digits_model();
 /// Uploads the digits model to the server and compiles it; the package's id.
-std::string compile_digits(Server& server);
+std::string compile_digits(Server& server, int64_t batch = 1);
 
 /// Made once for all tests: a folder with the compiled digits model.
 const std::string& digits_store();

@@ -6,8 +6,11 @@
 #include "runtime/base/error.h"
 #include "server/services/jobs/compile_action.h"
 #include "server/services/jobs/tuning_records.h"
+#include "storage/blob/folder_blob_store.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/memory_env.h"
+#include "storage/upload/folder_upload_store.h"
+#include "tests/storage/support.h"
 
 namespace tensormill::server {
 namespace {
@@ -54,6 +57,27 @@ protected:
   target::Target target_ = target::host_target();
   TuningRecords records_{catalog_, target_};
 };
+
+TEST_F(TuningRecordsTest, WhatIsImportedIsBoundedByTheStoresQuota) {
+  storage::FolderBlobStore blobs(env_, "/s");
+  storage::FolderUploadStore uploads(env_, "/s", blobs, {}, [] { return int64_t{0}; });
+  StoreQuota quota(blobs, uploads, catalog_.database_bytes() + (uint64_t{100} << 10));
+  TuningRecords bounded(catalog_, target_, &quota);
+  // Each is less than there is room; together they are not.
+  int taken = 0;
+  const auto fill = [&] {
+    for (; taken < 1000; ++taken) {
+      std::string lines;
+      for (int i = 0; i < 50; ++i)
+        lines += tune::to_line(record(1 + taken + i * 1e-3, "split s0 i0 2\n")) + "\n";
+      bounded.import_records(lines, false);
+    }
+  };
+  EXPECT_ERROR(fill(), ErrorCode::kDiskFull);
+  EXPECT_GT(taken, 0);
+  EXPECT_LE(catalog_.database_bytes(), quota.bytes() + (uint64_t{100} << 10))
+      << "but for indexes of the last";
+}
 
 TEST_F(TuningRecordsTest, AnImportIsASetThatComesBackAsItWas) {
   const std::string lines =

@@ -75,5 +75,50 @@ TEST_P(CatalogCallersTest, AnswersAreKeptForATimeForEachCaller) {
   EXPECT_FALSE(catalog_->find_answer("alice", "k", kKeep));
 }
 
+TEST_P(CatalogCallersTest, ARequestIsNotedWithItsWork) {
+  const RepeatKey asked{"alice", "k", "rollback d"};
+  EXPECT_FALSE(catalog_->was_done(asked));
+  catalog_->put_deployment({"d"}, std::nullopt, {asked, {}});
+  reopen();
+  EXPECT_TRUE(catalog_->was_done(asked));
+  EXPECT_FALSE(catalog_->was_done({"bob", "k", "rollback d"}));
+  EXPECT_FALSE(catalog_->was_done({"alice", "", ""})) << "what has no key is never a repeat";
+  EXPECT_ERROR((void)catalog_->was_done({"alice", "k", "rollback e"}), ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(catalog_->find_answer("alice", "k", 86'400'000)) << "it has no answer yet";
+  // What was not done is not noted.
+  EXPECT_ERROR(catalog_->put_deployment({"d", "{}", "{}", {digest("gone")}}, std::nullopt,
+                                        {{"alice", "other", "rollback d"}}),
+               ErrorCode::kNotFound);
+  EXPECT_FALSE(catalog_->was_done({"alice", "other", "rollback d"}));
+  now_ += 86'400'000;
+  EXPECT_FALSE(catalog_->was_done(asked)) << "after a day a key is new";
+}
+
+TEST_P(CatalogCallersTest, WorkThatEndsAfterItsAnswerLeavesTheAnswer) {
+  catalog_->put_answer({"alice", "k", "hash", "answer"}, 1000);
+  catalog_->put_deployment({"d"}, std::nullopt, {{"alice", "k", "rollback d"}});
+  ASSERT_TRUE(catalog_->find_answer("alice", "k", 1000));
+  EXPECT_EQ(catalog_->find_answer("alice", "k", 1000)->answer, "answer");
+}
+
+TEST_P(CatalogCallersTest, TheEndOfAJobIsNotedWithIt) {
+  const RepeatKey finished{"alice", "f", "results of a"}, released{"alice", "r", "results of b"};
+  submit_for("alice", "a");
+  JobFinish finish;
+  finish.done = finished;
+  const JobClaim first = claim();
+  EXPECT_TRUE(catalog_->finish_job(first, finish));
+  EXPECT_TRUE(catalog_->was_done(finished));
+  submit_for("alice", "b");
+  const JobClaim second = claim();
+  JobRelease release;
+  release.done = released;
+  EXPECT_TRUE(catalog_->release_job(second, release));
+  EXPECT_TRUE(catalog_->was_done(released));
+  release.done.key = "late";
+  EXPECT_FALSE(catalog_->release_job(second, release));
+  EXPECT_FALSE(catalog_->was_done(release.done)) << "a stale claim changes nothing";
+}
+
 }  // namespace
 }  // namespace tensormill::storage

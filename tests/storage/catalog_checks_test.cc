@@ -69,6 +69,7 @@ TEST_P(CatalogChecksTest, BlobsOfARequestAreNamedAsLongAsTheyMayBeRead) {
     for (const std::string& text : all) asked.push_back(digest(text));
     std::sort(asked.begin(), asked.end());
     const std::vector<Digest> among = catalog_->referenced_among(asked), rows = catalog_->referenced_blobs();
+    EXPECT_EQ(catalog_->count_referenced_blobs(), rows.size());
     std::vector<std::string> found;
     for (const std::string& text : all) {
       EXPECT_EQ(testing::Value(among, testing::Contains(digest(text))),

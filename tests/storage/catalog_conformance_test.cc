@@ -167,5 +167,14 @@ TEST_P(CatalogTest, DeploymentsAreDesiredState) {
   EXPECT_FALSE(catalog_->find_deployment("d"));
 }
 
+TEST_P(CatalogTest, TheDatabaseTellsItsBytes) {
+  const uint64_t before = catalog_->database_bytes();
+  EXPECT_GT(before, 0U);
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += digest(std::to_string(i)).hex();
+  catalog_->put_fact("large", text);
+  EXPECT_GE(catalog_->database_bytes(), before + text.size() / 2);
+}
+
 }  // namespace
 }  // namespace tensormill::storage

@@ -155,7 +155,7 @@ TEST_P(SharedCatalogTest, EveryKindOfRowThatNamesABlobIsRefusedWithoutIt) {
   EXPECT_TRUE(catalog_->finish_job(held, finish));
   catalog_->begin_upload({"u"}, 9);
   EXPECT_ERROR((catalog_->add_chunk("u", {0, 7, digest("chunk")}), 0), ErrorCode::kUnavailable);
-  EXPECT_ERROR(catalog_->finish_upload("u", 0, digest("whole")), ErrorCode::kUnavailable);
+  EXPECT_ERROR(catalog_->finish_upload("u", 0, digest("whole"), 1), ErrorCode::kUnavailable);
 }
 
 TEST_P(SharedCatalogTest, ARemovalOfALostReplicaIsTakenUp) {
@@ -201,11 +201,12 @@ TEST_P(SharedCatalogTest, ChunksFollowEachOther) {
   EXPECT_EQ(catalog_->sum_uploads().bytes, 10U);
   EXPECT_EQ(catalog_->list_chunks("u1").at(1).begin, 7U);
   EXPECT_EQ(catalog_->upload_blobs().size(), 2U);
-  EXPECT_FALSE(catalog_->finish_upload("u1", 7, digest("whole"))) << "a chunk came meanwhile";
-  EXPECT_TRUE(catalog_->finish_upload("u1", 10, digest("whole")));
+  EXPECT_FALSE(catalog_->finish_upload("u1", 7, digest("whole"), 1)) << "a chunk came meanwhile";
+  EXPECT_TRUE(catalog_->finish_upload("u1", 10, digest("whole"), 77));
   EXPECT_ERROR((catalog_->add_chunk("u1", {10, 7, digest("c2")}), 0), ErrorCode::kConflict);
   EXPECT_THAT(catalog_->upload_blobs(), ElementsAre(digest("whole")));
   EXPECT_EQ(catalog_->find_upload("u1")->blob_bytes, 10U);
+  EXPECT_EQ(catalog_->find_upload("u1")->since_ms, 77);
   EXPECT_TRUE(catalog_->remove_upload("u1"));
   EXPECT_FALSE(catalog_->remove_upload("u1"));
 }

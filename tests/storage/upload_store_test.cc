@@ -6,7 +6,10 @@
 
 #include <cstring>
 
+#include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/power_cut_env.h"
+#include "storage/replica/shared_upload_store.h"
+#include "storage/upload/store_roots.h"
 #include "tests/storage/support.h"
 
 namespace tensormill::storage {
@@ -159,6 +162,90 @@ TEST(UploadTest, ADayLaterTheyGo) {
   EXPECT_EQ(store.uploads.expire(), 1);
   ASSERT_EQ(store.uploads.list().size(), 1U);
   EXPECT_EQ(store.uploads.list().at(0).id, young);
+}
+
+TEST(UploadTest, AFinishedOneStaysADayFromItsEnd) {
+  PowerCutEnv env;
+  UploadOptions options;
+  std::string id;
+  const int64_t begun = 1'700'000'000'000, finished = begun + options.lifetime.count() - 1;
+  {
+    Store store(env, options);
+    id = store.uploads.begin().id;
+    store.uploads.append(id, 0, reader_of("bytes"));
+    store.now = finished;
+    store.uploads.finish(id, Digest::of("bytes"));
+  }
+  Store store(env, options);
+  EXPECT_EQ(store.uploads.find(id).created_ms, begun);
+  EXPECT_EQ(store.uploads.find(id).since_ms, finished) << "as it was before the process ended";
+  EXPECT_EQ(store.uploads.find(id).blob_bytes, 5U);
+  store.now = finished + options.lifetime.count();
+  EXPECT_EQ(store.uploads.expire(), 0);
+  store.now += 1;
+  EXPECT_EQ(store.uploads.expire(), 1);
+  EXPECT_TRUE(store.uploads.roots().empty());
+}
+
+TEST(UploadTest, WhatAnOlderProgramFinishedIsCountedFromItsBeginning) {
+  for (const std::string end : {" 5", ""}) {
+    PowerCutEnv env;
+    std::string id;
+    {
+      Store store(env);
+      id = store.uploads.begin().id;
+      store.uploads.append(id, 0, reader_of("bytes"));
+      store.uploads.finish(id, Digest::of("bytes"));
+    }
+    const std::string path = kRoot + "/uploads/" + id + "/finished";
+    env.remove_file(path);
+    env.open(path, OpenMode::kCreateNew)->write(0, Digest::of("bytes").text() + end);
+    {
+      Store store(env);
+      EXPECT_EQ(store.uploads.find(id).blob, Digest::of("bytes"));
+      EXPECT_EQ(store.uploads.find(id).since_ms, store.now);
+    }
+    env.open(path, OpenMode::kWrite)->write(0, Digest::of("bytes").text() + " 5 x");
+    EXPECT_ERROR(Store{env}, ErrorCode::kCorrupt);
+  }
+}
+
+TEST(SharedUploadTest, AFinishedOneStaysADayFromItsEnd) {
+  PowerCutEnv env;
+  FolderBlobStore blobs(env, kRoot);
+  SqliteCatalog catalog(env, kRoot + "/catalog.db");
+  const UploadOptions options;
+  const int64_t begun = 1'700'000'000'000, finished = begun + options.lifetime.count() - 1;
+  int64_t now = begun;
+  SharedUploadStore uploads(catalog, blobs, options, [&] { return now; });
+  const std::string id = uploads.begin().id, left = uploads.begin().id;
+  uploads.append(id, 0, reader_of("bytes"));
+  now = finished;
+  uploads.finish(id, Digest::of("bytes"));
+  EXPECT_EQ(uploads.find(id).created_ms, begun);
+  EXPECT_EQ(uploads.find(id).since_ms, finished);
+  now = finished + options.lifetime.count();
+  EXPECT_EQ(uploads.expire(), 1) << "the other is as old as it is";
+  EXPECT_ERROR(uploads.find(left), ErrorCode::kNotFound);
+  EXPECT_EQ(uploads.find(id).blob, Digest::of("bytes"));
+  now += 1;
+  EXPECT_EQ(uploads.expire(), 1);
+}
+
+TEST(StoreRootsTest, AreCountedEachOnce) {
+  PowerCutEnv env;
+  Store store(env);
+  SqliteCatalog catalog(env, kRoot + "/catalog.db");
+  EXPECT_EQ(count_store_roots(catalog, store.uploads), 0U);
+  for (const std::string text : {"twice", "twice", "named", "alone"}) {
+    const std::string id = store.uploads.begin().id;
+    store.uploads.append(id, 0, reader_of(text));
+    store.uploads.finish(id, Digest::of(text));
+  }
+  const Digest named = Digest::of("named"), model = store.blobs.put("model");
+  catalog.put_model({named, {named, model}}, std::nullopt);
+  EXPECT_EQ(store_roots(catalog, store.uploads).size(), 4U);
+  EXPECT_EQ(count_store_roots(catalog, store.uploads), 4U);
 }
 
 /// What a client was told, and what it can rely on after the power is back.

@@ -1,5 +1,6 @@
 // How versions of deployments are loaded: by a PUT and at the start of the process.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "server/services/deployments/deployment_service.h"
@@ -64,6 +65,17 @@ void check_decoupled(const services::DeploymentSpec& spec, const HostedPackage& 
     if (output.shape.empty())
       refuse(ErrorCode::kInvalidArgument, "/decoupled", "output \"" + output.name + "\" has no rows");
   }
+}
+
+/// How many loads the process did not live to see the end of.
+int64_t loads_begun(const std::vector<std::pair<std::string, DesiredDeployment>>& rows) {
+  int64_t begun = 0;
+  for (const auto& [name, desired] : rows) {
+    begun += std::count_if(desired.versions.begin(), desired.versions.end(),
+                           [](const DesiredVersion& version) { return version.load_begun; });
+    if (desired.loading && desired.loading->load_begun) ++begun;
+  }
+  return begun;
 }
 
 /// A warm-up that runs out of time is the package's fault here, not the request's.
@@ -244,8 +256,10 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
   const int number = version_number(version->spec.version);
   Entry entry = before;
   entry.loading = nullptr;
-  if (loaded) entry.retained = nullptr;
+  std::vector<storage::RepeatKey> done = std::exchange(entry.asked, {});
+  if (!loaded) done.clear();
   if (loaded) {
+    entry.retained = nullptr;
     const auto keep = static_cast<size_t>(version->spec.keep_versions);
     entry.versions[number] = std::move(loaded);
     services::VersionWeights weights = version->spec.weights;
@@ -276,7 +290,7 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
     forget(name);
     return;
   }
-  store(name, entry);
+  store(name, entry, done);
   set(name, std::make_shared<const Entry>(std::move(entry)));
 }
 
@@ -284,6 +298,11 @@ void DeploymentServiceImpl::adopt() {
   if (is_replica()) return;  // follow() shows it
   const std::lock_guard change(changes_);
   const bool crashed = options_.crash_mark != nullptr && options_.crash_mark->was_left();
+  std::vector<std::pair<std::string, DesiredDeployment>> rows;
+  for (const storage::DeploymentRow& row : catalog_.list_deployments())
+    rows.emplace_back(row.name, desired_from_text(row.desired));
+  // Of several loads under way it is not known which one it was. Now they are done one after the other.
+  const bool is_known = crashed && loads_begun(rows) == 1;
   const auto adopted = [&](const DesiredVersion& wanted) {
     auto version = std::make_shared<Version>();
     version->spec = wanted.spec;
@@ -291,15 +310,14 @@ void DeploymentServiceImpl::adopt() {
     const bool same_build = wanted.build == options_.build;
     const bool forgiven = !same_build && wanted.crashed_loads >= kMaxCrashedLoads;
     version->crashed_loads = same_build ? wanted.crashed_loads : 0;
-    if (same_build && crashed && wanted.load_begun) ++version->crashed_loads;
+    if (same_build && is_known && wanted.load_begun) ++version->crashed_loads;
     if (wanted.unloaded) version->state = services::DeploymentState::kUnloaded;
     if (wanted.failure.empty() || forgiven) return version;
     version->reason = wanted.failure;
     version->state = services::DeploymentState::kFailed;
     return version;
   };
-  for (const storage::DeploymentRow& row : catalog_.list_deployments()) {
-    const DesiredDeployment desired = desired_from_text(row.desired);
+  for (const auto& [name, desired] : rows) {
     Entry entry;
     entry.created_at = desired.created_at;
     entry.default_version = desired.default_version;
@@ -309,11 +327,12 @@ void DeploymentServiceImpl::adopt() {
     }
     if (desired.loading) {
       entry.loading = adopted(*desired.loading);
-      tickets_[row.name] = std::make_shared<Ticket>();
-      tickets_[row.name]->acknowledged = true;
+      entry.asked = desired.asked;
+      tickets_[name] = std::make_shared<Ticket>();
+      tickets_[name]->acknowledged = true;
     }
-    if (crashed) store(row.name, entry);
-    set(row.name, std::make_shared<const Entry>(std::move(entry)));
+    if (crashed) store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
   }
   // Before that a crash would be counted once more, after it never again.
   if (crashed) options_.crash_mark->clear();
@@ -340,33 +359,6 @@ void DeploymentServiceImpl::restore() {
   }
   if (stop_.stop_requested()) return;
   for (const auto& [name, number] : versions) replace_failed_default(name);
-}
-
-/// What does not come back must not keep the others from serving.
-void DeploymentServiceImpl::replace_failed_default(const std::string& name) {
-  const std::lock_guard change(changes_);
-  const EntryPtr before = find(name);
-  if (!before) return;
-  const auto failed = before->versions.find(before->default_version);
-  if (failed == before->versions.end() || failed->second->state != services::DeploymentState::kFailed) return;
-  for (auto one = before->versions.rbegin(); one != before->versions.rend(); ++one) {
-    if (!one->second->package) continue;
-    if (is_replica()) {
-      Entry entry = *before;
-      entry.retained = one->second;
-      set(name, std::make_shared<const Entry>(std::move(entry)));
-      return;
-    }
-    auto serving = std::make_shared<Version>(*one->second);
-    serving->reason = "the default in place of version " + failed->second->spec.version +
-                      ", which failed: " + failed->second->reason;
-    Entry entry = *before;
-    entry.default_version = one->first;
-    entry.versions[one->first] = std::move(serving);
-    store(name, entry);
-    set(name, std::make_shared<const Entry>(std::move(entry)));
-    return;
-  }
 }
 
 void DeploymentServiceImpl::unload(const std::string& name) {

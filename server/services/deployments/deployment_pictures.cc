@@ -37,6 +37,10 @@ Shape input_shape(const services::TensorSpec& spec) {
   return concrete_shape(shape);
 }
 
+[[noreturn]] void throw_late() {
+  throw Error(ErrorCode::kDeadlineExceeded, "the request's time was over before its pictures were decoded");
+}
+
 services::ClassifyResult best_classes(const services::DeploymentSpec& spec,
                                       const std::vector<std::string>& labels,
                                       const std::optional<Quantization>& quantization, int top,
@@ -62,13 +66,22 @@ services::ClassifyResult best_classes(const services::DeploymentSpec& spec,
 
 services::NamedTensors DeploymentServiceImpl::decoded(const Version& version,
                                                       const services::PictureFiles& pictures,
-                                                      const services::CallContext& context) {
+                                                      const services::CallContext& context,
+                                                      std::optional<TimePoint> deadline) {
   const services::TensorSpec& input = version.package->inputs().front();
   Shape shape = input_shape(input);
   const image::Preprocess preprocess = preprocess_of(version.spec.preprocess, version.picture, shape);
+  // One thread decodes them all: however many there are, it is no more work than one may be.
+  int64_t left = options_.max_pixels;
   const auto decode = [&](std::string_view text) {
     const std::span<const std::byte> file = std::as_bytes(std::span(text.data(), text.size()));
     const image::PictureHead head = image::read_head(file, options_.max_pixels);
+    left -= head.width * head.height;
+    if (left < 0) {
+      throw Error(ErrorCode::kInvalidImage,
+                  "the pictures up to this one have " + std::to_string(options_.max_pixels - left) +
+                      " pixels together, limits.image_pixels is " + std::to_string(options_.max_pixels));
+    }
     const auto bytes = static_cast<uint64_t>(head.bytes + image::tensor_bytes(head, preprocess, shape));
     const MemoryLoan decoding(context.memory.get(), bytes);
     return image::to_tensor(image::decode(file, options_.max_pixels), preprocess, input.dtype, shape,
@@ -88,6 +101,7 @@ services::NamedTensors DeploymentServiceImpl::decoded(const Version& version,
   auto* to = static_cast<std::byte*>(rows.data());
   for (size_t i = 0; i < pictures.files.size(); ++i) {
     if (context.cancelled.stop_requested()) throw Error(ErrorCode::kCancelled, "the client has gone");
+    if (deadline && std::chrono::steady_clock::now() >= *deadline) throw_late();
     try {
       std::memcpy(to + i * row, decode(pictures.files[i]).data(), row);
     } catch (Error& error) {
@@ -148,14 +162,15 @@ void DeploymentServiceImpl::infer_pictures(const std::string& name, const std::s
   // Pictures are decoded for a request that will be taken, in memory that is there.
   std::shared_ptr<void> place = live->package->admit();
   const auto start = std::chrono::steady_clock::now();
-  services::NamedTensors feed = decoded(*live, pictures, context);
+  std::optional<TimePoint> deadline;
+  if (options.timeout) deadline = start + *options.timeout;
+  services::NamedTensors feed = decoded(*live, pictures, context, deadline);
   pictures = {};
   const auto spent = std::chrono::steady_clock::now() - start;
   services::RunOptions rest = options;
   if (rest.timeout) {
     *rest.timeout -= std::chrono::duration_cast<std::chrono::microseconds>(spent);
-    if (rest.timeout->count() <= 0)
-      throw Error(ErrorCode::kDeadlineExceeded, "the request's time was over when its pictures were decoded");
+    if (rest.timeout->count() <= 0) throw_late();
   }
   const double decode_ms = std::chrono::duration<double, std::milli>(spent).count();
   place.reset();
@@ -184,7 +199,8 @@ void DeploymentServiceImpl::classify(const std::string& name, std::string_view i
   // A picture is decoded for a request that will be taken, in memory that is there.
   std::shared_ptr<void> place = live->package->admit();
   const auto start = std::chrono::steady_clock::now();
-  services::NamedTensors feed = decoded(*live, {inputs.front().name, {image}, nullptr}, context);
+  services::NamedTensors feed =
+      decoded(*live, {inputs.front().name, {image}, nullptr}, context, std::nullopt);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   place.reset();
   live->package->run(std::move(feed), {}, context,

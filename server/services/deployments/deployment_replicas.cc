@@ -117,6 +117,7 @@ DeploymentServiceImpl::Entry DeploymentServiceImpl::entry_of(const storage::Depl
   entry.created_at = desired.created_at;
   entry.default_version = desired.default_version;
   entry.loader = desired.loader;
+  entry.asked = desired.asked;
   entry.revision = row.revision;
   show_traffic(entry, desired, before);
   for (const DesiredVersion& wanted : desired.versions) {

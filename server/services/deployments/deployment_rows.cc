@@ -47,6 +47,8 @@ std::string desired_to_text(const DesiredDeployment& desired) {
   if (!desired.loader.empty()) json["loader"] = desired.loader;
   if (!desired.weights.empty()) json["weights"] = weights_to_json(desired.weights);
   if (desired.previous) json["previous"] = spec_to_json(*desired.previous);
+  for (const storage::RepeatKey& one : desired.asked)
+    json["asked"].push_back({{"caller", one.caller}, {"key", one.key}, {"request", one.request}});
   return canonical_json(json);
 }
 
@@ -61,6 +63,9 @@ DesiredDeployment desired_from_text(const std::string& text) {
     desired.loader = json.value("loader", "");
     if (json.contains("weights")) desired.weights = weights_from_json(json.at("weights"));
     if (json.contains("previous")) desired.previous = spec_from_json(json.at("previous"));
+    for (const Json& one : json.value("asked", Json::array()))
+      desired.asked.push_back({one.at("caller").get<std::string>(), one.at("key").get<std::string>(),
+                               one.at("request").get<std::string>()});
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::kInvalidJson, std::string("not a deployment's row: ") + error.what());
   }

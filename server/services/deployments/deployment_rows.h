@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/services/deployment_service.h"
+#include "storage/catalog/rows.h"
 
 namespace tensormill::server {
 
@@ -27,6 +28,7 @@ struct DesiredDeployment {
   std::string loader = {};                ///< the replica that loads it, where there are several
   services::VersionWeights weights = {};  ///< empty: the default version has all requests
   std::optional<services::DeploymentSpec> previous = {};  ///< what had all requests before
+  std::vector<storage::RepeatKey> asked = {};  ///< requests that are done when what is loading is ready
 };
 
 std::string desired_to_text(const DesiredDeployment& desired);

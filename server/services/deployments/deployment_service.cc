@@ -84,7 +84,8 @@ void DeploymentServiceImpl::set(const std::string& name, EntryPtr entry) {
   live_[name].swap(entry);
 }
 
-void DeploymentServiceImpl::store(const std::string& name, Entry& entry) {
+void DeploymentServiceImpl::store(const std::string& name, Entry& entry,
+                                  const std::vector<storage::RepeatKey>& done) {
   DesiredDeployment desired;
   desired.created_at = entry.created_at;
   desired.default_version = entry.default_version;
@@ -111,6 +112,7 @@ void DeploymentServiceImpl::store(const std::string& name, Entry& entry) {
   if (entry.loading) {
     desired.loading = add(*entry.loading);
     desired.loader = entry.loader;
+    desired.asked = entry.asked;
   }
   for (const auto& [number, version] : entry.versions) desired.versions.push_back(add(*version));
   // Its package may go, which a rollback says; its labels have no other name.
@@ -119,10 +121,10 @@ void DeploymentServiceImpl::store(const std::string& name, Entry& entry) {
   row.desired = desired_to_text(desired);
   row.versions = canonical_json(states);
   if (!is_replica()) {
-    catalog_.put_deployment(row);
+    catalog_.put_deployment(row, std::nullopt, done);
     return;
   }
-  entry.revision = catalog_.put_deployment(row, entry.revision);
+  entry.revision = catalog_.put_deployment(row, entry.revision, done);
   observe_or_later(name, entry);
 }
 
@@ -140,6 +142,22 @@ void DeploymentServiceImpl::store_new(const std::string& name, Entry& entry,
 
 services::PutResult DeploymentServiceImpl::put(const std::string& name, const services::DeploymentSpec& spec,
                                                const services::CallContext& context) {
+  return put_once(name, spec, {}, context.cancelled);
+}
+
+void DeploymentServiceImpl::ask_also(const std::string& name, const storage::RepeatKey& asked) {
+  Entry entry = *require(name);
+  const bool is_known = std::find(entry.asked.begin(), entry.asked.end(), asked) != entry.asked.end();
+  if (asked.key.empty() || is_known) return;
+  entry.asked.push_back(asked);
+  store(name, entry);
+  set(name, std::make_shared<const Entry>(std::move(entry)));
+}
+
+services::PutResult DeploymentServiceImpl::put_once(const std::string& name,
+                                                    const services::DeploymentSpec& spec,
+                                                    const storage::RepeatKey& asked,
+                                                    const std::stop_token& cancelled) {
   std::unique_lock change(changes_);
   if (is_replica()) refresh(name);
   const EntryPtr before = find(name);
@@ -150,6 +168,7 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     if (spec_to_json(before->loading->spec) != spec_to_json(spec)) {
       throw Error(ErrorCode::kConflict, "version " + loading + " of deployment \"" + name + "\" is loading");
     }
+    ask_also(name, asked);
     ticket = tickets_.at(name);
   } else {
     check_weights(before, spec);
@@ -158,7 +177,7 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
       plain.weights.clear();
       const VersionPtr& loaded = before->versions.at(number);
       const bool same = loaded->package && spec_to_json(loaded->spec) == spec_to_json(plain);
-      if (same) return apply_traffic(name, spec.weights, number, change, context.cancelled);
+      if (same) return apply_traffic(name, spec.weights, number, asked, change, cancelled);
     }
     check(spec);
     if (static_cast<int>(tickets_.size()) >= options_.max_loads) {
@@ -171,6 +190,8 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
     if (!before) entry.created_at = now();
     entry.loading = version;
     entry.loader = belongs_here(spec) ? options_.replica : "";
+    entry.asked.clear();
+    if (!asked.key.empty()) entry.asked.push_back(asked);
     // The labels may be an upload's: they must not go before the row names them.
     const storage::BlobHold hold(blobs_);
     if (spec.labels_blob) blobs_.keep(Digest::parse(*spec.labels_blob).value());
@@ -186,10 +207,10 @@ services::PutResult DeploymentServiceImpl::put(const std::string& name, const se
       ticket->is_elsewhere = true;
     }
   }
-  ended_.wait_for(change, context.cancelled, options_.ready_wait, [&] { return ticket->done; });
+  ended_.wait_for(change, cancelled, options_.ready_wait, [&] { return ticket->done; });
   if (!ticket->done) ticket->acknowledged = true;
   if (ticket->error) throw Error(*ticket->error);
-  return put_result(name, !before || before->versions.empty(), ticket->done, change, context.cancelled);
+  return put_result(name, !before || before->versions.empty(), ticket->done, change, cancelled);
 }
 
 services::PutResult DeploymentServiceImpl::put_result(const std::string& name, bool created, bool done,

@@ -51,7 +51,7 @@ using LoadIsolated =
 struct DeploymentOptions {
   std::chrono::milliseconds ready_wait{60'000};  ///< a PUT waits so long for its load
   int max_loads = 4;                             ///< at once; past it Error(kUnavailable)
-  int64_t max_pixels = 50'000'000;               ///< of a picture to classify
+  int64_t max_pixels = 50'000'000;               ///< of all pictures of a request
   RunMembersApart run_apart = {};                ///< for shapes that no plan of a package takes, if any
   LoadIsolated load_isolated = {};               ///< for `isolation: process`; none: that is refused
   /// Throws where a package must not be mapped; none: all may.
@@ -155,8 +155,10 @@ private:
     services::VersionWeights weights;                       ///< empty: the default one has all requests
     std::shared_ptr<TrafficSplit> split;                    ///< of the weights, none where they are empty
     std::optional<services::DeploymentSpec> previous = {};  ///< of what had all requests before
+    std::vector<storage::RepeatKey> asked = {};             ///< as DesiredDeployment::asked
   };
   using EntryPtr = std::shared_ptr<const Entry>;
+  using TimePoint = std::chrono::steady_clock::time_point;
   /// What a PUT waits for.
   struct Ticket {
     bool done = false;
@@ -178,9 +180,10 @@ private:
   /// As above, by what the request says of sequences. Throws Error(kNotSupported) where there are none.
   VersionPtr require_for(const std::string& name, const std::string& version,
                          const services::RunOptions& options);
-  /// The files' pictures as rows of the version's only input.
+  /// The files' pictures as rows of the version's only input. Between two of them it looks whether anybody
+  /// still waits.
   services::NamedTensors decoded(const Version& version, const services::PictureFiles& pictures,
-                                 const services::CallContext& context);
+                                 const services::CallContext& context, std::optional<TimePoint> deadline);
   /// Throws Error(kInvalidArgument) where the version's package takes no pictures and shall.
   static void check_pictures(const Version& version);
   /// Those of the weights that are ready here, by number; one that is not ready leaves its part to the
@@ -188,8 +191,8 @@ private:
   static std::map<int, VersionPtr> sharing(const Entry& entry);
   void set(const std::string& name, EntryPtr entry);
   /// What shall serve, and what does here; with the new revision. Throws Error(kConflict) when another
-  /// process has changed it.
-  void store(const std::string& name, Entry& entry);
+  /// process has changed it. With it the requests of `done` are noted as done.
+  void store(const std::string& name, Entry& entry, const std::vector<storage::RepeatKey>& done = {});
   void store_new(const std::string& name, Entry& entry, const services::DeploymentSpec& spec);
   /// What serves here alone.
   void store_local(const std::string& name, Entry& entry);
@@ -199,6 +202,11 @@ private:
   static VersionPtr serving(const Entry& entry);
 
   void check(const services::DeploymentSpec& spec);
+  /// As put(), of a request that may come again once this is done.
+  services::PutResult put_once(const std::string& name, const services::DeploymentSpec& spec,
+                               const storage::RepeatKey& asked, const std::stop_token& cancelled);
+  /// The request is done, too, when what is loading is ready.
+  void ask_also(const std::string& name, const storage::RepeatKey& asked);
   static void check_weights(const EntryPtr& before, const services::DeploymentSpec& spec);
   std::vector<std::string> read_labels(const services::DeploymentSpec& spec);
   /// The version, ready. Throws Error with the stage in front.
@@ -244,8 +252,8 @@ private:
   static void show_traffic(Entry& entry, const DesiredDeployment& desired, const EntryPtr& before);
   /// Stored and visible; answers once the other replicas have it.
   services::PutResult apply_traffic(const std::string& name, const services::VersionWeights& weights,
-                                    int only, std::unique_lock<std::mutex>& change,
-                                    const std::stop_token& cancelled);
+                                    int only, const storage::RepeatKey& asked,
+                                    std::unique_lock<std::mutex>& change, const std::stop_token& cancelled);
   services::PutResult put_result(const std::string& name, bool created, bool done,
                                  std::unique_lock<std::mutex>& change, const std::stop_token& cancelled);
 

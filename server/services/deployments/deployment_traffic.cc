@@ -81,14 +81,15 @@ void DeploymentServiceImpl::show_traffic(Entry& entry, const DesiredDeployment& 
 
 services::PutResult DeploymentServiceImpl::apply_traffic(const std::string& name,
                                                          const services::VersionWeights& weights, int only,
+                                                         const storage::RepeatKey& asked,
                                                          std::unique_lock<std::mutex>& change,
                                                          const std::stop_token& cancelled) {
   const EntryPtr before = require(name);
   Entry entry = *before;
   move_traffic(entry, *before, weights, only);
   const bool same = entry.weights == before->weights && entry.default_version == before->default_version;
-  if (!same) {
-    store(name, entry);
+  if (!same || !asked.key.empty()) {
+    store(name, entry, {asked});
     set(name, std::make_shared<const Entry>(std::move(entry)));
   }
   return put_result(name, false, true, change, cancelled);
@@ -115,22 +116,52 @@ services::PutResult DeploymentServiceImpl::set_weights(const std::string& name,
                                             "\" is " + std::string(deployment_state_name(version.state)));
     }
   }
-  return apply_traffic(name, weights, 0, change, context.cancelled);
+  return apply_traffic(name, weights, 0, {}, change, context.cancelled);
 }
 
 services::PutResult DeploymentServiceImpl::rollback(const std::string& name,
                                                     const services::CallContext& context) {
+  // Done twice it would bring back what it took away.
+  const storage::RepeatKey asked{context.submitter, context.idempotency_key, "rollback " + name};
   std::optional<services::DeploymentSpec> previous;
   {
-    const std::lock_guard change(changes_);
+    std::unique_lock change(changes_);
     if (is_replica()) refresh(name);
     previous = require(name)->previous;
+    if (catalog_.was_done(asked)) return put_result(name, false, true, change, context.cancelled);
   }
   if (!previous) {
     throw Error(ErrorCode::kConflict,
                 "deployment \"" + name + "\" has no version before this one to go back to");
   }
-  return put(name, *previous, context);
+  return put_once(name, *previous, asked, context.cancelled);
+}
+
+/// What does not come back must not keep the others from serving.
+void DeploymentServiceImpl::replace_failed_default(const std::string& name) {
+  const std::lock_guard change(changes_);
+  const EntryPtr before = find(name);
+  if (!before) return;
+  const auto failed = before->versions.find(before->default_version);
+  if (failed == before->versions.end() || failed->second->state != services::DeploymentState::kFailed) return;
+  for (auto one = before->versions.rbegin(); one != before->versions.rend(); ++one) {
+    if (!one->second->package) continue;
+    if (is_replica()) {
+      Entry entry = *before;
+      entry.retained = one->second;
+      set(name, std::make_shared<const Entry>(std::move(entry)));
+      return;
+    }
+    auto serving = std::make_shared<Version>(*one->second);
+    serving->reason = "the default in place of version " + failed->second->spec.version +
+                      ", which failed: " + failed->second->reason;
+    Entry entry = *before;
+    entry.default_version = one->first;
+    entry.versions[one->first] = std::move(serving);
+    store(name, entry);
+    set(name, std::make_shared<const Entry>(std::move(entry)));
+    return;
+  }
 }
 
 /// Of a PUT: they name this version or those that are there, and not more than are kept.

@@ -87,14 +87,19 @@ std::vector<storage::TuningRecordRow> all_rows(storage::Catalog& catalog,
   return rows;
 }
 
-TuningRecords::TuningRecords(storage::Catalog& catalog, const target::Target& host)
-    : catalog_(catalog), cpu_(target::cpu_fingerprint(host)), cores_(std::max(1, host.facts.num_cores)) {}
+TuningRecords::TuningRecords(storage::Catalog& catalog, const target::Target& host, StoreQuota* quota)
+    : catalog_(catalog),
+      quota_(quota),
+      cpu_(target::cpu_fingerprint(host)),
+      cores_(std::max(1, host.facts.num_cores)) {}
 
 int TuningRecords::default_threads(const target::Target& target) const {
   return std::clamp(target.facts.num_cores, 1, cores_);
 }
 
 services::TuningImport TuningRecords::import_records(std::string_view text, bool foreign) {
+  // They are rows, which no writer of blobs counts.
+  if (quota_ != nullptr && quota_->bytes() != 0) quota_->check(catalog_.database_bytes() + text.size());
   std::set<std::string> lines;
   std::vector<storage::TuningRecordRow> rows;
   std::set<std::string> tasks;

@@ -11,6 +11,7 @@
 #include "compiler/driver/compile.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/records/record.h"
+#include "server/services/store/store_quota.h"
 #include "storage/catalog/catalog.h"
 
 namespace tensormill::server {
@@ -29,7 +30,8 @@ struct TuningPlace {
 
 class TuningRecords final : public services::TuningService {
 public:
-  TuningRecords(storage::Catalog& catalog, const target::Target& host);
+  /// `quota`: for what is imported, with what the catalog has; null: no bound.
+  TuningRecords(storage::Catalog& catalog, const target::Target& host, StoreQuota* quota = nullptr);
 
   services::TuningImport import_records(std::string_view text, bool foreign) override;
   std::shared_ptr<http::ResponseStream> list(const services::TuningQuery& query) override;
@@ -51,6 +53,7 @@ public:
 
 private:
   storage::Catalog& catalog_;
+  StoreQuota* const quota_;
   std::string cpu_;
   int cores_;
 };

@@ -72,10 +72,13 @@ storage::PackageRow store_archive(storage::BlobStore& blobs, std::span<const std
 }
 
 storage::PackageRow store_signed_archive(storage::BlobStore& blobs, const TrustedKeys& trusted,
-                                         http::BodySource& bytes, const std::string& folder) {
+                                         StoreQuota& quota, http::BodySource& bytes,
+                                         const std::string& folder) {
+  quota.check(bytes.length().value_or(1));
+  QuotaBody bounded(bytes, quota);
   const FileDescriptor file = blobs.env().scratch_file(folder);
   SignedStream stream(file.get());
-  stream.take(bytes);
+  stream.take(bounded);
   trusted.check(stream.block(), stream.digest());
   const auto mapped = MappedFile::map(file.get(), "package archive");
   storage::PackageRow row = store_archive(blobs, mapped->bytes().first(stream.size()));
@@ -122,12 +125,10 @@ std::string PackageServiceImpl::add_archive(const std::string& path) {
 
 services::ImportedPackage PackageServiceImpl::import_package(http::BodySource& bytes,
                                                              const services::CallContext& context) {
-  quota_.check(bytes.length().value_or(1));
   ChargedBody charged(bytes, callers_, context.submitter);
-  QuotaBody bounded(charged, quota_);
   CollectOnFailure cleanup(collector_);
   const storage::BlobHold hold(blobs_);
-  storage::PackageRow row = store_signed_archive(blobs_, trusted_, bounded, options_.folder);
+  storage::PackageRow row = store_signed_archive(blobs_, trusted_, quota_, charged, options_.folder);
   row.owner = context.submitter;
   const bool created = catalog_.put_package(row);
   cleanup.succeeded();

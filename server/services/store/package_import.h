@@ -9,6 +9,7 @@
 #include "config/settings.h"
 #include "server/services/store/package_archive.h"
 #include "server/services/store/package_signature.h"
+#include "server/services/store/store_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/rows.h"
 
@@ -20,7 +21,8 @@ storage::PackageRow store_archive(storage::BlobStore& blobs, std::span<const std
 /// The same of an archive with its signature, which is looked at before anything else: Error(kForeignCode)
 /// unless one of the keys made it. `folder`, on the store's disk, has the bytes meanwhile.
 storage::PackageRow store_signed_archive(storage::BlobStore& blobs, const TrustedKeys& trusted,
-                                         http::BodySource& bytes, const std::string& folder);
+                                         StoreQuota& quota, http::BodySource& bytes,
+                                         const std::string& folder);
 
 /// Whether packages are loaded signed alone: as packages.require_signature says, else in replicas. Who can
 /// write what they share, the database or the bucket, is not thereby one whose code they run. Throws

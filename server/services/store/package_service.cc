@@ -8,6 +8,7 @@
 #include "runtime/base/json.h"
 #include "server/services/deployments/run_apart.h"
 #include "server/services/forms.h"
+#include "server/services/store/blob_content.h"
 #include "server/services/store/model_service.h"
 #include "server/services/store/package_archive.h"
 #include "server/services/store/package_bundle.h"
@@ -123,7 +124,7 @@ std::shared_ptr<http::Content> PackageServiceImpl::code(const std::string& id, s
   const std::string name = std::string(kCodePrefix) + std::string(stage_name(stage));
   for (const storage::MemberRow& member : row.members) {
     if (member.name != name) continue;
-    return std::make_shared<http::BytesContent>(std::string(blobs_.open(member.digest)->text()));
+    return std::make_shared<BlobContent>(blobs_.open(member.digest));
   }
   throw Error(ErrorCode::kNotFound, "package " + id + " has no text of the stage " +
                                         std::string(stage_name(stage)) + "; it was not compiled here");

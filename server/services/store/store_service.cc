@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 #include "server/services/deployments/free_memory.h"
 #include "server/services/store/blob_content.h"
+#include "storage/upload/store_roots.h"
 
 namespace tensormill::server {
 
@@ -73,7 +74,7 @@ services::StorageInfo StoreServiceImpl::storage() {
   const storage::BlobUsage stored = blobs_.usage();
   info.blobs = stored.blobs;
   info.blob_bytes = stored.stored_bytes;
-  info.referenced_blobs = blobs_.roots().size();
+  info.referenced_blobs = storage::count_store_roots(catalog_, uploads_);
   const storage::UploadUsage uploads = uploads_.usage();
   info.uploads = uploads.uploads;
   info.upload_bytes = uploads.bytes;
@@ -97,7 +98,8 @@ services::GcReport StoreServiceImpl::collect(bool dry_run) {
   const storage::Collected done = dry_run ? collector_.preview() : collector_.collect();
   report.blobs = done.blobs;
   report.bytes = done.stored_bytes;
-  report.held = {{"referenced", blobs_.roots().size()}, {"being_published", done.held}};
+  report.held = {{"referenced", storage::count_store_roots(catalog_, uploads_)},
+                 {"being_published", done.held}};
   if (!dry_run) give_back_free_memory();
   return report;
 }

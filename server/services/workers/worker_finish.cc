@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 
+#include "api/http/tensor_body.h"
 #include "compiler/tune/records/record.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_json.h"
+#include "runtime/base/json_reader.h"
 #include "runtime/package/metadata.h"
 #include "server/services/jobs/benchmark.h"
 #include "server/services/jobs/compile_action.h"
@@ -18,6 +20,12 @@ namespace {
 
 /// Of a line: results and errors are small, a resolved form names a record for each kernel.
 constexpr size_t kMaxLine = size_t{16} << 20;
+constexpr size_t kLineStep = 4096;
+/// Of what is made of a line: of one byte of it, at most ("{}," is an empty map and its place), and of one of
+/// its values, of which there are no more than there may be measured runs, twice.
+constexpr uint64_t kParsed = 32;
+constexpr uint64_t kValueBytes = 96;
+constexpr uint64_t kMaxValues = uint64_t{2} << 20;
 constexpr uint64_t kMaxCode = uint64_t{256} << 20;
 constexpr size_t kMaxRuns = 1'000'000;
 constexpr int64_t kMaxBackoff = 60'000;
@@ -52,14 +60,32 @@ private:
   const uint64_t size_;
 };
 
-std::string read_text(http::BodySource& body, uint64_t size, uint64_t limit, const char* what) {
+void take(MemoryShare* memory, uint64_t bytes) {
+  if (memory != nullptr) memory->take(bytes);
+}
+
+http::TensorBody read_part(http::BodySource& body, uint64_t size, uint64_t limit, const char* what,
+                           MemoryShare* memory) {
   if (size > limit)
     throw refuse("has " + std::to_string(size) + " bytes of " + what + ", the limit is " +
                  std::to_string(limit));
   PartBody part(body, size);
-  std::string text(static_cast<size_t>(size), '\0');
-  for (size_t at = 0; at < text.size();) {
-    at += part.read(std::as_writable_bytes(std::span(text)).subspan(at));
+  return http::read_body_part(part, memory, size);
+}
+
+/// The line, without its line feed.
+std::string read_line(http::BodySource& body, MemoryShare* memory) {
+  std::string text;
+  // Byte by byte, since what follows is not the line's: a body hands out of what it has read ahead.
+  for (std::byte one{}; body.read(std::span(&one, 1)) == 1 && one != std::byte{'\n'};) {
+    if (text.size() == kMaxLine)
+      throw refuse("has a line of more than " + std::to_string(kMaxLine) + " bytes");
+    if (text.size() == text.capacity()) {
+      const size_t more = std::max(text.capacity(), kLineStep);
+      take(memory, more);
+      text.reserve(text.capacity() + more);
+    }
+    text.push_back(static_cast<char>(one));
   }
   return text;
 }
@@ -87,15 +113,21 @@ void take_resolved(const storage::JobRow& job, const Json& said, storage::JobFin
   finish.action_key = action_key(with);
 }
 
-void store_code(const std::string& text, storage::BlobStore& blobs, storage::PackageRow& row) {
+void store_code(std::string_view text, const WorkerEndPlace& place, storage::PackageRow& row) {
   if (text.empty()) return;
-  const Json dumps = parse_json(text, 8);
+  // A text for each stage, each of which is held twice while it is read.
+  take(place.memory, 2 * uint64_t{text.size()});
+  JsonLimits limits;
+  limits.values = kCodeStages.size() + 1;
+  limits.depth = 1;
+  const Json dumps = parse_json(text, limits);
+  if (!dumps.is_object()) throw refuse("has code that is none");
   for (const auto& [stage, dump] : dumps.items()) {
     const bool known = std::find(kCodeStages.begin(), kCodeStages.end(), stage) != kCodeStages.end();
     if (!known || !dump.is_string()) throw refuse("has a stage \"" + stage.substr(0, 32) + "\" of code");
-    const std::string bytes = dump.get<std::string>();
+    const auto& bytes = dump.get_ref<const std::string&>();
     row.members.push_back({std::string(kCodePrefix) + stage,
-                           blobs.put(bytes, {.form = storage::BlobForm::kCompressed}), bytes.size()});
+                           place.blobs.put(bytes, {.form = storage::BlobForm::kCompressed}), bytes.size()});
   }
 }
 
@@ -103,10 +135,11 @@ storage::JobFinish compile_end(const storage::JobRow& job, const WorkerEnd& end,
                                const WorkerEndPlace& place) {
   storage::JobFinish finish;
   take_resolved(job, end.resolved, finish);
-  const std::string code = read_text(body, end.code_bytes, kMaxCode, "code");
+  const http::TensorBody code = read_part(body, end.code_bytes, kMaxCode, "code", place.memory);
   if (end.archive_bytes == 0) throw refuse("brings no package");
   PartBody archive(body, end.archive_bytes);
-  storage::PackageRow row = store_signed_archive(place.blobs, place.trusted, archive, place.folder);
+  storage::PackageRow row =
+      store_signed_archive(place.blobs, place.trusted, place.quota, archive, place.folder);
   const Json resolved = parse_json(job.resolved);
   const package::Metadata metadata = package::metadata_from_json(place.blobs.open(row.id)->text());
   const std::array<std::pair<const std::string*, const char*>, 3> same = {
@@ -119,7 +152,7 @@ storage::JobFinish compile_end(const storage::JobRow& job, const WorkerEnd& end,
       throw Error(ErrorCode::kInvalidPackage, "the package is of the " + std::string(member) + " " + *has +
                                                   ", the lease is about " + wanted);
   }
-  store_code(code, place.blobs, row);
+  store_code(code.text(), place, row);
   finish.result = compile_result(end.result, row.id).dump();
   finish.package = std::move(row);
   return finish;
@@ -267,15 +300,12 @@ std::string end_line(const WorkerEnd& end) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-WorkerEnd read_end(http::BodySource& body) {
-  std::string text;
-  // Byte by byte, since what follows is not the line's: a body hands out of what it has read ahead.
-  for (std::byte one{}; body.read(std::span(&one, 1)) == 1 && one != std::byte{'\n'};) {
-    text.push_back(static_cast<char>(one));
-    if (text.size() > kMaxLine)
-      throw refuse("has a line of more than " + std::to_string(kMaxLine) + " bytes");
-  }
-  const Json line = parse_json(text, 64);
+WorkerEnd read_end(http::BodySource& body, MemoryShare* memory) {
+  const std::string text = read_line(body, memory);
+  take(memory, std::min(kParsed * text.size(), text.size() + kValueBytes * kMaxValues));
+  JsonLimits limits;
+  limits.values = kMaxValues;
+  Json line = parse_json(text, limits);
   if (!line.is_object()) throw refuse("does not begin with an object");
   WorkerEnd end;
   const auto number = [&](const char* name) -> uint64_t {
@@ -286,8 +316,12 @@ WorkerEnd read_end(http::BodySource& body) {
   };
   const Json state = line.value("state", Json());
   if (state.is_string()) end.state = state.get<std::string>();
-  end.result = line.value("result", Json());
-  end.resolved = line.value("resolved", Json());
+  const auto moved = [&](const char* name) {
+    const auto found = line.find(name);
+    return found == line.end() ? Json() : std::move(*found);
+  };
+  end.result = moved("result");
+  end.resolved = moved("resolved");
   if (const Json error = line.value("error", Json()); !error.is_null()) {
     try {
       end.error = error_to_json(error_from_json(error));
@@ -302,10 +336,10 @@ WorkerEnd read_end(http::BodySource& body) {
   return end;
 }
 
-std::optional<Digest> read_log(const WorkerEnd& end, http::BodySource& body, storage::BlobStore& blobs) {
+std::optional<Digest> read_log(const WorkerEnd& end, http::BodySource& body, const WorkerEndPlace& place) {
   if (end.log_bytes == 0) return std::nullopt;
-  return blobs.put(read_text(body, end.log_bytes, kMaxWorkerLog, "log"),
-                   {.form = storage::BlobForm::kCompressed, .always = true});
+  return place.blobs.put(read_part(body, end.log_bytes, kMaxWorkerLog, "log", place.memory).text(),
+                         {.form = storage::BlobForm::kCompressed, .always = true});
 }
 
 storage::JobFinish read_result(const storage::JobRow& job, const WorkerEnd& end, http::BodySource& body,

@@ -13,7 +13,9 @@
 
 #include "api/http/body.h"
 #include "runtime/base/json.h"
+#include "runtime/base/memory_budget.h"
 #include "server/services/store/package_signature.h"
+#include "server/services/store/store_quota.h"
 #include "storage/blob/blob_store.h"
 #include "storage/catalog/catalog.h"
 
@@ -35,15 +37,19 @@ struct WorkerEnd {
 
 /// The line of an end, with its line feed.
 std::string end_line(const WorkerEnd& end);
-/// Reads the line and leaves `body` behind it. Throws Error(kInvalidRequest).
-WorkerEnd read_end(http::BodySource& body);
+/// Reads the line and leaves `body` behind it. Throws Error(kInvalidRequest), Error(kTooLarge) for more
+/// values than a result has. Its text and what is made of it take memory of `memory`, which may be null: as
+/// MemoryShare::take.
+WorkerEnd read_end(http::BodySource& body, MemoryShare* memory);
 
 /// What the bytes behind the line are stored with.
 struct WorkerEndPlace {
   storage::BlobStore& blobs;
   const TrustedKeys& trusted;
+  StoreQuota& quota;
   const std::string& folder;  ///< on the store's disk
   uint64_t max_output_bytes = 0;
+  MemoryShare* memory = nullptr;  ///< of what is read whole; null: without a share
 };
 
 /// What a succeeded attempt at `job` publishes: all blobs are durable then; the caller has a hold. What the
@@ -52,6 +58,6 @@ struct WorkerEndPlace {
 storage::JobFinish read_result(const storage::JobRow& job, const WorkerEnd& end, http::BodySource& body,
                                const WorkerEndPlace& place);
 /// The log, which comes first; nothing where it is empty.
-std::optional<Digest> read_log(const WorkerEnd& end, http::BodySource& body, storage::BlobStore& blobs);
+std::optional<Digest> read_log(const WorkerEnd& end, http::BodySource& body, const WorkerEndPlace& place);
 
 }  // namespace tensormill::server

@@ -117,12 +117,14 @@ std::vector<WorkerWants> worker_wants(const services::WorkerOffer& offer,
 }
 
 WorkerServiceImpl::WorkerServiceImpl(jobs::JobQueue& queue, storage::BlobStore& blobs,
-                                     BlobCollector& collector, StoreDesk& desk, const TrustedKeys& trusted,
-                                     metrics::Registry& registry, WorkerServiceOptions options)
+                                     BlobCollector& collector, StoreQuota& quota, StoreDesk& desk,
+                                     const TrustedKeys& trusted, metrics::Registry& registry,
+                                     WorkerServiceOptions options)
     : queue_(queue),
       catalog_(queue.catalog()),
       blobs_(blobs),
       collector_(collector),
+      quota_(quota),
       desk_(desk),
       trusted_(trusted),
       registry_(registry),
@@ -341,16 +343,18 @@ std::string WorkerServiceImpl::tuned(const std::string& lease, const std::vector
   return Json{{"resolved", resolved}, {"tuned", tuned_json(tuned)}}.dump();
 }
 
-bool WorkerServiceImpl::end_job(const storage::JobRow& job, http::BodySource& body) {
-  const WorkerEnd end = read_end(body);
-  const std::optional<Digest> log = read_log(end, body, blobs_);
+bool WorkerServiceImpl::end_job(const storage::JobRow& job, http::BodySource& body,
+                                const storage::RepeatKey& asked, MemoryShare* memory) {
+  const WorkerEndPlace place{blobs_, trusted_, quota_, options_.folder, options_.max_output_bytes, memory};
+  const WorkerEnd end = read_end(body, memory);
+  const std::optional<Digest> log = read_log(end, body, place);
   if (end.state == "crashed")
-    return catalog_.release_job(claim_of(job), {end.error, log, end.backoff_ms, true});
+    return catalog_.release_job(claim_of(job), {end.error, log, end.backoff_ms, true, asked});
   if (end.state == "gave_back" || (end.state == "cancelled" && !job.cancel_requested))
-    return catalog_.release_job(claim_of(job), {end.error, log, end.backoff_ms, false});
+    return catalog_.release_job(claim_of(job), {end.error, log, end.backoff_ms, false, asked});
   storage::JobFinish finish;
   if (end.state == "succeeded") {
-    finish = read_result(job, end, body, {blobs_, trusted_, options_.folder, options_.max_output_bytes});
+    finish = read_result(job, end, body, place);
   } else if (end.state == "failed" && !end.error.empty()) {
     finish.state = storage::JobState::kFailed;
     finish.error = end.error;
@@ -360,6 +364,7 @@ bool WorkerServiceImpl::end_job(const storage::JobRow& job, http::BodySource& bo
     throw Error(ErrorCode::kInvalidRequest, "no lease ends as \"" + end.state.substr(0, 40) + "\"");
   }
   finish.log = log;
+  finish.done = asked;
   if (!catalog_.finish_job(claim_of(job), finish)) return false;
   const auto spent = static_cast<double>(std::max<int64_t>(wall_clock_ms() - job.started_ms, 0)) / 1e3;
   registry_.count("job_total", {{"kind", job.kind}, {"state", std::string(job_state_name(finish.state))}});
@@ -369,26 +374,33 @@ bool WorkerServiceImpl::end_job(const storage::JobRow& job, http::BodySource& bo
 
 void WorkerServiceImpl::finish(const std::string& lease, http::BodySource& body,
                                const services::CallContext& context) {
-  finish_live(held_job(lease, context), lease, body);
+  finish_live(held_job(lease, context), lease, body, {}, context.memory.get());
 }
 
-void WorkerServiceImpl::import_results(http::BodySource& body, const services::CallContext&) {
+void WorkerServiceImpl::import_results(http::BodySource& body, const services::CallContext& context) {
+  quota_.check(body.length().value_or(1));
+  QuotaBody bounded(body, quota_);
   const FileDescriptor file = blobs_.env().scratch_file(options_.folder);
   std::string part(size_t{1} << 20, '\0');
-  while (const size_t count = body.read(std::as_writable_bytes(std::span(part))))
+  while (const size_t count = bounded.read(std::as_writable_bytes(std::span(part))))
     write_all(file.get(), std::string_view(part).substr(0, count), "a result");
   const auto mapped = MappedFile::map(file.get(), "a result");
   const CarriedResult result = read_result_file(mapped->bytes(), trusted_);
+  // The lease is over once this was done: a repeat would be told so, and not that it was its own doing.
+  const storage::RepeatKey asked{context.submitter, context.idempotency_key, "results of " + result.lease};
+  if (catalog_.was_done(asked)) return;
   SpanBody end(result.end);
-  finish_live(live_job(result.lease), result.lease, end);
+  finish_live(live_job(result.lease), result.lease, end, asked, context.memory.get());
 }
 
 void WorkerServiceImpl::finish_live(const storage::JobRow& job, const std::string& lease,
-                                    http::BodySource& body) {
+                                    http::BodySource& body, const storage::RepeatKey& asked,
+                                    MemoryShare* memory) {
   {
     CollectOnFailure cleanup(collector_);
     const storage::BlobHold hold(blobs_);
-    if (!end_job(job, body)) throw Error(ErrorCode::kConflict, "the lease " + lease + " is over");
+    if (!end_job(job, body, asked, memory))
+      throw Error(ErrorCode::kConflict, "the lease " + lease + " is over");
     cleanup.succeeded();
   }
   {

@@ -18,6 +18,7 @@
 #include "server/services/jobs/tuning_records.h"
 #include "server/services/store/blob_collector.h"
 #include "server/services/store/package_signature.h"
+#include "server/services/store/store_quota.h"
 #include "server/services/workers/work_desk.h"
 #include "server/services/workers/worker_polls.h"
 #include "storage/blob/blob_store.h"
@@ -36,8 +37,8 @@ struct WorkerServiceOptions {
 class WorkerServiceImpl final : public services::WorkerService {
 public:
   WorkerServiceImpl(jobs::JobQueue& queue, storage::BlobStore& blobs, BlobCollector& collector,
-                    StoreDesk& desk, const TrustedKeys& trusted, metrics::Registry& registry,
-                    WorkerServiceOptions options);
+                    StoreQuota& quota, StoreDesk& desk, const TrustedKeys& trusted,
+                    metrics::Registry& registry, WorkerServiceOptions options);
 
   void lease(const services::WorkerOffer& offer, const services::CallContext& context,
              services::Done<std::optional<services::WorkerLease>> done) override;
@@ -77,8 +78,11 @@ private:
   bool is_due(const std::string& lease);
   /// Appends what is new of the live log; its length then.
   int64_t append_log(const storage::JobRow& job, const services::WorkerBeat& beat);
-  bool end_job(const storage::JobRow& job, http::BodySource& body);
-  void finish_live(const storage::JobRow& job, const std::string& lease, http::BodySource& body);
+  /// `asked` is noted as done with the end; what is read takes its memory of `memory`, which may be null.
+  bool end_job(const storage::JobRow& job, http::BodySource& body, const storage::RepeatKey& asked,
+               MemoryShare* memory);
+  void finish_live(const storage::JobRow& job, const std::string& lease, http::BodySource& body,
+                   const storage::RepeatKey& asked, MemoryShare* memory);
   services::WorkerInfo info_of(const storage::WorkerRow& row, const std::vector<storage::JobRow>& running);
   std::vector<storage::JobRow> running_jobs();
 
@@ -86,6 +90,7 @@ private:
   storage::Catalog& catalog_;
   storage::BlobStore& blobs_;
   BlobCollector& collector_;
+  StoreQuota& quota_;
   StoreDesk& desk_;
   const TrustedKeys& trusted_;
   metrics::Registry& registry_;
