@@ -49,11 +49,16 @@ void MeasureHost::start_child() {
 }
 
 Json MeasureHost::measure(const Json& request, double timeout_seconds, const std::function<void()>& alive) {
-  if (!child_ || left_ <= 0) start_child();
+  // One that was ended since it was last asked has no part in this request.
+  if (!child_ || left_ <= 0 || child_->poll(milliseconds(0), [](const auto&, const auto&) {})) start_child();
   --left_;
   // Tasks come and go with tensors of other sizes, which who tunes has written.
   child_->forgive_given_files();
-  write_all(requests_.get(), request.dump() + "\n", "the measuring child");
+  try {
+    write_all(requests_.get(), request.dump() + "\n", "the measuring child");
+  } catch (const Error&) {
+    // It ended just now: await tells how.
+  }
   Json answer = await(timeout_seconds, alive);
   if (answer.contains("error")) child_.reset();
   return answer;

@@ -2,6 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
 
 #include "compiler/tune/choose.h"
 #include "compiler/tune/features.h"
@@ -189,6 +196,34 @@ TEST_F(WorkerTest, ACrashAndAHangCostOneTrialEach) {
   const Measurement crash = measure(measurer, build(large_));
   EXPECT_EQ(crash.error, TrialError::kRuntime);
   EXPECT_THAT(crash.message, testing::HasSubstr("signal 11"));
+  EXPECT_EQ(measure(measurer, build(relu_)).error, TrialError::kNone);
+  EXPECT_EQ(measurer.children(), 2);
+}
+
+/// Kills the children of this process, and waits until they have ended; nobody is told of it.
+int end_children() {
+  int ended = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    pid_t process = 0, parent = 0;
+    std::from_chars(name.data(), name.data() + name.size(), process);
+    std::ifstream stat(entry.path() / "stat");
+    std::string id, program, state;
+    if (process == 0 || !(stat >> id >> program >> state >> parent) || parent != ::getpid()) continue;
+    siginfo_t info{};
+    EXPECT_EQ(::kill(process, SIGKILL), 0);
+    EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOWAIT), 0);
+    ++ended;
+  }
+  return ended;
+}
+
+TEST_F(WorkerTest, AChildThatEndsBetweenTrialsCostsNone) {
+  measure::WorkerMeasurer measurer;
+  const driver::KernelReference reference = make_reference(relu_);
+  measurer.set_task(relu_, reference);
+  EXPECT_EQ(measure(measurer, build(relu_)).error, TrialError::kNone);
+  EXPECT_EQ(end_children(), 1);
   EXPECT_EQ(measure(measurer, build(relu_)).error, TrialError::kNone);
   EXPECT_EQ(measurer.children(), 2);
 }

@@ -80,9 +80,11 @@ jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
 Json TuneSearch::run(const GraphFiles& graph) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(errno, "cannot make a pipe");
-  const FileDescriptor read_end(ends[0]);
+  FileDescriptor read_end(ends[0]);
   answers_ = FileDescriptor(ends[1]);
-  const auto on_event = [this](const std::string& type, const std::string& json) {
+  const auto on_event = [&](const std::string& type, const std::string& json) {
+    // The child has it. Who writes to one that was ended must not wait for ever.
+    read_end = FileDescriptor();
     if (type == "tasks") {
       on_tasks(parse_json(json));
     } else if (type == "measure") {
@@ -146,7 +148,11 @@ void TuneSearch::on_record(Json record) {
 }
 
 void TuneSearch::answer(const Json& line) {
-  write_all(answers_.get(), line.dump() + "\n", "the tuning child");
+  try {
+    write_all(answers_.get(), line.dump() + "\n", "the tuning child");
+  } catch (const Error&) {
+    // It has ended: run_child tells how.
+  }
 }
 
 }  // namespace tensormill::server
