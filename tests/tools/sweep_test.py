@@ -61,6 +61,11 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(run_sweeps.outcome(0, "no counts"), {"passed": 1, "failed": 0, "skipped": 0})
         self.assertEqual(run_sweeps.outcome("a time-out after 3 s", "")["failed"], 1)
 
+    def test_the_sweep_of_tests_has_every_group(self):
+        """Those of sanitizers and of mutants are sweeps of their own."""
+        units = [unit for one in sweeps.SWEEPS if one.name in ("tests", "sanitizers", "mutants") for unit in one.units()]
+        self.assertEqual(sorted(unit.removeprefix("./dev test ") for unit in units), sorted(set(run_tests.GROUPS) - {"build"}))
+
     def test_commands_name_verbs_and_files_that_there_are(self):
         dev = (ROOT / "dev").read_text(encoding="utf-8")
         for one in sweeps.SWEEPS:
@@ -105,6 +110,33 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(self.resumed(["aaaa", "bbbb"])[0], [["first", "second"]] * 2)
         self.assertEqual(self.resumed(["aaaa+", "aaaa+"])[0], [["first", "second"]] * 2)
         self.assertEqual(self.resumed(["aaaa", "aaaa"], again=True)[0], [["first", "second"]] * 2)
+
+
+    def test_rows_are_no_change(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root, rows = Path(folder), Path(folder) / "bench/sweeps.md"
+            rows.parent.mkdir()
+
+            def change(path, message=None):
+                path.write_text(path.read_text() + "x" if path.exists() else "")
+                run_sweeps.git("add", ".")
+                if message:
+                    run_sweeps.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", message)
+
+            with mock.patch.object(run_sweeps, "ROOT", root), mock.patch.object(run_sweeps, "RESULTS", rows):
+                run_sweeps.git("init", "-q")
+                change(rows)
+                change(root / "code", "both")
+                measured = run_sweeps.commit()
+                self.assertEqual(measured, run_sweeps.git("rev-parse", "--short=10", "HEAD"))
+                change(rows)
+                self.assertEqual(run_sweeps.commit(), measured)
+                change(rows, "a row")
+                self.assertEqual(run_sweeps.commit(), measured)
+                change(root / "code")
+                self.assertEqual(run_sweeps.commit(), measured + "+")
+                change(root / "code", "code")
+                self.assertNotIn(run_sweeps.commit(), (measured, measured + "+"))
 
 
 class Budget(unittest.TestCase):
