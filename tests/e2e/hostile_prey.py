@@ -71,7 +71,7 @@ class Endpoint:
         self.method, self.template, self.path, self.media = method, template, path, media
 
     def __str__(self):
-        return f"{self.method} {self.path[:60]}"
+        return f"{self.method} {self.template}"
 
     def at(self, **names):
         """The same with names for parameters that were left open."""
@@ -95,6 +95,6 @@ def endpoints(server, names):
             path = re.sub(r"\{(\w+)\}", lambda word, known={**names, **spare}: known[word[1]], template)
             query = [f"{one['name']}={QUERY[one['name']]}" for one in operation["parameters"]
                      if one["in"] == "query" and one["name"] in QUERY]
-            found.append(Endpoint(method.upper(), template, path + "".join(["?"] * bool(query)) + "&".join(query),
+            found.append(Endpoint(method.upper(), template, "?".join(filter(None, (path, "&".join(query)))),
                                   list(operation["requestBody"]["content"])))
     return sorted(found, key=str)

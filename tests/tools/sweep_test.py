@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import sys
 import tempfile
 import unittest
@@ -36,6 +37,16 @@ class Scope(unittest.TestCase):
             self.assertEqual(scope.chosen_tests("b_tests", tests, table), tests)
         with mock.patch.dict("os.environ", {"TM_TEST_SCOPE": "sweep"}):
             self.assertEqual(scope.chosen_tests("a_tests", tests, table), tests)
+
+    def test_the_gate_emulates_the_features_of_newer_processors(self):
+        path = "tests/e2e/aarch64_test.py"
+        own = [f"Aarch64.{name}" for name in re.findall(r"^    def (test_\w+)", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)]
+        models = [f"Aarch64.test_{target}_{number}" for target in ("cortex_a72", "generic") for number in range(8)]
+        with mock.patch.dict("os.environ", {"TM_TEST_SCOPE": "gate"}):
+            chosen = scope.chosen_tests(path, own + models)
+        self.assertIn("Aarch64.test_newer_processors_run_their_packages_and_others_say_what_they_lack", own)
+        self.assertLessEqual(set(own), set(chosen))
+        self.assertLess(len(chosen), len(own) + len(models) // 2)
 
     def test_no_variable_of_a_sweep_looks_like_a_setting(self):
         """Servers that a sweep starts have its environment, and refuse settings that they do not know."""
