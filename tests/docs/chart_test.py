@@ -151,14 +151,10 @@ class ChartTest(unittest.TestCase):
                     self.assertIn(one[one["type"].lower()]["metric"]["name"], metrics, name)
 
     def test_children_and_executors_fit_the_limit(self):
-        container = container_of(rendered({}), "mill-tensormill")
-        given = {one["name"]: one.get("value") for one in container["env"]}
-
-        def size(name):
-            return docker_test.bytes_of(given["TENSORMILL_" + name.upper().replace(".", "_")])
-        children = max(size("children.memory"), size("jobs.memory") + max(size("import.memory"), size("run.memory")))
-        taken = children + size("deployments.memory") + size("limits.memory_in_flight") + docker_test.bytes_of("1GiB")
-        self.assertLessEqual(taken, docker_test.bytes_of(container["resources"]["limits"]["memory"]))
+        for name, taken in (("mill-tensormill", docker_test.memory_of_a_server), ("mill-tensormill-worker", docker_test.memory_of_a_worker)):
+            container = container_of(rendered(REPLICAS), name)
+            given = {one["name"]: one.get("value") for one in container["env"]}
+            self.assertLessEqual(taken(given), docker_test.bytes_of(container["resources"]["limits"]["memory"]), name)
 
     def test_values_that_cannot_be_are_refused(self):
         for values, words in (({"server": {"replicas": 2}}, "catalog.url and blobs.url"),

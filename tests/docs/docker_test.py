@@ -50,6 +50,25 @@ def bytes_of(text):
     return int(number) << {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
 
 
+def size_of(environment, name):
+    """What a container's environment says of a setting that is a size; a KeyError where it leaves it to the default."""
+    return bytes_of(environment["TENSORMILL_" + name.upper().replace(".", "_")])
+
+
+def memory_of_a_server(environment):
+    """What it may take at once (server/jobs/child_slots.h): processes of deployments may fill children.memory, and still one child
+    of a job, one of a request and one that measures may run."""
+    job, brought, run = (size_of(environment, name) for name in ("jobs.memory", "import.memory", "run.memory"))
+    children = size_of(environment, "children.memory") + job + max(brought, run) + max(job, brought, run)
+    return children + size_of(environment, "deployments.memory") + size_of(environment, "limits.memory_in_flight") + bytes_of("1GiB")
+
+
+def memory_of_a_worker(environment):
+    """Jobs fill children.memory, or one alone has more; what measures, a package that runs, never waits for them."""
+    job, brought, run = (size_of(environment, name) for name in ("jobs.memory", "import.memory", "run.memory"))
+    return max(size_of(environment, "children.memory"), job, brought, run) + run + bytes_of("1GiB")
+
+
 class DockerTest(unittest.TestCase):
     def test_the_build_installs_what_the_script_does(self):
         listed = re.search(r"kBuildPackages=\((.*?)\)", (ROOT / "dev").read_text(), re.DOTALL).group(1).split()
@@ -102,12 +121,13 @@ class DockerTest(unittest.TestCase):
         container = manifests()["Deployment"]["spec"]["template"]["spec"]["containers"][0]
         given = {one["name"]: one.get("value") for one in container["env"]}
 
-        def size(name):
-            return bytes_of(given["TENSORMILL_" + name.upper().replace(".", "_")])
-        # One child of a job and one of a request may always run, whatever children.memory says.
-        children = max(size("children.memory"), size("jobs.memory") + max(size("import.memory"), size("run.memory")))
-        taken = children + size("deployments.memory") + size("limits.memory_in_flight") + bytes_of("1GiB")
-        self.assertLessEqual(taken, bytes_of(container["resources"]["limits"]["memory"]))
+        limit = bytes_of(container["resources"]["limits"]["memory"])
+        self.assertLessEqual(memory_of_a_server(given), limit)
+        # README.md adds the same up.
+        text = (DOCKER / "README.md").read_text()
+        table = re.search(r"must fit the limit of a pod\. Of a server, here (\d+) GiB:\n\n((?:\|.*\n)+)", text)
+        rows = [int(number) for number in re.findall(r"\| (\d+) \|$", table[2], re.MULTILINE)]
+        self.assertEqual((sum(rows), int(table[1]) << 30), (memory_of_a_server(given) >> 30, limit))
 
     def test_images_have_versions_and_can_have_digests(self):
         version = re.search(r"project\(tensormill VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)

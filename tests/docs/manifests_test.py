@@ -145,7 +145,7 @@ class PodTest(unittest.TestCase):
                 service = ["tensormill", "tensormill.lab", "tensormill.lab.svc", "tensormill.lab.svc.cluster.local", "mill.example"]
                 self.assertEqual([status(host) for host in service], [200] * 5)
                 self.assertEqual(status("tensormill.other.svc"), 421)
-                self.assertIn("jobs.memory = 6442450944", server.settings)
+                self.assertIn("jobs.memory = 4294967296", server.settings)
                 wrong = {"TENSORMILL_HTTP_WORKER": "3"}
                 with mock.patch.dict(os.environ, wrong):
                     self.assertEqual(mill.run_program("config", "check").returncode, 2)
