@@ -83,6 +83,21 @@ class ChartTest(unittest.TestCase):
                     named = {one["name"] for one in document["spec"]["template"]["spec"]["containers"][0]["env"]}
                     self.assertEqual({one for one in named if one.startswith("TENSORMILL_")} - known, set(), name)
 
+    def test_the_program_takes_the_settings(self):
+        def held(values, name):
+            known = {one["name"]: one.get("value", "lab").replace("$(POD_NAMESPACE)", "lab")
+                     for one in container_of(rendered(values), name)["env"]}
+            return manifests_test.program_settings({name: value for name, value in known.items() if name.startswith("TENSORMILL_")})
+        for values in self.FORMS:
+            server = held(values, "mill-tensormill")
+            self.assertEqual((server["jobs.require_confinement"], server["jobs.memory"]), (True, 4 << 30))
+            self.assertIn("mill-tensormill.lab.svc", server["http.allowed_hosts"])
+        server, worker = held(REPLICAS, "mill-tensormill"), held(REPLICAS, "mill-tensormill-worker")
+        self.assertEqual((server["catalog.url"], server["blobs"]), (REPLICAS["catalog"]["url"], "s3://models/mill"))
+        self.assertEqual((worker["jobs.require_confinement"], worker["run.memory"]), (True, 3 << 30))
+        with self.assertRaisesRegex(AssertionError, "jobs.memory"):
+            held({"server": {"settings": {"jobs.memory": "much"}}}, "mill-tensormill")
+
     def test_secrets_are_named_and_mounted_as_folders(self):
         documents = rendered(REPLICAS)
         self.assertNotIn("Secret", {kind for kind, _ in documents})
@@ -198,6 +213,9 @@ class ComposeReplicasTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         services = yaml.safe_load(done.stdout)["services"]
         one, two = services["one"]["environment"], services["two"]["environment"]
+        for environment in (one, two):
+            held = manifests_test.program_settings(environment)
+            self.assertEqual((held["blobs"], held["jobs.require_confinement"]), ("s3://mill/replicas", True))
         shared = {"TENSORMILL_CATALOG_URL", "TENSORMILL_BLOBS", "TENSORMILL_S3_ENDPOINT"}
         self.assertLessEqual(shared, set(one))
         for name in set(one) | set(two):
