@@ -151,14 +151,15 @@ class Sweeps(unittest.TestCase):
 
 
 class Budget(unittest.TestCase):
-    def printed(self, cpu_min, calls):
-        """What a whole gate says that took so many CPU minutes, with these lines in the log of the compiler's cache."""
+    def printed(self, cpu_min, calls, cache="/usr/bin/ccache"):
+        """What a whole gate says that took so many CPU minutes, with these lines in the log of the compiler's cache, if any."""
         totals = run_tests.Totals()
         totals.cpu = [("quick_tests", 6), ("slow_tests", 60 * cpu_min - 6)]
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as out:
             log = Path(folder) / "stats"
-            log.write_text("\n".join(calls), encoding="utf-8")
-            with mock.patch.dict("os.environ", {"CCACHE_STATSLOG": str(log)}):
+            if calls:
+                log.write_text("\n".join(calls), encoding="utf-8")
+            with mock.patch.dict("os.environ", {"CCACHE_STATSLOG": str(log)}), mock.patch("shutil.which", lambda _: cache):
                 run_tests.print_spent([run_tests.Spent("unit", 2.0, cpu_min)], totals, True)
         return out.getvalue()
 
@@ -169,7 +170,11 @@ class Budget(unittest.TestCase):
         self.assertIn("10.0 CPU min OVER the budget of 30 CPU min with a warm compiler cache", text)
         self.assertLess(text.index("slow_tests"), text.index("quick_tests"))
         self.assertIn("within the budget of 45 CPU min with a cold compiler cache", self.printed(40, warm[1:]))
-        self.assertIn("5.0 CPU min OVER the budget of 45", self.printed(50, []))
+        self.assertIn("5.0 CPU min OVER the budget of 45", self.printed(50, ["cache_miss"]))
+
+    def test_a_tree_that_is_up_to_date_has_the_warm_budget(self):
+        self.assertIn("10.0 CPU min OVER the budget of 30 CPU min with a warm compiler cache", self.printed(40, []))
+        self.assertIn("within the budget of 45 CPU min with a cold compiler cache", self.printed(40, [], cache=None))
 
 
 if __name__ == "__main__":
