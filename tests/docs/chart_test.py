@@ -83,6 +83,21 @@ class ChartTest(unittest.TestCase):
                     named = {one["name"] for one in document["spec"]["template"]["spec"]["containers"][0]["env"]}
                     self.assertEqual({one for one in named if one.startswith("TENSORMILL_")} - known, set(), name)
 
+    def test_the_program_takes_the_settings(self):
+        def held(values, name):
+            known = {one["name"]: one.get("value", "lab").replace("$(POD_NAMESPACE)", "lab")
+                     for one in container_of(rendered(values), name)["env"]}
+            return manifests_test.program_settings({name: value for name, value in known.items() if name.startswith("TENSORMILL_")})
+        for values in self.FORMS:
+            server = held(values, "mill-tensormill")
+            self.assertEqual((server["jobs.require_confinement"], server["jobs.memory"]), (True, 4 << 30))
+            self.assertIn("mill-tensormill.lab.svc", server["http.allowed_hosts"])
+        server, worker = held(REPLICAS, "mill-tensormill"), held(REPLICAS, "mill-tensormill-worker")
+        self.assertEqual((server["catalog.url"], server["blobs"]), (REPLICAS["catalog"]["url"], "s3://models/mill"))
+        self.assertEqual((worker["jobs.require_confinement"], worker["run.memory"]), (True, 3 << 30))
+        with self.assertRaisesRegex(AssertionError, "jobs.memory"):
+            held({"server": {"settings": {"jobs.memory": "much"}}}, "mill-tensormill")
+
     def test_secrets_are_named_and_mounted_as_folders(self):
         documents = rendered(REPLICAS)
         self.assertNotIn("Secret", {kind for kind, _ in documents})
@@ -151,14 +166,10 @@ class ChartTest(unittest.TestCase):
                     self.assertIn(one[one["type"].lower()]["metric"]["name"], metrics, name)
 
     def test_children_and_executors_fit_the_limit(self):
-        container = container_of(rendered({}), "mill-tensormill")
-        given = {one["name"]: one.get("value") for one in container["env"]}
-
-        def size(name):
-            return docker_test.bytes_of(given["TENSORMILL_" + name.upper().replace(".", "_")])
-        children = max(size("children.memory"), size("jobs.memory") + max(size("import.memory"), size("run.memory")))
-        taken = children + size("deployments.memory") + size("limits.memory_in_flight") + docker_test.bytes_of("1GiB")
-        self.assertLessEqual(taken, docker_test.bytes_of(container["resources"]["limits"]["memory"]))
+        for name, taken in (("mill-tensormill", docker_test.memory_of_a_server), ("mill-tensormill-worker", docker_test.memory_of_a_worker)):
+            container = container_of(rendered(REPLICAS), name)
+            given = {one["name"]: one.get("value") for one in container["env"]}
+            self.assertLessEqual(taken(given), docker_test.bytes_of(container["resources"]["limits"]["memory"]), name)
 
     def test_values_that_cannot_be_are_refused(self):
         for values, words in (({"server": {"replicas": 2}}, "catalog.url and blobs.url"),
@@ -202,6 +213,9 @@ class ComposeReplicasTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         services = yaml.safe_load(done.stdout)["services"]
         one, two = services["one"]["environment"], services["two"]["environment"]
+        for environment in (one, two):
+            held = manifests_test.program_settings(environment)
+            self.assertEqual((held["blobs"], held["jobs.require_confinement"]), ("s3://mill/replicas", True))
         shared = {"TENSORMILL_CATALOG_URL", "TENSORMILL_BLOBS", "TENSORMILL_S3_ENDPOINT"}
         self.assertLessEqual(shared, set(one))
         for name in set(one) | set(two):

@@ -1,8 +1,9 @@
-"""What docker/ says agrees with the program: packages, settings, ports, metrics."""
+"""What docker/ says agrees with the program: packages, settings, ports, metrics; its lines that make secrets make them readable."""
 
 import json
 import re
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -10,6 +11,12 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
+COMPOSE = ("compose.yaml", "compose.replicas.yaml")
+
+
+def services(name):
+    """Those of a compose file, as it is written."""
+    return yaml.safe_load((DOCKER / name).read_text())["services"]
 
 
 def dockerfile_packages():
@@ -43,6 +50,25 @@ def bytes_of(text):
     return int(number) << {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
 
 
+def size_of(environment, name):
+    """What a container's environment says of a setting that is a size; a KeyError where it leaves it to the default."""
+    return bytes_of(environment["TENSORMILL_" + name.upper().replace(".", "_")])
+
+
+def memory_of_a_server(environment):
+    """What it may take at once (server/jobs/child_slots.h): processes of deployments may fill children.memory, and still one child
+    of a job, one of a request and one that measures may run."""
+    job, brought, run = (size_of(environment, name) for name in ("jobs.memory", "import.memory", "run.memory"))
+    children = size_of(environment, "children.memory") + job + max(brought, run) + max(job, brought, run)
+    return children + size_of(environment, "deployments.memory") + size_of(environment, "limits.memory_in_flight") + bytes_of("1GiB")
+
+
+def memory_of_a_worker(environment):
+    """Jobs fill children.memory, or one alone has more; what measures, a package that runs, never waits for them."""
+    job, brought, run = (size_of(environment, name) for name in ("jobs.memory", "import.memory", "run.memory"))
+    return max(size_of(environment, "children.memory"), job, brought, run) + run + bytes_of("1GiB")
+
+
 class DockerTest(unittest.TestCase):
     def test_the_build_installs_what_the_script_does(self):
         listed = re.search(r"kBuildPackages=\((.*?)\)", (ROOT / "dev").read_text(), re.DOTALL).group(1).split()
@@ -71,8 +97,8 @@ class DockerTest(unittest.TestCase):
 
     def test_variables_are_settings(self):
         known = settings()
-        for path in ("Dockerfile", "compose.yaml", "kubernetes/tensormill.yaml", "README.md"):
-            named = set(re.findall(r"TENSORMILL_[A-Z_]*[A-Z]", (DOCKER / path).read_text())) - {"TENSORMILL_TESTS"}
+        for path in ("Dockerfile", *COMPOSE, "kubernetes/tensormill.yaml", "README.md"):
+            named = set(re.findall(r"TENSORMILL_[A-Z0-9_]*[A-Z0-9]", (DOCKER / path).read_text())) - {"TENSORMILL_TESTS"}
             self.assertEqual(named - known, set(), path)
 
     def test_ports_and_users_agree(self):
@@ -87,7 +113,7 @@ class DockerTest(unittest.TestCase):
         self.assertIn(f"USER {user}:{pod['securityContext']['runAsGroup']}", text)
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             self.assertEqual(container[probe]["httpGet"]["port"], "ops")
-        service = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]["tensormill"]
+        service = services("compose.yaml")["tensormill"]
         self.assertTrue(service["read_only"])
         self.assertIn(f"tensormill:{ports['http']}", (DOCKER / "nginx/nginx.conf").read_text())
 
@@ -95,20 +121,23 @@ class DockerTest(unittest.TestCase):
         container = manifests()["Deployment"]["spec"]["template"]["spec"]["containers"][0]
         given = {one["name"]: one.get("value") for one in container["env"]}
 
-        def size(name):
-            return bytes_of(given["TENSORMILL_" + name.upper().replace(".", "_")])
-        # One child of a job and one of a request may always run, whatever children.memory says.
-        children = max(size("children.memory"), size("jobs.memory") + max(size("import.memory"), size("run.memory")))
-        taken = children + size("deployments.memory") + size("limits.memory_in_flight") + bytes_of("1GiB")
-        self.assertLessEqual(taken, bytes_of(container["resources"]["limits"]["memory"]))
+        limit = bytes_of(container["resources"]["limits"]["memory"])
+        self.assertLessEqual(memory_of_a_server(given), limit)
+        # README.md adds the same up.
+        text = (DOCKER / "README.md").read_text()
+        table = re.search(r"must fit the limit of a pod\. Of a server, here (\d+) GiB:\n\n((?:\|.*\n)+)", text)
+        rows = [int(number) for number in re.findall(r"\| (\d+) \|$", table[2], re.MULTILINE)]
+        self.assertEqual((sum(rows), int(table[1]) << 30), (memory_of_a_server(given) >> 30, limit))
 
     def test_images_have_versions_and_can_have_digests(self):
         version = re.search(r"project\(tensormill VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
         container = manifests()["Deployment"]["spec"]["template"]["spec"]["containers"][0]
         self.assertEqual((container["image"], container["imagePullPolicy"]), (f"tensormill:{version}", "IfNotPresent"))
-        compose = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]
-        self.assertEqual({compose[name]["image"] for name in ("tensormill", "keys")}, {f"tensormill:{version}"})
-        self.assertRegex(compose["nginx"]["image"], r"^\$\{NGINX_IMAGE:-nginx:\d+\.\d*[02468]\}$")
+        for path in COMPOSE:
+            for name, service in services(path).items():
+                if service["image"] != f"tensormill:{version}":
+                    self.assertRegex(service["image"], r"^\$\{[A-Z0-9]+_IMAGE:-[\w/]+:v?\d[\d.]*\}$", f"{path} {name}")
+        self.assertRegex(services("compose.yaml")["nginx"]["image"], r"nginx:\d+\.\d*[02468]\}$")
         tags = set(re.findall(r"\btensormill:(\d[\w.]*)", (DOCKER / "README.md").read_text()))
         self.assertEqual(tags, {version})
         stages = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
@@ -116,15 +145,55 @@ class DockerTest(unittest.TestCase):
 
     def test_no_single_file_is_mounted(self):
         """A mounted file stays the old one when another takes its place: keys would outlive their revocation."""
-        for name, service in yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"].items():
+        for name, service in [one for path in COMPOSE for one in services(path).items()]:
             for volume in service.get("volumes", []):
                 source = volume.split(":")[0]
                 if source.startswith("."):
                     self.assertFalse((DOCKER / source).is_file(), f"{name}: {volume}")
-                    self.assertNotRegex(source, r"\.(conf|pem|yaml)$")
+                    self.assertNotRegex(source, r"\.(conf|pem|yaml)$|/(password|credentials|keys)$")
         pod = manifests()["Deployment"]["spec"]["template"]["spec"]
         for mount in pod["containers"][0]["volumeMounts"]:
             self.assertNotIn("subPath", mount)
+
+    def test_a_service_is_as_healthy_as_what_it_asks(self):
+        image = re.search(r"^HEALTHCHECK .*", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+        self.assertIsNotNone(image)
+        for path in COMPOSE:
+            known = services(path)
+            for name, service in known.items():
+                for other, how in (service.get("depends_on") or {}).items():
+                    if how["condition"] == "service_healthy":
+                        self.assertIn("test", known[other]["healthcheck"], f"{path} {name} {other}")
+                # The image's check asks the server on its port: who runs something else says what is looked at, if anything.
+                if service["image"].startswith("tensormill:") and "tools" not in service.get("profiles", []):
+                    self.assertIn("healthcheck", service, f"{path} {name}")
+                    self.assertEqual("entrypoint" in service, service["healthcheck"] == {"disable": True}, f"{path} {name}")
+        for name in ("one", "two"):
+            self.assertEqual(services(COMPOSE[1])[name]["depends_on"], {
+                "postgres": {"condition": "service_healthy"}, "s3": {"condition": "service_healthy"},
+                "bucket": {"condition": "service_completed_successfully"}})
+
+    def test_the_containers_users_can_read_the_secrets_and_others_on_the_machine_cannot(self):
+        block = re.search(r"```\ncd docker\n(install .*?)docker compose", (DOCKER / "README.md").read_text(), re.DOTALL).group(1)
+        mounted = {volume.split(":")[0] for service in services(COMPOSE[1]).values() for volume in service.get("volumes", [])
+                   if volume.startswith("./secrets/")}
+        for mask in ("077", "022", "002"):
+            with self.subTest(umask=mask), tempfile.TemporaryDirectory() as folder:
+                # A second time, as somebody does who renews them.
+                for _ in range(2):
+                    subprocess.run(["bash", "-euc", f"umask {mask}\n{block}"], cwd=folder, check=True, capture_output=True)
+                secrets = Path(folder) / "secrets"
+                self.assertEqual(secrets.stat().st_mode & 0o777, 0o700)
+                self.assertEqual({f"./secrets/{one.name}" for one in secrets.iterdir()}, mounted)
+                found = {str(one.relative_to(secrets)): one for one in secrets.glob("*/*")}
+                for path in [*secrets.iterdir(), *found.values()]:
+                    self.assertEqual(path.stat().st_mode & 0o077, 0o055 if path.is_dir() else 0o044, path)
+                named = {f"/run/secrets/{name}" for name in found}
+                environment = services(COMPOSE[1])["one"]["environment"]
+                self.assertEqual({value for value in environment.values() if value.startswith("/run/secrets/")}, named)
+                subprocess.run(["openssl", "pkey", "-in", found["signing/signing.pem"], "-noout"], check=True)
+                self.assertRegex(found["s3/credentials"].read_text(),
+                                 r"^\[default\]\naws_access_key_id = mill\naws_secret_access_key = [0-9a-f]{48}\n$")
 
     def test_the_manifests_leave_the_namespace_open(self):
         for kind, document in manifests().items():

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -72,6 +73,29 @@ class KubernetesTest(unittest.TestCase):
             self.assertNotEqual(problems_of(broken, self.folder(VERSIONS[-1])), [], path)
 
 
+def image_environment():
+    """The variables of the image."""
+    image = re.search(r"^ENV ((?:.*\\\n)*.*)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE).group(1)
+    return dict(re.findall(r"(TENSORMILL_\w+)=(\S+)", image))
+
+
+def program_settings(environment):
+    """What holds in a container of the image with this environment, by setting, as the program reads it; an AssertionError with its
+    words where it refuses."""
+    with mock.patch.dict(os.environ, {**image_environment(), **environment}):
+        done = mill.run_program("config", "check")
+    if done.returncode != 0:
+        raise AssertionError(f"{done.returncode}: {done.stderr}")
+
+    def flat(table, prefix=""):
+        for name, value in table.items():
+            if isinstance(value, dict):
+                yield from flat(value, f"{prefix}{name}.")
+            else:
+                yield prefix + name, value
+    return dict(flat(tomllib.loads(done.stdout)))
+
+
 class ComposeTest(unittest.TestCase):
     def config(self, text):
         with tempfile.TemporaryDirectory() as folder:
@@ -87,6 +111,8 @@ class ComposeTest(unittest.TestCase):
         self.assertEqual(services["nginx"]["depends_on"], {"tensormill": {"condition": "service_healthy"}})
         self.assertEqual(services["tensormill"]["healthcheck"]["test"][1:], ["/usr/bin/tensormill", "health", "--ready"])
         self.assertNotEqual(self.config(text.replace("read_only:", "read_onely:")).returncode, 0)
+        held = program_settings(services["tensormill"]["environment"])
+        self.assertEqual((held["http.allowed_hosts"], held["jobs.require_confinement"]), (["mill.example"], True))
         # Whom the server believes about its clients is who stands in the network, and nobody else.
         self.assertEqual(services["tensormill"]["environment"]["TENSORMILL_HTTP_TRUSTED_PROXIES"],
                          yaml.safe_load(done.stdout)["networks"]["mill"]["ipam"]["config"][0]["subnet"])
@@ -117,8 +143,7 @@ class BillOfMaterialsTest(unittest.TestCase):
 class PodTest(unittest.TestCase):
     def environment(self, namespace):
         """As kubelet makes it: the image's, the manifest's, and, had they not been turned off, the services'."""
-        image = re.search(r"^ENV ((?:.*\\\n)*.*)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE).group(1)
-        found = dict(re.findall(r"(TENSORMILL_\w+)=(\S+)", image))
+        found = image_environment()
         pod = next(one for one in documents() if one["kind"] == "Deployment")["spec"]["template"]["spec"]
         for one in pod["containers"][0]["env"]:
             value = one["value"] if "value" in one else namespace
@@ -145,7 +170,9 @@ class PodTest(unittest.TestCase):
                 service = ["tensormill", "tensormill.lab", "tensormill.lab.svc", "tensormill.lab.svc.cluster.local", "mill.example"]
                 self.assertEqual([status(host) for host in service], [200] * 5)
                 self.assertEqual(status("tensormill.other.svc"), 421)
-                self.assertIn("jobs.memory = 6442450944", server.settings)
+                self.assertIn("jobs.memory = 4294967296", server.settings)
+                # Children without walls do not begin: the image says so, and no manifest has to.
+                self.assertIn("jobs.require_confinement = true", server.settings)
                 wrong = {"TENSORMILL_HTTP_WORKER": "3"}
                 with mock.patch.dict(os.environ, wrong):
                     self.assertEqual(mill.run_program("config", "check").returncode, 2)

@@ -7,6 +7,9 @@ CLIENTS at once send the worst ones; then the server is told to end in the middl
 """
 
 import argparse
+import collections
+import contextlib
+import http.client
 import json
 import os
 import random
@@ -25,8 +28,8 @@ import numpy as np
 import hostile_bodies
 import mill
 import serving
+from hostile_prey import Prey, endpoints, prey
 
-DIGITS = mill.ROOT / "tests/models/digits.onnx"
 CPU_BAR_S, MEMORY_BAR, HEALTH_BAR_MS, P99_BAR = 2.0, 512 << 20, 50, 3
 ANSWERED = set(range(200, 500)) | {501, 503, 504, 507}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -50,34 +53,6 @@ def forget_peak(pid):
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
-def prey(folder, *options):
-    """A server with a deployment "digits"; the server and what stands for the parameters of paths."""
-    server = serving.Server(folder, *options)
-    server.upload("digits", DIGITS.read_bytes())
-    package = server.compile("digits")
-    for name in ("digits", "spare"):
-        answer = server.deploy(name, package)
-        if answer.status not in (200, 201):
-            raise AssertionError(answer.body)
-    return server, {"model": "digits", "deployment": "digits", "package": package, "version": "1", "job": "none",
-                    "records": "none", "blob": "none"}
-
-
-def endpoints(server, names):
-    """(method, path) of each operation that takes a body."""
-    found = []
-    for path, item in server.request("GET", "/openapi.json").json()["paths"].items():
-        for method, operation in item.items():
-            if isinstance(operation, dict) and "requestBody" in operation:
-                # An empty body takes the deployment out of memory, or puts another in its place.
-                changes = path.startswith("/v2/repository/models") or path == "/v1/deployments/{deployment}"
-                for name, value in {**names, **({"model": "spare", "deployment": "spare"} if changes else {})}.items():
-                    path = path.replace("{" + name + "}", value)
-                query = {"/v1/models": "?name=hostile", "/v1/uploads/{upload}": "?digest=sha256:" + 64 * "0"}.get(path, "")
-                found.append((method.upper(), path + (query if method != "patch" else "")))
-    return sorted(found)
-
-
 def pieces_of(attack):
     """The request behind its head, in pieces, and the fields that frame it."""
     body = attack.body()
@@ -92,25 +67,32 @@ def pieces_of(attack):
     return pieces, "Transfer-Encoding: chunked\r\n"
 
 
-def send(server, method, path, attack, limit=300):
-    """The status; None where the client goes first, as it means to."""
-    if "{upload}" in path:
-        upload = server.request("POST", "/v1/uploads").json()["id"]
-        try:
-            return send(server, method, path.replace("{upload}", upload), attack, limit)
-        finally:
-            server.request("DELETE", f"/v1/uploads/{upload}")
+def head_of(server, endpoint, media, framing):
+    return (f"{endpoint.method} {endpoint.path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.key}\r\n"
+            f"Content-Type: {media}\r\nConnection: close\r\n{framing}\r\n").encode()
+
+
+@contextlib.contextmanager
+def upload_of(server, endpoint):
+    """The endpoint with an upload of its own, where it is about one."""
+    if "{upload}" not in endpoint.path:
+        yield endpoint
+        return
+    upload = server.request("POST", "/v1/uploads").json()["id"]
+    try:
+        yield endpoint.at(upload=upload)
+    finally:
+        server.request("DELETE", f"/v1/uploads/{upload}")
+
+
+def exchange(server, endpoint, attack, limit=300):
+    """The status and the body of the answer; None and b"" where the client goes first, as it means to."""
     pieces, framing = pieces_of(attack)
-    coding = f"Content-Encoding: {attack.coding}\r\n" if attack.coding else ""
-    media = attack.media
-    if path.startswith(("/v1/jobs", "/v1/targets")) or method == "PUT" and path.startswith("/v1/deployments"):
-        media = "application/json"  # to be read, and not refused for its type
-    elif not path.startswith("/v2") or media != "application/json":
-        media = "application/octet-stream"
-    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media}\r\nConnection: close\r\n{coding}{framing}\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=limit) as connection:
+    if attack.coding:
+        framing += f"Content-Encoding: {attack.coding}\r\n"
+    with upload_of(server, endpoint) as target, socket.create_connection(("127.0.0.1", server.port), timeout=limit) as connection:
         try:
-            connection.sendall(head.encode())
+            connection.sendall(head_of(server, target, target.media_of(attack), framing))
             for piece in pieces:
                 if select.select([connection], [], [], 0)[0]:
                     break  # an early answer
@@ -118,17 +100,18 @@ def send(server, method, path, attack, limit=300):
         except (BrokenPipeError, ConnectionResetError):
             pass  # refused while it was sent: the answer tells
         if attack.framing in ("drip", "announced") and not select.select([connection], [], [], 0.2)[0]:
-            return None
-        answer = b""
-        while b"\r\n" not in answer:
-            try:
-                more = connection.recv(1 << 16)
-            except ConnectionResetError:
-                more = b""
-            if not more:
-                raise AssertionError(f"no answer to {attack.name} at {method} {path}")
-            answer += more
-    return int(answer.split(b" ", 2)[1])
+            return None, b""
+        answer = http.client.HTTPResponse(connection, method=target.method)
+        try:
+            answer.begin()
+            return answer.status, answer.read()
+        except (http.client.HTTPException, ConnectionResetError) as error:
+            raise AssertionError(f"no answer to {attack.name} at {target}: {error}") from error
+
+
+def send(server, endpoint, attack):
+    """The status, as exchange() has it."""
+    return exchange(server, endpoint, attack)[0]
 
 
 class Cost:
@@ -136,8 +119,7 @@ class Cost:
         self.attack, self.endpoint, self.status, self.cpu, self.grown = attack, endpoint, status, cpu, grown
 
     def __str__(self):
-        method, path = self.endpoint
-        return f"{self.status!s:>5} {self.cpu:6.2f} s {self.grown >> 20:6d} MiB  {self.attack.name:45} {method} {path[:60]}"
+        return f"{self.status!s:>5} {self.cpu:6.2f} s {self.grown >> 20:6d} MiB  {self.attack.name:45} {self.endpoint}"
 
     def is_bad(self):
         return self.cpu > CPU_BAR_S or self.grown > MEMORY_BAR or not (self.status is None or self.status in ANSWERED)
@@ -148,7 +130,7 @@ def measured(server, attack, endpoint):
     pid = server.process.pid
     forget_peak(pid)
     before, cpu = memory(pid, "VmRSS"), cpu_seconds(pid)
-    status = send(server, *endpoint, attack)
+    status = send(server, endpoint, attack)
     return Cost(attack, endpoint, status, cpu_seconds(pid) - cpu, max(0, memory(pid, "VmHWM") - before))
 
 
@@ -168,10 +150,9 @@ def infer_once(server):
     return server.infer("digits", {"image": np.zeros((1, 1, 28, 28), np.float32)})
 
 
-def beside(port):
+def beside(port, key):
     """Latencies in milliseconds of /healthz and of an inference, one after the other, until stdin ends."""
-    server = serving.Server.__new__(serving.Server)
-    server.port = port
+    server = Prey.at(port, key)
     health, infers = [], []
     server.request("GET", "/healthz")  # reads this client's own modules
     body = serving.npz({"image": np.zeros((1, 1, 28, 28), np.float32)})
@@ -189,7 +170,7 @@ class Beside:
         return self
 
     def __init__(self, server):
-        self.process = subprocess.Popen([sys.executable, __file__, "--beside", str(server.port)], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([sys.executable, __file__, "--beside", str(server.port), server.key], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.times = None
 
@@ -203,54 +184,105 @@ class Beside:
         return float(np.percentile(self.times["infers"], 99))
 
 
-def crowd(server, made, clients, rounds=2):
+def ordinary_requests(names):
+    """What others ask meanwhile: well-formed, of each kind that reads a body, and one that only lists."""
+    image = np.zeros((1, 1, 28, 28), np.float32)
+    tensors, npz = serving.npz({"image": image}), {"Content-Type": "application/x-npz"}
+    v2 = json.dumps({"inputs": [{"name": "image", "datatype": "FP32", "shape": [1, 1, 28, 28], "data": image.ravel().tolist()}]})
+    text = {"Content-Type": "application/json"}
+    picture = (mill.ROOT / "tests/models/pictures/7.png").read_bytes()
+    lease = f"/v1/workers/leases/{names['lease']}/heartbeat"
+    return [("POST", "/v1/deployments/digits/infer", tensors, npz), ("POST", "/v2/models/digits/infer", v2, text),
+            ("POST", f"/v1/packages/{names['package']}/run", tensors, npz),
+            ("POST", "/v1/deployments/digits/classify", picture, {"Content-Type": "image/png"}),
+            ("POST", "/v1/targets/parse", '{"target":"llvm"}', text), ("POST", lease, "{}", text), ("GET", "/v1/models", None, {})]
+
+
+def served(server, request):
+    """How often a request of theirs was put off, with 503 and the time after which to ask again, before its answer 200."""
+    for tries in range(serving.DEADLINE):
+        answer = server.request(*request)
+        if answer.status == 200:
+            return tries
+        if answer.status != 503 or "Retry-After" not in answer.headers:
+            raise AssertionError(f"{request[0]} {request[1]}: {answer.status} {answer.body[:300]}")
+        threading.Event().wait(int(answer.headers["Retry-After"]))
+    raise AssertionError(f"{request[0]} {request[1]} was put off {tries + 1} times")
+
+
+def crowd(server, made, targets, names, clients, rounds=2):
     """`clients` at once send the worst that there is to the endpoints that read most. Statuses, the peak of memory, and how
-    many inferences beside them were answered."""
+    often each request of others beside them was put off; one that is not served in the end is an AssertionError."""
     pid = server.process.pid
-    worst = [(attack, target) for attack in made
-             for target in (("POST", "/v1/deployments/digits/infer"), ("POST", "/v2/models/digits/infer"),
-                            ("POST", "/v1/deployments/digits/classify"), ("POST", "/v1/tuning-records"), ("POST", "/v1/jobs"))
-             if attack.framing == "whole"]
+    large = [target for target in targets if target.media != ["application/json"] or target.path == "/v1/jobs"]
+    worst = [(attack, target) for attack in made if attack.framing == "whole" for target in large]
     for attack, _ in worst:
         attack.body()
-    statuses, lock = {}, threading.Lock()
+    statuses, lock = collections.Counter(), threading.Lock()
 
     def client(number):
-        for turn in range(rounds):
-            attack, (method, path) = worst[(number * 7 + turn * 31) % len(worst)]
-            status = send(server, method, path, attack)
+        rng = random.Random(number)
+        for _ in range(rounds):
+            attack, target = rng.choice(worst)
+            status = send(server, target, attack)
             with lock:
-                statuses[status] = statuses.get(status, 0) + 1
+                statuses[status] += 1
 
     forget_peak(pid)
     threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
     for thread in threads:
         thread.start()
-    served = []
-    while any(thread.is_alive() for thread in threads):
-        served.append(infer_once(server).status)
+    put_off = []
+    while True:
+        is_last = not any(thread.is_alive() for thread in threads)
+        put_off += [served(server, request) for request in ordinary_requests(names)]
+        if is_last:
+            break
     for thread in threads:
         thread.join()
-    served.append(infer_once(server).status)
-    return statuses, memory(pid, "VmHWM"), served
+    if sum(statuses.values()) != clients * rounds:
+        raise AssertionError(f"of {clients * rounds} requests {sum(statuses.values())} were answered: {dict(statuses)}")
+    return dict(statuses), memory(pid, "VmHWM"), put_off
 
 
-def end_within(server, attack):
-    """Seconds from SIGTERM, in the middle of a request, to the end of the process."""
-    thread = threading.Thread(target=lambda: suppress(send, server, "POST", "/v2/models/digits/infer", attack), daemon=True)
+def begin(server, targets):
+    """Requests in the middle of their bodies, which the server has begun to read: a model, the part of an upload, tensors."""
+    connections = []
+    for path in ("/v1/models?name=hostile", "/v1/uploads/{upload}", "/v1/deployments/digits/infer"):
+        target = next(one for one in targets if one.path == path and one.method != "PUT")
+        if "{upload}" in path:
+            target = target.at(upload=server.request("POST", "/v1/uploads").json()["id"])
+        connections.append(socket.create_connection(("127.0.0.1", server.port)))
+        connections[-1].sendall(head_of(server, target, target.media[-1], "Content-Length: 100000000\r\n") + bytes(100_000))
+    return connections
+
+
+def drip(connections, ended):
+    while not ended.wait(0.05):
+        for connection in connections:
+            with contextlib.suppress(OSError):  # the server ended first
+                connection.sendall(b"x")
+
+
+def end_within(server, targets):
+    """Seconds from SIGTERM, in the middle of requests whose bodies come byte by byte, to the end of the process, and its exit code."""
+    known, ended = serving.blobs(server)[1], threading.Event()
+    connections = begin(server, targets)
+    thread = threading.Thread(target=drip, args=(connections, ended))
     thread.start()
-    threading.Event().wait(0.2)
-    begun = time.monotonic()
-    server.process.send_signal(signal.SIGTERM)
-    server.process.wait(timeout=600)
-    return time.monotonic() - begun
-
-
-def suppress(call, *args):
     try:
-        call(*args)
-    except (AssertionError, OSError):
-        pass  # the server ended first
+        # The model and the upload are files by now.
+        serving.wait_for(lambda: len(serving.blobs(server)[1]) >= len(known) + 2, "bodies that are being written")
+        if select.select(connections, [], [], 0)[0]:
+            raise AssertionError("a request was answered before its body was there")
+        begun = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        return server.process.wait(timeout=600), time.monotonic() - begun
+    finally:
+        ended.set()
+        thread.join()
+        for connection in connections:
+            connection.close()
 
 
 def run_all(arguments):
@@ -259,7 +291,7 @@ def run_all(arguments):
         server, names = prey(folder, "--set", "limits.memory_in_flight=2GiB")
         try:
             targets, made = endpoints(server, names), hostile_bodies.attacks(arguments.seed, arguments.scale)
-            print(f"{len(made)} bodies, {len(targets)} endpoints: " + ", ".join(" ".join(target) for target in targets))
+            print(f"{len(made)} bodies, {len(targets)} endpoints: " + ", ".join(map(str, targets)))
             chosen = sampled(arguments.seed, made, targets, None if arguments.full else arguments.sample)
             for attack, _ in chosen:
                 attack.body()
@@ -282,14 +314,13 @@ def run_all(arguments):
             bad += [str(cost) for cost in costs if cost.is_bad()]
             bad += ["/healthz is slow"] if disturbed.worst_health() > HEALTH_BAR_MS else []
             bad += ["inference is slow"] if disturbed.p99() > P99_BAR * quiet.p99() else []
-            statuses, peak, served = crowd(server, made, arguments.crowd)
-            print(f"{arguments.crowd} clients at once: statuses {statuses}, peak {peak >> 20} MiB (bar 3072), inferences beside: "
-                  f"{served.count(200)} of {len(served)} served")
+            statuses, peak, put_off = crowd(server, made, targets, names, arguments.crowd)
+            print(f"{arguments.crowd} clients at once: statuses {statuses}, peak {peak >> 20} MiB (bar 3072), requests of others beside: "
+                  f"all {len(put_off)} served, {sum(map(bool, put_off))} of them when asked again")
             bad += ["memory of the crowd"] if peak > 3 << 30 else []
-            bad += ["the crowd was not answered"] if not set(statuses) <= ANSWERED or served[-1] != 200 else []
-            bad += ["others were not served"] if served.count(200) < len(served) / 2 else []
-            seconds = end_within(server, next(attack for attack in made if attack.name == "empty objects"))
-            print(f"SIGTERM to the end: {seconds:.1f} s (bar 15)")
+            bad += ["the crowd was not answered"] if not set(statuses) <= ANSWERED else []
+            code, seconds = end_within(server, targets)
+            print(f"SIGTERM in the middle of uploads to the end: {seconds:.1f} s (bar 15), exit code {code}")
             bad += ["the end took too long"] if seconds > 15 else []
         finally:
             server.stop(signal.SIGKILL)
@@ -306,10 +337,10 @@ def main():
     parser.add_argument("--crowd", type=int, default=64)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--beside", type=int, default=0)
+    parser.add_argument("--beside", nargs=2, metavar=("PORT", "KEY"))
     arguments = parser.parse_args()
     if arguments.beside:
-        return beside(arguments.beside)
+        return beside(int(arguments.beside[0]), arguments.beside[1])
     return run_all(arguments)
 
 

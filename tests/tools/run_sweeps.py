@@ -38,9 +38,11 @@ def git(*args):
 
 
 def commit():
-    """The commit that the files are of. What a sweep writes itself is no change."""
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{RESULTS.relative_to(ROOT)}")
-    return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
+    """The last commit that changed more than the rows, and "+" where files differ from it: the row that a sweep leaves is no
+    change, before it is committed or after."""
+    others = (".", f":!{RESULTS.relative_to(ROOT)}")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", *others)
+    return git("log", "-1", "--format=%h", "--abbrev=10", "--", *others) + ("+" if changed else "")
 
 
 def processor():

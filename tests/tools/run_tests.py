@@ -10,6 +10,7 @@ run only when it is named. Which tests a run takes of those that are many of one
 
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -140,11 +141,14 @@ def check_codes(folder, totals):
 
 
 def is_cache_warm():
-    """Whether the compiler's cache answered more than half of this run's calls; False where there is no cache."""
+    """Whether the compiler's cache answered more than half of this run's calls, or nothing had to be compiled; False where there is
+    no cache, which would not tell."""
+    if shutil.which("ccache") is None:
+        return False
     log = Path(os.environ["CCACHE_STATSLOG"])
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    hits = sum(line in ("direct_cache_hit", "preprocessed_cache_hit") for line in lines)
-    return hits > lines.count("cache_miss")
+    hits, misses = sum(line in ("direct_cache_hit", "preprocessed_cache_hit") for line in lines), lines.count("cache_miss")
+    return hits > misses or hits + misses == 0
 
 
 def print_spent(times, totals, whole):

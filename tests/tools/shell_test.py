@@ -24,6 +24,16 @@ class Shell(unittest.TestCase):
         self.assertIsNotNone(shutil.which("shellcheck"), "shellcheck is not installed")
         self.run_tool("shellcheck", "-x", *SCRIPTS)
 
+    def test_what_installs_take_is_told_apart(self):
+        lines = (ROOT / "dev").read_text(encoding="utf-8").splitlines()
+        told = next(line for line in lines if "counted apart" in line)
+        self.assertLess(lines.index("  tests/tools/install_go_programs"), lines.index(told))
+        self.assertIn("exec ", lines[lines.index(told) + 1])
+        busy = "python3 -c 'import time\nwhile time.process_time() < 1.1: pass'"
+        done = subprocess.run(["bash", "-c", "\n".join([*lines[:-1], busy, told]), "dev"], cwd=ROOT, capture_output=True, text=True,
+                              check=True)
+        self.assertRegex(done.stdout, r"^== installing other people's programs: \d+ s, [1-9]\d* s of CPU time, counted apart\n$")
+
     STEPS = ("[1/196 2.5] Building a.o\n[49/196 155.080] Building b.o\nerror: FAILED [x/y] b.o\n  of two lines\n"
              "[195/196 600.0] Linking tensormill\n[196/196 605.0] done")
 

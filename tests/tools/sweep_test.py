@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import sys
 import tempfile
 import unittest
@@ -37,6 +38,16 @@ class Scope(unittest.TestCase):
         with mock.patch.dict("os.environ", {"TM_TEST_SCOPE": "sweep"}):
             self.assertEqual(scope.chosen_tests("a_tests", tests, table), tests)
 
+    def test_the_gate_emulates_the_features_of_newer_processors(self):
+        path = "tests/e2e/aarch64_test.py"
+        own = [f"Aarch64.{name}" for name in re.findall(r"^    def (test_\w+)", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)]
+        models = [f"Aarch64.test_{target}_{number}" for target in ("cortex_a72", "generic") for number in range(8)]
+        with mock.patch.dict("os.environ", {"TM_TEST_SCOPE": "gate"}):
+            chosen = scope.chosen_tests(path, own + models)
+        self.assertIn("Aarch64.test_newer_processors_run_their_packages_and_others_say_what_they_lack", own)
+        self.assertLessEqual(set(own), set(chosen))
+        self.assertLess(len(chosen), len(own) + len(models) // 2)
+
     def test_no_variable_of_a_sweep_looks_like_a_setting(self):
         """Servers that a sweep starts have its environment, and refuse settings that they do not know."""
         names = {name for each in sweeps.SWEEPS for name in each.env}
@@ -60,6 +71,11 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(run_sweeps.outcome(1, "3 passed, 0 failed\n")["failed"], 1)
         self.assertEqual(run_sweeps.outcome(0, "no counts"), {"passed": 1, "failed": 0, "skipped": 0})
         self.assertEqual(run_sweeps.outcome("a time-out after 3 s", "")["failed"], 1)
+
+    def test_the_sweep_of_tests_has_every_group(self):
+        """Those of sanitizers and of mutants are sweeps of their own."""
+        units = [unit for one in sweeps.SWEEPS if one.name in ("tests", "sanitizers", "mutants") for unit in one.units()]
+        self.assertEqual(sorted(unit.removeprefix("./dev test ") for unit in units), sorted(set(run_tests.GROUPS) - {"build"}))
 
     def test_commands_name_verbs_and_files_that_there_are(self):
         dev = (ROOT / "dev").read_text(encoding="utf-8")
@@ -107,15 +123,43 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(self.resumed(["aaaa", "aaaa"], again=True)[0], [["first", "second"]] * 2)
 
 
+    def test_rows_are_no_change(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root, rows = Path(folder), Path(folder) / "bench/sweeps.md"
+            rows.parent.mkdir()
+
+            def change(path, message=None):
+                path.write_text(path.read_text() + "x" if path.exists() else "")
+                run_sweeps.git("add", ".")
+                if message:
+                    run_sweeps.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", message)
+
+            with mock.patch.object(run_sweeps, "ROOT", root), mock.patch.object(run_sweeps, "RESULTS", rows):
+                run_sweeps.git("init", "-q")
+                change(rows)
+                change(root / "code", "both")
+                measured = run_sweeps.commit()
+                self.assertEqual(measured, run_sweeps.git("rev-parse", "--short=10", "HEAD"))
+                change(rows)
+                self.assertEqual(run_sweeps.commit(), measured)
+                change(rows, "a row")
+                self.assertEqual(run_sweeps.commit(), measured)
+                change(root / "code")
+                self.assertEqual(run_sweeps.commit(), measured + "+")
+                change(root / "code", "code")
+                self.assertNotIn(run_sweeps.commit(), (measured, measured + "+"))
+
+
 class Budget(unittest.TestCase):
-    def printed(self, cpu_min, calls):
-        """What a whole gate says that took so many CPU minutes, with these lines in the log of the compiler's cache."""
+    def printed(self, cpu_min, calls, cache="/usr/bin/ccache"):
+        """What a whole gate says that took so many CPU minutes, with these lines in the log of the compiler's cache, if any."""
         totals = run_tests.Totals()
         totals.cpu = [("quick_tests", 6), ("slow_tests", 60 * cpu_min - 6)]
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as out:
             log = Path(folder) / "stats"
-            log.write_text("\n".join(calls), encoding="utf-8")
-            with mock.patch.dict("os.environ", {"CCACHE_STATSLOG": str(log)}):
+            if calls:
+                log.write_text("\n".join(calls), encoding="utf-8")
+            with mock.patch.dict("os.environ", {"CCACHE_STATSLOG": str(log)}), mock.patch("shutil.which", lambda _: cache):
                 run_tests.print_spent([run_tests.Spent("unit", 2.0, cpu_min)], totals, True)
         return out.getvalue()
 
@@ -126,7 +170,11 @@ class Budget(unittest.TestCase):
         self.assertIn("10.0 CPU min OVER the budget of 30 CPU min with a warm compiler cache", text)
         self.assertLess(text.index("slow_tests"), text.index("quick_tests"))
         self.assertIn("within the budget of 45 CPU min with a cold compiler cache", self.printed(40, warm[1:]))
-        self.assertIn("5.0 CPU min OVER the budget of 45", self.printed(50, []))
+        self.assertIn("5.0 CPU min OVER the budget of 45", self.printed(50, ["cache_miss"]))
+
+    def test_a_tree_that_is_up_to_date_has_the_warm_budget(self):
+        self.assertIn("10.0 CPU min OVER the budget of 30 CPU min with a warm compiler cache", self.printed(40, []))
+        self.assertIn("within the budget of 45 CPU min with a cold compiler cache", self.printed(40, [], cache=None))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ WHOLE = {"TM_TEST_SCOPE": "sweep"}
 
 SWEEPS = [
     Sweep("tests", "every test, with none left out of those that the gate samples",
-          fixed(*(f"./dev test {group}" for group in ("lint", "unit", "golden", "e2e", "determinism", "docs"))), WHOLE),
+          fixed(*(f"./dev test {group}" for group in ("lint", "unit", "golden", "e2e", "python", "determinism", "docs"))), WHOLE),
     Sweep("sanitizers", "every program that has sanitized tests under the address and the thread sanitizer",
           fixed("./dev test sanitizers"), WHOLE),
     Sweep("lint-all", "clang-tidy on all files, and each header compiled alone", fixed("./dev lint --all")),
