@@ -198,6 +198,7 @@ private:
       if (tolerance == 0) continue;
       const double allowed = tolerance * std::max<double>(largest_of(value), FLT_MIN);
       std::vector<double> by(static_cast<size_t>(value.num_elements()), allowed);
+      if (operation.node.op == "gelu") widen_by_terms(*values[0], tolerance, by);
       if (with_movement_) add_movement(operation, values, r, by);
       ElementBounds& bounds = results[r];
       join(bounds, value);
@@ -207,6 +208,12 @@ private:
         bounds.high.set_element(i, bounds.high.element_as_double(i) + error);
       }
     }
+  }
+
+  /// x / 2 + x / 2 * erf(...) is off by what its terms are, of which little is left where x is negative.
+  static void widen_by_terms(const Tensor& x, double tolerance, std::vector<double>& by) {
+    for (size_t i = 0; i < by.size(); ++i)
+      by[i] = std::max(by[i], tolerance * std::fabs(x.element_as_double(static_cast<int64_t>(i))));
   }
 
   /// What a rounding of the operands moves result `r` by: of a sum near zero that is more than its tolerance.

@@ -27,10 +27,10 @@ using ErrorCodeIo = boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 /// Out of descriptors: trying again at once would spin.
-constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::milliseconds kRetryAccept{100};
 /// Who serves a connection does not tell when it has closed it, so that is looked for: now and then, and
 /// before one is refused, but not for each of a flood of them.
-constexpr std::chrono::milliseconds kLookAgain{250};
+constexpr std::chrono::milliseconds kLookForClosed{250};
 constexpr std::chrono::milliseconds kLookAtMost{10};
 
 /// What tells a socket from all else that gets the number of its descriptor later.
@@ -113,7 +113,7 @@ private:
   }
 
   void wait_later() {
-    pause_.expires_after(kAcceptPause);
+    pause_.expires_after(kRetryAccept);
     pause_.async_wait([this](ErrorCodeIo error) {
       if (!stopped_ && !error) wait();
     });
@@ -143,7 +143,7 @@ private:
   }
 
   void look_later() {
-    look_.expires_after(kLookAgain);
+    look_.expires_after(kLookForClosed);
     look_.async_wait([this](ErrorCodeIo error) {
       if (stopped_ || error) return;
       look();

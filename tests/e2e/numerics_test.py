@@ -167,6 +167,16 @@ class NumericsTest(graph_case.GraphCase):
         got = self.run_model({"x": np.float64([2, 3, 10, 7])}, self.node("Pow", "x", np.float64([3, 3, 3, 17])), (4,), np.float64)
         self.assertEqual(got.tolist(), [8, 27, 1000, 7**17 * 1.0])
 
+    def test_what_nearly_cancels_is_right_alone(self):
+        """Where a kernel has no other results, these are off by what their terms are."""
+        x = np.linspace(-4.3, -4.1, 37, dtype=np.float32)
+        wanted = x.astype(np.float64) * [math.erfc(-value / math.sqrt(2)) / 2 for value in x.astype(np.float64)]
+        for level in (0, 3):
+            self.constants, self.nodes = [], []
+            clipped = self.node("Clip", "x", np.float32(-4.3), np.float32(-4.1))
+            got = self.run_model({"x": x}, self.node("Gelu", clipped, domain="com.microsoft"), x.shape, np.float32, level)
+            np.testing.assert_allclose(got, wanted, atol=1e-6)
+
     def test_doubles_become_halves_in_one_rounding(self):
         x = np.float64([1 + 2**-11 + 2**-40, 65519.99999999999, 65520, 2**-25 * (1 + 2**-40), 2**-25, -1 - 2**-11])
         got = self.run_model({"x": x}, self.node("Cast", "x", to=TensorProto.FLOAT16), x.shape, np.float16)

@@ -42,13 +42,13 @@ INSTANTIATE_TEST_SUITE_P(Families, TensorflowOps, testing::ValuesIn(families()),
                          [](const auto& info) { return info.param; });
 
 /// A unary operator of the fixtures, on numbers whose results a formula of several steps would lose.
-struct Function {
+struct ExactFunction {
   const char* op;
   std::function<double(double)> exact;
   std::vector<float> x;
 };
 
-void expect_digits(const Tensor& got, const Function& function) {
+void expect_digits(const Tensor& got, const ExactFunction& function) {
   for (size_t i = 0; i < function.x.size(); ++i) {
     SCOPED_TRACE(std::string(function.op) + " of " + std::to_string(function.x[i]));
     const double y = got.element_as_double(static_cast<int64_t>(i));
@@ -65,7 +65,7 @@ void expect_digits(const Tensor& got, const Function& function) {
 TEST(TensorflowFunctions, KeepTheirDigits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<Function> functions = {
+  const std::vector<ExactFunction> functions = {
       {"Log1p",
        [](double x) { return std::log1p(x); },
        {1e37F, 3e38F, 1e10F, 8000, 1e-7F, -1e-7F, -0.5F, -0.99F, 0.0F, -0.0F, -1, -2, kInfinity, nan}},
@@ -79,7 +79,7 @@ TEST(TensorflowFunctions, KeepTheirDigits) {
   const auto model = importer_of("tensorflow_ops/unary.pb");
   const ir::Graph graph = model->import({}, ops::standard_ops());
   Tensors inputs = arrays_of("tensorflow_ops/unary.npz", "in.");
-  for (const Function& function : functions) {
+  for (const ExactFunction& function : functions) {
     Tensor x = inputs.at(std::string(function.op) + ".x").clone();
     ASSERT_LE(function.x.size(), static_cast<size_t>(x.num_elements()));
     for (size_t i = 0; i < function.x.size(); ++i)
@@ -87,7 +87,7 @@ TEST(TensorflowFunctions, KeepTheirDigits) {
     inputs.insert_or_assign(std::string(function.op) + ".x", x);
   }
   const Tensors results = evaluated(graph, inputs);
-  for (const Function& function : functions)
+  for (const ExactFunction& function : functions)
     expect_digits(results.at(std::string(function.op) + ".out0"), function);
 }
 

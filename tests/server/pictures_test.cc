@@ -58,7 +58,7 @@ TEST_F(Pictures, AllOfARequestTogetherHaveNoMorePixelsThanOneMay) {
 
 TEST_F(Pictures, NobodyDecodesForWhoHasGoneOrWhoseTimeIsOver) {
   const std::vector<std::string> broken = {"no picture", "no picture"};
-  EXPECT_ERROR(infer(broken), ErrorCode::kInvalidImage);
+  EXPECT_ERROR(infer(broken), ErrorCode::kUnsupportedMediaType);
   services::RunOptions late;
   late.timeout = std::chrono::microseconds(0);
   EXPECT_ERROR(infer(broken, late), ErrorCode::kDeadlineExceeded);

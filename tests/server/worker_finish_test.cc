@@ -13,13 +13,13 @@
 namespace tensormill::server {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
 class WorkerFinish : public testing::Test {
 protected:
   WorkerFinish() { env_.make_folder(folder_); }
   WorkerEndPlace place(StoreQuota& quota, MemoryShare* memory = nullptr) {
-    return {blobs_, trusted_, quota, folder_, kMiB, memory};
+    return {blobs_, trusted_, quota, folder_, kMebibyte, memory};
   }
   static MemoryShare share_of(uint64_t bytes) {
     return MemoryShare(std::make_shared<MemoryBudget>("limits.memory_in_flight", bytes));
@@ -44,11 +44,11 @@ TEST_F(WorkerFinish, ALineAndWhatIsMadeOfItTakeMemory) {
   const std::string line = line_of(100'000);
   {
     http::BytesBody body(line);
-    MemoryShare small = share_of(2 * kMiB);
+    MemoryShare small = share_of(2 * kMebibyte);
     EXPECT_ERROR((void)read_end(body, &small), ErrorCode::kTooLarge);
   }
   http::BytesBody body(line);
-  MemoryShare large = share_of(64 * kMiB);
+  MemoryShare large = share_of(64 * kMebibyte);
   const WorkerEnd end = read_end(body, &large);
   EXPECT_EQ(end.state, "succeeded");
   EXPECT_EQ(end.result.size(), 100'001U);
@@ -63,16 +63,16 @@ TEST_F(WorkerFinish, ALineOfMoreValuesThanAResultHasIsRefused) {
 }
 
 TEST_F(WorkerFinish, LogAndCodeTakeMemory) {
-  MemoryShare small = share_of(kMiB);
+  MemoryShare small = share_of(kMebibyte);
   WorkerEnd end;
-  end.log_bytes = 2 * kMiB;
-  http::BytesBody log(std::string(2 * kMiB, 'x'));
+  end.log_bytes = 2 * kMebibyte;
+  http::BytesBody log(std::string(2 * kMebibyte, 'x'));
   EXPECT_ERROR((void)read_log(end, log, place(unbounded_, &small)), ErrorCode::kTooLarge);
   storage::JobRow job;
   job.kind = "compile";
   job.resolved = "{}";
-  end.code_bytes = 2 * kMiB;
-  http::BytesBody code(std::string(2 * kMiB, 'x'));
+  end.code_bytes = 2 * kMebibyte;
+  http::BytesBody code(std::string(2 * kMebibyte, 'x'));
   EXPECT_ERROR((void)read_result(job, end, code, place(unbounded_, &small)), ErrorCode::kTooLarge);
 }
 
@@ -95,12 +95,12 @@ private:
 };
 
 TEST_F(WorkerFinish, AnArchiveIsBoundedByTheStoresQuotaBeforeItsSignatureIsLookedAt) {
-  StoreQuota quota(blobs_, uploads_, kMiB);
-  http::BytesBody announced(std::string(2 * kMiB, 'x'));
+  StoreQuota quota(blobs_, uploads_, kMebibyte);
+  http::BytesBody announced(std::string(2 * kMebibyte, 'x'));
   EXPECT_ERROR((void)store_signed_archive(blobs_, trusted_, quota, announced, folder_), ErrorCode::kDiskFull);
-  Unannounced grows(std::string(2 * kMiB, 'x'));
+  Unannounced grows(std::string(2 * kMebibyte, 'x'));
   EXPECT_ERROR((void)store_signed_archive(blobs_, trusted_, quota, grows, folder_), ErrorCode::kDiskFull);
-  http::BytesBody fits(std::string(kMiB / 2, 'x'));
+  http::BytesBody fits(std::string(kMebibyte / 2, 'x'));
   EXPECT_ERROR((void)store_signed_archive(blobs_, trusted_, quota, fits, folder_), ErrorCode::kForeignCode);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "compiler/ir/parts.h"
@@ -67,13 +68,15 @@ private:
   std::mt19937_64 random_;
 };
 
-/// Adds to `most` how far the elements are apart, of a sum of so many terms.
+/// Adds to `most` how far the elements are apart, of a sum of so many terms: without bound beside a pole.
 void widen(std::vector<double>& most, const Tensor& moved, const Tensor& expected, double terms) {
   most.resize(static_cast<size_t>(expected.num_elements()), 0);
   if (!is_float(expected.dtype())) return;
   for (size_t i = 0; i < most.size(); ++i) {
     const auto at = static_cast<int64_t>(i);
     const double apart = std::fabs(moved.element_as_double(at) - expected.element_as_double(at));
+    const bool is_pole = std::isfinite(expected.element_as_double(at)) && !std::isfinite(apart);
+    if (is_pole) most[i] = std::numeric_limits<double>::infinity();
     if (std::isfinite(apart)) most[i] = std::max(most[i], apart * terms);
   }
 }
