@@ -1,6 +1,7 @@
 """The tables of tests/fuzz name what is there: parser files, corpora, and for each planted bug its text, once."""
 
 import re
+import subprocess
 import sys
 import tomllib
 import unittest
@@ -25,6 +26,11 @@ class FuzzTables(unittest.TestCase):
             self.assertTrue(files, target)
             for name in files:
                 self.assertTrue((ROOT / name).is_file(), f"{target}: {name}")
+
+    def test_names_that_dev_knows(self):
+        known = re.search(r"known=\$\((sed -n .* tests/fuzz/targets\.def)\)", (ROOT / "dev").read_text(encoding="utf-8")).group(1)
+        done = subprocess.run(["bash", "-c", known], cwd=ROOT, check=True, capture_output=True, text=True)
+        self.assertEqual(done.stdout.split(), TARGETS)
 
     def test_bodies(self):
         """Each reader of a body is among what is fuzzed, and its file among those whose lines are counted."""
