@@ -20,7 +20,7 @@ using SizeType = std::size_t;
 namespace tensormill {
 namespace {
 
-constexpr std::array<bool, 256> number_chars() {
+consteval std::array<bool, 256> number_chars() {
   std::array<bool, 256> table{};
   for (const char c : {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', '-', '+', 'e', 'E'})
     table[static_cast<unsigned char>(c)] = true;

@@ -150,7 +150,7 @@ std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, con
       throw Error(ErrorCode::kNotSupported,
                   "this is an archive of an ONNX model: unpack it, and take the .onnx file in it");
     if (found != frontend::FileFormat::kUnknown && !row.is_importable)
-      throw frontend::not_importable_path(path, found);
+      throw frontend::not_importable(found);
     std::unique_ptr<frontend::Importer> model;
     try {
       model = frontend::open_importer(path, frontend::Links::kFollowed, signature);

@@ -15,6 +15,7 @@ from PIL import Image
 import seeds_onnx
 import seeds_text
 import seeds_tfjs
+import seeds_tflite
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 
@@ -123,6 +124,7 @@ def archive_seeds():
     weights = np.arange(4, dtype=np.float32).tobytes()
     yield "external.tar", tar_of([("./m.onnx", external), ("data/weights.bin", weights)])
     yield "external.zip", zip_of([("m.onnx", external), ("data/weights.bin", weights)], zipfile.ZIP_DEFLATED)
+    yield "external_attribute.tar", tar_of([("m.onnx", seeds_onnx.external_attributes("weights.bin")), ("weights.bin", weights)])
     yield "external_missing.tar", tar_of([("m.onnx", external)])
     yield "external_outside.tar", tar_of([("m.onnx", seeds_onnx.external_model("../weights.bin"))])
     yield "two_models.tar", tar_of([("a.onnx", model), ("b.onnx", model)])
@@ -130,6 +132,22 @@ def archive_seeds():
     yield "twice.tar", tar_of([("a.txt", b"x"), ("a.txt", b"x")])
     yield "absolute.zip", zip_of([("/a.onnx", model)])
     yield "bomb.zip", zip_of([("a.onnx", b"\0" * (3 << 20))], zipfile.ZIP_DEFLATED)
+
+
+def format_seeds():
+    model = CORPUS / "tfjs/layers"
+    yield "torchscript.zip", zip_of([("net/data.pkl", b"\x80\x02."), ("net/code/a.py", b"def"), ("net/constants.pkl", b"\x80\x02.")])
+    yield "exported.zip", zip_of([("net/archive_format", b"pt2"), ("net/models/model.json", b"{}")])
+    yield "mlpackage.zip", zip_of([("m/Manifest.json", b"{}"), ("m/Data/com.apple.CoreML/model.mlmodel", b"x")])
+    yield "saved_model.zip", zip_of([("m/saved_model.pb", (CORPUS / "graph_def/saved_model").read_bytes())])
+    yield "saved_model.tar", tar_of([("m/saved_model.pb", (CORPUS / "graph_def/saved_model").read_bytes())])
+    yield "tensors.npz", zip_of([("a.npy", npy(np.arange(2)))])
+    yield "bundle.zip", zip_of([("a.tflite", b"x"), ("b.tflite", b"x")])
+    yield "onnx.zip", zip_of([("a.onnx", b"x")])
+    yield "tfjs.zip", zip_of([("m/model.json", model.read_bytes().split(b"\0")[0])])
+    yield "tfjs.tar", tar_of([("m/model.json", model.read_bytes().split(b"\0")[0])])
+    yield "unknown.zip", zip_of([("a.txt", b"x")])
+    yield "graph.pbtxt", b'node { name: "a" }'
 
 
 def jpeg_claiming(width, height):
@@ -277,7 +295,7 @@ def relocations(good):
 
 def main():
     folders = {"npz": npz_seeds, "package": package_seeds, "archive": archive_seeds, "picture": picture_seeds,
-               "elf": elf_seeds, "onnx": seeds_onnx.seeds, "tfjs": seeds_tfjs.tfjs_seeds,
+               "elf": elf_seeds, "model_format": format_seeds, "tflite": seeds_tflite.seeds, "onnx": seeds_onnx.seeds, "tfjs": seeds_tfjs.tfjs_seeds,
                **seeds_text.SEEDS}
     for folder, seeds in folders.items():
         for name, data in seeds():

@@ -1,6 +1,7 @@
 """Seeds for the ONNX reader: every field of the messages once, every element type, and models broken in one place."""
 
 import numpy as np
+import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
@@ -21,6 +22,15 @@ def external_model(location):
         entry = tensor.external_data.add()
         entry.key, entry.value = key, value
     return adding([tensor]).SerializeToString(deterministic=True)
+
+
+def external_attributes(location):
+    """As a node's attribute, and in a subgraph."""
+    tensor = onnx.load_from_string(external_model(location)).graph.initializer[0]
+    constant = helper.make_node("Constant", [], ["w"], value=tensor)
+    branch = helper.make_graph([constant], "branch", [], [helper.make_tensor_value_info("w", FLOAT, [4])])
+    nodes = [helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)]
+    return model_of(nodes, [("c", TensorProto.BOOL, ())], [("y", FLOAT, (4,))]).SerializeToString(deterministic=True)
 
 
 def adding(constants, shape=(4,)):

@@ -229,12 +229,15 @@ def record_seeds():
                "time": {"result": [[-1], 0, 1, 1]}, "both": {"result": [[1], 5, 1, 1]},
                "knob": {"config": {**good["config"], "entity": [["a", "ot"]]}}, "key": {"task_key": "x"},
                "steps": {"schedule": ["split s0 i0 3\nvectorize s0 i1"]}, "step": {"schedule": ["no_such s0"]},
-               "version": {"version": "2"}, "final": {"config": {**good["config"], "final": 1}}}
+               "version": {"version": "2"}, "final": {"config": {**good["config"], "final": 1}},
+               "algorithm": {"layer": "a" * 64, "algorithm": "winograd"}, "layer": {"layer": "x", "algorithm": "winograd"}}
     for error in range(1, 9):
         changes[f"error{error}"] = {"result": [[], error, 1, 1]}
     for name, change in changes.items():
         yield f"{name}.json", json.dumps({**good, **change})
     yield "not_json.json", '{"version":'
+    yield "damaged.json", "{}\n" + json.dumps(good) + "\n{\"version\"\n"
+    yield "all_damaged.json", "{}\n[]\n"
 
 
 def plan_seeds():

@@ -282,46 +282,6 @@ auto in_format(FileFormat format, const Action& action) {
   }
 }
 
-/// What an answer of the HTTP interface has of a model that is not imported: values whose shape is known,
-/// without notes.
-Json answer_json(const FileFacts& facts) {
-  const Json all = to_json(facts);
-  const auto values = [&](const char* name) {
-    Json list = Json::array();
-    for (Json value : all.at(name)) {
-      value.erase("note");
-      if (!value.at("shape").is_null()) list.push_back(std::move(value));
-    }
-    return list;
-  };
-  return {{"inputs", values("inputs")},
-          {"outputs", values("outputs")},
-          {"operators", all.at("operators")},
-          {"opsets", Json::object()},
-          {"parameters", all.at("parameters")}};
-}
-
-template <typename Facts>
-Error refusal(FileFormat format, const Facts& read_facts) {
-  const FormatRow& row = format_row(format);
-  std::string detail, extra;
-  try {
-    if (const std::optional<FileFacts> facts = read_facts()) {
-      detail = " (" + facts->version + ")";
-      extra = Json{{"model", answer_json(*facts)}}.dump();
-    }
-  } catch (const Error& error) {
-    return error;
-  }
-  const std::string article =
-      std::string("AEIOU").find(row.title.front()) == std::string::npos ? "a " : "an ";
-  Error error(ErrorCode::kNotSupported,
-              "this is " + article + std::string(row.title) + detail +
-                  "; TensorMill does not import it yet: " + std::string(row.advice));
-  error.set_extra_json(std::move(extra));
-  return error;
-}
-
 }  // namespace
 
 const FormatRow& format_row(FileFormat format) { return all_formats().at(static_cast<size_t>(format)); }
@@ -387,18 +347,17 @@ std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat for
   return in_format(format, [&] { return std::optional(saved_folder_facts(folder, json, format)); });
 }
 
-Error not_importable(std::string_view bytes, FileFormat format) {
-  return refusal(format, [&] { return read_file_facts(bytes, format); });
-}
-
-Error not_importable_path(const std::string& path, FileFormat format) {
-  return refusal(format, [&] { return read_path_facts(path, format); });
+Error not_importable(FileFormat format) {
+  const FormatRow& row = format_row(format);
+  const std::string article =
+      std::string("AEIOU").find(row.title.front()) == std::string::npos ? "a " : "an ";
+  return {ErrorCode::kNotSupported, "this is " + article + std::string(row.title) +
+                                        "; TensorMill does not import it yet: " + std::string(row.advice)};
 }
 
 void check_importable(std::string_view bytes) {
   const FileFormat format = detect_format(bytes);
-  if (format != FileFormat::kUnknown && !format_row(format).is_importable)
-    throw not_importable(bytes, format);
+  if (format != FileFormat::kUnknown && !format_row(format).is_importable) throw not_importable(format);
 }
 
 }  // namespace tensormill::frontend

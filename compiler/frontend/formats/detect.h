@@ -49,11 +49,9 @@ std::optional<FileFacts> read_file_facts(std::string_view bytes, FileFormat form
 /// broken.
 std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat format);
 
-/// Error(kNotSupported) for a format that is known and cannot be imported: "this is a TFLite model
-/// (schema 3, 2 subgraphs); TensorMill does not import it yet: ...", with what could be read as {"model":
-/// ...}. Where the file is broken, that error.
-Error not_importable(std::string_view bytes, FileFormat format);
-Error not_importable_path(const std::string& path, FileFormat format);
+/// Error(kNotSupported) for a format that is known and cannot be imported: "this is a Core ML model;
+/// TensorMill does not import it yet: ...".
+Error not_importable(FileFormat format);
 /// Throws not_importable for bytes that are of such a format; does nothing for ONNX models, for archives of
 /// one, and for what is not known, of which the ONNX reader says more.
 void check_importable(std::string_view bytes);

@@ -22,7 +22,7 @@ struct Opcode {
   bool is_text = false;
 };
 
-constexpr std::array<Opcode, 256> make_opcodes() {
+consteval std::array<Opcode, 256> make_opcodes() {
   std::array<Opcode, 256> table{};
   const auto set = [&](std::string_view codes, Argument argument, uint8_t bytes, bool is_text = false) {
     for (const char code : codes) table[static_cast<unsigned char>(code)] = {argument, bytes, is_text};

@@ -87,6 +87,10 @@ void fuzz_archive(std::string_view bytes) {
   const std::string folder = around.path() + "/inside";
   std::filesystem::create_directory(folder);
   attempt([&] { read_model(frontend::onnx::open_archive(fd.get(), folder, kMaxBytes)); });
+  attempt([&] {
+    frontend::onnx::open_archive("/proc/self/fd/" + std::to_string(fd.get()), around.path() + "/inside/again",
+                                 kMaxBytes);
+  });
   const std::filesystem::directory_iterator entries(around.path());
   TM_CHECK(std::distance(begin(entries), end(entries)) == 1, "a member was written outside of its folder");
   uint64_t bytes_unpacked = 0;
@@ -125,6 +129,15 @@ void fuzz_schedule(std::string_view bytes) {
 }
 
 void fuzz_records(std::string_view bytes) {
+  attempt([&] {
+    size_t left_out = 0;
+    const auto skipped = [&](const std::string& why) {
+      TM_CHECK(why.starts_with("line "), "a line without its number: " + why);
+      ++left_out;
+    };
+    const std::vector<tune::Record> readable = tune::readable_records(bytes, skipped);
+    TM_CHECK(!readable.empty() || left_out == 0, "all lines were left out, and nobody was told");
+  });
   for (const tune::Record& record : tune::parse_records(bytes)) {
     const std::string line = tune::to_line(record);
     const tune::Record again = tune::record_from_line(line);

@@ -186,6 +186,20 @@ void fuzz_preprocess(std::string_view bytes) {
   const image::Image picture{4, 3, 3, std::vector<uint8_t>(36, 128)};
   if (options.resize > 64 || options.crop_width > 64 || options.crop_height > 64) return;
   attempt([&] {
+    const Shape shape = options.nhwc ? Shape{1, 8, 8, 3} : Shape{1, 3, 8, 8};
+    TM_CHECK(image::looks_nhwc(shape) == options.nhwc, "channels at the other end");
+    TM_CHECK(image::tensor_bytes({4, 3, 3, 36}, options, shape) > 0, "a tensor without bytes");
+    image::Preprocess noted = options;
+    image::set_noted(noted, given->scale.has_value(), {{127.5}, {127.5}, {}});
+    const Quantization quantization{1.0 / 64, 3};
+    for (const DType dtype : {DType::kInt8, DType::kUInt8, DType::kInt64})
+      attempt([&] { image::to_tensor(picture, noted, dtype, shape, quantization); });
+    attempt([&] { image::to_tensor(picture, noted, DType::kInt64, shape); });
+    attempt([&] {
+      image::to_tensor({400, 1, 3, std::vector<uint8_t>(1200, 1)}, noted, DType::kFloat32, shape);
+    });
+  });
+  attempt([&] {
     // The scores may be anything that scale, mean and std make of a picture.
     const Tensor scores = image::to_tensor(picture, options, DType::kFloat32, {1, 3, 8, 8});
     const TensorView view{scores.dtype(), scores.shape(), scores.data()};

@@ -159,8 +159,15 @@ void fuzz_model_format(std::string_view bytes) {
   const frontend::FileFormat format = frontend::detect_format(file->text());
   // libhdf5 is no part of what is tried here.
   if (format == frontend::FileFormat::kKeras || format == frontend::FileFormat::kKerasH5) return;
-  if (format == frontend::FileFormat::kUnknown || frontend::format_row(format).is_importable) return;
-  check_error(frontend::not_importable(file->text(), format));
+  attempt([&] {
+    const std::optional<frontend::FileFacts> facts = frontend::read_file_facts(file->text(), format);
+    TM_CHECK(!facts || !frontend::to_text(*facts).empty(), "facts without words");
+  });
+  if (format == frontend::FileFormat::kUnknown || frontend::format_row(format).is_importable) {
+    frontend::check_importable(file->text());
+    return;
+  }
+  check_error(frontend::not_importable(format));
 }
 
 }  // namespace tensormill::fuzz

@@ -142,6 +142,15 @@ void fuzz_json(std::string_view bytes) {
   const std::string text = canonical_json(value);
   TM_CHECK(canonical_json(parse_json(text)) == text, "canonical JSON changed: " + text);
   attempt([&] { parse_json(bytes, 2); });
+  attempt([&] {
+    const Quantization read = quantization_from_json(value);
+    TM_CHECK(quantization_from_json(quantization_to_json(read)).scale == read.scale, "a scale changed");
+  });
+  const auto is_dim = [](const Json& dim) { return dim.is_string() || dim.is_number_integer(); };
+  if (value.is_array() && std::all_of(value.begin(), value.end(), is_dim)) {
+    const DimShape shape = dims_from_json(value);
+    TM_CHECK(dims_from_json(dims_to_json(shape)) == shape, "a shape changed");
+  }
   for (const size_t size : {1, 3, 64})
     TM_CHECK(in_pieces(bytes, size) == value, "JSON changed in pieces of " + std::to_string(size));
   JsonLimits limits;
@@ -213,6 +222,11 @@ void fuzz_picture(std::string_view bytes) {
 void fuzz_package(std::string_view bytes) {
   attempt([&] { package::Package::from_archive_bytes(as_bytes(bytes)); });
   attempt([&] { package::Package::open_archive(file_of(bytes)); });
+  attempt([&] {
+    const auto copy = allocate_aligned(bytes.size());
+    std::memcpy(copy.get(), bytes.data(), bytes.size());
+    package::Package::over_archive_bytes({static_cast<const std::byte*>(copy.get()), bytes.size()});
+  });
   const std::string repaired = with_tar_checksums(bytes);
   const auto whole = package::Package::open_members(with_digests(repaired));
   const auto loaded = package::LoadedPackage::load(whole);
