@@ -149,8 +149,7 @@ std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, con
     if (found == frontend::FileFormat::kOnnxArchive)
       throw Error(ErrorCode::kNotSupported,
                   "this is an archive of an ONNX model: unpack it, and take the .onnx file in it");
-    if (found != frontend::FileFormat::kUnknown && !row.is_importable)
-      throw frontend::not_importable(found);
+    if (found != frontend::FileFormat::kUnknown && !row.is_importable) throw frontend::not_importable(found);
     std::unique_ptr<frontend::Importer> model;
     try {
       model = frontend::open_importer(path, frontend::Links::kFollowed, signature);

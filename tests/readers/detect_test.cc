@@ -45,7 +45,7 @@ TEST(DetectTest, WhatHasAReaderIsDescribed) {
     const std::optional<FileFacts> facts = read_path_facts(path, detect_path(path));
     ASSERT_TRUE(facts.has_value()) << path;
     EXPECT_NE(facts->version.find(text), std::string::npos) << facts->version;
-    EXPECT_FALSE(facts->operators.empty());
+    EXPECT_FALSE(facts->ops.empty());
   }
 }
 
