@@ -17,6 +17,7 @@
 #include "compiler/frontend/wire/tfjs_weights.h"
 #include "compiler/frontend/wire/zip.h"
 #include "runtime/base/file.h"
+#include "runtime/base/memory_file.h"
 #include "tests/fuzz/targets.h"
 #include "tests/zip_bytes.h"
 
@@ -163,6 +164,13 @@ void fuzz_model_format(std::string_view bytes) {
     const std::optional<frontend::FileFacts> facts = frontend::read_file_facts(file->text(), format);
     TM_CHECK(!facts || !frontend::to_text(*facts).empty(), "facts without words");
   });
+  // Beside the file of a model in JSON lie others, which here would be any.
+  const bool is_alone =
+      format != frontend::FileFormat::kTfjsGraph && format != frontend::FileFormat::kTfjsLayers;
+  const FileDescriptor open = memory_file("model", bytes);
+  const std::string path = "/proc/self/fd/" + std::to_string(open.get());
+  TM_CHECK(frontend::detect_path(path) == format, "another format by its path");
+  if (is_alone) attempt([&] { frontend::read_path_facts(path, format); });
   if (format == frontend::FileFormat::kUnknown || frontend::format_row(format).is_importable) {
     frontend::check_importable(file->text());
     return;
