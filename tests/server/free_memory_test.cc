@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -73,6 +74,23 @@ TEST(FreeMemory, AnEndGoesBackThoughMuchIsFreeBeforeIt) {
   give_back_free_memory();
   EXPECT_LT(resident_kib(), least + 1024);
   for (size_t i = 0; i < kMiB / 10; ++i) ASSERT_EQ(kept.front()[i], 1);
+}
+
+TEST(FreeMemory, GoesBackOnceASecondAtMost) {
+  using std::chrono::milliseconds;
+  SeldomGiveBack::Clock::time_point now{};
+  int times = 0;
+  SeldomGiveBack seldom([&now] { return now; },
+                        [&now, &times] {
+                          now += milliseconds(5);
+                          ++times;
+                        });
+  const auto begin = now;
+  for (; now < begin + std::chrono::seconds(10); now += milliseconds(3)) seldom.give_back();
+  EXPECT_EQ(times, 10);  // of 5 ms each: the tenth begins within 9 × 1.008 s
+  now += std::chrono::seconds(1);
+  EXPECT_TRUE(seldom.give_back());
+  EXPECT_FALSE(seldom.give_back());
 }
 
 }  // namespace

@@ -86,4 +86,12 @@ void give_back_free_memory() {
   }
 }
 
+bool SeldomGiveBack::give_back() {
+  const std::lock_guard lock(mutex_);
+  if (now_() < next_) return false;
+  give_back_();
+  next_ = now_() + kBetween;
+  return true;
+}
+
 }  // namespace tensormill::server

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "runtime/base/error.h"
-#include "server/services/deployments/free_memory.h"
 #include "server/services/store/blob_content.h"
 #include "storage/upload/store_roots.h"
 
@@ -100,7 +99,7 @@ services::GcReport StoreServiceImpl::collect(bool dry_run) {
   report.bytes = done.stored_bytes;
   report.held = {{"referenced", storage::count_store_roots(catalog_, uploads_)},
                  {"being_published", done.held}};
-  if (!dry_run) give_back_free_memory();
+  if (!dry_run) free_memory_.give_back();
   return report;
 }
 

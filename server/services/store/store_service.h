@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/services/store_service.h"
+#include "server/services/deployments/free_memory.h"
 #include "server/services/keys/caller_quota.h"
 #include "server/services/store/blob_collector.h"
 #include "server/services/store/store_quota.h"
@@ -44,6 +45,7 @@ private:
   StoreQuota& quota_;
   CallerQuota& callers_;
   const std::string root_;
+  SeldomGiveBack free_memory_;
 };
 
 /// A blob's bytes, as they come in.
