@@ -21,6 +21,7 @@
 #include "runtime/base/json.h"
 #include "server/jobs/child_main.h"
 #include "server/jobs/confine.h"
+#include "server/jobs/pipe.h"
 
 namespace tensormill::jobs {
 namespace {
@@ -72,12 +73,6 @@ struct SpawnOptions {
   posix_spawn_file_actions_t actions{};
   posix_spawnattr_t attributes{};
 };
-
-std::pair<FileDescriptor, FileDescriptor> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(errno, "cannot make a pipe");
-  return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
-}
 
 FileDescriptor duplicate_high(int fd) {
   FileDescriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, kSourceFdBase));

@@ -16,6 +16,7 @@
 #include "server/services/store/package_archive.h"
 #include "server/services/store/package_service.h"
 #include "storage/catalog/sqlite_db.h"
+#include "tests/deaf_program.h"
 #include "tests/outcome.h"
 #include "tests/server/store.h"
 
@@ -66,6 +67,20 @@ TEST_F(Hosted, AProcessOfItsOwnIsOneOfTheChildrenForAsLongAsItServes) {
   // Each instance has a wall of run.memory; one process may always have all that there is.
   package = load_isolated(members, {.instances = 2}, isolation);
   EXPECT_EQ(slots.running(), 1);
+}
+
+TEST_F(Hosted, AProcessThatReadsNoRequestCostsTheRequestAtItsDeadline) {
+  const MemberBlobs members = open_members(open_.blobs, require_package(open_.catalog, digits_package()));
+  storage::TemporaryFolder folder;
+  IsolationOptions isolation;
+  isolation.program =
+      deaf_program(folder.path(), R"({"data":{"inputs":[],"memory_bytes":0,"outputs":[]},"type":"ready"})");
+  const auto package = load_isolated(members, {}, isolation);
+  services::RunOptions options;
+  options.timeout = std::chrono::milliseconds(10);
+  // More than a pipe holds.
+  EXPECT_ERROR(run(*package, {{"image", Tensor::zeros(DType::kFloat32, {1 << 20})}}, options),
+               ErrorCode::kJobFailed);
 }
 
 TEST_F(Hosted, RunsManyAtOnceWithTheSameAnswer) {

@@ -1,14 +1,12 @@
 #include "server/services/deployments/executor_link.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <utility>
 
 #include "runtime/base/error_json.h"
+#include "server/jobs/pipe.h"
 #include "server/services/forms.h"
 #include "server/services/jobs/child_run.h"
 
@@ -24,17 +22,11 @@ constexpr std::chrono::seconds kLongRun{10};  // a process that lived so long is
 constexpr milliseconds kFirstPause{100}, kLongestPause{30'000};
 constexpr int kPipeBytes = 1 << 20;
 
-struct Pipe {
-  Pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(errno, "cannot make a pipe");
-    read = FileDescriptor(ends[0]);
-    write = FileDescriptor(ends[1]);
-    // Fewer changes of process for each tensor; a system that allows less has its reasons.
-    (void)::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);
-  }
-  FileDescriptor read, write;
-};
+/// Fewer changes of process for each tensor; a system that allows less has its reasons.
+jobs::Pipe enlarged(jobs::Pipe pipe) {
+  (void)::fcntl(pipe.write.get(), F_SETPIPE_SZ, kPipeBytes);
+  return pipe;
+}
 
 /// The thread that reads a process's answers; it ends with the process, whose end of the pipe goes then.
 struct Reader {
@@ -229,9 +221,8 @@ bool ExecutorLink::wait_before_next(int failures) {
 }
 
 std::optional<Error> ExecutorLink::run_process() {
-  Pipe requests;
-  Pipe answers;
-  if (::fcntl(requests.write.get(), F_SETFL, O_NONBLOCK) != 0) throw_errno(errno, "cannot set up a pipe");
+  jobs::Pipe requests = enlarged(jobs::make_pipe_to_child());
+  jobs::Pipe answers = enlarged(jobs::make_pipe());
   jobs::ChildProcess child(spec(requests.read.get(), answers.write.get()));
   requests.read = FileDescriptor();
   answers.write = FileDescriptor();

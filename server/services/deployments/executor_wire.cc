@@ -1,6 +1,5 @@
 #include "server/services/deployments/executor_wire.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "server/jobs/pipe.h"
 #include "server/services/jobs/run_package.h"
 
 namespace tensormill::server {
@@ -40,25 +40,6 @@ bool read_exactly(int fd, void* target, size_t bytes) {
     if (got == 0 && done == 0) return false;
     if (got == 0) broken("it ends inside a frame");
     done += static_cast<size_t>(got);
-  }
-  return true;
-}
-
-bool write_some(int fd, const char* data, size_t bytes, steady_clock::time_point deadline) {
-  while (bytes > 0) {
-    const ssize_t put = ::write(fd, data, bytes);
-    if (put >= 0) {
-      data += put;
-      bytes -= static_cast<size_t>(put);
-      continue;
-    }
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) return false;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
-    if (left.count() <= 0) return false;
-    pollfd watched{fd, POLLOUT, 0};
-    const auto wait = std::min<int64_t>(left.count(), 60'000);
-    if (::poll(&watched, 1, static_cast<int>(wait)) < 0 && errno != EINTR) return false;
   }
   return true;
 }
@@ -116,10 +97,12 @@ std::optional<Frame> read_frame(int fd, uint64_t max_bytes) {
 
 bool write_frame(int fd, const std::string& head, const services::NamedTensors& tensors,
                  steady_clock::time_point deadline) {
-  if (!write_some(fd, head.data(), head.size(), deadline)) return false;
-  return std::all_of(tensors.begin(), tensors.end(), [&](const auto& one) {
-    return write_some(fd, static_cast<const char*>(one.second.data()), one.second.num_bytes(), deadline);
-  });
+  const auto write = [&](std::string_view bytes) {
+    return jobs::write_pipe(fd, bytes, deadline) == jobs::Written::kAll;
+  };
+  return write(head) && std::all_of(tensors.begin(), tensors.end(), [&](const auto& one) {
+           return write({static_cast<const char*>(one.second.data()), one.second.num_bytes()});
+         });
 }
 
 Json run_options_to_json(const services::RunOptions& options) {

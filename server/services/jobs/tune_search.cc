@@ -1,15 +1,12 @@
 #include "server/services/jobs/tune_search.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
 #include <set>
+#include <utility>
 
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/memory_file.h"
+#include "server/jobs/pipe.h"
 #include "server/measure/exchange.h"
 #include "server/services/jobs/benchmark.h"
 #include "server/services/jobs/compile_action.h"
@@ -78,13 +75,11 @@ jobs::ChildSpec TuneSearch::spec(const GraphFiles& graph, int answers) const {
 }
 
 Json TuneSearch::run(const GraphFiles& graph) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(errno, "cannot make a pipe");
-  FileDescriptor read_end(ends[0]);
-  answers_ = FileDescriptor(ends[1]);
+  jobs::Pipe pipe = jobs::make_pipe_to_child();
+  answers_ = std::move(pipe.write);
   const auto on_event = [&](const std::string& type, const std::string& json) {
     // The child has it. Who writes to one that was ended must not wait for ever.
-    read_end = FileDescriptor();
+    pipe.read = FileDescriptor();
     if (type == "tasks") {
       on_tasks(parse_json(json));
     } else if (type == "measure") {
@@ -96,7 +91,7 @@ Json TuneSearch::run(const GraphFiles& graph) {
     }
     return true;
   };
-  Json report = parse_json(context_.run_child(spec(graph, read_end.get()), on_event));
+  Json report = parse_json(context_.run_child(spec(graph, pipe.read.get()), on_event));
   report["roof"] =
       bench_.roof(target::parse_target(resolved_.at("compile").at("target").get<std::string>(), {}));
   return report;
@@ -148,11 +143,10 @@ void TuneSearch::on_record(Json record) {
 }
 
 void TuneSearch::answer(const Json& line) {
-  try {
-    write_all(answers_.get(), line.dump() + "\n", "the tuning child");
-  } catch (const Error&) {
-    // It has ended: run_child tells how.
-  }
+  // How a child has gone is told by run_child. One that does not read is bounded as one that does not end:
+  // by what it holds, and by who cancels the job.
+  (void)jobs::write_pipe(answers_.get(), line.dump() + "\n", jobs::kNoDeadline,
+                         [this] { context_.keep_alive(); });
 }
 
 }  // namespace tensormill::server
