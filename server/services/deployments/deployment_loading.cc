@@ -13,9 +13,6 @@ namespace tensormill::server {
 
 namespace {
 
-/// Loads in which the process crashed, after which a version is not tried again.
-constexpr int kMaxCrashedLoads = 2;
-
 [[noreturn]] void refuse(ErrorCode code, const std::string& pointer, const std::string& detail) {
   throw Error(code, pointer.substr(1) + ": " + detail, {{pointer, detail}});
 }
@@ -65,17 +62,6 @@ void check_decoupled(const services::DeploymentSpec& spec, const HostedPackage& 
     if (output.shape.empty())
       refuse(ErrorCode::kInvalidArgument, "/decoupled", "output \"" + output.name + "\" has no rows");
   }
-}
-
-/// How many loads the process did not live to see the end of.
-int64_t loads_begun(const std::vector<std::pair<std::string, DesiredDeployment>>& rows) {
-  int64_t begun = 0;
-  for (const auto& [name, desired] : rows) {
-    begun += std::count_if(desired.versions.begin(), desired.versions.end(),
-                           [](const DesiredVersion& version) { return version.load_begun; });
-    if (desired.loading && desired.loading->load_begun) ++begun;
-  }
-  return begun;
 }
 
 /// A warm-up that runs out of time is the package's fault here, not the request's.
@@ -280,6 +266,7 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
     if (!replaces) {
       failed->spec = version->spec;
       failed->spec.weights.clear();
+      failed->crashed_loads = version->crashed_loads;
       failed->state = services::DeploymentState::kFailed;
     }
     failed->reason = (replaces ? "its replacement failed: " : "") + error->message();
@@ -297,45 +284,45 @@ void DeploymentServiceImpl::settle(const std::string& name, const Entry& before,
 void DeploymentServiceImpl::adopt() {
   if (is_replica()) return;  // follow() shows it
   const std::lock_guard change(changes_);
-  const bool crashed = options_.crash_mark != nullptr && options_.crash_mark->was_left();
-  std::vector<std::pair<std::string, DesiredDeployment>> rows;
-  for (const storage::DeploymentRow& row : catalog_.list_deployments())
-    rows.emplace_back(row.name, desired_from_text(row.desired));
-  // Of several loads under way it is not known which one it was. Now they are done one after the other.
-  const bool is_known = crashed && loads_begun(rows) == 1;
-  const auto adopted = [&](const DesiredVersion& wanted) {
-    auto version = std::make_shared<Version>();
-    version->spec = wanted.spec;
-    // Another program may do what the one before could not.
-    const bool same_build = wanted.build == options_.build;
-    const bool forgiven = !same_build && wanted.crashed_loads >= kMaxCrashedLoads;
-    version->crashed_loads = same_build ? wanted.crashed_loads : 0;
-    if (same_build && is_known && wanted.load_begun) ++version->crashed_loads;
-    if (wanted.unloaded) version->state = services::DeploymentState::kUnloaded;
-    if (wanted.failure.empty() || forgiven) return version;
-    version->reason = wanted.failure;
-    version->state = services::DeploymentState::kFailed;
-    return version;
-  };
-  for (const auto& [name, desired] : rows) {
+  std::vector<BegunLoad> begun;
+  std::vector<std::string> named;  // rows that tell of such loads
+  for (const storage::DeploymentRow& row : catalog_.list_deployments()) {
+    const DesiredDeployment desired = desired_for(options_.build, row.desired);
+    bool tells = false;
+    const auto adopted = [&](const DesiredVersion& wanted, bool is_put) {
+      auto version = std::make_shared<Version>();
+      version->spec = wanted.spec;
+      version->crashed_loads = wanted.crashed_loads;
+      tells = tells || wanted.load_begun;
+      if (wanted.load_begun && wanted.build == options_.build)
+        begun.push_back({row.name, version_number(wanted.spec.version), wanted.spec.package, is_put});
+      if (wanted.unloaded) version->state = services::DeploymentState::kUnloaded;
+      if (wanted.failure.empty()) return version;
+      version->reason = wanted.failure;
+      version->state = services::DeploymentState::kFailed;
+      return version;
+    };
     Entry entry;
     entry.created_at = desired.created_at;
     entry.default_version = desired.default_version;
     show_traffic(entry, desired, nullptr);
-    for (const DesiredVersion& wanted : desired.versions) {
-      entry.versions[version_number(wanted.spec.version)] = adopted(wanted);
-    }
+    for (const DesiredVersion& wanted : desired.versions)
+      entry.versions[version_number(wanted.spec.version)] = adopted(wanted, false);
     if (desired.loading) {
-      entry.loading = adopted(*desired.loading);
+      entry.loading = adopted(*desired.loading, true);
       entry.asked = desired.asked;
-      tickets_[name] = std::make_shared<Ticket>();
-      tickets_[name]->acknowledged = true;
+      tickets_[row.name] = std::make_shared<Ticket>();
+      tickets_[row.name]->acknowledged = true;
     }
-    if (crashed) store(name, entry);
-    set(name, std::make_shared<const Entry>(std::move(entry)));
+    if (tells) named.push_back(row.name);
+    set(row.name, std::make_shared<const Entry>(std::move(entry)));
   }
-  // Before that a crash would be counted once more, after it never again.
-  if (crashed) options_.crash_mark->clear();
+  blame_load_of(begun);
+  // Loads of this process alone are told of from now on.
+  for (const std::string& name : named) {
+    Entry entry = *find(name);
+    store(name, entry);
+  }
 }
 
 void DeploymentServiceImpl::restore() {

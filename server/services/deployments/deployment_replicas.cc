@@ -52,13 +52,18 @@ void DeploymentServiceImpl::changed_elsewhere() {
 storage::ObservedRow DeploymentServiceImpl::observed_row(const std::string& name, const Entry& entry) const {
   Json versions = Json::object();
   for (const auto& [number, version] : entry.versions) {
-    versions[std::to_string(number)] = {{"state", services::deployment_state_name(version->state)},
-                                        {"reason", version->reason},
-                                        {"crashed_loads", version->crashed_loads},
-                                        {"load_begun", version->load_begun}};
+    Json& row = versions[std::to_string(number)];
+    row = {{"state", services::deployment_state_name(version->state)}, {"reason", version->reason}};
+    // For the next process of this name (count_crashes).
+    if (version->crashed_loads == 0 && !version->load_begun) continue;
+    row.update({{"package", version->spec.package},
+                {"crashed_loads", version->crashed_loads},
+                {"load_begun", version->load_begun}});
   }
-  return {name, options_.replica, entry.revision,
-          canonical_json({{"versions", std::move(versions)}, {"build", options_.build}})};
+  Json state = {{"versions", std::move(versions)}, {"build", options_.build}};
+  if (entry.loading && entry.loading->load_begun)
+    state["loading"] = {{"version", entry.loading->spec.version}, {"package", entry.loading->spec.package}};
+  return {name, options_.replica, entry.revision, canonical_json(state)};
 }
 
 void DeploymentServiceImpl::observe(const std::string& name, const Entry& entry) {
@@ -102,7 +107,6 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::version_of(const Desire
   auto version = std::make_shared<Version>();
   version->spec = wanted.spec;
   version->crashed_loads = wanted.crashed_loads;
-  version->load_begun = wanted.load_begun;
   if (wanted.unloaded) version->state = DeploymentState::kUnloaded;
   if (wanted.failure.empty()) return version;
   version->state = DeploymentState::kFailed;
@@ -112,7 +116,7 @@ DeploymentServiceImpl::VersionPtr DeploymentServiceImpl::version_of(const Desire
 
 DeploymentServiceImpl::Entry DeploymentServiceImpl::entry_of(const storage::DeploymentRow& row,
                                                              const EntryPtr& before) const {
-  const DesiredDeployment desired = desired_from_text(row.desired);
+  const DesiredDeployment desired = desired_for(options_.build, row.desired);
   Entry entry;
   entry.created_at = desired.created_at;
   entry.default_version = desired.default_version;
@@ -183,39 +187,6 @@ void DeploymentServiceImpl::refresh(const std::string& name) {
   } else {
     forget(name);
   }
-}
-
-/// What this process had begun to load when it ended is known by the rows that it left.
-void DeploymentServiceImpl::count_crashes() {
-  const bool crashed = options_.crash_mark != nullptr && options_.crash_mark->was_left();
-  for (const storage::ObservedRow& row : catalog_.observed_by(options_.replica)) {
-    const EntryPtr before = find(row.deployment);
-    const Json left = parse_json(row.state);
-    if (!before || left.value("build", "") != options_.build) continue;
-    Entry entry = *before;
-    for (auto& [number, version] : entry.versions) {
-      const auto known = left.at("versions").find(std::to_string(number));
-      if (known == left.at("versions").end()) continue;
-      auto counted = std::make_shared<Version>(*version);
-      counted->crashed_loads = known->value("crashed_loads", 0);
-      if (crashed && known->value("load_begun", false)) ++counted->crashed_loads;
-      version = std::move(counted);
-    }
-    const storage::ObservedRow now = observed_row(row.deployment, entry);
-    // The row that was left says it already.
-    if (now.revision == row.revision && now.state == row.state) unobserved_.erase(row.deployment);
-    set(row.deployment, std::make_shared<const Entry>(std::move(entry)));
-  }
-  if (!crashed) return;
-  for (const auto& [name, before] : entries()) {
-    if (!before->loading || before->loader != options_.replica || !before->loading->load_begun) continue;
-    auto counted = std::make_shared<Version>(*before->loading);
-    ++counted->crashed_loads;
-    Entry entry = *before;
-    entry.loading = std::move(counted);
-    set(name, std::make_shared<const Entry>(std::move(entry)));
-  }
-  options_.crash_mark->clear();
 }
 
 std::vector<std::pair<std::string, DeploymentServiceImpl::EntryPtr>> DeploymentServiceImpl::entries() {

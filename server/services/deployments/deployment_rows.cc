@@ -27,6 +27,15 @@ DesiredVersion version_from_json(const Json& json) {
           json.at("failure").get<std::string>(), json.value("unloaded", false)};
 }
 
+/// Of another program than this one. Whether that had given it up for them.
+bool forget_crashes(DesiredVersion& version, const std::string& build) {
+  if (version.build == build) return false;
+  const bool given_up = !version.failure.empty() && version.crashed_loads >= kMaxCrashedLoads;
+  if (given_up) version.failure.clear();
+  version.crashed_loads = 0;
+  return given_up;
+}
+
 }  // namespace
 
 int version_number(const std::string& version) {
@@ -68,6 +77,22 @@ DesiredDeployment desired_from_text(const std::string& text) {
                                one.at("request").get<std::string>()});
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::kInvalidJson, std::string("not a deployment's row: ") + error.what());
+  }
+  return desired;
+}
+
+DesiredDeployment desired_for(const std::string& build, const std::string& text) {
+  DesiredDeployment desired = desired_from_text(text);
+  std::vector<DesiredVersion>& versions = desired.versions;
+  if (desired.loading) forget_crashes(*desired.loading, build);
+  auto again = versions.end();
+  for (auto one = versions.begin(); one != versions.end(); ++one) {
+    if (forget_crashes(*one, build)) again = one;
+  }
+  // Where nothing has served yet, it is to be the default, as its PUT asked for.
+  if (again != versions.end() && desired.default_version == 0 && !desired.loading) {
+    desired.loading = std::move(*again);
+    versions.erase(again);
   }
   return desired;
 }

@@ -11,6 +11,9 @@
 
 namespace tensormill::server {
 
+/// Loads in which a process crashed, after which a version is not tried again.
+inline constexpr int kMaxCrashedLoads = 2;
+
 struct DesiredVersion {
   services::DeploymentSpec spec;
   int crashed_loads = 0;     ///< one after the other, in which the process crashed
@@ -34,6 +37,9 @@ struct DesiredDeployment {
 std::string desired_to_text(const DesiredDeployment& desired);
 /// Throws Error(kInvalidJson) for a text that desired_to_text did not make.
 DesiredDeployment desired_from_text(const std::string& text);
+/// The same as the program of this build takes it: what crashed another one, and what that gave up for it, it
+/// tries itself.
+DesiredDeployment desired_for(const std::string& build, const std::string& text);
 /// The number of a valid version text.
 int version_number(const std::string& version);
 

@@ -101,7 +101,8 @@ void DeploymentServiceImpl::store(const std::string& name, Entry& entry,
     row.packages.push_back(Digest::parse(version.spec.package).value());
     if (version.spec.labels_blob) row.blobs.push_back(Digest::parse(*version.spec.labels_blob).value());
     const bool failed = version.state == services::DeploymentState::kFailed && !version.fails_here;
-    const bool is_local = is_replica() && &version != entry.loading.get();
+    // What each process has made of a version is its own, but for why all have given it up.
+    const bool is_local = is_replica() && !failed && &version != entry.loading.get();
     return {version.spec,
             is_local ? 0 : version.crashed_loads,
             !is_local && version.load_begun,

@@ -257,7 +257,21 @@ private:
   services::PutResult put_result(const std::string& name, bool created, bool done,
                                  std::unique_lock<std::mutex>& change, const std::stop_token& cancelled);
 
-  // Of several processes. With changes_ held, down to the line:
+  // Loads that crashed the process before this one (deployment_crashes.cc). With changes_ held, down to the
+  // line:
+  /// A load that it had begun, and of whose end it did not tell.
+  struct BegunLoad {
+    std::string deployment;
+    int number = 0;
+    std::string package;
+    bool is_put = false;  ///< Entry::loading
+  };
+  /// Where that process crashed, counts the one of its loads that was under way; where there were several, it
+  /// is not known which of them it was, and none is counted. Then the mark goes.
+  void blame_load_of(const std::vector<BegunLoad>& begun);
+  /// Durably, and once.
+  void count_crash(const BegunLoad& load);
+  // Of several processes:
   /// Tells what serves here. Throws what the catalog throws; follow() tells it then.
   storage::ObservedRow observed_row(const std::string& name, const Entry& entry) const;
   void observe(const std::string& name, const Entry& entry);
@@ -272,6 +286,7 @@ private:
   void forget(const std::string& name);
   /// As the catalog has it now.
   void refresh(const std::string& name);
+  /// Counts what the rows that this process left say of its crashes.
   void count_crashes();
   /// Until all replicas that live have followed; false when they have not within `ready_wait`.
   bool wait_for_replicas(const std::string& name, std::unique_lock<std::mutex>& change,
