@@ -144,11 +144,14 @@ void JobAttempt::share_log() {
   std::string part(kPart, '\0');
   const FileDescriptor file(::open(log_path_.c_str(), O_RDONLY | O_CLOEXEC));
   while (file.valid() && shared_bytes_ < options_.max_log_bytes) {
-    const ssize_t count = ::pread(file.get(), part.data(), part.size(), static_cast<off_t>(shared_bytes_));
+    const size_t most = std::min<uint64_t>(part.size(), options_.max_log_bytes - shared_bytes_);
+    const ssize_t count = ::pread(file.get(), part.data(), most, static_cast<off_t>(shared_bytes_));
     if (count <= 0) return;
     const std::string_view text(part.data(), static_cast<size_t>(count));
-    if (!source_.share_log(claim_, static_cast<int64_t>(shared_bytes_), text)) return;
-    shared_bytes_ += text.size();
+    const auto shared = source_.share_log(claim_, static_cast<int64_t>(shared_bytes_), text);
+    // Not where this part ends when an earlier one was kept though the answer of the catalog was lost.
+    if (!shared || static_cast<uint64_t>(*shared) <= shared_bytes_) return;
+    shared_bytes_ = static_cast<uint64_t>(*shared);
   }
 }
 

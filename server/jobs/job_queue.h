@@ -70,11 +70,12 @@ public:
   void set_kill(const std::string& id, std::function<void()> kill) override;
   void clear_kill(const std::string& id) override;
   void notify() override { changed(); }
-  bool share_log(const storage::JobClaim& claim, int64_t position, std::string_view text) override {
+  std::optional<int64_t> share_log(const storage::JobClaim& claim, int64_t position,
+                                   std::string_view text) override {
     return catalog_.append_log(claim.id, claim.attempt, position, text);
   }
-  std::string shared_log(const storage::JobRow& job) override {
-    return catalog_.live_log(job.id, job.attempt);
+  std::string shared_log(const storage::JobRow& job, int64_t position, size_t most) override {
+    return catalog_.read_log(job.id, job.attempt, position, most);
   }
   void pause(const std::stop_token& stop) override;
   /// Jobs whose lease is over are queued again, when the last look is `lease` ago, also those of workers

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -42,14 +44,16 @@ public:
   virtual void clear_kill(const std::string& id) = 0;
   /// Leases were renewed, an attempt has reported something or has ended: whoever waits for that is woken.
   virtual void notify() {}
-  /// Text of a running attempt's log, of which `position` bytes were shared before, for others to show. False
-  /// when the attempt is over.
-  virtual bool share_log(const storage::JobClaim& /*claim*/, int64_t /*position*/,
-                         std::string_view /*text*/) {
-    return true;
+  /// Text of a running attempt's log, of which `position` bytes were shared before, for others to show.
+  /// Returns how many are shared then; nothing when the attempt is over or logs are not shared.
+  virtual std::optional<int64_t> share_log(const storage::JobClaim& /*claim*/, int64_t /*position*/,
+                                           std::string_view /*text*/) {
+    return std::nullopt;
   }
-  /// What was shared of an attempt's log.
-  virtual std::string shared_log(const storage::JobRow& /*job*/) { return ""; }
+  /// At most `most` bytes, from `position`, of what was shared of an attempt's log.
+  virtual std::string shared_log(const storage::JobRow& /*job*/, int64_t /*position*/, size_t /*most*/) {
+    return "";
+  }
   /// After an error of the source itself: returns after a pause, or when `stop` is requested.
   virtual void pause(const std::stop_token& stop) = 0;
 };

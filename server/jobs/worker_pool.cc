@@ -1,7 +1,6 @@
 #include "server/jobs/worker_pool.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,13 +21,6 @@ namespace {
 /// Jobs that wait for others' measurements at once; one more is waited for where it was claimed.
 constexpr size_t kMostAway = 16;
 
-JobLog kept_in_memory(const std::string& text) {
-  FileDescriptor file(::memfd_create("job-log", MFD_CLOEXEC));
-  if (!file.valid()) throw_errno(errno, "cannot make a file in memory");
-  write_all(file.get(), text, "a log");
-  return {std::move(file), text.size()};
-}
-
 }  // namespace
 
 WorkerPool::WorkerPool(JobSource& source, storage::BlobStore& blobs, std::vector<JobRunner*> runners,
@@ -37,6 +29,7 @@ WorkerPool::WorkerPool(JobSource& source, storage::BlobStore& blobs, std::vector
       blobs_(blobs),
       runners_(std::move(runners)),
       options_(std::move(options)),
+      shared_logs_(source_, blobs_.env(), options_.folder, options_.max_log_bytes),
       keeper_(source_, options_.lease, options_.clock != nullptr ? *options_.clock : steady_) {
   for (const JobRunner* runner : runners_)
     (runner->measures() ? measuring_ : kinds_).push_back(runner->kind());
@@ -140,8 +133,9 @@ JobLog WorkerPool::open_log(const storage::JobRow& job) {
     struct stat status {};
     if (file.valid() && ::fstat(file.get(), &status) != 0) throw_errno(errno, "cannot read " + path);
     if (file.valid()) return {std::move(file), static_cast<uint64_t>(status.st_size)};
-    if (options_.shares_logs) return kept_in_memory(source_.shared_log(job));
+    if (options_.shares_logs) return shared_logs_.open(job);
   }
+  shared_logs_.forget(job.id);
   if (!job.log) return {};
   const std::shared_ptr<const storage::Blob> blob = blobs_.open(*job.log);
   FileDescriptor file(::fcntl(blob->fd(), F_DUPFD_CLOEXEC, 0));

@@ -13,11 +13,11 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/file.h"
 #include "server/jobs/child_slots.h"
 #include "server/jobs/job_runner.h"
 #include "server/jobs/job_source.h"
 #include "server/jobs/lease_keeper.h"
+#include "server/jobs/shared_logs.h"
 #include "storage/blob/blob_store.h"
 
 namespace tensormill::jobs {
@@ -39,12 +39,6 @@ struct WorkerPoolOptions {
   bool shares_logs = false;
   /// Removes what an attempt stored and did not publish; null: nobody does.
   std::function<void()> collect = nullptr;
-};
-
-/// A log that may be read while it grows, and after its job has ended: what is there stays as it is.
-struct JobLog {
-  FileDescriptor file;  ///< not valid when there is none
-  uint64_t size = 0;
 };
 
 class WorkerPool {
@@ -84,6 +78,7 @@ private:
   std::vector<std::string> measuring_;  ///< kinds: one thread for all of them
   MeasureGate gate_;
   WorkerPoolOptions options_;
+  SharedLogs shared_logs_;
   SteadyClock steady_;
   LeaseKeeper keeper_;
   void join();

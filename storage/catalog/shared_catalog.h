@@ -4,10 +4,12 @@
 /// Errors and thread-safety: as Catalog.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/digest.h"
@@ -31,6 +33,9 @@ struct BlobRow {
   std::optional<int> form = std::nullopt;
   uint64_t stored_bytes = 0;
 };
+
+/// Bytes of a live log that one row has at most.
+inline constexpr size_t kLogRow = size_t{64} << 10;
 
 struct BlobSums {
   uint64_t blobs = 0;
@@ -133,11 +138,13 @@ public:
   /// Blobs of finished uploads, and of chunks; sorted, each once.
   virtual std::vector<Digest> upload_blobs() = 0;
 
-  /// Adds to the log of a running attempt, at `position` bytes; what is there already stays. False when
-  /// another attempt has the job.
-  virtual bool append_log(const std::string& job, int attempt, int64_t position, std::string_view text) = 0;
-  /// The log of that attempt so far; it goes with the attempt's end.
-  virtual std::string live_log(const std::string& job, int attempt) = 0;
+  /// Adds to the log of a running attempt, if that ends at `position` bytes; what is there already stays.
+  /// Returns how many bytes it has then; nothing when another attempt has the job.
+  virtual std::optional<int64_t> append_log(const std::string& job, int attempt, int64_t position,
+                                            std::string_view text) = 0;
+  /// At most `most` bytes of that attempt's log from `position`; "" where it ends. It goes with the attempt's
+  /// end. What it reads is bounded by `most` and kLogRow, however long the log is.
+  virtual std::string read_log(const std::string& job, int attempt, int64_t position, size_t most) = 0;
 
   /// In one transaction; rows of deployments that are not there are left out.
   virtual void put_observed(std::span<const ObservedRow> rows) = 0;

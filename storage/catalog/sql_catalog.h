@@ -133,8 +133,9 @@ public:
   bool remove_upload(const std::string& id) override;
   UploadSums sum_uploads() override;
   std::vector<Digest> upload_blobs() override;
-  bool append_log(const std::string& job, int attempt, int64_t position, std::string_view text) override;
-  std::string live_log(const std::string& job, int attempt) override;
+  std::optional<int64_t> append_log(const std::string& job, int attempt, int64_t position,
+                                    std::string_view text) override;
+  std::string read_log(const std::string& job, int attempt, int64_t position, size_t most) override;
   void put_observed(std::span<const ObservedRow> rows) override;
   std::vector<ObservedRow> list_observed(const std::string& deployment) override;
   std::vector<ObservedRow> observed_by(const std::string& replica) override;

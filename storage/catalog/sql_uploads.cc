@@ -29,6 +29,14 @@ constexpr std::string_view kObservedColumns =
     "SELECT deployment, replica, revision, state, CASE WHEN EXISTS(SELECT 1 FROM replicas WHERE name = "
     "observed.replica AND lease_until_ms >= now_ms()) THEN 1 ELSE 0 END FROM observed ";
 
+/// Bytes of the attempt's log.
+int64_t log_end(SqlDb& db, const std::string& job, int attempt) {
+  const auto last = db.query(
+      "SELECT position, text FROM job_logs WHERE job = ? AND attempt = ? ORDER BY position DESC LIMIT 1", job,
+      static_cast<int64_t>(attempt));
+  return last->step() ? last->integer(0) + static_cast<int64_t>(last->text(1).size()) : 0;
+}
+
 }  // namespace
 
 UploadRow SqlCatalog::begin_upload(const UploadRow& upload, int64_t max_uploads) {
@@ -132,23 +140,50 @@ std::vector<Digest> SqlCatalog::upload_blobs() {
   });
 }
 
-bool SqlCatalog::append_log(const std::string& job, int attempt, int64_t position, std::string_view text) {
-  return write(Isolation::kRows, [&](SqlDb& db) -> bool {
-    return db.run(
-               "INSERT INTO job_logs(job, attempt, position, text) SELECT id, attempt, ?, ? FROM jobs WHERE "
-               "id "
-               "= ? AND attempt = ? AND state = 'running' ON CONFLICT DO NOTHING",
-               position, text, job, static_cast<int64_t>(attempt)) != 0;
+std::optional<int64_t> SqlCatalog::append_log(const std::string& job, int attempt, int64_t position,
+                                              std::string_view text) {
+  return write(Isolation::kRows, [&](SqlDb& db) -> std::optional<int64_t> {
+    if (!db.query("SELECT 1 FROM jobs WHERE id = ? AND attempt = ? AND state = 'running'", job,
+                  static_cast<int64_t>(attempt))
+             ->step())
+      return std::nullopt;
+    int64_t end = log_end(db, job, attempt);
+    if (end != position) return end;
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view part = rest.substr(0, kLogRow);
+      rest.remove_prefix(part.size());
+      const int64_t added = db.run(
+          "INSERT INTO job_logs(job, attempt, position, text) SELECT id, attempt, ?, ? FROM jobs WHERE id = "
+          "? "
+          "AND attempt = ? AND state = 'running' ON CONFLICT DO NOTHING",
+          end, part, job, static_cast<int64_t>(attempt));
+      // Another process adds at the same place just now.
+      if (added == 0) break;
+      end += static_cast<int64_t>(part.size());
+    }
+    return end;
   });
 }
 
-std::string SqlCatalog::live_log(const std::string& job, int attempt) {
+std::string SqlCatalog::read_log(const std::string& job, int attempt, int64_t position, size_t most) {
   return read([&](SqlDb& db) -> std::string {
-    const auto row = db.query("SELECT text FROM job_logs WHERE job = ? AND attempt = ? ORDER BY position",
-                              job, static_cast<int64_t>(attempt));
-    std::string log;
-    while (row->step()) log += row->text(0);
-    return log;
+    const auto number = static_cast<int64_t>(attempt);
+    // Rows lie end to end: of those that begin before the part ends, the first is the one that it begins in.
+    const auto row = db.query(
+        "SELECT position, text FROM job_logs WHERE job = ? AND attempt = ? AND position < ? AND position >= "
+        "COALESCE((SELECT MAX(position) FROM job_logs WHERE job = ? AND attempt = ? AND position <= ?), 0) "
+        "ORDER BY position",
+        job, number, position + static_cast<int64_t>(most), job, number, position);
+    std::string part;
+    while (row->step()) {
+      const int64_t begins = row->integer(0);
+      const int64_t next = position + static_cast<int64_t>(part.size());
+      if (begins > next) break;
+      const std::string text = row->text(1);
+      const auto skipped = static_cast<size_t>(next - begins);
+      if (skipped < text.size()) part.append(text, skipped, most - part.size());
+    }
+    return part;
   });
 }
 

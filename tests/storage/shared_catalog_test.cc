@@ -215,13 +215,46 @@ TEST_P(SharedCatalogTest, ALogIsReadWhileItsAttemptRuns) {
   submit("a");
   const JobClaim held = claim();
   const std::string first("one\0\xff", 5);
-  EXPECT_TRUE(catalog_->append_log(held.id, held.attempt, 0, first));
-  EXPECT_FALSE(catalog_->append_log(held.id, held.attempt, 0, "again"));
-  EXPECT_TRUE(catalog_->append_log(held.id, held.attempt, 5, "two"));
+  EXPECT_EQ(catalog_->append_log(held.id, held.attempt, 0, ""), 0);
+  EXPECT_EQ(catalog_->append_log(held.id, held.attempt, 0, first), 5);
+  EXPECT_EQ(catalog_->append_log(held.id, held.attempt, 0, "again"), 5);
+  EXPECT_EQ(catalog_->append_log(held.id, held.attempt, 6, "behind a gap"), 5);
+  EXPECT_EQ(catalog_->append_log(held.id, held.attempt, 5, "two"), 8);
   EXPECT_FALSE(catalog_->append_log(held.id, held.attempt + 1, 0, "stale"));
-  EXPECT_EQ(catalog_->live_log(held.id, held.attempt), first + "two");
+  EXPECT_EQ(catalog_->read_log(held.id, held.attempt, 0, 100), first + "two");
+  EXPECT_EQ(catalog_->read_log(held.id, held.attempt + 1, 0, 100), "");
   catalog_->release_job(held, {});
   EXPECT_FALSE(catalog_->append_log(held.id, held.attempt, 8, "late"));
+}
+
+TEST_P(SharedCatalogTest, APartOfALogIsReadFromAnyPlace) {
+  submit("a");
+  const JobClaim held = claim();
+  std::string log;
+  for (const std::string& text : {std::string("one"), std::string("\0\xff", 2), std::string("three")}) {
+    catalog_->append_log(held.id, held.attempt, static_cast<int64_t>(log.size()), text);
+    log += text;
+  }
+  for (size_t begin = 0; begin <= log.size() + 1; ++begin) {
+    for (size_t most = 1; most <= log.size() + 1; ++most) {
+      EXPECT_EQ(catalog_->read_log(held.id, held.attempt, static_cast<int64_t>(begin), most),
+                begin < log.size() ? log.substr(begin, most) : "")
+          << begin << ", " << most;
+    }
+  }
+}
+
+TEST_P(SharedCatalogTest, ALongTextOfALogBecomesSeveralRows) {
+  submit("a");
+  const JobClaim held = claim();
+  const std::string text = std::string(kLogRow, 'a') + std::string(kLogRow, 'b') + "c";
+  const auto size = static_cast<int64_t>(text.size());
+  EXPECT_EQ(catalog_->append_log(held.id, held.attempt, 0, text), size);
+  EXPECT_EQ(catalog_->append_log(held.id, held.attempt, size, "d"), size + 1);
+  const auto edge = static_cast<int64_t>(kLogRow) - 1;
+  EXPECT_EQ(catalog_->read_log(held.id, held.attempt, edge, 3), "abb");
+  EXPECT_EQ(catalog_->read_log(held.id, held.attempt, size - 2, 100), "bcd");
+  EXPECT_EQ(catalog_->read_log(held.id, held.attempt, 0, 3 * kLogRow), text + "d");
 }
 
 TEST_P(SharedCatalogTest, ADeploymentIsChangedOnlyAsItIsKnown) {

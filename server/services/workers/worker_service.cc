@@ -275,14 +275,12 @@ void WorkerServiceImpl::heard(const std::string& owner, const std::optional<std:
 }
 
 int64_t WorkerServiceImpl::append_log(const storage::JobRow& job, const services::WorkerBeat& beat) {
+  const std::string_view text = std::string_view(beat.log).substr(
+      0, kMaxWorkerLog - std::min<uint64_t>(kMaxWorkerLog, static_cast<uint64_t>(beat.log_offset)));
+  // Whichever server had the part before.
+  if (options_.shares_logs)
+    return catalog_.append_log(job.id, job.attempt, beat.log_offset, text).value_or(0);
   const std::lock_guard lock(logs_mutex_);
-  if (options_.shares_logs) {
-    // Whichever server had the part before.
-    const auto has = static_cast<int64_t>(catalog_.live_log(job.id, job.attempt).size());
-    if (beat.log.empty() || beat.log_offset != has || has > static_cast<int64_t>(kMaxWorkerLog)) return has;
-    const bool held = catalog_.append_log(job.id, job.attempt, has, beat.log);
-    return has + (held ? static_cast<int64_t>(beat.log.size()) : 0);
-  }
   jobs::WorkerPoolOptions place;
   place.folder = options_.logs;
   const std::string path = jobs::live_log_path(place, job);
@@ -292,8 +290,6 @@ int64_t WorkerServiceImpl::append_log(const storage::JobRow& job, const services
   if (::fstat(file.get(), &status) != 0) throw_errno(errno, "cannot read " + path);
   // Another server, or this one before it was started again, had the rest: it comes once more.
   if (beat.log.empty() || beat.log_offset != status.st_size) return status.st_size;
-  const std::string_view text = std::string_view(beat.log).substr(
-      0, kMaxWorkerLog - std::min<uint64_t>(kMaxWorkerLog, beat.log_offset));
   if (::lseek(file.get(), status.st_size, SEEK_SET) < 0) throw_errno(errno, "cannot extend " + path);
   write_all(file.get(), text, path);
   return status.st_size + static_cast<int64_t>(text.size());
