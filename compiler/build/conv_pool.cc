@@ -41,7 +41,7 @@ std::optional<ir::ValueId> nothing_of(OpBuilder& builder, ir::ValueId x, const W
 
 }  // namespace
 
-ir::ValueId exact_sums(OpBuilder& builder, ir::ValueId x, ir::ValueId w, int64_t terms,
+ir::ValueId exact_sums(OpBuilder& builder, ir::ValueId x, ir::ValueId w, const ir::SymInt& terms,
                        const std::function<ir::ValueId(ir::ValueId x, ir::ValueId w)>& sums) {
   Compose c(builder);
   const DType dtype = c.dtype(x);
@@ -49,7 +49,7 @@ ir::ValueId exact_sums(OpBuilder& builder, ir::ValueId x, ir::ValueId w, int64_t
   const int bits = dtype_info(dtype).bits;
   if (bits > 32) builder.unsupported("operands", "integers of 64 bits are not implemented");
   // float64 holds whole numbers up to 2^53: those of two operands of 16 bits, and of the sum of two such.
-  if (terms > int64_t{1} << 20)
+  if (!ir::demand(ir::Relation::kLessEqual, terms, int64_t{1} << 20))
     builder.unsupported("operands", "sums of so many integers are not implemented");
   const auto wide = [&](ir::ValueId value) { return c.cast(value, DType::kFloat64); };
   const auto whole = [&](ir::ValueId sum) { return c.cast(sum, DType::kInt64); };
@@ -84,7 +84,7 @@ ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId b
   };
   const ir::SymShape shape = builder.type(w).shape;
   const ir::SymInt terms = num_elements(ir::SymShape(shape.begin() + 1, shape.end()));
-  const ir::ValueId y = exact_sums(builder, padded, w, terms.hint(), sums);
+  const ir::ValueId y = exact_sums(builder, padded, w, terms, sums);
   if (!adds_bias) return y;
   Compose c(builder);
   ir::SymShape along(shape.size(), 1);

@@ -19,7 +19,7 @@ ir::ValueId conv(OpBuilder& builder, ir::ValueId x, ir::ValueId w, ir::ValueId b
 /// The sums of products that `sums` makes of x and w, both of a float type or both integers of 32 bits at
 /// most, of which it adds up `terms` products at most for an element. It is given float64 in place of
 /// integers.
-ir::ValueId exact_sums(OpBuilder& builder, ir::ValueId x, ir::ValueId w, int64_t terms,
+ir::ValueId exact_sums(OpBuilder& builder, ir::ValueId x, ir::ValueId w, const ir::SymInt& terms,
                        const std::function<ir::ValueId(ir::ValueId x, ir::ValueId w)>& sums);
 
 struct PoolSpec {

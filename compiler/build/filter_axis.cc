@@ -19,10 +19,11 @@ V product_along(Compose& c, V x, int64_t dim, V weights) {
   return c.transpose(c.matmul(c.transpose(x, perm), weights, true), perm);
 }
 
+/// Of free extents what is demanded is checked again when they are known.
 void check_table(const OpBuilder& builder, const ir::SymInt& in, const ir::SymInt& out) {
   if (!ir::demand(ir::Relation::kLess, 0, out) || !ir::demand(ir::Relation::kLess, 0, in))
     builder.invalid("an axis of " + to_string(in) + " elements for one of " + to_string(out));
-  if (in.hint() > kMaxListed / std::max<int64_t>(out.hint(), 1))
+  if (!ir::demand(ir::Relation::kLessEqual, builder.product(in, out), kMaxListed))
     builder.unsupported("size", "filters for so long an axis are not implemented");
 }
 

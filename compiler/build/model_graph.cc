@@ -10,8 +10,7 @@ namespace tensormill::build {
 const Tensor& checked_value(const std::string& name, const ir::ValueType& type, const Tensor& given) {
   // Strings of a value have the width of their longest.
   const auto shown = [](DType dtype, const Shape& shape) { return shown_shape(dtype, shape); };
-  if (given.dtype() != type.dtype ||
-      shown(given.dtype(), given.shape()) != shown(type.dtype, type.shape.hints()))
+  if (given.dtype() != type.dtype || shown(given.dtype(), given.shape()) != shown(type.dtype, type.shape))
     throw Error(ErrorCode::kInvalidArgument, "the value of input \"" + name + "\" is " +
                                                  ir::to_string(ir::ValueType{given.dtype(), given.shape()}) +
                                                  ", expected " + ir::to_string(type));

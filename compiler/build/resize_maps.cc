@@ -23,7 +23,8 @@ std::vector<Sizes> sizes_of(OpBuilder& builder, V map, const ir::SymShape& size)
                     std::to_string(builder.rank(map)));
   const ir::SymShape shape = builder.type(map).shape;
   for (size_t d = 0; d < 2; ++d) {
-    if (!ir::demand(ir::Relation::kLess, 0, size[d]) || size[d].hint() > kMaxListed)
+    if (!ir::demand(ir::Relation::kLess, 0, size[d]) ||
+        !ir::demand(ir::Relation::kLessEqual, size[d], kMaxListed))
       builder.invalid("a size of " + to_string(size[d]));
   }
   return {{shape[2], size[0]}, {shape[3], size[1]}};

@@ -229,7 +229,9 @@ ir::ValueId resize_by_table(Compose& c, ir::ValueId x, int64_t dim, const Resize
 
 ir::ValueId resize_along(OpBuilder& builder, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                          const ResizeOptions& options) {
-  if (!ir::demand(ir::Relation::kLessEqual, min(axis.out, 1), min(axis.in, 1)))
+  // Positions of more elements are no exact numbers of single precision.
+  if (!ir::demand(ir::Relation::kLessEqual, min(axis.out, 1), min(axis.in, 1)) ||
+      !ir::demand(ir::Relation::kLessEqual, axis.out, kMaxListed))
     builder.invalid("an axis of " + to_string(axis.in) + " elements cannot become one of " +
                     to_string(axis.out));
   Compose c(builder);

@@ -50,7 +50,9 @@ void convert_normalization(LayerContext& context) {
     if (!demand(ir::Relation::kEqual, num_elements(along), count))
       context.invalid("option " + std::string(name) + " has " + std::to_string(count) + " numbers for " +
                       to_string(along));
-    return c.doubles(context.compute_dtype(), values, along.hints());
+    // How free extents share the numbers is a run's.
+    if (along.is_constant()) return c.doubles(context.compute_dtype(), values, along);
+    return c.reshape(c.doubles(context.compute_dtype(), values, {count}), along);
   };
   const V mean = statistic("mean", 0), variance = statistic("variance", 1);
   config.skip("variance");

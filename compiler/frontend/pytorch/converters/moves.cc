@@ -27,7 +27,8 @@ ir::SymShape filled_shape(const NodeContext& node, const ir::SymShape& own, ir::
       open = i;
       continue;
     }
-    if (wanted[i].hint() < 0) node.invalid("a shape with the extent " + to_string(wanted[i]));
+    if (!ir::demand(ir::Relation::kLessEqual, 0, wanted[i]))
+      node.invalid("a shape with the extent " + to_string(wanted[i]));
     known = node.product(known, wanted[i]);
   }
   const ir::SymInt elements = num_elements(own);

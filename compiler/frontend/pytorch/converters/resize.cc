@@ -40,7 +40,8 @@ std::vector<Target> targets_of(NodeContext& node, V x, size_t spatial) {
               ? in * static_cast<int64_t>(whole)
               : ir::SymInt(static_cast<int64_t>(std::floor(static_cast<double>(int64_t{in}) * factors[d])));
     }
-    if (target.out.hint() < 1 || target.out.hint() > build::kMaxListed)
+    if (!ir::demand(ir::Relation::kLess, 0, target.out) ||
+        !ir::demand(ir::Relation::kLessEqual, target.out, build::kMaxListed))
       node.invalid("a size of " + to_string(target.out));
     targets.push_back(target);
   }

@@ -355,7 +355,7 @@ void convert_stft(NodeContext& context) {
       !demand(ir::Relation::kLessEqual, length, shape[1]))
     context.invalid("frames of " + to_string(length) + " do not fit a signal of shape " + to_string(shape));
   const ir::SymInt frames = floordiv(shape[1] - length, step) + 1;
-  if (context.product(frames, length).hint() > kMaxFrames)
+  if (!demand(ir::Relation::kLessEqual, context.product(frames, length), kMaxFrames))
     context.unsupported("frame_length", to_string(frames) + " frames are not implemented");
   // How many frames there are may depend on a free extent: where each begins, and its elements' places.
   const V starts = c.times(c.iota(frames, {frames, 1}), static_cast<double>(step));

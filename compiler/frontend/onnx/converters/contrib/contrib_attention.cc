@@ -206,7 +206,8 @@ void convert_group_query_attention(NodeContext& context) {
   const V past = context.optional_input(3);
   const ir::SymInt held = past == ir::kAbsent ? ir::SymInt(0) : c.shape(past)[2];
   const bool has_queries = demand(ir::Relation::kLessEqual, 1, queries);
-  if (!has_queries || total.hint() > kMaxTensorBytes || !demand(ir::Relation::kLessEqual, queries, total))
+  if (!has_queries || !demand(ir::Relation::kLessEqual, total, kMaxTensorBytes) ||
+      !demand(ir::Relation::kLessEqual, queries, total))
     context.invalid("total_sequence_length is " + to_string(total) + " for " + std::to_string(queries) +
                     " queries");
   V valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);

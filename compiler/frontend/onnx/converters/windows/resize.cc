@@ -40,7 +40,8 @@ void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
                 const ResizeOptions& options) {
   for (const ResizeAxis& axis : axes) {
     if (axis.is_of_run || (same(axis.in, axis.out) && (axis.by_size || axis.scale == 1))) continue;
-    if (!(axis.scale > 0) || axis.in.hint() < 1 || axis.out.hint() < 0 || axis.out.hint() > kMaxListed)
+    if (!(axis.scale > 0) || axis.in.hint() < 1 || axis.out.hint() < 0 ||
+        !demand(ir::Relation::kLessEqual, axis.out, kMaxListed))
       context.invalid("an axis of " + to_string(axis.in) + " cannot become one of " + to_string(axis.out));
     if (options.antialias && 2 / axis.scale > kMaxTaps)
       context.invalid("scale " + std::to_string(axis.scale) + " is too small");

@@ -27,8 +27,9 @@ Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::
   check_length(context, "strides", windows.strides, rank);
   check_length(context, "dilations", windows.dilations, rank);
   for (size_t d = 0; d < rank; ++d) {
-    const bool has_taps = demand(ir::Relation::kLessEqual, 1, windows.kernel[d]);
-    for (int64_t value : {windows.kernel[d].hint(), windows.strides[d], windows.dilations[d]}) {
+    const bool has_taps = demand(ir::Relation::kLessEqual, 1, windows.kernel[d]) &&
+                          demand(ir::Relation::kLessEqual, windows.kernel[d], kMaxWindowNumber);
+    for (int64_t value : {windows.strides[d], windows.dilations[d]}) {
       if (has_taps && value >= 1 && value <= kMaxWindowNumber) continue;
       context.invalid("kernel_shape, strides and dilations must be 1 to " + std::to_string(kMaxWindowNumber));
     }
