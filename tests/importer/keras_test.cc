@@ -1,6 +1,7 @@
 // Keras' layers in their forms, an output of its own in a model a family, against what Keras makes of them
 // (tests/fixtures/keras_layers); models that must be refused.
 #include <array>
+#include <functional>
 
 #include "runtime/base/json.h"
 #include "tests/expect_error.h"
@@ -77,6 +78,81 @@ std::string refusal_of(const std::string& layers) {
     return error.message();
   }
   return "imported";
+}
+
+/// A model of the fixtures with other layers, in the form that packages hold.
+std::unique_ptr<Importer> changed_model(const std::string& fixture,
+                                        const std::function<void(Json& layer)>& change) {
+  const auto model = importer_of(fixture);
+  const std::string_view kept = model->kept_source().model->text();
+  const size_t line = kept.find('\n'), mark = kept.rfind(' ', line) + 1;
+  const auto padded = [](size_t size) { return (size + 63) / 64 * 64; };
+  const size_t size = std::stoul(std::string(kept.substr(mark, line - mark)));
+  Json json = parse_json(kept.substr(line + 1, size));
+  for (Json& layer : json.at("config").at("config").at("layers")) change(layer);
+  const std::string text = json.dump();
+  std::string bytes = std::string(kept.substr(0, mark)) + std::to_string(text.size()) + "\n" + text;
+  bytes.resize(padded(bytes.size()), ' ');
+  return importer_of_bytes(bytes + std::string(kept.substr(padded(line + 1 + size))));
+}
+
+bool is_attention(const Json& layer) { return layer.at("class_name") == "MultiHeadAttention"; }
+
+// In any order, and counted from behind.
+TEST(KerasAttention, GoesAlongTheAxesThatItIsTold) {
+  const std::string family = "keras_layers/attention_axes";
+  const Tensors inputs = arrays_of(family + ".npz", "in."), want = arrays_of(family + ".npz", "out.");
+  for (const bool from_behind : {false, true}) {
+    const auto model = changed_model(family + ".keras", [&](Json& layer) {
+      if (!is_attention(layer) || !from_behind) return;
+      const size_t rank = layer.at("build_config").at("shapes_dict").at("query_shape").size();
+      for (Json& axis : layer.at("config").at("attention_axes"))
+        axis = axis.get<int64_t>() - static_cast<int64_t>(rank);
+    });
+    const Tensors got = evaluated(model->import(at_inputs(inputs), ops::standard_ops()), inputs);
+    ASSERT_EQ(got.size(), want.size());
+    for (const auto& [name, tensor] : want) {
+      SCOPED_TRACE(name);
+      expect_close(got.at(name), tensor, 2e-5);
+    }
+  }
+}
+
+// Keras takes the first axis behind the batch for the steps of a causal mask.
+TEST(KerasAttention, LooksAheadInNoOtherAxisThanThatOfItsSteps) {
+  const Tensors inputs = arrays_of("keras_layers/attention_axes.npz", "in.");
+  const auto along = [](const Json& axes) {
+    return changed_model("keras_layers/attention_axes.keras", [=](Json& layer) {
+      if (!is_attention(layer) || layer.at("config").at("attention_axes") != Json::array({3, 1})) return;
+      layer.at("config").at("attention_axes") = axes;
+      layer.at("inbound_nodes").at(0).at("kwargs")["use_causal_mask"] = true;
+    });
+  };
+  const ir::Graph graph = along(Json::array({1}))->import(at_inputs(inputs), ops::standard_ops());
+  const Tensor before = evaluated(graph, inputs).at("apart");
+  // The second step of both pictures of each example.
+  Tensors changed = inputs;
+  Tensor volume = inputs.at("volume").clone();
+  const int64_t steps = volume.shape()[1], each = volume.num_elements() / volume.shape()[0] / steps;
+  ASSERT_EQ(steps, 2);
+  const auto is_first = [&](int64_t i) { return i / each % steps == 0; };
+  for (int64_t i = 0; i < volume.num_elements(); ++i)
+    if (!is_first(i)) volume.set_element(i, volume.element_as_double(i) + 3);
+  changed.insert_or_assign("volume", volume);
+  const Tensor after = evaluated(graph, changed).at("apart");
+  double most = 0;
+  for (int64_t i = 0; i < after.num_elements(); ++i) {
+    const double apart = std::fabs(after.element_as_double(i) - before.element_as_double(i));
+    if (is_first(i)) {
+      ASSERT_EQ(apart, 0) << "element " << i;
+    }
+    most = std::max(most, apart);
+  }
+  EXPECT_GT(most, 1e-3);
+  // Of two axes of steps such a mask has too few axes, for Keras as well.
+  expect_error(ErrorCode::kOperatorNotImplemented, "a mask of shape", [&] {
+    along(Json::array({3, 1}))->import(at_inputs(inputs), ops::standard_ops());
+  });
 }
 
 TEST(KerasNetwork, OfRecurrentLayersIsTheSameInBothForms) {

@@ -59,9 +59,11 @@ AttentionAxes attention_axes_of(LayerContext& context, int64_t rank) {
   AttentionAxes axes;
   if (context.config().has("attention_axes")) {
     axes.along = context.config().list("attention_axes");
-    for (const int64_t axis : axes.along)
+    for (int64_t& axis : axes.along) {
+      if (axis < 0) axis += rank;
       if (axis < 1 || axis > rank - 2)
         context.unsupported("option attention_axes", "axis " + std::to_string(axis) + " is not implemented");
+    }
   } else {
     for (int64_t axis = 1; axis < rank - 1; ++axis) axes.along.push_back(axis);
   }
@@ -119,45 +121,14 @@ V causal_mask(Compose& c, const ir::SymInt& queries, const ir::SymInt& values) {
   return c.binary("greater_equal", c.positions(queries, 0, 2), c.positions(values, 1, 2));
 }
 
-/// The mask that the call gives, of [batch,query axes,value axes] with or without heads behind the batch, as
-/// [batch,heads,query steps,value steps].
-V given_mask_of(LayerContext& context, const Operands& of, const AttentionAxes& axes) {
-  Compose c(context);
-  V given = c.cast(of.given_mask, DType::kBool);
-  const auto count = static_cast<int64_t>(axes.along.size());
-  const bool has_heads = context.rank(given) == 2 * count + 2 && axes.rest.empty();
-  if (context.rank(given) != 2 * count + 1 && !has_heads)
-    context.unsupported("argument attention_mask", "a mask of shape " + to_string(c.shape(given)) +
-                                                       " for queries of " + to_string(c.shape(of.query)) +
-                                                       " is not implemented");
-  if (count > 1) {
-    const ir::SymShape queries = extents_along(c.shape(of.query), axes.along),
-                       values = extents_along(c.shape(of.value), axes.along), own = c.shape(given);
-    ir::SymShape whole(own.begin(), own.begin() + (has_heads ? 2 : 1)), to = whole;
-    append(whole, queries);
-    append(whole, values);
-    to.push_back(num_elements(queries));
-    to.push_back(num_elements(values));
-    given = c.reshape(c.expand(given, whole), to);
-  }
-  return has_heads ? given : c.unsqueeze(given, 1);
-}
-
-/// What counts, of [batch * rest,heads,query steps,value steps]; kAbsent: everything.
-V joint_mask_of(LayerContext& context, const Operands& of, const AttentionAxes& axes, int64_t window) {
+/// What counts, as Keras has it: masks of steps along the first axis behind the batch and the given one, each
+/// as it is, of any rank that meets the others; kAbsent: everything.
+V merged_mask(LayerContext& context, const Operands& of, int64_t window) {
   Compose c(context);
   V mask = ir::kAbsent;
-  for (const V each : {of.query_mask, of.value_mask, of.key_mask})
-    if (each != ir::kAbsent && context.rank(each) + 1 != context.rank(of.query))
-      context.invalid("a mask of shape " + to_string(c.shape(each)));
-  const bool is_masked = of.query_mask != ir::kAbsent || of.value_mask != ir::kAbsent ||
-                         of.key_mask != ir::kAbsent || of.is_causal || window > 0;
-  // Keras takes the first axis behind the batch for the steps of these.
-  if (is_masked && context.rank(of.query) != 3)
-    context.unsupported("option attention_axes", "masks of steps are not implemented with several axes");
-  if (of.query_mask != ir::kAbsent) mask = c.unsqueeze(c.unsqueeze(of.query_mask, 2), 1);
+  if (of.query_mask != ir::kAbsent) mask = c.unsqueeze(of.query_mask, context.rank(of.query_mask));
   for (const V each : {of.value_mask, of.key_mask})
-    if (each != ir::kAbsent) mask = both(c, mask, c.unsqueeze(c.unsqueeze(each, 1), 1));
+    if (each != ir::kAbsent) mask = both(c, mask, c.unsqueeze(each, context.rank(each) - 1));
   const ir::SymInt queries = c.shape(of.query)[1], values = c.shape(of.value)[1];
   if (of.is_causal) mask = both(c, mask, causal_mask(c, queries, values));
   if (window > 0) {
@@ -165,16 +136,35 @@ V joint_mask_of(LayerContext& context, const Operands& of, const AttentionAxes& 
     mask =
         both(c, mask, c.binary("less", c.unary("abs", apart), c.number(apart, static_cast<double>(window))));
   }
-  if (of.given_mask == ir::kAbsent) return mask;
-  V given = given_mask_of(context, of, axes);
-  if (!axes.rest.empty()) {
-    // The same one for all of the rest.
-    const ir::SymShape shape = c.shape(of.query), own = c.shape(given);
-    const ir::SymInt rest = num_elements(extents_along(shape, axes.rest));
-    const V wide = c.expand(c.unsqueeze(given, 1), {shape[0], rest, own[1], own[2], own[3]});
-    given = c.reshape(wide, {shape[0] * rest, own[1], own[2], own[3]});
-  }
-  return both(c, mask, given);
+  return of.given_mask == ir::kAbsent ? mask : both(c, c.cast(of.given_mask, DType::kBool), mask);
+}
+
+/// What counts, of [batch * rest,heads,query steps,value steps], or what meets it; kAbsent: everything.
+V joint_mask_of(LayerContext& context, const Operands& of, const AttentionAxes& axes, int64_t window) {
+  Compose c(context);
+  V mask = merged_mask(context, of, window);
+  if (mask == ir::kAbsent) return mask;
+  // Scores are of [batch,rest...,heads,query axes...,value axes...]: axes that the mask lacks are in front of
+  // those of queries.
+  const auto count = static_cast<int64_t>(axes.along.size()),
+             rank = static_cast<int64_t>(axes.rest.size()) + 2 + 2 * count;
+  if (context.rank(mask) < 2 * count || context.rank(mask) > rank)
+    context.unsupported("argument attention_mask", "a mask of shape " + to_string(c.shape(mask)) +
+                                                       " for queries of " + to_string(c.shape(of.query)) +
+                                                       " is not implemented");
+  while (context.rank(mask) < rank) mask = c.unsqueeze(mask, context.rank(mask) - 2 * count);
+  if (rank == 4) return mask;
+  const ir::SymShape query = c.shape(of.query);
+  const ir::SymShape rest = extents_along(query, axes.rest), queries = extents_along(query, axes.along),
+                     values = extents_along(c.shape(of.value), axes.along);
+  const ir::SymInt heads = c.shape(mask)[axes.rest.size() + 1];
+  ir::SymShape whole{query[0]};
+  append(whole, rest);
+  whole.push_back(heads);
+  append(whole, queries);
+  append(whole, values);
+  return c.reshape(c.expand(mask, whole),
+                   {query[0] * num_elements(rest), heads, num_elements(queries), num_elements(values)});
 }
 
 /// x [batch,steps,features] by a kernel [features,heads,width]: [batch,heads,steps,width].
