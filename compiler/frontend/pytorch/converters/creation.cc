@@ -1,6 +1,7 @@
 // Tensors that are made of numbers.
 #include <cmath>
 
+#include "compiler/build/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -54,29 +55,79 @@ void convert_copy(NodeContext& node) {
 // start, start + step ... below end.
 namespace {
 
-/// Of whole numbers of which a run works out the first one or the end.
+/// Operands of a range of which a run works out one, in `dtype`: without dims.
+struct RangeOfRun {
+  V first, last, step;
+};
+RangeOfRun range_of(NodeContext& node, DType dtype) {
+  const V last = node.as(node.operand("end"), dtype);
+  const auto other = [&](const char* name, double otherwise) {
+    return takes(node, name) ? node.as(node.operand(name), dtype) : node.scalar_like(last, otherwise);
+  };
+  return {other("start", 0), last, other("step", 1)};
+}
+
+/// The number of elements where a run works out the step: what is between the ends by it, rounded up.
+V count_by(NodeContext& node, const RangeOfRun& range) {
+  Compose c(node);
+  const V is_none = is_zero(node, range.step);
+  const V step = c.where(is_none, c.number(range.step, 1), range.step);
+  const V rounds = c.unary("neg", floor_divided(node, c.sub(range.first, range.last), step));
+  return build::required(node, rounds, negated(node, is_none), "a step of 0");
+}
+
+/// The whole part of a step that is known.
+int64_t whole_step(NodeContext& node) {
+  const Number step = node.number("step");
+  const auto* real = std::get_if<double>(&step);
+  if (real == nullptr) return node.integer("step");
+  if (!(std::fabs(*real) < 0x1p53)) node.invalid("a step of " + std::to_string(*real));
+  return static_cast<int64_t>(*real);
+}
+
+/// Of whole numbers.
 void set_range_of_run(NodeContext& node, DType dtype) {
   Compose c(node);
-  const auto whole = [&](const char* name) {
-    const Operand operand = node.operand(name);
-    if (is_float(operand.type.dtype))
-      node.unsupported(name, "of floats that a run works out it is not implemented");
-    return node.as(operand, DType::kInt64);
-  };
-  const V last = whole("end"), first = takes(node, "start") ? whole("start") : c.number(last, 0);
-  const int64_t width = takes(node, "step") ? node.integer("step") : 1;
+  const RangeOfRun range = range_of(node, DType::kInt64);
+  const bool is_known = !takes(node, "step") || !node.run_number("step");
+  const int64_t width = is_known && takes(node, "step") ? whole_step(node) : 1;
   if (width == 0) node.invalid("a step of 0");
-  const V apart = width > 0 ? c.sub(last, first) : c.sub(first, last);
-  const int64_t step = std::abs(width);
   std::optional<ir::SymInt> count = node.said_extent(0);
   if (!count) {
-    const V rounds = floor_divided(node, c.add(apart, c.number(apart, static_cast<double>(step - 1))),
-                                   c.number(apart, static_cast<double>(step)));
+    const V apart = width > 0 ? c.sub(range.last, range.first) : c.sub(range.first, range.last);
+    const auto step = static_cast<double>(std::abs(width));
+    const V rounds = is_known ? floor_divided(node, c.plus(apart, step - 1), c.number(apart, step))
+                              : count_by(node, range);
     count = node.bind_number(c.binary("max", rounds, c.number(rounds, 0)), 0, std::nullopt);
   }
   V y = c.iota(*count);
-  if (width != 1) y = c.mul(y, c.ints({width}, {}));
-  node.set_output(0, c.cast(c.add(y, first), dtype));
+  if (width != 1 || !is_known) y = c.mul(y, range.step);
+  node.set_output(0, c.cast(c.add(y, range.first), dtype));
+}
+
+/// Of real numbers, counted in double precision as torch does it, which refuses ends on the other side of the
+/// start.
+void set_real_range_of_run(NodeContext& node, DType dtype) {
+  constexpr double kMost = 0x1p53;
+  Compose c(node);
+  const RangeOfRun range = range_of(node, DType::kFloat64);
+  const V rounds = c.div(c.sub(range.last, range.first), range.step);
+  const V is_count = both(node, c.binary("greater_equal", rounds, c.number(rounds, 0)),
+                          c.binary("less", rounds, c.number(rounds, kMost)));
+  const V whole = c.unary("ceil", c.where(is_count, rounds, c.number(rounds, 0)));
+  const V checked = build::required(node, c.cast(whole, DType::kInt64), is_count, "a range without an end");
+  const ir::SymInt count = node.bind_number(checked, 0, std::nullopt);
+  const DType wide = computed_in(dtype) == dtype ? DType::kFloat64 : computed_in(dtype);
+  const V y = c.mul(c.cast(c.iota(count), wide), c.cast(range.step, wide));
+  node.set_output(0, c.cast(c.add(y, c.cast(range.first, wide)), dtype));
+}
+
+bool is_of_run(NodeContext& node, const char* name) {
+  return takes(node, name) && node.run_number(name).has_value();
+}
+
+bool is_real(NodeContext& node, const char* name) {
+  return takes(node, name) && is_float(node.operand(name).type.dtype);
 }
 
 }  // namespace
@@ -85,8 +136,14 @@ void convert_arange(NodeContext& node) {
   Compose c(node);
   static_cast<void>(node.optional_dtype("dtype"));
   const DType dtype = node.output_dtype();
-  if (node.run_number("end") || (takes(node, "start") && node.run_number("start")))
-    return set_range_of_run(node, dtype);
+  if (is_of_run(node, "start") || is_of_run(node, "end") || is_of_run(node, "step")) {
+    const bool has_reals = is_real(node, "start") || is_real(node, "end") || is_real(node, "step");
+    // Of int64 torch takes the whole parts of all three before it counts.
+    if (!has_reals || dtype == DType::kInt64) return set_range_of_run(node, dtype);
+    if (!is_float(dtype))
+      node.unsupported("dtype", "of floats that a run works out short integers are not implemented");
+    return set_real_range_of_run(node, dtype);
+  }
   Number start = ir::SymInt(0), step = ir::SymInt(1);
   if (takes(node, "start")) start = node.number("start");
   if (takes(node, "step")) step = node.number("step");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/frontend/pytorch/converters/helpers.h"
+#include "compiler/frontend/pytorch/said_sizes.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -131,30 +132,60 @@ void convert_addr(NodeContext& node) {
   node.set_output(0, c.add(self, y));
 }
 
-// Places of a storage by their strides: of tensors that are all of it, row after row.
+namespace {
+
+/// Places `offset` + i * stride[0] + j * stride[1] ... of all elements, row after row, of which there are
+/// more than the last of those.
+std::shared_ptr<const ViewStep> strided_step(const ir::SymShape& size, const ir::SymShape& stride,
+                                             const ir::SymInt& offset) {
+  return std::make_shared<const ViewStep>(
+      ViewStep{[=](build::OpBuilder& builder, V whole) {
+                 Compose c(builder);
+                 V place = c.dims({offset}, {});
+                 for (size_t i = 0; i < size.size(); ++i)
+                   place = c.add(place, c.mul(c.positions(size[i], i, size.size()), c.dims({stride[i]}, {})));
+                 const V flat = c.reshape(whole, {num_elements(c.shape(whole))});
+                 return c.gather(flat, c.reshape(place, size), 0);
+               },
+               {}});
+}
+
+}  // namespace
+
+// Places of a storage by their strides: of tensors that are all of it, row after row, or its first rows. A
+// place behind those of the tensor is refused, by a run where the extents are free.
 void convert_as_strided(NodeContext& node) {
-  Compose c(node);
   const V x = node.tensor("self");
   if (!node.is_typed())
     node.unsupported("self",
                      "strides of tensors are not implemented where the file does not say where they lie");
-  const TensorMeta& meta = node.input_meta("self");
   const ir::SymShape size = node.syms("size"), stride = node.syms("stride");
-  ir::SymInt offset = node.has("storage_offset") ? node.sym("storage_offset") : ir::SymInt(0);
-  int64_t dense = 1;
-  bool is_whole = meta.storage_offset.value == 0 && size.size() == stride.size();
-  for (size_t i = meta.sizes.size(); is_whole && i-- > 0;) {
-    is_whole = meta.sizes[i].value && i < meta.strides.size() &&
-               (meta.sizes[i].value == 1 || meta.strides[i].value == dense);
-    dense *= meta.sizes[i].value.value_or(1);
+  const ir::SymInt offset = node.has("storage_offset") ? node.sym("storage_offset") : ir::SymInt(0);
+  if (size.size() != stride.size()) node.invalid("sizes and strides are of other numbers of axes");
+  if (!lies_in_rows(node.input_meta("self")))
+    node.unsupported("self",
+                     "a tensor whose elements do not lie in rows from its storage's begin is not "
+                     "implemented");
+  if (!ir::demand(ir::Relation::kLessEqual, 0, offset))
+    node.invalid("storage_offset is " + to_string(offset));
+  const ir::SymInt elements = num_elements(node.shape(x));
+  ir::SymInt last = offset;
+  const auto check_last = [&] {
+    if (!ir::demand(ir::Relation::kLess, last, elements))
+      node.unsupported("size", "places behind the elements of the tensor are not implemented");
+  };
+  bool is_empty = false;
+  for (size_t i = 0; i < size.size(); ++i) {
+    if (!ir::demand(ir::Relation::kLessEqual, 0, size[i]) ||
+        !ir::demand(ir::Relation::kLessEqual, 0, stride[i]))
+      node.invalid("size " + to_string(size) + " and strides " + to_string(stride));
+    is_empty = is_empty || same(size[i], 0);
+    if (is_empty) continue;
+    last += node.product(size[i] - 1, stride[i]);
+    if (last.is_constant()) check_last();
   }
-  if (!is_whole)
-    node.unsupported("self", "a tensor that is no whole storage of known extents is not implemented");
-  V place = c.dims({offset}, {});
-  for (size_t i = 0; i < size.size(); ++i)
-    place = c.add(place, c.mul(c.positions(size[i], i, size.size()), c.dims({stride[i]}, {})));
-  const V flat = c.reshape(x, {num_elements(node.shape(x))});
-  node.set_output(0, c.gather(flat, c.reshape(place, size), 0));
+  if (!is_empty) check_last();
+  node.set_view(0, "self", strided_step(size, stride, offset));
 }
 
 // The reverse of im2col: elements of windows that lie on each other are added.

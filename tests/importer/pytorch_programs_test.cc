@@ -1,0 +1,212 @@
+// Programs of a few nodes that are written here: forms of operators that need free dims or numbers of a run.
+#include <functional>
+
+#include "compiler/ir/patch.h"
+#include "compiler/ir/run_dims.h"
+#include "runtime/base/json.h"
+#include "tests/expect_error.h"
+#include "tests/importer/imported.h"
+#include "tests/importer/stored_zip.h"
+
+namespace tensormill::frontend {
+namespace {
+
+constexpr int kFloat32 = 7, kInt64 = 5;
+
+/// A size: a number, or an expression of the program's symbols.
+Json extent(int64_t size) { return {{"as_int", size}}; }
+Json symbol(const char* expr) { return {{"as_expr", {{"expr_str", expr}, {"hint", nullptr}}}}; }
+
+Json meta_of(int dtype, const Json& sizes, const Json& strides) {
+  return {{"dtype", dtype},
+          {"sizes", sizes},
+          {"strides", strides},
+          {"storage_offset", extent(0)},
+          {"layout", 7},
+          {"requires_grad", false},
+          {"device", {{"type", "cpu"}, {"index", nullptr}}}};
+}
+
+Json tensor_of(const char* name) { return {{"as_tensor", {{"name", name}}}}; }
+Json number_of(const char* name) { return {{"as_name", name}}; }
+
+Json node_of(const char* target, const std::vector<std::pair<const char*, Json>>& inputs,
+             const Json& output) {
+  Json all = Json::array();
+  for (const auto& [name, argument] : inputs) all.push_back({{"name", name}, {"arg", argument}, {"kind", 1}});
+  return {
+      {"target", target}, {"inputs", all}, {"outputs", Json::array({output})}, {"metadata", Json::object()}};
+}
+
+/// The file of a program from tensor x to tensor y.
+std::unique_ptr<Importer> program_of(const Json& x, const Json& y, const Json& nodes, const Json& numbers) {
+  const Json graph = {{"inputs", Json::array({tensor_of("x")})},
+                      {"outputs", Json::array({tensor_of("y")})},
+                      {"nodes", nodes},
+                      {"tensor_values", {{"x", x}, {"y", y}}},
+                      {"sym_int_values", numbers},
+                      {"sym_bool_values", Json::object()},
+                      {"is_single_tensor_return", false},
+                      {"custom_obj_values", Json::object()}};
+  const Json signature = {{"input_specs", Json::array({{{"user_input", {{"arg", tensor_of("x")}}}}})},
+                          {"output_specs", Json::array({{{"user_output", {{"arg", tensor_of("y")}}}}})}};
+  const Json program = {
+      {"graph_module", {{"graph", graph}, {"signature", signature}, {"module_call_graph", Json::array()}}},
+      {"opset_version", {{"aten", 10}}},
+      {"range_constraints", Json::object()},
+      {"schema_version", {{"major", 8}, {"minor", 8}}}};
+  const std::string none = R"({"config": {}})";
+  return importer_of_bytes(stored_zip({{"net/data/weights/model_weights_config.json", none},
+                                       {"net/data/constants/model_constants_config.json", none},
+                                       {"net/models/model.json", program.dump()},
+                                       {"net/archive_format", "pt2"},
+                                       {"net/archive_version", "0"},
+                                       {"net/.data/version", "6\n"},
+                                       {"net/byteorder", "little"}}));
+}
+
+/// x [N,4] by as_strided of sizes that may have N as "n".
+std::unique_ptr<Importer> strided(const Json& x_strides, const Json& size, const Json& stride, int64_t offset,
+                                  const Json& y_sizes) {
+  const Json y_strides = Json::array({extent(1), extent(1), extent(1)});
+  const Json nodes = Json::array(
+      {node_of("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
+               {{"as_sym_int", number_of("n")}}),
+       node_of("torch.ops.aten.as_strided.default",
+               {{"self", tensor_of("x")},
+                {"size", {{"as_sym_ints", size}}},
+                {"stride", {{"as_sym_ints", stride}}},
+                {"storage_offset", {{"as_int", offset}}}},
+               tensor_of("y"))});
+  const Json shown = Json(
+      std::vector<Json>(y_strides.begin(), y_strides.begin() + static_cast<std::ptrdiff_t>(y_sizes.size())));
+  return program_of(meta_of(kFloat32, Json::array({symbol("s0"), extent(4)}), x_strides),
+                    meta_of(kFloat32, y_sizes, shown), nodes, {{"n", symbol("s0")}});
+}
+
+const Json kRows = Json::array({extent(4), extent(1)});
+
+Tensor counted(int64_t rows) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < 4 * rows; ++i) values.push_back(static_cast<float>(i));
+  return Tensor::from<float>({rows, 4}, values);
+}
+
+ImportOptions at_rows(int64_t rows) {
+  ImportOptions options;
+  options.input_shapes["x"] = {rows, int64_t{4}};
+  return options;
+}
+
+TEST(PytorchStrides, OfFreeDimsAreWindowsOfRows) {
+  const auto model = strided(kRows, Json::array({number_of("n"), {{"as_int", 3}}, {{"as_int", 2}}}),
+                             Json::array({{{"as_int", 4}}, {{"as_int", 1}}, {{"as_int", 1}}}), 0,
+                             Json::array({symbol("s0"), extent(3), extent(2)}));
+  const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  ir::verify(open);
+  EXPECT_EQ(ir::to_string(open.value(open.outputs()[0]).type), "f32[s0,3,2]");
+  for (const int64_t rows : {1, 3}) {
+    SCOPED_TRACE(rows);
+    const Tensor got =
+        evaluated(model->import(at_rows(rows), ops::standard_ops()), {{"x", counted(rows)}}).at("y");
+    ASSERT_EQ(got.shape(), (Shape{rows, 3, 2}));
+    for (int64_t i = 0; i < got.num_elements(); ++i)
+      EXPECT_EQ(got.element_as_double(i), static_cast<double>(i / 6 * 4 + i % 6 / 2 + i % 2)) << i;
+  }
+}
+
+TEST(PytorchStrides, OfFreeDimsTurnAMatrix) {
+  const auto model =
+      strided(kRows, Json::array({{{"as_int", 4}}, number_of("n")}),
+              Json::array({{{"as_int", 1}}, {{"as_int", 4}}}), 0, Json::array({extent(4), symbol("s0")}));
+  const Tensor got = evaluated(model->import(at_rows(3), ops::standard_ops()), {{"x", counted(3)}}).at("y");
+  ASSERT_EQ(got.shape(), (Shape{4, 3}));
+  for (int64_t i = 0; i < 12; ++i)
+    EXPECT_EQ(got.element_as_double(i), static_cast<double>(i % 3 * 4 + i / 3)) << i;
+}
+
+TEST(PytorchStrides, BehindTheElementsAreRefused) {
+  const auto at = [](int64_t offset) {
+    return strided(kRows, Json::array({number_of("n"), {{"as_int", 4}}}),
+                   Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), offset,
+                   Json::array({symbol("s0"), extent(4)}));
+  };
+  EXPECT_NO_THROW(at(0)->import(at_rows(3), ops::standard_ops()));
+  expect_error(ErrorCode::kOperatorNotImplemented, "behind the elements",
+               [&] { at(1)->import(at_rows(3), ops::standard_ops()); });
+  // Whatever the dim is.
+  const auto open = at(1);
+  expect_error(ErrorCode::kOperatorNotImplemented, "behind the elements",
+               [&] { open->import(with_symbols(open->facts(), {}), ops::standard_ops()); });
+}
+
+TEST(PytorchStrides, OfElementsThatDoNotLieInRowsAreRefused) {
+  const auto model =
+      strided(Json::array({extent(1), symbol("s0")}), Json::array({number_of("n"), {{"as_int", 4}}}),
+              Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), 0, Json::array({symbol("s0"), extent(4)}));
+  expect_error(ErrorCode::kOperatorNotImplemented, "do not lie in rows",
+               [&] { model->import(at_rows(3), ops::standard_ops()); });
+}
+
+/// y = arange(start, x.item(), step).
+ir::Graph range_to(const Json& start, const Json& step, int dtype = kFloat32) {
+  const Json nodes = Json::array({node_of("torch.ops.aten.item.default", {{"self", tensor_of("x")}},
+                                          {{"as_sym_float", number_of("end")}}),
+                                  node_of("torch.ops.aten.arange.start_step",
+                                          {{"start", start},
+                                           {"end", {{"as_sym_float", number_of("end")}}},
+                                           {"step", step},
+                                           {"dtype", {{"as_scalar_type", dtype}}}},
+                                          tensor_of("y"))});
+  const auto model = program_of(meta_of(kFloat32, Json::array(), Json::array()),
+                                meta_of(dtype, Json::array({symbol("u0")}), Json::array({extent(1)})), nodes,
+                                Json::object());
+  return model->import({}, ops::standard_ops());
+}
+
+/// How many elements it has where x is that.
+int64_t count_at(const ir::Graph& graph, float x) {
+  for (const ir::Node& node : graph.nodes()) {
+    if (node.op != ir::kBindExtents) continue;
+    ir::Graph counting = graph;
+    counting.set_outputs({node.inputs[0]});
+    counting = ir::remove_dead(counting);
+    const Tensor end = Tensor::from<float>({}, std::vector<float>{x});
+    return evaluated(counting, {{"x", end}}).begin()->second.element_as_int(0);
+  }
+  ADD_FAILURE() << "nothing is counted";
+  return -1;
+}
+
+TEST(PytorchRange, ToARealNumberOfARunIsAsLongAsItSays) {
+  const ir::Graph graph = range_to({{"as_int", 1}}, {{"as_float", 0.5}});
+  ir::verify(graph);
+  EXPECT_EQ(ir::to_string(graph.value(graph.outputs()[0]).type), "f32[run0]");
+  EXPECT_EQ(count_at(graph, 1), 0);
+  EXPECT_EQ(count_at(graph, 1.25F), 1);
+  EXPECT_EQ(count_at(graph, 1.5F), 1);
+  EXPECT_EQ(count_at(graph, 3.75F), 6);
+  // As torch refuses it.
+  EXPECT_THROW(count_at(graph, 0.5F), Error);
+  EXPECT_THROW(count_at(graph, std::numeric_limits<float>::infinity()), Error);
+  EXPECT_THROW(count_at(graph, std::numeric_limits<float>::quiet_NaN()), Error);
+}
+
+TEST(PytorchRange, GoesBackByAStepBelowZero) {
+  const ir::Graph graph = range_to({{"as_float", 2.5}}, {{"as_float", -1.0}});
+  EXPECT_EQ(count_at(graph, 2.5F), 0);
+  EXPECT_EQ(count_at(graph, 0.5F), 2);
+  EXPECT_EQ(count_at(graph, 0.25F), 3);
+  EXPECT_THROW(count_at(graph, 3), Error);
+}
+
+// Whole parts are taken before elements are counted.
+TEST(PytorchRange, OfWholeNumbersIsCountedInThem) {
+  const ir::Graph graph = range_to({{"as_float", 0.75}}, {{"as_float", 2.5}}, kInt64);
+  EXPECT_EQ(ir::to_string(graph.value(graph.outputs()[0]).type), "i64[run0]");
+  EXPECT_EQ(count_at(graph, 4.5F), 2);
+  EXPECT_EQ(count_at(graph, 5.5F), 3);
+}
+
+}  // namespace
+}  // namespace tensormill::frontend
