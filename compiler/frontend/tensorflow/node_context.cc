@@ -54,6 +54,14 @@ const TableHandle& NodeContext::table(size_t index) const {
 }
 
 const TensorList& NodeContext::list(size_t index) const {
+  const TensorList& list = any_list(index);
+  if (list.length)
+    unsupported("operand " + std::to_string(index),
+                "a list of as many elements as a free dim or a run says is not implemented here");
+  return list;
+}
+
+const TensorList& NodeContext::any_list(size_t index) const {
   const auto* value = std::get_if<std::shared_ptr<const TensorList>>(&item(index).value);
   if (value == nullptr) invalid("operand " + std::to_string(index) + " is no list of tensors");
   return **value;

@@ -33,6 +33,14 @@ struct TensorList {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;  ///< of an element; -1: not known
   bool has_rank = false;
+  /// Of a list that is as long as a free dim or a run says, which has none of the elements above: its length,
+  /// and the elements one behind the other along a first axis; kAbsent: none is set.
+  std::optional<ir::SymInt> length = {};
+  V whole = ir::kAbsent;
+  /// In an iteration of a loop over it: the iteration's element, where it has one, and by which values it is
+  /// named.
+  V row = ir::kAbsent;
+  std::vector<V> places = {};
 };
 /// A table that strings or numbers are looked up in, by the name that its handles share.
 struct TableHandle {
@@ -84,6 +92,7 @@ struct ImportState {
   std::function<void()> fill_tables = {};  ///< by the nodes of the model that fill tables
   std::map<V, std::shared_ptr<const PaddedRows>> padded = {};
   std::map<V, ir::SymShape> run_symbols = {};  ///< symbols for numbers that a run works out
+  int64_t loops = 0;                           ///< those that stay loops of the graph
   /// The outputs of a function; nothing where an operator in it is not supported, which is noted.
   std::function<std::optional<std::vector<Item>>(const FunctionRef& function,
                                                  const std::vector<Item>& inputs)>
@@ -114,7 +123,9 @@ public:
   std::vector<V> inputs_from(size_t first, size_t behind = SIZE_MAX) const;
   const Resource& resource(size_t index) const;
   const TableHandle& table(size_t index) const;
+  /// One whose elements are known one by one; throws UnsupportedForm for another one.
   const TensorList& list(size_t index) const;
+  const TensorList& any_list(size_t index) const;
   /// Integers of an operand that is known while the graph is built; throws UnsupportedForm otherwise.
   ir::SymShape known_ints(size_t index, const char* what) const;
   ir::SymInt known_int(size_t index, const char* what) const;

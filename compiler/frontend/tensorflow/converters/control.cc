@@ -1,7 +1,8 @@
-// Functions, branches and loops of which the import knows how they go. Where data decides for a branch, all
-// are computed and their elements chosen.
+// Functions, branches and loops of which the import knows how they go, or that go over rows. Where data
+// decides for a branch, all are computed and their elements chosen.
 #include <algorithm>
 
+#include "compiler/frontend/tensorflow/converters/row_loops.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -92,6 +93,7 @@ void convert_case(NodeContext& node) {
 void convert_while(NodeContext& node) {
   const FunctionRef &condition = node.function("cond"), &body = node.function("body");
   std::vector<Item> values = items_from(node, 0);
+  if (has_open_list(values)) return node.set_items(looped_over_rows(node, condition, body, values));
   for (int64_t trip = 0;; ++trip) {
     const std::vector<Item> goes_on = node.call(condition, values);
     if (goes_on.size() != 1) node.invalid("its condition has " + std::to_string(goes_on.size()) + " outputs");

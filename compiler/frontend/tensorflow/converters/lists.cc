@@ -1,4 +1,5 @@
-// Lists of tensors, whose lengths and places are known: what recurrent networks are made of.
+// Lists of tensors, whose lengths and places are known: what recurrent networks are made of. Others are
+// elements along an axis, which loops go over (row_loops.h).
 #include <algorithm>
 
 #include "compiler/build/places.h"
@@ -70,11 +71,20 @@ std::vector<V> unstacked(NodeContext& node, V x) {
   Compose c(node);
   if (node.rank(x) < 1) node.invalid("a scalar has no elements");
   const ir::SymInt extent = node.shape(x)[0];
-  if (!extent.is_constant()) node.unsupported("operand 0", "a list of as many elements as a free dim says");
+  if (!extent.is_constant())
+    node.unsupported("operand 0", "elements of an array of as many as a free dim says are not implemented");
   check_length(node, extent.hint());
   std::vector<V> elements;
   for (int64_t i = 0; i < extent.hint(); ++i) elements.push_back(c.squeeze(c.slice(x, 0, i, 1), 0));
   return elements;
+}
+
+/// That operand `index` is the number of the loop's iteration.
+void check_place(const NodeContext& node, const TensorList& list, size_t index) {
+  if (std::find(list.places.begin(), list.places.end(), node.input(index)) == list.places.end())
+    node.unsupported("index",
+                     "in a list of as many elements as a free dim or a run says another one than that "
+                     "of a loop's iteration is not implemented");
 }
 
 std::vector<V> picked(NodeContext& node, const TensorList& list, size_t index) {
@@ -94,7 +104,13 @@ void convert_list_reserve(NodeContext& node) {
   TensorList list;
   list.dtype = node.dtype_attr("element_dtype");
   set_shape(node, list, 0);
-  const int64_t length = node.op() == "TensorListReserve" ? int64_t{node.known_int(1, "num_elements")} : 0;
+  const ir::SymInt wanted =
+      node.op() == "TensorListReserve" ? node.extents_at(1, "num_elements").at(0) : ir::SymInt(0);
+  if (!wanted.is_constant()) {
+    list.length = wanted;
+    return node.set_list(0, std::move(list));
+  }
+  const int64_t length = wanted;
   check_length(node, length);
   list.elements.assign(static_cast<size_t>(length), ir::kAbsent);
   node.set_list(0, std::move(list));
@@ -105,17 +121,32 @@ void convert_list_from_tensor(NodeContext& node) {
   const V x = node.input(0);
   list.dtype = node.dtype(x);
   set_shape(node, list, 1);
+  if (node.rank(x) > 0 && !node.shape(x)[0].is_constant()) {
+    list.length = node.shape(x)[0];
+    list.whole = x;
+    return node.set_list(0, std::move(list));
+  }
   list.elements = unstacked(node, x);
   node.set_list(0, std::move(list));
 }
 
 void convert_list_get(NodeContext& node) {
+  if (const TensorList& open = node.any_list(0); open.length) {
+    check_place(node, open, 1);
+    if (open.row == ir::kAbsent) node.unsupported("operand 0", "an element that is not set");
+    return node.set_item(0, {open.row, {}});
+  }
   TensorList list = node.list(0);
   if (!list.has_rank && node.num_inputs() > 2) set_shape(node, list, 2);
   node.set_item(0, {element_of(node, list, place_in(node, list, 1)), {}});
 }
 
 void convert_list_set(NodeContext& node) {
+  if (TensorList open = node.any_list(0); open.length) {
+    check_place(node, open, 1);
+    open.row = node.input(2);
+    return node.set_list(0, std::move(open));
+  }
   TensorList list = node.list(0);
   const bool grows = node.flag("resize_if_index_out_of_bounds", false);
   const int64_t at = node.known_int(1, "index");
@@ -128,9 +159,16 @@ void convert_list_set(NodeContext& node) {
 }
 
 void convert_list_stack(NodeContext& node) {
+  const int64_t wanted = node.integer("num_elements", -1);
+  if (const TensorList& open = node.any_list(0); open.length) {
+    if (open.whole == ir::kAbsent) node.unsupported("operand 0", "elements that are not set");
+    if (wanted >= 0 && !ir::demand(ir::Relation::kEqual, *open.length, wanted))
+      node.invalid("a list of " + to_string(*open.length) + " where " + std::to_string(wanted) +
+                   " are to be");
+    return node.set_item(0, {open.whole, {}});
+  }
   TensorList list = node.list(0);
   if (!list.has_rank) set_shape(node, list, 1);
-  const int64_t wanted = node.integer("num_elements", -1);
   if (wanted >= 0 && wanted != static_cast<int64_t>(list.elements.size()))
     node.invalid("a list of " + std::to_string(list.elements.size()) + " where " + std::to_string(wanted) +
                  " are to be");
@@ -161,7 +199,8 @@ void convert_list_pop(NodeContext& node) {
 void convert_list_length(NodeContext& node) {
   Compose c(node);
   // Of a TensorArray the flow is operand 1.
-  const TensorList& list = node.list(node.op() == "TensorListLength" ? 0 : 1);
+  const TensorList& list = node.any_list(node.op() == "TensorListLength" ? 0 : 1);
+  if (list.length) return node.set_output(0, c.cast(c.dims({*list.length}, {}), DType::kInt32));
   node.set_output(0, c.cast(c.ints({static_cast<int64_t>(list.elements.size())}, {}), DType::kInt32));
 }
 

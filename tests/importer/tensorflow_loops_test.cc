@@ -1,0 +1,197 @@
+// Loops over as many rows as a free dim says, as tf.map_fn makes them: graphs of a few nodes that are written
+// here.
+#include "compiler/ir/bind_symbols.h"
+#include "compiler/ir/loops.h"
+#include "runtime/base/json.h"
+#include "tests/expect_error.h"
+#include "tests/importer/imported.h"
+#include "tests/importer/stored_zip.h"
+
+namespace tensormill::frontend {
+namespace {
+
+Json type_of(const char* type) { return {{"type", type}}; }
+Json called(const char* function) { return {{"func", {{"name", function}}}}; }
+
+Json node_of(const char* name, const char* op, const std::vector<std::string>& inputs,
+             const Json& attributes = Json::object()) {
+  return {{"name", name}, {"op", op}, {"input", inputs}, {"attr", attributes}};
+}
+
+/// A number, or with `has_axis` a row of one.
+Json number_of(const char* name, int64_t value, bool has_axis = false) {
+  Json shape = Json::object();
+  if (has_axis) shape["dim"] = Json::array({{{"size", "1"}}});
+  const Json tensor = {{"dtype", "DT_INT32"}, {"tensorShape", shape}, {"intVal", Json::array({value})}};
+  return node_of(name, "Const", {}, {{"dtype", type_of("DT_INT32")}, {"value", {{"tensor", tensor}}}});
+}
+
+Json argument(const char* name, const char* type) { return {{"name", name}, {"type", type}}; }
+
+/// What iterations do: `rest` of the body, whose node "set" is the list that is handed on; `state`: what
+/// becomes of a tensor, [2] at first; `cond`: how long the loop goes on.
+struct Loop {
+  Json rest, cond = Json::array({node_of("less", "Less", {"i", "n"}), node_of("more", "Less", {"i", "n"}),
+                                 node_of("and", "LogicalAnd", {"less:z:0", "more:z:0"})});
+  std::string state = "state", grown = "next:z:0";
+};
+
+/// y = the rows that iterations make of those of x [N,2], z = the state behind the last one.
+std::unique_ptr<Importer> loop_of(const Loop& loop) {
+  const Json inputs =
+      Json::array({argument("i", "DT_INT32"), argument("n", "DT_INT32"), argument("from", "DT_VARIANT"),
+                   argument("to", "DT_VARIANT"), argument("state", "DT_FLOAT")});
+  const Json outputs =
+      Json::array({argument("i_", "DT_INT32"), argument("n_", "DT_INT32"), argument("from_", "DT_VARIANT"),
+                   argument("to_", "DT_VARIANT"), argument("state_", "DT_FLOAT")});
+  const Json element = {{"element_dtype", type_of("DT_FLOAT")}};
+  Json body = Json::array({number_of("one", 1), number_of("shape", -1, true),
+                           node_of("next", "AddV2", {"i", "one:output:0"}),
+                           node_of("row", "TensorListGetItem", {"from", "i", "shape:output:0"}, element)});
+  for (const Json& each : loop.rest) body.push_back(each);
+  const Json library = {
+      {"function",
+       Json::array({{{"signature",
+                      {{"name", "cond"},
+                       {"inputArg", inputs},
+                       {"outputArg", Json::array({argument("goes_on", "DT_BOOL")})}}},
+                     {"ret", {{"goes_on", "and:z:0"}}},
+                     {"nodeDef", loop.cond}},
+                    {{"signature", {{"name", "body"}, {"inputArg", inputs}, {"outputArg", outputs}}},
+                     {"ret",
+                      {{"i_", loop.grown},
+                       {"n_", "n"},
+                       {"from_", "from"},
+                       {"to_", "set:output_handle:0"},
+                       {"state_", loop.state}}},
+                     {"nodeDef", body}}})}};
+  const Json shape = {{"dim", Json::array({{{"size", "-1"}}, {{"size", "2"}}})}};
+  const Json types = {
+      {"list", {{"type", Json::array({"DT_INT32", "DT_INT32", "DT_VARIANT", "DT_VARIANT", "DT_FLOAT"})}}}};
+  const Json nodes = Json::array(
+      {node_of("x", "Placeholder", {}, {{"dtype", type_of("DT_FLOAT")}, {"shape", {{"shape", shape}}}}),
+       node_of("extents", "Shape", {"x"}), number_of("begin", 0, true), number_of("behind", 1, true),
+       node_of("n", "StridedSlice", {"extents", "begin", "behind", "behind"},
+               {{"shrink_axis_mask", {{"i", "1"}}}}),
+       number_of("zero", 0), number_of("axis", 0), number_of("shape", -1, true),
+       node_of("first", "Max", {"x", "axis"}),
+       node_of("from", "TensorListFromTensor", {"x", "shape"}, element),
+       node_of("to", "TensorListReserve", {"shape", "n"}, element),
+       node_of("loop", "StatelessWhile", {"zero", "n", "from", "to", "first"},
+               {{"cond", called("cond")}, {"body", called("body")}, {"T", types}}),
+       node_of("y", "TensorListStack", {"loop:3", "shape"}, element), node_of("z", "Identity", {"loop:4"})});
+  const Json model = {
+      {"format", "graph-model"},
+      {"generatedBy", "2.16.0"},
+      {"modelTopology", {{"node", nodes}, {"library", library}, {"versions", Json::object()}}},
+      {"weightsManifest", Json::array()}};
+  return importer_of_bytes(stored_zip({{"net/model.json", model.dump()}}));
+}
+
+Json set_to(const char* value) {
+  return node_of("set", "TensorListSetItem", {"to", "i", value}, {{"element_dtype", type_of("DT_FLOAT")}});
+}
+
+ir::Graph at_free(const Importer& model) {
+  ir::Graph graph = model.import(with_symbols(model.facts(), {}), ops::standard_ops());
+  ir::verify(graph);
+  return graph;
+}
+
+size_t loops_in(const ir::Graph& graph) {
+  size_t loops = 0;
+  for (const ir::Node& node : graph.nodes()) loops += node.op == ir::kLoopBegin ? 1 : 0;
+  return loops;
+}
+
+/// The name of the free dim.
+std::string rows_of(const ir::Graph& graph) {
+  return ir::to_string(graph.value(graph.inputs()[0]).type.shape[0]);
+}
+
+std::string refusal_of(const Loop& loop) {
+  const auto model = loop_of(loop);
+  try {
+    model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOperatorNotImplemented) << error.message();
+    return error.message();
+  }
+  return "imported";
+}
+
+// Rows and a running sum of them: a tensor that is handed on, and is a result as well.
+TEST(TensorflowRows, AreGoneOverInALoop) {
+  Loop loop;
+  loop.rest = Json::array({node_of("sum", "AddV2", {"state", "row:item:0"}), set_to("sum:z:0")});
+  loop.state = "sum:z:0";
+  const auto model = loop_of(loop);
+  const ir::Graph open = at_free(*model);
+  EXPECT_EQ(loops_in(open), 1u) << ir::print(open);
+  std::map<std::string, std::string> types;
+  for (const ir::ValueId output : open.outputs())
+    types[open.value(output).name] = ir::to_string(open.value(output).type);
+  const std::string n = rows_of(open);
+  EXPECT_EQ(types, (std::map<std::string, std::string>{{"y", "f32[" + n + ",2]"}, {"z", "f32[2]"}}));
+}
+
+// The same numbers as where the number of rows is known, and the loop is unrolled.
+TEST(TensorflowRows, GiveWhatAnUnrolledLoopGives) {
+  Loop loop;
+  loop.rest = Json::array({node_of("sum", "AddV2", {"state", "row:item:0"}), set_to("sum:z:0")});
+  loop.state = "sum:z:0";
+  const auto model = loop_of(loop);
+  const Tensor x = Tensor::from<float>({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 0});
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{3}, int64_t{2}};
+  const ir::Graph fixed = model->import(options, ops::standard_ops());
+  EXPECT_EQ(loops_in(fixed), 0u);
+  const Tensors unrolled = evaluated(fixed, {{"x", x}});
+  expect_close(unrolled.at("y"), Tensor::from<float>({3, 2}, std::vector<float>{6, 6, 9, 10, 14, 10}), 0);
+  const ir::Graph open = at_free(*model);
+  const ir::Graph bound = ir::bind_symbols(open, {{rows_of(open), 3}});
+  EXPECT_EQ(loops_in(bound), 1u);
+  const Tensors looped = evaluated(bound, {{"x", x}});
+  for (const char* output : {"y", "z"}) expect_close(looped.at(output), unrolled.at(output), 0);
+}
+
+TEST(TensorflowRows, ThatNoIterationReadsAreStackedAsWell) {
+  Loop loop;
+  loop.rest = Json::array({set_to("state")});
+  const ir::Graph open = at_free(*loop_of(loop));
+  EXPECT_EQ(loops_in(open), 1u);
+}
+
+TEST(TensorflowRows, OtherThanTheIterationsOwnAreRefused) {
+  Loop loop;
+  const Json element = {{"element_dtype", type_of("DT_FLOAT")}};
+  loop.rest =
+      Json::array({node_of("other", "TensorListGetItem", {"from", "next:z:0", "shape:output:0"}, element),
+                   set_to("other:item:0")});
+  EXPECT_NE(refusal_of(loop).find("another one than that of a loop's iteration"), std::string::npos);
+}
+
+TEST(TensorflowRows, InLoopsThatCountOtherwiseAreRefused) {
+  Loop loop;
+  loop.rest = Json::array(
+      {number_of("two", 2), node_of("far", "AddV2", {"i", "two:output:0"}), set_to("row:item:0")});
+  loop.grown = "far:z:0";
+  EXPECT_NE(refusal_of(loop).find("a counter that does not grow by 1"), std::string::npos);
+  loop.grown = "next:z:0";
+  EXPECT_EQ(refusal_of(loop), "imported");
+  loop.cond = Json::array({node_of("and", "LessEqual", {"i", "n"})});
+  EXPECT_NE(refusal_of(loop).find("another condition"), std::string::npos);
+}
+
+TEST(TensorflowRows, WhoseStateGrowsAreRefused) {
+  Loop loop;
+  loop.rest = Json::array(
+      {number_of("axis", 0),
+       node_of("longer", "ConcatV2", {"state", "row:item:0", "axis:output:0"}, {{"N", {{"i", "2"}}}}),
+       set_to("row:item:0")});
+  loop.state = "longer:output:0";
+  EXPECT_NE(refusal_of(loop).find("that becomes f32[4]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tensormill::frontend
