@@ -38,12 +38,15 @@ Json node_of(const char* target, const std::vector<std::pair<const char*, Json>>
       {"target", target}, {"inputs", all}, {"outputs", Json::array({output})}, {"metadata", Json::object()}};
 }
 
-/// The file of a program from tensor x to tensor y.
-std::unique_ptr<Importer> program_of(const Json& x, const Json& y, const Json& nodes, const Json& numbers) {
+/// The file of a program from tensor x to tensor y, by other ones.
+std::unique_ptr<Importer> program_of(const Json& x, const Json& y, const Json& nodes, const Json& numbers,
+                                     Json tensors = Json::object()) {
+  tensors["x"] = x;
+  tensors["y"] = y;
   const Json graph = {{"inputs", Json::array({tensor_of("x")})},
                       {"outputs", Json::array({tensor_of("y")})},
                       {"nodes", nodes},
-                      {"tensor_values", {{"x", x}, {"y", y}}},
+                      {"tensor_values", tensors},
                       {"sym_int_values", numbers},
                       {"sym_bool_values", Json::object()},
                       {"is_single_tensor_return", false},
@@ -146,6 +149,49 @@ TEST(PytorchStrides, OfElementsThatDoNotLieInRowsAreRefused) {
               Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), 0, Json::array({symbol("s0"), extent(4)}));
   expect_error(ErrorCode::kOperatorNotImplemented, "do not lie in rows",
                [&] { model->import(at_rows(3), ops::standard_ops()); });
+}
+
+/// What becomes of x, of that type, when another form of it in one axis is doubled in place.
+Tensor doubled_in_a_row(const Json& whole, const Json& row_size, const Tensor& x) {
+  const Json flat = meta_of(kFloat32, Json::array({row_size}), Json::array({extent(1)}));
+  const Json nodes = Json::array(
+      {node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
+       node_of("torch.ops.aten.reshape.default",
+               {{"self", tensor_of("own")}, {"shape", {{"as_ints", Json::array({-1})}}}}, tensor_of("row")),
+       node_of("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("row")}, {"other", {{"as_float", 2.0}}}},
+               tensor_of("twice")),
+       node_of("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
+  const auto model =
+      program_of(whole, whole, nodes, Json::object(), {{"own", whole}, {"row", flat}, {"twice", flat}});
+  ImportOptions options;
+  options.input_shapes["x"] = DimShape(x.shape().begin(), x.shape().end());
+  return evaluated(model->import(options, ops::standard_ops()), {{"x", x}}).at("y");
+}
+
+// What a file without examples of its symbols says of strides follows from them.
+TEST(PytorchStrides, ThatAreFormulasTellAViewFromACopy) {
+  const Tensor x = Tensor::from<float>({1, 3, 4}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const Json sizes = Json::array({symbol("s0"), symbol("s1"), extent(4)});
+  const char* all = "Mul(Integer(4), Symbol('s0', integer=True), Symbol('s1', integer=True))";
+  const Json rows =
+      Json::array({symbol("Mul(Integer(4), Symbol('s1', integer=True))"), extent(4), extent(1)});
+  const Tensor written = doubled_in_a_row(meta_of(kFloat32, sizes, rows), symbol(all), x);
+  for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(written.element_as_double(i), static_cast<double>(2 * i)) << i;
+  // The first two axes lie the other way round.
+  const Json turned =
+      Json::array({extent(4), symbol("Mul(Integer(4), Symbol('s0', integer=True))"), extent(1)});
+  const Tensor kept = doubled_in_a_row(meta_of(kFloat32, sizes, turned), symbol(all), x);
+  for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(kept.element_as_double(i), static_cast<double>(i)) << i;
+  // One of which nobody knows is not read after the other was written.
+  const Json unknown = Json::array({symbol("s2"), symbol("s3"), extent(1)});
+  expect_error(ErrorCode::kOperatorNotImplemented, "",
+               [&] { doubled_in_a_row(meta_of(kFloat32, sizes, unknown), symbol(all), x); });
+}
+
+TEST(PytorchStrides, OfATensorWithoutDimsAreThoseOfAView) {
+  const Tensor x = Tensor::from<float>({}, std::vector<float>{3});
+  const Tensor got = doubled_in_a_row(meta_of(kFloat32, Json::array(), Json::array()), extent(1), x);
+  EXPECT_EQ(got.element_as_double(0), 6);
 }
 
 /// y = arange(start, x.item(), step).

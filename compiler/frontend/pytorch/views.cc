@@ -95,11 +95,12 @@ void write_view(OpBuilder& builder, View& view, V value) {
 bool has_view(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
               const std::vector<int64_t>& wanted) {
   if (strides.size() != sizes.size()) return false;
+  if (sizes.empty()) return true;
   for (const int64_t size : sizes)
     if (size == 0) return true;
   int64_t view_d = static_cast<int64_t>(wanted.size()) - 1;
   int64_t elements = 1, view_elements = 1;
-  int64_t base = strides.empty() ? 1 : strides.back();
+  int64_t base = strides.back();
   for (size_t d = sizes.size(); d-- > 0;) {
     elements *= sizes[d];
     const bool ends_run = d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != elements * base);

@@ -3,6 +3,7 @@
 
 #include "compiler/build/slices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
+#include "compiler/frontend/pytorch/said_sizes.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -10,12 +11,6 @@ namespace {
 
 /// Parts of a tensor, where the file does not say how many there are.
 constexpr int64_t kMostParts = 65'536;
-
-std::vector<int64_t> hints_of(const std::vector<SymDim>& dims) {
-  std::vector<int64_t> hints;
-  for (const SymDim& dim : dims) hints.push_back(dim.value ? *dim.value : dim.hint.value_or(2));
-  return hints;
-}
 
 /// `wanted` with what is left of the elements in place of -1.
 ir::SymShape filled_shape(const NodeContext& node, const ir::SymShape& own, ir::SymShape wanted) {
@@ -44,16 +39,14 @@ ir::SymShape filled_shape(const NodeContext& node, const ir::SymShape& own, ir::
 
 /// A view where torch would make one of tensors that lie as the file says, else a copy.
 void set_reshaped(NodeContext& node, const ir::SymShape& wanted) {
-  if (!node.is_typed()) {
-    const bool is_view = node.op() == "view" || node.op() == "view_as" || node.op() == "unflatten";
-    if (is_view) return node.set_view(0, "self", reshape_step(wanted));
-    return node.set_maybe_view("self", wanted);
-  }
-  const TensorMeta& from = node.input_meta("self");
-  if (has_view(hints_of(from.sizes), hints_of(from.strides), hints_of(node.output_meta().sizes)))
-    return node.set_view(0, "self", reshape_step(wanted));
-  const V x = node.tensor("self");
-  node.set_output(0, node.add("reshape", {x}, {{"shape", wanted}}));
+  const bool is_view = node.op() == "view" || node.op() == "view_as" || node.op() == "unflatten";
+  if (is_view) return node.set_view(0, "self", reshape_step(wanted));
+  if (!node.is_typed()) return node.set_maybe_view("self", wanted);
+  const std::optional<bool> is_known_view = has_view(node.input_meta("self"), node.output_meta().sizes);
+  if (is_known_view && *is_known_view) return node.set_view(0, "self", reshape_step(wanted));
+  const V copy = node.add("reshape", {node.tensor("self")}, {{"shape", wanted}});
+  if (is_known_view || node.op().ends_with("_copy")) return node.set_output(0, copy);
+  node.set_copy("self", copy, false);
 }
 
 }  // namespace
@@ -414,12 +407,10 @@ void convert_contiguous(NodeContext& node) {
     if (!own) return node.set_maybe_view("self", node.shape(x));
     return is_row_major(*own) ? node.set_alias("self") : convert_clone(node);
   }
-  const TensorMeta& meta = node.input_meta("self");
-  const std::vector<int64_t> sizes = hints_of(meta.sizes);
-  int64_t elements = 1;
-  for (const int64_t size : sizes) elements *= size;
-  if (has_view(sizes, hints_of(meta.strides), {elements})) return node.set_alias("self");
-  convert_clone(node);
+  const std::optional<bool> is_alias = has_flat_view(node.input_meta("self"));
+  if (is_alias && *is_alias) return node.set_alias("self");
+  if (is_alias) return convert_clone(node);
+  node.set_copy("self", node.add("identity", {node.tensor("self")}), false);
 }
 
 // The tensor itself where it has the type already.
