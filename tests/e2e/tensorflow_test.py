@@ -179,6 +179,13 @@ class Tensorflow(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(why, done.stderr)
 
+    def test_loops_over_any_number_of_rows(self):
+        arrays = self.check_arrays(NETS / "mapped.npz", NETS / "mapped.zip")
+        for count in (1, 2, 6):
+            got = self.run_on({"x": arrays["in.x"][:count]})
+            for name, array in got.items():
+                np.testing.assert_allclose(array, arrays[f"out.{name}"][:count], rtol=1e-5, atol=1e-5, err_msg=f"{name} of {count} rows")
+
     def test_tables_of_a_checkpoint_that_is_cut_off(self):
         with zipfile.ZipFile(NETS / "learned.zip") as archive:
             archive.extractall(self.folder)
