@@ -188,6 +188,51 @@ TEST(PytorchStrides, ThatAreFormulasTellAViewFromACopy) {
                [&] { doubled_in_a_row(meta_of(kFloat32, sizes, unknown), symbol(all), x); });
 }
 
+// Nor is it an output then, which no operator reads.
+TEST(PytorchStrides, ThatAreUnknownMakeNoOutputOfWhatMayBeWritten) {
+  const Json whole = meta_of(kFloat32, Json::array({symbol("s0"), symbol("s1"), extent(4)}),
+                             Json::array({symbol("s2"), symbol("s3"), extent(1)}));
+  const char* all = "Mul(Integer(4), Symbol('s0', integer=True), Symbol('s1', integer=True))";
+  const Json flat = meta_of(kFloat32, Json::array({symbol(all)}), Json::array({extent(1)}));
+  const Json nodes = Json::array(
+      {node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("y")),
+       node_of("torch.ops.aten.reshape.default",
+               {{"self", tensor_of("y")}, {"shape", {{"as_ints", Json::array({-1})}}}}, tensor_of("row")),
+       node_of("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("row")}, {"other", {{"as_float", 2.0}}}},
+               tensor_of("twice"))});
+  const auto model = program_of(whole, whole, nodes, Json::object(), {{"row", flat}, {"twice", flat}});
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{2}, int64_t{3}, int64_t{4}};
+  expect_error(ErrorCode::kNotSupported, "may or may not share",
+               [&] { model->import(options, ops::standard_ops()); });
+}
+
+// Where it lies every other element, in rows it is a copy.
+TEST(PytorchStrides, OfWhatIsNotDenseMakeACopyInRows) {
+  const Json whole = meta_of(kFloat32, Json::array({symbol("s0"), extent(4)}), kRows);
+  const Json apart =
+      meta_of(kFloat32, Json::array({symbol("s0"), extent(2)}), Json::array({extent(4), extent(2)}));
+  const Json half =
+      meta_of(kFloat32, Json::array({symbol("s0"), extent(2)}), Json::array({extent(2), extent(1)}));
+  const Json nodes = Json::array(
+      {node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
+       node_of("torch.ops.aten.slice.Tensor",
+               {{"self", tensor_of("own")},
+                {"dim", {{"as_int", 1}}},
+                {"start", {{"as_int", 0}}},
+                {"end", {{"as_int", 4}}},
+                {"step", {{"as_int", 2}}}},
+               tensor_of("apart")),
+       node_of("torch.ops.aten.contiguous.default", {{"self", tensor_of("apart")}}, tensor_of("half")),
+       node_of("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("half")}, {"other", {{"as_float", 2.0}}}},
+               tensor_of("twice")),
+       node_of("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
+  const auto model = program_of(whole, whole, nodes, Json::object(),
+                                {{"own", whole}, {"apart", apart}, {"half", half}, {"twice", half}});
+  const Tensor got = evaluated(model->import(at_rows(3), ops::standard_ops()), {{"x", counted(3)}}).at("y");
+  for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(got.element_as_double(i), static_cast<double>(i)) << i;
+}
+
 TEST(PytorchStrides, OfATensorWithoutDimsAreThoseOfAView) {
   const Tensor x = Tensor::from<float>({}, std::vector<float>{3});
   const Tensor got = doubled_in_a_row(meta_of(kFloat32, Json::array(), Json::array()), extent(1), x);

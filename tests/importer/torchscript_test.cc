@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "compiler/frontend/pytorch/script/import.h"
+#include "compiler/ir/bind_symbols.h"
 #include "tests/expect_error.h"
 #include "tests/importer/imported.h"
 #include "tests/importer/stored_zip.h"
@@ -122,6 +123,65 @@ TEST(TorchScriptCode, WhatIsAViewOrACopyFollowsFromWhereElementsLie) {
   EXPECT_EQ(
       result_of(std::string("    y = torch.transpose(torch.neg(x), 0, 1)\n") + kept).element_as_double(1),
       -3);
+}
+
+/// What forward(x) with this body makes of 0, 1, 2 ... [N, 4], imported with N free and bound afterwards.
+Tensor result_of_rows(const std::string& body, int64_t rows) {
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{3}, int64_t{4}};
+  options.symbols["x"][0] = "N";
+  const auto model = importer_of_bytes(file_of(",\n    x: Tensor) -> Tensor:\n" + body));
+  const ir::Graph graph = ir::bind_symbols(model->import(options, ops::standard_ops()), {{"N", rows}});
+  ir::verify(graph);
+  Tensor x(DType::kFloat32, {rows, 4});
+  for (int64_t i = 0; i < 4 * rows; ++i) x.set_element(i, static_cast<double>(i));
+  return evaluated(graph, {{"x", x}}).at("output");
+}
+
+TEST(TorchScriptCode, WhatIsAViewOrACopyOfFreeDimsIsSoForAllOfThem) {
+  const std::string columns = "    y = torch.slice(torch.neg(x), 1, 0, 2)\n";
+  const std::string turned =
+      "    y = torch.transpose(torch.reshape(torch.neg(x), [-1, 2, 2]), 1, 2)\n"
+      "    z = torch.reshape(y, [-1, 4])\n";
+  for (const int64_t rows : {1, 3}) {
+    SCOPED_TRACE(rows);
+    const auto last_of = [&](const std::string& body) {
+      const Tensor y = result_of_rows(body, rows);
+      return y.element_as_double(y.num_elements() - 1);
+    };
+    const double last = static_cast<double>(1 - 4 * rows);  // of neg(x)
+    // Two columns are rows of their own, however many there are.
+    EXPECT_EQ(last_of(columns + "    z = torch.mul_(torch.reshape(y, [-1, 1, 2]), 2)\n    return y\n"),
+              2 * (last + 2));
+    // Two axes that lie the other way round are no row, whatever is before them; their copy lies in rows.
+    EXPECT_EQ(last_of(turned + "    z0 = torch.mul_(z, 2)\n    return y\n"), last);
+    EXPECT_EQ(last_of(turned + "    z0 = torch.mul_(torch.reshape(z, [-1]), 2)\n    return z\n"), 2 * last);
+    // So does what is contiguous, be it a view or a copy.
+    EXPECT_EQ(last_of(columns + "    z = torch.contiguous(y)\n"
+                                "    z0 = torch.mul_(torch.reshape(z, [-1]), 2)\n    return z\n"),
+              2 * (last + 2));
+  }
+}
+
+// Of one row a view, of more a copy.
+TEST(TorchScriptCode, WhatFreeDimsMakeAViewOrACopyIsNotReadAfterAWrite) {
+  const char* kForms[] = {
+      "    y = torch.transpose(torch.neg(x), 0, 1)\n    z = torch.reshape(y, [-1])\n",
+      "    y = torch.slice(torch.neg(x), 1, 0, 2)\n    z = torch.reshape(y, [-1])\n",
+      "    y = torch.slice(torch.neg(x), 1, 0, 2)\n    z = torch.flatten(y)\n",
+      "    y = torch.slice(torch.neg(x), 1, 0, 2)\n    z = torch.contiguous(y)\n",
+  };
+  for (const std::string form : kForms) {
+    SCOPED_TRACE(form);
+    for (const char* write : {"    z0 = torch.mul_(z, 2)\n    return torch.neg(y)\n",
+                              "    y0 = torch.mul_(y, 2)\n    return torch.neg(z)\n"})
+      expect_error(ErrorCode::kOperatorNotImplemented, "may or may not share",
+                   [&] { result_of_rows(form + write, 1); });
+    // What is not read afterwards may be either.
+    for (const char* write : {"    z0 = torch.mul_(z, 2)\n    return z\n", "    return torch.mul_(y, 2)\n",
+                              "    return torch.add(torch.sum(z), torch.sum(y))\n"})
+      EXPECT_NO_THROW(result_of_rows(form + write, 3));
+  }
 }
 
 struct Refused {

@@ -258,6 +258,7 @@ private:
     if (found == state.tensors.end())
       throw Error(ErrorCode::kInvalidModel, what + ": nothing makes \"" + name + "\"");
     Storage& storage = *found->second.storage;
+    if (storage.is_stale) throw Error(ErrorCode::kNotSupported, what + ": " + why_stale(name));
     if (storage.value == ir::kAbsent)
       storage.value =
           graph_.add_constant(graph_.unique_name(storage.name), loaded_.constant(*storage.stored));

@@ -10,10 +10,11 @@ namespace tensormill::frontend::pytorch {
 
 namespace {
 
-/// What is new, whatever the operands are.
-constexpr std::array<Converter, 7> kNew = {convert_filled,     convert_scalar_tensor, convert_arange,
-                                           convert_linspace,   convert_eye,           convert_one_hot,
-                                           convert_tri_indices};
+/// What makes rows, whatever the operands are, where it makes something new.
+constexpr std::array<Converter, 11> kNew = {convert_filled,      convert_scalar_tensor, convert_arange,
+                                            convert_linspace,    convert_eye,           convert_one_hot,
+                                            convert_tri_indices, convert_reshape,       convert_flatten,
+                                            convert_unflatten,   convert_contiguous};
 /// What makes rows of operands that lie in rows. Others may give the transposed view of what they computed.
 constexpr std::array<Converter, 32> kOfRows = {
     convert_real_unary, convert_any_unary,   convert_composed_unary,
@@ -33,20 +34,23 @@ bool is_in(Converter convert, const std::array<Converter, kCount>& list) {
   return std::find(list.begin(), list.end(), convert) != list.end();
 }
 
-bool is_stored_in_rows(const StoredTensor& stored) {
-  return is_row_major(Layout{stored.sizes, stored.strides});
-}
-
 }  // namespace
+
+// Of 0 or more, as extents may be.
+const te::DimFacts& NodeContext::facts() const {
+  static const te::DimFacts none;
+  const ir::SymbolTable* symbols = state_.import.graph.symbols().get();
+  return symbols != nullptr ? symbols->facts_with_zeros() : none;
+}
 
 std::optional<Layout> NodeContext::layout_of(const View& view) const {
   const Storage& storage = *view.storage;
-  const bool is_known = storage.stored != nullptr ? is_stored_in_rows(*storage.stored) : storage.is_row_major;
+  const bool is_known = storage.stored != nullptr ? lies_in_rows(*storage.stored) : storage.is_row_major;
   if (!is_known || storage.value == ir::kAbsent) return std::nullopt;
-  std::optional<Layout> layout = row_major_layout(type(storage.value).shape.hints());
+  std::optional<Layout> layout = row_major_layout(dims_of(type(storage.value).shape));
   for (const auto& step : view.steps) {
     if (!layout || !step->layout) return std::nullopt;
-    layout = step->layout(*layout);
+    layout = step->layout(*layout, facts());
   }
   return layout;
 }
@@ -58,31 +62,32 @@ bool NodeContext::makes_rows() {
     for (const std::string& name : input.argument.names) {
       if (name.empty()) continue;
       const std::optional<Layout> own = layout_of(view(name));
-      if (!own || !is_row_major(*own)) return false;
+      if (!own || !lies_in_rows(*own, facts()).value_or(false)) return false;
     }
   return true;
 }
 
-void NodeContext::set_maybe_view(const char* of, const ir::SymShape& shape) {
-  const std::shared_ptr<const ViewStep> step = reshape_step(shape);
-  const std::optional<Layout> own = layout(of);
-  if (own && has_view(own->sizes, own->strides, shape.hints())) return set_view(0, of, step);
-  set_copy(of, step->read(*this, tensor(of)), own.has_value());
+std::optional<bool> NodeContext::lies_untyped_in_rows(const char* name) {
+  const std::optional<Layout> own = layout_of(view(given(name)->names.front()));
+  return own ? lies_in_rows(*own, facts()) : std::nullopt;
 }
 
-void NodeContext::set_copy(const char* of, V value, bool is_for_sure) {
+std::optional<bool> NodeContext::has_untyped_view(const char* name, const ir::SymShape& wanted) {
+  const std::optional<Layout> own = layout_of(view(given(name)->names.front()));
+  return own ? has_view(*own, dims_of(wanted), facts()) : std::nullopt;
+}
+
+void NodeContext::set_maybe_shared(const char* of, V value, bool is_in_rows) {
   if (!has_output(0)) return;
-  auto copy = std::make_shared<Storage>();
-  copy->value = value;
-  copy->is_row_major = is_for_sure;
-  if (!is_for_sure) {
-    const std::shared_ptr<Storage>& from = view(given(of)->names.front()).storage;
-    if (from->maybe_shared == nullptr)
-      from->maybe_shared = std::make_shared<std::vector<std::weak_ptr<Storage>>>(1, from);
-    copy->maybe_shared = from->maybe_shared;
-    copy->maybe_shared->push_back(copy);
-  }
-  take(outputs_[0], {std::move(copy), {}, value, 0});
+  const std::shared_ptr<Storage>& from = view(given(of)->names.front()).storage;
+  if (from->maybe_shared == nullptr)
+    from->maybe_shared = std::make_shared<std::vector<std::weak_ptr<Storage>>>(1, from);
+  auto made = std::make_shared<Storage>();
+  made->value = value;
+  made->is_row_major = is_in_rows;
+  made->maybe_shared = from->maybe_shared;
+  made->maybe_shared->push_back(made);
+  take(outputs_[0], {std::move(made), {}, value, 0});
 }
 
 }  // namespace tensormill::frontend::pytorch

@@ -12,7 +12,9 @@ namespace {
 /// one as a tensor may have.
 constexpr uint64_t kMaxConstantBytes = uint64_t{1} << 34;
 
-bool is_row_major(const StoredTensor& tensor) {
+}  // namespace
+
+bool lies_in_rows(const StoredTensor& tensor) {
   int64_t stride = 1;
   for (size_t i = tensor.sizes.size(); i-- > 0;) {
     if (tensor.sizes[i] == 0) return true;
@@ -21,8 +23,6 @@ bool is_row_major(const StoredTensor& tensor) {
   }
   return true;
 }
-
-}  // namespace
 
 std::optional<DType> dtype_of(ScalarType type) { return dtype_from_long_name(scalar_name(type)); }
 
@@ -44,7 +44,7 @@ Tensor LoadedProgram::constant(const StoredTensor& stored) const {
       reinterpret_cast<uintptr_t>(stored.storage.data() + begin) % dtype_bytes(*dtype) == 0;
   const bool is_mapped = stored.storage.data() >= file_->text().data() &&
                          stored.storage.data() < file_->text().data() + file_->text().size();
-  if (bytes > 0 && is_row_major(stored) && is_aligned && is_mapped) {
+  if (bytes > 0 && lies_in_rows(stored) && is_aligned && is_mapped) {
     // Tensors have no const data pointer; what is mapped is only read.
     return {*dtype, shape, std::const_pointer_cast<MappedFile>(file_),
             const_cast<char*>(stored.storage.data() + begin)};

@@ -16,6 +16,9 @@ namespace tensormill::frontend::pytorch {
 /// The type in which tensors have such elements here; nothing for complex numbers and float8.
 std::optional<DType> dtype_of(ScalarType type);
 
+/// Whether the elements lie row after row, none apart.
+bool lies_in_rows(const StoredTensor& tensor);
+
 class LoadedProgram {
 public:
   /// Throws as read_program.

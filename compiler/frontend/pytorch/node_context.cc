@@ -73,10 +73,7 @@ View& NodeContext::view(const std::string& name) {
   const auto found = state_.tensors.find(name);
   if (found == state_.tensors.end()) invalid("tensor \"" + name + "\" is read before anything makes it");
   Storage& storage = *found->second.storage;
-  if (storage.is_stale)
-    unsupported("self", "tensor \"" + name +
-                            "\" is read, which may or may not share its elements with one that was written "
-                            "since: write to a clone() of it");
+  if (storage.is_stale) unsupported("self", why_stale(name));
   if (storage.value == ir::kAbsent) {
     if (storage.stored == nullptr) invalid("tensor \"" + name + "\" has no value");
     std::string own = graph().unique_name(storage.name);

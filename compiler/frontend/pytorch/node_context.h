@@ -70,8 +70,10 @@ public:
   ir::SymShape shape(V value) const { return type(value).shape; }
   DType dtype(V value) const { return type(value).dtype; }
 
-  /// Where an argument's elements lie, as far as it is known; of a file that does not say it.
-  std::optional<Layout> layout(const char* name) { return layout_of(view(given(name)->names.front())); }
+  /// Of a file that does not say where elements lie, as far as it is known: whether an argument's lie in
+  /// rows, and whether torch looks at it in other sizes without a copy.
+  std::optional<bool> lies_untyped_in_rows(const char* name);
+  std::optional<bool> has_untyped_view(const char* name, const ir::SymShape& wanted);
 
   /// Whether the argument is there, and not None. An argument that is looked up in whatever way counts as
   /// read.
@@ -139,12 +141,9 @@ public:
   void set_outputs(const std::vector<V>& values);
   /// The output is a view of argument `of`.
   void set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step);
-  /// The output has the argument's elements in that shape: a view of them where torch would make one, else a
-  /// copy; where neither is known, it is not read after the argument was written, or the other way round.
-  void set_maybe_view(const char* of, const ir::SymShape& shape);
-  /// The output is `value`, elements of argument `of`. Unless it is a copy in rows for sure, neither may be
-  /// read after the other was written.
-  void set_copy(const char* of, V value, bool is_for_sure);
+  /// The output is `value`, elements of argument `of` in a view of them or a copy: neither is read after the
+  /// other was written.
+  void set_maybe_shared(const char* of, V value, bool is_in_rows);
   /// The output is the argument itself.
   void set_alias(const char* of, size_t index = 0);
   void set_number(Number value);
@@ -165,7 +164,10 @@ private:
   int64_t fixed(const ir::SymInt& value, const char* name) const;
   View& view(const std::string& name);
   void take(const std::string& name, View view);
+  /// Where its elements lie, as far as it is known.
   std::optional<Layout> layout_of(const View& view) const;
+  /// What is known of the graph's symbols.
+  const te::DimFacts& facts() const;
   /// Whether torch has the elements of the node's results in rows.
   bool makes_rows();
   void check_type(const std::string& name, const View& made) const;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/te/dim_facts.h"
+#include "compiler/frontend/pytorch/layout.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -74,96 +74,43 @@ std::optional<std::vector<Dim>> dims_of(const std::vector<SymDim>& sizes) {
   return dims;
 }
 
-void declare(te::DimFacts& facts, const std::vector<Dim>& dims, int64_t low) {
-  for (const Dim& dim : dims)
-    for (const std::string& symbol : dim.symbols())
-      if (facts.find(symbol) == nullptr) facts.declare(symbol, Dim(low));
+std::optional<Layout> layout_of(const TensorMeta& meta) {
+  std::optional<std::vector<Dim>> sizes = dims_of(meta.sizes), strides = dims_of(meta.strides);
+  if (!sizes || !strides || sizes->size() != strides->size()) return std::nullopt;
+  return Layout{std::move(*sizes), std::move(*strides)};
 }
 
-/// Comparisons that the facts decide.
-class Decided {
-public:
-  explicit Decided(const te::DimFacts& facts) : facts_(facts) {}
-  bool is_sure() const { return is_sure_; }
-  bool equal(const Dim& a, const Dim& b) {
-    return a == b || holds(facts_.prove_equal(facts_.simplify(a), facts_.simplify(b)));
-  }
-  bool less(const Dim& a, const Dim& b) {
-    return holds(facts_.prove_le(facts_.simplify(a + 1), facts_.simplify(b)));
-  }
-
-private:
-  bool holds(te::Truth truth) {
-    is_sure_ = is_sure_ && truth != te::Truth::kUnknown;
-    return truth == te::Truth::kProven;
-  }
-  const te::DimFacts& facts_;
-  bool is_sure_ = true;
-};
-
-/// at::detail::computeStride, as has_view of numbers. Nothing is done behind a comparison that is not
-/// decided.
-bool divides(Decided& decided, const std::vector<Dim>& sizes, const std::vector<Dim>& strides,
-             const std::vector<Dim>& wanted) {
-  if (strides.size() != sizes.size()) return false;
-  if (sizes.empty()) return true;
-  for (const Dim& size : sizes)
-    if (decided.equal(size, Dim(0))) return true;
-  size_t left = wanted.size();
-  Dim elements(1), view_elements(1), base = strides.back();
-  for (size_t d = sizes.size(); decided.is_sure() && d-- > 0;) {
-    elements *= sizes[d];
-    const bool ends_run =
-        d == 0 || (!decided.equal(sizes[d - 1], Dim(1)) && !decided.equal(strides[d - 1], elements * base));
-    if (!ends_run) continue;
-    while (decided.is_sure() && left > 0 &&
-           (decided.less(view_elements, elements) || decided.equal(wanted[left - 1], Dim(1))))
-      view_elements *= wanted[--left];
-    if (!decided.equal(view_elements, elements)) return false;
-    if (d > 0) base = strides[d - 1];
-    elements = view_elements = Dim(1);
-  }
-  return left == 0;
-}
-
-std::optional<bool> has_view_of(const TensorMeta& meta, const std::optional<std::vector<Dim>>& wanted) {
-  const std::optional<std::vector<Dim>> sizes = dims_of(meta.sizes), strides = dims_of(meta.strides);
-  if (!sizes || !strides || !wanted) return std::nullopt;
+/// That all symbols are `low` or more.
+te::DimFacts facts_of(const std::vector<const std::vector<Dim>*>& all, int64_t low) {
   te::DimFacts facts;
-  for (const std::vector<Dim>* dims : {&*sizes, &*strides, &*wanted}) declare(facts, *dims, 2);
-  Decided decided(facts);
-  const bool answer = divides(decided, *sizes, *strides, *wanted);
-  return decided.is_sure() ? std::optional(answer) : std::nullopt;
+  for (const std::vector<Dim>* dims : all)
+    for (const Dim& dim : *dims)
+      for (const std::string& symbol : dim.symbols())
+        if (facts.find(symbol) == nullptr) facts.declare(symbol, Dim(low));
+  return facts;
 }
+
+constexpr int64_t kLeastOfAnExport = 2;
 
 }  // namespace
 
 std::optional<bool> has_view(const TensorMeta& meta, const std::vector<SymDim>& wanted) {
-  return has_view_of(meta, dims_of(wanted));
+  const std::optional<Layout> layout = layout_of(meta);
+  const std::optional<std::vector<Dim>> sizes = dims_of(wanted);
+  if (!layout || !sizes) return std::nullopt;
+  return has_view(*layout, *sizes, facts_of({&layout->sizes, &layout->strides, &*sizes}, kLeastOfAnExport));
 }
 
-std::optional<bool> has_flat_view(const TensorMeta& meta) {
-  const std::optional<std::vector<Dim>> sizes = dims_of(meta.sizes);
-  if (!sizes) return std::nullopt;
-  Dim elements(1);
-  for (const Dim& size : *sizes) elements *= size;
-  return has_view_of(meta, std::vector<Dim>{elements});
+std::optional<bool> lies_in_rows(const TensorMeta& meta) {
+  const std::optional<Layout> layout = layout_of(meta);
+  if (!layout) return std::nullopt;
+  return lies_in_rows(*layout, facts_of({&layout->sizes, &layout->strides}, kLeastOfAnExport));
 }
 
-bool lies_in_rows(const TensorMeta& meta) {
-  const std::optional<std::vector<Dim>> known = dims_of(meta.sizes), known_strides = dims_of(meta.strides);
-  if (meta.storage_offset.value != 0 || !known || !known_strides || known->size() != known_strides->size())
-    return false;
-  const std::vector<Dim>&sizes = *known, &strides = *known_strides;
-  te::DimFacts facts;
-  for (const std::vector<Dim>* dims : {&sizes, &strides}) declare(facts, *dims, 1);
-  Decided decided(facts);
-  Dim dense(1);
-  for (size_t i = sizes.size(); i-- > 0;) {
-    if (!decided.equal(strides[i], dense) && !decided.equal(sizes[i], Dim(1))) return false;
-    dense *= sizes[i];
-  }
-  return true;
+bool is_whole_in_rows(const TensorMeta& meta) {
+  const std::optional<Layout> layout = layout_of(meta);
+  if (!layout || meta.storage_offset.value != 0) return false;
+  return lies_in_rows(*layout, facts_of({&layout->sizes, &layout->strides}, 1)).value_or(false);
 }
 
 }  // namespace tensormill::frontend::pytorch

@@ -46,19 +46,10 @@ std::shared_ptr<const ViewStep> made(ViewStep step) {
 
 }  // namespace
 
-Layout row_major_layout(std::vector<int64_t> sizes) {
-  Layout layout{std::move(sizes), {}};
-  layout.strides.assign(layout.sizes.size(), 1);
-  for (size_t i = layout.sizes.size(); i-- > 1;)
-    layout.strides[i - 1] = layout.strides[i] * std::max<int64_t>(layout.sizes[i], 1);
-  return layout;
-}
-
-bool is_row_major(const Layout& layout) {
-  const Layout rows = row_major_layout(layout.sizes);
-  for (size_t i = 0; i < layout.sizes.size(); ++i)
-    if (layout.sizes[i] != 1 && layout.strides[i] != rows.strides[i]) return false;
-  return true;
+std::string why_stale(const std::string& name) {
+  return "tensor \"" + name +
+         "\" is read, which may or may not share its elements with one that was written since: write to a "
+         "clone() of it";
 }
 
 V read_view(OpBuilder& builder, View& view) {
@@ -91,37 +82,14 @@ void write_view(OpBuilder& builder, View& view, V value) {
   view.storage->maybe_shared = nullptr;
 }
 
-// at::detail::computeStride: whether each run of axes that lie densely divides into the wanted ones.
-bool has_view(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
-              const std::vector<int64_t>& wanted) {
-  if (strides.size() != sizes.size()) return false;
-  if (sizes.empty()) return true;
-  for (const int64_t size : sizes)
-    if (size == 0) return true;
-  int64_t view_d = static_cast<int64_t>(wanted.size()) - 1;
-  int64_t elements = 1, view_elements = 1;
-  int64_t base = strides.back();
-  for (size_t d = sizes.size(); d-- > 0;) {
-    elements *= sizes[d];
-    const bool ends_run = d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != elements * base);
-    if (!ends_run) continue;
-    while (view_d >= 0 && (view_elements < elements || wanted[static_cast<size_t>(view_d)] == 1))
-      view_elements *= wanted[static_cast<size_t>(view_d--)];
-    if (view_elements != elements) return false;
-    if (d > 0) base = strides[d - 1];
-    elements = view_elements = 1;
-  }
-  return view_d == -1;
-}
-
 std::shared_ptr<const ViewStep> slice_step(int64_t axis, const ir::SymInt& start, const ir::SymInt& extent,
                                            int64_t step) {
   return made({[=](OpBuilder& builder, V x) { return Compose(builder).slice(x, axis, start, extent, step); },
                [=](OpBuilder& builder, V whole, V part) {
                  return with_part(builder, whole, part, axis, start, step);
                },
-               [=](Layout layout) {
-                 layout.sizes[static_cast<size_t>(axis)] = extent.hint();
+               [=](Layout layout, const te::DimFacts&) {
+                 layout.sizes[static_cast<size_t>(axis)] = extent.expr();
                  layout.strides[static_cast<size_t>(axis)] *= step;
                  return std::optional(layout);
                }});
@@ -135,7 +103,7 @@ std::shared_ptr<const ViewStep> select_step(int64_t axis, const ir::SymInt& at) 
                [=](OpBuilder& builder, V whole, V part) {
                  return with_part(builder, whole, Compose(builder).unsqueeze(part, axis), axis, at, 1);
                },
-               [=](Layout layout) {
+               [=](Layout layout, const te::DimFacts&) {
                  layout.sizes.erase(layout.sizes.begin() + axis);
                  layout.strides.erase(layout.strides.begin() + axis);
                  return std::optional(layout);
@@ -147,7 +115,7 @@ std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm) {
   for (size_t i = 0; i < perm.size(); ++i) inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
   return made({[=](OpBuilder& builder, V x) { return Compose(builder).transpose(x, perm); },
                [=](OpBuilder& builder, V, V part) { return Compose(builder).transpose(part, inverse); },
-               [=](const Layout& layout) {
+               [=](const Layout& layout, const te::DimFacts&) {
                  Layout turned;
                  for (const int64_t axis : perm) {
                    turned.sizes.push_back(layout.sizes[static_cast<size_t>(axis)]);
@@ -163,9 +131,9 @@ std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape) {
                  Compose c(builder);
                  return c.reshape(part, c.shape(whole));
                },
-               [=](const Layout& layout) {
-                 if (!is_row_major(layout)) return std::optional<Layout>();
-                 return std::optional(row_major_layout(shape.hints()));
+               [=](const Layout& layout, const te::DimFacts& facts) {
+                 if (!lies_in_rows(layout, facts).value_or(false)) return std::optional<Layout>();
+                 return std::optional(row_major_layout(dims_of(shape)));
                }});
 }
 

@@ -10,17 +10,10 @@
 #include <vector>
 
 #include "compiler/build/op_builder.h"
+#include "compiler/frontend/pytorch/layout.h"
 #include "compiler/frontend/pytorch/model.h"
 
 namespace tensormill::frontend::pytorch {
-
-/// Where elements lie: extents, of free dims as they are looked at, and how far apart neighbours of an axis
-/// are.
-struct Layout {
-  std::vector<int64_t> sizes, strides;
-};
-Layout row_major_layout(std::vector<int64_t> sizes);
-bool is_row_major(const Layout& layout);
 
 /// One step from a tensor to a part or another form of it.
 struct ViewStep {
@@ -29,8 +22,9 @@ struct ViewStep {
   /// The tensor that the view was made of, with `part` in place of the view. Null: such views are not
   /// written.
   std::function<V(build::OpBuilder&, V whole, V part)> write;
-  /// Where its elements lie, of where those of what it is made of do. Null: not known.
-  std::function<std::optional<Layout>(const Layout&)> layout = {};
+  /// Where its elements lie, of where those of what it is made of do, and what is known of the symbols. Null:
+  /// not known.
+  std::function<std::optional<Layout>(const Layout&, const te::DimFacts&)> layout = {};
 };
 
 /// What views share.
@@ -53,16 +47,13 @@ struct View {
   size_t version = 0;
 };
 
+/// Why a tensor of that name is not read whose storage is stale.
+std::string why_stale(const std::string& name);
 /// The view's value: where the storage has changed since, read from it again.
 ir::ValueId read_view(build::OpBuilder& builder, View& view);
 /// Puts `value` in place of what the view shows, and marks what may share it as stale. Throws UnsupportedForm
 /// for views that are not written.
 void write_view(build::OpBuilder& builder, View& view, ir::ValueId value);
-
-/// Whether a tensor of such sizes and strides can be looked at in other sizes without a copy, as torch
-/// decides it.
-bool has_view(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
-              const std::vector<int64_t>& wanted);
 
 /// The step to elements start, start + step ... of an axis.
 std::shared_ptr<const ViewStep> slice_step(int64_t axis, const ir::SymInt& start, const ir::SymInt& extent,

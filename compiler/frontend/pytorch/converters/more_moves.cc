@@ -162,7 +162,7 @@ void convert_as_strided(NodeContext& node) {
   const ir::SymShape size = node.syms("size"), stride = node.syms("stride");
   const ir::SymInt offset = node.has("storage_offset") ? node.sym("storage_offset") : ir::SymInt(0);
   if (size.size() != stride.size()) node.invalid("sizes and strides are of other numbers of axes");
-  if (!lies_in_rows(node.input_meta("self")))
+  if (!is_whole_in_rows(node.input_meta("self")))
     node.unsupported("self",
                      "a tensor whose elements do not lie in rows from its storage's begin is not "
                      "implemented");

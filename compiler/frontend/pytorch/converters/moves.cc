@@ -37,16 +37,18 @@ ir::SymShape filled_shape(const NodeContext& node, const ir::SymShape& own, ir::
   return wanted;
 }
 
-/// A view where torch would make one of tensors that lie as the file says, else a copy.
+/// A view where torch would make one of tensors that lie as theirs do, else a copy; where neither is known,
+/// it is not read after the tensor was written, or the other way round.
 void set_reshaped(NodeContext& node, const ir::SymShape& wanted) {
   const bool is_view = node.op() == "view" || node.op() == "view_as" || node.op() == "unflatten";
   if (is_view) return node.set_view(0, "self", reshape_step(wanted));
-  if (!node.is_typed()) return node.set_maybe_view("self", wanted);
-  const std::optional<bool> is_known_view = has_view(node.input_meta("self"), node.output_meta().sizes);
+  const std::optional<bool> is_known_view = node.is_typed()
+                                                ? has_view(node.input_meta("self"), node.output_meta().sizes)
+                                                : node.has_untyped_view("self", wanted);
   if (is_known_view && *is_known_view) return node.set_view(0, "self", reshape_step(wanted));
   const V copy = node.add("reshape", {node.tensor("self")}, {{"shape", wanted}});
   if (is_known_view || node.op().ends_with("_copy")) return node.set_output(0, copy);
-  node.set_copy("self", copy, false);
+  node.set_maybe_shared("self", copy, false);
 }
 
 }  // namespace
@@ -185,7 +187,7 @@ void set_window(NodeContext& node, int64_t axis, V start, int64_t count, int64_t
     node.invalid(std::to_string(count) + " elements of an axis of " + to_string(extent));
   const V first = from_front(node, start, extent);
   const V places = c.add(c.mul(c.iota(count), c.ints({step}, {})), first);
-  node.set_copy("self", gathered(node, x, places, axis), false);
+  node.set_maybe_shared("self", gathered(node, x, places, axis), false);
 }
 
 }  // namespace
@@ -224,7 +226,8 @@ void convert_select(NodeContext& node) {
   if (const std::optional<V> index = number_of_run(node, "index", true)) {
     Compose c(node);
     const V place = c.reshape(c.cast(*index, DType::kInt64), {1});
-    return node.set_copy("self", c.squeeze(gathered(node, node.tensor("self"), place, axis), axis), false);
+    return node.set_maybe_shared("self", c.squeeze(gathered(node, node.tensor("self"), place, axis), axis),
+                                 false);
   }
   node.set_view(0, "self",
                 select_step(axis, place_in(node, node.sym("index"), own[static_cast<size_t>(axis)])));
@@ -401,16 +404,11 @@ void convert_dropout(NodeContext& node) {
 void convert_clone(NodeContext& node) { node.set_output(0, node.add("identity", {node.tensor("self")})); }
 
 void convert_contiguous(NodeContext& node) {
-  if (!node.is_typed()) {
-    const V x = node.tensor("self");
-    const std::optional<Layout> own = node.layout("self");
-    if (!own) return node.set_maybe_view("self", node.shape(x));
-    return is_row_major(*own) ? node.set_alias("self") : convert_clone(node);
-  }
-  const std::optional<bool> is_alias = has_flat_view(node.input_meta("self"));
+  const std::optional<bool> is_alias =
+      node.is_typed() ? lies_in_rows(node.input_meta("self")) : node.lies_untyped_in_rows("self");
   if (is_alias && *is_alias) return node.set_alias("self");
   if (is_alias) return convert_clone(node);
-  node.set_copy("self", node.add("identity", {node.tensor("self")}), false);
+  node.set_maybe_shared("self", node.add("identity", {node.tensor("self")}), true);
 }
 
 // The tensor itself where it has the type already.
