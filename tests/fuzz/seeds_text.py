@@ -106,6 +106,31 @@ def v2_seeds():
     yield "empty.bin", infer({**x, "shape": [2, 0], "data": [[], []]})
     yield "sequence.bin", infer(x, parameters={"sequence_id": 4})
     yield "reserved.bin", infer(x, parameters={"triton_x": 1, "own": {}})
+    yield "sequence_named.bin", infer(x, parameters={"sequence_id": "s", "sequence_start": True, "sequence_end": True})
+    for name, parameters in (("no_sequence", {"sequence_start": True}), ("long_sequence", {"sequence_id": "s" * 129}),
+                             ("sequence_of_none", {"sequence_id": None}), ("sequence_of_list", {"sequence_id": -0.5})):
+        yield f"{name}.bin", infer(x, parameters=parameters)
+    place = {"shared_memory_region": "r", "shared_memory_byte_size": 6}
+    for name, more, size, offset in (("shared", {"shape": [3], "datatype": "INT16"}, 6, None), ("shared_part", {"shape": [1], "datatype": "INT16"}, 2, 4),
+                                     ("shared_far", {"shape": [1], "datatype": "INT16"}, 2, 63), ("shared_short", {"shape": [4], "datatype": "INT16"}, 6, None),
+                                     ("shared_large", {"shape": [1 << 30], "datatype": "INT16"}, 1 << 31, None), ("shared_texts", {"shape": [1], "datatype": "BYTES"}, 6, None),
+                                     ("shared_pictures", {"shape": [1, 1], "datatype": "BYTES"}, 6, None)):
+        parameters = {**place, "shared_memory_byte_size": size, **({} if offset is None else {"shared_memory_offset": offset})}
+        yield f"{name}.bin", infer({"name": "x", **more, "parameters": parameters}) + "\0\x02\0\0\0ab"
+    yield "shared_unsized.bin", infer({"name": "x", "shape": [3], "datatype": "INT16", "parameters": {"shared_memory_region": "r"}})
+    yield "shared_both.bin", infer({**x, "parameters": place})
+    yield "shared_outputs.bin", infer(x, outputs=[{"name": "y", "parameters": place}, {"name": "z", "parameters": {**place, "classification": 1}}])
+    yield "outputs_twice.bin", infer(x, outputs=[{"name": "y"}, {"name": "y"}])
+    yield "outputs_bare.bin", infer(x, outputs=[1])
+    texts = {"name": "x", "shape": [2], "datatype": "BYTES", "parameters": {"binary_data_size": 12}}
+    yield "pictures.bin", infer(texts) + "\0\x02\0\0\0ab\x02\0\0\0cd"
+    yield "pictures_of_many.bin", infer({**texts, "shape": [1, 2]}) + "\0\x02\0\0\0ab\x02\0\0\0cd"
+    yield "pictures_and_more.bin", infer(texts, x) + "\0\x02\0\0\0ab\x02\0\0\0cd"
+    yield "texts_too_many.bin", infer({**texts, "shape": [1]}) + "\0\x02\0\0\0ab\x02\0\0\0cd"
+    yield "texts_behind.bin", infer({**texts, "shape": [1]}) + "\0\x09\0\0\0ab\x02\0\0\0cd"
+    yield "binary_short.bin", infer({**texts, "datatype": "INT16", "shape": [6]}) + "\0ab"
+    yield "binary_left.bin", infer(x) + "\0abcd"
+    yield "raw.bin", "\0abcd"
 
 
 def body_seeds():

@@ -1,8 +1,15 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "api/endpoints/shared_regions.h"
 #include "api/endpoints/v2_reader.h"
 #include "api/http/conditional.h"
 #include "api/http/headers.h"
@@ -13,6 +20,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "runtime/base/percent.h"
+#include "runtime/base/text.h"
 #include "runtime/image/image.h"
 #include "server/transport/framing.h"
 #include "tests/fuzz/targets.h"
@@ -121,6 +129,45 @@ void read_head(std::string_view bytes) {
   request.content_type();
 }
 
+/// An object of shared memory that requests may name as "r". Nothing is left of it behind the process.
+class OneRegion {
+public:
+  OneRegion() {
+    const std::string key = "/tensormill-fuzz-" + std::to_string(::getpid());
+    const FileDescriptor file(::shm_open(key.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    TM_CHECK(file.valid() && ::ftruncate(file.get(), kBytes) == 0, "there is no shared memory");
+    regions_.add({"r", key, 0, kBytes});
+    ::shm_unlink(key.c_str());
+  }
+  const endpoints::SharedRegions& regions() const { return regions_; }
+  void fill(std::string_view bytes) const {
+    bytes = bytes.substr(0, kBytes);
+    regions_.write({"r", 0, bytes.size()}, std::as_bytes(std::span(bytes)));
+  }
+
+private:
+  static constexpr size_t kBytes = 64;
+  endpoints::SharedRegions regions_;
+};
+
+/// What is read, or the error's code.
+std::string outcome_of(const std::function<endpoints::V2Request()>& read) {
+  try {
+    const endpoints::V2Request request = read();
+    std::string outcome;
+    for (const auto& [name, tensor] : request.inputs) {
+      outcome += name + to_string(tensor.shape());
+      outcome.append(static_cast<const char*>(tensor.data()), tensor.num_bytes());
+    }
+    if (request.pictures)
+      for (const std::string_view file : request.pictures->files) outcome += file;
+    return outcome;
+  } catch (const Error& error) {
+    check_error(error);
+    return std::string(error_code_info(error.code()).name);
+  }
+}
+
 }  // namespace
 
 void fuzz_http_head(std::string_view bytes) {
@@ -144,30 +191,33 @@ void fuzz_http_body(std::string_view bytes) {
   attempt([&] { schema::read_key_spec(bytes); });
 }
 
-/// The request in front of a zero byte, and what is binary behind it.
+/// The request in front of a zero byte, and what is binary behind it, which also stands in shared memory.
 void fuzz_v2_request(std::string_view bytes) {
+  static const OneRegion shared;
   const size_t end = std::min(bytes.size(), bytes.find('\0'));
   const std::string_view json = bytes.substr(0, end);
   const std::string_view raw = bytes.substr(std::min(bytes.size(), end + 1));
   constexpr uint64_t kTensorBytes = uint64_t{1} << 20, kElements = uint64_t{1} << 18;
-  std::vector<std::string> seen;
-  for (const size_t size : {json.size() + 1, size_t{1}, size_t{5}}) {
-    std::string outcome;
-    try {
-      Slices slices(json, size);
-      const endpoints::V2Request request = endpoints::read_v2_request(
-          slices, {kTensorBytes, [] { return kElements; }}, [&] { return body_of(raw); });
-      for (const auto& [name, tensor] : request.inputs) {
-        outcome += name + to_string(tensor.shape());
-        outcome.append(static_cast<const char*>(tensor.data()), tensor.num_bytes());
-      }
-    } catch (const Error& error) {
-      check_error(error);
-      outcome = error_code_info(error.code()).name;
+  shared.fill(raw);
+  endpoints::V2Limits plain{kTensorBytes, [] { return kElements; }}, with_shared = plain;
+  with_shared.regions = &shared.regions();
+  endpoints::V2Limits with_pictures = with_shared;
+  with_pictures.takes_pictures = [] { return true; };
+  for (const endpoints::V2Limits* limits : {&plain, &with_shared, &with_pictures}) {
+    std::vector<std::string> seen;
+    for (const size_t size : {json.size() + 1, size_t{1}, size_t{5}}) {
+      seen.push_back(outcome_of([&] {
+        Slices slices(json, size);
+        return endpoints::read_v2_request(slices, *limits, [&] { return body_of(raw); });
+      }));
     }
-    seen.push_back(outcome);
+    TM_CHECK(seen[0] == seen[1] && seen[0] == seen[2], "pieces change a request");
   }
-  TM_CHECK(seen[0] == seen[1] && seen[0] == seen[2], "pieces change a request");
+  for (const DType dtype : {DType::kInt16, kString}) {
+    const services::TensorSpec spec{"x", dtype, {std::string("N"), Dim(int64_t{2})}};
+    for (const bool takes_pictures : {false, true})
+      outcome_of([&] { return endpoints::read_v2_raw_request(body_of(raw), {spec}, takes_pictures); });
+  }
 }
 
 void fuzz_preprocess(std::string_view bytes) {
