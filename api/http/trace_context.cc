@@ -2,14 +2,13 @@
 
 #include <array>
 
+#include "runtime/base/hex.h"
+
 namespace tensormill::http {
 
 std::string trace_id_of(std::string_view traceparent) {
   // version "-" trace-id "-" parent-id "-" flags; later versions may add fields.
   constexpr std::array<size_t, 4> kSizes = {2, 32, 16, 2};
-  const auto is_hex = [](std::string_view text) {
-    return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  };
   std::array<std::string_view, 4> fields;
   std::string_view rest = traceparent;
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -34,8 +33,7 @@ std::string recorded_trace_of(const Headers& headers) {
   const std::string_view field = headers.get("traceparent").value_or("");
   std::string trace = trace_id_of(field);
   // The last bit of the flags' last digit: whoever began the trace records it.
-  constexpr std::string_view kRecorded = "13579bdf";
-  return trace.empty() || kRecorded.find(field[kFlags + 1]) == std::string_view::npos ? "" : trace;
+  return trace.empty() || hex_digit(field[kFlags + 1]) % 2 == 0 ? "" : trace;
 }
 
 }  // namespace tensormill::http

@@ -35,6 +35,14 @@ constexpr int hex_digit_of_any_case(char c) {
   return hex_digit(c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c);
 }
 
+/// Whether lower-case digits are all that it has; true of an empty text.
+constexpr bool is_hex(std::string_view text) {
+  for (const char c : text) {
+    if (hex_digit(c) < 0) return false;
+  }
+  return true;
+}
+
 /// What hex_text makes of bytes as bytes again; false where `text` is not two lower-case digits for each of
 /// them, and then they are anything.
 inline bool hex_bytes(std::string_view text, std::span<uint8_t> bytes) {

@@ -3,10 +3,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <array>
 
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::metrics {
@@ -46,7 +46,8 @@ std::string logged_target(std::string_view target) {
     const size_t start = target.find(kKeyPrefix);
     if (start == std::string_view::npos) break;
     const size_t first = start + kKeyPrefix.size();
-    const size_t end = std::min(target.find_first_not_of("0123456789abcdefABCDEF", first), target.size());
+    size_t end = first;
+    while (end < target.size() && hex_digit_of_any_case(target[end]) >= 0) ++end;
     text += target.substr(0, first);
     // Half a key is not told either.
     text += end - first >= kKeyDigits / 4 ? "..." : std::string(target.substr(first, end - first));

@@ -31,6 +31,11 @@ TEST(Hex, DigitsHaveACaseUnlessToldOtherwise) {
   }
 }
 
+TEST(Hex, IsTextOfLowerCaseDigitsAlone) {
+  for (const char* right : {"", "0", "0123456789abcdef"}) EXPECT_TRUE(is_hex(right)) << right;
+  for (const char* wrong : {"A", "0g", "/0", "0:", "a`", " 0"}) EXPECT_FALSE(is_hex(wrong)) << wrong;
+}
+
 TEST(Percent, LeavesUnreservedCharactersAndThoseThatAreKept) {
   EXPECT_EQ(percent_encode("aZ09-._~"), "aZ09-._~");
   EXPECT_EQ(percent_encode("a b/\xC3\xA9%+"), "a%20b%2F%C3%A9%25%2B");

@@ -12,6 +12,7 @@
 #include "compiler/tune/records/feature_version.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/json.h"
 #include "runtime/base/median.h"
 
@@ -139,9 +140,7 @@ std::string steps_text(const Json& steps) {
   return text;
 }
 
-bool is_key(const std::string& text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
+bool is_key(const std::string& text) { return text.size() == 64 && is_hex(text); }
 
 }  // namespace
 
