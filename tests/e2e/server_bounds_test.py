@@ -53,6 +53,15 @@ class StoreQuotaTest(unittest.TestCase):
         self.refused(self.server.request("POST", "/v1/tuning-records", b"{}\n" * 150_000, records))
         self.assertEqual(self.server.upload("digits", DIGITS).status, 201, "what was refused takes no room")
 
+    def test_a_package_that_announces_no_length_leaves_nothing(self):
+        noise = random.Random(2).randbytes(500_000)
+        before = serving.blobs(self.server)
+        for package in (noise, pieces(noise)):
+            self.refused(self.server.request("POST", "/v1/packages", package, {"Content-Type": "application/x-tar"}))
+            self.assertEqual((serving.blobs(self.server), self.stored()), (before, 0))
+        self.assertEqual(self.server.request("GET", "/v1/packages").json()["items"], [])
+        self.assertEqual(self.server.upload("digits", DIGITS).status, 201, "what was refused takes no room")
+
     def test_what_jobs_make_counts(self):
         self.assertEqual(self.server.upload("digits", DIGITS).status, 201)
         job = self.server.finished(self.server.submit("digits", SHAPES).json()["id"])
