@@ -11,6 +11,31 @@ using testing::HasSubstr;
 
 constexpr std::string_view kLength = "Inference-Header-Content-Length: ";
 
+/// A body whose client goes once it has sent `until` bytes: what comes after is there, for nobody.
+class LeavingBody final : public http::BodySource {
+public:
+  LeavingBody(const std::string& bytes, size_t until, std::stop_source client)
+      : inner_(bytes), size_(bytes.size()), until_(until), client_(std::move(client)) {}
+  size_t read(std::span<std::byte> buffer) override {
+    const size_t count = inner_.read(buffer);
+    taken_ += count;
+    largest_ = std::max(largest_, count);
+    if (taken_ >= until_) client_.request_stop();
+    return count;
+  }
+  std::optional<uint64_t> length() const override { return size_; }
+  size_t taken() const { return taken_; }
+  size_t largest() const { return largest_; }
+
+private:
+  http::BytesBody inner_;
+  const size_t size_;
+  const size_t until_;
+  std::stop_source client_;
+  size_t taken_ = 0;
+  size_t largest_ = 0;
+};
+
 /// A deployment "m" with one input x of [1,3] floats that it echoes.
 class V2 : public ApiTest {
 protected:
@@ -95,6 +120,30 @@ TEST_F(V2, HeaderLengthsAreChecked) {
   }
   refused(infer(json, raw_ + "x"));
   refused(infer(json, raw_.substr(1)));
+}
+
+TEST_F(V2, AClientThatGoesWhileItsJsonIsReadEndsTheReading) {
+  const std::string json = R"({"inputs":[)" + std::string(size_t{4} << 20, ' ') + json_input_ + "]}";
+  const auto post = [&](size_t until, std::shared_ptr<LeavingBody>& body) {
+    const std::stop_source client;
+    http::Request request;
+    request.method = "POST";
+    request.target = "/v2/models/m/infer";
+    request.headers.add("Host", "localhost:8080");
+    body = std::make_shared<LeavingBody>(json, until, client);
+    request.body = body;
+    request.cancelled = client.get_token();
+    return api_->handle(request);
+  };
+  std::shared_ptr<LeavingBody> body;
+  EXPECT_EQ(post(json.size() + 1, body).status, 200) << "of a client that stays";
+  EXPECT_EQ(body->taken(), json.size());
+  deployments_.inputs.clear();
+  const http::Response answer = post(json.size() / 2, body);
+  EXPECT_EQ(answer.status, 409);
+  EXPECT_THAT(std::get<std::string>(answer.body), HasSubstr("the client has gone"));
+  EXPECT_LT(body->taken(), json.size() / 2 + body->largest()) << "nothing is read once it went";
+  EXPECT_TRUE(deployments_.inputs.empty()) << "and nothing is run";
 }
 
 TEST_F(V2, StringsAreBytes) {
