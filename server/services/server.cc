@@ -118,17 +118,6 @@ int run_threads(const config::Settings& settings, const target::Target& host) {
   return settings.run_threads > 0 ? settings.run_threads : std::max(1, host.facts.num_cores);
 }
 
-jobs::ChildSlotsOptions slots_options(const config::Settings& settings, const target::Target& host) {
-  jobs::ChildSlotsOptions options;
-  const bool is_set = settings.children_memory > 0;
-  options.memory = is_set ? settings.children_memory : memory_of_this_machine() / 4 * 3;
-  options.requests =
-      settings.children_at_once > 0 ? settings.children_at_once : std::max(2, host.facts.num_cores);
-  options.waiting = settings.children_queue;
-  options.wait = settings.children_wait;
-  return options;
-}
-
 CompileRunnerOptions compile_options(const config::Settings& settings, const target::Target& host,
                                      std::shared_ptr<const jobs::ChildPolicy> policy) {
   CompileRunnerOptions options;
@@ -217,7 +206,7 @@ struct Server::Parts {
         blob_store(open_blobs(settings, env, root, replica ? replica->place() : SharedPlace{})),
         blobs(*blob_store),
         policy(make_child_policy(settings, registry)),
-        slots(slots_options(settings, host)),
+        slots(child_slots_options(settings, host.facts.num_cores, memory_of_this_machine())),
         children(root + "/children", slots, policy),
         crash_mark(root + "/loading.crash"),
         pool(run_threads(settings, host)),

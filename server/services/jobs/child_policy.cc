@@ -1,5 +1,6 @@
 #include "server/services/jobs/child_policy.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -29,6 +30,15 @@ std::shared_ptr<const jobs::ChildPolicy> make_child_policy(const config::Setting
                                       {"missing_wall", missing.empty() ? "none" : missing}});
   };
   return std::make_shared<const jobs::ChildPolicy>(std::move(policy));
+}
+
+jobs::ChildSlotsOptions child_slots_options(const config::Settings& settings, int cores, uint64_t memory) {
+  jobs::ChildSlotsOptions options;
+  options.memory = settings.children_memory > 0 ? settings.children_memory : memory / 4 * 3;
+  options.requests = settings.children_at_once > 0 ? settings.children_at_once : std::max(2, cores);
+  options.waiting = settings.children_queue;
+  options.wait = settings.children_wait;
+  return options;
 }
 
 services::ConfinementInfo confinement_info(const jobs::ChildPolicy& policy) {
