@@ -123,7 +123,12 @@ TEST_F(V2, HeaderLengthsAreChecked) {
 }
 
 TEST_F(V2, AClientThatGoesWhileItsJsonIsReadEndsTheReading) {
-  const std::string json = R"({"inputs":[)" + std::string(size_t{4} << 20, ' ') + json_input_ + "]}";
+  constexpr int64_t kElements = 300'000;
+  version().inputs = {{"x", DType::kFloat32, {Dim(int64_t{1}), Dim(kElements)}}};
+  deployments_.deployment.inputs = version().inputs;
+  std::string json = R"({"inputs":[{"name":"x","shape":[1,300000],"datatype":"FP32","data":[1.0)";
+  for (int64_t i = 1; i < kElements; ++i) json += ",1.0";
+  json += "]}]}";
   const auto post = [&](size_t until, std::shared_ptr<LeavingBody>& body) {
     const std::stop_source client;
     http::Request request;
