@@ -25,7 +25,9 @@ struct Store {
       : blobs(env, "/store"),
         catalog(env, "/store/catalog.db"),
         uploads(env, "/store", blobs, {}, [] { return int64_t{1'700'000'000'000}; }),
-        queue(catalog) {
+        queue(catalog) {}
+  /// What a server's BlobCollector does, where there is none.
+  void keep_roots() {
     blobs.keep_roots([this] { return storage::store_roots(catalog, uploads); },
                      [this](const std::vector<Digest>& some) {
                        return storage::store_roots_among(catalog, uploads, some);

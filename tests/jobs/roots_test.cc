@@ -115,6 +115,7 @@ TEST(RootsTest, EveryEndOfAJobLeavesWhatIsInUse) {
     SCOPED_TRACE(root.name);
     const storage::TemporaryFolder folder;
     Store store;
+    store.keep_roots();
     const std::function<bool()> is_whole = root.make(store);
     for (const End& end : ends(store)) {
       play(store, folder.path() + "/jobs", end);
@@ -138,6 +139,7 @@ TEST(RootsTest, EveryEndOfAJobLeavesWhatIsInUse) {
 TEST(RootsTest, WhatAnAttemptStoredAndDidNotPublishGoes) {
   const storage::TemporaryFolder folder;
   Store store;
+  store.keep_roots();
   for (const End& end : ends(store)) {
     play(store, folder.path() + "/jobs", end);
     const bool stays = end.name == "succeeded";  // nothing asks for a collection then; the next end has one
