@@ -99,13 +99,13 @@ inline std::function<bool()> inputs_of_a_live_job(Store& store) {
 inline std::function<bool()> blobs_of_a_request(Store& store, bool is_kept) {
   const Digest inputs = store.put("inputs of a request"), labels = store.put("labels of a request");
   storage::JobSubmission submission;
-  submission.kind = is_kept ? "told" : "later";
+  submission.kind = is_kept ? "claimed" : "later";
   submission.action_key = "with blobs";
   submission.needs_blobs = {inputs, labels};
   submission.keeps_blobs = is_kept;
   const std::string id = store.catalog.submit_job(submission).job.id;
   if (is_kept) {
-    store.catalog.claim_job({"told"}, "me", 60'000);
+    store.catalog.claim_job({"claimed"}, "me", 60'000);
     store.catalog.finish_job({id, 1, "me"}, {storage::JobState::kFailed, "", "{}"});
   }
   return all_there(store, {inputs, labels});

@@ -23,13 +23,6 @@ using services::DeploymentState;
 
 const std::string kTwice = "load: the process crashed 2 times while it was loaded";
 
-services::DeploymentSpec spec_of(const std::string& version = "1") {
-  services::DeploymentSpec spec;
-  spec.package = digits_package();
-  spec.version = version;
-  return spec;
-}
-
 /// A process on a store.
 class Process {
 public:
@@ -70,7 +63,7 @@ public:
 using Action = std::function<void(Process&)>;
 const Action kRestore = [](Process& process) { process.service->restore(); };
 Action put(const std::string& name, const std::string& version = "1") {
-  return [=](Process& process) { process.service->put(name, spec_of(version), {}); };
+  return [=](Process& process) { process.service->put(name, digits_spec(version), {}); };
 }
 
 /// A process that ends by `signal` in its load number `fatal`.
@@ -111,6 +104,11 @@ protected:
     process->service->restore();
     return process;
   }
+  void expect_blamed(const std::string& blamed, const std::string& other) {
+    const auto process = restored();
+    EXPECT_EQ(process->failure(blamed), kTwice);
+    EXPECT_EQ(process->failure(other), "");
+  }
   Store store_;
 };
 INSTANTIATE_TEST_SUITE_P(Stores, Crashes, testing::Values("", "r"),
@@ -123,18 +121,14 @@ TEST_P(Crashes, OfTwoLoadsAtOnceNeitherIsBlamed) {
   EXPECT_EQ(restored()->failure("e"), "") << "it was seen once";
   die(2, SIGSEGV, kRestore);
   die(2, SIGSEGV, kRestore);
-  const auto process = restored();
-  EXPECT_EQ(process->failure("e"), kTwice);
-  EXPECT_EQ(process->failure("d"), "");
+  expect_blamed("e", "d");
 }
 
 TEST_P(Crashes, ALoadThatWasUnderWayInAnEarlierProcessDoesNotHideOneThatIsAlone) {
   die_in_two(SIGKILL);
   die(1, SIGSEGV, kRestore);
   die(1, SIGSEGV, kRestore);
-  const auto process = restored();
-  EXPECT_EQ(process->failure("d"), kTwice);
-  EXPECT_EQ(process->failure("e"), "");
+  expect_blamed("d", "e");
 }
 
 TEST_P(Crashes, OneIsCountedOnceHoweverOftenTheNextProcessesEnd) {
@@ -219,7 +213,7 @@ TEST_F(ReplicaCrashes, OneOfTwoLoadsThatAnotherReplicaHasTakenUpStillCounts) {
 TEST_F(ReplicaCrashes, WhatCrashesOneServesInAnotherAndAnotherPackageInItsPlaceIsTried) {
   {
     Process a(store_, "a");
-    a.service->put("d", spec_of(), {});
+    a.service->put("d", digits_spec(), {});
   }
   die("b", 1, SIGSEGV, kRestore);
   die("b", 1, SIGSEGV, kRestore);

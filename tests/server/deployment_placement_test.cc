@@ -20,17 +20,14 @@ using std::chrono::steady_clock;
 constexpr int kIdle = 60;
 
 services::DeploymentSpec on_demand(const std::string& version = "1") {
-  services::DeploymentSpec spec;
-  spec.package = digits_package();
-  spec.version = version;
+  services::DeploymentSpec spec = digits_spec(version);
   spec.placement.mode = "demand";
   spec.placement.idle_s = kIdle;
   return spec;
 }
 
 services::DeploymentSpec with_label(const std::string& label) {
-  services::DeploymentSpec spec;
-  spec.package = digits_package();
+  services::DeploymentSpec spec = digits_spec();
   spec.placement.mode = "labels";
   spec.placement.labels = {label};
   return spec;
@@ -197,8 +194,7 @@ TEST_F(Placement, SequencesAreAnsweredByOneOfThoseThatHaveThem) {
   std::optional<Process> a(std::in_place, store_, "a", std::vector<std::string>());
   Process b(store_, "b", {}), c(store_, "c", {"zone=c"});
   for (Process* one : {&*a, &b, &c}) one->service->follow();
-  services::DeploymentSpec spec;
-  spec.package = digits_package();
+  services::DeploymentSpec spec = digits_spec();
   spec.sequence.emplace();
   auto done = std::async(std::launch::async, [&] { return b.service->put("d", spec, {}); });
   while (done.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {

@@ -17,13 +17,6 @@ using services::DeploymentState;
 
 constexpr int64_t kLease = 3'600'000;
 
-services::DeploymentSpec version_spec(const std::string& version) {
-  services::DeploymentSpec spec;
-  spec.package = digits_package();
-  spec.version = version;
-  return spec;
-}
-
 /// One of several processes, with the catalog that all of them have.
 class Process {
 public:
@@ -42,7 +35,7 @@ public:
   }
   /// As when it was killed and its lease is over.
   void lose() { store_.catalog.end_replica(name_); }
-  services::PutResult put(const std::string& version) { return service->put("d", version_spec(version), {}); }
+  services::PutResult put(const std::string& version) { return service->put("d", digits_spec(version), {}); }
   /// The version that answers.
   std::string answers() {
     return result_of<services::RunResult>(

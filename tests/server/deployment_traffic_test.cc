@@ -58,9 +58,7 @@ protected:
     start();
   }
   static services::DeploymentSpec spec_of(int version, int keep, const VersionWeights& weights = {}) {
-    services::DeploymentSpec spec;
-    spec.package = digits_package();
-    spec.version = std::to_string(version);
+    services::DeploymentSpec spec = digits_spec(std::to_string(version));
     spec.keep_versions = keep;
     spec.weights = weights;
     return spec;

@@ -18,9 +18,7 @@ namespace {
 using services::DeploymentState;
 
 services::DeploymentSpec spec_of(const std::string& version = "1", int keep = 1) {
-  services::DeploymentSpec spec;
-  spec.package = digits_package();
-  spec.version = version;
+  services::DeploymentSpec spec = digits_spec(version);
   spec.keep_versions = keep;
   return spec;
 }

@@ -83,6 +83,13 @@ const std::string& digits_store() {
 
 const std::string& digits_package() { return digits().package; }
 
+services::DeploymentSpec digits_spec(const std::string& version) {
+  services::DeploymentSpec spec;
+  spec.package = digits_package();
+  spec.version = version;
+  return spec;
+}
+
 Store::Store() : root(folder.path() + "/store") {
   std::filesystem::copy(digits_store(), root, std::filesystem::copy_options::recursive);
 }

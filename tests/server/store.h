@@ -29,6 +29,8 @@ std::string compile_digits(Server& server, int64_t batch = 1);
 /// Made once for all tests: a folder with the compiled digits model.
 const std::string& digits_store();
 const std::string& digits_package();
+/// Of that package, with nothing else set.
+services::DeploymentSpec digits_spec(const std::string& version = "1");
 
 /// Blobs and catalog on a copy of digits_store(), without a process around them.
 struct Store {

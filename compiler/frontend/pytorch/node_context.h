@@ -142,7 +142,7 @@ public:
   /// The output is a view of argument `of`.
   void set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step);
   /// The output is `value`, elements of argument `of` in a view of them or a copy: neither is read after the
-  /// other was written.
+  /// other was written. `is_in_rows`: it lies in rows, whichever of the two it is.
   void set_maybe_shared(const char* of, V value, bool is_in_rows);
   /// The output is the argument itself.
   void set_alias(const char* of, size_t index = 0);

@@ -267,7 +267,7 @@ private:
     bool is_put = false;  ///< Entry::loading
   };
   /// Where that process crashed, counts the one of its loads that was under way; where there were several, it
-  /// is not known which of them it was, and none is counted. Then the mark goes.
+  /// is not known which of them it was, and none is blamed. Then the mark goes.
   void blame_load_of(const std::vector<BegunLoad>& begun);
   /// Durably, and once.
   void count_crash(const BegunLoad& load);
