@@ -87,13 +87,9 @@ void collect_deployments(metrics::Registry& registry, services::DeploymentServic
 
 /// Sums: the listener of metrics asks for no key and must not tell the names of those that there are.
 void collect_callers(metrics::Registry& registry, CallerQuota& callers) {
-  double live_jobs = 0, bytes = 0;
-  for (const storage::CallerUse& use : callers.uses()) {
-    live_jobs += static_cast<double>(use.live_jobs);
-    bytes += static_cast<double>(use.bytes);
-  }
-  registry.set("caller_live_jobs", {}, live_jobs);
-  registry.set("caller_bytes", {}, bytes);
+  const storage::CallerUse sum = callers.sum_uses();
+  registry.set("caller_live_jobs", {}, static_cast<double>(sum.live_jobs));
+  registry.set("caller_bytes", {}, static_cast<double>(sum.bytes));
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ public:
   virtual std::optional<BlobInfo> find(const Digest& digest) = 0;
   /// Sorted by digest.
   virtual std::vector<BlobInfo> list() = 0;
-  /// Of a shared one: others' changes of the last seconds may not be in it. Costs a look at all where that is
-  /// known to the catalog alone.
+  /// Of a shared one: others' changes of the last seconds may not be in it. Costs the same however many there
+  /// are.
   virtual BlobUsage usage() = 0;
   virtual bool is_empty() = 0;
 

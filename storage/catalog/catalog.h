@@ -145,6 +145,8 @@ public:
   /// True when the row is new. Points `name` at the model when given: Error(kNameTaken).
   virtual bool put_model(const ModelRow& model, const std::optional<NameChange>& name) = 0;
   virtual std::optional<ModelRow> find_model(const Digest& id) = 0;
+  /// Those of `ids` that are models, sorted.
+  virtual std::vector<Digest> models_among(const std::vector<Digest>& ids) = 0;
   /// Newest first.
   virtual Page<ModelRow> list_models(const PageRequest& page) = 0;
   /// False when absent. Throws Error(kInUse) while it is named or the subject of a live job.
@@ -283,8 +285,10 @@ public:
   /// another request.
   virtual bool was_done(const RepeatKey& repeat) = 0;
 
-  /// Of all callers who have anything, sorted by caller.
+  /// Of all callers who have anything, sorted by caller. Reads the live jobs and a row of each caller.
   virtual std::vector<CallerUse> list_uses() = 0;
+  /// Of all callers together, under the name ''. Costs the same whatever there is but live jobs.
+  virtual CallerUse sum_uses() = 0;
   /// Takes the place of an earlier one of the same caller and key; those older than `keep_ms` go.
   virtual void put_answer(const AnswerRow& answer, int64_t keep_ms) = 0;
   /// Unless it is older than `keep_ms`.

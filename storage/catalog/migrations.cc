@@ -314,9 +314,59 @@ CREATE TABLE package_metadata(
   text TEXT NOT NULL);
 )sql";
 
-constexpr std::array<std::string_view, 10> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
+/// Sums that are asked for again and again, kept by whatever statement changes what they are of. Each change
+/// adds a row, which waits for nobody's; fold_sums() makes one of many.
+constexpr std::string_view kSums = R"sql(
+-- Of models and packages.
+CREATE TABLE caller_sums(
+  caller TEXT NOT NULL,
+  bytes INTEGER NOT NULL);
+INSERT INTO caller_sums SELECT owner, SUM(bytes) FROM (
+  SELECT owner, bytes FROM models UNION ALL SELECT owner, archive_bytes FROM packages) WHERE owner <> '' GROUP BY owner;
+CREATE TRIGGER model_counted AFTER INSERT ON models WHEN NEW.owner <> '' BEGIN
+  INSERT INTO caller_sums VALUES(NEW.owner, NEW.bytes);
+END;
+CREATE TRIGGER model_uncounted AFTER DELETE ON models WHEN OLD.owner <> '' BEGIN
+  INSERT INTO caller_sums VALUES(OLD.owner, -OLD.bytes);
+END;
+CREATE TRIGGER package_counted AFTER INSERT ON packages WHEN NEW.owner <> '' BEGIN
+  INSERT INTO caller_sums VALUES(NEW.owner, NEW.archive_bytes);
+END;
+CREATE TRIGGER package_uncounted AFTER DELETE ON packages WHEN OLD.owner <> '' BEGIN
+  INSERT INTO caller_sums VALUES(OLD.owner, -OLD.archive_bytes);
+END;
+-- Of the blobs that have a form.
+CREATE TABLE blob_sums(
+  blobs INTEGER NOT NULL,
+  compressed INTEGER NOT NULL,
+  stored_bytes INTEGER NOT NULL);
+INSERT INTO blob_sums SELECT COUNT(*), COALESCE(SUM(form = 1), 0), COALESCE(SUM(stored_bytes), 0)
+  FROM blobs WHERE form >= 0;
+CREATE TRIGGER blob_counted AFTER INSERT ON blobs WHEN NEW.form >= 0 BEGIN
+  INSERT INTO blob_sums VALUES(1, NEW.form = 1, NEW.stored_bytes);
+END;
+CREATE TRIGGER blob_uncounted AFTER DELETE ON blobs WHEN OLD.form >= 0 BEGIN
+  INSERT INTO blob_sums VALUES(-1, -(OLD.form = 1), -OLD.stored_bytes);
+END;
+CREATE TRIGGER blob_recounted AFTER UPDATE OF form, stored_bytes ON blobs
+  WHEN OLD.form <> NEW.form OR OLD.stored_bytes <> NEW.stored_bytes BEGIN
+  INSERT INTO blob_sums VALUES(
+    (NEW.form >= 0) - (OLD.form >= 0), (NEW.form = 1) - (OLD.form = 1),
+    (NEW.form >= 0) * NEW.stored_bytes - (OLD.form >= 0) * OLD.stored_bytes);
+END;
+ALTER TABLE uploads ADD COLUMN chunk_bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE uploads SET chunk_bytes = (SELECT COALESCE(SUM(size), 0) FROM upload_chunks WHERE upload = uploads.id);
+CREATE TRIGGER chunk_counted AFTER INSERT ON upload_chunks BEGIN
+  UPDATE uploads SET chunk_bytes = chunk_bytes + NEW.size WHERE id = NEW.upload;
+END;
+CREATE TRIGGER chunk_uncounted AFTER DELETE ON upload_chunks BEGIN
+  UPDATE uploads SET chunk_bytes = chunk_bytes - OLD.size WHERE id = OLD.upload;
+END;
+)sql";
+
+constexpr std::array<std::string_view, 11> kMigrations = {kVersion1,     kVersion2, kVersion3, kVersion4,
                                                           kKeysAndAudit, kIndices,  kClaims,   kFleet,
-                                                          kNeedsOfJobs,  kMetadata};
+                                                          kNeedsOfJobs,  kMetadata, kSums};
 
 int64_t pragma(SqliteDb& db, std::string_view name) {
   const auto row = db.query("PRAGMA " + std::string(name));

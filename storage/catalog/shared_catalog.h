@@ -99,7 +99,7 @@ public:
   virtual std::optional<BlobRow> find_blob(const Digest& digest) = 0;
   /// Sorted by digest, also those that have no form.
   virtual std::vector<BlobRow> list_blobs() = 0;
-  /// Of those that have a form. Reads all rows.
+  /// Of those that have a form. Costs the same however many there are.
   virtual BlobSums sum_blobs() = 0;
   /// Whether there is one that has a form.
   virtual bool has_blobs() = 0;
@@ -134,6 +134,7 @@ public:
   /// The chunks go. False when it is not there, or not of this size any more.
   virtual bool finish_upload(const std::string& id, uint64_t size, const Digest& blob, int64_t since_ms) = 0;
   virtual bool remove_upload(const std::string& id) = 0;
+  /// Reads a row of each upload.
   virtual UploadSums sum_uploads() = 0;
   /// Blobs of finished uploads, and of chunks; sorted, each once.
   virtual std::vector<Digest> upload_blobs() = 0;

@@ -1,4 +1,7 @@
 // What callers have, and what their requests with idempotency keys were answered.
+#include <map>
+#include <string>
+
 #include "runtime/base/error.h"
 #include "storage/catalog/sql_catalog.h"
 #include "storage/catalog/sql_db.h"
@@ -12,18 +15,47 @@ constexpr int64_t kNotedMs = 86'400'000;
 }  // namespace
 
 std::vector<CallerUse> SqlCatalog::list_uses() {
+  fold_uses();
   return read([&](SqlDb& db) -> std::vector<CallerUse> {
     const auto row = db.query(
         "SELECT caller, CAST(SUM(jobs) AS BIGINT), CAST(SUM(bytes) AS BIGINT) FROM ("
         "SELECT submitter AS caller, 1 AS jobs, 0 AS bytes FROM jobs WHERE state IN ('queued', 'running') "
-        "UNION ALL SELECT owner, 0, bytes FROM models "
-        "UNION ALL SELECT owner, 0, archive_bytes FROM packages) AS used "
-        "WHERE caller <> '' GROUP BY caller ORDER BY caller");
+        "UNION ALL SELECT caller, 0, bytes FROM caller_sums) AS used "
+        "WHERE caller <> '' GROUP BY caller HAVING SUM(jobs) <> 0 OR SUM(bytes) <> 0 ORDER BY caller");
     std::vector<CallerUse> uses;
     while (row->step()) {
       uses.push_back({row->text(0), row->integer(1), static_cast<uint64_t>(row->integer(2))});
     }
     return uses;
+  });
+}
+
+CallerUse SqlCatalog::sum_uses() {
+  fold_uses();
+  return read([](SqlDb& db) -> CallerUse {
+    const auto row = db.query(
+        "SELECT (SELECT COUNT(*) FROM jobs WHERE state IN ('queued', 'running') AND submitter <> ''), "
+        "(SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM caller_sums)");
+    row->step();
+    return {"", row->integer(0), static_cast<uint64_t>(row->integer(1))};
+  });
+}
+
+void SqlCatalog::fold_uses() {
+  const bool is_long = read([](SqlDb& db) -> bool {
+    const auto row = db.query("SELECT COUNT(*) - COUNT(DISTINCT caller) FROM caller_sums");
+    return row->step() && row->integer(0) > kUnfolded;
+  });
+  if (!is_long) return;
+  write(Isolation::kRows, [](SqlDb& db) {
+    std::map<std::string, int64_t> sums;
+    {
+      const auto row = db.query("DELETE FROM caller_sums RETURNING caller, bytes");
+      while (row->step()) sums[row->text(0)] += row->integer(1);
+    }
+    for (const auto& [caller, bytes] : sums) {
+      if (bytes != 0) db.post("INSERT INTO caller_sums(caller, bytes) VALUES(?, ?)", caller, bytes);
+    }
   });
 }
 

@@ -163,6 +163,17 @@ uint64_t SqlCatalog::count_referenced_blobs() {
   });
 }
 
+std::vector<Digest> SqlCatalog::models_among(const std::vector<Digest>& ids) {
+  if (ids.empty()) return {};
+  return read([&](SqlDb& db) -> std::vector<Digest> {
+    const auto row = db.query("SELECT id FROM models WHERE id IN (" + marks(ids.size()) + ") ORDER BY id");
+    for (const Digest& id : ids) row->bind(id);
+    std::vector<Digest> models;
+    while (row->step()) models.push_back(row->digest(0));
+    return models;
+  });
+}
+
 std::vector<Digest> SqlCatalog::referenced_among(const std::vector<Digest>& blobs) {
   return read([&](SqlDb& db) -> std::vector<Digest> {
     std::vector<Digest> named;

@@ -22,6 +22,7 @@ class SqlCatalog : public Catalog {
 public:
   bool put_model(const ModelRow& model, const std::optional<NameChange>& name) override;
   std::optional<ModelRow> find_model(const Digest& id) override;
+  std::vector<Digest> models_among(const std::vector<Digest>& ids) override;
   Page<ModelRow> list_models(const PageRequest& page) override;
   bool remove_model(const Digest& id) override;
 
@@ -88,6 +89,7 @@ public:
 
   bool was_done(const RepeatKey& repeat) override;
   std::vector<CallerUse> list_uses() override;
+  CallerUse sum_uses() override;
   void put_answer(const AnswerRow& answer, int64_t keep_ms) override;
   std::optional<AnswerRow> find_answer(const std::string& caller, const std::string& key,
                                        int64_t keep_ms) override;
@@ -198,6 +200,12 @@ private:
   static void read_members(SqlDb& db, PackageRow& package);
   static DeploymentRow read_deployment(SqlDb& db, const SqlStatement& row);
   static std::optional<JobRow> read_job(SqlDb& db, const std::string& id);
+
+  /// Changes of kept sums that are added up one by one before they are made one.
+  static constexpr int64_t kUnfolded = 1'000;
+  /// Where more have come since, make one row of a caller's changes, and of those of blobs.
+  void fold_uses();
+  void fold_blobs();
 
   // All below: in a transaction that writes.
   static void require_revision(SqlDb& db, const std::string& name, const std::optional<int64_t>& after);

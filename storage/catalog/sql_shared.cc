@@ -148,13 +148,35 @@ std::vector<BlobRow> SqlCatalog::list_blobs() {
 }
 
 BlobSums SqlCatalog::sum_blobs() {
+  fold_blobs();
   return read([](SqlDb& db) -> BlobSums {
     const auto row = db.query(
-        "SELECT COUNT(*), COALESCE(SUM(CASE WHEN form = 1 THEN 1 ELSE 0 END), 0), "
-        "CAST(COALESCE(SUM(stored_bytes), 0) AS BIGINT) FROM blobs WHERE form >= 0");
+        "SELECT CAST(COALESCE(SUM(blobs), 0) AS BIGINT), CAST(COALESCE(SUM(compressed), 0) AS BIGINT), "
+        "CAST(COALESCE(SUM(stored_bytes), 0) AS BIGINT) FROM blob_sums");
     row->step();
     return {static_cast<uint64_t>(row->integer(0)), static_cast<uint64_t>(row->integer(1)),
             static_cast<uint64_t>(row->integer(2))};
+  });
+}
+
+void SqlCatalog::fold_blobs() {
+  const bool is_long = read([](SqlDb& db) -> bool {
+    const auto row = db.query("SELECT COUNT(*) FROM blob_sums");
+    return row->step() && row->integer(0) > kUnfolded;
+  });
+  if (!is_long) return;
+  write(Isolation::kRows, [](SqlDb& db) {
+    int64_t blobs = 0, compressed = 0, stored_bytes = 0;
+    {
+      const auto row = db.query("DELETE FROM blob_sums RETURNING blobs, compressed, stored_bytes");
+      while (row->step()) {
+        blobs += row->integer(0);
+        compressed += row->integer(1);
+        stored_bytes += row->integer(2);
+      }
+    }
+    db.post("INSERT INTO blob_sums(blobs, compressed, stored_bytes) VALUES(?, ?, ?)", blobs, compressed,
+            stored_bytes);
   });
 }
 

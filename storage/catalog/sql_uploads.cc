@@ -8,8 +8,7 @@ namespace {
 
 /// created_ms is UploadRow::since_ms: when an upload was begun stands in its id.
 constexpr std::string_view kUploadColumns =
-    "SELECT id, owner, key, created_ms, (SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM upload_chunks "
-    "WHERE upload = uploads.id), blob, blob_bytes FROM uploads ";
+    "SELECT id, owner, key, created_ms, chunk_bytes, blob, blob_bytes FROM uploads ";
 
 UploadRow upload_from(const SqlStatement& row) {
   return {row.text(0),
@@ -122,9 +121,7 @@ bool SqlCatalog::remove_upload(const std::string& id) {
 
 UploadSums SqlCatalog::sum_uploads() {
   return read([](SqlDb& db) -> UploadSums {
-    const auto row = db.query(
-        "SELECT (SELECT COUNT(*) FROM uploads), (SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM "
-        "upload_chunks)");
+    const auto row = db.query("SELECT COUNT(*), CAST(COALESCE(SUM(chunk_bytes), 0) AS BIGINT) FROM uploads");
     row->step();
     return {static_cast<uint64_t>(row->integer(0)), static_cast<uint64_t>(row->integer(1))};
   });

@@ -288,8 +288,74 @@ CREATE TABLE package_metadata(
   text BYTEA NOT NULL);
 )sql";
 
-constexpr std::array<PgMigration, 4> kMigrations = {
-    {{kFirst, 1}, {kFleet, 2}, {kNeedsOfJobs, 2}, {kMetadata, 2}}};
+/// Sums that are asked for again and again, kept by whatever statement changes what they are of, also one of
+/// a program that does not know the tables. Each change adds a row, so that no transaction waits for another;
+/// fold_sums() makes one of many. Triggers come first: they lock out writers until all is counted.
+constexpr std::string_view kSums = R"sql(
+-- Of models and packages.
+CREATE TABLE caller_sums(
+  caller TEXT COLLATE "C" NOT NULL,
+  bytes BIGINT NOT NULL);
+-- Its argument is the column with the bytes.
+CREATE FUNCTION count_owned() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  EXECUTE format($sql$INSERT INTO caller_sums(caller, bytes)
+      SELECT owner, $1 * SUM(%1$I) FROM changed WHERE owner <> '' GROUP BY owner$sql$, TG_ARGV[0])
+    USING CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+  RETURN NULL;
+END
+$body$;
+CREATE TRIGGER models_counted AFTER INSERT ON models REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_owned('bytes');
+CREATE TRIGGER models_uncounted AFTER DELETE ON models REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_owned('bytes');
+CREATE TRIGGER packages_counted AFTER INSERT ON packages REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_owned('archive_bytes');
+CREATE TRIGGER packages_uncounted AFTER DELETE ON packages REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_owned('archive_bytes');
+INSERT INTO caller_sums(caller, bytes) SELECT owner, SUM(size) FROM (
+    SELECT owner, bytes AS size FROM models UNION ALL SELECT owner, archive_bytes FROM packages) AS counted
+  WHERE owner <> '' GROUP BY owner;
+
+-- Of the blobs that have a form.
+CREATE TABLE blob_sums(
+  blobs BIGINT NOT NULL,
+  compressed BIGINT NOT NULL,
+  stored_bytes BIGINT NOT NULL);
+CREATE FUNCTION count_blob() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  IF TG_OP <> 'INSERT' AND OLD.form >= 0 THEN
+    INSERT INTO blob_sums VALUES(-1, CASE OLD.form WHEN 1 THEN -1 ELSE 0 END, -OLD.stored_bytes);
+  END IF;
+  IF TG_OP <> 'DELETE' AND NEW.form >= 0 THEN
+    INSERT INTO blob_sums VALUES(1, CASE NEW.form WHEN 1 THEN 1 ELSE 0 END, NEW.stored_bytes);
+  END IF;
+  RETURN NULL;
+END
+$body$;
+CREATE TRIGGER blob_counted AFTER INSERT OR DELETE ON blobs FOR EACH ROW EXECUTE FUNCTION count_blob();
+CREATE TRIGGER blob_recounted AFTER UPDATE OF form, stored_bytes ON blobs FOR EACH ROW
+  WHEN (OLD.form <> NEW.form OR OLD.stored_bytes <> NEW.stored_bytes) EXECUTE FUNCTION count_blob();
+INSERT INTO blob_sums SELECT COUNT(*), COUNT(*) FILTER (WHERE form = 1), COALESCE(SUM(stored_bytes), 0)
+  FROM blobs WHERE form >= 0;
+
+ALTER TABLE uploads ADD COLUMN chunk_bytes BIGINT NOT NULL DEFAULT 0;
+CREATE FUNCTION count_chunks() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  UPDATE uploads SET chunk_bytes = chunk_bytes + CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END * of_upload.size
+    FROM (SELECT upload, SUM(size) AS size FROM changed GROUP BY upload) AS of_upload WHERE id = of_upload.upload;
+  RETURN NULL;
+END
+$body$;
+CREATE TRIGGER chunks_counted AFTER INSERT ON upload_chunks REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_chunks();
+CREATE TRIGGER chunks_uncounted AFTER DELETE ON upload_chunks REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_chunks();
+UPDATE uploads SET chunk_bytes = (SELECT COALESCE(SUM(size), 0) FROM upload_chunks WHERE upload = uploads.id);
+)sql";
+
+constexpr std::array<PgMigration, 5> kMigrations = {
+    {{kFirst, 1}, {kFleet, 2}, {kNeedsOfJobs, 2}, {kMetadata, 2}, {kSums, 2}}};
 
 struct Versions {
   int64_t tables = 0;  ///< 0: there are none

@@ -22,7 +22,7 @@ constexpr int kMaxPauseMs = 64;
 /// JavaScript for 70 years of 1,000 transactions a second.
 constexpr int kEventBits = 12;
 
-constexpr std::array<std::string_view, 27> kTables = {"models",
+constexpr std::array<std::string_view, 29> kTables = {"models",
                                                       "model_blobs",
                                                       "names",
                                                       "packages",
@@ -44,6 +44,8 @@ constexpr std::array<std::string_view, 27> kTables = {"models",
                                                       "tuning_set_records",
                                                       "replicas",
                                                       "blobs",
+                                                      "blob_sums",
+                                                      "caller_sums",
                                                       "blob_holds",
                                                       "uploads",
                                                       "upload_chunks",

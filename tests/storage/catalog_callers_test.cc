@@ -1,4 +1,7 @@
 // Whose things the catalog holds, what one caller may have queued, and kept answers.
+#include <algorithm>
+#include <map>
+
 #include "tests/storage/catalog_fixture.h"
 
 namespace tensormill::storage {
@@ -16,6 +19,35 @@ protected:
       if (use.caller == caller) return use;
     }
     return {};
+  }
+  ModelRow model_of(const std::string& caller, const std::string& text, uint64_t bytes) {
+    ModelRow row = model(text);
+    row.owner = caller;
+    row.bytes = bytes;
+    return row;
+  }
+  PackageRow package_of(const std::string& caller, const std::string& text, uint64_t bytes) {
+    PackageRow row = package(text);
+    row.owner = caller;
+    row.archive_bytes = bytes;
+    return row;
+  }
+  /// What is kept must be what the rows have.
+  void expect_true_sums() {
+    std::map<std::string, uint64_t> bytes;
+    for (const ModelRow& row : catalog_->list_models({0, 1'000}).items) bytes[row.owner] += row.bytes;
+    for (const PackageRow& row : catalog_->list_packages({}, {0, 1'000}).items)
+      bytes[row.owner] += row.archive_bytes;
+    bytes.erase("");
+    std::map<std::string, uint64_t> kept;
+    uint64_t sum = 0;
+    for (const CallerUse& use : catalog_->list_uses()) {
+      if (use.live_jobs == 0 || use.bytes != 0) kept[use.caller] = use.bytes;
+      sum += use.bytes;
+    }
+    EXPECT_EQ(kept, bytes);
+    EXPECT_EQ(catalog_->sum_uses().bytes, sum);
+    EXPECT_EQ(catalog_->sum_uses().caller, "");
   }
 };
 
@@ -59,6 +91,62 @@ TEST_P(CatalogCallersTest, ModelsAndPackagesCountForWhoBroughtThemFirst) {
   EXPECT_EQ(catalog_->find_model(mine.id)->owner, "alice");
   catalog_->remove_model(mine.id);
   EXPECT_EQ(catalog_->list_uses().size(), 1U);
+}
+
+TEST_P(CatalogCallersTest, SumsFollowTheRows) {
+  expect_true_sums();
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = std::to_string(i);
+    const std::string caller = i % 3 == 0 ? "" : i % 3 == 1 ? "alice" : "bob";
+    catalog_->put_model(model_of(caller, "model " + text, static_cast<uint64_t>(i)), std::nullopt);
+    catalog_->put_package(package_of(caller, "package " + text, static_cast<uint64_t>(100 * i)));
+  }
+  // What is there already counts for whoever brought it first.
+  catalog_->put_model(model_of("carol", "model 1", 7), std::nullopt);
+  catalog_->put_package(package_of("carol", "package 1", 7));
+  submit_for("bob", "k");
+  submit_for("", "of nobody");
+  expect_true_sums();
+  EXPECT_EQ(catalog_->sum_uses().live_jobs, 1);
+  reopen();
+  expect_true_sums();
+  for (int i = 0; i < 40; i += 2) {
+    catalog_->remove_model(digest("model " + std::to_string(i)));
+    catalog_->remove_package(digest("package " + std::to_string(i)));
+  }
+  expect_true_sums();
+  now_ += 10;
+  EXPECT_EQ(catalog_->expire_packages(5), 20);
+  expect_true_sums();
+  for (int i = 1; i < 40; i += 2) catalog_->remove_model(digest("model " + std::to_string(i)));
+  expect_true_sums();
+  EXPECT_EQ(catalog_->sum_uses().bytes, 0U);
+  EXPECT_EQ(catalog_->list_uses().size(), 1U) << "who has nothing is not in it";
+}
+
+TEST_P(CatalogCallersTest, ManyChangesOfSumsBecomeOne) {
+  for (int i = 0; i < 600; ++i) {
+    const std::string text = std::to_string(i);
+    catalog_->put_model(model_of(i % 2 == 0 ? "alice" : "bob", text, 3), std::nullopt);
+    if (i < 500) catalog_->remove_model(digest(text));
+  }
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(catalog_->list_uses().size(), 2U) << round;
+    expect_true_sums();
+  }
+  catalog_->put_model(model_of("alice", "one more", 7), std::nullopt);
+  EXPECT_EQ(catalog_->sum_uses().bytes, 307U);
+  expect_true_sums();
+}
+
+TEST_P(CatalogCallersTest, ModelsAreFoundAmongOthers) {
+  catalog_->put_model(model("a"), std::nullopt);
+  catalog_->put_model(model("b"), std::nullopt);
+  std::vector<Digest> both = {digest("a"), digest("b")};
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(catalog_->models_among({digest("b"), digest("gone"), digest("a")}), both);
+  EXPECT_TRUE(catalog_->models_among({digest("gone")}).empty());
+  EXPECT_TRUE(catalog_->models_among({}).empty());
 }
 
 TEST_P(CatalogCallersTest, AnswersAreKeptForATimeForEachCaller) {

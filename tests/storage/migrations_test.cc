@@ -120,6 +120,38 @@ TEST(MigrationsTest, BlobsOfOlderRequestsAreNamed) {
   EXPECT_TRUE(std::binary_search(named.begin(), named.end(), labels));
 }
 
+TEST(MigrationsTest, SumsAreOfOlderRowsToo) {
+  MemoryEnv env;
+  run_sql(env, read_file(TM_SOURCE_DIR "/tests/storage/fixtures/catalog_v10.sql"));
+  run_sql(
+      env,
+      "UPDATE models SET owner = 'alice', bytes = 5; UPDATE packages SET owner = 'bob', archive_bytes = 7;"
+      "INSERT INTO blobs VALUES('a', 0, 2, 1, ''), ('b', 1, 3, 1, ''), ('c', -1, 0, 1, '');"
+      "INSERT INTO uploads VALUES('u', '', '', 0, NULL, 0);"
+      "INSERT INTO upload_chunks VALUES('u', 0, 4, 'd'), ('u', 4, 9, 'e')");
+  SqliteCatalog catalog(env, "/c.db");
+  EXPECT_EQ(catalog.sum_uses().bytes, 12U);
+  ASSERT_EQ(catalog.list_uses().size(), 2U);
+  EXPECT_EQ(catalog.list_uses()[0].bytes, 5U);
+  EXPECT_EQ(catalog.list_uses()[1].caller, "bob");
+  EXPECT_EQ(catalog.sum_blobs().blobs, 2U);
+  EXPECT_EQ(catalog.sum_blobs().compressed, 1U);
+  EXPECT_EQ(catalog.sum_blobs().stored_bytes, 5U);
+  EXPECT_EQ(catalog.find_upload("u")->size, 13U);
+}
+
+/// No trigger follows what no program does: who reads the rows would see it.
+TEST(MigrationsTest, SumsAreReadWithoutTheRows) {
+  MemoryEnv env;
+  run_sql(env, read_file(TM_SOURCE_DIR "/tests/storage/fixtures/catalog_v10.sql"));
+  const uint64_t bytes = SqliteCatalog(env, "/c.db").sum_uses().bytes;
+  ASSERT_NE(bytes, 0U);
+  run_sql(env, "UPDATE models SET bytes = 1000000; UPDATE packages SET archive_bytes = 1000000");
+  SqliteCatalog catalog(env, "/c.db");
+  EXPECT_EQ(catalog.sum_uses().bytes, bytes);
+  for (const CallerUse& use : catalog.list_uses()) EXPECT_LE(use.bytes, bytes);
+}
+
 TEST(MigrationsTest, AnotherProgramsDatabaseIsRefused) {
   MemoryEnv env;
   run_sql(env, "CREATE TABLE t(x); PRAGMA application_id = 5; PRAGMA user_version = 1");

@@ -21,8 +21,10 @@ protected:
 
   /// Something in every table, and more rows than one batch.
   static void fill(Catalog& catalog) {
-    catalog.put_model({digest("m"), {digest("m.0"), digest("m.1")}, std::string("{\0}", 3)},
-                      NameChange{"model", "resnet", false});
+    ModelRow model{digest("m"), {digest("m.0"), digest("m.1")}, std::string("{\0}", 3)};
+    model.owner = "alice";
+    model.bytes = 12;
+    catalog.put_model(model, NameChange{"model", "resnet", false});
     catalog.put_package({digest("p"), {{"mod.so", digest("so"), 7}}, digest("tar"), 99, "{}"});
     catalog.put_deployment({"d", "{}", "{}", {digest("p")}, 0, {digest("labels")}});
     std::vector<TuningRecordRow> records;
@@ -52,6 +54,7 @@ protected:
   static void expect_filled(Catalog& catalog) {
     EXPECT_EQ(catalog.find_name("model", "resnet"), digest("m"));
     EXPECT_EQ(catalog.find_model(digest("m"))->facts, std::string("{\0}", 3));
+    EXPECT_EQ(catalog.sum_uses().bytes, 12U) << "what is copied is counted, once";
     EXPECT_EQ(catalog.find_deployment("d")->blobs.at(0), digest("labels"));
     EXPECT_EQ(catalog.list_tuning_records({}, {0, 1000}).items.size(), 510U);
     EXPECT_EQ(catalog.list_audit({}, {}).items.at(0).target, "/\xff");

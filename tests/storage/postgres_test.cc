@@ -303,6 +303,93 @@ TEST_F(PostgresTest, BlobsOfOlderRequestsAreNamed) {
   EXPECT_THAT(open()->referenced_blobs(), testing::UnorderedElementsAre(inputs, labels));
 }
 
+TEST_F(PostgresTest, SumsAreOfWhatOlderProgramsWriteToo) {
+  PgConnection db(postgres_options(url_));
+  migrate_pg(db, pg_migrations().first(4));
+  const auto write = [&](const std::string& key) {
+    const Digest id = Digest::of(key);
+    db.run("INSERT INTO models(id, facts, created_ms, owner, bytes) VALUES(?, '', 0, 'alice', 5)", id);
+    db.run(
+        "INSERT INTO packages(id, archive, archive_bytes, facts, created_ms, last_used_ms, pinned, owner) "
+        "VALUES(?, '', 7, '', 0, 0, 0, 'bob')",
+        id);
+    db.run("INSERT INTO blobs(digest, form, stored_bytes, touched, remover) VALUES(?, 1, 2, 1, '')", id);
+    db.run("INSERT INTO uploads(id, owner, key, created_ms, blob, blob_bytes) VALUES(?, '', '', 0, NULL, 0)",
+           key);
+    db.run("INSERT INTO upload_chunks(upload, begin_at, size, digest) VALUES(?, 0, 9, ?)", key, id);
+  };
+  write("before");
+  const auto catalog = open();
+  const auto expect_times = [&](uint64_t count) {
+    EXPECT_EQ(catalog->sum_uses().bytes, 12 * count);
+    ASSERT_EQ(catalog->list_uses().size(), 2U);
+    EXPECT_EQ(catalog->list_uses()[0].bytes, 5 * count);
+    EXPECT_EQ(catalog->list_uses()[1].bytes, 7 * count);
+    EXPECT_EQ(catalog->sum_blobs().blobs, count);
+    EXPECT_EQ(catalog->sum_blobs().compressed, count);
+    EXPECT_EQ(catalog->sum_blobs().stored_bytes, 2 * count);
+    EXPECT_EQ(catalog->sum_uploads().bytes, 9 * count);
+  };
+  expect_times(1);
+  write("beside it");
+  expect_times(2);
+  EXPECT_EQ(open()->sum_uses().bytes, 24U) << "another process has the same";
+  db.run("DELETE FROM models");
+  db.run("DELETE FROM packages");
+  EXPECT_EQ(catalog->sum_uses().bytes, 0U);
+  EXPECT_TRUE(catalog->list_uses().empty());
+}
+
+TEST_F(PostgresTest, NoTransactionWaitsForTheSumOfAnother) {
+  const auto catalog = open();
+  PgConnection one(postgres_options(url_));
+  PgConnection other(postgres_options(url_));
+  for (PgConnection* db : {&one, &other}) {
+    db->run("SET lock_timeout = 1");
+    db->begin("SERIALIZABLE");
+  }
+  const auto put = [](PgConnection& db, const std::string& key) {
+    const Digest id = Digest::of(key);
+    db.run("INSERT INTO models(id, facts, created_ms, owner, bytes) VALUES(?, '', 0, 'alice', 5)", id);
+    db.run("INSERT INTO blobs(digest, form, stored_bytes, touched, remover) VALUES(?, 1, 2, 1, '')", id);
+  };
+  // Of the same caller, one between the other's: whoever kept one row for all would wait, or fail at its end.
+  put(one, "a");
+  put(other, "b");
+  put(one, "c");
+  put(other, "d");
+  EXPECT_EQ(catalog->sum_uses().bytes, 0U);
+  one.commit();
+  EXPECT_EQ(catalog->sum_uses().bytes, 10U);
+  other.commit();
+  EXPECT_EQ(catalog->sum_uses().bytes, 20U);
+  EXPECT_EQ(catalog->sum_blobs().stored_bytes, 8U);
+}
+
+TEST_F(PostgresTest, ProcessesCountTogether) {
+  constexpr int kProcesses = 3, kRounds = 15;
+  open();
+  {
+    std::vector<std::jthread> processes;
+    for (int process = 0; process < kProcesses; ++process) {
+      processes.emplace_back([this, process] {
+        const auto catalog = open();
+        for (int i = 0; i < kRounds; ++i) {
+          ModelRow model{Digest::of(std::to_string(process) + " " + std::to_string(i))};
+          model.owner = "alice";
+          model.bytes = 2;
+          catalog->put_model(model, std::nullopt);
+          catalog->put_blob({model.id, 0, 3});
+          if (i % 3 == 0) catalog->remove_model(model.id);
+        }
+      });
+    }
+  }
+  const auto catalog = open();
+  EXPECT_EQ(catalog->sum_uses().bytes, 2U * kProcesses * kRounds * 2 / 3);
+  EXPECT_EQ(catalog->sum_blobs().stored_bytes, 3U * kProcesses * kRounds);
+}
+
 TEST_F(PostgresTest, AStepThatFailsLeavesTheTablesAsTheyWere) {
   constexpr std::array<PgMigration, 2> kBroken = {
       {{"CREATE TABLE a(x BIGINT);", 1}, {"CREATE TABLE a(x BIGINT);", 1}}};

@@ -1,5 +1,8 @@
 // What processes that share a catalog tell each other, of each back end.
+#include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "tests/storage/catalog_fixture.h"
 
@@ -32,6 +35,20 @@ protected:
   void end_removal(const std::string& text, const std::string& replica) {
     const std::vector<Digest> blobs = {digest(text)};
     catalog_->end_blob_removal(blobs, blobs, replica);
+  }
+  /// What is kept must be what the rows have.
+  void expect_true_sums() {
+    BlobSums found;
+    for (const BlobRow& row : catalog_->list_blobs()) {
+      if (!row.form) continue;
+      ++found.blobs;
+      found.compressed += *row.form == 1 ? 1 : 0;
+      found.stored_bytes += row.stored_bytes;
+    }
+    const BlobSums kept = catalog_->sum_blobs();
+    EXPECT_EQ(kept.blobs, found.blobs);
+    EXPECT_EQ(kept.compressed, found.compressed);
+    EXPECT_EQ(kept.stored_bytes, found.stored_bytes);
   }
 };
 
@@ -183,6 +200,50 @@ TEST_P(SharedCatalogTest, SumsAreOfWhatIsStored) {
   EXPECT_EQ(catalog_->list_blobs().size(), 3U);
 }
 
+TEST_P(SharedCatalogTest, ManyChangesOfSumsBecomeOne) {
+  const Digest blob = digest("a blob");
+  for (uint64_t i = 0; i < 600; ++i) catalog_->put_blob({blob, static_cast<int>(i % 2), i});
+  for (int round = 0; round < 2; ++round) {
+    expect_true_sums();
+    EXPECT_EQ(catalog_->sum_blobs().stored_bytes, 599U) << round;
+  }
+  catalog_->put_blob({digest("another"), 0, 1});
+  EXPECT_EQ(catalog_->sum_blobs().stored_bytes, 600U);
+}
+
+TEST_P(SharedCatalogTest, SumsFollowTheRows) {
+  begin("a1", "a");
+  std::vector<Digest> blobs;
+  for (int i = 0; i < 40; ++i) {
+    blobs.push_back(digest(std::to_string(i)));
+    ASSERT_TRUE(catalog_->touch_blob(blobs.back()));
+    if (i % 4 != 3) catalog_->put_blob({blobs.back(), i % 2, static_cast<uint64_t>(i)});
+  }
+  expect_true_sums();
+  EXPECT_EQ(catalog_->sum_blobs().blobs, 30U);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(catalog_->touch_blob(blobs[static_cast<size_t>(i)])) << "which changes no sum";
+    catalog_->put_blob({blobs[static_cast<size_t>(i)], (i + 1) % 2, static_cast<uint64_t>(3 * i)});
+  }
+  expect_true_sums();
+  reopen();
+  expect_true_sums();
+  // Of those that are removed half are not gone to the end.
+  const int64_t far = catalog_->begin_blob_hold("a1") + 1'000;
+  std::sort(blobs.begin(), blobs.end());
+  const std::span removed(blobs.data(), 20);
+  ASSERT_EQ(catalog_->begin_blob_removal(removed, far, "a1", true).size(), removed.size());
+  expect_true_sums();
+  catalog_->end_blob_removal(removed, removed.first(10), "a1");
+  expect_true_sums();
+  EXPECT_EQ(catalog_->list_blobs().size(), 30U);
+  const std::span all(blobs.data(), blobs.size());
+  catalog_->begin_blob_removal(all, far, "a1", true);
+  catalog_->end_blob_removal(all, all, "a1");
+  expect_true_sums();
+  EXPECT_EQ(catalog_->sum_blobs().stored_bytes, 0U);
+}
+
 TEST_P(SharedCatalogTest, ChunksFollowEachOther) {
   UploadRow upload;
   upload.id = "u1";
@@ -206,6 +267,9 @@ TEST_P(SharedCatalogTest, ChunksFollowEachOther) {
   EXPECT_ERROR((catalog_->add_chunk("u1", {10, 7, digest("c2")}), 0), ErrorCode::kConflict);
   EXPECT_THAT(catalog_->upload_blobs(), ElementsAre(digest("whole")));
   EXPECT_EQ(catalog_->find_upload("u1")->blob_bytes, 10U);
+  EXPECT_EQ(catalog_->find_upload("u1")->size, 0U);
+  EXPECT_EQ(catalog_->sum_uploads().uploads, 1U);
+  EXPECT_EQ(catalog_->sum_uploads().bytes, 0U) << "its chunks went";
   EXPECT_EQ(catalog_->find_upload("u1")->since_ms, 77);
   EXPECT_TRUE(catalog_->remove_upload("u1"));
   EXPECT_FALSE(catalog_->remove_upload("u1"));

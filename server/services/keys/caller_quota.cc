@@ -8,14 +8,39 @@
 
 namespace tensormill::server {
 
+namespace {
+
+uint64_t bytes_of(const storage::Upload& upload) { return upload.blob ? upload.blob_bytes : upload.size; }
+
+}  // namespace
+
+std::vector<storage::Upload> CallerQuota::charged_uploads() {
+  std::vector<storage::Upload> uploads = uploads_.list();
+  std::vector<Digest> finished;
+  for (const storage::Upload& upload : uploads) {
+    if (upload.blob && !upload.owner.empty()) finished.push_back(*upload.blob);
+  }
+  const std::vector<Digest> models = catalog_.models_among(finished);
+  std::erase_if(uploads, [&](const storage::Upload& upload) {
+    return upload.owner.empty() ||
+           (upload.blob && std::binary_search(models.begin(), models.end(), *upload.blob));
+  });
+  return uploads;
+}
+
+storage::CallerUse CallerQuota::sum_uses() {
+  storage::CallerUse sum = catalog_.sum_uses();
+  for (const storage::Upload& upload : charged_uploads()) sum.bytes += bytes_of(upload);
+  return sum;
+}
+
 std::vector<storage::CallerUse> CallerQuota::uses() {
   std::map<std::string, storage::CallerUse> by_caller;
   for (storage::CallerUse& use : catalog_.list_uses()) by_caller[use.caller] = use;
-  for (const storage::Upload& upload : uploads_.list()) {
-    if (upload.owner.empty() || (upload.blob && catalog_.find_model(*upload.blob))) continue;
+  for (const storage::Upload& upload : charged_uploads()) {
     storage::CallerUse& use = by_caller[upload.owner];
     use.caller = upload.owner;
-    use.bytes += upload.blob ? upload.blob_bytes : upload.size;
+    use.bytes += bytes_of(upload);
   }
   std::vector<storage::CallerUse> uses;
   for (auto& [caller, use] : by_caller) uses.push_back(std::move(use));

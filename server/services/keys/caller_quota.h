@@ -29,9 +29,15 @@ public:
   /// Of all callers who have anything, sorted by caller. The blob of a finished upload counts until a model
   /// is made of it or the upload goes.
   std::vector<storage::CallerUse> uses();
+  /// Of all callers together, under the name ''. What it costs depends on live jobs and uploads alone, which
+  /// are bounded.
+  storage::CallerUse sum_uses();
   [[noreturn]] void refuse(const std::string& caller, uint64_t bytes) const;
 
 private:
+  /// Those whose bytes count for their owner.
+  std::vector<storage::Upload> charged_uploads();
+
   storage::Catalog& catalog_;
   storage::UploadStore& uploads_;
   const CallerQuotaOptions options_;
