@@ -240,6 +240,38 @@ TEST(Npz, DuplicateAndForeignNamesAreRefused) {
   EXPECT_TRUE(read_npz(as_bytes(deflated_zip({}))).empty());
 }
 
+/// Bytes that readers of zips understand in more than one way, so that one tensor is there for one of them
+/// and another one for the next.
+TEST(Npz, ArchivesWithTwoMeaningsAreRefused) {
+  const std::string one = npy("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", "x");
+  const std::string plain = deflated_zip({{"x.npy", one}, {"y.npy", one}});
+  const size_t directory = plain.find("PK\x01\x02");
+  const size_t second = plain.find("PK\x01\x02", directory + 1);
+  const size_t end = plain.find("PK\x05\x06");
+  ASSERT_EQ(read_npz(as_bytes(plain)).size(), 2u);
+  const auto with = [&](size_t at, const std::string& bytes) {
+    return std::string(plain).replace(at, bytes.size(), bytes);
+  };
+  const std::pair<std::string, const char*> archives[] = {
+      {"#!/bin/sh\n" + plain, "central directory entry is broken"},
+      {plain + "x", "no end of central directory"},
+      {plain.substr(0, plain.size() - 1), "no end of central directory"},
+      {plain.substr(0, end), "no end of central directory"},
+      {with(end + 4, "\x01"), "several volumes"},
+      {with(end + 10, "\x01"), "central directory has another size than announced"},
+      {with(end + 10, "\x03"), "central directory entry is broken"},
+      {with(end + 12, "\x01"), "central directory has another size than announced"},
+      {with(30, "z"), "local header of \"x.npy\" has another name"},
+      {with(second + 42, std::string(4, '\0')), "local header of \"y.npy\" has another name"},
+      {with(directory + 8, "\x01"), "member \"x.npy\" is encrypted"},
+      {with(directory + 10, "\x0c"), "member \"x.npy\" has compression method 12"},
+      {with(directory + 16, std::string(4, '\0')), "member \"x.npy\" has a wrong CRC"},
+      {deflated_zip({{std::string("x.npy\0.npy", 10), one}}), "is not a .npy file"},
+  };
+  for (const auto& [bytes, message] : archives)
+    expect_error(ErrorCode::kInvalidNpz, message, [&, &archive = bytes] { read_npz(as_bytes(archive)); });
+}
+
 /// Every mutation gives tensors or an Error of the right code, never anything else.
 TEST(Npz, TwoThousandMutationsAreErrorsOrTensors) {
   const std::string stored =
