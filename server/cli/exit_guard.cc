@@ -1,5 +1,6 @@
 #include "server/cli/exit_guard.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -48,8 +49,12 @@ void ExitGuard::leave() const {
                                  R"({"ts":"%s","level":"warning","msg":"%s"})"
                                  "\n",
                                  time.data(), last_words_.c_str());
-  // It ends all the same where the line cannot be written.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), static_cast<size_t>(size));
+  // It ends all the same where the line cannot be written: not even a pipe that nobody reads, and that is
+  // full, may hold it.
+  pollfd output{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&output, 1, 0) == 1 && (output.revents & POLLOUT) != 0) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), static_cast<size_t>(size));
+  }
   ::_exit(0);
 }
 

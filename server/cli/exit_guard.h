@@ -1,6 +1,6 @@
 /// Ends the process at a time, whatever its other threads do: a handler that never returns, a lock that
-/// nobody gives back. Safe at any moment: what was acknowledged is on the disk, and children end with their
-/// parent. Thread-safety: all methods from one thread.
+/// nobody gives back, a log that nobody reads. Safe at any moment: what was acknowledged is on the disk, and
+/// children end with their parent. Thread-safety: all methods from one thread.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,8 @@ namespace tensormill::cli {
 
 class ExitGuard {
 public:
-  /// Starts the thread at once: when it is needed there may be none to have. `last_words` go into the log.
+  /// Starts the thread at once: when it is needed there may be none to have. `last_words` go into the
+  /// log where it takes them at once.
   explicit ExitGuard(std::string last_words);
   /// Disarms it.
   ~ExitGuard();

@@ -305,8 +305,9 @@ int serve(const SettingsArguments& arguments) {
   std::cout << "listening on " << url_of(options.address, transport->port(), tls) << std::endl;
   log.note("listening", {{"address", options.address}, {"port", std::to_string(transport->port())}});
   wait_for_signal(signals);
-  log.note("draining", {});
+  // First of all: the log may be a pipe that nobody reads any more, and would hold this thread for ever.
   guard.arm(settings.drain_timeout + kExitGrace);
+  log.note("draining", {});
   server.set_draining();
   // Both at once: they have one time.
   auto calls =

@@ -1,9 +1,14 @@
 """Connections of a running server: clients that end their half, too many of one address, live responses past their number,
 and the end of the process while requests are in work."""
 
+import contextlib
 import json
+import os
+import signal
 import socket
+import tempfile
 import unittest
+from pathlib import Path
 
 import numpy as np
 
@@ -37,6 +42,32 @@ class Raw:
                 return got
             got += some
         return got
+
+
+class Pipe:
+    """A pipe with a name that is open for reading, and that nobody reads."""
+
+    def __init__(self, test, path):
+        self.path = path
+        os.mkfifo(path)
+        # Both ends: who opens one of them waits for nobody.
+        self.ends = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        test.addCleanup(os.close, self.ends)
+
+    def fill(self):
+        """Until it takes not a byte more."""
+        for size in (4096, 1):
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(self.ends, b"\n" * size)
+
+    def lines(self):
+        """What was written but for empty lines; it is empty then."""
+        written = b""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                written += os.read(self.ends, 1 << 16)
+        return [line for line in written.decode().splitlines() if line]
 
 
 class ConnectionsTest(unittest.TestCase):
@@ -148,6 +179,39 @@ class EndTest(unittest.TestCase):
         self.assertEqual(server.request("GET", "/v1/models/stepping").status, 200)
         self.assertEqual(server.request("GET", f"/v1/packages/{package}").status, 200)
         self.assertEqual(server.request("GET", "/v1/models/other").status, 404)
+
+    def test_the_guard_ends_what_a_handler_holds(self):
+        """The line of the audit log that is due for an upload goes into a pipe that takes none: its handler never ends."""
+        folder = self.folder()
+        audit = Pipe(self, folder / "audit")
+        server = serving.Server(folder, "--set", "http.drain_timeout=200ms", "--set", f"audit_log={audit.path}")
+        self.addCleanup(server.stop, signal.SIGKILL)
+        audit.fill()
+        upload = Raw(self, server)
+        upload.send("POST", "/v1/models?name=other", b"", "Content-Length: 4", "Expect: 100-continue")
+        self.assertIn(b" 100 ", upload.until(b"\r\n\r\n"))
+        upload.socket.sendall(b"this")
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(server.last_words()[-1]["msg"], "the process ends although requests or jobs are still in work")
+        self.assertEqual(audit.lines(), [])
+
+    def test_the_guard_ends_a_server_whose_log_nobody_reads(self):
+        """The first word of the end already does not pass: the thread that leads it stands still."""
+        folder = self.folder()
+        log = Pipe(self, folder / "server.log")
+        server = serving.Server(folder, "--set", "http.drain_timeout=200ms")
+        self.addCleanup(server.stop, signal.SIGKILL)
+        log.fill()
+        self.assertEqual(server.stop(), 0)
+        said = [json.loads(line)["msg"] for line in log.lines()]
+        self.assertIn("listening", said)
+        self.assertNotIn("draining", said)
+        self.assertNotIn("stopped", said)
+
+    def folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return Path(folder.name)
 
 
 if __name__ == "__main__":
