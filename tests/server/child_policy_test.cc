@@ -41,5 +41,11 @@ TEST(ChildSlotsOptions, AreAsTheyAreSetWhateverTheMachine) {
   EXPECT_EQ(set.wait, std::chrono::seconds(2));
 }
 
+TEST(ConfinementInfo, NamesTheParentsWatchAloneWhereThereAreNoGroups) {
+  const std::string bound = confinement_info({}).memory;
+  EXPECT_TRUE(bound.ends_with("the parent's watch")) << bound;
+  EXPECT_EQ(bound.find("control group"), std::string::npos) << bound;
+}
+
 }  // namespace
 }  // namespace tensormill::server::child_policy_test
