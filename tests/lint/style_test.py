@@ -14,6 +14,11 @@ ADDED_PASS = re.compile(r"\bpasses\.add\(new\b")
 OWNED_NEW = re.compile(r"\b(?:unique_ptr|shared_ptr)<[^;=]*>\s*(?:\w+\s*)?[({]\s*new\b")
 CATCH_ALL = re.compile(r"\bcatch\s*\(\s*\.\.\.\s*\)\s*\{")
 SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(")
+# How many CPUs there are, past a control group's quota; the mask of those that a thread may be on is another question.
+CPU_COUNT = re.compile(r"\b(?:hardware_concurrency|sched_getaffinity|pthread_getaffinity_np|_SC_NPROCESSORS_(?:ONLN|CONF)"
+                       r"|get_nprocs(?:_conf)?|CPU_COUNT(?:_S)?|omp_get_(?:num_procs|max_threads))\b")
+ASKS_FOR_CPUS = {"runtime/base/cpu_count.cc": None,
+                 "server/batching/home_core.cc": "sched_getaffinity"}  # whether a thread may go to one core
 TOKENS = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<raw>R"(?P<mark>[^(\s]{0,16})\(.*?\)(?P=mark)")"""
                     r"""|(?P<text>"(?:\\.|[^"\\\n])*")|(?P<letter>'(?:\\.|[^'\\\n])+')""", re.DOTALL)
 
@@ -61,6 +66,8 @@ class Style(unittest.TestCase):
         self.assertTrue(OWNED_NEW.search("std::shared_ptr<Package> package(new Package);"))
         self.assertEqual(block_at("x { a { b } c } d", 2), "{ a { b } c }")
         self.assertTrue(SLEEP.search("std::this_thread::sleep_for(1s)"))
+        for asked in ("std::thread::hardware_concurrency()", "sysconf(_SC_NPROCESSORS_ONLN)", "get_nprocs()", "CPU_COUNT(&set)"):
+            self.assertTrue(CPU_COUNT.search(asked), asked)
 
     def test_nothing_is_left_for_later(self):
         wrong = []
@@ -90,6 +97,18 @@ class Style(unittest.TestCase):
         wrong = [at(path, code, found.start()) for path, code in self.sources() if path.parts[0] == "tests"
                  for found in SLEEP.finditer(code)]
         self.assertEqual(wrong, [])
+
+    def test_threads_are_counted_in_one_place(self):
+        """usable_cores() knows the quota of a container; whoever asks the system itself has threads that it stops."""
+        wrong, right = [], set()
+        for path, code in self.sources():
+            for found in CPU_COUNT.finditer(code):
+                if ASKS_FOR_CPUS.get(str(path), "") in (None, found.group(0)):
+                    right.add(str(path))
+                else:
+                    wrong.append(at(path, code, found.start()))
+        self.assertEqual(wrong, [], "use usable_cores() of runtime/base/cpu_count.h")
+        self.assertEqual(right, set(ASKS_FOR_CPUS), "a file that asks no more is no exception any more")
 
     def test_files_fit_a_reader(self):
         paths = tracked("*.cc", "*.h", "*.py", "*.js", "dev")
