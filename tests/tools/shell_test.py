@@ -34,6 +34,21 @@ class Shell(unittest.TestCase):
                               check=True)
         self.assertRegex(done.stdout, r"^== installing other people's programs: \d+ s, [1-9]\d* s of CPU time, counted apart\n$")
 
+    def test_the_compilers_cache_is_the_users_and_not_the_checkouts(self):
+        """So a second clone, or one whose ignored files were cleaned away, compiles nothing again."""
+        lines = (ROOT / "dev").read_text(encoding="utf-8").splitlines()[:-1]
+
+        def folder(**environment):
+            done = subprocess.run(["bash", "-c", "\n".join([*lines, 'bash -c "printenv CCACHE_DIR"']), "dev"], cwd=ROOT, text=True,
+                                  env={"PATH": os.environ["PATH"], **environment}, capture_output=True, check=True)
+            return done.stdout.strip()
+
+        self.assertEqual(folder(HOME="/home/one"), "/home/one/.cache/ccache")
+        self.assertEqual(folder(HOME="/home/one", XDG_CACHE_HOME="/fast"), "/fast/ccache")
+        self.assertEqual(folder(HOME="/home/one", XDG_CACHE_HOME="/fast", CCACHE_DIR="/given"), "/given")
+        # Nobody's home: the only folder that is certainly theirs.
+        self.assertEqual(folder(), f"{ROOT}/.cache/ccache")
+
     STEPS = ("[1/196 2.5] Building a.o\n[49/196 155.080] Building b.o\nerror: FAILED [x/y] b.o\n  of two lines\n"
              "[195/196 600.0] Linking tensormill\n[196/196 605.0] done")
 
