@@ -225,6 +225,40 @@ TEST(Npz, NamesAndHeadersHaveABoundTogether) {
             ErrorCode::kTooLarge);
 }
 
+/// Makes the headers of an archive of stored members unreadable, and leaves the members' checksums right.
+void spoil_headers(std::string& archive) {
+  for (const std::string_view signature : {"PK\x01\x02", "PK\x03\x04", "PK\x05\x06"}) {
+    for (size_t at = archive.find(signature); at != std::string::npos; at = archive.find(signature, at))
+      archive.replace(at, signature.size(), "gone");
+  }
+  // A multiple of CRC-32's polynomial: it changes no checksum of what it is added to.
+  constexpr std::string_view kPolynomial = "\x41\x06\x71\xdb\x01";
+  constexpr std::string_view kDict = "{'descr'";
+  for (size_t at = archive.find(kDict); at != std::string::npos; at = archive.find(kDict, at)) {
+    for (size_t i = 0; i < kPolynomial.size(); ++i)
+      archive[at + i] = static_cast<char>(archive[at + i] ^ kPolynomial[i]);
+  }
+}
+
+TEST(Npz, HeadersAreReadOnce) {
+  const std::vector<NamedTensor> tensors = {{"a", ramp(DType::kFloat32, {2, 3})},
+                                            {"b", ramp(DType::kBool, {5})}};
+  std::string archive = write_npz(tensors);
+  const Reader reader(as_bytes(archive));
+  spoil_headers(archive);
+  expect_error(ErrorCode::kInvalidNpz, "", [&] { Reader{as_bytes(archive)}; });
+  expect_error(ErrorCode::kInvalidNpz, ".npy header",
+               [&] { read_npy(as_bytes(archive).subspan(archive.find("\x93NUMPY"))); });
+  const auto view = reader.view(0);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->shape, (Shape{2, 3}));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor read = reader.read(i);
+    EXPECT_EQ(read.shape(), tensors[i].tensor.shape());
+    EXPECT_EQ(std::memcmp(read.data(), tensors[i].tensor.data(), read.num_bytes()), 0);
+  }
+}
+
 TEST(Npz, DuplicateAndForeignNamesAreRefused) {
   const std::string one = npy("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", "x");
   EXPECT_EQ(code_of([&] {
