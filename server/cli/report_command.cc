@@ -13,6 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "runtime/base/own_json.h"
 #include "runtime/package/package_reader.h"
 #include "server/cli/cli.h"
 #include "server/cli/layout_options.h"
@@ -128,11 +129,20 @@ private:
   bool is_kept_;
 };
 
+/// Null where it is no JSON: a program that was ended may have printed a part.
+Json printed_by(const report::ProgramRun& run) {
+  try {
+    return parse_json(run.out);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 /// What a run that failed says: its own error, or how it ended.
 Json failure(const char* step, const report::ProgramRun& run) {
   std::string message = "ended with " + std::to_string(run.exit_code);
   std::string code = "job_failed";
-  const Json said = Json::parse(run.out, nullptr, false);
+  const Json said = printed_by(run);
   if (said.is_object() && said.contains("error")) {
     message = said["error"]["detail"].get<std::string>();
     code = said["error"]["code"].get<std::string>();
@@ -249,7 +259,7 @@ std::string document_text(const Json& report, int indent) {
 
 void write_report(const std::string& path, const Json& report) {
   const bool is_html = path.ends_with(".html") || path.ends_with(".htm");
-  write_file(path, is_html ? report::to_html(Json::parse(document_text(report, -1)))
+  write_file(path, is_html ? report::to_html(parse_own_json(document_text(report, -1)))
                            : document_text(report, 2) + "\n");
 }
 

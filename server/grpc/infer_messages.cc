@@ -7,11 +7,11 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <type_traits>
 
+#include "runtime/base/own_json.h"
 #include "runtime/base/percent.h"
 
 namespace tensormill::rpc {
@@ -217,7 +217,7 @@ struct Part {
 
 json head_of(const Answer& answer) {
   const size_t size = answer.head == 0 ? answer.body->size() : answer.head;
-  return json::parse(answer.body->begin(), answer.body->begin() + static_cast<std::ptrdiff_t>(size));
+  return parse_own_json(std::string_view(*answer.body).substr(0, size));
 }
 
 std::vector<Part> whole_outputs(const Answer& answer, const json& head) {

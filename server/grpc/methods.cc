@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "runtime/base/own_json.h"
 
 namespace tensormill::rpc {
 namespace {
@@ -173,7 +174,8 @@ Asked ask_cuda_unregister(const std::string& text) {
 /// By name.
 std::string print_regions(const Answer& answer) {
   json regions = json::object();
-  for (const json& region : json::parse(*answer.body)) regions[region.at("name").get<std::string>()] = region;
+  for (const json& region : parse_own_json(*answer.body))
+    regions[region.at("name").get<std::string>()] = region;
   return message_of<inference::SystemSharedMemoryStatusResponse>(json{{"regions", regions}}.dump());
 }
 
@@ -198,7 +200,7 @@ Asked ask_trace(const std::string& text) {
 
 std::string print_trace(const Answer& answer) {
   inference::TraceSettingResponse response;
-  const json settings = json::parse(*answer.body);
+  const json settings = parse_own_json(*answer.body);
   for (const auto& [name, value] : settings.items()) {
     auto& setting = (*response.mutable_settings())[name];
     if (value.is_string()) setting.add_value(value.get<std::string>());

@@ -14,6 +14,12 @@ ADDED_PASS = re.compile(r"\bpasses\.add\(new\b")
 OWNED_NEW = re.compile(r"\b(?:unique_ptr|shared_ptr)<[^;=]*>\s*(?:\w+\s*)?[({]\s*new\b")
 CATCH_ALL = re.compile(r"\bcatch\s*\(\s*\.\.\.\s*\)\s*\{")
 SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(")
+# Strangers' JSON has bounds, in size, values and depth: parse_json. What tests read is their own.
+UNBOUNDED_JSON = re.compile(r"\b[Jj]son::(?:parse|accept|sax_parse)\s*\(|\bparse_own_json\s*\(")
+READS_OWN_JSON = {"runtime/base/own_json.h",
+                  "server/cli/report_command.cc",  # the report whose page it writes
+                  # Answers of this server to a request of the same process.
+                  "server/grpc/infer_messages.cc", "server/grpc/methods.cc"}
 # How many CPUs there are, past a control group's quota; the mask of those that a thread may be on is another question.
 CPU_COUNT = re.compile(r"\b(?:hardware_concurrency|sched_getaffinity|pthread_getaffinity_np|_SC_NPROCESSORS_(?:ONLN|CONF)"
                        r"|get_nprocs(?:_conf)?|CPU_COUNT(?:_S)?|omp_get_(?:num_procs|max_threads))\b")
@@ -66,6 +72,10 @@ class Style(unittest.TestCase):
         self.assertTrue(OWNED_NEW.search("std::shared_ptr<Package> package(new Package);"))
         self.assertEqual(block_at("x { a { b } c } d", 2), "{ a { b } c }")
         self.assertTrue(SLEEP.search("std::this_thread::sleep_for(1s)"))
+        self.assertTrue(UNBOUNDED_JSON.search("const Json said = Json::parse(text, nullptr, false);"))
+        self.assertTrue(UNBOUNDED_JSON.search("return nlohmann::json::parse(text);"))
+        self.assertTrue(UNBOUNDED_JSON.search("return parse_own_json(text);"))
+        self.assertFalse(UNBOUNDED_JSON.search("return parse_json(text);"))
         for asked in ("std::thread::hardware_concurrency()", "sysconf(_SC_NPROCESSORS_ONLN)", "get_nprocs()", "CPU_COUNT(&set)"):
             self.assertTrue(CPU_COUNT.search(asked), asked)
 
@@ -97,6 +107,15 @@ class Style(unittest.TestCase):
         wrong = [at(path, code, found.start()) for path, code in self.sources() if path.parts[0] == "tests"
                  for found in SLEEP.finditer(code)]
         self.assertEqual(wrong, [])
+
+    def test_json_is_read_within_bounds(self):
+        found = {}
+        for path, code in self.sources():
+            if path.parts[0] != "tests":
+                found[str(path)] = [at(path, code, one.start()) for one in UNBOUNDED_JSON.finditer(code)]
+        wrong = sum((places for path, places in found.items() if path not in READS_OWN_JSON), [])
+        self.assertEqual(wrong, [], "use parse_json of runtime/base/json.h")
+        self.assertEqual([path for path in READS_OWN_JSON if not found.get(path)], [], "exceptions that are none any more")
 
     def test_threads_are_counted_in_one_place(self):
         """usable_cores() knows the quota of a container; whoever asks the system itself has threads that it stops."""

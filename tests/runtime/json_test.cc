@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/json_reader.h"
+#include "runtime/base/own_json.h"
 #include "tests/expect_error.h"
 
 namespace tensormill {
@@ -199,6 +200,14 @@ TEST(Json, LimitsAreKept) {
 }
 
 // Past a limit nothing more is read: these texts have no end.
+TEST(Json, WhatTheProcessPrintedItselfHasNoBound) {
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  expect_error(ErrorCode::kInvalidJson, "", [&] { parse_json(deep); });
+  EXPECT_EQ(parse_own_json(deep).dump(), deep);
+  for (const char* broken : {"", "[1,2", "{} {}", "NaN", "[1,]", "\"\xff\""})
+    EXPECT_THROW(parse_own_json(broken), Json::parse_error) << broken;
+}
+
 TEST(Json, EndlessTextsAreLeftEarly) {
   JsonLimits limits;
   limits.token_bytes = 1 << 20;
