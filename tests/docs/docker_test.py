@@ -153,6 +153,9 @@ class DockerTest(unittest.TestCase):
         self.assertEqual(tags, {version})
         stages = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
         self.assertEqual(stages, ["${BASE}"] * 2)
+        base = re.search(r"^ARG BASE=(\S+)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE).group(1)
+        for path, name in (("compose.yaml", "tensormill"), ("compose.replicas.yaml", "one")):
+            self.assertEqual(services(path)[name]["build"]["args"], {"BASE": f"${{BASE_IMAGE:-{base}}}"}, path)
 
     def test_lines_of_nginx_that_have_ended_are_noticed(self):
         lines = [nginx_line(f"${{NGINX_IMAGE:-nginx:{version}}}") for version in ("1.22", "1.28", "1.30", "1.31", "1.32", "2.0")]
