@@ -5,6 +5,7 @@
 #include "api/http/target.h"
 #include "api/http/tensor_body.h"
 #include "api/http/trace_context.h"
+#include "runtime/base/json.h"
 #include "runtime/base/percent.h"
 
 namespace tensormill::endpoints {

@@ -12,7 +12,7 @@
 #include "api/endpoints/shared_regions.h"
 #include "api/http/message.h"
 #include "api/services/services.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::endpoints {
 

@@ -5,6 +5,7 @@
 
 #include "api/endpoints/context.h"
 #include "api/schema/reader.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::endpoints {
 namespace {

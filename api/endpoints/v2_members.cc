@@ -1,5 +1,7 @@
 #include "api/endpoints/v2_members.h"
 
+#include "runtime/base/json.h"
+
 namespace tensormill::endpoints {
 
 void reject(ErrorCode code, const std::string& where, const std::string& what) {

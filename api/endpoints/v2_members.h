@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/base/shape.h"
 
 namespace tensormill::endpoints {

@@ -5,6 +5,7 @@
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
 #include "runtime/base/digest.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::schema {
 namespace {

@@ -7,6 +7,7 @@
 #include "api/schema/requests.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/names.h"
 #include "runtime/base/shape_buckets.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::schema {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/json.h"
+
 namespace tensormill::schema {
 namespace {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::schema {
 

@@ -4,6 +4,7 @@
 #include "api/http/labels.h"
 #include "api/schema/reader.h"
 #include "api/schema/requests.h"
+#include "runtime/base/json.h"
 #include "runtime/base/names.h"
 
 namespace tensormill::schema {

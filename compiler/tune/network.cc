@@ -6,6 +6,7 @@
 
 #include "compiler/tune/choose.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/median.h"
 
 namespace tensormill::tune {

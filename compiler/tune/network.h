@@ -13,7 +13,7 @@
 
 #include "compiler/target/target.h"
 #include "compiler/tune/records/record.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::tune {
 

@@ -1,5 +1,7 @@
 #include "runtime/base/error_json.h"
 
+#include "runtime/base/json.h"
+
 namespace tensormill {
 
 std::string error_to_json(const Error& error) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/json_fwd.h"
 #include "runtime/base/quantization.h"
 #include "runtime/base/shape.h"
 
@@ -14,8 +15,6 @@
 #undef TM_JSON_MEMBER
 
 namespace tensormill {
-
-using Json = nlohmann::json;
 
 /// Parses a whole text: UTF-8, no trailing bytes, no duplicate keys, at most `max_depth` deep. Throws
 /// Error(kInvalidJson) with the byte offset.

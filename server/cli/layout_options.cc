@@ -4,6 +4,7 @@
 
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/cli/model_input.h"
 
 namespace tensormill::cli {

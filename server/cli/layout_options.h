@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/passes/desired_layout.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace CLI {  // CLI11's NOLINT(readability-identifier-naming)
 class App;

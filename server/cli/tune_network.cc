@@ -6,6 +6,7 @@
 #include "runtime/base/cpu_count.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 #include "runtime/base/memory_file.h"
 #include "runtime/exec/graph_executor.h"
 #include "server/services/jobs/network_run.h"

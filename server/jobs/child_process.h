@@ -18,7 +18,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
-#include "runtime/base/json.h"
 #include "server/jobs/child_cgroups.h"
 #include "server/jobs/confine.h"
 #include "server/jobs/limits.h"

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::load {
 

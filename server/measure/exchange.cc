@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/memory_file.h"
 
 namespace tensormill::measure {

@@ -9,7 +9,7 @@
 
 #include "compiler/tune/measure.h"
 #include "runtime/base/file.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::measure {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/jobs/pipe.h"
 #include "server/measure/exchange.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "runtime/base/file.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "server/jobs/child_process.h"
 
 namespace tensormill::measure {

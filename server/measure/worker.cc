@@ -1,5 +1,6 @@
 #include "server/measure/worker.h"
 
+#include "runtime/base/json.h"
 #include "runtime/base/memory_file.h"
 
 namespace tensormill::measure {

@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 #include "runtime/base/narrow.h"
 #include "runtime/npz/npz.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/file.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::report {
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/narrow.h"
 #include "server/report/energy.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/npz/npz.h"
 #include "server/report/times.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/base/json.h"
+
 namespace tensormill::report {
 
 namespace {

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <map>
 
+#include "runtime/base/json.h"
+
 namespace tensormill::report {
 
 namespace {

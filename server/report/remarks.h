@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/target/target.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/package/metadata.h"
 
 namespace tensormill::report {

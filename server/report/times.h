@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::report {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/services/deployment_service.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/package/metadata.h"
 
 namespace tensormill::server {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/base/digest.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::worker {
 

@@ -17,6 +17,10 @@ from sources import ALL, ROOT, changed_files, in_parallel, tracked
 
 INCLUDE = re.compile(r'^#include [<"]([^>"]+)[>"]', re.MULTILINE)
 
+# Headers of the product that read all of JSON, since they hold one or have code that does. Each passes a second of compiling
+# on to every source that includes it: what only names Json in declarations includes runtime/base/json_fwd.h.
+MOST_WITH_JSON = 19
+
 
 def own_file(header):
     source = header.with_suffix(".cc")
@@ -51,6 +55,17 @@ def reach(headers, texts, changed):
 
 
 class Headers(unittest.TestCase):
+    def test_json_comes_by_its_name_where_a_name_is_enough(self):
+        sources = {str(path): set(INCLUDE.findall((ROOT / path).read_text())) for path in tracked("*.h", "*.cc")}
+
+        def who_includes(name):
+            return sorted(path for path, included in sources.items() if name in included)
+
+        self.assertEqual(who_includes("nlohmann/json.hpp"), ["runtime/base/json.h", "runtime/base/own_json.h"])
+        self.assertEqual(who_includes("nlohmann/json_fwd.hpp"), ["runtime/base/json_fwd.h"])
+        heavy = [path for path in who_includes("runtime/base/json.h") if path.endswith(".h") and not path.startswith("tests/")]
+        self.assertLessEqual(len(heavy), MOST_WITH_JSON, heavy)
+
     def test_a_file_includes_its_own_header_first(self):
         wrong = []
         for header in tracked("*.h"):

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/load/bodies.h"
 #include "server/load/http_client.h"
 #include "server/load/load.h"

@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 #include "runtime/npz/npz.h"
 #include "server/report/confusion.h"
 #include "server/report/energy.h"

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "runtime/base/hex.h"
+#include "runtime/base/json.h"
 #include "runtime/base/names.h"
 
 namespace tensormill {

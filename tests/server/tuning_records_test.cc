@@ -4,6 +4,7 @@
 
 #include "compiler/driver/compile.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/services/jobs/compile_action.h"
 #include "server/services/jobs/tuning_records.h"
 #include "storage/blob/folder_blob_store.h"

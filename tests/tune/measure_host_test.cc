@@ -6,6 +6,7 @@
 
 #include "compiler/tune/measure.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/memory_file.h"
 #include "tests/deaf_program.h"
 #include "tests/expect_error.h"

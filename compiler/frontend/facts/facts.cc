@@ -1,5 +1,7 @@
 #include "compiler/frontend/facts/facts.h"
 
+#include "runtime/base/json.h"
+
 namespace tensormill::frontend {
 
 namespace {

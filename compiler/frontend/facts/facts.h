@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::frontend {
 

@@ -13,6 +13,7 @@
 #include "compiler/frontend/wire/tfjs_weights.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend {
 

@@ -6,6 +6,7 @@
 
 #include "compiler/frontend/wire/base64.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {

@@ -7,7 +7,7 @@
 
 #include "compiler/frontend/tensorflow/model.h"
 #include "compiler/frontend/wire/work_budget.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::frontend::tensorflow {
 

@@ -5,6 +5,7 @@
 #include "compiler/frontend/tensorflow/graph_json.h"
 #include "compiler/frontend/wire/tfjs_weights.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {

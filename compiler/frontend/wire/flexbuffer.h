@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::frontend::wire {
 

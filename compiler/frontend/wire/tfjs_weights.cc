@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend::wire {
 

@@ -10,7 +10,7 @@
 
 #include "compiler/frontend/wire/archive_files.h"
 #include "runtime/base/dtype.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/base/shape.h"
 
 namespace tensormill::frontend::wire {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/services/deployments/deployment_service.h"
 #include "server/services/forms.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/number_text.h"
 #include "runtime/base/text.h"
 

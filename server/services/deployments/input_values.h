@@ -9,7 +9,7 @@
 
 #include "api/services/common.h"
 #include "compiler/frontend/importer/importer.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::server {
 

@@ -6,6 +6,7 @@
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_json.h"
+#include "runtime/base/json.h"
 #include "server/services/workers/work_desk.h"
 
 namespace tensormill::server {

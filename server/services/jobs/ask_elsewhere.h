@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_runner.h"
 

@@ -4,6 +4,7 @@
 
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::server {
 

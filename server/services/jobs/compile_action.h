@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "server/services/jobs/tuning_records.h"
 #include "storage/catalog/catalog.h"
 

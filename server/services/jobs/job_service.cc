@@ -8,6 +8,7 @@
 #include "compiler/passes/desired_layout.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_json.h"
+#include "runtime/base/json.h"
 #include "runtime/package/metadata.h"
 #include "server/services/deployments/host_runs.h"
 #include "server/services/deployments/input_values.h"

@@ -8,7 +8,7 @@
 
 #include "api/services/job_service.h"
 #include "compiler/target/target.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/worker_pool.h"
 #include "server/metrics/registry.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/tune/network.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/package/metadata.h"
 
 namespace tensormill::server {

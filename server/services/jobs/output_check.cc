@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::server {

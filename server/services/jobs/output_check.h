@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/npz/npz.h"
 
 namespace tensormill::server {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "compiler/target/target.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "storage/catalog/catalog.h"
 
 namespace tensormill::server {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/package/metadata.h"
 #include "server/services/deployments/host_runs.h"
 #include "server/services/jobs/job_service.h"

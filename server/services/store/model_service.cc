@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/services/forms.h"
 #include "server/services/store/store_service.h"
 

@@ -7,7 +7,7 @@
 
 #include "api/services/model_service.h"
 #include "compiler/target/target.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "server/services/jobs/child_runner.h"
 #include "server/services/keys/caller_quota.h"
 #include "server/services/store/blob_collector.h"

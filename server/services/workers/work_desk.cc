@@ -1,6 +1,7 @@
 #include "server/services/workers/work_desk.h"
 
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "server/services/jobs/compile_action.h"
 #include "server/services/store/package_service.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "server/jobs/job_runner.h"
 #include "server/services/jobs/tuning_records.h"
 #include "server/services/store/package_archive.h"

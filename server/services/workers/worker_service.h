@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "api/services/worker_service.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/worker_pool.h"
 #include "server/metrics/registry.h"

@@ -2,6 +2,7 @@
 #include "compiler/build/audio.h"
 
 #include "compiler/frontend/tflite/converters/custom_options.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend::tflite {
 

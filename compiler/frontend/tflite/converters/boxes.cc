@@ -7,6 +7,7 @@
 #include "compiler/build/data_dependent.h"
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/wire/flexbuffer.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend::tflite {
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/frontend/wire/flexbuffer.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend::tflite {
 

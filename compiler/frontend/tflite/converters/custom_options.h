@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/frontend/tflite/node_context.h"
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::frontend::tflite {
 

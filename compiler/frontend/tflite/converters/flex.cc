@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/wire/flexbuffer.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend::tflite {
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/frontend/tflite/converters/custom_options.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::frontend::tflite {
 
