@@ -297,7 +297,7 @@ private:
   http::RateLimiter rates_;
   Repeats repeats_;
   std::atomic<int> waiting_{0};
-  SharedRegions regions_{options_.shared_memory_prefixes};
+  SharedRegions regions_{options_.shared_memory_prefixes, options_.cuda_library};
   const Context context_{services_, options_, waiting_, regions_};
 };
 

@@ -36,6 +36,9 @@ struct ApiOptions {
   std::shared_ptr<MemoryBudget> memory;
   bool shared_memory = false;  ///< KServe's system shared memory, for clients on this machine
   std::vector<std::string> shared_memory_prefixes = {"tensormill-"};  ///< as SharedRegions
+  bool cuda_shared_memory = false;                                    ///< the same of GPUs
+  std::string cuda_library = "libcuda.so.1";                          ///< as SharedRegions
+  bool shares_memory() const { return shared_memory || cuda_shared_memory; }
   std::string v2_name = "tensormill";  ///< of the server, in the metadata of KServe v2
   bool read_only = false;              ///< what needs write or admin is 403, but for looking
   int max_rate = 0;                    ///< requests a second of one key; 0: no bound

@@ -1,13 +1,9 @@
 #include "api/endpoints/shared_regions.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <string_view>
+#include <iterator>
 
+#include "api/shared/system_memory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/names.h"
 
@@ -16,19 +12,25 @@ namespace {
 
 constexpr size_t kMostRegions = 1024;
 
-[[noreturn]] void refuse(const SharedRegion& region, const std::string& what) {
-  throw Error(ErrorCode::kInvalidArgument, "region \"" + region.name + "\": " + what);
-}
+std::string region_of(const std::string& name) { return "region \"" + name + "\""; }
 
 [[noreturn]] void refuse(const SharedPlace& place, const std::string& what) {
-  throw Error(ErrorCode::kInvalidTensor, "region \"" + place.region + "\": " + what);
+  throw Error(ErrorCode::kInvalidTensor, region_of(place.region) + ": " + what);
 }
 
-uint64_t size_of(const FileDescriptor& file, const SharedRegion& region) {
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw_errno(errno, "cannot look at " + region.key);
-  if (!S_ISREG(status.st_mode)) refuse(region, region.key + " is no shared memory object");
-  return static_cast<uint64_t>(status.st_size);
+[[noreturn]] void no_region(const std::string& name) {
+  throw Error(ErrorCode::kNotFound, "there is no region \"" + name + "\"");
+}
+
+/// What `action` gives; its errors name the region.
+template <typename Action>
+auto in_region(const std::string& name, Action action) {
+  try {
+    return action();
+  } catch (Error& error) {
+    error.add_context(region_of(name));
+    throw;
+  }
 }
 
 std::string beginnings(const std::vector<std::string>& prefixes) {
@@ -37,49 +39,68 @@ std::string beginnings(const std::vector<std::string>& prefixes) {
   return all;
 }
 
-}  // namespace
-
-void SharedRegions::add(SharedRegion region) {
-  if (!is_name(region.name)) refuse(region, "the name is none");
-  const std::string object = region.key.starts_with('/') ? region.key.substr(1) : "";
+void check_key(const std::string& key, const std::vector<std::string>& prefixes) {
+  const std::string object = key.starts_with('/') ? key.substr(1) : "";
   const bool is_ours =
-      is_name(object) && std::any_of(prefixes_.begin(), prefixes_.end(),
+      is_name(object) && std::any_of(prefixes.begin(), prefixes.end(),
                                      [&](const std::string& prefix) { return object.starts_with(prefix); });
   if (!is_ours)
-    refuse(region, "key \"" + region.key + "\" begins with none of " + beginnings(prefixes_) +
-                       ", which v2.shared_memory_prefixes allows");
+    throw Error(ErrorCode::kInvalidArgument, "key \"" + key + "\" begins with none of " +
+                                                 beginnings(prefixes) +
+                                                 ", which v2.shared_memory_prefixes allows");
+}
+
+void check_extent(const SharedRegion& region, uint64_t size) {
+  if (region.byte_size > 0 && region.offset <= size && size - region.offset >= region.byte_size) return;
+  const bool is_system = region.kind == RegionKind::kSystem;
+  throw Error(ErrorCode::kInvalidArgument, "byte_size " + std::to_string(region.byte_size) + " from offset " +
+                                               std::to_string(region.offset) + " is not in the " +
+                                               std::to_string(size) + " bytes of " +
+                                               (is_system ? region.key : "the GPU's allocation"));
+}
+
+}  // namespace
+
+std::unique_ptr<const shared::ClientMemory> SharedRegions::open(const SharedRegion& region) {
+  if (!is_name(region.name)) throw Error(ErrorCode::kInvalidArgument, "the name is none");
+  if (region.kind == RegionKind::kSystem) check_key(region.key, prefixes_);
+  auto memory = region.kind == RegionKind::kSystem ? shared::open_object(region.key)
+                                                   : cuda_.open(region.key, region.device_id);
+  check_extent(region, memory->size());
+  return memory;
+}
+
+void SharedRegions::add(SharedRegion region) {
   auto held = std::make_shared<Held>();
-  // Where the C library keeps such objects. No link is followed, and nothing blocks.
-  const std::string path = "/dev/shm" + region.key;
-  held->file = FileDescriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!held->file.valid()) refuse(region, region.key + " cannot be opened");
-  const uint64_t size = size_of(held->file, region);
-  if (region.byte_size == 0 || region.offset > size || size - region.offset < region.byte_size)
-    refuse(region, "byte_size " + std::to_string(region.byte_size) + " from offset " +
-                       std::to_string(region.offset) + " is not in the " + std::to_string(size) +
-                       " bytes of " + region.key);
+  held->memory = in_region(region.name, [&] { return open(region); });
   held->region = std::move(region);
   const std::lock_guard lock(mutex_);
   if (regions_.size() >= kMostRegions)
     throw Error(ErrorCode::kUnavailable, std::to_string(kMostRegions) + " regions are registered");
   const std::string name = held->region.name;
-  if (!regions_.emplace(name, std::move(held)).second)
-    throw Error(ErrorCode::kNameTaken, "region \"" + name + "\" is registered already");
+  if (!regions_.try_emplace(name, held).second)
+    throw Error(ErrorCode::kNameTaken, region_of(name) + " is registered already");
 }
 
-void SharedRegions::remove(const std::optional<std::string>& name) {
+void SharedRegions::remove(RegionKind kind, const std::optional<std::string>& name) {
+  // They are closed without the lock, and by who uses them last: a driver takes its time.
+  std::vector<std::shared_ptr<const Held>> gone;
   const std::lock_guard lock(mutex_);
-  if (!name) return regions_.clear();
-  if (regions_.erase(*name) == 0) throw Error(ErrorCode::kNotFound, "there is no region \"" + *name + "\"");
+  for (auto at = regions_.begin(); at != regions_.end();) {
+    const bool is_meant = at->second->region.kind == kind && (!name || at->first == *name);
+    if (is_meant) gone.push_back(std::move(at->second));
+    at = is_meant ? regions_.erase(at) : std::next(at);
+  }
+  if (name && gone.empty()) no_region(*name);
 }
 
-std::vector<SharedRegion> SharedRegions::list(const std::optional<std::string>& name) const {
+std::vector<SharedRegion> SharedRegions::list(RegionKind kind, const std::optional<std::string>& name) const {
   const std::lock_guard lock(mutex_);
   std::vector<SharedRegion> all;
   for (const auto& [key, held] : regions_) {
-    if (!name || key == *name) all.push_back(held->region);
+    if (held->region.kind == kind && (!name || key == *name)) all.push_back(held->region);
   }
-  if (name && all.empty()) throw Error(ErrorCode::kNotFound, "there is no region \"" + *name + "\"");
+  if (name && all.empty()) no_region(*name);
   return all;
 }
 
@@ -101,30 +122,12 @@ std::shared_ptr<const SharedRegions::Held> SharedRegions::find(const SharedPlace
 
 void SharedRegions::read(const SharedPlace& place, std::span<std::byte> into) const {
   const std::shared_ptr<const Held> held = find(place, into.size());
-  uint64_t at = held->region.offset + place.offset;
-  while (!into.empty()) {
-    const ssize_t got = ::pread(held->file.get(), into.data(), into.size(), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw_errno(errno, "cannot read " + held->region.key);
-    if (got == 0) refuse(place, held->region.key + " has become shorter");
-    into = into.subspan(static_cast<size_t>(got));
-    at += static_cast<uint64_t>(got);
-  }
+  in_region(place.region, [&] { held->memory->read(held->region.offset + place.offset, into); });
 }
 
 void SharedRegions::write(const SharedPlace& place, std::span<const std::byte> from) const {
   const std::shared_ptr<const Held> held = find(place, from.size());
-  uint64_t at = held->region.offset + place.offset;
-  // A write past the end would make it longer, which is not ours to do.
-  if (size_of(held->file, held->region) < at + from.size())
-    refuse(place, held->region.key + " has become shorter");
-  while (!from.empty()) {
-    const ssize_t put = ::pwrite(held->file.get(), from.data(), from.size(), static_cast<off_t>(at));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw_errno(errno, "cannot write " + held->region.key);
-    from = from.subspan(static_cast<size_t>(put));
-    at += static_cast<uint64_t>(put);
-  }
+  in_region(place.region, [&] { held->memory->write(held->region.offset + place.offset, from); });
 }
 
 }  // namespace tensormill::endpoints

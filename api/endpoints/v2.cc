@@ -18,6 +18,7 @@ namespace {
 
 /// Those that are implemented, by the names that clients look for.
 constexpr std::string_view kSharedMemory = "system_shared_memory";
+constexpr std::string_view kCudaSharedMemory = "cuda_shared_memory";
 constexpr std::array<std::string_view, 7> kExtensions = {
     "binary_tensor_data", "classification",  "model_configuration", "model_repository",
     "parameters",         "schedule_policy", "statistics"};
@@ -167,6 +168,7 @@ http::Response state_response(bool good) {
 http::Response get_v2_server(const Context& context, http::Request&) {
   Json extensions(kExtensions);
   if (context.options.shared_memory) extensions.push_back(kSharedMemory);
+  if (context.options.cuda_shared_memory) extensions.push_back(kCudaSharedMemory);
   if (context.options.traces != nullptr) extensions.push_back(kTrace);
   return http::json_response(schema::print({{"name", context.options.v2_name},
                                             {"version", context.services.info->info().version},
@@ -216,7 +218,7 @@ http::Response infer_v2(const Context& context, http::Request& request) {
   const auto rest = [&] {
     return json_size ? read_raw_part(context, request, version, *json_size) : http::TensorBody();
   };
-  const bool shares = context.options.shared_memory && request.peer_is_loopback;
+  const bool shares = context.options.shares_memory() && request.peer_is_loopback;
   const SharedRegions* regions = shares ? &context.regions : nullptr;
   V2Request asked;
   const auto takes_pictures = [&] { return context.services.deployments->takes_pictures(name, version); };

@@ -70,6 +70,18 @@ void check_may_listen(const std::string& setting, const std::string& address, si
                                      "configure keys_file and make keys with `tensormill keys add`");
 }
 
+/// Memory is shared with this machine alone.
+void check_may_share(const config::Settings& settings, const std::string& listen,
+                     const std::string& address) {
+  if (transport::is_loopback_address(address)) return;
+  for (const auto& [is_on, setting] : {std::pair(settings.shared_memory, "v2.system_shared_memory"),
+                                       std::pair(settings.cuda_shared_memory, "v2.cuda_shared_memory")}) {
+    if (is_on)
+      throw Error(ErrorCode::kUsage,
+                  std::string(setting) + " is for this machine alone, and " + listen + " is not loopback");
+  }
+}
+
 std::vector<std::string> shared_memory_prefixes(const config::Settings& settings) {
   for (const std::string& prefix : settings.shared_memory_prefixes) {
     if (!is_name(prefix))
@@ -84,12 +96,8 @@ transport::TransportOptions transport_options(const config::Settings& settings, 
   transport::parse_listen_address(settings.listen, options);
   const size_t keys = count_keys(settings);
   check_may_listen("listen " + settings.listen, options.address, keys);
-  if (settings.shared_memory && !transport::is_loopback_address(options.address))
-    throw Error(ErrorCode::kUsage, "v2.system_shared_memory is for this machine alone, and listen " +
-                                       settings.listen + " is not loopback");
-  if (settings.shared_memory && grpc.is_on() && !transport::is_loopback_address(grpc.address()))
-    throw Error(ErrorCode::kUsage, "v2.system_shared_memory is for this machine alone, and grpc.listen " +
-                                       settings.grpc_listen + " is not loopback");
+  check_may_share(settings, "listen " + settings.listen, options.address);
+  if (grpc.is_on()) check_may_share(settings, "grpc.listen " + settings.grpc_listen, grpc.address());
   if (grpc.is_on()) check_may_listen("grpc.listen " + settings.grpc_listen, grpc.address(), keys);
   options.io_threads =
       settings.http_io_threads > 0 ? settings.http_io_threads : std::clamp(usable_cores(), 2, 64);
@@ -173,6 +181,7 @@ endpoints::ApiOptions api_options(const config::Settings& settings, metrics::Req
   options.read_only = settings.read_only;
   options.shared_memory = settings.shared_memory;
   options.shared_memory_prefixes = shared_memory_prefixes(settings);
+  options.cuda_shared_memory = settings.cuda_shared_memory;
   options.v2_name = settings.v2_server_name;
   options.version = driver::compiler_version();
   if (!settings.replica_address.empty())

@@ -45,6 +45,13 @@ std::string message_of(const std::string& text) {
   return message.SerializeAsString();
 }
 
+std::string json_of(const google::protobuf::Message& message) {
+  std::string text;
+  const auto printed = google::protobuf::util::MessageToJsonString(message, &text);
+  if (!printed.ok()) throw MessageError(grpc::StatusCode::INTERNAL, std::string(printed.message()));
+  return text;
+}
+
 template <typename Message>
 std::string same_members(const Answer& answer) {
   return message_of<Message>(*answer.body);
@@ -149,16 +156,27 @@ Asked ask_cuda_regions(const std::string& text) {
   return get(regions_path(parsed<inference::CudaSharedMemoryStatusRequest>(text), "cuda") + "/status");
 }
 
+[[noreturn]] void refuse_nameless() {
+  throw MessageError(grpc::StatusCode::INVALID_ARGUMENT, "the region's name is missing");
+}
+
 Asked ask_register(const std::string& text) {
   const auto request = parsed<inference::SystemSharedMemoryRegisterRequest>(text);
-  if (request.name().empty())
-    throw MessageError(grpc::StatusCode::INVALID_ARGUMENT, "the region's name is missing");
+  if (request.name().empty()) refuse_nameless();
   return post(regions_path(request, "system") + "/register",
               {{"key", request.key()}, {"offset", request.offset()}, {"byte_size", request.byte_size()}});
 }
 
-Asked ask_cuda_register(const std::string&) {
-  return post("/v2/cudasharedmemory/region/-/register", json::object());
+Asked ask_cuda_register(const std::string& text) {
+  const auto request = parsed<inference::CudaSharedMemoryRegisterRequest>(text);
+  if (request.name().empty()) refuse_nameless();
+  // Bytes are base64 in protobuf's JSON.
+  inference::CudaSharedMemoryRegisterRequest handle;
+  handle.set_raw_handle(request.raw_handle());
+  const std::string b64 = json::parse(json_of(handle)).value("rawHandle", "");
+  return post(regions_path(request, "cuda") + "/register", {{"raw_handle", {{"b64", b64}}},
+                                                            {"device_id", request.device_id()},
+                                                            {"byte_size", request.byte_size()}});
 }
 
 Asked ask_unregister(const std::string& text) {
@@ -172,11 +190,12 @@ Asked ask_cuda_unregister(const std::string& text) {
 }
 
 /// By name.
+template <typename Message>
 std::string print_regions(const Answer& answer) {
   json regions = json::object();
   for (const json& region : parse_own_json(*answer.body))
     regions[region.at("name").get<std::string>()] = region;
-  return message_of<inference::SystemSharedMemoryStatusResponse>(json{{"regions", regions}}.dump());
+  return message_of<Message>(json{{"regions", regions}}.dump());
 }
 
 /// Values are lists of texts here; there the level alone is a list, and what becomes as it was is null.
@@ -227,10 +246,12 @@ const Method kMethods[] = {
     TM_METHOD("RepositoryIndex", kUnary, ask_index, print_index, true),
     TM_METHOD("RepositoryModelLoad", kUnary, ask_load, nothing, true),
     TM_METHOD("RepositoryModelUnload", kUnary, ask_unload, nothing, true),
-    TM_METHOD("SystemSharedMemoryStatus", kUnary, ask_regions, print_regions, true),
+    TM_METHOD("SystemSharedMemoryStatus", kUnary, ask_regions,
+              print_regions<inference::SystemSharedMemoryStatusResponse>, true),
     TM_METHOD("SystemSharedMemoryRegister", kUnary, ask_register, nothing, true),
     TM_METHOD("SystemSharedMemoryUnregister", kUnary, ask_unregister, nothing, true),
-    TM_METHOD("CudaSharedMemoryStatus", kUnary, ask_cuda_regions, nothing, true),
+    TM_METHOD("CudaSharedMemoryStatus", kUnary, ask_cuda_regions,
+              print_regions<inference::CudaSharedMemoryStatusResponse>, true),
     TM_METHOD("CudaSharedMemoryRegister", kUnary, ask_cuda_register, nothing, true),
     TM_METHOD("CudaSharedMemoryUnregister", kUnary, ask_cuda_unregister, nothing, true),
     TM_METHOD("TraceSetting", kUnary, ask_trace, print_trace, true),

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/frontend/wire/base64.h"
+#include "runtime/base/base64.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
@@ -137,7 +137,7 @@ std::string_view GraphJsonReader::kept(std::string text) {
 
 std::string_view GraphJsonReader::kept_bytes(const Json& json) {
   if (!json.is_string()) wrong_json("bytes are no text of base64");
-  return kept(wire::from_base64(json.get_ref<const std::string&>()));
+  return kept(from_base64(json.get_ref<const std::string&>(), ErrorCode::kInvalidModel));
 }
 
 TensorValue GraphJsonReader::tensor(const Json& json) {

@@ -4,10 +4,12 @@
 #include <string>
 #include <string_view>
 
-namespace tensormill::frontend::wire {
+#include "runtime/base/error.h"
+
+namespace tensormill {
 
 /// Letters of the usual alphabet or of that for addresses, with or without `=` at the end. Throws
-/// Error(kInvalidModel).
-std::string from_base64(std::string_view text);
+/// Error(`wrong`).
+std::string from_base64(std::string_view text, ErrorCode wrong);
 
-}  // namespace tensormill::frontend::wire
+}  // namespace tensormill

@@ -1,11 +1,8 @@
-#include "compiler/frontend/wire/base64.h"
+#include "runtime/base/base64.h"
 
 #include <cstdint>
 
-#include "runtime/base/error.h"
-
-namespace tensormill::frontend::wire {
-
+namespace tensormill {
 namespace {
 
 int value_of(char letter) {
@@ -18,7 +15,7 @@ int value_of(char letter) {
 
 }  // namespace
 
-std::string from_base64(std::string_view text) {
+std::string from_base64(std::string_view text, ErrorCode wrong) {
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 3);
@@ -26,16 +23,15 @@ std::string from_base64(std::string_view text) {
   int count = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const int value = value_of(text[i]);
-    if (value < 0)
-      throw Error(ErrorCode::kInvalidModel, "letter " + std::to_string(i) + " of a text is not of base64");
+    if (value < 0) throw Error(wrong, "letter " + std::to_string(i) + " of a text is not of base64");
     bits = bits << 6 | static_cast<uint32_t>(value);
     count += 6;
     if (count < 8) continue;
     count -= 8;
     bytes += static_cast<char>(bits >> count & 0xff);
   }
-  if (count == 6) throw Error(ErrorCode::kInvalidModel, "a text of base64 is cut off");
+  if (count == 6) throw Error(wrong, "a text of base64 is cut off");
   return bytes;
 }
 
-}  // namespace tensormill::frontend::wire
+}  // namespace tensormill
