@@ -375,14 +375,6 @@ TEST_F(V2, SequencesAreToldInTritonsWords) {
   EXPECT_EQ(sequences.at("max_sequence_idle_microseconds"), 60'000'000);
 }
 
-TEST_F(V2, NoMemoryOfAGpuIsShared) {
-  EXPECT_EQ(get("/v2/cudasharedmemory/status").json(), Json::array());
-  EXPECT_EQ(send("POST", "/v2/cudasharedmemory/unregister", {}, "").status, 200);
-  refused(get("/v2/cudasharedmemory/region/r/status"), 404);
-  refused(send("POST", "/v2/cudasharedmemory/region/r/unregister", {}, ""), 404);
-  refused(send("POST", "/v2/cudasharedmemory/region/r/register", {}, "{}"), 501);
-}
-
 /// Files behind the JSON, each with its length in front.
 std::string binary_texts(const std::vector<std::string>& texts) {
   std::string raw;
