@@ -57,7 +57,7 @@ NEEDS = {"grpc_image_client": "pictures", "image_client": "pictures", "ensemble_
 # They take no URL.
 FIXED_PORTS = {"memory_growth_test": ("127.0.0.1", 8000, 8001)}
 CANNOT = {
-    "simple_*_cudashm_client": "memory of a GPU is not shared with clients",
+    "simple_*_cudashm_client": "needs a GPU; tests/e2e/server_cuda_memory_test.py does the same against a stand-in for the driver",
     "simple_grpc_model_control of 2026": "looks for a message in the exception's status, which the client makes of the code alone",
 }
 
