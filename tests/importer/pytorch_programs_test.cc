@@ -143,9 +143,19 @@ TEST(PytorchStrides, BehindTheElementsAreRefused) {
                [&] { open->import(with_symbols(open->facts(), {}), ops::standard_ops()); });
 }
 
-TEST(PytorchStrides, OfElementsThatDoNotLieInRowsAreRefused) {
+// Columns are one behind the other.
+TEST(PytorchStrides, OfATurnedMatrixAreThoseOfItsColumns) {
   const auto model =
       strided(Json::array({extent(1), symbol("s0")}), Json::array({number_of("n"), {{"as_int", 4}}}),
+              Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), 0, Json::array({symbol("s0"), extent(4)}));
+  const Tensor got = evaluated(model->import(at_rows(3), ops::standard_ops()), {{"x", counted(3)}}).at("y");
+  for (int64_t i = 0; i < 12; ++i)
+    EXPECT_EQ(got.element_as_double(i), static_cast<double>(i % 3 * 4 + i / 3)) << i;
+}
+
+TEST(PytorchStrides, OfElementsThatDoNotLieInRowsAreRefused) {
+  const auto model =
+      strided(Json::array({extent(8), extent(1)}), Json::array({number_of("n"), {{"as_int", 4}}}),
               Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), 0, Json::array({symbol("s0"), extent(4)}));
   expect_error(ErrorCode::kOperatorNotImplemented, "do not lie in rows",
                [&] { model->import(at_rows(3), ops::standard_ops()); });
@@ -231,6 +241,43 @@ TEST(PytorchStrides, OfWhatIsNotDenseMakeACopyInRows) {
                                 {{"own", whole}, {"apart", apart}, {"half", half}, {"twice", half}});
   const Tensor got = evaluated(model->import(at_rows(3), ops::standard_ops()), {{"x", counted(3)}}).at("y");
   for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(got.element_as_double(i), static_cast<double>(i)) << i;
+}
+
+/// What becomes of x [N,2,2,3] when its form with the channels last, by that operator, is doubled in place.
+Tensor doubled_with_channels_last(const char* target, const Json& own_strides, const Tensor& x) {
+  const Json sizes = Json::array({symbol("s0"), extent(2), extent(2), extent(3)});
+  const Json rows = meta_of(kFloat32, sizes, Json::array({extent(12), extent(6), extent(3), extent(1)}));
+  const Json last = meta_of(kFloat32, sizes, Json::array({extent(12), extent(1), extent(6), extent(2)}));
+  const Json own = meta_of(kFloat32, sizes, own_strides);
+  std::vector<std::pair<const char*, Json>> inputs = {{"self", tensor_of("own")}};
+  if (std::string(target).find("to.") != std::string::npos)
+    inputs.push_back({"dtype", {{"as_scalar_type", kFloat32}}});
+  inputs.push_back({"memory_format", {{"as_memory_format", 2}}});
+  const Json nodes =
+      Json::array({node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
+                   node_of(target, inputs, tensor_of("last")),
+                   node_of("torch.ops.aten.mul_.Scalar",
+                           {{"self", tensor_of("last")}, {"other", {{"as_float", 2.0}}}}, tensor_of("twice")),
+                   node_of("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
+  const auto model =
+      program_of(rows, rows, nodes, Json::object(), {{"own", own}, {"last", last}, {"twice", last}});
+  ImportOptions options;
+  options.input_shapes["x"] = DimShape(x.shape().begin(), x.shape().end());
+  return evaluated(model->import(options, ops::standard_ops()), {{"x", x}}).at("y");
+}
+
+TEST(PytorchStrides, OfAMemoryFormatTellACopyFromTheTensorItself) {
+  const Tensor x =
+      Tensor::from<float>({1, 2, 2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const Json rows = Json::array({extent(12), extent(6), extent(3), extent(1)});
+  const Json last = Json::array({extent(12), extent(1), extent(6), extent(2)});
+  for (const char* target : {"torch.ops.aten.contiguous.default", "torch.ops.aten.to.dtype"}) {
+    SCOPED_TRACE(target);
+    EXPECT_EQ(doubled_with_channels_last(target, rows, x).element_as_double(11), 11);
+    EXPECT_EQ(doubled_with_channels_last(target, last, x).element_as_double(11), 22);
+  }
+  for (const char* target : {"torch.ops.aten.clone.default", "torch.ops.aten._to_copy.default"})
+    EXPECT_EQ(doubled_with_channels_last(target, last, x).element_as_double(11), 11) << target;
 }
 
 TEST(PytorchStrides, OfATensorWithoutDimsAreThoseOfAView) {

@@ -184,6 +184,80 @@ TEST(TorchScriptCode, WhatFreeDimsMakeAViewOrACopyIsNotReadAfterAWrite) {
   }
 }
 
+/// What forward(x) with this body makes of 0, 1, 2 ... [N,C,2,3], imported with the dims of these names free,
+/// and bound to one map of two channels.
+Tensor result_of_maps(const std::string& body, const std::map<size_t, std::string>& free) {
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{4}, int64_t{2}, int64_t{2}, int64_t{3}};
+  std::map<std::string, int64_t> sizes;
+  for (const auto& [axis, name] : free) {
+    options.symbols["x"][axis] = name;
+    sizes[name] = axis == 0 ? 1 : 2;
+  }
+  const auto model = importer_of_bytes(file_of(",\n    x: Tensor) -> Tensor:\n" + body));
+  const ir::Graph graph = ir::bind_symbols(model->import(options, ops::standard_ops()), sizes);
+  ir::verify(graph);
+  Tensor x(DType::kFloat32, {free.contains(0) ? 1 : 4, 2, 2, 3});
+  for (int64_t i = 0; i < x.num_elements(); ++i) x.set_element(i, static_cast<double>(i));
+  return evaluated(graph, {{"x", x}}).at("output");
+}
+
+TEST(TorchScriptCode, WhatLiesWithTheChannelsLastIsViewedAndCopiedSo) {
+  const std::string last = "    y = torch.neg(x)\n    c = torch.contiguous(y, memory_format=2)\n";
+  struct Written {
+    const char* code;
+    double last;
+  };
+  const Written kWritten[] = {
+      // Torch copies what lies in rows, and what is to lie in rows again; its own format is no copy.
+      {"    z = torch.mul_(c, 2)\n    return y\n", -11},
+      {"    z = torch.mul_(torch.contiguous(c), 2)\n    return c\n", -11},
+      {"    z = torch.mul_(torch.contiguous(c, memory_format=2), 2)\n    return c\n", -22},
+      {"    z = torch.mul_(torch.to(y, 6, False, False, 2), 2)\n    return y\n", -11},
+      {"    z = torch.mul_(torch.to(c, 6, False, False, 2), 2)\n    return c\n", -22},
+      {"    z = torch.mul_(torch.reshape(c, [-1]), 2)\n    return c\n", -11},
+      {"    z = torch.mul_(torch.flatten(c, 1), 2)\n    return c\n", -11},
+      {"    z = torch.mul_(torch.flatten(c, 2), 2)\n    return c\n", -22},
+      {"    z = torch.mul_(torch.view(torch.permute(c, [0, 2, 3, 1]), [-1]), 2)\n    return c\n", -22},
+      // What is made of it element by element, or like it, lies as it does.
+      {"    r = torch.abs(c)\n    z = torch.mul_(torch.reshape(r, [-1]), 2)\n    return r\n", 11},
+      {"    r = torch.clone(c)\n    z = torch.mul_(torch.reshape(r, [-1]), 2)\n    return r\n", -11},
+      {"    r = torch.zeros_like(c)\n    z = torch.add_(torch.reshape(r, [-1]), 1)\n    return r\n", 0},
+      {"    r = torch.zeros_like(c, memory_format=0)\n    z = torch.add_(torch.reshape(r, [-1]), 1)\n"
+       "    return r\n",
+       1},
+      // Places in memory are those of rows of channels.
+      {"    return torch.as_strided(c, [2], [3])\n", -7},
+  };
+  for (const Written& each : kWritten) {
+    SCOPED_TRACE(each.code);
+    const Tensor got = result_of_maps(last + each.code, {{0, "N"}});
+    EXPECT_EQ(got.element_as_double(got.num_elements() - 1), each.last);
+  }
+}
+
+TEST(TorchScriptCode, WhatTorchDoesNotViewIsRefused) {
+  const std::string last = "    c = torch.contiguous(x, memory_format=2)\n";
+  expect_error(ErrorCode::kInvalidModel, "torch has no view of shape", [&] {
+    result_of_maps(last + "    return torch.view(c, [-1])\n", {{0, "N"}});
+  });
+  expect_error(ErrorCode::kInvalidModel, "memory_format is none of tensors of rank 4", [&] {
+    result_of_maps("    return torch.contiguous(x, memory_format=3)\n", {{0, "N"}});
+  });
+}
+
+// Of one channel rows are both.
+TEST(TorchScriptCode, WhatFreeChannelsMakeAViewOrACopyIsNotReadAfterAWrite) {
+  for (const char* part : {"torch.contiguous(y, memory_format=2)",
+                           "torch.reshape(torch.contiguous(y, memory_format=2), [-1])"}) {
+    const std::string code = "    y = torch.neg(x)\n    z = torch.mul_(" + std::string(part) + ", 2)\n";
+    expect_error(ErrorCode::kOperatorNotImplemented, "may or may not share", [&] {
+      result_of_maps(code + "    return torch.neg(y)\n", {{0, "N"}, {1, "C"}});
+    });
+    EXPECT_EQ(result_of_maps(code + "    return z\n", {{0, "N"}, {1, "C"}}).element_as_double(0), 0);
+  }
+}
+
 struct Refused {
   ErrorCode code;
   const char* words;

@@ -35,6 +35,16 @@ Truth lies_apart(const DimFacts& facts, const Dim& size, const Dim& stride, cons
   return is_dense == Truth::kRefuted && is_one == Truth::kRefuted ? Truth::kProven : Truth::kUnknown;
 }
 
+/// Strides of axes from `first` on to the one before `behind`, whose elements lie row after row, `base`
+/// apart.
+void set_strides(Layout& layout, size_t first, size_t behind, const Dim& base) {
+  Dim stride = base;
+  for (size_t i = behind; i-- > first;) {
+    layout.strides[i] = stride;
+    stride *= layout.sizes[i];
+  }
+}
+
 /// Whether the last of the `left` first wanted extents have so many elements together: these are taken then.
 Truth take(const DimFacts& facts, const std::vector<Dim>& wanted, size_t& left, const Dim& elements) {
   bool is_sure = true;
@@ -50,12 +60,78 @@ Truth take(const DimFacts& facts, const std::vector<Dim>& wanted, size_t& left, 
   }
 }
 
+/// Whether torch has a view in other sizes, and where its elements lie.
+struct FoundView {
+  std::optional<bool> is_there;
+  Layout layout;
+};
+
+// at::detail::computeStride: whether each run of axes that lie densely divides into wanted ones. A run may be
+// taken for two: where both divide, it does.
+FoundView find_view(const Layout& layout, const std::vector<Dim>& wanted, const DimFacts& facts) {
+  const std::vector<Dim>&sizes = layout.sizes, &strides = layout.strides;
+  FoundView found{true, row_major_layout(wanted)};
+  found.layout.is_exact = layout.is_exact;
+  if (has_none(sizes) || strides == row_major_layout(sizes).strides) return found;
+  found.layout.is_exact = false;
+  const DimFacts known = with_elements(with_elements(facts, sizes), wanted);
+  size_t left = wanted.size();
+  bool is_sure = true;  // whatever the symbols are, runs end where they did so far
+  Dim elements(1), base = strides.back();
+  for (size_t d = sizes.size(); d-- > 1;) {
+    elements *= sizes[d];
+    const Truth ends = lies_apart(known, sizes[d - 1], strides[d - 1], elements * base);
+    if (ends == Truth::kRefuted) continue;
+    is_sure = is_sure && ends == Truth::kProven;
+    const size_t behind = left;
+    const Truth divides = take(known, wanted, left, elements);
+    if (divides == Truth::kRefuted && is_sure) return {false, {}};
+    if (divides != Truth::kProven) return {std::nullopt, {}};
+    set_strides(found.layout, left, behind, base);
+    base = strides[d - 1];
+    elements = Dim(1);
+  }
+  set_strides(found.layout, 0, left, base);  // the first run has as many elements as what is left
+  return found;
+}
+
 }  // namespace
 
 Layout row_major_layout(std::vector<Dim> sizes) {
   Layout layout{std::move(sizes), {}};
   layout.strides.assign(layout.sizes.size(), Dim(1));
-  for (size_t i = layout.sizes.size(); i-- > 1;) layout.strides[i - 1] = layout.strides[i] * layout.sizes[i];
+  set_strides(layout, 0, layout.sizes.size(), Dim(1));
+  return layout;
+}
+
+Layout turned(const Layout& layout, const std::vector<int64_t>& axes) {
+  Layout made{{}, {}, layout.is_exact};
+  for (const int64_t axis : axes) {
+    made.sizes.push_back(layout.sizes[static_cast<size_t>(axis)]);
+    made.strides.push_back(layout.strides[static_cast<size_t>(axis)]);
+  }
+  return made;
+}
+
+std::optional<std::vector<int64_t>> axes_in(MemoryFormat format, size_t rank) {
+  if (format == MemoryFormat::kRows) {
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+    return axes;
+  }
+  if (format == MemoryFormat::kChannelsLast && rank == 4) return std::vector<int64_t>{0, 2, 3, 1};
+  if (format == MemoryFormat::kChannelsLast3d && rank == 5) return std::vector<int64_t>{0, 2, 3, 4, 1};
+  return std::nullopt;
+}
+
+Layout dense_layout(const std::vector<Dim>& sizes, const std::vector<int64_t>& axes) {
+  Layout layout{sizes, sizes};
+  Dim stride(1);
+  for (size_t i = axes.size(); i-- > 0;) {
+    const auto axis = static_cast<size_t>(axes[i]);
+    layout.strides[axis] = stride;
+    stride *= sizes[axis];
+  }
   return layout;
 }
 
@@ -78,27 +154,57 @@ std::optional<bool> lies_in_rows(const Layout& layout, const DimFacts& facts) {
   return is_sure ? std::optional(true) : std::nullopt;
 }
 
-// at::detail::computeStride: whether each run of axes that lie densely divides into wanted ones. A run may be
-// taken for two: where both divide, it does.
 std::optional<bool> has_view(const Layout& layout, const std::vector<Dim>& wanted, const DimFacts& facts) {
-  const std::vector<Dim>&sizes = layout.sizes, &strides = layout.strides;
-  if (has_none(sizes) || strides == row_major_layout(sizes).strides) return true;
-  const DimFacts known = with_elements(with_elements(facts, sizes), wanted);
-  size_t left = wanted.size();
-  bool is_sure = true;  // whatever the symbols are, runs end where they did so far
-  Dim elements(1), base = strides.back();
-  for (size_t d = sizes.size(); d-- > 1;) {
-    elements *= sizes[d];
-    const Truth ends = lies_apart(known, sizes[d - 1], strides[d - 1], elements * base);
-    if (ends == Truth::kRefuted) continue;
-    is_sure = is_sure && ends == Truth::kProven;
-    const Truth divides = take(known, wanted, left, elements);
-    if (divides == Truth::kRefuted && is_sure) return false;
-    if (divides != Truth::kProven) return std::nullopt;
-    base = strides[d - 1];
-    elements = Dim(1);
+  return find_view(layout, wanted, facts).is_there;
+}
+
+std::optional<Layout> viewed(const Layout& layout, const std::vector<Dim>& wanted, const DimFacts& facts) {
+  FoundView found = find_view(layout, wanted, facts);
+  if (!found.is_there.value_or(false)) return std::nullopt;
+  return std::move(found.layout);
+}
+
+// From the axis whose neighbours are next to each other on: each further one steps over all before it.
+std::optional<std::vector<int64_t>> dense_axes(const Layout& layout, const DimFacts& facts) {
+  const DimFacts known = with_elements(facts, layout.sizes);
+  std::vector<int64_t> order, open;  // the fastest first
+  std::vector<int64_t> single;
+  for (size_t i = layout.sizes.size(); i-- > 0;)
+    (layout.sizes[i] == Dim(1) ? single : open).push_back(static_cast<int64_t>(i));
+  Dim stride(1);
+  while (!open.empty()) {
+    const auto next = std::find_if(open.begin(), open.end(), [&](int64_t axis) {
+      return are_equal(known, layout.strides[static_cast<size_t>(axis)], stride) == Truth::kProven;
+    });
+    if (next == open.end()) return std::nullopt;
+    stride *= layout.sizes[static_cast<size_t>(*next)];
+    order.push_back(*next);
+    open.erase(next);
   }
-  return true;  // the first run has as many elements as what is left
+  order.insert(order.end(), single.begin(), single.end());
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+std::optional<MemoryFormat> suggested_format(const Layout& layout, const DimFacts& facts) {
+  const size_t rank = layout.sizes.size();
+  const MemoryFormat other = rank == 4 ? MemoryFormat::kChannelsLast : MemoryFormat::kChannelsLast3d;
+  const std::optional<std::vector<int64_t>> axes = axes_in(other, rank);
+  if (!axes) return MemoryFormat::kRows;
+  if (!layout.is_exact) return std::nullopt;
+  const DimFacts known = with_elements(facts, layout.sizes);
+  const auto has_strides = [&](const Layout& dense) {
+    for (size_t i = 0; i < rank; ++i)
+      if (are_equal(known, layout.strides[i], dense.strides[i]) != Truth::kProven) return false;
+    return true;
+  };
+  if (has_strides(row_major_layout(layout.sizes))) return MemoryFormat::kRows;
+  // Of one element behind the first axis both orders are one, which torch takes for rows.
+  const bool has_order = std::any_of(layout.sizes.begin() + 1, layout.sizes.end(), [&](const Dim& size) {
+    return known.prove_le(2, size) == Truth::kProven;
+  });
+  if (has_order && has_strides(dense_layout(layout.sizes, *axes))) return other;
+  return std::nullopt;
 }
 
 }  // namespace tensormill::frontend::pytorch

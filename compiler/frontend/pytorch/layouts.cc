@@ -1,33 +1,31 @@
 // What is known of converters: where elements lie of tensors of which the file does not say it, as far as
-// torch's operators make rows of rows, and views of them are followed; and which take operands that are as
-// long as a run decides.
+// torch's operators make rows of rows, or keep to formats, and views of them are followed; and which take
+// operands that are as long as a run decides.
 #include <algorithm>
 #include <array>
 
 #include "compiler/frontend/pytorch/node_context.h"
+#include "compiler/frontend/pytorch/said_sizes.h"
 
 namespace tensormill::frontend::pytorch {
 
 namespace {
 
 /// What makes rows, whatever the operands are, where it makes something new.
-constexpr std::array<Converter, 11> kNew = {convert_filled,      convert_scalar_tensor, convert_arange,
-                                            convert_linspace,    convert_eye,           convert_one_hot,
-                                            convert_tri_indices, convert_reshape,       convert_flatten,
-                                            convert_unflatten,   convert_contiguous};
+constexpr std::array<Converter, 10> kNew = {
+    convert_filled,  convert_scalar_tensor, convert_arange,  convert_linspace, convert_eye,
+    convert_one_hot, convert_tri_indices,   convert_reshape, convert_flatten,  convert_unflatten};
 /// What makes rows of operands that lie in rows. Others may give the transposed view of what they computed.
-constexpr std::array<Converter, 32> kOfRows = {
-    convert_real_unary, convert_any_unary,   convert_composed_unary,
-    convert_rounding,   convert_square,      convert_logical_not,
-    convert_gelu,       convert_leaky_relu,  convert_elu,
-    convert_hardtanh,   convert_softplus,    convert_clamp,
-    convert_add,        convert_mul,         convert_div,
-    convert_remainder,  convert_pow,         convert_comparison,
-    convert_logical,    convert_bitwise,     convert_extremum,
-    convert_where,      convert_masked_fill, convert_clone,
-    convert_cat,        convert_stack,       convert_conv,
-    convert_batch_norm, convert_layer_norm,  convert_linear,
-    convert_softmax,    convert_max_pool};
+constexpr std::array<Converter, 10> kOfRows = {
+    convert_composed_unary, convert_masked_fill, convert_cat,    convert_stack,   convert_conv,
+    convert_batch_norm,     convert_layer_norm,  convert_linear, convert_softmax, convert_max_pool};
+/// What torch computes element by element: results lie as the operands do where these lie alike.
+constexpr std::array<Converter, 21> kElementwise = {
+    convert_real_unary, convert_any_unary,  convert_rounding, convert_square,   convert_logical_not,
+    convert_gelu,       convert_leaky_relu, convert_elu,      convert_hardtanh, convert_softplus,
+    convert_clamp,      convert_add,        convert_mul,      convert_div,      convert_remainder,
+    convert_pow,        convert_comparison, convert_logical,  convert_bitwise,  convert_extremum,
+    convert_where};
 
 template <size_t kCount>
 bool is_in(Converter convert, const std::array<Converter, kCount>& list) {
@@ -45,9 +43,12 @@ const te::DimFacts& NodeContext::facts() const {
 
 std::optional<Layout> NodeContext::layout_of(const View& view) const {
   const Storage& storage = *view.storage;
-  const bool is_known = storage.stored != nullptr ? lies_in_rows(*storage.stored) : storage.is_row_major;
-  if (!is_known || storage.value == ir::kAbsent) return std::nullopt;
-  std::optional<Layout> layout = row_major_layout(dims_of(type(storage.value).shape));
+  if (storage.value == ir::kAbsent) return std::nullopt;
+  std::optional<Layout> layout = storage.layout;
+  if (const StoredTensor* stored = storage.stored) {
+    layout = Layout{{stored->sizes.begin(), stored->sizes.end()},
+                    {stored->strides.begin(), stored->strides.end()}};
+  }
   for (const auto& step : view.steps) {
     if (!layout || !step->layout) return std::nullopt;
     layout = step->layout(*layout, facts());
@@ -55,36 +56,110 @@ std::optional<Layout> NodeContext::layout_of(const View& view) const {
   return layout;
 }
 
-bool NodeContext::makes_rows() {
-  if (is_in(row_.convert, kNew)) return true;
-  if (!is_in(row_.convert, kOfRows)) return false;
-  for (const NamedArgument& input : node_.inputs)
+std::optional<Layout> NodeContext::layout_made(V value) {
+  Layout rows = row_major_layout(dims_of(shape(value)));
+  if (is_in(row_.convert, kNew)) return rows;
+  const bool is_elementwise = is_in(row_.convert, kElementwise);
+  if (!is_elementwise && !is_in(row_.convert, kOfRows)) return std::nullopt;
+  bool is_of_rows = true, is_alike = is_elementwise;
+  std::optional<Layout> common;
+  for (const NamedArgument& input : node_.inputs) {
     for (const std::string& name : input.argument.names) {
       if (name.empty()) continue;
-      const std::optional<Layout> own = layout_of(view(name));
-      if (!own || !lies_in_rows(*own, facts()).value_or(false)) return false;
+      std::optional<Layout> own = layout_of(view(name));
+      if (!own) return std::nullopt;
+      if (own->sizes.empty()) continue;  // which has no order
+      is_of_rows = is_of_rows && lies_in_rows(*own, facts()).value_or(false);
+      is_alike = is_alike && own->sizes == rows.sizes && (!common || common->strides == own->strides);
+      rows.is_exact = rows.is_exact && own->is_exact && own->sizes == rows.sizes;
+      common = std::move(own);
     }
-  return true;
+  }
+  if (is_of_rows) return rows;
+  if (!is_alike || !common || !dense_axes(*common, facts())) return std::nullopt;
+  common->is_exact = false;
+  return common;
 }
 
-std::optional<bool> NodeContext::lies_untyped_in_rows(const char* name) {
-  const std::optional<Layout> own = layout_of(view(given(name)->names.front()));
-  return own ? lies_in_rows(*own, facts()) : std::nullopt;
+std::vector<int64_t> NodeContext::axes_in_format(MemoryFormat format, size_t rank) const {
+  std::optional<std::vector<int64_t>> axes = axes_in(format, rank);
+  if (!axes) invalid("memory_format is none of tensors of rank " + std::to_string(rank));
+  return *std::move(axes);
 }
 
-std::optional<bool> NodeContext::has_untyped_view(const char* name, const ir::SymShape& wanted) {
-  const std::optional<Layout> own = layout_of(view(given(name)->names.front()));
+std::optional<Layout> NodeContext::layout_like(V value, const char* like, MemoryFormat format) {
+  const std::vector<te::Dim> sizes = dims_of(shape(value));
+  if (format != MemoryFormat::kPreserve) return dense_layout(sizes, axes_in_format(format, sizes.size()));
+  std::optional<Layout> own = layout_of(like);
+  if (!own || own->sizes != sizes || !dense_axes(*own, facts())) return std::nullopt;
+  return own;
+}
+
+MemoryFormat NodeContext::memory_format(MemoryFormat otherwise) {
+  // Exported programs count otherwise than torch itself, whose numbers TorchScript has.
+  constexpr std::array kOfPrograms = {MemoryFormat::kRows, MemoryFormat::kChannelsLast,
+                                      MemoryFormat::kChannelsLast3d, MemoryFormat::kPreserve};
+  constexpr std::array kOfTorch = {MemoryFormat::kRows, MemoryFormat::kPreserve, MemoryFormat::kChannelsLast,
+                                   MemoryFormat::kChannelsLast3d};
+  const char* name = "memory_format";
+  const Argument* argument = given(name);
+  if (argument == nullptr || argument->kind == ArgumentKind::kNone) return otherwise;
+  const bool is_of_program = argument->kind == ArgumentKind::kMemoryFormat;
+  const int64_t number =
+      argument->value.is_number_integer() ? argument->value.get<int64_t>() - (is_of_program ? 1 : 0) : -1;
+  if (number < 0 || number >= static_cast<int64_t>(kOfTorch.size())) bad(name, "format that tensors have");
+  return (is_of_program ? kOfPrograms : kOfTorch)[static_cast<size_t>(number)];
+}
+
+std::optional<bool> NodeContext::lies_in(const char* name, MemoryFormat format) {
+  const std::vector<int64_t> axes = axes_in_format(format, shape(tensor(name)).size());
+  if (is_typed()) return pytorch::lies_in(input_meta(name), axes);
+  const std::optional<Layout> own = layout_of(name);
+  return own ? lies_in_rows(turned(*own, axes), facts()) : std::nullopt;
+}
+
+std::optional<bool> NodeContext::is_suggested(const char* name, MemoryFormat format) {
+  static_cast<void>(axes_in_format(format, shape(tensor(name)).size()));
+  const std::optional<Layout> own = is_typed() ? std::nullopt : layout_of(name);
+  const std::optional<MemoryFormat> known = is_typed() ? suggested_format(input_meta(name))
+                                            : own      ? suggested_format(*own, facts())
+                                                       : std::nullopt;
+  return known ? std::optional(*known == format) : std::nullopt;
+}
+
+std::optional<bool> NodeContext::has_view_as(const char* name, const ir::SymShape& wanted) {
+  if (is_typed()) return has_view(input_meta(name), output_meta().sizes);
+  const std::optional<Layout> own = layout_of(name);
   return own ? has_view(*own, dims_of(wanted), facts()) : std::nullopt;
 }
 
-void NodeContext::set_maybe_shared(const char* of, V value, bool is_in_rows) {
+std::optional<std::vector<int64_t>> NodeContext::axes_of_whole(const char* name) {
+  if (is_typed()) return pytorch::axes_of_whole(input_meta(name));
+  const View& own = view(given(name)->names.front());
+  const std::optional<Layout> layout = layout_of(own);
+  if (!layout || own.storage->stored != nullptr) return std::nullopt;
+  const ir::SymInt all = num_elements(shape(own.storage->value));
+  if (!is_proven(ir::Relation::kEqual, num_elements(shape(tensor(name))), all)) return std::nullopt;
+  return dense_axes(*layout, facts());
+}
+
+void NodeContext::set_new(V value, const char* like, MemoryFormat format) {
+  set_output(0, value);
+  if (is_typed() || row_.is_in_place || !has_output(0)) return;
+  state_.tensors.at(outputs_[0]).storage->layout = layout_like(value, like, format);
+}
+
+void NodeContext::set_maybe_shared(const char* of, V value, MemoryFormat format) {
   if (!has_output(0)) return;
   const std::shared_ptr<Storage>& from = view(given(of)->names.front()).storage;
   if (from->maybe_shared == nullptr)
     from->maybe_shared = std::make_shared<std::vector<std::weak_ptr<Storage>>>(1, from);
   auto made = std::make_shared<Storage>();
   made->value = value;
-  made->is_row_major = is_in_rows;
+  if (!is_typed() && format != MemoryFormat::kPreserve) {
+    made->layout = layout_like(value, of, format);
+    made->layout->is_exact = false;
+  }
   made->maybe_shared = from->maybe_shared;
   made->maybe_shared->push_back(made);
   take(outputs_[0], {std::move(made), {}, value, 0});

@@ -323,7 +323,7 @@ void NodeContext::set_output(size_t index, V value) {
   if (!has_output(index)) return;
   auto storage = std::make_shared<Storage>();
   storage->value = value;
-  storage->is_row_major = !state_.is_typed && makes_rows();
+  if (!state_.is_typed) storage->layout = layout_made(value);
   take(outputs_[index], {std::move(storage), {}, value, 0});
 }
 

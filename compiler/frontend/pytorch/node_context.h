@@ -70,10 +70,17 @@ public:
   ir::SymShape shape(V value) const { return type(value).shape; }
   DType dtype(V value) const { return type(value).dtype; }
 
-  /// Of a file that does not say where elements lie, as far as it is known: whether an argument's lie in
-  /// rows, and whether torch looks at it in other sizes without a copy.
-  std::optional<bool> lies_untyped_in_rows(const char* name);
-  std::optional<bool> has_untyped_view(const char* name, const ir::SymShape& wanted);
+  /// Where an argument's elements lie, as the file says it or as far as it is known: whether they lie in that
+  /// format (throws Error(kInvalidModel) where tensors of its rank have none), whether torch takes it for the
+  /// tensor's own, and whether torch looks at the tensor in other sizes without a copy.
+  std::optional<bool> lies_in(const char* name, MemoryFormat format);
+  std::optional<bool> is_suggested(const char* name, MemoryFormat format);
+  std::optional<bool> has_view_as(const char* name, const ir::SymShape& wanted);
+  /// The order of the argument's axes in which it lies row after row from where its storage begins to where
+  /// that ends, where that is known.
+  std::optional<std::vector<int64_t>> axes_of_whole(const char* name);
+  /// The argument "memory_format"; `otherwise` where there is none.
+  MemoryFormat memory_format(MemoryFormat otherwise);
 
   /// Whether the argument is there, and not None. An argument that is looked up in whatever way counts as
   /// read.
@@ -141,9 +148,13 @@ public:
   void set_outputs(const std::vector<V>& values);
   /// The output is a view of argument `of`.
   void set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step);
+  /// The output is `value`, which is new and lies in that format; for kPreserve as argument `like`, where
+  /// that lies densely.
+  void set_new(V value, const char* like, MemoryFormat format);
   /// The output is `value`, elements of argument `of` in a view of them or a copy: neither is read after the
-  /// other was written. `is_in_rows`: it lies in rows, whichever of the two it is.
-  void set_maybe_shared(const char* of, V value, bool is_in_rows);
+  /// other was written. `format`: it lies in that one, whichever of the two it is; kPreserve: it is not known
+  /// where it lies.
+  void set_maybe_shared(const char* of, V value, MemoryFormat format = MemoryFormat::kPreserve);
   /// The output is the argument itself.
   void set_alias(const char* of, size_t index = 0);
   void set_number(Number value);
@@ -168,8 +179,12 @@ private:
   std::optional<Layout> layout_of(const View& view) const;
   /// What is known of the graph's symbols.
   const te::DimFacts& facts() const;
-  /// Whether torch has the elements of the node's results in rows.
-  bool makes_rows();
+  std::optional<Layout> layout_of(const char* name) { return layout_of(view(given(name)->names.front())); }
+  /// Where torch has the elements of a result of the node, as far as it is known.
+  std::optional<Layout> layout_made(V value);
+  /// Of a new tensor like argument `like` in a format.
+  std::optional<Layout> layout_like(V value, const char* like, MemoryFormat format);
+  std::vector<int64_t> axes_in_format(MemoryFormat format, size_t rank) const;
   void check_type(const std::string& name, const View& made) const;
   /// Whether the node has that result; of a node that does not say how many there are, it has from now on.
   bool has_output(size_t index);

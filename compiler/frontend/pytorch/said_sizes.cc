@@ -1,9 +1,6 @@
 #include "compiler/frontend/pytorch/said_sizes.h"
 
 #include <string>
-#include <vector>
-
-#include "compiler/frontend/pytorch/layout.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -101,16 +98,22 @@ std::optional<bool> has_view(const TensorMeta& meta, const std::vector<SymDim>& 
   return has_view(*layout, *sizes, facts_of({&layout->sizes, &layout->strides, &*sizes}, kLeastOfAnExport));
 }
 
-std::optional<bool> lies_in_rows(const TensorMeta& meta) {
+std::optional<bool> lies_in(const TensorMeta& meta, const std::vector<int64_t>& axes) {
   const std::optional<Layout> layout = layout_of(meta);
-  if (!layout) return std::nullopt;
-  return lies_in_rows(*layout, facts_of({&layout->sizes, &layout->strides}, kLeastOfAnExport));
+  if (!layout || layout->sizes.size() != axes.size()) return std::nullopt;
+  return lies_in_rows(turned(*layout, axes), facts_of({&layout->sizes, &layout->strides}, kLeastOfAnExport));
 }
 
-bool is_whole_in_rows(const TensorMeta& meta) {
+std::optional<MemoryFormat> suggested_format(const TensorMeta& meta) {
   const std::optional<Layout> layout = layout_of(meta);
-  if (!layout || meta.storage_offset.value != 0) return false;
-  return lies_in_rows(*layout, facts_of({&layout->sizes, &layout->strides}, 1)).value_or(false);
+  if (!layout) return std::nullopt;
+  return suggested_format(*layout, facts_of({&layout->sizes, &layout->strides}, kLeastOfAnExport));
+}
+
+std::optional<std::vector<int64_t>> axes_of_whole(const TensorMeta& meta) {
+  const std::optional<Layout> layout = layout_of(meta);
+  if (!layout || meta.storage_offset.value != 0) return std::nullopt;
+  return dense_axes(*layout, facts_of({&layout->sizes, &layout->strides}, 1));
 }
 
 }  // namespace tensormill::frontend::pytorch

@@ -113,16 +113,10 @@ std::shared_ptr<const ViewStep> select_step(int64_t axis, const ir::SymInt& at) 
 std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm) {
   std::vector<int64_t> inverse(perm.size());
   for (size_t i = 0; i < perm.size(); ++i) inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
-  return made({[=](OpBuilder& builder, V x) { return Compose(builder).transpose(x, perm); },
-               [=](OpBuilder& builder, V, V part) { return Compose(builder).transpose(part, inverse); },
-               [=](const Layout& layout, const te::DimFacts&) {
-                 Layout turned;
-                 for (const int64_t axis : perm) {
-                   turned.sizes.push_back(layout.sizes[static_cast<size_t>(axis)]);
-                   turned.strides.push_back(layout.strides[static_cast<size_t>(axis)]);
-                 }
-                 return std::optional(turned);
-               }});
+  return made(
+      {[=](OpBuilder& builder, V x) { return Compose(builder).transpose(x, perm); },
+       [=](OpBuilder& builder, V, V part) { return Compose(builder).transpose(part, inverse); },
+       [=](const Layout& layout, const te::DimFacts&) { return std::optional(turned(layout, perm)); }});
 }
 
 std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape) {
@@ -132,8 +126,7 @@ std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape) {
                  return c.reshape(part, c.shape(whole));
                },
                [=](const Layout& layout, const te::DimFacts& facts) {
-                 if (!lies_in_rows(layout, facts).value_or(false)) return std::optional<Layout>();
-                 return std::optional(row_major_layout(dims_of(shape)));
+                 return viewed(layout, dims_of(shape), facts);
                }});
 }
 

@@ -34,8 +34,8 @@ struct Storage {
   const StoredTensor* stored = nullptr;  ///< a weight, which becomes a constant where it is first read
   std::string name;                      ///< of the weight or the user's input
   bool is_weight = false;
-  bool is_row_major = false;  ///< torch has its elements in rows, for sure
-  bool is_stale = false;      ///< what it may share its elements with was written: nothing may read it
+  std::optional<Layout> layout = {};  ///< where torch has its elements, where that is known; not of a weight
+  bool is_stale = false;  ///< what it may share its elements with was written: nothing may read it
   /// Itself and all that may or may not share their elements with it, where there are any.
   std::shared_ptr<std::vector<std::weak_ptr<Storage>>> maybe_shared = nullptr;
 };

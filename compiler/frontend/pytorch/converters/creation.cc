@@ -9,9 +9,12 @@ namespace tensormill::frontend::pytorch {
 namespace {
 
 /// A value of its own, which may be written to.
-void set_filled(NodeContext& node, const ir::SymShape& shape, V value) {
+V filled_with(NodeContext& node, const ir::SymShape& shape, V value) {
   const V y = Compose(node).expand(value, shape);
-  node.set_output(0, y == value ? node.add("identity", {value}) : y);
+  return y == value ? node.add("identity", {value}) : y;
+}
+void set_filled(NodeContext& node, const ir::SymShape& shape, V value) {
+  node.set_output(0, filled_with(node, shape, value));
 }
 
 ir::SymShape wanted_shape(NodeContext& node) {
@@ -27,10 +30,13 @@ void convert_filled(NodeContext& node) {
   if (takes(node, "self")) static_cast<void>(node.tensor("self"));
   const ir::SymShape shape = wanted_shape(node);
   const DType dtype = node.output_dtype();
-  if (takes(node, "fill_value")) return set_filled(node, shape, node.as(node.operand("fill_value"), dtype));
   Operand value;
   value.number = ir::SymInt(node.op().find("ones") != std::string::npos ? 1 : 0);
-  set_filled(node, shape, node.as(value, dtype));
+  if (takes(node, "fill_value")) value = node.operand("fill_value");
+  const V y = filled_with(node, shape, node.as(value, dtype));
+  if (!takes(node, "memory_format")) return node.set_output(0, y);
+  const bool is_like = takes(node, "self");
+  node.set_new(y, "self", node.memory_format(is_like ? MemoryFormat::kPreserve : MemoryFormat::kRows));
 }
 
 void convert_scalar_tensor(NodeContext& node) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "compiler/frontend/pytorch/converters/helpers.h"
-#include "compiler/frontend/pytorch/said_sizes.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -134,38 +133,42 @@ void convert_addr(NodeContext& node) {
 
 namespace {
 
-/// Places `offset` + i * stride[0] + j * stride[1] ... of all elements, row after row, of which there are
-/// more than the last of those.
-std::shared_ptr<const ViewStep> strided_step(const ir::SymShape& size, const ir::SymShape& stride,
-                                             const ir::SymInt& offset) {
+/// Places `offset` + i * stride[0] + j * stride[1] ... of all elements, row after row of the axes in that
+/// order, of which there are more than the last of those.
+std::shared_ptr<const ViewStep> strided_step(const std::vector<int64_t>& axes, const ir::SymShape& size,
+                                             const ir::SymShape& stride, const ir::SymInt& offset) {
   return std::make_shared<const ViewStep>(
       ViewStep{[=](build::OpBuilder& builder, V whole) {
                  Compose c(builder);
                  V place = c.dims({offset}, {});
                  for (size_t i = 0; i < size.size(); ++i)
                    place = c.add(place, c.mul(c.positions(size[i], i, size.size()), c.dims({stride[i]}, {})));
-                 const V flat = c.reshape(whole, {num_elements(c.shape(whole))});
+                 const bool is_in_rows = std::is_sorted(axes.begin(), axes.end());
+                 const V rows = is_in_rows ? whole : c.transpose(whole, axes);
+                 const V flat = c.reshape(rows, {num_elements(c.shape(whole))});
                  return c.gather(flat, c.reshape(place, size), 0);
                },
-               {}});
+               {},
+               [=](const Layout&, const te::DimFacts&) {
+                 return std::optional(Layout{dims_of(size), dims_of(stride)});
+               }});
 }
 
 }  // namespace
 
-// Places of a storage by their strides: of tensors that are all of it, row after row, or its first rows. A
-// place behind those of the tensor is refused, by a run where the extents are free.
+// Places of a storage by their strides: of tensors that are all of it, row after row of their axes in some
+// order, or its first rows. A place behind those of the tensor is refused, by a run where the extents are
+// free.
 void convert_as_strided(NodeContext& node) {
   const V x = node.tensor("self");
-  if (!node.is_typed())
-    node.unsupported("self",
-                     "strides of tensors are not implemented where the file does not say where they lie");
   const ir::SymShape size = node.syms("size"), stride = node.syms("stride");
   const ir::SymInt offset = node.has("storage_offset") ? node.sym("storage_offset") : ir::SymInt(0);
   if (size.size() != stride.size()) node.invalid("sizes and strides are of other numbers of axes");
-  if (!is_whole_in_rows(node.input_meta("self")))
+  const std::optional<std::vector<int64_t>> axes = node.axes_of_whole("self");
+  if (!axes)
     node.unsupported("self",
-                     "a tensor whose elements do not lie in rows from its storage's begin is not "
-                     "implemented");
+                     "a tensor whose elements do not lie in rows from its storage's begin, or of which that "
+                     "is not known, is not implemented");
   if (!ir::demand(ir::Relation::kLessEqual, 0, offset))
     node.invalid("storage_offset is " + to_string(offset));
   const ir::SymInt elements = num_elements(node.shape(x));
@@ -185,7 +188,7 @@ void convert_as_strided(NodeContext& node) {
     if (last.is_constant()) check_last();
   }
   if (!is_empty) check_last();
-  node.set_view(0, "self", strided_step(size, stride, offset));
+  node.set_view(0, "self", strided_step(*axes, size, stride, offset));
 }
 
 // The reverse of im2col: elements of windows that lie on each other are added.

@@ -3,7 +3,6 @@
 
 #include "compiler/build/slices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
-#include "compiler/frontend/pytorch/said_sizes.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -40,15 +39,17 @@ ir::SymShape filled_shape(const NodeContext& node, const ir::SymShape& own, ir::
 /// A view where torch would make one of tensors that lie as theirs do, else a copy; where neither is known,
 /// it is not read after the tensor was written, or the other way round.
 void set_reshaped(NodeContext& node, const ir::SymShape& wanted) {
-  const bool is_view = node.op() == "view" || node.op() == "view_as" || node.op() == "unflatten";
-  if (is_view) return node.set_view(0, "self", reshape_step(wanted));
-  const std::optional<bool> is_known_view = node.is_typed()
-                                                ? has_view(node.input_meta("self"), node.output_meta().sizes)
-                                                : node.has_untyped_view("self", wanted);
-  if (is_known_view && *is_known_view) return node.set_view(0, "self", reshape_step(wanted));
+  const bool has_to_be = node.op() == "view" || node.op() == "view_as" || node.op() == "unflatten";
+  // An export has no view of what torch refused to view.
+  const std::optional<bool> is_view =
+      has_to_be && node.is_typed() ? std::optional(true) : node.has_view_as("self", wanted);
+  if (has_to_be && !is_view.value_or(true))
+    node.invalid("torch has no view of shape " + to_string(wanted) +
+                 " of elements that lie as these do: call reshape()");
+  if (has_to_be || is_view.value_or(false)) return node.set_view(0, "self", reshape_step(wanted));
   const V copy = node.add("reshape", {node.tensor("self")}, {{"shape", wanted}});
-  if (is_known_view || node.op().ends_with("_copy")) return node.set_output(0, copy);
-  node.set_maybe_shared("self", copy, false);
+  if (is_view || node.op().ends_with("_copy")) return node.set_output(0, copy);
+  node.set_maybe_shared("self", copy);
 }
 
 }  // namespace
@@ -187,7 +188,7 @@ void set_window(NodeContext& node, int64_t axis, V start, int64_t count, int64_t
     node.invalid(std::to_string(count) + " elements of an axis of " + to_string(extent));
   const V first = from_front(node, start, extent);
   const V places = c.add(c.mul(c.iota(count), c.ints({step}, {})), first);
-  node.set_maybe_shared("self", gathered(node, x, places, axis), false);
+  node.set_maybe_shared("self", gathered(node, x, places, axis));
 }
 
 }  // namespace
@@ -226,8 +227,7 @@ void convert_select(NodeContext& node) {
   if (const std::optional<V> index = number_of_run(node, "index", true)) {
     Compose c(node);
     const V place = c.reshape(c.cast(*index, DType::kInt64), {1});
-    return node.set_maybe_shared("self", c.squeeze(gathered(node, node.tensor("self"), place, axis), axis),
-                                 false);
+    return node.set_maybe_shared("self", c.squeeze(gathered(node, node.tensor("self"), place, axis), axis));
   }
   node.set_view(0, "self",
                 select_step(axis, place_in(node, node.sym("index"), own[static_cast<size_t>(axis)])));
@@ -401,34 +401,47 @@ void convert_dropout(NodeContext& node) {
   node.set_alias(input);
 }
 
-void convert_clone(NodeContext& node) { node.set_output(0, node.add("identity", {node.tensor("self")})); }
-
-void convert_contiguous(NodeContext& node) {
-  const std::optional<bool> is_alias =
-      node.is_typed() ? lies_in_rows(node.input_meta("self")) : node.lies_untyped_in_rows("self");
-  if (is_alias && *is_alias) return node.set_alias("self");
-  if (is_alias) return convert_clone(node);
-  node.set_maybe_shared("self", node.add("identity", {node.tensor("self")}), true);
+void convert_clone(NodeContext& node) {
+  const MemoryFormat format =
+      takes(node, "memory_format") ? node.memory_format(MemoryFormat::kPreserve) : MemoryFormat::kPreserve;
+  node.set_new(node.add("identity", {node.tensor("self")}), "self", format);
 }
 
-// The tensor itself where it has the type already.
+void convert_contiguous(NodeContext& node) {
+  const MemoryFormat format = node.memory_format(MemoryFormat::kRows);
+  const std::optional<bool> is_alias = node.lies_in("self", format);
+  if (is_alias.value_or(false)) return node.set_alias("self");
+  const V copy = node.add("identity", {node.tensor("self")});
+  if (is_alias) return node.set_new(copy, "self", format);
+  node.set_maybe_shared("self", copy, format);
+}
+
+// The tensor itself where it has the type already, and lies as it is asked to.
 void convert_to(NodeContext& node) {
   const std::string& overload = node.row().overload;
   if (overload == "other") static_cast<void>(node.tensor("other"));
   if (node.op() == "to" && overload != "other") static_cast<void>(node.optional_dtype("dtype"));
   if (node.op() == "_to_copy") static_cast<void>(node.optional_dtype("dtype"));
+  const MemoryFormat format = node.memory_format(MemoryFormat::kPreserve);
   const V x = node.tensor("self");
-  const bool is_copy = node.op() == "_to_copy" || (node.op() == "to" && node.flag("copy"));
-  if (node.dtype(x) == node.output_dtype() && !is_copy) return node.set_alias("self");
-  const V y = node.as_output(x);
-  node.set_output(0, y == x ? node.add("identity", {x}) : y);
+  const bool is_copy = node.op() == "_to_copy" || (node.op() == "to" && node.flag("copy")) ||
+                       node.dtype(x) != node.output_dtype();
+  const std::optional<bool> is_alias = is_copy ? std::optional(false)
+                                       : format == MemoryFormat::kPreserve
+                                           ? std::optional(true)
+                                           : node.is_suggested("self", format);
+  if (is_alias.value_or(false)) return node.set_alias("self");
+  const V y = node.as_output(x), copy = y == x ? node.add("identity", {x}) : y;
+  if (is_alias) return node.set_new(copy, "self", format);
+  // Whatever lies in no other format counts as rows.
+  node.set_maybe_shared("self", copy, format == MemoryFormat::kRows ? MemoryFormat::kPreserve : format);
 }
 
 void convert_type_as(NodeContext& node) {
   static_cast<void>(node.tensor("other"));
   const V x = node.tensor("self");
   if (node.dtype(x) == node.output_dtype()) return node.set_alias("self");
-  node.set_output(0, node.as_output(x));
+  node.set_new(node.as_output(x), "self", MemoryFormat::kPreserve);
 }
 
 void convert_nothing(NodeContext&) {}

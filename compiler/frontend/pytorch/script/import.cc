@@ -105,9 +105,9 @@ private:
   Value add_input(size_t index, const InputPort& port) {
     auto storage = std::make_shared<Storage>();
     storage->name = port.name;
-    storage->is_row_major = true;
     storage->value = build::add_input(graph_, request_, index, port.name, port.dtype);
     const ir::ValueId value = storage->value;
+    storage->layout = row_major_layout(dims_of(graph_.value(value).type.shape));
     state_.tensors.insert_or_assign(port.name, View{std::move(storage), {}, value, 0});
     return {TensorRef{port.name}};
   }

@@ -314,7 +314,7 @@ Value Operators::constant(Tensor tensor, const Call& call) {
   auto storage = std::make_shared<Storage>();
   build::OpBuilder builder(state_.import.graph, name, name, state_.import.reserved);
   storage->value = builder.constant(std::move(tensor));
-  storage->is_row_major = true;
+  storage->layout = row_major_layout(dims_of(builder.type(storage->value).shape));
   storage->name = name;
   const V value = storage->value;
   state_.tensors.insert_or_assign(name, View{std::move(storage), {}, value, 0});
