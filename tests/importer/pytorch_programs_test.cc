@@ -1,6 +1,7 @@
 // Programs of a few nodes that are written here: forms of operators that need free dims or numbers of a run.
 #include <functional>
 
+#include "compiler/ir/bind_symbols.h"
 #include "compiler/ir/patch.h"
 #include "compiler/ir/run_dims.h"
 #include "runtime/base/json.h"
@@ -11,7 +12,7 @@
 namespace tensormill::frontend {
 namespace {
 
-constexpr int kFloat32 = 7, kInt64 = 5;
+constexpr int kFloat32 = 7, kInt64 = 5, kInt32 = 4, kInt8 = 2;
 
 /// A size: a number, or an expression of the program's symbols.
 Json extent(int64_t size) { return {{"as_int", size}}; }
@@ -338,12 +339,94 @@ TEST(PytorchRange, GoesBackByAStepBelowZero) {
   EXPECT_THROW(count_at(graph, 3), Error);
 }
 
-// Whole parts are taken before elements are counted.
-TEST(PytorchRange, OfWholeNumbersIsCountedInThem) {
-  const ir::Graph graph = range_to({{"as_float", 0.75}}, {{"as_float", 2.5}}, kInt64);
-  EXPECT_EQ(ir::to_string(graph.value(graph.outputs()[0]).type), "i64[run0]");
-  EXPECT_EQ(count_at(graph, 4.5F), 2);
-  EXPECT_EQ(count_at(graph, 5.5F), 3);
+// They are counted as real numbers, and are sums of whole parts.
+TEST(PytorchRange, OfWholeNumbersIsCountedInRealOnes) {
+  for (const int dtype : {kInt64, kInt32, kInt8}) {
+    SCOPED_TRACE(dtype);
+    const ir::Graph graph = range_to({{"as_float", 0.75}}, {{"as_float", 2.5}}, dtype);
+    ir::verify(graph);
+    EXPECT_EQ(ir::to_string(graph.value(graph.outputs()[0]).type), std::string(dtype == kInt64   ? "i64"
+                                                                               : dtype == kInt32 ? "i32"
+                                                                                                 : "i8") +
+                                                                       "[run0]");
+    EXPECT_EQ(count_at(graph, 4.5F), 2);
+    EXPECT_EQ(count_at(graph, 5.5F), 2);
+    EXPECT_EQ(count_at(graph, 6), 3);
+    EXPECT_THROW(count_at(graph, 0.5F), Error);
+  }
+}
+
+/// y = arange(start, end, step) of the first extent of x [N], which "n" is; as large as the file says in
+/// `said`.
+std::unique_ptr<Importer> range_of(const Json& start, const Json& end, const Json& step, int dtype,
+                                   const Json& said) {
+  const Json nodes = Json::array(
+      {node_of("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
+               {{"as_sym_int", number_of("n")}}),
+       node_of("torch.ops.aten.arange.start_step",
+               {{"start", start}, {"end", end}, {"step", step}, {"dtype", {{"as_scalar_type", dtype}}}},
+               tensor_of("y"))});
+  return program_of(meta_of(kFloat32, Json::array({symbol("s0")}), Json::array({extent(1)})),
+                    meta_of(dtype, Json::array({said}), Json::array({extent(1)})), nodes,
+                    {{"n", symbol("s0")}});
+}
+
+std::vector<int64_t> whole_elements(const Tensor& tensor) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(tensor.element_as_int(i));
+  return values;
+}
+
+TEST(PytorchRange, OfRealNumbersThatAreKnownHasTheirWholeParts) {
+  struct Known {
+    double start, end, step;
+    int dtype;
+    std::vector<int64_t> values;
+  };
+  // What torch makes of them.
+  const Known kKnown[] = {{0.75, 6, 2.5, kInt32, {0, 2, 4}},
+                          {-1.5, 2.2, 1.9, kInt64, {-1, 0}},
+                          {5.5, -1.2, -1.5, kInt8, {5, 4, 3, 2, 1}},
+                          {0, 3, 0.5, kInt32, {0, 0, 0, 0, 0, 0}},
+                          {2.9, 3.1, 1, kInt32, {2}},
+                          {250.5, 260.5, 3.5, kInt8, {-6, -3, 0}}};
+  for (const Known& each : kKnown) {
+    SCOPED_TRACE(each.start);
+    const auto model =
+        range_of({{"as_float", each.start}}, {{"as_float", each.end}}, {{"as_float", each.step}}, each.dtype,
+                 extent(static_cast<int64_t>(each.values.size())));
+    ImportOptions options;
+    options.input_shapes["x"] = {int64_t{3}};
+    const Tensor x = Tensor::from<float>({3}, std::vector<float>{0, 0, 0});
+    const Tensor got = evaluated(model->import(options, ops::standard_ops()), {{"x", x}}).at("y");
+    EXPECT_EQ(whole_elements(got), each.values);
+  }
+}
+
+TEST(PytorchRange, ToAFreeDimIsAsLongAsItSays) {
+  const auto model = range_of({{"as_float", 0.75}}, {{"as_sym_int", number_of("n")}}, {{"as_float", 2.5}},
+                              kInt32, symbol("u0"));
+  const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  ir::verify(open);
+  const ir::ValueType& type = open.value(open.outputs()[0]).type;
+  EXPECT_EQ(type.dtype, DType::kInt32);
+  EXPECT_FALSE(type.shape[0].is_constant());
+  for (const auto& [rows, values] :
+       std::map<int64_t, std::vector<int64_t>>{{3, {0}}, {4, {0, 2}}, {6, {0, 2, 4}}}) {
+    SCOPED_TRACE(rows);
+    const ir::Graph bound = ir::bind_symbols(open, {{"s0", rows}});
+    const Tensor x(DType::kFloat32, {rows});
+    EXPECT_EQ(whole_elements(evaluated(bound, {{"x", x}}).at("y")), values);
+  }
+}
+
+// What float64 numbers round is counted in them, by the run.
+TEST(PytorchRange, ByAStepOfManyDigitsIsCountedByTheRun) {
+  const auto model = range_of({{"as_float", 0.0}}, {{"as_sym_int", number_of("n")}}, {{"as_float", 0.1}},
+                              kInt32, symbol("u0"));
+  const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  ir::verify(open);
+  EXPECT_EQ(ir::to_string(open.value(open.outputs()[0]).type), "i32[run0]");
 }
 
 }  // namespace

@@ -82,21 +82,12 @@ V count_by(NodeContext& node, const RangeOfRun& range) {
   return build::required(node, rounds, negated(node, is_none), "a step of 0");
 }
 
-/// The whole part of a step that is known.
-int64_t whole_step(NodeContext& node) {
-  const Number step = node.number("step");
-  const auto* real = std::get_if<double>(&step);
-  if (real == nullptr) return node.integer("step");
-  if (!(std::fabs(*real) < 0x1p53)) node.invalid("a step of " + std::to_string(*real));
-  return static_cast<int64_t>(*real);
-}
-
 /// Of whole numbers.
 void set_range_of_run(NodeContext& node, DType dtype) {
   Compose c(node);
   const RangeOfRun range = range_of(node, DType::kInt64);
   const bool is_known = !takes(node, "step") || !node.run_number("step");
-  const int64_t width = is_known && takes(node, "step") ? whole_step(node) : 1;
+  const int64_t width = is_known && takes(node, "step") ? node.integer("step") : 1;
   if (width == 0) node.invalid("a step of 0");
   std::optional<ir::SymInt> count = node.said_extent(0);
   if (!count) {
@@ -111,21 +102,28 @@ void set_range_of_run(NodeContext& node, DType dtype) {
   node.set_output(0, c.cast(c.add(y, range.first), dtype));
 }
 
-/// Of real numbers, counted in double precision as torch does it, which refuses ends on the other side of the
-/// start.
-void set_real_range_of_run(NodeContext& node, DType dtype) {
+/// As many elements of a range of real numbers, or of their whole parts, in the type in which torch computes
+/// them.
+V counted_from(NodeContext& node, const RangeOfRun& range, const ir::SymInt& count, DType dtype) {
+  Compose c(node);
+  const DType wide = !is_float(dtype)              ? DType::kInt64
+                     : computed_in(dtype) == dtype ? DType::kFloat64
+                                                   : computed_in(dtype);
+  const V y = c.mul(c.cast(c.iota(count), wide), c.cast(range.step, wide));
+  return c.cast(c.add(y, c.cast(range.first, wide)), dtype);
+}
+
+/// The number of elements in double precision, as torch counts where a number is real, of whatever type the
+/// elements are. It refuses ends on the other side of the start.
+ir::SymInt count_of_reals(NodeContext& node, const RangeOfRun& range) {
   constexpr double kMost = 0x1p53;
   Compose c(node);
-  const RangeOfRun range = range_of(node, DType::kFloat64);
   const V rounds = c.div(c.sub(range.last, range.first), range.step);
   const V is_count = both(node, c.binary("greater_equal", rounds, c.number(rounds, 0)),
                           c.binary("less", rounds, c.number(rounds, kMost)));
   const V whole = c.unary("ceil", c.where(is_count, rounds, c.number(rounds, 0)));
   const V checked = build::required(node, c.cast(whole, DType::kInt64), is_count, "a range without an end");
-  const ir::SymInt count = node.bind_number(checked, 0, std::nullopt);
-  const DType wide = computed_in(dtype) == dtype ? DType::kFloat64 : computed_in(dtype);
-  const V y = c.mul(c.cast(c.iota(count), wide), c.cast(range.step, wide));
-  node.set_output(0, c.cast(c.add(y, c.cast(range.first, wide)), dtype));
+  return node.bind_number(checked, 0, std::nullopt);
 }
 
 bool is_of_run(NodeContext& node, const char* name) {
@@ -138,44 +136,104 @@ bool is_real(NodeContext& node, const char* name) {
 
 }  // namespace
 
-void convert_arange(NodeContext& node) {
+namespace {
+
+/// Numbers of a range of which none is a run's.
+struct Range {
+  Number first, last, step;
+};
+
+bool is_known(const Number& number) {
+  const auto* whole = std::get_if<ir::SymInt>(&number);
+  return whole == nullptr || whole->is_constant();
+}
+
+/// Of whole numbers.
+void set_whole_range(NodeContext& node, const ir::SymInt& first, const ir::SymInt& last, int64_t width,
+                     DType dtype) {
   Compose c(node);
+  if (width == 0) node.invalid("a step of 0");
+  const ir::SymInt apart = width > 0 ? last - first + (width - 1) : first - last + (-width - 1);
+  const ir::SymInt count = max(floordiv(apart, std::abs(width)), 0);
+  V y = c.iota(count);
+  if (width != 1) y = c.mul(y, c.ints({width}, {}));
+  if (!is_proven(ir::Relation::kEqual, first, 0)) y = c.add(y, c.dims({first}, {}));
+  node.set_output(0, c.cast(y, dtype));
+}
+
+/// Of real numbers that are known, as convert_arange's other ranges of them.
+void set_known_range(NodeContext& node, double first, double last, double step, DType dtype) {
+  Compose c(node);
+  const std::optional<ir::SymInt> said = node.said_extent(0);
+  const double rounds =
+      said && said->is_constant() ? static_cast<double>(said->hint()) : std::ceil((last - first) / step);
+  const bool is_whole = !is_float(dtype);
+  const bool fits = std::fabs(first) < 0x1p62 && std::fabs(step) < 0x1p40;
+  if (!std::isfinite(rounds) || rounds > static_cast<double>(build::kMaxListed) || (is_whole && !fits))
+    node.invalid("a range without an end");
+  const auto count = static_cast<int64_t>(std::max(rounds, 0.0));
+  if (is_whole) {
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(static_cast<int64_t>(first) + i * static_cast<int64_t>(step));
+    return node.set_output(0, c.cast(c.ints(values, {count}), dtype));
+  }
+  const bool is_short = dtype_info(dtype).bits < 32;
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(is_short ? static_cast<float>(first) + static_cast<float>(i) * static_cast<float>(step)
+                              : first + static_cast<double>(i) * step);
+  node.set_output(0, c.doubles(dtype, values, {count}));
+}
+
+/// How often `scale` goes into a number of a range; nothing where it is not whole, or too large for products
+/// with extents.
+std::optional<ir::SymInt> scaled(const Number& number, int64_t scale) {
+  if (const auto* whole = std::get_if<ir::SymInt>(&number)) return *whole * scale;
+  const auto* real = std::get_if<double>(&number);
+  const double many = (real != nullptr ? *real : std::get<bool>(number) ? 1 : 0) * static_cast<double>(scale);
+  if (!(std::fabs(many) < 0x1p31) || many != std::trunc(many)) return std::nullopt;
+  return static_cast<int64_t>(many);
+}
+
+/// The number of elements of a range with a free end, where its real numbers have so few digits that float64
+/// counts as whole numbers do.
+std::optional<ir::SymInt> counted_exactly(const Range& range) {
+  constexpr int64_t kMostScale = int64_t{1} << 20;
+  for (int64_t scale = 1; scale <= kMostScale; scale *= 2) {
+    const auto first = scaled(range.first, scale), last = scaled(range.last, scale),
+               step = scaled(range.step, scale);
+    if (!first || !last || !step || !step->is_constant() || step->hint() == 0) continue;
+    const int64_t width = step->hint();
+    const ir::SymInt apart = width > 0 ? *last - *first : *first - *last;
+    return max(ceildiv(apart, std::abs(width)), 0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Of one real number torch counts in float64, and takes whole parts for the elements of whole types.
+void convert_arange(NodeContext& node) {
   static_cast<void>(node.optional_dtype("dtype"));
   const DType dtype = node.output_dtype();
+  const bool has_reals = is_real(node, "start") || is_real(node, "end") || is_real(node, "step");
   if (is_of_run(node, "start") || is_of_run(node, "end") || is_of_run(node, "step")) {
-    const bool has_reals = is_real(node, "start") || is_real(node, "end") || is_real(node, "step");
-    // Of int64 torch takes the whole parts of all three before it counts.
-    if (!has_reals || dtype == DType::kInt64) return set_range_of_run(node, dtype);
-    if (!is_float(dtype))
-      node.unsupported("dtype", "of floats that a run works out short integers are not implemented");
-    return set_real_range_of_run(node, dtype);
+    if (!has_reals) return set_range_of_run(node, dtype);
+    const RangeOfRun range = range_of(node, DType::kFloat64);
+    return node.set_output(0, counted_from(node, range, count_of_reals(node, range), dtype));
   }
-  Number start = ir::SymInt(0), step = ir::SymInt(1);
-  if (takes(node, "start")) start = node.number("start");
-  if (takes(node, "step")) step = node.number("step");
-  const Number end = node.number("end");
-  const auto *first = std::get_if<ir::SymInt>(&start), *last = std::get_if<ir::SymInt>(&end),
-             *by = std::get_if<ir::SymInt>(&step);
-  if (first != nullptr && last != nullptr && by != nullptr) {
-    const int64_t width = *by;
-    if (width == 0) node.invalid("a step of 0");
-    const ir::SymInt apart = width > 0 ? *last - *first + (width - 1) : *first - *last + (-width - 1);
-    const ir::SymInt count = max(floordiv(apart, std::abs(width)), 0);
-    V y = c.iota(count);
-    if (width != 1) y = c.mul(y, c.ints({width}, {}));
-    if (!is_proven(ir::Relation::kEqual, *first, 0)) y = c.add(y, c.dims({*first}, {}));
-    y = c.cast(y, dtype);
-    return node.set_output(0, y);
-  }
-  const double from = takes(node, "start") ? node.real("start") : 0, to = node.real("end"),
-               width = takes(node, "step") ? node.real("step") : 1;
-  const double count = std::ceil((to - from) / width);
-  if (!std::isfinite(count) || count > static_cast<double>(build::kMaxListed))
-    node.invalid("a range without an end");
-  std::vector<double> values;
-  for (int64_t i = 0; i < static_cast<int64_t>(std::max(count, 0.0)); ++i)
-    values.push_back(from + static_cast<double>(i) * width);
-  node.set_output(0, c.doubles(dtype, values, {static_cast<int64_t>(values.size())}));
+  const Range range = {takes(node, "start") ? node.number("start") : ir::SymInt(0), node.number("end"),
+                       takes(node, "step") ? node.number("step") : ir::SymInt(1)};
+  if (!has_reals)
+    return set_whole_range(node, takes(node, "start") ? node.sym("start") : ir::SymInt(0), node.sym("end"),
+                           takes(node, "step") ? node.integer("step") : 1, dtype);
+  if (is_known(range.first) && is_known(range.last) && is_known(range.step))
+    return set_known_range(node, takes(node, "start") ? node.real("start") : 0, node.real("end"),
+                           takes(node, "step") ? node.real("step") : 1, dtype);
+  const RangeOfRun values = range_of(node, DType::kFloat64);
+  const std::optional<ir::SymInt> count = counted_exactly(range);
+  node.set_output(0, counted_from(node, values, count ? *count : count_of_reals(node, values), dtype));
 }
 
 // From both ends, as torch counts.
