@@ -186,6 +186,17 @@ class Tensorflow(unittest.TestCase):
             for name, array in got.items():
                 np.testing.assert_allclose(array, arrays[f"out.{name}"][:count], rtol=1e-5, atol=1e-5, err_msg=f"{name} of {count} rows")
 
+    def test_loops_of_frames_over_any_number_of_rows(self):
+        arrays = self.check_arrays(NETS / "frames.npz", NETS / "frames.pb")
+        for count in (1, 2, 4):
+            got = self.run_on({"x": arrays["in.x"][:count]})
+            state = np.ones(3, np.float32)
+            for row in arrays["in.x"][:count]:
+                state = state * np.float32(0.5) + row
+            for name, array in got.items():
+                want = state if name == "state" else arrays[f"out.{name}"][:count]
+                np.testing.assert_allclose(array, want, rtol=1e-5, atol=1e-5, err_msg=f"{name} of {count} rows")
+
     def test_tables_of_a_checkpoint_that_is_cut_off(self):
         with zipfile.ZipFile(NETS / "learned.zip") as archive:
             archive.extractall(self.folder)

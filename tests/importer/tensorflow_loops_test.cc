@@ -193,5 +193,156 @@ TEST(TensorflowRows, WhoseStateGrowsAreRefused) {
   EXPECT_NE(refusal_of(loop).find("that becomes f32[4]"), std::string::npos);
 }
 
+/// A loop of TensorFlow 1 over the rows of x [N,2]: Enter, Merge, Switch, NextIteration and Exit of each
+/// value, TensorArrays of the rows. y = what is written, z = the state, [2] at first, behind the last
+/// iteration.
+struct FrameLoop {
+  Json rest = Json::array();                  ///< what iterations do: node "made" is the row written
+  std::string read_at = "i", state = "made";  ///< place that is read, what becomes of the state
+  std::string limit = "n", step = "by", first = "zero";
+  Json before = Json::array();  ///< nodes before the loop
+  std::string from = "filled", to = "to:1", initial = "first", condition = "less";
+};
+
+Json frame() { return {{"frame_name", {{"s", "Zm9y"}}}, {"T", type_of("DT_FLOAT")}}; }
+
+std::unique_ptr<Importer> loop_of(const FrameLoop& loop) {
+  const Json shape = {{"dim", Json::array({{{"size", "-1"}}, {{"size", "2"}}})}};
+  const Json element = {{"dtype", type_of("DT_FLOAT")}};
+  Json nodes = Json::array(
+      {node_of("x", "Placeholder", {}, {{"dtype", type_of("DT_FLOAT")}, {"shape", {{"shape", shape}}}}),
+       node_of("extents", "Shape", {"x"}), number_of("begin", 0, true), number_of("behind", 1, true),
+       node_of("n", "StridedSlice", {"extents", "begin", "behind", "behind"},
+               {{"shrink_axis_mask", {{"i", "1"}}}}),
+       number_of("zero", 0), number_of("one", 1), number_of("two", 2), number_of("axis", 0),
+       node_of("first", "Max", {"x", "axis"}), node_of("places", "Range", {"zero", "n", "one"}),
+       node_of("from", "TensorArrayV3", {"n"}, element),
+       node_of("filled", "TensorArrayScatterV3", {"from", "places", "x", "from:1"}),
+       node_of("to", "TensorArrayV3", {"n"}, element)});
+  for (const Json& each : loop.before) nodes.push_back(each);
+  const auto add_value = [&](const std::string& name, const std::string& initial, const std::string& next) {
+    nodes.push_back(node_of(("enter_" + name).c_str(), "Enter", {initial}, frame()));
+    nodes.push_back(node_of(("merge_" + name).c_str(), "Merge", {"enter_" + name, "next_" + name}));
+    nodes.push_back(node_of(("switch_" + name).c_str(), "Switch", {"merge_" + name, "on"}));
+    nodes.push_back(node_of(name.c_str(), "Identity", {"switch_" + name + ":1"}));
+    nodes.push_back(node_of(("next_" + name).c_str(), "NextIteration", {next}));
+    if (name != "i") nodes.push_back(node_of(("exit_" + name).c_str(), "Exit", {"switch_" + name}));
+  };
+  add_value("i", loop.first, "grown");
+  add_value("list", loop.to, "written");
+  add_value("state", loop.initial, loop.state);
+  const Json parts = Json::array(
+      {node_of("limit", "Enter", {loop.limit}, frame()), node_of("less", "Less", {"merge_i", "limit"}),
+       node_of("on", "LoopCond", {loop.condition}), number_of("by", 1),
+       node_of("grown", "AddV2", {"i", loop.step}), node_of("from_in", "Enter", {"from"}, frame()),
+       node_of("filled_in", "Enter", {loop.from}, frame()), node_of("to_in", "Enter", {"to"}, frame()),
+       node_of("row", "TensorArrayReadV3", {"from_in", loop.read_at, "filled_in"}, element),
+       node_of("written", "TensorArrayWriteV3", {"to_in", "i", "made", "list"}),
+       node_of("y", "TensorArrayGatherV3", {"to", "places", "exit_list"}, element),
+       node_of("z", "Identity", {"exit_state"})});
+  for (const Json& each : parts) nodes.push_back(each);
+  for (const Json& each : loop.rest) nodes.push_back(each);
+  const Json model = {{"format", "graph-model"},
+                      {"generatedBy", "1.15.0"},
+                      {"modelTopology", {{"node", nodes}, {"versions", Json::object()}}},
+                      {"weightsManifest", Json::array()}};
+  return importer_of_bytes(stored_zip({{"net/model.json", model.dump()}}));
+}
+
+FrameLoop running_sums() {
+  FrameLoop loop;
+  loop.rest = Json::array({node_of("made", "AddV2", {"state", "row"})});
+  return loop;
+}
+
+std::string refusal_of(const FrameLoop& loop) {
+  const auto model = loop_of(loop);
+  try {
+    model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOperatorNotImplemented) << error.message();
+    return error.message();
+  }
+  return "imported";
+}
+
+/// What the loop makes of these rows where their number is known, and what one loop makes of any number.
+void expect_alike(const FrameLoop& loop, const Tensor& x, const Tensor& y, const Tensor& z) {
+  const auto model = loop_of(loop);
+  ImportOptions options;
+  options.input_shapes["x"] = {x.shape()[0], int64_t{2}};
+  const ir::Graph fixed = model->import(options, ops::standard_ops());
+  EXPECT_EQ(loops_in(fixed), 0u);
+  const ir::Graph open = at_free(*model);
+  EXPECT_EQ(loops_in(open), 1u) << ir::print(open);
+  for (const ir::Graph& graph : {fixed, ir::bind_symbols(open, {{rows_of(open), x.shape()[0]}})}) {
+    const Tensors got = evaluated(graph, {{"x", x}});
+    expect_close(got.at("y"), y, 0);
+    expect_close(got.at("z"), z, 0);
+  }
+}
+
+TEST(TensorflowFrames, GoOverRowsInALoop) {
+  expect_alike(running_sums(), Tensor::from<float>({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 0}),
+               Tensor::from<float>({3, 2}, std::vector<float>{6, 6, 9, 10, 14, 10}),
+               Tensor::from<float>({2}, std::vector<float>{14, 10}));
+}
+
+// As tf.scan makes them: the first row is read and set before the loop, which begins with the second.
+TEST(TensorflowFrames, GoOnBehindWhatIsSetBefore) {
+  FrameLoop loop = running_sums();
+  const Json element = {{"dtype", type_of("DT_FLOAT")}};
+  loop.before = Json::array({node_of("head", "TensorArrayReadV3", {"from", "zero", "filled"}, element),
+                             node_of("begun", "TensorArrayWriteV3", {"to", "zero", "head", "to:1"})});
+  loop.initial = "head";
+  loop.to = "begun";
+  loop.first = "one";
+  expect_alike(loop, Tensor::from<float>({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 0}),
+               Tensor::from<float>({3, 2}, std::vector<float>{1, 2, 4, 6, 9, 6}),
+               Tensor::from<float>({2}, std::vector<float>{9, 6}));
+}
+
+TEST(TensorflowFrames, ThatEndByTwoNumbersEndByTheFirst) {
+  FrameLoop loop = running_sums();
+  loop.before = Json::array({node_of("more", "AddV2", {"n", "two"})});
+  loop.rest.push_back(node_of("most", "Enter", {"more"}, frame()));
+  loop.rest.push_back(node_of("below", "Less", {"merge_i", "most"}));
+  loop.rest.push_back(node_of("all", "LogicalAnd", {"below", "less"}));
+  loop.condition = "all";
+  expect_alike(loop, Tensor::from<float>({2, 2}, std::vector<float>{1, 2, 3, 4}),
+               Tensor::from<float>({2, 2}, std::vector<float>{4, 6, 7, 10}),
+               Tensor::from<float>({2}, std::vector<float>{7, 10}));
+}
+
+// What TensorFlow writes of map_fn, scan and while_loop (tests/fixtures/tensorflow_nets).
+TEST(TensorflowFrames, AsTensorflowWritesThem) {
+  const auto model = importer_of("tensorflow_nets/frames.pb");
+  const ir::Graph open = at_free(*model);
+  EXPECT_EQ(loops_in(open), 5u) << ir::print(open);
+  const Tensors x = arrays_of("tensorflow_nets/frames.npz", "in."),
+                want = arrays_of("tensorflow_nets/frames.npz", "out.");
+  const Tensors got = evaluated(ir::bind_symbols(open, {{rows_of(open), x.at("x").shape()[0]}}), x);
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [output, tensor] : want) {
+    SCOPED_TRACE(output);
+    ASSERT_EQ(got.count(output), 1u);
+    expect_close(got.at(output), tensor, 1e-5);
+  }
+}
+
+TEST(TensorflowFrames, OfAnotherKindAreRefused) {
+  FrameLoop loop = running_sums();
+  EXPECT_EQ(refusal_of(loop), "imported");
+  loop.read_at = "grown";
+  EXPECT_NE(refusal_of(loop).find("another one than that of a loop's iteration"), std::string::npos);
+  loop.read_at = "i";
+  loop.rest.push_back(node_of("far", "Enter", {"two"}, frame()));
+  loop.step = "far";
+  EXPECT_NE(refusal_of(loop).find("a number that changes is not implemented"), std::string::npos);
+  loop = running_sums();
+  loop.limit = "two";
+  EXPECT_NE(refusal_of(loop), "imported");
+}
+
 }  // namespace
 }  // namespace tensormill::frontend

@@ -163,6 +163,9 @@ public:
             },
             [this](const Body& body, const Node& node, const UnsupportedForm& form) {
               add_missing(body, node, form, {});
+            },
+            [this](Scope& scope, size_t node, const LoopForm& form, const std::vector<Item>& initial) {
+              return loop_over(scope, node, form, initial);
             }) {
     state_.call = [this](const FunctionRef& function, const std::vector<Item>& inputs) {
       return call(function, inputs);
@@ -264,6 +267,20 @@ private:
       if (error.message().find("node ") != 0)
         error.add_context("node \"" + label + "\", " + name_of(node.op));
       if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
+      throw;
+    }
+  }
+
+  std::vector<Item> loop_over(const Scope& scope, size_t index, const LoopForm& form,
+                              const std::vector<Item>& initial) {
+    const Node& node = (*scope.body.nodes)[index];
+    const std::string label = std::string(node.name.substr(0, 500));
+    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
+    try {
+      NodeContext context(state_, node, *find_row(node.op), initial, scope.placeholders);
+      return looped_over_rows(context, form, initial);
+    } catch (Error& error) {
+      if (error.message().find("node ") != 0) error.add_context("node \"" + label + "\", a loop");
       throw;
     }
   }

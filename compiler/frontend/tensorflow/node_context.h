@@ -37,6 +37,7 @@ struct TensorList {
   /// and the elements one behind the other along a first axis; kAbsent: none is set.
   std::optional<ir::SymInt> length = {};
   V whole = ir::kAbsent;
+  std::vector<V> head = {};  ///< of one without a whole: its first elements, which are set
   /// In an iteration of a loop over it: the iteration's element, where it has one, and by which values it is
   /// named.
   V row = ir::kAbsent;

@@ -229,7 +229,8 @@ bool ScopeImport::finish(Scope& scope, size_t node) {
 /// A loop of TensorFlow 1: variables go in by Enter, come round by NextIteration, and leave by Exit.
 struct ScopeImport::Loop {
   std::string_view frame;
-  std::string_view condition;  ///< what LoopCond reads
+  size_t condition_node = 0;   ///< LoopCond
+  std::string_view condition;  ///< what it reads
   struct Variable {
     size_t merge = 0, enter = 0;
     std::string_view next;  ///< what NextIteration reads
@@ -267,6 +268,7 @@ ScopeImport::Loop ScopeImport::loop_of(const Scope& scope, size_t exit) const {
   const size_t condition = source_of(scope, own_switch, 1);
   if (nodes[condition].op != "LoopCond" || nodes[condition].inputs.empty())
     refuse("node " + quoted(nodes[condition].name) + " is no condition of a loop");
+  loop.condition_node = condition;
   loop.condition = nodes[condition].inputs[0];
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (is_op(nodes[i], "Merge") && nodes[i].inputs.size() == 2) {
@@ -287,14 +289,90 @@ ScopeImport::Loop ScopeImport::loop_of(const Scope& scope, size_t exit) const {
   return loop;
 }
 
-bool ScopeImport::goes_on(const Item& condition) const {
+std::optional<bool> ScopeImport::goes_on(const Item& condition) const {
   const V* value = std::get_if<V>(&condition.value);
   const Tensor* known = value == nullptr ? nullptr : graph_.value(*value).tensor();
-  if (known == nullptr)
-    throw UnsupportedForm{"condition", "how often the loop goes round is worked out by a run"};
+  if (known == nullptr) return std::nullopt;
   if (known->num_elements() != 1)
     refuse("a loop's condition has " + std::to_string(known->num_elements()) + " elements");
   return known->element_as_int(0) != 0;
+}
+
+/// What goes into the loop by Enter and stays as it is, as far as iterations read it.
+std::vector<size_t> ScopeImport::kept_in(const Scope& scope, const Loop& loop) const {
+  std::set<size_t> seen, kept, entered;
+  std::vector<std::string_view> open{loop.condition};
+  for (const Loop::Variable& variable : loop.variables) {
+    open.push_back(variable.next);
+    entered.insert(variable.enter);
+  }
+  while (!open.empty()) {
+    const Reference reference = parse_reference(scope.body, open.back(), &scope.arguments);
+    open.pop_back();
+    if (reference.is_argument || reference.is_control) continue;
+    const size_t node = scope.body.find(reference.name);
+    if (!seen.insert(node).second || entered.contains(node)) continue;
+    const Node& at = (*scope.body.nodes)[node];
+    if (is_op(at, "Enter") && frame_of(at) == loop.frame) {
+      kept.insert(node);
+    } else {
+      open.insert(open.end(), at.inputs.begin(), at.inputs.end());
+    }
+  }
+  return {kept.begin(), kept.end()};
+}
+
+std::vector<Item> ScopeImport::iterate(Scope& scope, const Loop& loop, const std::vector<size_t>& kept,
+                                       const std::vector<Item>& values, Item condition) {
+  Scope iteration{scope.body, scope.arguments, scope.placeholders, &scope, loop.frame};
+  const size_t first_kept = loop.variables.size();
+  for (size_t i = 0; i < first_kept; ++i) iteration.results[loop.variables[i].merge] = {values[i], {}};
+  for (size_t i = 0; i < kept.size(); ++i) iteration.results[kept[i]] = {values[first_kept + i]};
+  // Iterations that are there go on.
+  iteration.results[loop.condition_node] = {std::move(condition)};
+  std::vector<Item> next;
+  for (const Loop::Variable& variable : loop.variables) {
+    const std::optional<Item> value = evaluate(iteration, variable.next);
+    if (!value) throw CallFails();
+    next.push_back({value->value, {}});
+  }
+  next.insert(next.end(), values.begin() + static_cast<std::ptrdiff_t>(first_kept), values.end());
+  return next;
+}
+
+bool ScopeImport::run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop,
+                                     const std::map<size_t, Item>& values) {
+  const std::vector<Node>& nodes = *scope.body.nodes;
+  const std::vector<size_t> kept = kept_in(scope, loop);
+  std::vector<Item> initial;
+  std::map<std::string_view, size_t> names;
+  std::vector<std::string_view> results;
+  for (const Loop::Variable& variable : loop.variables) {
+    names.emplace(nodes[variable.merge].name, initial.size());
+    results.push_back(variable.next);
+    initial.push_back({values.at(variable.merge).value, {}});
+  }
+  for (const size_t enter : kept) {
+    if (!run(scope, enter)) return false;
+    names.emplace(nodes[enter].name, initial.size());
+    results.push_back(nodes[enter].name);
+    initial.push_back({output_of(scope, enter, 0).value, {}});
+  }
+  if (!has_open_list(initial))
+    throw UnsupportedForm{"condition", "how often the loop goes round is worked out by a run"};
+  const LoopForm form = {LoopText(nodes, names, {loop.condition}), LoopText(nodes, names, results),
+                         [&](NodeContext& node, const std::vector<Item>& own) {
+                           Tensor is_true(DType::kBool, {});
+                           is_true.set_element(0, 1);
+                           return iterate(scope, loop, kept, own, {node.constant(std::move(is_true)), {}});
+                         }};
+  try {
+    const std::vector<Item> made = loop_over_(scope, exit, form, initial);
+    for (const auto& [node, merge] : loop.exits) scope.results[node] = {made.at(names.at(nodes[merge].name))};
+    return true;
+  } catch (const CallFails&) {
+    return false;
+  }
 }
 
 bool ScopeImport::run_loop(Scope& scope, size_t exit) {
@@ -310,7 +388,10 @@ bool ScopeImport::run_loop(Scope& scope, size_t exit) {
     for (const auto& [merge, value] : values) iteration.results[merge] = {value, {}};
     const std::optional<Item> condition = evaluate(iteration, loop.condition);
     if (!condition) return false;
-    if (!goes_on(*condition)) break;
+    const std::optional<bool> is_on = goes_on(*condition);
+    if (!is_on && trip == 0) return run_loop_over_rows(scope, exit, loop, values);
+    if (!is_on) throw UnsupportedForm{"condition", "how often the loop goes round is worked out by a run"};
+    if (!*is_on) break;
     if (trip == kMostRounds)
       throw UnsupportedForm{"condition",
                             "more than " + std::to_string(kMostRounds) + " iterations are not implemented"};

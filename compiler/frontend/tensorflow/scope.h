@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/frontend/tensorflow/converters/row_loops.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -56,10 +57,15 @@ public:
   using Convert = std::function<std::optional<std::vector<Item>>(Scope& scope, size_t node,
                                                                  const std::vector<Item>& inputs)>;
   using Note = std::function<void(const Body& body, const Node& node, const UnsupportedForm& form)>;
+  using LoopOver = std::function<std::vector<Item>(Scope& scope, size_t node, const LoopForm& form,
+                                                   const std::vector<Item>& initial)>;
   /// `convert`: the outputs of a node; nothing where it cannot be converted, which is noted, as `note` does
-  /// of loops.
-  ScopeImport(const ir::Graph& graph, Convert convert, Note note)
-      : graph_(graph), convert_(std::move(convert)), note_(std::move(note)) {}
+  /// of loops. `loop_over`: what a loop over rows makes of its first values, of which `node` is an Exit.
+  ScopeImport(const ir::Graph& graph, Convert convert, Note note, LoopOver loop_over)
+      : graph_(graph),
+        convert_(std::move(convert)),
+        note_(std::move(note)),
+        loop_over_(std::move(loop_over)) {}
 
   /// What `text` names; nothing where a node that it needs could not be converted.
   std::optional<Item> evaluate(Scope& scope, std::string_view text);
@@ -72,12 +78,17 @@ private:
   Item output_of(const Scope& scope, size_t node, size_t output) const;
   std::optional<Item> lookup(const Scope& scope, std::string_view text) const;
   bool run_loop(Scope& scope, size_t exit);
-  bool goes_on(const Item& condition) const;
+  bool run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop, const std::map<size_t, Item>& values);
+  std::vector<size_t> kept_in(const Scope& scope, const Loop& loop) const;
+  std::vector<Item> iterate(Scope& scope, const Loop& loop, const std::vector<size_t>& kept,
+                            const std::vector<Item>& values, Item condition);
+  std::optional<bool> goes_on(const Item& condition) const;
   Loop loop_of(const Scope& scope, size_t exit) const;
 
   const ir::Graph& graph_;
   Convert convert_;
   Note note_;
+  LoopOver loop_over_;
   int depth_ = 0;
 };
 

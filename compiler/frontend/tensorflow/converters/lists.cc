@@ -10,6 +10,8 @@ namespace tensormill::frontend::tensorflow {
 namespace {
 
 constexpr int64_t kMostElements = 4096;
+/// Elements that are set before a loop goes over the others.
+constexpr int64_t kMostHead = 16;
 
 void check_length(const NodeContext& node, int64_t length) {
   if (length < 0) node.invalid("a list of " + std::to_string(length) + " elements");
@@ -79,12 +81,69 @@ std::vector<V> unstacked(NodeContext& node, V x) {
   return elements;
 }
 
+/// Whether the integers are 0, 1, 2 ... to the list's end.
+bool counts_all(const NodeContext& node, V places, const ir::SymInt& length) {
+  for (;;) {
+    const ir::NodeId producer = node.graph().value(places).producer;
+    if (producer == ir::kAbsent) return false;
+    const ir::Node& made = node.graph().node(producer);
+    if (made.op == "iota") return ir::demand(ir::Relation::kEqual, node.shape(made.outputs[0])[0], length);
+    const bool is_same = made.op == "cast" || (made.op == "reshape" && node.rank(made.inputs[0]) == 1);
+    if (!is_same) return false;
+    places = made.inputs[0];
+  }
+}
+
+void check_all(const NodeContext& node, const TensorList& list, size_t index) {
+  if (!counts_all(node, node.input(index), *list.length))
+    node.unsupported("indices",
+                     "of a list of as many elements as a free dim or a run says, others than all of them in "
+                     "their order are not implemented");
+}
+
 /// That operand `index` is the number of the loop's iteration.
 void check_place(const NodeContext& node, const TensorList& list, size_t index) {
   if (std::find(list.places.begin(), list.places.end(), node.input(index)) == list.places.end())
     node.unsupported("index",
                      "in a list of as many elements as a free dim or a run says another one than that "
                      "of a loop's iteration is not implemented");
+}
+
+/// Outside of loops: the place that operand `index` is.
+std::optional<int64_t> known_place(const NodeContext& node, const TensorList& list, size_t index) {
+  if (!list.places.empty() || !node.is_known(index)) return std::nullopt;
+  const ir::SymInt place = node.known_int(index, "index");
+  if (!place.is_constant()) return std::nullopt;
+  if (place.hint() < 0 || !ir::demand(ir::Relation::kLess, place, *list.length))
+    node.invalid("place " + to_string(place) + " of a list of " + to_string(*list.length));
+  return place.hint();
+}
+
+/// Element `index`, an operand, of a list that is as long as a free dim or a run says: that of a loop's
+/// iteration, or one whose place is known.
+V open_element(NodeContext& node, const TensorList& list, size_t index) {
+  if (const std::optional<int64_t> place = known_place(node, list, index)) {
+    Compose c(node);
+    if (list.whole != ir::kAbsent) return c.squeeze(c.slice(list.whole, 0, *place, 1), 0);
+    if (*place < static_cast<int64_t>(list.head.size())) return list.head[static_cast<size_t>(*place)];
+    node.unsupported("index", "an element that is not set");
+  }
+  check_place(node, list, index);
+  if (list.row == ir::kAbsent) node.unsupported("index", "an element that is not set");
+  return list.row;
+}
+
+/// Such a list with operand `value` as that element.
+TensorList with_element(NodeContext& node, TensorList list, size_t index, size_t value) {
+  const std::optional<int64_t> place = known_place(node, list, index);
+  if (place && list.whole == ir::kAbsent && *place == static_cast<int64_t>(list.head.size()) &&
+      *place < kMostHead) {
+    list.head.push_back(node.input(value));
+    return list;
+  }
+  check_place(node, list, index);
+  list.row = node.input(value);
+  return list;
 }
 
 std::vector<V> picked(NodeContext& node, const TensorList& list, size_t index) {
@@ -131,22 +190,16 @@ void convert_list_from_tensor(NodeContext& node) {
 }
 
 void convert_list_get(NodeContext& node) {
-  if (const TensorList& open = node.any_list(0); open.length) {
-    check_place(node, open, 1);
-    if (open.row == ir::kAbsent) node.unsupported("operand 0", "an element that is not set");
-    return node.set_item(0, {open.row, {}});
-  }
+  if (const TensorList& open = node.any_list(0); open.length)
+    return node.set_item(0, {open_element(node, open, 1), {}});
   TensorList list = node.list(0);
   if (!list.has_rank && node.num_inputs() > 2) set_shape(node, list, 2);
   node.set_item(0, {element_of(node, list, place_in(node, list, 1)), {}});
 }
 
 void convert_list_set(NodeContext& node) {
-  if (TensorList open = node.any_list(0); open.length) {
-    check_place(node, open, 1);
-    open.row = node.input(2);
-    return node.set_list(0, std::move(open));
-  }
+  if (const TensorList& open = node.any_list(0); open.length)
+    return node.set_list(0, with_element(node, open, 1, 2));
   TensorList list = node.list(0);
   const bool grows = node.flag("resize_if_index_out_of_bounds", false);
   const int64_t at = node.known_int(1, "index");
@@ -229,26 +282,34 @@ void convert_list_resize(NodeContext& node) {
 void convert_array(NodeContext& node) {
   TensorList list;
   list.dtype = node.dtype_attr("dtype");
-  const int64_t length = node.known_int(0, "size");
-  check_length(node, length);
   if (node.has("element_shape")) {
     const TensorShape shape = node.shape_attr("element_shape");
     list.has_rank = shape.has_rank;
     list.shape = shape.dims;
   }
-  list.elements.assign(static_cast<size_t>(length), ir::kAbsent);
+  const ir::SymInt length = node.extents_at(0, "size").at(0);
+  if (!length.is_constant()) {
+    list.length = length;
+  } else {
+    check_length(node, length.hint());
+    list.elements.assign(static_cast<size_t>(length.hint()), ir::kAbsent);
+  }
   node.set_list(0, list);
   node.set_list(1, std::move(list));
 }
 
 // Operands: handle, index, flow.
 void convert_array_read(NodeContext& node) {
+  if (const TensorList& open = node.any_list(2); open.length)
+    return node.set_item(0, {open_element(node, open, 1), {}});
   const TensorList& list = node.list(2);
   node.set_item(0, {element_of(node, list, place_in(node, list, 1)), {}});
 }
 
 // Operands: handle, index, value, flow.
 void convert_array_write(NodeContext& node) {
+  if (const TensorList& open = node.any_list(3); open.length)
+    return node.set_list(0, with_element(node, open, 1, 2));
   TensorList list = node.list(3);
   const int64_t at = node.known_int(1, "index");
   if (at >= static_cast<int64_t>(list.elements.size())) {
@@ -261,12 +322,26 @@ void convert_array_write(NodeContext& node) {
 
 // Operands: handle, indices, flow.
 void convert_array_gather(NodeContext& node) {
+  if (const TensorList& open = node.any_list(2); open.length) {
+    check_all(node, open, 1);
+    if (open.whole == ir::kAbsent) node.unsupported("operand 2", "elements that are not set");
+    return node.set_item(0, {open.whole, {}});
+  }
   const TensorList& list = node.list(2);
   node.set_output(0, stacked(node, picked(node, list, 1), list));
 }
 
 // Operands: handle, indices, value, flow.
 void convert_array_scatter(NodeContext& node) {
+  if (TensorList open = node.any_list(3); open.length) {
+    check_all(node, open, 1);
+    const V whole = node.input(2);
+    if (node.rank(whole) < 1 || !ir::demand(ir::Relation::kEqual, node.shape(whole)[0], *open.length))
+      node.invalid("shape " + to_string(node.shape(whole)) + " for a list of " + to_string(*open.length));
+    if (!open.head.empty()) node.unsupported("operand 3", "elements that are set already");
+    open.whole = whole;
+    return node.set_list(0, std::move(open));
+  }
   TensorList list = node.list(3);
   const std::vector<V> elements = unstacked(node, node.input(2));
   const std::vector<int64_t> places = node.known_ints(1, "indices");

@@ -23,48 +23,6 @@ bool is_open(const Item& item) {
   return list != nullptr && list->length.has_value();
 }
 
-/// A function's nodes by their names, without those that hand a value on as it is.
-class FunctionText {
-public:
-  explicit FunctionText(const Function& function) : function_(function) {
-    for (const tensorflow::Node& node : function.nodes) nodes_.emplace(node.name, &node);
-  }
-
-  size_t num_results() const { return function_.outputs.size(); }
-  /// What result `index` is: the name of an argument, or "node:output:0".
-  std::string_view result(size_t index) const {
-    const auto found = function_.results.find(function_.outputs[index].name);
-    return found == function_.results.end() ? std::string_view() : source(found->second);
-  }
-  std::string_view source(std::string_view text) const {
-    constexpr int kMostSteps = 64;
-    for (int step = 0; step < kMostSteps; ++step) {
-      const tensorflow::Node* node = node_of(text);
-      if (node == nullptr || node->op != "Identity" || node->inputs.empty()) break;
-      text = node->inputs[0];
-    }
-    return text;
-  }
-  /// Null for an argument.
-  const tensorflow::Node* node_of(std::string_view text) const {
-    const size_t colon = text.find(':');
-    const auto found = colon == std::string_view::npos ? nodes_.end() : nodes_.find(text.substr(0, colon));
-    return found == nodes_.end() ? nullptr : found->second;
-  }
-  /// Which argument that is.
-  std::optional<size_t> argument(std::string_view text) const {
-    std::string_view name = source(text);
-    if (node_of(name) == nullptr) name = name.substr(0, name.find(':'));
-    for (size_t i = 0; i < function_.inputs.size(); ++i)
-      if (function_.inputs[i].name == name) return i;
-    return std::nullopt;
-  }
-
-private:
-  const Function& function_;
-  std::map<std::string_view, const tensorflow::Node*> nodes_;
-};
-
 /// What becomes of a value that iterations hand on.
 enum class Kind : uint8_t {
   kKept,     ///< the same in all
@@ -75,14 +33,8 @@ enum class Kind : uint8_t {
 
 class RowLoop {
 public:
-  RowLoop(NodeContext& node, const FunctionRef& condition, const FunctionRef& body,
-          const std::vector<Item>& initial)
-      : node_(node),
-        c_(node),
-        condition_(function_of(condition)),
-        body_(function_of(body)),
-        body_ref_(body),
-        initial_(initial) {}
+  RowLoop(NodeContext& node, const LoopForm& form, const std::vector<Item>& initial)
+      : node_(node), c_(node), form_(form), condition_(form.condition), body_(form.body), initial_(initial) {}
 
   std::vector<Item> run() {
     find_kinds();
@@ -90,23 +42,13 @@ public:
     const std::vector<V> begun = begin();
     const std::vector<Item> arguments = arguments_of(begun);
     const size_t bound = bound_symbols().size();
-    const std::vector<Item> next = node_.call(body_ref_, arguments);
+    const std::vector<Item> next = form_.step(node_, arguments);
     if (next.size() != initial_.size())
       node_.invalid("its body has another number of outputs than of inputs");
     return end(begun, arguments, next, bound);
   }
 
 private:
-  const Function& function_of(const FunctionRef& called) const {
-    const auto& functions = node_.import_state().loaded.model().graph.functions;
-    const auto found = functions.find(called.name);
-    if (found == functions.end())
-      node_.invalid("there is no function \"" + std::string(called.name.substr(0, 200)) + "\"");
-    if (found->second.inputs.size() != node_.num_inputs())
-      node_.invalid("a function of another number of arguments than there are operands");
-    return found->second;
-  }
-
   [[noreturn]] void refuse(const std::string& what) const {
     node_.unsupported("body", "in a loop over rows " + what + " is not implemented");
   }
@@ -133,8 +75,10 @@ private:
 
   bool is_set_once(size_t index) const {
     const tensorflow::Node* set = body_.node_of(body_.result(index));
-    return set != nullptr && set->op == "TensorListSetItem" && !set->inputs.empty() &&
-           body_.argument(set->inputs[0]) == index;
+    if (set == nullptr) return false;
+    const size_t list = set->op == "TensorListSetItem" ? 0 : 3;
+    return (list == 0 || set->op == "TensorArrayWriteV3") && set->inputs.size() > list &&
+           body_.argument(set->inputs[list]) == index;
   }
 
   /// Whether something is added to the argument, which is known at first: that it is 1 is seen later.
@@ -172,21 +116,33 @@ private:
                           "number is not implemented");
       }
     }
-    for (const Item& item : initial_) {
-      if (!is_open(item)) continue;
-      const ir::SymInt& length = *list_of(item)->length;
-      if (!ir::demand(ir::Relation::kEqual, trips_, length))
-        refuse("a list of " + to_string(length) + " elements for " + to_string(trips_) + " iterations");
+    for (size_t i = 0; i < initial_.size(); ++i) {
+      // What has no elements in it only says which list it is.
+      const bool has_rows = is_open(initial_[i]) && (kinds_[i] == Kind::kMade || is_scanned(i));
+      first_.push_back(has_rows ? first_of(*list_of(initial_[i])) : 0);
     }
+  }
+
+  /// The first element that the loop comes to: where it goes over a part, the others are there already.
+  int64_t first_of(const TensorList& list) const {
+    const ir::SymInt before = *list.length - trips_;
+    const auto set = static_cast<int64_t>(list.head.size());
+    if (before.is_constant() && (before.hint() == set || (before.hint() > set && list.whole != ir::kAbsent)))
+      return before.hint();
+    if (set == 0 && ir::demand(ir::Relation::kEqual, trips_, *list.length)) return 0;
+    refuse("a list of " + to_string(*list.length) + " elements, of which " + std::to_string(set) +
+           " are set, for " + to_string(trips_) + " iterations");
   }
 
   void add_limit(std::optional<size_t> counter, std::optional<size_t> limit) {
     if (!counter || !limit || kinds_[*counter] != Kind::kCounter || kinds_[*limit] != Kind::kKept)
       node_.unsupported("cond", "in a loop over rows a number that changes is not implemented as its limit");
     const ir::SymInt trips = node_.number_at(*limit, "a loop's limit") - start_of(*counter);
-    if (has_trips_ && !ir::demand(ir::Relation::kEqual, trips_, trips))
+    // Of two limits the one that is met first counts.
+    const ir::SymInt more = has_trips_ ? trips - trips_ : ir::SymInt(0);
+    if (!more.is_constant() && !ir::demand(ir::Relation::kEqual, trips_, trips))
       node_.unsupported("cond", "limits that differ are not implemented");
-    trips_ = trips;
+    if (!has_trips_ || (more.is_constant() && more.hint() < 0)) trips_ = trips;
     has_trips_ = true;
   }
 
@@ -199,7 +155,7 @@ private:
       ++carried_;
     }
     for (size_t i = 0; i < initial_.size(); ++i)
-      if (is_scanned(i)) operands.push_back(list_of(initial_[i])->whole);
+      if (is_scanned(i)) operands.push_back(from_first(i));
     return node_.add_many(
         std::string(ir::kLoopBegin), operands,
         {{"loop", number_}, {"carried", carried_}, {"max_trips", int64_t{1}}, {"condition", int64_t{0}}});
@@ -208,6 +164,11 @@ private:
   bool is_scanned(size_t index) const {
     return kinds_[index] == Kind::kKept && is_open(initial_[index]) &&
            list_of(initial_[index])->whole != ir::kAbsent;
+  }
+
+  V from_first(size_t index) {
+    const V whole = list_of(initial_[index])->whole;
+    return first_[index] == 0 ? whole : c_.slice(whole, 0, first_[index], trips_);
   }
 
   /// A tensor whose elements are all there.
@@ -219,13 +180,13 @@ private:
 
   std::vector<Item> arguments_of(const std::vector<V>& begun) {
     std::vector<Item> arguments(initial_.size());
-    std::vector<V> places;
+    std::map<int64_t, std::vector<V>> places;  // by where counters start
     for (size_t i = 0; i < initial_.size(); ++i) {
       if (kinds_[i] != Kind::kCounter) continue;
       const int64_t start = start_of(i);
       const V number = c_.cast(begun[0], node_.dtype(std::get<V>(initial_[i].value)));
       const V own = start == 0 ? number : c_.plus(number, static_cast<double>(start));
-      if (start == 0) places.push_back(own);
+      places[start].push_back(own);
       arguments[i].value = own;
     }
     size_t next = 1, row = 1 + static_cast<size_t>(carried_);
@@ -235,7 +196,7 @@ private:
         arguments[i].value = begun[next++];
       } else if (is_open(initial_[i])) {
         TensorList list = *list_of(initial_[i]);
-        list.places = places;
+        list.places = places[first_[i]];
         list.row = is_scanned(i) ? begun[row++] : ir::kAbsent;
         arguments[i].value = std::make_shared<const TensorList>(std::move(list));
       } else {
@@ -283,7 +244,9 @@ private:
       if (kinds_[i] == Kind::kCounter) check_counter(std::get<V>(arguments[i].value), next[i]);
       if (kinds_[i] == Kind::kCarried) operands.push_back(carried_on(initial_[i], next[i], bound));
       if (kinds_[i] != Kind::kMade) continue;
-      parts.push_back(checked(list_of(next[i])->row));
+      const TensorList* list = list_of(next[i]);
+      if (list == nullptr || list->row == ir::kAbsent) refuse("a list whose elements are not set one by one");
+      parts.push_back(checked(list->row));
       check_extents(parts.back(), bound);
     }
     operands.insert(operands.end(), parts.begin(), parts.end());
@@ -305,7 +268,11 @@ private:
         results.push_back({c_.cast(c_.dims({trips_ + start_of(i)}, {}), dtype), {}});
       } else {
         TensorList list = *list_of(initial_[i]);
-        list.whole = *part++;
+        std::vector<V> rows;
+        for (const V each : list.head) rows.push_back(c_.unsqueeze(each, 0));
+        rows.push_back(*part++);
+        list.whole = rows.size() == 1 ? rows[0] : c_.concat(rows, 0);
+        list.head.clear();
         results.push_back({std::make_shared<const TensorList>(std::move(list)), {}});
       }
     }
@@ -324,24 +291,88 @@ private:
 
   NodeContext& node_;
   Compose c_;
-  const FunctionText condition_, body_;
-  const FunctionRef& body_ref_;
+  const LoopForm& form_;
+  const LoopText &condition_, &body_;
   const std::vector<Item>& initial_;
   std::vector<Kind> kinds_;
+  std::vector<int64_t> first_;  ///< of lists: the first element that the loop comes to
   ir::SymInt trips_ = 0;
   bool has_trips_ = false;
   int64_t number_ = 0, carried_ = 0;
 };
 
+const Function& function_of(NodeContext& node, const FunctionRef& called) {
+  const auto& functions = node.import_state().loaded.model().graph.functions;
+  const auto found = functions.find(called.name);
+  if (found == functions.end())
+    node.invalid("there is no function \"" + std::string(called.name.substr(0, 200)) + "\"");
+  if (found->second.inputs.size() != node.num_inputs())
+    node.invalid("a function of another number of arguments than there are operands");
+  return found->second;
+}
+
 }  // namespace
+
+LoopText::LoopText(const Function& function) : is_function_(true) {
+  for (const Node& node : function.nodes) nodes_.emplace(node.name, &node);
+  for (size_t i = 0; i < function.inputs.size(); ++i) values_.emplace(function.inputs[i].name, i);
+  for (const Argument& output : function.outputs) {
+    const auto found = function.results.find(output.name);
+    results_.push_back(found == function.results.end() ? std::string_view() : found->second);
+  }
+}
+
+LoopText::LoopText(const std::vector<Node>& nodes, std::map<std::string_view, size_t> values,
+                   std::vector<std::string_view> results)
+    : is_function_(false), values_(std::move(values)), results_(std::move(results)) {
+  for (const Node& node : nodes) nodes_.emplace(node.name, &node);
+}
+
+std::string_view LoopText::source(std::string_view text) const {
+  constexpr int kMostSteps = 64;
+  for (int step = 0; step < kMostSteps; ++step) {
+    const Node* node = node_of(text);
+    if (node == nullptr || node->inputs.empty()) break;
+    const std::string_view from = node->inputs[0];
+    const bool is_switch = !is_function_ && (node->op == "Switch" || node->op == "RefSwitch") &&
+                           values_.contains(from.substr(0, from.find(':')));
+    if (!is_switch && node->op != "Identity") break;
+    text = from;
+  }
+  return text;
+}
+
+const Node* LoopText::node_of(std::string_view text) const {
+  const size_t colon = text.find(':');
+  if (is_function_ && colon == std::string_view::npos) return nullptr;
+  const std::string_view name = text.substr(0, colon);
+  if (!is_function_ && values_.contains(name)) return nullptr;
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : found->second;
+}
+
+std::optional<size_t> LoopText::argument(std::string_view text) const {
+  std::string_view name = source(text);
+  if (node_of(name) == nullptr) name = name.substr(0, name.find(':'));
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
 
 bool has_open_list(const std::vector<Item>& items) {
   return std::any_of(items.begin(), items.end(), is_open);
 }
 
+std::vector<Item> looped_over_rows(NodeContext& node, const LoopForm& form,
+                                   const std::vector<Item>& initial) {
+  return RowLoop(node, form, initial).run();
+}
+
 std::vector<Item> looped_over_rows(NodeContext& node, const FunctionRef& condition, const FunctionRef& body,
                                    const std::vector<Item>& initial) {
-  return RowLoop(node, condition, body, initial).run();
+  const LoopForm form = {
+      LoopText(function_of(node, condition)), LoopText(function_of(node, body)),
+      [&](NodeContext& own, const std::vector<Item>& values) { return own.call(body, values); }};
+  return looped_over_rows(node, form, initial);
 }
 
 }  // namespace tensormill::frontend::tensorflow
