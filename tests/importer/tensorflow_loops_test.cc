@@ -34,6 +34,7 @@ struct Loop {
   Json rest, cond = Json::array({node_of("less", "Less", {"i", "n"}), node_of("more", "Less", {"i", "n"}),
                                  node_of("and", "LogicalAnd", {"less:z:0", "more:z:0"})});
   std::string state = "state", grown = "next:z:0";
+  bool is_ragged = false;  ///< y are the elements of a ragged tensor, and "ends" where its rows end
 };
 
 /// y = the rows that iterations make of those of x [N,2], z = the state behind the last one.
@@ -68,7 +69,8 @@ std::unique_ptr<Importer> loop_of(const Loop& loop) {
   const Json shape = {{"dim", Json::array({{{"size", "-1"}}, {{"size", "2"}}})}};
   const Json types = {
       {"list", {{"type", Json::array({"DT_INT32", "DT_INT32", "DT_VARIANT", "DT_VARIANT", "DT_FLOAT"})}}}};
-  const Json nodes = Json::array(
+  const Json made = {{"element_dtype", type_of(loop.is_ragged ? "DT_VARIANT" : "DT_FLOAT")}};
+  Json nodes = Json::array(
       {node_of("x", "Placeholder", {}, {{"dtype", type_of("DT_FLOAT")}, {"shape", {{"shape", shape}}}}),
        node_of("extents", "Shape", {"x"}), number_of("begin", 0, true), number_of("behind", 1, true),
        node_of("n", "StridedSlice", {"extents", "begin", "behind", "behind"},
@@ -76,10 +78,19 @@ std::unique_ptr<Importer> loop_of(const Loop& loop) {
        number_of("zero", 0), number_of("axis", 0), number_of("shape", -1, true),
        node_of("first", "Max", {"x", "axis"}),
        node_of("from", "TensorListFromTensor", {"x", "shape"}, element),
-       node_of("to", "TensorListReserve", {"shape", "n"}, element),
+       node_of("to", "TensorListReserve", {"shape", "n"}, made),
        node_of("loop", "StatelessWhile", {"zero", "n", "from", "to", "first"},
                {{"cond", called("cond")}, {"body", called("body")}, {"T", types}}),
-       node_of("y", "TensorListStack", {"loop:3", "shape"}, element), node_of("z", "Identity", {"loop:4"})});
+       node_of("stack", "TensorListStack", {"loop:3", "shape"}, made), node_of("z", "Identity", {"loop:4"})});
+  if (loop.is_ragged) {
+    nodes.push_back(node_of("ragged", "RaggedTensorFromVariant", {"stack"},
+                            {{"input_ragged_rank", {{"i", "0"}}},
+                             {"output_ragged_rank", {{"i", "1"}}},
+                             {"Tvalues", type_of("DT_FLOAT")},
+                             {"Tsplits", type_of("DT_INT64")}}));
+    nodes.push_back(node_of("ends", "Identity", {"ragged"}));
+  }
+  nodes.push_back(node_of("y", "Identity", {loop.is_ragged ? "ragged:1" : "stack"}));
   const Json model = {
       {"format", "graph-model"},
       {"generatedBy", "2.16.0"},
@@ -191,6 +202,54 @@ TEST(TensorflowRows, WhoseStateGrowsAreRefused) {
        set_to("row:item:0")});
   loop.state = "longer:output:0";
   EXPECT_NE(refusal_of(loop).find("that becomes f32[4]"), std::string::npos);
+}
+
+Json row_to_set(const char* value) {
+  return node_of("row_of", "RaggedTensorToVariant", {value},
+                 {{"RAGGED_RANK", {{"i", "0"}}},
+                  {"batched_input", {{"b", false}}},
+                  {"Tvalues", type_of("DT_FLOAT")},
+                  {"Tsplits", type_of("DT_INT64")}});
+}
+
+Loop to_ragged_rows(const char* value) {
+  Loop loop;
+  loop.is_ragged = true;
+  loop.rest = Json::array(
+      {row_to_set(value), node_of("set", "TensorListSetItem", {"to", "i", "row_of:encoded_ragged:0"},
+                                  {{"element_dtype", type_of("DT_VARIANT")}})});
+  return loop;
+}
+
+TEST(TensorflowRows, OfOneLengthAreThoseOfARaggedTensor) {
+  const auto model = loop_of(to_ragged_rows("row:item:0"));
+  const ir::Graph open = at_free(*model);
+  EXPECT_EQ(loops_in(open), 1u);
+  const Tensor x = Tensor::from<float>({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 0});
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{3}, int64_t{2}};
+  for (const ir::Graph& graph :
+       {model->import(options, ops::standard_ops()), ir::bind_symbols(open, {{rows_of(open), 3}})}) {
+    const Tensors got = evaluated(graph, {{"x", x}});
+    expect_close(got.at("y"), Tensor::from<float>({6}, std::vector<float>{1, 2, 3, 4, 5, 0}), 0);
+    expect_close(got.at("ends"), Tensor::from<int64_t>({4}, std::vector<int64_t>{0, 2, 4, 6}), 0);
+  }
+}
+
+// Their lengths are extents that each iteration works out.
+TEST(TensorflowRows, OfLengthsOfTheirOwnAreRefusedByTheNameOfTheLoop) {
+  Loop loop = to_ragged_rows("some:z:0");
+  loop.rest.push_back(number_of("to_int", 0));
+  loop.rest.push_back(node_of("whole", "Cast", {"row:item:0"},
+                              {{"SrcT", type_of("DT_FLOAT")}, {"DstT", type_of("DT_INT32")}}));
+  loop.rest.push_back(node_of("length", "Max", {"whole:y:0", "to_int:output:0"}));
+  loop.rest.push_back(node_of("places", "Range", {"to_int:output:0", "length:output:0", "one:output:0"}));
+  loop.rest.push_back(node_of("reals", "Cast", {"places:output:0"},
+                              {{"SrcT", type_of("DT_INT32")}, {"DstT", type_of("DT_FLOAT")}}));
+  loop.rest.push_back(node_of("some", "AddV2", {"reals:y:0", "reals:y:0"}));
+  const std::string refusal = refusal_of(loop);
+  EXPECT_NE(refusal.find("a result of other extents in each iteration"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("\"loop\""), std::string::npos) << refusal;
 }
 
 /// A loop of TensorFlow 1 over the rows of x [N,2]: Enter, Merge, Switch, NextIteration and Exit of each

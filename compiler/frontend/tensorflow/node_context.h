@@ -33,6 +33,7 @@ struct TensorList {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;  ///< of an element; -1: not known
   bool has_rank = false;
+  bool has_rows = false;  ///< the elements are the rows of a ragged tensor, of lengths of their own
   /// Of a list that is as long as a free dim or a run says, which has none of the elements above: its length,
   /// and the elements one behind the other along a first axis; kAbsent: none is set.
   std::optional<ir::SymInt> length = {};

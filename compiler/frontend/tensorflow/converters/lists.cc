@@ -41,6 +41,7 @@ size_t place_in(NodeContext& node, const TensorList& list, size_t index) {
 /// An element that was not set: zeros of the shape that is known, or that the others have.
 V element_of(NodeContext& node, const TensorList& list, size_t at) {
   if (list.elements[at] != ir::kAbsent) return list.elements[at];
+  if (list.has_rows) node.unsupported("operand 0", "a row that is not set");
   Compose c(node);
   for (const V other : list.elements)
     if (other != ir::kAbsent) return c.filled(list.dtype, node.shape(other), 0);
@@ -161,8 +162,9 @@ std::vector<V> picked(NodeContext& node, const TensorList& list, size_t index) {
 // Operands: the shape of an element; a number of elements, or, of an empty list, a largest one.
 void convert_list_reserve(NodeContext& node) {
   TensorList list;
-  list.dtype = node.dtype_attr("element_dtype");
-  set_shape(node, list, 0);
+  list.has_rows = node.file_type("element_dtype") == DataType::kVariant;
+  if (!list.has_rows) list.dtype = node.dtype_attr("element_dtype");
+  if (!list.has_rows) set_shape(node, list, 0);
   const ir::SymInt wanted =
       node.op() == "TensorListReserve" ? node.extents_at(1, "num_elements").at(0) : ir::SymInt(0);
   if (!wanted.is_constant()) {
@@ -176,6 +178,9 @@ void convert_list_reserve(NodeContext& node) {
 }
 
 void convert_list_from_tensor(NodeContext& node) {
+  // Rows of a ragged tensor are a list already.
+  if (std::holds_alternative<std::shared_ptr<const TensorList>>(node.item(0).value))
+    return node.set_item(0, {node.item(0).value, {}});
   TensorList list;
   const V x = node.input(0);
   list.dtype = node.dtype(x);
@@ -213,6 +218,8 @@ void convert_list_set(NodeContext& node) {
 
 void convert_list_stack(NodeContext& node) {
   const int64_t wanted = node.integer("num_elements", -1);
+  // What is made of rows takes them one by one.
+  if (node.any_list(0).has_rows) return node.set_item(0, {node.item(0).value, {}});
   if (const TensorList& open = node.any_list(0); open.length) {
     if (open.whole == ir::kAbsent) node.unsupported("operand 0", "elements that are not set");
     if (wanted >= 0 && !ir::demand(ir::Relation::kEqual, *open.length, wanted))

@@ -138,4 +138,68 @@ void convert_ragged_bincount(NodeContext& node) {
   node.set_output(0, c.reshape(c.slice(all, 0, 0, rows.rows * size), {rows.rows, size}));
 }
 
+namespace {
+
+constexpr int64_t kMostRows = 1024;
+constexpr const char* kNestedRows = "rows that are ragged themselves are not implemented";
+
+}  // namespace
+
+// What loops go over and make: a row is its elements, the rows of a ragged tensor are a list of them.
+// Operands: where rows end, the elements.
+void convert_ragged_to_variant(NodeContext& node) {
+  Compose c(node);
+  const int64_t rank = node.integer("RAGGED_RANK");
+  const bool has_rows = node.flag("batched_input");
+  if (rank != (has_rows ? 1 : 0)) node.unsupported("RAGGED_RANK", kNestedRows);
+  if (!has_rows) return node.set_item(0, {node.input(0), {}});
+  const V values = node.input(1);
+  if (node.rank(values) < 1) node.invalid("elements without an axis");
+  const RaggedRows rows = rows_of_splits(node, node.input(0), node.shape(values)[0]);
+  if (!rows.rows.is_constant() || rows.rows.hint() > kMostRows)
+    node.unsupported("rt_nested_splits",
+                     "more than " + std::to_string(kMostRows) +
+                         " rows one by one, or as many as a free dim or a run says, are not implemented");
+  TensorList list;
+  list.has_rows = true;
+  list.dtype = node.dtype(values);
+  ir::SymInt begin = 0;
+  if (rows.rows.hint() > 0)
+    for (const ir::SymInt& length : build::bind_run_numbers(node, rows.lengths, 0, std::nullopt)) {
+      list.elements.push_back(c.slice(values, 0, begin, length));
+      begin += length;
+    }
+  node.set_list(0, std::move(list));
+}
+
+// The rows of a list as a ragged tensor, or one of them.
+void convert_ragged_from_variant(NodeContext& node) {
+  Compose c(node);
+  const auto* given = std::get_if<std::shared_ptr<const TensorList>>(&node.item(0).value);
+  const DType to = node.dtype_attr("Tsplits", DataType::kInt64);
+  if (node.integer("output_ragged_rank") != (given == nullptr ? 0 : 1))
+    node.unsupported("output_ragged_rank", kNestedRows);
+  if (given == nullptr) return node.set_item(0, {node.input(0), {}});
+  const TensorList& list = **given;
+  std::vector<V> rows = list.elements;
+  if (list.length) rows = {list.whole};
+  if (rows.empty()) node.unsupported("encoded_ragged", "a ragged tensor without rows is not implemented");
+  for (const V row : rows) {
+    if (row == ir::kAbsent) node.unsupported("encoded_ragged", "a row that is not set");
+    if (node.rank(row) < (list.length ? 2 : 1)) node.invalid("a row without an axis");
+  }
+  if (list.length) {
+    // Of iterations of one loop rows are as long as each other.
+    const ir::SymShape shape = node.shape(rows[0]);
+    ir::SymShape merged(shape.begin() + 1, shape.end());
+    merged[0] = node.product(shape[0], shape[1]);
+    node.set_output(0, c.cast(c.mul(c.iota(shape[0] + 1), c.dims({shape[1]}, {})), to));
+    return node.set_output(1, c.reshape(rows[0], merged));
+  }
+  ir::SymShape ends{0};
+  for (const V row : rows) ends.push_back(ends.back() + node.shape(row)[0]);
+  node.set_output(0, c.cast(node.extents(ends), to));
+  node.set_output(1, c.concat(rows, 0));
+}
+
 }  // namespace tensormill::frontend::tensorflow
