@@ -104,10 +104,24 @@ TEST(TorchScriptCode, FunctionsListsAndTextsAreFollowed) {
 }
 
 TEST(TorchScriptCode, WhatIsWrittenAfterwardsIsNotReadFromWhatMayBeAView) {
-  const std::string turned = "    y = torch.neg(torch.transpose(x, 0, 1))\n    z = torch.reshape(y, [6])\n";
+  // Where the sum of what lies otherwise lies is not followed.
+  const std::string turned =
+      "    y = torch.sub(torch.zeros([3, 1]), torch.transpose(x, 0, 1))\n    z = torch.reshape(y, [6])\n";
   expect_error(ErrorCode::kOperatorNotImplemented, "may or may not share",
                [&] { result_of(turned + "    y0 = torch.relu_(y)\n    return torch.add(z, 1)\n"); });
   EXPECT_EQ(result_of(turned + "    y0 = torch.abs_(y)\n    return y0\n").element_as_double(1), 3);
+}
+
+// Element by element it lies as its operand does.
+TEST(TorchScriptCode, WhatIsMadeOfWhatIsTurnedIsTurned) {
+  const std::string turned = "    y = torch.neg(torch.transpose(x, 0, 1))\n";
+  EXPECT_EQ(
+      result_of(turned + "    z = torch.mul_(torch.reshape(y, [6]), 2)\n    return y\n").element_as_double(1),
+      -3);
+  EXPECT_EQ(result_of(turned +
+                      "    z = torch.mul_(torch.reshape(torch.transpose(y, 0, 1), [6]), 2)\n    return y\n")
+                .element_as_double(1),
+            -6);
 }
 
 TEST(TorchScriptCode, WhatIsAViewOrACopyFollowsFromWhereElementsLie) {

@@ -36,7 +36,9 @@ void convert_filled(NodeContext& node) {
   const V y = filled_with(node, shape, node.as(value, dtype));
   if (!takes(node, "memory_format")) return node.set_output(0, y);
   const bool is_like = takes(node, "self");
-  node.set_new(y, "self", node.memory_format(is_like ? MemoryFormat::kPreserve : MemoryFormat::kRows));
+  const MemoryFormat format = node.memory_format(is_like ? MemoryFormat::kPreserve : MemoryFormat::kRows);
+  if (!is_like && format == MemoryFormat::kPreserve) node.invalid("memory_format is that of nothing");
+  node.set_new(y, "self", format);
 }
 
 void convert_scalar_tensor(NodeContext& node) {
