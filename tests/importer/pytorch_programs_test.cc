@@ -420,6 +420,33 @@ TEST(PytorchRange, ToAFreeDimIsAsLongAsItSays) {
   }
 }
 
+// Half of a free dim is a number of each run.
+TEST(PytorchRange, ToARealNumberOfAFreeDimIsAsLongAsARunSays) {
+  const Json nodes = Json::array(
+      {node_of("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
+               {{"as_sym_int", number_of("n")}}),
+       node_of("torch.sym_float", {{"a", {{"as_sym_int", number_of("n")}}}},
+               {{"as_sym_float", number_of("real")}}),
+       node_of("_operator.mul", {{"a", {{"as_sym_float", number_of("real")}}}, {"b", {{"as_float", 0.5}}}},
+               {{"as_sym_float", number_of("half")}}),
+       node_of("torch.ops.aten.arange.default",
+               {{"end", {{"as_sym_float", number_of("half")}}}, {"dtype", {{"as_scalar_type", kInt32}}}},
+               tensor_of("y"))});
+  const auto model = program_of(meta_of(kFloat32, Json::array({symbol("s0")}), Json::array({extent(1)})),
+                                meta_of(kInt32, Json::array({symbol("u0")}), Json::array({extent(1)})), nodes,
+                                {{"n", symbol("s0")}});
+  const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  ir::verify(open);
+  EXPECT_EQ(ir::to_string(open.value(open.outputs()[0]).type), "i32[run0]");
+  for (const int64_t rows : {1, 4, 5}) {
+    ImportOptions options;
+    options.input_shapes["x"] = {rows};
+    const ir::Graph fixed = model->import(options, ops::standard_ops());
+    const Tensor got = evaluated(fixed, {{"x", Tensor(DType::kFloat32, {rows})}}).at("y");
+    EXPECT_EQ(got.num_elements(), (rows + 1) / 2);
+  }
+}
+
 // What float64 numbers round is counted in them, by the run.
 TEST(PytorchRange, ByAStepOfManyDigitsIsCountedByTheRun) {
   const auto model = range_of({{"as_float", 0.0}}, {{"as_sym_int", number_of("n")}}, {{"as_float", 0.1}},

@@ -125,15 +125,6 @@ std::optional<DType> NodeContext::optional_dtype(const char* name) {
   return dtype;
 }
 
-std::optional<RunNumber> NodeContext::run_number(const char* name) {
-  const Argument* argument = given(name);
-  if (argument == nullptr || !argument->value.is_object() || argument->value.size() != 1) return std::nullopt;
-  const Json& value = argument->value.begin().value();
-  if (argument->value.begin().key() != "as_name" || !value.is_string()) return std::nullopt;
-  const auto found = state_.run_numbers.find(value.get<std::string>());
-  return found == state_.run_numbers.end() ? std::nullopt : std::optional(found->second);
-}
-
 Operand NodeContext::operand(const char* name) {
   Operand operand;
   if (const std::optional<RunNumber> number = run_number(name)) {
@@ -356,24 +347,6 @@ void NodeContext::set_alias(const char* of, size_t index) {
   View made = view(given(of)->names.front());
   made.value = value;
   take(outputs_[index], std::move(made));
-}
-
-void NodeContext::set_number(Number value) {
-  for (const Argument& output : node_.outputs) {
-    if (!output.value.is_object() || output.value.size() != 1) continue;
-    const Json& name = output.value.begin().value();
-    if (name.is_string()) state_.numbers.insert_or_assign(name.get<std::string>(), std::move(value));
-    return;
-  }
-}
-
-void NodeContext::set_run_number(RunNumber value) {
-  for (const Argument& output : node_.outputs) {
-    if (!output.value.is_object() || output.value.size() != 1) continue;
-    const Json& name = output.value.begin().value();
-    if (name.is_string()) state_.run_numbers.insert_or_assign(name.get<std::string>(), value);
-    return;
-  }
 }
 
 void NodeContext::check_read() const {

@@ -29,6 +29,13 @@ struct RunNumber {
   V value = ir::kAbsent;
 };
 
+/// A real number that follows from free extents: as a run works it out, a float64 without dims, and as it is
+/// where all runs are to have the extents at which the model is looked at.
+struct ExtentReal {
+  V value = ir::kAbsent;
+  std::function<double()> fixed;
+};
+
 struct GraphState;
 /// What the graphs of one import share.
 struct ImportState {
@@ -48,6 +55,7 @@ struct GraphState {
   /// Whether the graph says the types of all values, how many results each node has, and where elements lie.
   bool is_typed = true;
   std::map<std::string, RunNumber, std::less<>> run_numbers = {};
+  std::map<std::string, ExtentReal, std::less<>> extent_reals = {};
 };
 
 /// Thrown where an operator of a graph within a node is not supported, which is noted.
@@ -103,6 +111,8 @@ public:
   Number number(const char* name);
   /// One that a run works out; nothing where it is known.
   std::optional<RunNumber> run_number(const char* name);
+  /// One that follows from free extents; nothing for another one. As number(name) it is fixed.
+  std::optional<ExtentReal> extent_real(const char* name);
   std::optional<DType> optional_dtype(const char* name);
   Operand operand(const char* name);
   /// The argument's axis within [0, rank). A tensor without dims has none, which is an error.
@@ -159,6 +169,7 @@ public:
   void set_alias(const char* of, size_t index = 0);
   void set_number(Number value);
   void set_run_number(RunNumber value);
+  void set_extent_real(ExtentReal value);
   /// Names of the results, "" for one that was not made.
   const std::vector<std::string>& outputs() const { return outputs_; }
   /// Throws UnsupportedForm for an argument that the file gives and no converter has read.
@@ -188,6 +199,10 @@ private:
   void check_type(const std::string& name, const View& made) const;
   /// Whether the node has that result; of a node that does not say how many there are, it has from now on.
   bool has_output(size_t index);
+  /// The name of a number that something before the node made; nothing for another argument.
+  const std::string* made_number(const char* name);
+  /// The name of the number that the node makes; null where it makes none.
+  const std::string* own_number() const;
   [[noreturn]] void bad(const char* name, const std::string& expected) const;
 
   GraphState& state_;

@@ -41,10 +41,12 @@ Number NodeContext::number_of(const Json& json, ArgumentKind kind, const char* n
   if (json.is_object() && json.size() == 1) {
     const Json& value = json.begin().value();
     if (json.begin().key() == "as_name" && value.is_string()) {
-      const auto found = state_.numbers.find(value.get<std::string>());
-      if (found == state_.numbers.end())
-        unsupported(name, "a number that a run works out is not implemented");
-      return found->second;
+      const std::string& made = value.get_ref<const std::string&>();
+      const auto found = state_.numbers.find(made);
+      if (found != state_.numbers.end()) return found->second;
+      const auto real = state_.extent_reals.find(made);
+      if (real != state_.extent_reals.end()) return real->second.fixed();
+      unsupported(name, "a number that a run works out is not implemented");
     }
     return number_of(value, kind, name);
   }
@@ -64,6 +66,47 @@ Number NodeContext::number(const char* name) {
   if (argument == nullptr) return number_of(*declared(name).otherwise, ArgumentKind::kNone, name);
   if (argument->kind == ArgumentKind::kComplex) unsupported(name, "complex numbers are not implemented");
   return number_of(argument->value, argument->kind, name);
+}
+
+const std::string* NodeContext::made_number(const char* name) {
+  const Argument* argument = given(name);
+  if (argument == nullptr || !argument->value.is_object() || argument->value.size() != 1) return nullptr;
+  const Json& value = argument->value.begin().value();
+  if (argument->value.begin().key() != "as_name" || !value.is_string()) return nullptr;
+  return &value.get_ref<const std::string&>();
+}
+
+const std::string* NodeContext::own_number() const {
+  for (const Argument& output : node_.outputs) {
+    if (!output.value.is_object() || output.value.size() != 1) continue;
+    const Json& name = output.value.begin().value();
+    return name.is_string() ? &name.get_ref<const std::string&>() : nullptr;
+  }
+  return nullptr;
+}
+
+std::optional<RunNumber> NodeContext::run_number(const char* name) {
+  const std::string* made = made_number(name);
+  const auto found = made == nullptr ? state_.run_numbers.end() : state_.run_numbers.find(*made);
+  return found == state_.run_numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<ExtentReal> NodeContext::extent_real(const char* name) {
+  const std::string* made = made_number(name);
+  const auto found = made == nullptr ? state_.extent_reals.end() : state_.extent_reals.find(*made);
+  return found == state_.extent_reals.end() ? std::nullopt : std::optional(found->second);
+}
+
+void NodeContext::set_number(Number value) {
+  if (const std::string* name = own_number()) state_.numbers.insert_or_assign(*name, std::move(value));
+}
+
+void NodeContext::set_run_number(RunNumber value) {
+  if (const std::string* name = own_number()) state_.run_numbers.insert_or_assign(*name, value);
+}
+
+void NodeContext::set_extent_real(ExtentReal value) {
+  if (const std::string* name = own_number()) state_.extent_reals.insert_or_assign(*name, std::move(value));
 }
 
 ir::SymInt NodeContext::sym(const char* name) {

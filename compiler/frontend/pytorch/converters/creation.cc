@@ -68,9 +68,14 @@ struct RangeOfRun {
   V first, last, step;
 };
 RangeOfRun range_of(NodeContext& node, DType dtype) {
-  const V last = node.as(node.operand("end"), dtype);
+  Compose c(node);
+  const auto number = [&](const char* name) {
+    const std::optional<ExtentReal> real = node.extent_real(name);
+    return real ? c.cast(real->value, dtype) : node.as(node.operand(name), dtype);
+  };
+  const V last = number("end");
   const auto other = [&](const char* name, double otherwise) {
-    return takes(node, name) ? node.as(node.operand(name), dtype) : node.scalar_like(last, otherwise);
+    return takes(node, name) ? number(name) : node.scalar_like(last, otherwise);
   };
   return {other("start", 0), last, other("step", 1)};
 }
@@ -129,11 +134,11 @@ ir::SymInt count_of_reals(NodeContext& node, const RangeOfRun& range) {
 }
 
 bool is_of_run(NodeContext& node, const char* name) {
-  return takes(node, name) && node.run_number(name).has_value();
+  return takes(node, name) && (node.run_number(name) || node.extent_real(name));
 }
 
 bool is_real(NodeContext& node, const char* name) {
-  return takes(node, name) && is_float(node.operand(name).type.dtype);
+  return takes(node, name) && (node.extent_real(name) || is_float(node.operand(name).type.dtype));
 }
 
 }  // namespace

@@ -140,11 +140,64 @@ void compute_number(NodeContext& node, V x) {
 
 }  // namespace
 
+namespace {
+
+/// An operand of a number that may follow from free extents.
+struct ExtentOperand {
+  std::optional<ExtentReal> real;
+  Number number = false;  ///< where it is no such real number
+
+  bool is_whole() const { return !real && whole_of(number); }
+  bool is_free() const {
+    const std::optional<ir::SymInt> whole = real ? std::nullopt : whole_of(number);
+    return real || (whole && !whole->is_constant());
+  }
+  bool is_zero() const {
+    const std::optional<ir::SymInt> whole = real ? std::nullopt : whole_of(number);
+    return whole && whole->is_constant() && whole->hint() == 0;
+  }
+};
+
+ExtentOperand extent_operand(NodeContext& node, const char* name) {
+  std::optional<ExtentReal> real = node.extent_real(name);
+  if (real) return {std::move(real)};
+  return {std::nullopt, node.number(name)};
+}
+
+ExtentReal real_in_runs(NodeContext& node, const char* name, const ExtentOperand& operand) {
+  if (operand.real) return *operand.real;
+  return {node.as(node.operand(name), DType::kFloat64),
+          [number = operand.number] { return real_of(number); }};
+}
+
+/// Real numbers of free extents stay what they are in each run, where an operator asks for that.
+bool set_real_of_extents(NodeContext& node) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 4> kNames = {
+      {{"add", "add"}, {"sub", "sub"}, {"mul", "mul"}, {"truediv", "div"}}};
+  const std::string op = node.op();
+  const auto* found =
+      std::find_if(kNames.begin(), kNames.end(), [&](const auto& name) { return name.first == op; });
+  if (found == kNames.end()) return false;
+  const ExtentOperand a = extent_operand(node, "a"), b = extent_operand(node, "b");
+  const bool is_whole = a.is_whole() && b.is_whole() && op != "truediv";
+  if (is_whole || !(a.is_free() || b.is_free()) || (op == "truediv" && b.is_zero())) return false;
+  const ExtentReal first = real_in_runs(node, "a", a), second = real_in_runs(node, "b", b);
+  node.set_extent_real({Compose(node).binary(found->second, first.value, second.value),
+                        [op, left = first.fixed, right = second.fixed] {
+                          const double x = left(), y = right();
+                          return op == "add" ? x + y : op == "sub" ? x - y : op == "mul" ? x * y : x / y;
+                        }});
+  return true;
+}
+
+}  // namespace
+
 void convert_number_binary(NodeContext& node) {
   // What is compared is what a check behind it asserts: the operators demand what they need themselves.
   const bool is_there = node.has("a") && node.has("b");
   if (!is_there || (is_comparison(node.op()) && !node.is_number_used())) return;
   if (node.run_number("a") || node.run_number("b")) return compute_number(node);
+  if (node.is_typed() && set_real_of_extents(node)) return;
   const Number a = node.number("a"), b = node.number("b");
   if (std::holds_alternative<bool>(a) && std::holds_alternative<bool>(b)) {
     if (node.op() == "and_") return node.set_number(std::get<bool>(a) && std::get<bool>(b));
@@ -161,6 +214,9 @@ void convert_number_unary(NodeContext& node) {
   const Number a = node.number("a");
   const std::string& op = node.op();
   const std::optional<ir::SymInt> whole = whole_of(a);
+  if (op == "sym_float" && whole && !whole->is_constant() && node.is_typed())
+    return node.set_extent_real(
+        {Compose(node).cast(Compose(node).dims({*whole}, {}), DType::kFloat64), [a] { return real_of(a); }});
   if (op == "sym_float") return node.set_number(real_of(a));
   if (op == "sym_not") return node.set_number(real_of(a) == 0);
   if (op == "neg") return whole ? node.set_number(ir::SymInt(-*whole)) : node.set_number(-real_of(a));
