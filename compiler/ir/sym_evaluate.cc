@@ -128,6 +128,8 @@ private:
       }
       case te::ExprOp::kSelect:
         return evaluate(expr->args[number(evaluate(expr->args[0], values)) != 0 ? 1 : 2], values);
+      case te::ExprOp::kLookup:
+        return (*expr->table)[static_cast<uint8_t>(number(evaluate(expr->args[0], values)))];
       case te::ExprOp::kCast:
         return cast(*expr, evaluate(expr->args[0], values));
       default:

@@ -6,7 +6,8 @@
 // middle of two (as in Jacob et al., "Quantization and Training of Neural Networks for Efficient
 // Integer-Arithmetic-Only Inference", 2018, section 2.2, with a factor of float32).
 //
-// Data of int8 is moved to uint8, in the quantization that makes it where it comes from one. Weights that do
+// Data of int8 is moved to uint8, in the quantization that makes it where it comes from one, or in the table
+// that it is looked up in. Weights that do
 // not fit int8, bytes less a zero point that is not their middle, are moved too: that times the sum of the
 // data is taken off the result.
 #include <algorithm>
@@ -159,6 +160,11 @@ private:
     if (graph_.value(q).type.dtype == DType::kUInt8) return q;
     const auto [found, is_new] = unsigned_.emplace(q, ir::kAbsent);
     if (!is_new) return found->second;
+    if (const ir::Node* lookup = match(graph_, q, "lookup")) {
+      found->second = unsigned_lookup(*lookup);
+      read_unsigned(q, found->second);
+      return found->second;
+    }
     const ir::Node* made = match(graph_, q, "cast");
     const std::vector<std::string> origins = made == nullptr ? std::vector<std::string>() : made->origins;
     const bool integral = made != nullptr && is_integral(made->inputs[0]);
@@ -174,6 +180,15 @@ private:
     found->second = patch_.add_node("cast", {moved}, {{"to", DType::kUInt8}}, origins)[0];
     if (integral) read_unsigned(q, found->second);
     return found->second;
+  }
+
+  /// What is looked up, from a table whose values are moved.
+  ir::ValueId unsigned_lookup(const ir::Node& lookup) {
+    std::vector<int64_t> table = lookup.attrs.ints_of("table");
+    // Of the bits of int8, plus 128 is another highest one.
+    for (int64_t& byte : table) byte ^= kToUnsigned;
+    return patch_.add_node("lookup", lookup.inputs, {{"table", table}, {"to", DType::kUInt8}},
+                           lookup.origins)[0];
   }
 
   /// A rounded value, or that plus whole numbers: casts of it saturate, and do not round.

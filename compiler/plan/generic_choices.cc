@@ -139,7 +139,9 @@ Expr PlaceMaker::unique(const Expr& expr) {
           nullptr,
           expr->output,
           {}};
-  key.of = expr->op == ExprOp::kVar ? static_cast<const void*>(expr->var.get()) : expr->tensor.get();
+  key.of = expr->op == ExprOp::kVar      ? static_cast<const void*>(expr->var.get())
+           : expr->op == ExprOp::kLookup ? static_cast<const void*>(expr->table.get())
+                                         : expr->tensor.get();
   bool is_changed = false;
   for (const Expr& arg : expr->args) {
     args.push_back(unique(arg));

@@ -61,7 +61,7 @@ private:
     int lanes;
     int64_t int_value;
     uint64_t float_bits;
-    const void* of;  ///< the variable or the tensor
+    const void* of;  ///< the variable, the table or the tensor
     int output;
     std::vector<const te::ExprNode*> args;
     auto operator<=>(const Key&) const = default;

@@ -84,6 +84,7 @@ void derive_vector_facts(std::string_view arch, const FeatureSet& set, CpuFacts&
     facts.vector_bits = 128;
     facts.vector_registers = 32;
     facts.fma = true;
+    facts.byte_lookup = true;
     return;
   }
   // 512-bit code is worth it only with the byte, word and short-vector forms that tails and masks need.
@@ -92,6 +93,7 @@ void derive_vector_facts(std::string_view arch, const FeatureSet& set, CpuFacts&
   facts.vector_registers = wide ? 32 : 16;
   facts.fma = has("fma");
   facts.scaling = wide;
+  facts.byte_lookup = wide && has("avx512vbmi");
   facts.dot4 = wide ? has("avx512vnni") : has("avxvnni");
 }
 

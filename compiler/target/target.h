@@ -20,6 +20,7 @@ struct CpuFacts {
   bool fma = false;
   bool dot4 = false;     ///< instructions that add the products of four pairs of bytes, as wide as vectors
   bool scaling = false;  ///< instructions that scale by powers of two and that estimate reciprocals
+  bool byte_lookup = false;  ///< instructions that look the bytes of a vector up in a table of 64 or more
   int64_t l1d_bytes = 32 * 1024;
   int64_t l2_bytes = 512 * 1024;
   int num_cores = 1;

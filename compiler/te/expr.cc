@@ -202,6 +202,19 @@ Expr reinterpret(DType dtype, Expr value) {
   return finish(ExprOp::kReinterpret, type, {std::move(value)});
 }
 
+Expr lookup(Expr index, std::shared_ptr<const ByteTable> table) {
+  TM_CHECK(index->type.dtype == DType::kUInt8 && table != nullptr,
+           "types do not fit: " + describe(ExprOp::kLookup, {index}));
+  if (const int64_t* constant = as_int(index))
+    return int_imm(DType::kUInt8, (*table)[static_cast<uint8_t>(*constant)], index->type.lanes);
+  ExprNode node{};
+  node.op = ExprOp::kLookup;
+  node.type = index->type;
+  node.table = std::move(table);
+  node.args = {std::move(index)};
+  return make_node(std::move(node));
+}
+
 Expr select(Expr condition, Expr if_true, Expr if_false) {
   std::vector<Expr> args{std::move(condition), std::move(if_true), std::move(if_false)};
   const int lanes = unify_lanes(ExprOp::kSelect, args);
@@ -289,6 +302,8 @@ Expr with_args(const Expr& expr, std::vector<Expr> args, Expr mask) {
       return cast(expr->type.dtype, std::move(args[0]));
     case ExprOp::kReinterpret:
       return reinterpret(expr->type.dtype, std::move(args[0]));
+    case ExprOp::kLookup:
+      return lookup(std::move(args[0]), expr->table);
     case ExprOp::kRamp:
       return ramp(std::move(args[0]), std::move(args[1]), expr->type.lanes);
     case ExprOp::kBroadcast:
@@ -318,6 +333,7 @@ bool equal(const Expr& a, const Expr& b) {
   if (a->int_value != b->int_value || a->var != b->var || a->buffer != b->buffer) return false;
   if (a->tensor != b->tensor || a->output != b->output || a->reduction != b->reduction) return false;
   if (std::bit_cast<int64_t>(a->float_value) != std::bit_cast<int64_t>(b->float_value)) return false;
+  if (a->table && b->table && *a->table != *b->table) return false;
   for (size_t i = 0; i < a->args.size(); ++i) {
     if (!equal(a->args[i], b->args[i])) return false;
   }

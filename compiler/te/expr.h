@@ -5,6 +5,7 @@
 /// Thread-safety: immutable, so free to share between threads.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,8 @@ struct Reduction;
 using Var = std::shared_ptr<const VarNode>;
 using Buffer = std::shared_ptr<const BufferNode>;
 using Tensor = std::shared_ptr<const TensorNode>;
+/// What a lookup gives for each byte.
+using ByteTable = std::array<uint8_t, 256>;
 
 /// A shared immutable expression; never null where a function takes one, unless stated.
 class Expr {
@@ -99,6 +102,7 @@ struct ExprNode {
   Tensor tensor;                               ///< kRead
   int output = 0;                              ///< kRead, kReduce: which value of a tuple
   std::shared_ptr<const Reduction> reduction;  ///< kReduce
+  std::shared_ptr<const ByteTable> table;      ///< kLookup
   Expr mask;                                   ///< kLoad: bool vector or null
   std::vector<Expr> args;
 };
@@ -116,6 +120,7 @@ Expr bool_imm(bool value);
 Expr make(ExprOp op, std::vector<Expr> args);
 Expr cast(DType dtype, Expr value);
 Expr reinterpret(DType dtype, Expr value);
+Expr lookup(Expr index, std::shared_ptr<const ByteTable> table);
 Expr select(Expr condition, Expr if_true, Expr if_false);
 Expr ramp(Expr base, Expr stride, int lanes);
 Expr broadcast(Expr value, int lanes);
@@ -151,13 +156,15 @@ bool is_const(const Expr& expr);
 /// The value when `expr` is an integer constant.
 const int64_t* as_int(const Expr& expr);
 bool is_int(const Expr& expr, int64_t value);
-/// Structural equality: same operators, constants (floats by bits), variables, buffers and tensors by node.
+/// Structural equality: same operators, constants (floats by bits), tables by their bytes, variables, buffers
+/// and tensors by node.
 bool equal(const Expr& a, const Expr& b);
 
 /// Evaluates one operator on constants exactly as every executor must: the one definition of scalar
 /// semantics, used by constant folding and by the interpreter. `args` are scalars: integers and bools in `i`,
 /// floats in `f` (f32 and f16 values are held exactly in the double). Vector math operators are evaluated
 /// with the C library and are not bit-exact with the legalized form: fold them only where a tolerance allows.
+/// kLookup is none of them: its node has the table.
 struct Scalar {
   int64_t i = 0;
   double f = 0;

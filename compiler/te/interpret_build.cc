@@ -244,6 +244,7 @@ ActionBuilder::Value ActionBuilder::value_uncached(const Expr& expr, Code& code)
     in.arg_dtype = expr->args[0]->type.dtype;
     if (op_class(expr->op) == OpClass::kLaneReduce)
       in.lanes = static_cast<uint32_t>(expr->args[0]->type.lanes);
+    in.table = expr->table;
     in.run = arithmetic_handler(in.op, in.arg_dtype);
   }
   const Value value{allocate_cells(expr->type.lanes), depth};

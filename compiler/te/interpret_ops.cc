@@ -215,6 +215,13 @@ void broadcast_of(Machine& machine, const Instruction& in) {
     machine.cells[in.target + lane] = machine.cells[in.args[0]];
 }
 
+void lookup_of(Machine& machine, const Instruction& in) {
+  for (uint32_t lane = 0; lane < in.lanes; ++lane) {
+    const auto index = static_cast<uint8_t>(machine.cells[in.args[0] + lane].i);
+    machine.cells[in.target + lane].i = (*in.table)[index];
+  }
+}
+
 /// The first index at fault of a task is the one that is reported.
 void index_check(Machine& machine, const Instruction& in) {
   for (uint32_t lane = 0; lane < in.lanes; ++lane) {
@@ -237,6 +244,8 @@ Handler arithmetic_handler(ExprOp op, DType arg_dtype) {
       return ramp_of;
     case ExprOp::kBroadcast:
       return broadcast_of;
+    case ExprOp::kLookup:
+      return lookup_of;
     case ExprOp::kCheckIndex:
       return index_check;
     default:

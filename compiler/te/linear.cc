@@ -280,6 +280,7 @@ int compare(const Expr& a, const Expr& b) {
   if (int result = order(std::bit_cast<int64_t>(a->float_value), std::bit_cast<int64_t>(b->float_value))) {
     return result;
   }
+  if (a->table && b->table && *a->table != *b->table) return *a->table < *b->table ? -1 : 1;
   if (a->buffer && b->buffer) {
     if (int result = a->buffer->name.compare(b->buffer->name)) return result;
   }

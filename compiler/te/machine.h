@@ -46,6 +46,7 @@ struct Instruction {
   DType arg_dtype = DType::kInt64;
   DType dtype = DType::kInt64;
   Access access;
+  std::shared_ptr<const ByteTable> table;  ///< of lookups
 };
 using Code = std::vector<Instruction>;
 

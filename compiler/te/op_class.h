@@ -16,7 +16,7 @@ enum class OpClass : uint8_t {
   kFloat,       ///< args of one float type, the same result; exact or correctly rounded
   kVectorMath,  ///< as kFloat; legalized to arithmetic before code generation
   kSelect,
-  kTyped,       ///< the result type is given, not computed: cast, reinterpret, ramp, broadcast
+  kTyped,       ///< more is given than args, a type or a table: cast, reinterpret, ramp, broadcast, lookup
   kLaneReduce,  ///< vector to scalar
   kMemory,      ///< load, read, reduce
   kCheck,       ///< check_index
@@ -76,6 +76,7 @@ constexpr OpClass op_class(ExprOp op) {
       return OpClass::kSelect;
     case ExprOp::kCast:
     case ExprOp::kReinterpret:
+    case ExprOp::kLookup:
     case ExprOp::kRamp:
     case ExprOp::kBroadcast:
       return OpClass::kTyped;

@@ -6,6 +6,7 @@
 #include "compiler/te/parse_guard.h"
 #include "compiler/te/parser.h"
 #include "compiler/te/printer.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::te {
@@ -176,6 +177,16 @@ Type Parser::type() {
   return type;
 }
 
+std::shared_ptr<const ByteTable> Parser::table() {
+  const std::string name = word("a table");
+  ByteTable bytes{};
+  if (name[0] != 't' || !hex_bytes(std::string_view(name).substr(1), bytes)) {
+    --at_;
+    fail("a table is t and two digits for each of 256 bytes");
+  }
+  return std::make_shared<const ByteTable>(bytes);
+}
+
 std::vector<Expr> Parser::exprs(std::string_view end) {
   std::vector<Expr> result;
   if (is(end)) return result;
@@ -243,6 +254,7 @@ Expr Parser::call() {
   const ExprOp op = *op_named(name);
   DType dtype = DType::kInt64;
   int64_t lanes = 1;
+  std::shared_ptr<const ByteTable> bytes;
   if (op == ExprOp::kCast || op == ExprOp::kReinterpret) {
     expect(".");
     dtype = this->dtype();
@@ -250,6 +262,9 @@ Expr Parser::call() {
     expect(".");
     lanes = integer();
     if (lanes < 2 || lanes > kMaxLanes) fail("number of lanes is not 2 to " + std::to_string(kMaxLanes));
+  } else if (op == ExprOp::kLookup) {
+    expect(".");
+    bytes = table();
   }
   expect("(");
   std::vector<Expr> args = exprs(")");
@@ -263,6 +278,8 @@ Expr Parser::call() {
         return cast(dtype, args[0]);
       case ExprOp::kReinterpret:
         return reinterpret(dtype, args[0]);
+      case ExprOp::kLookup:
+        return lookup(args[0], bytes);
       case ExprOp::kRamp:
         return ramp(args[0], args[1], static_cast<int>(lanes));
       case ExprOp::kBroadcast:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -48,6 +49,7 @@ private:
   int64_t integer();
   DType dtype();
   Type type();
+  std::shared_ptr<const ByteTable> table();
 
   Expr expr();
   Expr constant();

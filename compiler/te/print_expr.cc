@@ -6,6 +6,7 @@
 #include "compiler/te/printer.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 
 namespace tensormill::te {
 namespace {
@@ -144,6 +145,8 @@ void Printer::call(const Expr& expr) {
     text_ += dtype_name(expr->type.dtype);
   } else if (expr->op == ExprOp::kRamp || expr->op == ExprOp::kBroadcast) {
     text_ += "." + std::to_string(expr->type.lanes);
+  } else if (expr->op == ExprOp::kLookup) {
+    text_ += ".t" + hex_text(*expr->table);
   }
   text_ += "(";
   list(expr->args);

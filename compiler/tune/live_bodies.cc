@@ -132,6 +132,8 @@ int64_t evaluate(const te::Expr& expr, Values& values) {
   // The first lane stands for a vector.
   if (expr->op == ExprOp::kCheckIndex || expr->op == ExprOp::kRamp || expr->op == ExprOp::kBroadcast)
     return evaluate(expr->args[0], values);
+  if (expr->op == ExprOp::kLookup)
+    return (*expr->table)[static_cast<uint8_t>(evaluate(expr->args[0], values))];
   const bool is_lanes = expr->op >= ExprOp::kLaneReduceAdd && expr->op <= ExprOp::kLaneReduceMax;
   if (expr->op >= ExprOp::kLoad || is_lanes || expr->type.is_float() || expr->args.empty()) return 0;
   for (const te::Expr& arg : expr->args) {

@@ -1,9 +1,23 @@
+#include <numeric>
+
 #include "compiler/codegen/llvm/kernel_emitter.h"
 #include "compiler/te/op_class.h"
 #include "compiler/te/text.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::codegen {
+
+namespace {
+
+/// `count` lanes of a vector from `first` on; those past its end are undefined.
+llvm::Value* lanes_of(llvm::IRBuilder<>& builder, llvm::Value* vector, unsigned first, unsigned count) {
+  const unsigned all = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  std::vector<int> lanes;
+  for (unsigned i = first; i < first + count; ++i) lanes.push_back(i < all ? static_cast<int>(i) : -1);
+  return builder.CreateShuffleVector(vector, lanes);
+}
+
+}  // namespace
 
 llvm::Type* KernelEmitter::element_type(DType dtype) {
   switch (dtype) {
@@ -39,6 +53,24 @@ llvm::Constant* KernelEmitter::float_like(llvm::Value* shape, double value) {
 
 llvm::Value* KernelEmitter::intrinsic(llvm::Intrinsic::ID id, std::initializer_list<llvm::Value*> args) {
   return builder_.CreateIntrinsic(id, {(*args.begin())->getType()}, std::vector<llvm::Value*>(args));
+}
+
+llvm::Value* KernelEmitter::by_parts(const std::vector<llvm::Value*>& args, unsigned part, const Emit& emit) {
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(args[0]->getType())->getNumElements();
+  llvm::Value* result = nullptr;
+  for (unsigned first = 0; first < lanes; first += part) {
+    std::vector<llvm::Value*> some;
+    for (llvm::Value* arg : args) some.push_back(lanes_of(builder_, arg, first, part));
+    llvm::Value* made = emit(some);
+    if (result == nullptr) {
+      result = made;
+      continue;
+    }
+    std::vector<int> both(first + part);
+    std::iota(both.begin(), both.end(), 0);
+    result = builder_.CreateShuffleVector(result, lanes_of(builder_, made, 0, first), both);
+  }
+  return lanes_of(builder_, result, 0, lanes);
 }
 
 llvm::Value* KernelEmitter::emit_root(const te::Expr& expr) {
@@ -106,6 +138,8 @@ llvm::Value* KernelEmitter::emit_new(const te::Expr& expr) {
       return emit_cast(arg_dtype, node.type.dtype, args[0]);
     case te::ExprOp::kReinterpret:
       return emit_reinterpret(arg_dtype, node.type.dtype, args[0]);
+    case te::ExprOp::kLookup:
+      return emit_lookup(*node.table, args[0]);
     case te::ExprOp::kSelect:
       return builder_.CreateSelect(args[0], args[1], args[2]);
     default:

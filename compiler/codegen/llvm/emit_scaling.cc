@@ -2,8 +2,6 @@
 // vectors go through these too, so that an element is the same wherever it lies.
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <numeric>
-
 #include "compiler/codegen/llvm/kernel_emitter.h"
 #include "runtime/base/error.h"
 
@@ -26,14 +24,6 @@ Forms forms_of(unsigned lanes) {
   return {llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, llvm::Intrinsic::x86_avx512_rcp14_ps_128, 8};
 }
 
-/// `count` lanes of a vector from `first` on; those past its end are undefined.
-llvm::Value* lanes_of(llvm::IRBuilder<>& builder, llvm::Value* vector, unsigned first, unsigned count) {
-  const unsigned all = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-  std::vector<int> lanes;
-  for (unsigned i = first; i < first + count; ++i) lanes.push_back(i < all ? static_cast<int>(i) : -1);
-  return builder.CreateShuffleVector(vector, lanes);
-}
-
 }  // namespace
 
 llvm::Value* KernelEmitter::emit_scaling(te::ExprOp op, const std::vector<llvm::Value*>& args) {
@@ -49,21 +39,8 @@ llvm::Value* KernelEmitter::emit_scaling(te::ExprOp op, const std::vector<llvm::
   }
   const unsigned lanes = vector->getNumElements();
   if (lanes == 4 || lanes == 8 || lanes == 16) return emit_scaling_form(op, args);
-  const unsigned part = lanes < kFewest ? kFewest : kMost;
-  llvm::Value* result = nullptr;
-  for (unsigned first = 0; first < lanes; first += part) {
-    std::vector<llvm::Value*> some;
-    for (llvm::Value* arg : args) some.push_back(lanes_of(builder_, arg, first, part));
-    llvm::Value* made = emit_scaling_form(op, some);
-    if (result == nullptr) {
-      result = made;
-      continue;
-    }
-    std::vector<int> both(first + part);
-    std::iota(both.begin(), both.end(), 0);
-    result = builder_.CreateShuffleVector(result, lanes_of(builder_, made, 0, first), both);
-  }
-  return lanes_of(builder_, result, 0, lanes);
+  return by_parts(args, lanes < kFewest ? kFewest : kMost,
+                  [&](const std::vector<llvm::Value*>& some) { return emit_scaling_form(op, some); });
 }
 
 llvm::Value* KernelEmitter::emit_scaling_form(te::ExprOp op, const std::vector<llvm::Value*>& args) {

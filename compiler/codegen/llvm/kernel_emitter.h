@@ -11,6 +11,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -120,6 +121,14 @@ private:
   llvm::Value* emit_dot4_sum(const te::ExprNode& node);
   llvm::Value* emit_dot4(llvm::Value* a, llvm::Value* b, llvm::Value* sum);
 
+  // emit_lookup.cc
+  llvm::Value* emit_lookup(const te::ByteTable& table, llvm::Value* index);
+  llvm::Value* lookup_64_lanes(const te::ByteTable& table, llvm::Value* index);
+  llvm::Value* lookup_16_lanes(const te::ByteTable& table, llvm::Value* index);
+  llvm::Value* lookup_in_memory(const te::ByteTable& table, llvm::Value* index);
+  llvm::Constant* stored_table(const te::ByteTable& table);
+  llvm::Constant* part_of_table(const te::ByteTable& table, size_t first, size_t count);
+
   // emit_scaling.cc
   llvm::Value* emit_scaling(te::ExprOp op, const std::vector<llvm::Value*>& args);
   llvm::Value* emit_scaling_form(te::ExprOp op, const std::vector<llvm::Value*>& args);
@@ -160,6 +169,10 @@ private:
   llvm::Constant* int_like(llvm::Value* shape, int64_t value);   ///< splat of the integer type of `shape`
   llvm::Constant* float_like(llvm::Value* shape, double value);  ///< splat of the float type of `shape`
   llvm::Value* intrinsic(llvm::Intrinsic::ID id, std::initializer_list<llvm::Value*> args);
+  using Emit = std::function<llvm::Value*(const std::vector<llvm::Value*>&)>;
+  /// What `emit` makes of so many lanes of the args at a time, side by side. The last have undefined lanes
+  /// past the end.
+  llvm::Value* by_parts(const std::vector<llvm::Value*>& args, unsigned part, const Emit& emit);
   llvm::AllocaInst* entry_alloca(llvm::Type* type, const char* name);
 
   const te::Function& function_;

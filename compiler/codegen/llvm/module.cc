@@ -53,7 +53,7 @@ void set_attributes(llvm::Module& module, const TargetTraits& traits) {
 
 /// What -O2 does for the loops that kernels are made of: addresses and invariants out of loops, small loops
 /// written out, loads and arithmetic once. What it has besides changes nothing here, and takes as long: a
-/// module has no calls to inline and no globals, vectors and blocks belong to the schedule.
+/// module has no calls to inline and no globals but tables, vectors and blocks belong to the schedule.
 constexpr const char* kPasses =
     "function<eager-inv>("
     "sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"

@@ -20,6 +20,8 @@ TargetTraits traits_of(const target::Target& target) {
   traits.range = has("avx512dq");
   traits.gather = has("avx512f");
   traits.scaling = has("avx512f") && has("avx512vl");
+  traits.lookup_512 = has("avx512vbmi");
+  traits.lookup_128 = arm;
   traits.dot4_512 = has("avx512vnni");
   traits.dot4_256 = has("avxvnni") || (has("avx512vnni") && has("avx512vl"));
   // LLVM clears what implies a feature that is switched off, so all "-" stand before all "+".

@@ -18,6 +18,8 @@ struct TargetTraits {
   bool dot4_512 = false;        ///< x86's sums of four byte products, in 16 lanes
   bool dot4_256 = false;        ///< the same in 8 and 4 lanes
   bool scaling = false;         ///< x86's scalef and rcp14 of f32, in 16, 8 and 4 lanes
+  bool lookup_512 = false;      ///< x86's lookups in a table of 128 bytes, in 64 lanes
+  bool lookup_128 = false;      ///< AArch64's lookups in a table of 64 bytes, in 16 lanes
   std::string cpu;
   std::string features;  ///< LLVM's list, every tracked feature on or off
   std::string triple;
