@@ -24,7 +24,8 @@ constexpr int64_t kBytes = 256;
 /// A lookup takes about five instructions for a vector of bytes. A step takes one for a vector of its
 /// elements, of which there are four times as many where they are float32; a chain of fewer is no slower.
 constexpr int64_t kFewestSteps = 4;
-/// Longer chains are looked up in parts, so that the work for each is bounded.
+/// Bytes behind more are where the next chain begins, and other values behind twice as many are left alone:
+/// so the work for each is bounded.
 constexpr int64_t kMostSteps = 64;
 
 /// A value as a function of one byte, or a constant of one element.
@@ -52,11 +53,11 @@ private:
 
   void visit(const ir::Node& node) {
     std::optional<Function> made = function_of(node);
-    if (!made) return;
+    if (!made || made->steps > 2 * kMostSteps) return;
     const ir::ValueId output = node.outputs[0];
     if (made->root != ir::kAbsent && is_byte(output)) {
-      if (made->steps > kMostSteps) return;
       if (made->steps >= kFewestSteps) replace(output, *made);
+      if (made->steps > kMostSteps) return;
     }
     functions_[static_cast<size_t>(output)] = std::move(made);
   }

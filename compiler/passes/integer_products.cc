@@ -7,9 +7,8 @@
 // Integer-Arithmetic-Only Inference", 2018, section 2.2, with a factor of float32).
 //
 // Data of int8 is moved to uint8, in the quantization that makes it where it comes from one, or in the table
-// that it is looked up in. Weights that do
-// not fit int8, bytes less a zero point that is not their middle, are moved too: that times the sum of the
-// data is taken off the result.
+// that it is looked up in. Weights that do not fit int8, bytes less a zero point that is not their middle,
+// are moved too: that times the sum of the data is taken off the result.
 #include <algorithm>
 #include <cmath>
 #include <functional>

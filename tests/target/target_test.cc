@@ -132,6 +132,17 @@ TEST(Target, AttributesAreClosedUnderImplication) {
   EXPECT_TRUE(redundant.features.empty());
 }
 
+TEST(Target, BytesAreLookedUpWhereThereAreInstructions) {
+  const auto looks_up = [](std::string_view text) {
+    return parse_target(text, fake_host()).facts.byte_lookup;
+  };
+  EXPECT_TRUE(looks_up("llvm -mcpu=znver4"));
+  EXPECT_TRUE(looks_up("llvm -mcpu=cortex-a72"));
+  EXPECT_FALSE(looks_up("llvm -mcpu=znver4 -mattr=-avx512vbmi"));
+  EXPECT_FALSE(looks_up("llvm -mcpu=skylake-avx512"));
+  EXPECT_FALSE(looks_up("llvm -mcpu=haswell"));
+}
+
 TEST(Target, JsonFormEqualsTextForm) {
   const Target text = parse_target("llvm -mcpu=znver3 -mattr=-fma,+gfni -num-cores=4", fake_host());
   const Target json =

@@ -1,6 +1,8 @@
 // Random functions that run without faults, for property tests of text, simplification and interpretation.
 #pragma once
 
+#include <memory>
+
 #include "compiler/te/stmt.h"
 #include "tests/te/random_expr.h"
 
@@ -54,7 +56,7 @@ private:
       return from->dtype == DType::kFloat32 ? value : cast(DType::kFloat32, value);
     }
     const Expr a = real(depth - 1, at, mask), b = real(depth - 1, at, mask);
-    switch (random_.below(8)) {
+    switch (random_.below(9)) {
       case 0:
         return a + b;
       case 1:
@@ -69,9 +71,18 @@ private:
         return fma(a, b, a);
       case 6:
         return select(a < b, a, te::make(ExprOp::kAbs, {b}));
+      case 7:
+        return cast(DType::kFloat32, lookup(cast(DType::kUInt8, a), table()));
       default:
         return te::make(ExprOp::kRound, {a}) / float_imm(DType::kFloat32, 2);
     }
+  }
+
+  std::shared_ptr<const ByteTable> table() const {
+    ByteTable bytes{};
+    const auto step = static_cast<size_t>(random_.below(255) + 1);
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * step + 5);
+    return std::make_shared<const ByteTable>(bytes);
   }
 
   Stmt store() {

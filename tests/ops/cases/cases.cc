@@ -95,6 +95,14 @@ void add_choices(std::vector<Case>& cases) {
   }
   cases.push_back({"bit_cast", "one", {{"to", DType::kUInt32}}, {{.shape = {1}}}});
   cases.push_back({"bit_cast", "empty", {{"to", DType::kInt64}}, {{.shape = {0}}}});
+  Ints table;
+  for (int64_t i = 0; i < 256; ++i) table.push_back(((i * 167 + 13) ^ (i / 8)) % 256);
+  for (const Shape& shape : {Shape{3, 7}, Shape{1}, Shape{0}, Shape{2, 131}}) {
+    for (const DType to : {DType::kInt8, DType::kUInt8}) {
+      const std::string variant = "to " + std::string(dtype_name(to));
+      cases.push_back({"lookup", variant, {{"table", table}, {"to", to}}, {{.shape = shape}}});
+    }
+  }
   cases.push_back({"cast", "one", {{"to", DType::kFloat16}}, {{.shape = {1}}}});
   cases.push_back({"cast", "empty", {{"to", DType::kInt32}}, {{.shape = {0}}}});
 }

@@ -39,8 +39,8 @@ bool has_narrow(const Instance& instance) {
 bool has_bytes(const Instance& instance) {
   const std::string& op = instance.source->op;
   const bool blocked = op == "to_blocked" || op == "from_blocked" || op == "gather_channels";
-  return op == "conv_integer" || op == "bytes_to_words" || instance.source->attrs.has("words") ||
-         (blocked && !is_float(instance.dtype));
+  return op == "conv_integer" || op == "bytes_to_words" || op == "lookup" ||
+         instance.source->attrs.has("words") || (blocked && !is_float(instance.dtype));
 }
 
 std::vector<Instance> listed(const RandomGraphOptions& options) {
