@@ -23,7 +23,7 @@ class Prey(serving.Server):
         self.key = mill.run_program("keys", "--keys-file", keys, "add", "boss", "--scopes", "admin").stdout.strip()
         workers.make_key(trusted)
         super().__init__(folder, "--keys-file", str(keys), "--ops-listen", "127.0.0.1:0", "--set", "jobs.lease=1h", "--set",
-                         "v2.system_shared_memory=true", "--set", f"packages.trusted_keys={trusted}.pub", *options)
+                         "v2.system_shared_memory=true", "--set", "v2.cuda_shared_memory=true", "--set", f"packages.trusted_keys={trusted}.pub", *options)
 
     @classmethod
     def at(cls, port, key):

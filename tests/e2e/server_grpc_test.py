@@ -138,7 +138,7 @@ class GrpcTest(grpc_peer.GrpcCase):
                 self.refused(invalid, send, broken)
         self.refused(invalid, self.channel().unary_unary("/inference.GRPCInferenceService/ModelInfer"), b"\x3a\x00" * 5000,
                      says="tensors")
-        for name in ("/inference.GRPCInferenceService/SystemSharedMemoryStatus", "/other/Method"):
+        for name in ("/inference.GRPCInferenceService/LogSettings", "/other/Method"):
             self.refused(grpc.StatusCode.UNIMPLEMENTED, self.channel().unary_unary(name), b"")
         self.assertTrue(self.client.is_server_live())
 
