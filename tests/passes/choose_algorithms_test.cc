@@ -19,7 +19,7 @@ using small_nets::Net;
 
 passes::PassContext context_of(int bits) {
   passes::PassContext context;
-  context.facts = {bits, bits == 512 ? 32 : 16, true, false, false, 48 * 1024, 2048 * 1024, 2};
+  context.facts = {bits, bits == 512 ? 32 : 16, true, false, false, false, 48 * 1024, 2048 * 1024, 2};
   return context;
 }
 
