@@ -347,6 +347,22 @@ TEST(TensorflowFrames, GoOverRowsInALoop) {
                Tensor::from<float>({2}, std::vector<float>{14, 10}));
 }
 
+TEST(TensorflowFrames, GoOverNoRows) {
+  FrameLoop loop = running_sums();
+  const Json tensor = {{"dtype", "DT_FLOAT"},
+                       {"tensorShape", {{"dim", Json::array({{{"size", "2"}}})}}},
+                       {"floatVal", Json::array({3, 4})}};
+  loop.before = Json::array({node_of("state_at_first", "Const", {},
+                                     {{"dtype", type_of("DT_FLOAT")}, {"value", {{"tensor", tensor}}}})});
+  loop.initial = "state_at_first";
+  const auto model = loop_of(loop);
+  const ir::Graph open = at_free(*model);
+  const Tensors got =
+      evaluated(ir::bind_symbols(open, {{rows_of(open), 0}}), {{"x", Tensor(DType::kFloat32, {0, 2})}});
+  EXPECT_EQ(got.at("y").shape(), (Shape{0, 2}));
+  expect_close(got.at("z"), Tensor::from<float>({2}, std::vector<float>{3, 4}), 0);
+}
+
 // As tf.scan makes them: the first row is read and set before the loop, which begins with the second.
 TEST(TensorflowFrames, GoOnBehindWhatIsSetBefore) {
   FrameLoop loop = running_sums();

@@ -322,12 +322,44 @@ std::vector<size_t> ScopeImport::kept_in(const Scope& scope, const Loop& loop) c
   return {kept.begin(), kept.end()};
 }
 
-std::vector<Item> ScopeImport::iterate(Scope& scope, const Loop& loop, const std::vector<size_t>& kept,
+/// The values of a loop: its variables, then what it keeps.
+struct ScopeImport::LoopValues {
+  std::vector<size_t> nodes, enters;         ///< what iterations read, and where that is from at first
+  std::map<std::string_view, size_t> names;  ///< those nodes' names
+  std::vector<std::string_view> results;     ///< what an iteration makes of them
+};
+
+ScopeImport::LoopValues ScopeImport::values_of(const Scope& scope, const Loop& loop) const {
+  LoopValues own;
+  const auto add = [&](size_t node, size_t enter, std::string_view result) {
+    own.names.emplace((*scope.body.nodes)[node].name, own.nodes.size());
+    own.nodes.push_back(node);
+    own.enters.push_back(enter);
+    own.results.push_back(result);
+  };
+  for (const Loop::Variable& variable : loop.variables) add(variable.merge, variable.enter, variable.next);
+  for (const size_t enter : kept_in(scope, loop)) add(enter, enter, (*scope.body.nodes)[enter].name);
+  return own;
+}
+
+/// Whether iterations are counted to a number that is not one for all runs. A bound of that number may show
+/// that the first ones are there, whereas it does not say how many there are.
+bool ScopeImport::ends_at_free_number(Scope& scope, const Loop& loop, const LoopValues& own) {
+  const auto limits = limits_of(LoopText(*scope.body.nodes, own.names, {loop.condition}));
+  return limits && std::any_of(limits->begin(), limits->end(), [&](const LoopLimit& each) {
+           if (!each.limit || !run(scope, own.enters[*each.limit])) return false;
+           const Item limit = output_of(scope, own.enters[*each.limit], 0);
+           const V* number = std::get_if<V>(&limit.value);
+           if (number == nullptr) return false;
+           const ir::Value& value = graph_.value(*number);
+           return !value.constant && (!value.known || value.known.is_symbolic());
+         });
+}
+
+std::vector<Item> ScopeImport::iterate(Scope& scope, const Loop& loop, const LoopValues& own,
                                        const std::vector<Item>& values, Item condition) {
   Scope iteration{scope.body, scope.arguments, scope.placeholders, &scope, loop.frame};
-  const size_t first_kept = loop.variables.size();
-  for (size_t i = 0; i < first_kept; ++i) iteration.results[loop.variables[i].merge] = {values[i], {}};
-  for (size_t i = 0; i < kept.size(); ++i) iteration.results[kept[i]] = {values[first_kept + i]};
+  for (size_t i = 0; i < own.nodes.size(); ++i) iteration.results[own.nodes[i]] = {{values[i].value, {}}};
   // Iterations that are there go on.
   iteration.results[loop.condition_node] = {std::move(condition)};
   std::vector<Item> next;
@@ -336,39 +368,31 @@ std::vector<Item> ScopeImport::iterate(Scope& scope, const Loop& loop, const std
     if (!value) throw CallFails();
     next.push_back({value->value, {}});
   }
-  next.insert(next.end(), values.begin() + static_cast<std::ptrdiff_t>(first_kept), values.end());
+  next.insert(next.end(), values.begin() + static_cast<std::ptrdiff_t>(next.size()), values.end());
   return next;
 }
 
-bool ScopeImport::run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop,
-                                     const std::map<size_t, Item>& values) {
+/// Nothing where the loop goes over no rows.
+std::optional<bool> ScopeImport::run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop,
+                                                    const LoopValues& own) {
   const std::vector<Node>& nodes = *scope.body.nodes;
-  const std::vector<size_t> kept = kept_in(scope, loop);
   std::vector<Item> initial;
-  std::map<std::string_view, size_t> names;
-  std::vector<std::string_view> results;
-  for (const Loop::Variable& variable : loop.variables) {
-    names.emplace(nodes[variable.merge].name, initial.size());
-    results.push_back(variable.next);
-    initial.push_back({values.at(variable.merge).value, {}});
-  }
-  for (const size_t enter : kept) {
+  for (const size_t enter : own.enters) {
     if (!run(scope, enter)) return false;
-    names.emplace(nodes[enter].name, initial.size());
-    results.push_back(nodes[enter].name);
     initial.push_back({output_of(scope, enter, 0).value, {}});
   }
-  if (!has_open_list(initial))
-    throw UnsupportedForm{"condition", "how often the loop goes round is worked out by a run"};
-  const LoopForm form = {LoopText(nodes, names, {loop.condition}), LoopText(nodes, names, results),
-                         [&](NodeContext& node, const std::vector<Item>& own) {
+  if (!has_open_list(initial)) return std::nullopt;
+  const LoopForm form = {LoopText(nodes, own.names, {loop.condition}),
+                         LoopText(nodes, own.names, own.results),
+                         [&](NodeContext& node, const std::vector<Item>& values) {
                            Tensor is_true(DType::kBool, {});
                            is_true.set_element(0, 1);
-                           return iterate(scope, loop, kept, own, {node.constant(std::move(is_true)), {}});
+                           return iterate(scope, loop, own, values, {node.constant(std::move(is_true)), {}});
                          }};
   try {
     const std::vector<Item> made = loop_over_(scope, exit, form, initial);
-    for (const auto& [node, merge] : loop.exits) scope.results[node] = {made.at(names.at(nodes[merge].name))};
+    for (const auto& [node, merge] : loop.exits)
+      scope.results[node] = {made.at(own.names.at(nodes[merge].name))};
     return true;
   } catch (const CallFails&) {
     return false;
@@ -378,6 +402,9 @@ bool ScopeImport::run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop
 bool ScopeImport::run_loop(Scope& scope, size_t exit) {
   const Loop loop = loop_of(scope, exit);
   const Deeper deeper(depth_);
+  const LoopValues own = values_of(scope, loop);
+  if (ends_at_free_number(scope, loop, own))
+    if (const std::optional<bool> is_run = run_loop_over_rows(scope, exit, loop, own)) return *is_run;
   std::map<size_t, Item> values;
   for (const Loop::Variable& variable : loop.variables) {
     if (!run(scope, variable.enter)) return false;
@@ -389,7 +416,8 @@ bool ScopeImport::run_loop(Scope& scope, size_t exit) {
     const std::optional<Item> condition = evaluate(iteration, loop.condition);
     if (!condition) return false;
     const std::optional<bool> is_on = goes_on(*condition);
-    if (!is_on && trip == 0) return run_loop_over_rows(scope, exit, loop, values);
+    if (!is_on && trip == 0)
+      if (const std::optional<bool> is_run = run_loop_over_rows(scope, exit, loop, own)) return *is_run;
     if (!is_on) throw UnsupportedForm{"condition", "how often the loop goes round is worked out by a run"};
     if (!*is_on) break;
     if (trip == kMostRounds)

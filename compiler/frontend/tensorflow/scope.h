@@ -72,15 +72,18 @@ public:
 
 private:
   struct Loop;
+  struct LoopValues;
   bool run(Scope& scope, size_t wanted);
   bool finish(Scope& scope, size_t node);
   std::vector<size_t> needed(Scope& scope, size_t node) const;
   Item output_of(const Scope& scope, size_t node, size_t output) const;
   std::optional<Item> lookup(const Scope& scope, std::string_view text) const;
   bool run_loop(Scope& scope, size_t exit);
-  bool run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop, const std::map<size_t, Item>& values);
+  bool ends_at_free_number(Scope& scope, const Loop& loop, const LoopValues& own);
+  std::optional<bool> run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop, const LoopValues& own);
   std::vector<size_t> kept_in(const Scope& scope, const Loop& loop) const;
-  std::vector<Item> iterate(Scope& scope, const Loop& loop, const std::vector<size_t>& kept,
+  LoopValues values_of(const Scope& scope, const Loop& loop) const;
+  std::vector<Item> iterate(Scope& scope, const Loop& loop, const LoopValues& own,
                             const std::vector<Item>& values, Item condition);
   std::optional<bool> goes_on(const Item& condition) const;
   Loop loop_of(const Scope& scope, size_t exit) const;

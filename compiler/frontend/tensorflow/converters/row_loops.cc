@@ -98,24 +98,12 @@ private:
 
   /// Conditions are that counters are less than numbers that stay: of as many elements as lists have.
   void find_trips() {
-    std::vector<std::string_view> open{condition_.num_results() == 1 ? condition_.result(0)
-                                                                     : std::string_view()};
-    constexpr size_t kMostConditions = 16;
-    for (size_t seen = 0; !open.empty(); ++seen) {
-      const tensorflow::Node* at = condition_.node_of(open.back());
-      open.pop_back();
-      const bool has_two = at != nullptr && at->inputs.size() >= 2 && seen < kMostConditions;
-      if (has_two && at->op == "LogicalAnd") {
-        open.push_back(condition_.source(at->inputs[0]));
-        open.push_back(condition_.source(at->inputs[1]));
-      } else if (has_two && at->op == "Less") {
-        add_limit(condition_.argument(at->inputs[0]), condition_.argument(at->inputs[1]));
-      } else {
-        node_.unsupported("cond",
-                          "in a loop over rows another condition than that a counter is less than a "
-                          "number is not implemented");
-      }
-    }
+    const std::optional<std::vector<LoopLimit>> limits = limits_of(condition_);
+    if (!limits)
+      node_.unsupported("cond",
+                        "in a loop over rows another condition than that a counter is less than a number is "
+                        "not implemented");
+    for (const auto& [counter, limit] : *limits) add_limit(counter, limit);
     for (size_t i = 0; i < initial_.size(); ++i) {
       // What has no elements in it only says which list it is.
       const bool has_rows = is_open(initial_[i]) && (kinds_[i] == Kind::kMade || is_scanned(i));
@@ -356,6 +344,27 @@ std::optional<size_t> LoopText::argument(std::string_view text) const {
   if (node_of(name) == nullptr) name = name.substr(0, name.find(':'));
   const auto found = values_.find(name);
   return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::vector<LoopLimit>> limits_of(const LoopText& condition) {
+  constexpr size_t kMostConditions = 16;
+  if (condition.num_results() != 1) return std::nullopt;
+  std::vector<std::string_view> open{condition.result(0)};
+  std::vector<LoopLimit> limits;
+  for (size_t seen = 0; !open.empty(); ++seen) {
+    const Node* at = condition.node_of(open.back());
+    open.pop_back();
+    if (at == nullptr || at->inputs.size() < 2 || seen == kMostConditions) return std::nullopt;
+    if (at->op == "LogicalAnd") {
+      open.push_back(condition.source(at->inputs[0]));
+      open.push_back(condition.source(at->inputs[1]));
+    } else if (at->op == "Less") {
+      limits.push_back({condition.argument(at->inputs[0]), condition.argument(at->inputs[1])});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return limits;
 }
 
 bool has_open_list(const std::vector<Item>& items) {

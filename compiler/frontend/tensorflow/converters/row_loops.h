@@ -39,6 +39,13 @@ private:
   std::vector<std::string_view> results_;
 };
 
+/// That iterations go on while a counter is less than a number: which of the values these are.
+struct LoopLimit {
+  std::optional<size_t> counter, limit;
+};
+/// All limits of a condition; nothing where it is not made of such ones.
+std::optional<std::vector<LoopLimit>> limits_of(const LoopText& condition);
+
 struct LoopForm {
   LoopText condition, body;
   /// What an iteration makes of its values. Throws CallFails.
