@@ -139,6 +139,27 @@ TEST(TorchScriptCode, WhatIsAViewOrACopyFollowsFromWhereElementsLie) {
       -3);
 }
 
+// expand(), broadcast_tensors() and meshgrid() make views, in which elements may be there more than once.
+TEST(TorchScriptCode, WhatIsExpandedIsAView) {
+  const std::string same =
+                        "    y = torch.neg(x)\n    a, b, = torch.broadcast_tensors([y, torch.zeros([3])])\n",
+                    more = "    y = torch.neg(torch.slice(x, 0, 0, 1))\n    a = torch.expand(y, [2, 3])\n",
+                    grid = "    y = torch.neg(torch.select(x, 0, 0))\n    a, b, = torch.meshgrid([y, y])\n";
+  const auto second_of = [](const std::string& body) { return result_of(body).element_as_double(1); };
+  EXPECT_EQ(second_of(same + "    z = torch.mul_(y, 2)\n    return a\n"), -2);
+  EXPECT_EQ(second_of(same + "    z = torch.mul_(a, 2)\n    return y\n"), -2);
+  EXPECT_EQ(second_of(same + "    z = torch.mul_(torch.reshape(a, [-1]), 2)\n    return y\n"), -2);
+  EXPECT_EQ(second_of(same + "    return torch.as_strided(a, [2], [4])\n"), -4);
+  EXPECT_EQ(second_of(more + "    z = torch.mul_(y, 2)\n    return a\n"), -2);
+  EXPECT_EQ(second_of(more + "    z = torch.mul_(torch.reshape(a, [-1]), 2)\n    return a\n"), -1);
+  EXPECT_EQ(second_of(grid + "    z = torch.mul_(y, 2)\n    return b\n"), -2);
+  for (const std::string& made : {more, grid})
+    expect_error(ErrorCode::kOperatorNotImplemented, "elements that are there more than once",
+                 [&] { result_of(made + "    z = torch.mul_(a, 2)\n    return y\n"); });
+  expect_error(ErrorCode::kOperatorNotImplemented, "do not lie in rows",
+               [&] { result_of(more + "    return torch.as_strided(a, [2], [4])\n"); });
+}
+
 /// What forward(x) with this body makes of 0, 1, 2 ... [N, 4], imported with N free and bound afterwards.
 Tensor result_of_rows(const std::string& body, int64_t rows) {
   ImportOptions options;

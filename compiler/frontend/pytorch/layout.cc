@@ -164,6 +164,25 @@ std::optional<Layout> viewed(const Layout& layout, const std::vector<Dim>& wante
   return std::move(found.layout);
 }
 
+// at::inferExpandGeometry: what is there more than once is in one place.
+std::optional<Layout> expanded(const Layout& layout, const std::vector<Dim>& wanted) {
+  if (wanted.size() < layout.sizes.size()) return std::nullopt;
+  const size_t more = wanted.size() - layout.sizes.size();
+  Layout made{wanted, std::vector<Dim>(wanted.size(), Dim(0)), layout.is_exact};
+  if (layout.sizes.empty()) return made;
+  for (size_t i = wanted.size(); i-- > 0;) {
+    const Dim own = i < more ? Dim(1) : layout.sizes[i - more];
+    if (own == wanted[i]) {
+      made.strides[i] = i < more ? wanted[i + 1] * made.strides[i + 1] : layout.strides[i - more];
+    } else if (own == Dim(1)) {
+      made.is_exact = made.is_exact && wanted[i].is_constant();  // of one element the stride is its own
+    } else {
+      return std::nullopt;
+    }
+  }
+  return made;
+}
+
 // From the axis whose neighbours are next to each other on: each further one steps over all before it.
 std::optional<std::vector<int64_t>> dense_axes(const Layout& layout, const DimFacts& facts) {
   const DimFacts known = with_elements(facts, layout.sizes);

@@ -42,6 +42,9 @@ std::optional<bool> has_view(const Layout& layout, const std::vector<te::Dim>& w
 /// Where the elements of that view lie; nothing where it is not known that there is one.
 std::optional<Layout> viewed(const Layout& layout, const std::vector<te::Dim>& wanted,
                              const te::DimFacts& facts);
+/// Where the elements lie of that tensor in `wanted` sizes, where axes of one element and new ones in front
+/// have as many as that says (torch's expand()); nothing where others may differ.
+std::optional<Layout> expanded(const Layout& layout, const std::vector<te::Dim>& wanted);
 /// An order of the axes, the slowest first, in which the elements lie row after row, where one is proven.
 std::optional<std::vector<int64_t>> dense_axes(const Layout& layout, const te::DimFacts& facts);
 /// Torch's suggest_memory_format() of strides that have to match it: kRows of all that are no other's.

@@ -333,10 +333,22 @@ void NodeContext::set_view(size_t index, const char* of, std::shared_ptr<const V
     const V copy = step->read(*this, read_view(*this, from));
     return set_output(index, copy < first_own_ ? add("identity", {copy}) : copy);
   }
+  take_view(index, from, {std::move(step)});
+}
+
+void NodeContext::set_view_in(size_t index, const char* of, size_t part,
+                              std::vector<std::shared_ptr<const ViewStep>> steps) {
+  if (has_output(index)) take_view(index, view(given(of)->names.at(part)), std::move(steps));
+}
+
+void NodeContext::take_view(size_t index, View& from, std::vector<std::shared_ptr<const ViewStep>> steps) {
   View made = from;
-  made.value = step->read(*this, read_view(*this, from));
+  made.value = read_view(*this, from);
   made.version = from.version;
-  made.steps.push_back(std::move(step));
+  for (auto& step : steps) {
+    made.value = step->read(*this, made.value);
+    made.steps.push_back(std::move(step));
+  }
   take(outputs_[index], std::move(made));
 }
 

@@ -158,6 +158,9 @@ public:
   void set_outputs(const std::vector<V>& values);
   /// The output is a view of argument `of`.
   void set_view(size_t index, const char* of, std::shared_ptr<const ViewStep> step);
+  /// The output is a view of tensor `part` of the list that argument `of` is.
+  void set_view_in(size_t index, const char* of, size_t part,
+                   std::vector<std::shared_ptr<const ViewStep>> steps);
   /// The output is `value`, which is new and lies in that format; for kPreserve as argument `like`, where
   /// that lies densely.
   void set_new(V value, const char* like, MemoryFormat format);
@@ -186,6 +189,8 @@ private:
   int64_t fixed(const ir::SymInt& value, const char* name) const;
   View& view(const std::string& name);
   void take(const std::string& name, View view);
+  /// The output is what the steps make of `from`.
+  void take_view(size_t index, View& from, std::vector<std::shared_ptr<const ViewStep>> steps);
   /// Where its elements lie, as far as it is known.
   std::optional<Layout> layout_of(const View& view) const;
   /// What is known of the graph's symbols.

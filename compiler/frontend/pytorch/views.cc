@@ -131,7 +131,14 @@ std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape) {
 }
 
 std::shared_ptr<const ViewStep> expand_step(const ir::SymShape& shape) {
-  return made({[=](OpBuilder& builder, V x) { return Compose(builder).expand(x, shape); }, {}});
+  return made({[=](OpBuilder& builder, V x) { return Compose(builder).expand(x, shape); },
+               [=](OpBuilder& builder, V whole, V part) {
+                 if (!same(Compose(builder).shape(whole), shape))
+                   builder.unsupported(
+                       "self", "writing to elements that are there more than once is not implemented");
+                 return part;
+               },
+               [=](const Layout& layout, const te::DimFacts&) { return expanded(layout, dims_of(shape)); }});
 }
 
 }  // namespace tensormill::frontend::pytorch

@@ -182,30 +182,25 @@ void convert_tri(NodeContext& node) {
 }
 
 void convert_meshgrid(NodeContext& node) {
-  Compose c(node);
-  std::vector<V> parts = node.tensors("tensors");
+  const std::vector<V> parts = node.tensors("tensors");
   const bool is_xy = node.row().overload == "indexing" && node.text("indexing") == "xy";
   ir::SymShape whole;
-  for (V& part : parts) {
-    part = with_axis(node, part);
-    whole.push_back(num_elements(node.shape(part)));
-  }
+  for (const V part : parts) whole.push_back(num_elements(node.shape(part)));
   const bool swaps = is_xy && parts.size() > 1;
   if (swaps) std::swap(whole[0], whole[1]);
   for (size_t i = 0; i < parts.size(); ++i) {
     const size_t axis = swaps && i < 2 ? 1 - i : i;
     ir::SymShape along(whole.size(), 1);
     along[axis] = whole[axis];
-    node.set_output(i, c.expand(c.reshape(parts[i], along), whole));
+    node.set_view_in(i, "tensors", i, {reshape_step(along), expand_step(whole)});
   }
 }
 
 void convert_broadcast(NodeContext& node) {
-  Compose c(node);
   const std::vector<V> parts = node.tensors("tensors");
   ir::SymShape whole;
   for (const V part : parts) whole = broadcast_shapes(whole, node.shape(part));
-  for (size_t i = 0; i < parts.size(); ++i) node.set_output(i, c.expand(parts[i], whole));
+  for (size_t i = 0; i < parts.size(); ++i) node.set_view_in(i, "tensors", i, {expand_step(whole)});
 }
 
 namespace {
