@@ -164,11 +164,13 @@ void convert_ragged_to_variant(NodeContext& node) {
   list.has_rows = true;
   list.dtype = node.dtype(values);
   ir::SymInt begin = 0;
-  if (rows.rows.hint() > 0)
-    for (const ir::SymInt& length : build::bind_run_numbers(node, rows.lengths, 0, std::nullopt)) {
-      list.elements.push_back(c.slice(values, 0, begin, length));
-      begin += length;
-    }
+  for (int64_t row = 0; row < rows.rows.hint(); ++row) {
+    // No row reaches past the elements: rows_of_splits requires that their lengths add up to these.
+    const ir::SymInt length =
+        build::bind_run_numbers(node, c.slice(rows.lengths, 0, row, 1), 0, rows.total - begin)[0];
+    list.elements.push_back(c.slice(values, 0, begin, length));
+    begin += length;
+  }
   node.set_list(0, std::move(list));
 }
 
