@@ -130,6 +130,8 @@ private:
       join_linear(operation, inputs, results);
       return;
     }
+    // A table rises and falls as it likes.
+    if (operation.node.op == "lookup") return join_between(operation, *inputs[0], results);
     const ir::OpDef* def = operation.node.op == "fused" ? nullptr : &ops_.get(operation.node.op);
     const bool mixes = def == nullptr ||
                        (def->pattern != ir::Pattern::kElementwise && def->pattern != ir::Pattern::kInjective);
@@ -138,6 +140,21 @@ private:
       for (const size_t input : uncertain) mixed.push_back(mixed_ends(*inputs[input], draw));
       for (size_t i = 0; i < uncertain.size(); ++i) values[uncertain[i]] = &mixed[i];
       join_evaluated(operation, values, results);
+    }
+  }
+
+  /// All bytes between the ends.
+  void join_between(const ir::PartPlan::Operation& operation, const ElementBounds& bytes,
+                    std::vector<ElementBounds>& results) const {
+    Tensor at = bytes.low.clone();
+    for (bool moves = true; moves;) {
+      moves = false;
+      for (int64_t i = 0; i < at.num_elements(); ++i) {
+        if (!is_below(at, bytes.high, i)) continue;
+        at.set_element_int(i, at.element_as_int(i) + 1);
+        moves = true;
+      }
+      if (moves) join_evaluated(operation, {&at}, results);
     }
   }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "runtime/base/error.h"
@@ -193,6 +194,47 @@ TEST(ElementBounds, EitherSideOfATieIsRightAndTheNextOneIsNot) {
   EXPECT_TRUE(passes_for(*right, *right));
   EXPECT_NO_THROW(driver::verify_kernel(right->kernel, &other_side_of_ties<false>, {}, right->given));
   EXPECT_THROW(driver::verify_kernel(right->kernel, &other_side_of_ties<true>, {}, right->given), Error);
+}
+
+constexpr uint8_t byte_of(int64_t place) { return static_cast<uint8_t>(place * 151); }
+
+/// y[i] is byte_of(n + n + 2), n half of x[i] as the reference rounds it; where that is a tie one of them
+/// goes to the other side. `wrong`: three places further where there is no tie.
+template <bool wrong>
+int32_t looked_up_beside_a_tie(const tm_call* call) {
+  const auto* x = static_cast<const uint8_t*>(call->buffers[0]);
+  auto* y = static_cast<uint8_t*>(call->buffers[1]);
+  for (int64_t i = 0; i < kRows; ++i) {
+    const int64_t far = wrong && x[i] % 2 == 0 ? 3 : 0;
+    y[i] = byte_of(std::min<int64_t>(x[i] / 2 + (x[i] + 1) / 2 + 2 + far, 255));
+  }
+  return TM_OK;
+}
+
+TEST(ElementBounds, ATableRisesAndFallsBetweenTheEndsOfItsByte) {
+  std::string table;
+  for (int64_t i = 0; i < 256; ++i) table += (i == 0 ? "" : ", ") + std::to_string(byte_of(i));
+  const auto right = one_kernel(filled(R"((%x: u8[64,1]) {
+  %in = const f32[] {0.025}
+  %out = const f32[] {0.05}
+  %two = const f32[] {2.0}
+  %w: f32[64,1] = cast(%x) {to: f32}
+  %d: f32[64,1] = mul(%w, %in)
+  %s: f32[64] = reduce_sum(%d) {axes: ints[1], keepdims: 0}
+  %q: f32[64] = div(%s, %out)
+  %n: f32[64] = round(%q)
+  %a: f32[64] = add(%q, %two)
+  %m: f32[64] = round(%a)
+  %t: f32[64] = add(%n, %m)
+  %p: u8[64] = cast(%t) {to: u8}
+  %y: u8[64] = lookup(%p) {table: ints[TABLE], to: u8}
+  return %y
+}
+)",
+                                       {{"TABLE", table}}));
+  EXPECT_TRUE(passes_for(*right, *right));
+  EXPECT_NO_THROW(driver::verify_kernel(right->kernel, &looked_up_beside_a_tie<false>, {}, right->given));
+  EXPECT_THROW(driver::verify_kernel(right->kernel, &looked_up_beside_a_tie<true>, {}, right->given), Error);
 }
 
 TEST(ElementBounds, KernelsWithoutInexactOperatorsHaveNone) {
