@@ -6,6 +6,7 @@
 #include "compiler/frontend/onnx/converters/control/carried.h"
 #include "compiler/frontend/onnx/converters/control/ragged.h"
 #include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
 
