@@ -24,14 +24,24 @@ namespace {
 /// erfc of |x| where that is not below 0.475; past 28 it is 0.
 Expr erfc_tail(const Expr& x, const MathContext& context) {
   const Expr size = te::min(magnitude(x), f64(x, 28));
-  const Expr divisor = size + f64(x, kErfcShift);
-  const Expr t = f64(x, 1) / divisor - f64(x, kErfcCenter);
-  const Expr p = polynomial(t, kErfc, std::size(kErfc), context);
-  if (context.narrow) return math_exp(p - size * size, context) / divisor;
-  // What an exponent of hundreds loses in its rounding are digits of the power.
+  const Two divisor = two_sum(size, f64(x, kErfcShift));
+  const Expr quotient = f64(x, 1) / divisor.high;
+  const Expr t = quotient - f64(x, kErfcCenter);
+  const Expr slope = polynomial(t, kErfc + 1, std::size(kErfc) - 1, context);
+  if (context.narrow) {
+    return math_exp(slope * t + f64(x, kErfc[0]) - size * size, context) / divisor.high;
+  }
+  // What an exponent loses in its roundings are digits of the power: what the divisor, the quotient and the
+  // sums lost goes with it.
+  const Two unit = two_product(quotient, divisor.high, context);
+  const Expr lost = divisor.low * quotient;
+  const Expr rest = quotient * ((f64(x, 1) - unit.high) - unit.low - lost);
+  const Two product = two_product(t, slope, context);
+  const Two p = two_sum(product.high, f64(x, kErfc[0]));
   const Two square = two_product(size, size, context);
-  const Two exponent = two_sum(p, -square.high);
-  return math_exp_of_sum(exponent.high, exponent.low - square.low, context) / divisor;
+  const Two exponent = two_sum(p.high, -square.high);
+  const Expr low = exponent.low + (p.low + product.low + slope * rest - lost - square.low);
+  return math_exp_of_sum(exponent.high, low, context) / divisor.high;
 }
 
 }  // namespace

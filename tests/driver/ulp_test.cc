@@ -47,7 +47,7 @@ const std::vector<Row>& rows() {
       {"tanh", -30, 30, 3, 4, [](Real x) { return std::tanh(x); }},
       {"sigmoid", -740, 740, 3, 4, [](Real x) { return 1 / (1 + std::exp(-x)); }},
       {"erf", -8, 8, 4, 4, [](Real x) { return std::erf(x); }},
-      {"erfc", -8, 28, 4, 1, [](Real x) { return std::erfc(x); }},
+      {"erfc", -8, 28, 3, 1, [](Real x) { return std::erfc(x); }},
       {"sin", -1e6, 1e6, 2, 1, [](Real x) { return std::sin(x); }},
       {"cos", -1e6, 1e6, 2, 1, [](Real x) { return std::cos(x); }},
       {"tan", -1e6, 1e6, 4, 1, [](Real x) { return std::tan(x); }},
