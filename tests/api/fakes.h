@@ -132,6 +132,18 @@ public:
 
 class FakeDeployments : public services::DeploymentService {
 public:
+  /// One deployment "m", whose version "7" is ready and takes and gives x: f32[1, 3].
+  void hold_three_numbers() {
+    deployment.name = "m";
+    deployment.default_version = "7";
+    services::DeploymentVersion version;
+    version.version = "7";
+    version.state = services::DeploymentState::kReady;
+    version.inputs = {{"x", DType::kFloat32, {Dim(int64_t{1}), Dim(int64_t{3})}}};
+    version.outputs = version.inputs;
+    deployment.versions = {version};
+    deployment.inputs = version.inputs;
+  }
   services::PutResult put(const std::string& name, const services::DeploymentSpec& spec,
                           const services::CallContext& context) override;
   services::PutResult set_weights(const std::string& name, const services::VersionWeights& weights,

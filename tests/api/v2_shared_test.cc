@@ -26,15 +26,7 @@ std::string base64_of(std::string bytes) {
 class V2Shared : public ApiTest {
 protected:
   V2Shared() {
-    deployments_.deployment.name = "m";
-    deployments_.deployment.default_version = "7";
-    services::DeploymentVersion version;
-    version.version = "7";
-    version.state = services::DeploymentState::kReady;
-    version.inputs = {{"x", DType::kFloat32, {Dim(int64_t{1}), Dim(int64_t{3})}}};
-    version.outputs = version.inputs;
-    deployments_.deployment.versions = {version};
-    deployments_.deployment.inputs = version.inputs;
+    deployments_.hold_three_numbers();
     options_.cuda_library = TM_TEST_CUDA_DRIVER;
   }
   void share() {

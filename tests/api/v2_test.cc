@@ -40,15 +40,7 @@ private:
 class V2 : public ApiTest {
 protected:
   V2() {
-    deployments_.deployment.name = "m";
-    deployments_.deployment.default_version = "7";
-    services::DeploymentVersion version;
-    version.version = "7";
-    version.state = services::DeploymentState::kReady;
-    version.inputs = {{"x", DType::kFloat32, {Dim(int64_t{1}), Dim(int64_t{3})}}};
-    version.outputs = version.inputs;
-    deployments_.deployment.versions = {version};
-    deployments_.deployment.inputs = version.inputs;
+    deployments_.hold_three_numbers();
     deployments_.labels = {"zero", "one"};
   }
   services::DeploymentVersion& version() { return deployments_.deployment.versions.at(0); }
