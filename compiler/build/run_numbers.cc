@@ -112,15 +112,18 @@ ir::ValueId bound_part(OpBuilder& builder, ir::ValueId x, int64_t axis, ir::Valu
   return Compose(builder).slice(x, axis, 0, found);
 }
 
-ir::ValueId required(OpBuilder& builder, ir::ValueId x, ir::ValueId holds, const std::string& what) {
+ir::ValueId required(OpBuilder& builder, ir::ValueId x, ir::ValueId holds, const std::string& what,
+                     const std::vector<ir::ValueId>& told) {
   Compose c(builder);
   const ir::ValueId one = c.ints({1}, {1});
   const ir::ValueId row = c.reshape(holds, {num_elements(c.shape(holds))});
   const ir::ValueId all = c.concat({c.cast(row, DType::kInt64), one}, 0);
   const ir::ValueId whole = c.cast(c.reduce("reduce_min", all, {0}, false), DType::kBool);
   // A required number of 0 stands for the check, as one element is all that it takes.
+  std::vector<ir::ValueId> operands{c.number(x, 0), whole};
+  operands.insert(operands.end(), told.begin(), told.end());
   const ir::ValueId zero =
-      builder.add("require", {c.number(x, 0), whole}, {{"what", builder.label() + ": " + what}});
+      builder.add("require", std::move(operands), {{"what", builder.label() + ": " + what}});
   return c.add(x, zero);
 }
 

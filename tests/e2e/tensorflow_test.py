@@ -186,6 +186,27 @@ class Tensorflow(unittest.TestCase):
             for name, array in got.items():
                 np.testing.assert_allclose(array, arrays[f"out.{name}"][:count], rtol=1e-5, atol=1e-5, err_msg=f"{name} of {count} rows")
 
+    def test_loops_that_read_the_rows_beside_their_own(self):
+        x = self.check_arrays(NETS / "neighbours.npz", NETS / "neighbours.zip")["in.x"]
+        for count in (2, 4):
+            got, decayed = self.run_on({"x": x[:count]}), np.zeros(2, np.float32)
+            for row, following in zip(x[:count], x[1:count]):
+                decayed = decayed * np.float32(0.5) + following * row
+            want = {"ahead": np.diff(x[:count], axis=0), "behind": x[1:count] + x[:count - 1], "of_list": x[1:count] * x[:count - 1], "decayed": decayed}
+            for name, array in got.items():
+                np.testing.assert_allclose(array, want[name], rtol=1e-5, atol=1e-5, err_msg=f"{name} of {count} rows")
+
+    def test_loops_over_rows_of_different_lengths(self):
+        arrays = self.check_arrays(NETS / "uneven_rows.npz", NETS / "uneven_rows.zip")
+        for lengths in ([2, 4, 1], [0, 3], [1]):
+            x = arrays["in.x"][:sum(lengths)]
+            rows = np.split(x, np.cumsum(lengths)[:-1])
+            got = self.run_on({"x": x, "x_1": np.cumsum([0, *lengths]).astype(np.int64)})
+            want = {"sums": [row.sum() for row in rows], "scaled": np.concatenate([row * 2 + row.sum() for row in rows]), "ends": np.cumsum([0, *lengths]),
+                    "positive": x[x > 0], "positive_ends": np.cumsum([0, *((row > 0).sum() for row in rows)])}
+            for name, array in got.items():
+                np.testing.assert_allclose(array, want[name], rtol=1e-5, atol=1e-5, err_msg=f"{name} of rows of {lengths}")
+
     def test_loops_of_frames_over_any_number_of_rows(self):
         arrays = self.check_arrays(NETS / "frames.npz", NETS / "frames.pb")
         for count in (1, 2, 4):

@@ -38,11 +38,18 @@ struct TensorList {
   /// and the elements one behind the other along a first axis; kAbsent: none is set.
   std::optional<ir::SymInt> length = {};
   V whole = ir::kAbsent;
+  /// Of one whose elements are rows of lengths of their own, along the first axis of the whole: where each
+  /// begins and how long it is, i64 [length], otherwise kAbsent; none is longer than `most`.
+  V begins = ir::kAbsent, lengths = ir::kAbsent;
+  ir::SymInt most = 0;
   std::vector<V> head = {};  ///< of one without a whole: its first elements, which are set
-  /// In an iteration of a loop over it: the iteration's element, where it has one, and by which values it is
-  /// named.
-  V row = ir::kAbsent;
-  std::vector<V> places = {};
+  /// In an iteration of a loop: the iteration's element, where it has one, the iteration's number from 0 on,
+  /// how many there are, and the element that the first iteration has.
+  V row = ir::kAbsent, number = ir::kAbsent;
+  ir::SymInt trips = 0;
+  int64_t first = 0;
+
+  ir::SymInt count() const { return length ? *length : ir::SymInt(elements.size()); }
 };
 /// A table that strings or numbers are looked up in, by the name that its handles share.
 struct TableHandle {

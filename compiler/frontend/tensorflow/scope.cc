@@ -342,17 +342,12 @@ ScopeImport::LoopValues ScopeImport::values_of(const Scope& scope, const Loop& l
   return own;
 }
 
-/// Whether iterations are counted to a number that is not one for all runs. A bound of that number may show
-/// that the first ones are there, whereas it does not say how many there are.
+/// Whether iterations are counted to a number that is not one for all runs.
 bool ScopeImport::ends_at_free_number(Scope& scope, const Loop& loop, const LoopValues& own) {
   const auto limits = limits_of(LoopText(*scope.body.nodes, own.names, {loop.condition}));
   return limits && std::any_of(limits->begin(), limits->end(), [&](const LoopLimit& each) {
            if (!each.limit || !run(scope, own.enters[*each.limit])) return false;
-           const Item limit = output_of(scope, own.enters[*each.limit], 0);
-           const V* number = std::get_if<V>(&limit.value);
-           if (number == nullptr) return false;
-           const ir::Value& value = graph_.value(*number);
-           return !value.constant && (!value.known || value.known.is_symbolic());
+           return is_free_number(graph_, output_of(scope, own.enters[*each.limit], 0));
          });
 }
 
@@ -372,16 +367,9 @@ std::vector<Item> ScopeImport::iterate(Scope& scope, const Loop& loop, const Loo
   return next;
 }
 
-/// Nothing where the loop goes over no rows.
-std::optional<bool> ScopeImport::run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop,
-                                                    const LoopValues& own) {
+bool ScopeImport::run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop, const LoopValues& own,
+                                     const std::vector<Item>& initial) {
   const std::vector<Node>& nodes = *scope.body.nodes;
-  std::vector<Item> initial;
-  for (const size_t enter : own.enters) {
-    if (!run(scope, enter)) return false;
-    initial.push_back({output_of(scope, enter, 0).value, {}});
-  }
-  if (!has_open_list(initial)) return std::nullopt;
   const LoopForm form = {LoopText(nodes, own.names, {loop.condition}),
                          LoopText(nodes, own.names, own.results),
                          [&](NodeContext& node, const std::vector<Item>& values) {
@@ -403,8 +391,16 @@ bool ScopeImport::run_loop(Scope& scope, size_t exit) {
   const Loop loop = loop_of(scope, exit);
   const Deeper deeper(depth_);
   const LoopValues own = values_of(scope, loop);
-  if (ends_at_free_number(scope, loop, own))
-    if (const std::optional<bool> is_run = run_loop_over_rows(scope, exit, loop, own)) return *is_run;
+  const auto over_rows = [&](bool has_to_be_of_lists) -> std::optional<bool> {
+    std::vector<Item> initial;
+    for (const size_t enter : own.enters) {
+      if (!run(scope, enter)) return false;
+      initial.push_back({output_of(scope, enter, 0).value, {}});
+    }
+    if (has_to_be_of_lists && !has_open_list(initial)) return std::nullopt;
+    return run_loop_over_rows(scope, exit, loop, own, initial);
+  };
+  if (ends_at_free_number(scope, loop, own)) return over_rows(false).value_or(false);
   std::map<size_t, Item> values;
   for (const Loop::Variable& variable : loop.variables) {
     if (!run(scope, variable.enter)) return false;
@@ -417,7 +413,7 @@ bool ScopeImport::run_loop(Scope& scope, size_t exit) {
     if (!condition) return false;
     const std::optional<bool> is_on = goes_on(*condition);
     if (!is_on && trip == 0)
-      if (const std::optional<bool> is_run = run_loop_over_rows(scope, exit, loop, own)) return *is_run;
+      if (const std::optional<bool> is_run = over_rows(true)) return *is_run;
     if (!is_on) throw UnsupportedForm{"condition", "how often the loop goes round is worked out by a run"};
     if (!*is_on) break;
     if (trip == kMostRounds)

@@ -80,7 +80,8 @@ private:
   std::optional<Item> lookup(const Scope& scope, std::string_view text) const;
   bool run_loop(Scope& scope, size_t exit);
   bool ends_at_free_number(Scope& scope, const Loop& loop, const LoopValues& own);
-  std::optional<bool> run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop, const LoopValues& own);
+  bool run_loop_over_rows(Scope& scope, size_t exit, const Loop& loop, const LoopValues& own,
+                          const std::vector<Item>& initial);
   std::vector<size_t> kept_in(const Scope& scope, const Loop& loop) const;
   LoopValues values_of(const Scope& scope, const Loop& loop) const;
   std::vector<Item> iterate(Scope& scope, const Loop& loop, const LoopValues& own,

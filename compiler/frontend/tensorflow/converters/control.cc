@@ -93,7 +93,8 @@ void convert_case(NodeContext& node) {
 void convert_while(NodeContext& node) {
   const FunctionRef &condition = node.function("cond"), &body = node.function("body");
   std::vector<Item> values = items_from(node, 0);
-  if (has_open_list(values)) return node.set_items(looped_over_rows(node, condition, body, values));
+  if (has_open_list(values) || ends_at_free_number(node, condition, values))
+    return node.set_items(looped_over_rows(node, condition, body, values));
   for (int64_t trip = 0;; ++trip) {
     const std::vector<Item> goes_on = node.call(condition, values);
     if (goes_on.size() != 1) node.invalid("its condition has " + std::to_string(goes_on.size()) + " outputs");

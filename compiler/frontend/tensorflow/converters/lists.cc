@@ -3,15 +3,13 @@
 #include <algorithm>
 
 #include "compiler/build/places.h"
-#include "compiler/frontend/tensorflow/node_context.h"
+#include "compiler/frontend/tensorflow/converters/open_lists.h"
 
 namespace tensormill::frontend::tensorflow {
 
 namespace {
 
 constexpr int64_t kMostElements = 4096;
-/// Elements that are set before a loop goes over the others.
-constexpr int64_t kMostHead = 16;
 
 void check_length(const NodeContext& node, int64_t length) {
   if (length < 0) node.invalid("a list of " + std::to_string(length) + " elements");
@@ -100,51 +98,6 @@ void check_all(const NodeContext& node, const TensorList& list, size_t index) {
     node.unsupported("indices",
                      "of a list of as many elements as a free dim or a run says, others than all of them in "
                      "their order are not implemented");
-}
-
-/// That operand `index` is the number of the loop's iteration.
-void check_place(const NodeContext& node, const TensorList& list, size_t index) {
-  if (std::find(list.places.begin(), list.places.end(), node.input(index)) == list.places.end())
-    node.unsupported("index",
-                     "in a list of as many elements as a free dim or a run says another one than that "
-                     "of a loop's iteration is not implemented");
-}
-
-/// Outside of loops: the place that operand `index` is.
-std::optional<int64_t> known_place(const NodeContext& node, const TensorList& list, size_t index) {
-  if (!list.places.empty() || !node.is_known(index)) return std::nullopt;
-  const ir::SymInt place = node.known_int(index, "index");
-  if (!place.is_constant()) return std::nullopt;
-  if (place.hint() < 0 || !ir::demand(ir::Relation::kLess, place, *list.length))
-    node.invalid("place " + to_string(place) + " of a list of " + to_string(*list.length));
-  return place.hint();
-}
-
-/// Element `index`, an operand, of a list that is as long as a free dim or a run says: that of a loop's
-/// iteration, or one whose place is known.
-V open_element(NodeContext& node, const TensorList& list, size_t index) {
-  if (const std::optional<int64_t> place = known_place(node, list, index)) {
-    Compose c(node);
-    if (list.whole != ir::kAbsent) return c.squeeze(c.slice(list.whole, 0, *place, 1), 0);
-    if (*place < static_cast<int64_t>(list.head.size())) return list.head[static_cast<size_t>(*place)];
-    node.unsupported("index", "an element that is not set");
-  }
-  check_place(node, list, index);
-  if (list.row == ir::kAbsent) node.unsupported("index", "an element that is not set");
-  return list.row;
-}
-
-/// Such a list with operand `value` as that element.
-TensorList with_element(NodeContext& node, TensorList list, size_t index, size_t value) {
-  const std::optional<int64_t> place = known_place(node, list, index);
-  if (place && list.whole == ir::kAbsent && *place == static_cast<int64_t>(list.head.size()) &&
-      *place < kMostHead) {
-    list.head.push_back(node.input(value));
-    return list;
-  }
-  check_place(node, list, index);
-  list.row = node.input(value);
-  return list;
 }
 
 std::vector<V> picked(NodeContext& node, const TensorList& list, size_t index) {
@@ -260,8 +213,7 @@ void convert_list_length(NodeContext& node) {
   Compose c(node);
   // Of a TensorArray the flow is operand 1.
   const TensorList& list = node.any_list(node.op() == "TensorListLength" ? 0 : 1);
-  if (list.length) return node.set_output(0, c.cast(c.dims({*list.length}, {}), DType::kInt32));
-  node.set_output(0, c.cast(c.ints({static_cast<int64_t>(list.elements.size())}, {}), DType::kInt32));
+  node.set_output(0, c.cast(c.dims({list.count()}, {}), DType::kInt32));
 }
 
 void convert_list_concat(NodeContext& node) {

@@ -166,8 +166,9 @@ ir::SymShape ends_of(NodeContext& node, size_t operand, const char* what, const 
   const V within = c.binary("max", c.binary("min", place, high), zero);
   const V is_free = c.binary("equal", c.ints(ones, {count}), zero);
   const V fits = c.binary("or", is_free, c.binary("equal", within, place));
-  return bound_numbers(node, build::required(node, within, fits, "an index outside of its axis"), highs,
-                       unread);
+  const V checked = build::required(node, within, fits, "index {} outside of an axis of {}",
+                                    {given, c.dims(extents, {count})});
+  return bound_numbers(node, checked, highs, unread);
 }
 
 /// Of each place of a strided slice the extent of its axis, or 0 where it has none.

@@ -140,6 +140,7 @@ void convert_ragged_bincount(NodeContext& node) {
 
 namespace {
 
+/// Rows that are taken one by one; of more a loop stays a loop.
 constexpr int64_t kMostRows = 1024;
 constexpr const char* kNestedRows = "rows that are ragged themselves are not implemented";
 
@@ -156,13 +157,17 @@ void convert_ragged_to_variant(NodeContext& node) {
   const V values = node.input(1);
   if (node.rank(values) < 1) node.invalid("elements without an axis");
   const RaggedRows rows = rows_of_splits(node, node.input(0), node.shape(values)[0]);
-  if (!rows.rows.is_constant() || rows.rows.hint() > kMostRows)
-    node.unsupported("rt_nested_splits",
-                     "more than " + std::to_string(kMostRows) +
-                         " rows one by one, or as many as a free dim or a run says, are not implemented");
   TensorList list;
   list.has_rows = true;
   list.dtype = node.dtype(values);
+  if (!rows.rows.is_constant() || rows.rows.hint() > kMostRows) {
+    list.length = rows.rows;
+    list.whole = values;
+    list.begins = rows.begins;
+    list.lengths = rows.lengths;
+    list.most = longest_extent(node, rows);
+    return node.set_list(0, std::move(list));
+  }
   ir::SymInt begin = 0;
   for (int64_t row = 0; row < rows.rows.hint(); ++row) {
     // No row reaches past the elements: rows_of_splits requires that their lengths add up to these.
@@ -183,6 +188,11 @@ void convert_ragged_from_variant(NodeContext& node) {
     node.unsupported("output_ragged_rank", kNestedRows);
   if (given == nullptr) return node.set_item(0, {node.input(0), {}});
   const TensorList& list = **given;
+  if (list.begins != ir::kAbsent && list.whole != ir::kAbsent) {
+    const RaggedRows own{list.begins, list.lengths, *list.length, node.shape(list.whole)[0]};
+    node.set_output(0, splits_of(node, own, to));
+    return node.set_output(1, list.whole);
+  }
   std::vector<V> rows = list.elements;
   if (list.length) rows = {list.whole};
   if (rows.empty()) node.unsupported("encoded_ragged", "a ragged tensor without rows is not implemented");

@@ -86,6 +86,10 @@ V longest_of(NodeContext& node, const RaggedRows& rows) {
   return c.reduce("reduce_max", c.concat({rows.lengths, c.ints({0}, {1})}, 0), {0}, true);
 }
 
+ir::SymInt longest_extent(NodeContext& node, const RaggedRows& rows) {
+  return run_number(node, longest_of(node, rows), rows.total);
+}
+
 namespace {
 
 /// Rows of a table [rows,most,...] of x [total,...], `otherwise` [1,...] where a row has no element.
@@ -161,7 +165,7 @@ void convert_rows_to_tensor(NodeContext& node) {
   for (size_t level = levels.size(); level-- > 0;) {
     RaggedRows rows = levels[level];
     const ir::SymInt& given = wanted[level + 1];
-    const ir::SymInt most = same(given, -1) ? run_number(node, longest_of(node, rows), rows.total) : given;
+    const ir::SymInt most = same(given, -1) ? longest_extent(node, rows) : given;
     if (level == 0 && !same(wanted[0], -1)) rows = with_count(node, rows, wanted[0]);
     ir::SymShape one = node.shape(table);
     one[0] = 1;

@@ -24,8 +24,9 @@ V splits_of(NodeContext& node, const RaggedRows& rows, DType to);
 /// Of which row each element is, and which of that row it is: i64 [total].
 V row_ids(NodeContext& node, const RaggedRows& rows);
 V places_in_rows(NodeContext& node, const RaggedRows& rows, V ids);
-/// The number of elements of the longest row, i64 [1].
+/// The number of elements of the longest row: i64 [1], and as a symbol that a run binds.
 V longest_of(NodeContext& node, const RaggedRows& rows);
+ir::SymInt longest_extent(NodeContext& node, const RaggedRows& rows);
 
 /// RaggedTensorToTensor of rows that operands say.
 void convert_rows_to_tensor(NodeContext& node);

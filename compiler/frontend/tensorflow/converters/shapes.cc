@@ -10,8 +10,12 @@ namespace tensormill::frontend::tensorflow {
 void convert_shape(NodeContext& node) {
   Compose c(node);
   const DType to = node.dtype_attr("out_type", DataType::kInt32);
-  for (size_t i = 0; i < node.num_inputs(); ++i)
-    node.set_output(i, c.cast(node.extents(node.shape(node.input(i))), to));
+  for (size_t i = 0; i < node.num_inputs(); ++i) {
+    // The rows of a ragged tensor, where they are handed on as one value, are elements of an axis.
+    const bool is_list = std::holds_alternative<std::shared_ptr<const TensorList>>(node.item(i).value);
+    const ir::SymShape shape = is_list ? ir::SymShape{node.any_list(i).count()} : node.shape(node.input(i));
+    node.set_output(i, c.cast(node.extents(shape), to));
+  }
 }
 
 void convert_rank(NodeContext& node) {
