@@ -302,6 +302,35 @@ build::PoolSpec pool_of(NodeContext& node, V map, size_t rank) {
 
 }  // namespace
 
+// What lies under each place of a window stands along the last axis: rows of the window, each place's
+// channels behind each other.
+void convert_patches(NodeContext& node) {
+  Compose c(node);
+  check_rank(node, node.input(0), 4, "the input");
+  const V map = node.first(node.input(0));
+  const std::vector<int64_t> kernel = spatial(node, "ksizes", 2, false);
+  build::Windows windows = windows_of(node, map, kernel, spatial(node, "strides", 2, false),
+                                      spatial(node, "rates", 2, true), false);
+  const bool has_pads =
+      std::any_of(windows.pads.begin(), windows.pads.end(), [](int64_t n) { return n > 0; });
+  if (has_pads) windows.symbolic_pads = ir::SymShape(windows.pads.begin(), windows.pads.end());
+  V x = build::padded_for(node, map, windows, 0);
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    const auto axis = static_cast<int64_t>(2 + 2 * d);
+    const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+    const int64_t size = kernel[d], rate = windows.dilations[d], reach = (size - 1) * rate + 1;
+    if (!ir::demand(ir::Relation::kLessEqual, reach, extent))
+      node.invalid("windows of " + std::to_string(reach) + " over " + to_string(extent));
+    const ir::SymInt count = floordiv(extent - reach, windows.strides[d]) + 1;
+    const V within = c.mul(c.iota(size, {size, 1}), c.ints({rate}, {1, 1}));
+    const V begins = c.mul(c.iota(count, {1, count}), c.ints({windows.strides[d]}, {1, 1}));
+    x = c.gather(x, c.add(within, begins), axis);
+  }
+  // [N,C,kh,H,kw,W]
+  const ir::SymShape s = node.shape(x);
+  node.set_output(0, c.reshape(c.transpose(x, {0, 3, 5, 2, 4, 1}), {s[0], s[3], s[5], s[2] * s[4] * s[1]}));
+}
+
 void convert_max_pool(NodeContext& node) {
   const size_t rank = node.op() == "MaxPool3D" ? 3 : 2;
   check_rank(node, node.input(0), static_cast<int64_t>(rank) + 2, "the input");

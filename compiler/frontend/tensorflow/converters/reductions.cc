@@ -240,4 +240,17 @@ void convert_bucketize(NodeContext& node) {
   node.set_output(0, c.reduce("reduce_sum", c.cast(reached, DType::kInt32), {node.rank(x)}, false));
 }
 
+// Of rows that rise, where in each row numbers would be put: before those that are equal, or behind them.
+void convert_sorted_place(NodeContext& node) {
+  Compose c(node);
+  const V rows = node.input(0), values = node.input(1);
+  const DType to = node.dtype_attr("out_type", DataType::kInt32);
+  if (node.rank(rows) != 2 || node.rank(values) != 2)
+    node.invalid("rows of shape " + to_string(node.shape(rows)) + " for numbers of " +
+                 to_string(node.shape(values)));
+  const char* is_before = node.op() == "LowerBound" ? "less" : "less_equal";
+  const V before = c.binary(is_before, c.unsqueeze(rows, 1), c.unsqueeze(values, 2));
+  node.set_output(0, c.reduce("reduce_sum", c.cast(before, to), {2}, false));
+}
+
 }  // namespace tensormill::frontend::tensorflow
