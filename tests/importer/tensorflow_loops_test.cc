@@ -2,31 +2,13 @@
 // here.
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/ir/loops.h"
-#include "runtime/base/json.h"
 #include "tests/expect_error.h"
 #include "tests/importer/imported.h"
 #include "tests/importer/stored_zip.h"
+#include "tests/importer/tensorflow_nodes.h"
 
 namespace tensormill::frontend {
 namespace {
-
-Json type_of(const char* type) { return {{"type", type}}; }
-Json called(const char* function) { return {{"func", {{"name", function}}}}; }
-
-Json node_of(const char* name, const char* op, const std::vector<std::string>& inputs,
-             const Json& attributes = Json::object()) {
-  return {{"name", name}, {"op", op}, {"input", inputs}, {"attr", attributes}};
-}
-
-/// A number, or with `has_axis` a row of one.
-Json number_of(const char* name, int64_t value, bool has_axis = false) {
-  Json shape = Json::object();
-  if (has_axis) shape["dim"] = Json::array({{{"size", "1"}}});
-  const Json tensor = {{"dtype", "DT_INT32"}, {"tensorShape", shape}, {"intVal", Json::array({value})}};
-  return node_of(name, "Const", {}, {{"dtype", type_of("DT_INT32")}, {"value", {{"tensor", tensor}}}});
-}
-
-Json argument(const char* name, const char* type) { return {{"name", name}, {"type", type}}; }
 
 /// What iterations do: `rest` of the body, whose node "set" is the list that is handed on; `state`: what
 /// becomes of a tensor, [2] at first; `cond`: how long the loop goes on.
@@ -318,6 +300,7 @@ struct FrameLoop {
   std::string limit = "n", step = "by", first = "zero";
   Json before = Json::array();  ///< nodes before the loop
   std::string from = "filled", to = "to:1", initial = "first", condition = "less";
+  bool has_lists = true;  ///< otherwise z is all that there is, and no row is read
 };
 
 Json frame() { return {{"frame_name", {{"s", "Zm9y"}}}, {"T", type_of("DT_FLOAT")}}; }
@@ -345,18 +328,20 @@ std::unique_ptr<Importer> loop_of(const FrameLoop& loop) {
     if (name != "i") nodes.push_back(node_of(("exit_" + name).c_str(), "Exit", {"switch_" + name}));
   };
   add_value("i", loop.first, "grown");
-  add_value("list", loop.to, "written");
+  if (loop.has_lists) add_value("list", loop.to, "written");
   add_value("state", loop.initial, loop.state);
   const Json parts = Json::array(
       {node_of("limit", "Enter", {loop.limit}, frame()), node_of("less", "Less", {"merge_i", "limit"}),
        node_of("on", "LoopCond", {loop.condition}), number_of("by", 1),
-       node_of("grown", "AddV2", {"i", loop.step}), node_of("from_in", "Enter", {"from"}, frame()),
-       node_of("filled_in", "Enter", {loop.from}, frame()), node_of("to_in", "Enter", {"to"}, frame()),
+       node_of("grown", "AddV2", {"i", loop.step}), node_of("z", "Identity", {"exit_state"})});
+  const Json of_lists = Json::array(
+      {node_of("from_in", "Enter", {"from"}, frame()), node_of("filled_in", "Enter", {loop.from}, frame()),
+       node_of("to_in", "Enter", {"to"}, frame()),
        node_of("row", "TensorArrayReadV3", {"from_in", loop.read_at, "filled_in"}, element),
        node_of("written", "TensorArrayWriteV3", {"to_in", "i", "made", "list"}),
-       node_of("y", "TensorArrayGatherV3", {"to", "places", "exit_list"}, element),
-       node_of("z", "Identity", {"exit_state"})});
+       node_of("y", "TensorArrayGatherV3", {"to", "places", "exit_list"}, element)});
   for (const Json& each : parts) nodes.push_back(each);
+  for (const Json& each : loop.has_lists ? of_lists : Json::array()) nodes.push_back(each);
   for (const Json& each : loop.rest) nodes.push_back(each);
   const Json model = {{"format", "graph-model"},
                       {"generatedBy", "1.15.0"},
@@ -443,6 +428,25 @@ TEST(TensorflowFrames, ReadRowsBesideTheIterationsOwn) {
   expect_alike(loop, Tensor::from<float>({2, 2}, std::vector<float>{1, 2, 3, 4}),
                Tensor::from<float>({2, 2}, std::vector<float>{6, 8, 9, 12}),
                Tensor::from<float>({2}, std::vector<float>{9, 12}));
+}
+
+// Iterations are counted without a list, too: none where the number is below that from which is counted.
+TEST(TensorflowFrames, WithoutListsAreCounted) {
+  FrameLoop loop;
+  loop.has_lists = false;
+  loop.rest = Json::array({node_of("made", "AddV2", {"state", "state"})});
+  loop.first = "two";
+  const auto model = loop_of(loop);
+  ImportOptions options;
+  options.outputs = {"z"};
+  const ir::Graph open = model->import(with_symbols(model->facts(), options), ops::standard_ops());
+  ir::verify(open);
+  EXPECT_EQ(loops_in(open), 1u) << ir::print(open);
+  for (const auto& [rows, want] : std::map<int64_t, float>{{4, 4}, {2, 1}, {1, 1}}) {
+    const Tensor x = Tensor::from<float>({rows, 2}, std::vector<float>(static_cast<size_t>(2 * rows), 1));
+    const Tensors got = evaluated(ir::bind_symbols(open, {{rows_of(open), rows}}), {{"x", x}});
+    expect_close(got.at("z"), Tensor::from<float>({2}, std::vector<float>{want, want}), 0);
+  }
 }
 
 TEST(TensorflowFrames, ThatEndByTwoNumbersEndByTheFirst) {
