@@ -210,8 +210,10 @@ std::optional<MemoryFormat> suggested_format(const Layout& layout, const DimFact
   const MemoryFormat other = rank == 4 ? MemoryFormat::kChannelsLast : MemoryFormat::kChannelsLast3d;
   const std::optional<std::vector<int64_t>> axes = axes_in(other, rank);
   if (!axes) return MemoryFormat::kRows;
-  if (!layout.is_exact) return std::nullopt;
   const DimFacts known = with_elements(facts, layout.sizes);
+  const auto is_long = [&](const Dim& size) { return known.prove_le(2, size) == Truth::kProven; };
+  if (!layout.is_exact && !std::all_of(layout.sizes.begin(), layout.sizes.end(), is_long))
+    return std::nullopt;
   const auto has_strides = [&](const Layout& dense) {
     for (size_t i = 0; i < rank; ++i)
       if (are_equal(known, layout.strides[i], dense.strides[i]) != Truth::kProven) return false;
@@ -219,9 +221,7 @@ std::optional<MemoryFormat> suggested_format(const Layout& layout, const DimFact
   };
   if (has_strides(row_major_layout(layout.sizes))) return MemoryFormat::kRows;
   // Of one element behind the first axis both orders are one, which torch takes for rows.
-  const bool has_order = std::any_of(layout.sizes.begin() + 1, layout.sizes.end(), [&](const Dim& size) {
-    return known.prove_le(2, size) == Truth::kProven;
-  });
+  const bool has_order = std::any_of(layout.sizes.begin() + 1, layout.sizes.end(), is_long);
   if (has_order && has_strides(dense_layout(layout.sizes, *axes))) return other;
   return std::nullopt;
 }

@@ -1,38 +1,11 @@
-// What is known of converters: where elements lie of tensors of which the file does not say it, as far as
-// torch's operators make rows of rows, or keep to formats, and views of them are followed; and which take
-// operands that are as long as a run decides.
-#include <algorithm>
+// What converters ask of where the elements of their operands lie: what the file says, or what
+// made_layouts.cc and views of it tell.
 #include <array>
 
 #include "compiler/frontend/pytorch/node_context.h"
 #include "compiler/frontend/pytorch/said_sizes.h"
 
 namespace tensormill::frontend::pytorch {
-
-namespace {
-
-/// What makes rows, whatever the operands are, where it makes something new.
-constexpr std::array<Converter, 10> kNew = {
-    convert_filled,  convert_scalar_tensor, convert_arange,  convert_linspace, convert_eye,
-    convert_one_hot, convert_tri_indices,   convert_reshape, convert_flatten,  convert_unflatten};
-/// What makes rows of operands that lie in rows. Others may give the transposed view of what they computed.
-constexpr std::array<Converter, 10> kOfRows = {
-    convert_composed_unary, convert_masked_fill, convert_cat,    convert_stack,   convert_conv,
-    convert_batch_norm,     convert_layer_norm,  convert_linear, convert_softmax, convert_max_pool};
-/// What torch computes element by element: results lie as the operands do where these lie alike.
-constexpr std::array<Converter, 21> kElementwise = {
-    convert_real_unary, convert_any_unary,  convert_rounding, convert_square,   convert_logical_not,
-    convert_gelu,       convert_leaky_relu, convert_elu,      convert_hardtanh, convert_softplus,
-    convert_clamp,      convert_add,        convert_mul,      convert_div,      convert_remainder,
-    convert_pow,        convert_comparison, convert_logical,  convert_bitwise,  convert_extremum,
-    convert_where};
-
-template <size_t kCount>
-bool is_in(Converter convert, const std::array<Converter, kCount>& list) {
-  return std::find(list.begin(), list.end(), convert) != list.end();
-}
-
-}  // namespace
 
 // Of 0 or more, as extents may be.
 const te::DimFacts& NodeContext::facts() const {
@@ -54,31 +27,6 @@ std::optional<Layout> NodeContext::layout_of(const View& view) const {
     layout = step->layout(*layout, facts());
   }
   return layout;
-}
-
-std::optional<Layout> NodeContext::layout_made(V value) {
-  Layout rows = row_major_layout(dims_of(shape(value)));
-  if (is_in(row_.convert, kNew)) return rows;
-  const bool is_elementwise = is_in(row_.convert, kElementwise);
-  if (!is_elementwise && !is_in(row_.convert, kOfRows)) return std::nullopt;
-  bool is_of_rows = true, is_alike = is_elementwise;
-  std::optional<Layout> common;
-  for (const NamedArgument& input : node_.inputs) {
-    for (const std::string& name : input.argument.names) {
-      if (name.empty()) continue;
-      std::optional<Layout> own = layout_of(view(name));
-      if (!own) return std::nullopt;
-      if (own->sizes.empty()) continue;  // which has no order
-      is_of_rows = is_of_rows && lies_in_rows(*own, facts()).value_or(false);
-      is_alike = is_alike && own->sizes == rows.sizes && (!common || common->strides == own->strides);
-      rows.is_exact = rows.is_exact && own->is_exact && own->sizes == rows.sizes;
-      common = std::move(own);
-    }
-  }
-  if (is_of_rows) return rows;
-  if (!is_alike || !common || !dense_axes(*common, facts())) return std::nullopt;
-  common->is_exact = false;
-  return common;
 }
 
 std::vector<int64_t> NodeContext::axes_in_format(MemoryFormat format, size_t rank) const {

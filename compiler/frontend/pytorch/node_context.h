@@ -198,6 +198,16 @@ private:
   std::optional<Layout> layout_of(const char* name) { return layout_of(view(given(name)->names.front())); }
   /// Where torch has the elements of a result of the node, as far as it is known.
   std::optional<Layout> layout_made(V value);
+  /// The same of what an operator makes in these sizes: rows of rows, element by element, of maps, by cat, by
+  /// batch_norm and by convolutions.
+  std::optional<Layout> layout_of_rows(const std::vector<te::Dim>& sizes);
+  std::optional<Layout> layout_of_elements(const std::vector<te::Dim>& sizes);
+  std::optional<Layout> layout_of_maps(const std::vector<te::Dim>& sizes);
+  std::optional<Layout> layout_of_joined(const std::vector<te::Dim>& sizes);
+  std::optional<Layout> layout_of_batch_norm(const std::vector<te::Dim>& sizes);
+  std::optional<Layout> layout_of_conv(const std::vector<te::Dim>& sizes);
+  /// Of all tensors among the arguments, in order; nothing where it is not known of one.
+  std::optional<std::vector<Layout>> operand_layouts();
   /// Of a new tensor like argument `like` in a format.
   std::optional<Layout> layout_like(V value, const char* like, MemoryFormat format);
   std::vector<int64_t> axes_in_format(MemoryFormat format, size_t rank) const;
