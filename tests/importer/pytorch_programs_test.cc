@@ -420,30 +420,69 @@ TEST(PytorchRange, ToAFreeDimIsAsLongAsItSays) {
   }
 }
 
-// Half of a free dim is a number of each run.
-TEST(PytorchRange, ToARealNumberOfAFreeDimIsAsLongAsARunSays) {
-  const Json nodes = Json::array(
+/// y, by the last node, from a fraction of the free extent N of x [N], "part".
+std::unique_ptr<Importer> of_part(double fraction, const std::vector<Json>& nodes, int dtype) {
+  Json all = Json::array(
       {node_of("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
                {{"as_sym_int", number_of("n")}}),
        node_of("torch.sym_float", {{"a", {{"as_sym_int", number_of("n")}}}},
                {{"as_sym_float", number_of("real")}}),
-       node_of("_operator.mul", {{"a", {{"as_sym_float", number_of("real")}}}, {"b", {{"as_float", 0.5}}}},
-               {{"as_sym_float", number_of("half")}}),
-       node_of("torch.ops.aten.arange.default",
-               {{"end", {{"as_sym_float", number_of("half")}}}, {"dtype", {{"as_scalar_type", kInt32}}}},
-               tensor_of("y"))});
-  const auto model = program_of(meta_of(kFloat32, Json::array({symbol("s0")}), Json::array({extent(1)})),
-                                meta_of(kInt32, Json::array({symbol("u0")}), Json::array({extent(1)})), nodes,
-                                {{"n", symbol("s0")}});
+       node_of("_operator.mul",
+               {{"a", {{"as_sym_float", number_of("real")}}}, {"b", {{"as_float", fraction}}}},
+               {{"as_sym_float", number_of("part")}})});
+  for (const Json& node : nodes) all.push_back(node);
+  return program_of(meta_of(kFloat32, Json::array({symbol("s0")}), Json::array({extent(1)})),
+                    meta_of(dtype, Json::array({symbol("u0")}), Json::array({extent(1)})), all,
+                    {{"n", symbol("s0")}});
+}
+
+/// y = arange(N * fraction)
+std::unique_ptr<Importer> range_to_part(double fraction) {
+  return of_part(
+      fraction,
+      {node_of("torch.ops.aten.arange.default",
+               {{"end", {{"as_sym_float", number_of("part")}}}, {"dtype", {{"as_scalar_type", kInt32}}}},
+               tensor_of("y"))},
+      kInt32);
+}
+
+// Digits of 0.3 are rounded: how many elements there are is a number of each run.
+TEST(PytorchRange, ToARealNumberOfAFreeDimIsAsLongAsARunSays) {
+  const auto model = range_to_part(0.3);
   const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
   ir::verify(open);
   EXPECT_EQ(ir::to_string(open.value(open.outputs()[0]).type), "i32[run0]");
-  for (const int64_t rows : {1, 4, 5}) {
+  for (const auto& [rows, count] : std::map<int64_t, int64_t>{{1, 1}, {4, 2}, {7, 3}}) {
     ImportOptions options;
     options.input_shapes["x"] = {rows};
     const ir::Graph fixed = model->import(options, ops::standard_ops());
     const Tensor got = evaluated(fixed, {{"x", Tensor(DType::kFloat32, {rows})}}).at("y");
-    EXPECT_EQ(got.num_elements(), (rows + 1) / 2);
+    EXPECT_EQ(got.num_elements(), count);
+  }
+}
+
+TEST(PytorchNumbers, WholePartsOfFractionsOfFreeDimsAreExtents) {
+  const auto filled = [](const char* target) {
+    return of_part(
+        0.75,
+        {node_of(target, {{"a", {{"as_sym_float", number_of("part")}}}}, {{"as_sym_int", number_of("m")}}),
+         node_of("torch.ops.aten.full.default",
+                 {{"size", {{"as_sym_ints", Json::array({number_of("m")})}}},
+                  {"fill_value", {{"as_float", 1.0}}},
+                  {"dtype", {{"as_scalar_type", kFloat32}}}},
+                 tensor_of("y"))},
+        kFloat32);
+  };
+  const auto range = range_to_part(0.75), down = filled("math.trunc"), up = filled("math.ceil");
+  for (const int64_t rows : {3, 4, 6}) {
+    const auto count = [&](const Importer& model) {
+      const ir::Graph open = model.import(with_symbols(model.facts(), {}), ops::standard_ops());
+      const ir::Graph bound = ir::bind_symbols(open, {{"s0", rows}});
+      return evaluated(bound, {{"x", Tensor(DType::kFloat32, {rows})}}).at("y").num_elements();
+    };
+    EXPECT_EQ(count(*down), rows * 3 / 4);
+    EXPECT_EQ(count(*up), (rows * 3 + 3) / 4);
+    EXPECT_EQ(count(*range), (rows * 3 + 3) / 4);
   }
 }
 

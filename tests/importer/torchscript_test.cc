@@ -1,5 +1,6 @@
 // TorchScript files: networks, cases of operators and modules with control flow against what torch makes of
 // them (tests/fixtures/pytorch_script); what their code may say, and what is refused, by file and line.
+#include <algorithm>
 #include <filesystem>
 
 #include "compiler/frontend/pytorch/script/import.h"
@@ -189,6 +190,65 @@ Tensor result_of_rows(const std::string& body, int64_t rows) {
   return evaluated(graph, {{"x", x}}).at("output");
 }
 
+// floor(n / 2) and the like are exact in float64, and extents as n is.
+TEST(TorchScriptCode, WholePartsOfFractionsOfFreeDimsAreFreeDims) {
+  struct Fraction {
+    const char* code;
+    int64_t (*count)(int64_t rows);
+  };
+  const Fraction kFractions[] = {
+      {"int(torch.mul(torch.size(x, 0), 0.5))", [](int64_t n) { return n / 2; }},
+      {"int(torch.div(torch.size(x, 0), 2))", [](int64_t n) { return n / 2; }},
+      {"torch.floor(torch.mul(torch.size(x, 0), 0.75))", [](int64_t n) { return n * 3 / 4; }},
+      {"torch.ceil(torch.div(torch.size(x, 0), 3))", [](int64_t n) { return (n + 2) / 3; }},
+      {"torch.floor(torch.div(float(torch.size(x, 0)), 1.5))", [](int64_t n) { return n * 2 / 3; }},
+      {"int(torch.neg(torch.mul(torch.size(x, 0), -0.5)))", [](int64_t n) { return n / 2; }},
+      {"int(-torch.mul(torch.size(x, 0), -0.5))", [](int64_t n) { return n / 2; }},
+      {"torch.floor(torch.add(torch.mul(torch.size(x, 0), 1.5), 0.25))",
+       [](int64_t n) { return (6 * n + 1) / 4; }},
+      // Toward zero on both sides of it.
+      {"torch.add(4, int(torch.sub(torch.div(torch.size(x, 0), 2), 3.5)))",
+       [](int64_t n) { return 4 + (n - 7) / 2; }},
+      {"torch.size(torch.arange(torch.mul(torch.size(x, 0), 0.5)), 0)",
+       [](int64_t n) { return (n + 1) / 2; }},
+  };
+  for (const Fraction& each : kFractions) {
+    SCOPED_TRACE(each.code);
+    const std::string code = "    n = " + std::string(each.code) +
+                             "\n    return torch.add(torch.ones([n, 4]), torch.select(x, 0, 0))\n";
+    for (const int64_t rows : {3, 4, 7, 9})
+      EXPECT_EQ(result_of_rows(code, rows).shape(), (Shape{each.count(rows), 4})) << rows;
+  }
+}
+
+/// Whether forward(x) with this body is the same for all numbers of rows of x [N,4].
+bool is_of_all_rows(const std::string& body) {
+  ImportOptions options;
+  options.input_shapes["x"] = {int64_t{3}, int64_t{4}};
+  options.symbols["x"][0] = "N";
+  const auto model = importer_of_bytes(file_of(",\n    x: Tensor) -> Tensor:\n" + body));
+  const ir::Graph graph = model->import(options, ops::standard_ops());
+  const auto& guards = graph.symbols()->guards();
+  return std::none_of(guards.begin(), guards.end(), [](const ir::Guard& guard) {
+    return guard.relation == ir::Relation::kEqual && guard.holds;
+  });
+}
+
+TEST(TorchScriptCode, FractionsOfFreeDimsAreComparedWithoutAFixedDim) {
+  EXPECT_TRUE(
+      is_of_all_rows("    if torch.gt(torch.mul(torch.size(x, 0), 0.5), 1.0):\n      y = torch.neg(x)\n    "
+                     "else:\n      y = x\n"
+                     "    return y\n"));
+}
+
+// 0.1 has 55 digits behind the point, and a third of a third is rounded twice.
+TEST(TorchScriptCode, WhatFloat64RoundsOfFreeDimsFixesThem) {
+  for (const char* code :
+       {"int(torch.mul(torch.size(x, 0), 0.1))", "int(torch.mul(torch.div(torch.size(x, 0), 3), 2))",
+        "torch.floor(torch.div(torch.div(torch.size(x, 0), 3), 3))"})
+    EXPECT_FALSE(is_of_all_rows("    n = " + std::string(code) + "\n    return torch.add(x, n)\n")) << code;
+}
+
 TEST(TorchScriptCode, WhatIsAViewOrACopyOfFreeDimsIsSoForAllOfThem) {
   const std::string columns = "    y = torch.slice(torch.neg(x), 1, 0, 2)\n";
   const std::string turned =
@@ -253,12 +313,13 @@ Tensor result_of_maps(const std::string& body, const std::map<size_t, std::strin
   return evaluated(graph, {{"x", x}}).at("output");
 }
 
+struct Written {
+  const char* code;
+  double last;
+};
+
 TEST(TorchScriptCode, WhatLiesWithTheChannelsLastIsViewedAndCopiedSo) {
   const std::string last = "    y = torch.neg(x)\n    c = torch.contiguous(y, memory_format=2)\n";
-  struct Written {
-    const char* code;
-    double last;
-  };
   const Written kWritten[] = {
       // Torch copies what lies in rows, and what is to lie in rows again; its own format is no copy.
       {"    z = torch.mul_(c, 2)\n    return y\n", -11},
@@ -292,11 +353,7 @@ TEST(TorchScriptCode, MapsOfWhatHasTheChannelsLastHaveThemLast) {
   const std::string last =
       "    y = torch.neg(x)\n    c = torch.contiguous(y, memory_format=2)\n    w = torch.ones([4, 2, 1, "
       "1])\n";
-  struct Made {
-    const char* code;
-    double last;
-  };
-  const Made kMade[] = {
+  const Written kMade[] = {
       {"torch.conv2d(c, w)", -16},
       {"torch.conv2d(y, w)", -32},
       {"torch.conv2d(y, torch.contiguous(torch.ones([4, 2, 2, 2]), memory_format=2))", -48},
@@ -317,7 +374,7 @@ TEST(TorchScriptCode, MapsOfWhatHasTheChannelsLastHaveThemLast) {
       // These make rows whatever they are given.
       {"torch.mul(torch.softmax(c, 1), 1000)", 4.94525},
   };
-  for (const Made& each : kMade) {
+  for (const Written& each : kMade) {
     SCOPED_TRACE(each.code);
     const std::string code =
         last + "    r = " + each.code + "\n    z = torch.mul_(torch.reshape(r, [-1]), 2)\n    return r\n";

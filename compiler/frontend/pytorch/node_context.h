@@ -11,6 +11,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/build/op_builder.h"
+#include "compiler/frontend/pytorch/extent_real.h"
 #include "compiler/frontend/pytorch/loaded_program.h"
 #include "compiler/frontend/pytorch/promotion.h"
 #include "compiler/frontend/pytorch/schema.h"
@@ -27,13 +28,6 @@ using Number = std::variant<bool, ir::SymInt, double>;
 /// A number that a run works out, as item() of a tensor is: a tensor without dims.
 struct RunNumber {
   V value = ir::kAbsent;
-};
-
-/// A real number that follows from free extents: as a run works it out, a float64 without dims, and as it is
-/// where all runs are to have the extents at which the model is looked at.
-struct ExtentReal {
-  V value = ir::kAbsent;
-  std::function<double()> fixed;
 };
 
 struct GraphState;
@@ -113,6 +107,9 @@ public:
   std::optional<RunNumber> run_number(const char* name);
   /// One that follows from free extents; nothing for another one. As number(name) it is fixed.
   std::optional<ExtentReal> extent_real(const char* name);
+  /// A number, or what follows from free extents, as far as float64 has it exactly (extent_real.h); nothing
+  /// for one that a run works out.
+  std::optional<Ratio> ratio(const char* name);
   std::optional<DType> optional_dtype(const char* name);
   Operand operand(const char* name);
   /// The argument's axis within [0, rank). A tensor without dims has none, which is an error.

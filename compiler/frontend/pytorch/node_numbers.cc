@@ -97,6 +97,15 @@ std::optional<ExtentReal> NodeContext::extent_real(const char* name) {
   return found == state_.extent_reals.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<Ratio> NodeContext::ratio(const char* name) {
+  if (run_number(name)) return std::nullopt;
+  if (const std::optional<ExtentReal> real = extent_real(name)) return real->ratio;
+  const Number own = number(name);
+  if (const auto* real = std::get_if<double>(&own)) return ratio_of(*real);
+  if (const auto* truth = std::get_if<bool>(&own)) return Ratio{int64_t{*truth}};
+  return Ratio{std::get<ir::SymInt>(own)};
+}
+
 void NodeContext::set_number(Number value) {
   if (const std::string* name = own_number()) state_.numbers.insert_or_assign(*name, std::move(value));
 }

@@ -31,7 +31,8 @@ DType of_number(const Number& number) {
 
 DType of_range(NodeContext& node) {
   for (const char* name : {"start", "end", "step"})
-    if (takes(node, name) && of_number(node.number(name)) == DType::kFloat32) return DType::kFloat32;
+    if (takes(node, name) && (node.extent_real(name) || of_number(node.number(name)) == DType::kFloat32))
+      return DType::kFloat32;
   return DType::kInt64;
 }
 

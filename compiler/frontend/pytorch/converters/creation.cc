@@ -193,29 +193,23 @@ void set_known_range(NodeContext& node, double first, double last, double step, 
   node.set_output(0, c.doubles(dtype, values, {count}));
 }
 
-/// How often `scale` goes into a number of a range; nothing where it is not whole, or too large for products
-/// with extents.
-std::optional<ir::SymInt> scaled(const Number& number, int64_t scale) {
-  if (const auto* whole = std::get_if<ir::SymInt>(&number)) return *whole * scale;
-  const auto* real = std::get_if<double>(&number);
-  const double many = (real != nullptr ? *real : std::get<bool>(number) ? 1 : 0) * static_cast<double>(scale);
-  if (!(std::fabs(many) < 0x1p31) || many != std::trunc(many)) return std::nullopt;
-  return static_cast<int64_t>(many);
+/// The number of elements of a range, where its numbers have so few digits that float64 counts as whole
+/// numbers do.
+std::optional<ir::SymInt> counted_exactly(NodeContext& node) {
+  const auto number = [&](const char* name, int64_t otherwise) {
+    return takes(node, name) ? node.ratio(name) : Ratio{otherwise};
+  };
+  const std::optional<Ratio> first = number("start", 0), last = number("end", 0), step = number("step", 1);
+  const std::optional<Ratio> apart = first && last ? joined("sub", *last, *first) : std::nullopt;
+  const std::optional<Ratio> rounds = apart && step ? joined("truediv", *apart, *step) : std::nullopt;
+  return rounds ? std::optional(max(ceil_of(*rounds), 0)) : std::nullopt;
 }
 
-/// The number of elements of a range with a free end, where its real numbers have so few digits that float64
-/// counts as whole numbers do.
-std::optional<ir::SymInt> counted_exactly(const Range& range) {
-  constexpr int64_t kMostScale = int64_t{1} << 20;
-  for (int64_t scale = 1; scale <= kMostScale; scale *= 2) {
-    const auto first = scaled(range.first, scale), last = scaled(range.last, scale),
-               step = scaled(range.step, scale);
-    if (!first || !last || !step || !step->is_constant() || step->hint() == 0) continue;
-    const int64_t width = step->hint();
-    const ir::SymInt apart = width > 0 ? *last - *first : *first - *last;
-    return max(ceildiv(apart, std::abs(width)), 0);
-  }
-  return std::nullopt;
+/// Of real numbers that free extents or a run decide.
+void set_range_of_reals(NodeContext& node, DType dtype) {
+  const RangeOfRun range = range_of(node, DType::kFloat64);
+  const std::optional<ir::SymInt> count = counted_exactly(node);
+  node.set_output(0, counted_from(node, range, count ? *count : count_of_reals(node, range), dtype));
 }
 
 }  // namespace
@@ -227,8 +221,7 @@ void convert_arange(NodeContext& node) {
   const bool has_reals = is_real(node, "start") || is_real(node, "end") || is_real(node, "step");
   if (is_of_run(node, "start") || is_of_run(node, "end") || is_of_run(node, "step")) {
     if (!has_reals) return set_range_of_run(node, dtype);
-    const RangeOfRun range = range_of(node, DType::kFloat64);
-    return node.set_output(0, counted_from(node, range, count_of_reals(node, range), dtype));
+    return set_range_of_reals(node, dtype);
   }
   const Range range = {takes(node, "start") ? node.number("start") : ir::SymInt(0), node.number("end"),
                        takes(node, "step") ? node.number("step") : ir::SymInt(1)};
@@ -238,9 +231,7 @@ void convert_arange(NodeContext& node) {
   if (is_known(range.first) && is_known(range.last) && is_known(range.step))
     return set_known_range(node, takes(node, "start") ? node.real("start") : 0, node.real("end"),
                            takes(node, "step") ? node.real("step") : 1, dtype);
-  const RangeOfRun values = range_of(node, DType::kFloat64);
-  const std::optional<ir::SymInt> count = counted_exactly(range);
-  node.set_output(0, counted_from(node, values, count ? *count : count_of_reals(node, values), dtype));
+  set_range_of_reals(node, dtype);
 }
 
 // From both ends, as torch counts.

@@ -182,11 +182,47 @@ bool set_real_of_extents(NodeContext& node) {
   const bool is_whole = a.is_whole() && b.is_whole() && op != "truediv";
   if (is_whole || !(a.is_free() || b.is_free()) || (op == "truediv" && b.is_zero())) return false;
   const ExtentReal first = real_in_runs(node, "a", a), second = real_in_runs(node, "b", b);
+  const std::optional<Ratio> left = node.ratio("a"), right = node.ratio("b");
   node.set_extent_real({Compose(node).binary(found->second, first.value, second.value),
-                        [op, left = first.fixed, right = second.fixed] {
-                          const double x = left(), y = right();
+                        [op, x_of = first.fixed, y_of = second.fixed] {
+                          const double x = x_of(), y = y_of();
                           return op == "add" ? x + y : op == "sub" ? x - y : op == "mul" ? x * y : x / y;
-                        }});
+                        },
+                        left && right ? joined(op, *left, *right) : std::nullopt});
+  return true;
+}
+
+/// Real numbers of free extents are compared as whole ones are, where they are such numbers exactly.
+bool compare_reals_of_extents(NodeContext& node) {
+  const bool is_joined = node.op() == "and_" || node.op() == "or_";
+  if (!is_comparison(node.op()) || is_joined || !(node.extent_real("a") || node.extent_real("b")))
+    return false;
+  const std::optional<Ratio> a = node.ratio("a"), b = node.ratio("b");
+  const std::optional<Ratio> apart = a && b ? joined("sub", *a, *b) : std::nullopt;
+  if (!apart) return false;
+  node.set_number(of_integers(node, node.op(), apart->over, 0));
+  return true;
+}
+
+/// What follows from a real number of free extents, where that is not fixed.
+bool set_of_real_of_extents(NodeContext& node) {
+  const std::optional<ExtentReal> real = node.extent_real("a");
+  if (!real) return false;
+  const std::string& op = node.op();
+  if (op == "sym_float") {
+    node.set_extent_real(*real);
+    return true;
+  }
+  if (op == "neg") {
+    node.set_extent_real(
+        {Compose(node).unary("neg", real->value), [of = real->fixed] { return -of(); },
+         real->ratio ? std::optional(Ratio{-real->ratio->over, real->ratio->under}) : std::nullopt});
+    return true;
+  }
+  if (!real->ratio || op == "sym_not" || op == "round") return false;
+  node.set_number(op == "ceil"    ? ceil_of(*real->ratio)
+                  : op == "floor" ? floor_of(*real->ratio)
+                                  : trunc_of(*real->ratio));
   return true;
 }
 
@@ -197,7 +233,7 @@ void convert_number_binary(NodeContext& node) {
   const bool is_there = node.has("a") && node.has("b");
   if (!is_there || (is_comparison(node.op()) && !node.is_number_used())) return;
   if (node.run_number("a") || node.run_number("b")) return compute_number(node);
-  if (node.is_typed() && set_real_of_extents(node)) return;
+  if (set_real_of_extents(node) || compare_reals_of_extents(node)) return;
   const Number a = node.number("a"), b = node.number("b");
   if (std::holds_alternative<bool>(a) && std::holds_alternative<bool>(b)) {
     if (node.op() == "and_") return node.set_number(std::get<bool>(a) && std::get<bool>(b));
@@ -211,12 +247,13 @@ void convert_number_binary(NodeContext& node) {
 void convert_number_unary(NodeContext& node) {
   if (node.op() == "sym_not" && node.has("a") && !node.is_number_used()) return;
   if (const auto of_run = node.run_number("a")) return compute_number(node, of_run->value);
+  if (set_of_real_of_extents(node)) return;
   const Number a = node.number("a");
   const std::string& op = node.op();
   const std::optional<ir::SymInt> whole = whole_of(a);
-  if (op == "sym_float" && whole && !whole->is_constant() && node.is_typed())
-    return node.set_extent_real(
-        {Compose(node).cast(Compose(node).dims({*whole}, {}), DType::kFloat64), [a] { return real_of(a); }});
+  if (op == "sym_float" && whole && !whole->is_constant())
+    return node.set_extent_real({Compose(node).cast(Compose(node).dims({*whole}, {}), DType::kFloat64),
+                                 [a] { return real_of(a); }, Ratio{*whole}});
   if (op == "sym_float") return node.set_number(real_of(a));
   if (op == "sym_not") return node.set_number(real_of(a) == 0);
   if (op == "neg") return whole ? node.set_number(ir::SymInt(-*whole)) : node.set_number(-real_of(a));

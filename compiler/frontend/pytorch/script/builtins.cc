@@ -89,7 +89,7 @@ Result tensor_from(Operators& operators, const Call& call) {
   operators.spend(elements.size());
   DType own = elements.empty() ? DType::kFloat32 : DType::kBool;
   for (const Value& each : elements) {
-    if (each.as<double>() != nullptr) own = DType::kFloat32;
+    if (each.is_real()) own = DType::kFloat32;
     if (each.as<ir::SymInt>() != nullptr && own == DType::kBool) own = DType::kInt64;
   }
   const bool is_known = std::all_of(elements.begin(), elements.end(), [](const Value& each) {
@@ -377,9 +377,13 @@ Value cast_number(Operators& operators, const std::string& to, const Value& give
     invalid_call(call, "of the text \"" + text->substr(0, 100) + "\"");
   }
   if (!value.is_number()) invalid_call(call, "of a " + kind_of(value));
+  const auto* whole = value.as<ir::SymInt>();
+  const bool is_free = value.as<ExtentReal>() != nullptr || (whole != nullptr && !whole->is_constant());
+  if (to == "float" && is_free) return operators.number("torch.sym_float", {value}, call);
   if (to == "float") return {real_of(value)};
-  if (to == "bool") return {value.as<double>() != nullptr ? real_of(value) != 0 : whole_of(value) != 0};
-  if (value.as<double>() == nullptr) return {whole_of(value)};
+  if (to == "bool") return {value.is_real() ? real_of(value) != 0 : whole_of(value) != 0};
+  if (!value.is_real()) return {whole_of(value)};
+  if (is_free) return operators.number("math.trunc", {value}, call);
   const double real = std::trunc(real_of(value));
   if (!(std::fabs(real) < 0x1p62)) invalid_call(call, "a number that is no integer");
   return {ir::SymInt(static_cast<int64_t>(real))};

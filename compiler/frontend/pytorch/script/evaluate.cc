@@ -257,6 +257,11 @@ Value Evaluator::evaluate(Frame& frame, const Expr& expr) {
       const Value value = evaluate(frame, *expr.items[0]);
       if (value.is_lost()) return value;
       if (value.as<double>() != nullptr) return {-real_of(value)};
+      if (value.as<ExtentReal>() != nullptr) {
+        Call place;
+        place.place = {&frame.function.file, expr.line};
+        return operators_.number("_operator.neg", {value}, place);
+      }
       const ir::SymInt whole = whole_of(value);
       if (whole.is_constant() && whole.hint() == INT64_MIN) return value;
       return {-whole};
@@ -368,7 +373,7 @@ bool Evaluator::is_instance(const Value& value, const Expr& type) {
   const std::string name = type_text(type);
   if (name == "Tensor") return value.is_tensor();
   if (name == "int") return value.as<ir::SymInt>() != nullptr;
-  if (name == "float") return value.as<double>() != nullptr;
+  if (name == "float") return value.is_real();
   if (name == "bool") return value.as<bool>() != nullptr;
   if (name == "str") return value.as<std::string>() != nullptr;
   if (name == "NoneType" || name == "None") return value.is_none();

@@ -117,14 +117,19 @@ const OpRow* Operators::row_of(const Call& call) const {
 
 Json Operators::number_json(const Value& value) {
   if (const auto* truth = value.as<bool>()) return *truth;
-  if (const auto* real = value.as<double>()) {
-    if (std::isfinite(*real)) return *real;
-    return std::isnan(*real) ? "nan" : *real > 0 ? "inf" : "-inf";
+  if (const auto* number = value.as<double>()) {
+    if (std::isfinite(*number)) return *number;
+    return std::isnan(*number) ? "nan" : *number > 0 ? "inf" : "-inf";
   }
-  const ir::SymInt whole = whole_of(value);
-  if (whole.is_constant()) return whole.hint();
+  const auto* real = value.as<ExtentReal>();
+  const ir::SymInt whole = real != nullptr ? ir::SymInt(0) : whole_of(value);
+  if (real == nullptr && whole.is_constant()) return whole.hint();
   const std::string name = "n" + std::to_string(numbers_++);
-  state_.numbers.insert_or_assign(name, whole);
+  if (real != nullptr) {
+    state_.extent_reals.insert_or_assign(name, *real);
+  } else {
+    state_.numbers.insert_or_assign(name, whole);
+  }
   return {{"as_name", name}};
 }
 
@@ -142,9 +147,9 @@ Argument Operators::argument_of(const Value& value, const std::string& name, con
     return argument;
   }
   if (value.is_number()) {
-    argument.kind = value.as<bool>() != nullptr     ? ArgumentKind::kBool
-                    : value.as<double>() != nullptr ? ArgumentKind::kFloat
-                                                    : ArgumentKind::kSymInt;
+    argument.kind = value.as<bool>() != nullptr ? ArgumentKind::kBool
+                    : value.is_real()           ? ArgumentKind::kFloat
+                                                : ArgumentKind::kSymInt;
     argument.value = number_json(value);
     if (is_dtype_name(name)) {
       argument.kind = ArgumentKind::kScalarType;
@@ -170,7 +175,7 @@ Argument Operators::argument_of(const Value& value, const std::string& name, con
     }
   }
   const bool has_reals = std::any_of(items->values.begin(), items->values.end(),
-                                     [](const Value& each) { return each.as<double>() != nullptr; });
+                                     [](const Value& each) { return each.is_real(); });
   argument.kind = has_tensors ? ArgumentKind::kOptionalTensors
                   : has_reals ? ArgumentKind::kFloats
                               : ArgumentKind::kSymInts;
@@ -286,6 +291,7 @@ Value Operators::number(const std::string& target, const std::vector<Value>& ope
   node.outputs.back().value = {{"as_name", result}};
   NodeContext context(state_, node, *row, node.name);
   if (!convert(context, *row, call)) return {Lost()};
+  if (auto real = state_.extent_reals.extract(result)) return {std::move(real.mapped())};
   const Number made = state_.numbers.at(result);
   state_.numbers.erase(result);
   if (const auto* truth = std::get_if<bool>(&made)) return {*truth};
@@ -297,7 +303,7 @@ Value Operators::tensor_of(const Value& number, const Call& call) {
   Call made = call;
   made.name = "aten.scalar_tensor";
   made.arguments = {number};
-  const int64_t dtype = number.as<bool>() != nullptr ? 11 : number.as<double>() != nullptr ? 6 : 4;
+  const int64_t dtype = number.as<bool>() != nullptr ? 11 : number.is_real() ? 6 : 4;
   made.keywords = {{"dtype", {ir::SymInt(dtype)}}};
   return this->call(made);
 }

@@ -20,7 +20,7 @@ std::string kind_of(const Value& value) {
   if (value.is_none()) return "None";
   if (value.as<bool>() != nullptr) return "truth value";
   if (value.as<ir::SymInt>() != nullptr) return "integer";
-  if (value.as<double>() != nullptr) return "real number";
+  if (value.is_real()) return "real number";
   if (value.as<std::string>() != nullptr) return "text";
   if (value.as<ObjectRef>() != nullptr) return "module";
   if (value.as<FunctionRef>() != nullptr) return "function";
@@ -29,6 +29,7 @@ std::string kind_of(const Value& value) {
 
 double real_of(const Value& value) {
   if (const auto* real = value.as<double>()) return *real;
+  if (const auto* real = value.as<ExtentReal>()) return real->fixed();
   return static_cast<double>(int64_t{whole_of(value)});
 }
 
@@ -43,7 +44,7 @@ bool same_values(const Value& a, const Value& b) {
   if (const auto* text = a.as<std::string>())
     return b.as<std::string>() != nullptr && *text == *b.as<std::string>();
   if (a.is_number() && b.is_number()) {
-    if (a.as<double>() != nullptr || b.as<double>() != nullptr) return real_of(a) == real_of(b);
+    if (a.is_real() || b.is_real()) return real_of(a) == real_of(b);
     return whole_of(a) == whole_of(b);
   }
   const Items *first = a.items(), *second = b.items();

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/frontend/pytorch/extent_real.h"
 #include "compiler/frontend/pytorch/script/syntax.h"
 #include "compiler/frontend/pytorch/unpickle.h"
 #include "compiler/ir/sym_int.h"
@@ -43,7 +44,7 @@ struct Lost {};
 
 struct Value {
   std::variant<std::monostate, bool, ir::SymInt, double, std::string, TensorRef, std::shared_ptr<Items>,
-               std::shared_ptr<Dict>, ObjectRef, FunctionRef, Lost>
+               std::shared_ptr<Dict>, ObjectRef, FunctionRef, Lost, ExtentReal>
       held;
 
   template <typename T>
@@ -62,16 +63,16 @@ struct Value {
     const auto* shared = std::get_if<std::shared_ptr<Dict>>(&held);
     return shared == nullptr ? nullptr : shared->get();
   }
-  bool is_number() const {
-    return as<bool>() != nullptr || as<ir::SymInt>() != nullptr || as<double>() != nullptr;
-  }
+  /// A real number, of which free extents may decide.
+  bool is_real() const { return as<double>() != nullptr || as<ExtentReal>() != nullptr; }
+  bool is_number() const { return as<bool>() != nullptr || as<ir::SymInt>() != nullptr || is_real(); }
 };
 
 Value list_of(std::vector<Value> values);
 Value tuple_of(std::vector<Value> values);
 /// "int", "Tensor", "List": for errors.
 std::string kind_of(const Value& value);
-/// A number as a real one. Throws Error(kInvalidModel) for anything else.
+/// A number as a real one, the same in all runs from now on. Throws Error(kInvalidModel) for anything else.
 double real_of(const Value& value);
 /// An integer or a truth value as an integer. Throws Error(kInvalidModel) for anything else.
 ir::SymInt whole_of(const Value& value);
