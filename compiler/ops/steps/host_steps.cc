@@ -227,18 +227,43 @@ std::vector<ir::ValueType> infer_running(const ir::InferContext& context) {
 /// The axes of a value that data decides about are no more than those of the largest rank.
 constexpr int kMaxTrimmed = 32;
 /// Numbers that an error names.
-constexpr int kMaxTold = 4;
+constexpr int kMaxErrorNumbers = 4;
 
-ir::OpDef host_op(std::string_view name, int inputs,
-                  std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
-                  void (*reference)(const ir::ReferenceContext&), std::string_view doc, int optional = 0) {
+/// An operator that a host function runs, for the reference too.
+struct HostStep {
+  std::string_view name;
+  int inputs = 1, optional = 0;
+  std::vector<ir::ValueType> (*infer)(const ir::InferContext&) = nullptr;
+  void (*reference)(const ir::ReferenceContext&) = nullptr;
+  std::string_view doc;
+};
+
+/// A name as a template's argument, so that each row has a reference of its own.
+template <size_t kLength>
+struct StepName {
+  constexpr StepName(const char (&name)[kLength]) { std::copy_n(name, kLength, text); }
+  char text[kLength] = {};
+};
+
+template <StepName kName>
+constexpr HostStep step(int inputs, std::vector<ir::ValueType> (*infer)(const ir::InferContext&),
+                        std::string_view doc, int optional = 0) {
+  return {kName.text,
+          inputs,
+          optional,
+          infer,
+          [](const ir::ReferenceContext& context) { run_host(kName.text, context); },
+          doc};
+}
+
+ir::OpDef def_of(const HostStep& step) {
   ir::OpDef def;
-  def.name = name;
-  def.min_inputs = inputs - optional;
-  def.max_inputs = inputs;
-  def.infer = infer;
-  def.reference = reference;
-  def.doc = doc;
+  def.name = step.name;
+  def.min_inputs = step.inputs - step.optional;
+  def.max_inputs = step.inputs;
+  def.infer = step.infer;
+  def.reference = step.reference;
+  def.doc = step.doc;
   return def;
 }
 
@@ -334,113 +359,95 @@ std::string host_attributes(const ir::Attrs& attrs) {
   return canonical_json(json);
 }
 
+namespace {
+
+constexpr HostStep kHostSteps[] = {
+    step<"find_nonzero">(
+        1, &infer_nonzero,
+        "positions (i64 [rank, elements]) of the elements that are not zero, and their count "
+        "(i64 [1])"),
+    step<"compress">(2, &infer_compress,
+                     "slices of x along attribute axis (int) where the condition (bool [m]) holds, and their "
+                     "count"),
+    step<"select_boxes">(
+        3, &infer_boxes,
+        "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows "
+        "of batch, class, box (i64), and their count; attributes max_per_class, center_form "
+        "(ints), iou_threshold, score_threshold (floats; the latter optional), or, where a run "
+        "has them, limits (input 2, f64 [2] or [3], optional): as many of each class at most, "
+        "and the thresholds",
+        1),
+    step<"suppress_boxes">(
+        3, &infer_suppressed,
+        "of boxes [n,4] with scores [classes,n] those of each class that stay (i32 "
+        "[classes,most]), their scores, how many they are (i32 [classes]), zeros behind them; "
+        "limits (f64 [4]): their number, the overlap from which on a worse box is dropped, the "
+        "score to be above, and the sigma of what a box loses of its score by an overlap below "
+        "that (0: nothing); attribute most (int)"),
+    step<"distinct">(2, &infer_distinct,
+                     "the distinct slices of x, or of its first `count` (input 1, optional), along attribute "
+                     "axis (int), where each stands first, which of them each slice is, how often each is "
+                     "there (i64 [extent]), and their count; attribute sorted (int): in rising order",
+                     1),
+    step<"trim">(kMaxTrimmed + 1, &infer_trim,
+                 "the first elements of x along each of attribute axes (ints), close together: as many as "
+                 "the input behind x that belongs to the axis says",
+                 kMaxTrimmed - 1),
+    step<"take_first">(2, &infer_take_first,
+                       "x with zeros in place of all but the first n (input 1, i64 [1]) elements along "
+                       "attribute axis (int), and their count: n within [0, extent]"),
+    step<"append">(3, &infer_append,
+                   "x with a part (input 2) in place of its elements from n (input 1, i64 [1]) on along "
+                   "attribute axis (int), as far as x reaches"),
+    step<"couple_pairs">(1, &infer_couple,
+                         "probabilities (f32 [n,classes]) from those of the first of each two classes (f32 "
+                         "[n,pairs])"),
+    step<"determinants">(1, &infer_determinants, "the determinant of each matrix of x [n,m,m]"),
+    step<"fourier">(3, &infer_fourier,
+                    "the discrete Fourier transform of the first n elements of each line of x [..., m, 1 or "
+                    "2] (f32, f64), times a window [n]: [..., n, 2]; attributes axis (int, the last but "
+                    "one), inverse, hermitian (ints): 1 for the inverse, over n, and for a line whose rest "
+                    "are conjugates, with a real result [..., n, 1]; a count (i64 [1], optional) is the "
+                    "length in place of n, zeros behind it",
+                    1),
+    step<"roi_align">(
+        3, &infer_roi_align,
+        "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled "
+        "to [m,c,height,width] by as many bilinear points a bin as it has pixels; attributes "
+        "height, width, is_max, half_pixel (ints), spatial_scale (float)"),
+    step<"require">(2 + kMaxErrorNumbers, &infer_require,
+                    "x, of one element; where the condition (bool [1]) does not hold, the error of attribute "
+                    "what (string), in which the numbers behind it (inputs 2 ..., optional), or else x, "
+                    "stand for each \"{}\"",
+                    kMaxErrorNumbers),
+    step<"warping_path">(
+        1, &infer_path,
+        "rows and columns (i32 [2, rows + columns - 1]) of the cells of the cheapest path "
+        "through costs (f32 [rows, columns]) from the first cell to the last, and their count "
+        "(i64 [1])"),
+    step<"picture_extents">(
+        1, &infer_picture_extents,
+        "the height and the width (i64 [2]) of the picture whose file is x (u8 [n]); zeros for a "
+        "file that cannot be decoded"),
+    step<"decode_picture">(
+        2, &infer_picture,
+        "a canvas (input 1, u8 [h,w,1 or 3]) with the picture whose file is x (u8 [n]) at its "
+        "first rows and columns, as far as it reaches; attribute reversed (int): 1 for blue first"),
+    step<"running_totals">(
+        1, &infer_running,
+        "cumsum, or cumprod where attribute product (int) is 1, in time that is linear in the "
+        "extent; attributes axis, exclusive, reverse (ints)")};
+
+}  // namespace
+
 namespace host_step_ops {
 
 std::vector<ir::OpDef> family();
 
 std::vector<ir::OpDef> family() {
-  return {
-      host_op(
-          "find_nonzero", 1, &infer_nonzero,
-          [](const ir::ReferenceContext& context) { run_host("find_nonzero", context); },
-          "positions (i64 [rank, elements]) of the elements that are not zero, and their count (i64 [1])"),
-      host_op(
-          "compress", 2, &infer_compress,
-          [](const ir::ReferenceContext& context) { run_host("compress", context); },
-          "slices of x along attribute axis (int) where the condition (bool [m]) holds, and their count"),
-      host_op(
-          "select_boxes", 3, &infer_boxes,
-          [](const ir::ReferenceContext& context) { run_host("select_boxes", context); },
-          "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows of "
-          "batch, class, box (i64), and their count; attributes max_per_class, center_form (ints), "
-          "iou_threshold, score_threshold (floats; the latter optional), or, where a run has them, limits "
-          "(input 2, f64 [2] or [3], optional): as many of each class at most, and the thresholds",
-          1),
-      host_op(
-          "suppress_boxes", 3, &infer_suppressed,
-          [](const ir::ReferenceContext& context) { run_host("suppress_boxes", context); },
-          "of boxes [n,4] with scores [classes,n] those of each class that stay (i32 [classes,most]), their "
-          "scores, how many they are (i32 [classes]), zeros behind them; limits (f64 [4]): their number, the "
-          "overlap from which on a worse box is dropped, the score to be above, and the sigma of what a box "
-          "loses of its score by an overlap below that (0: nothing); attribute most (int)"),
-      host_op(
-          "distinct", 2, &infer_distinct,
-          [](const ir::ReferenceContext& context) { run_host("distinct", context); },
-          "the distinct slices of x, or of its first `count` (input 1, optional), along attribute axis "
-          "(int), "
-          "where each stands first, which of them each slice is, how often each is there (i64 [extent]), and "
-          "their count; attribute sorted (int): in rising order",
-          1),
-      host_op(
-          "trim", kMaxTrimmed + 1, &infer_trim,
-          [](const ir::ReferenceContext& context) { run_host("trim", context); },
-          "the first elements of x along each of attribute axes (ints), close together: as many as the input "
-          "behind x that belongs to the axis says",
-          kMaxTrimmed - 1),
-      host_op(
-          "take_first", 2, &infer_take_first,
-          [](const ir::ReferenceContext& context) { run_host("take_first", context); },
-          "x with zeros in place of all but the first n (input 1, i64 [1]) elements along attribute axis "
-          "(int), and their count: n within [0, extent]"),
-      host_op(
-          "append", 3, &infer_append,
-          [](const ir::ReferenceContext& context) { run_host("append", context); },
-          "x with a part (input 2) in place of its elements from n (input 1, i64 [1]) on along attribute "
-          "axis "
-          "(int), as far as x reaches"),
-      host_op(
-          "couple_pairs", 1, &infer_couple,
-          [](const ir::ReferenceContext& context) { run_host("couple_pairs", context); },
-          "probabilities (f32 [n,classes]) from those of the first of each two classes (f32 [n,pairs])"),
-      host_op(
-          "determinants", 1, &infer_determinants,
-          [](const ir::ReferenceContext& context) { run_host("determinants", context); },
-          "the determinant of each matrix of x [n,m,m]"),
-      host_op(
-          "fourier", 3, &infer_fourier,
-          [](const ir::ReferenceContext& context) { run_host("fourier", context); },
-          "the discrete Fourier transform of the first n elements of each line of x [..., m, 1 or 2] (f32, "
-          "f64), "
-          "times a window [n]: [..., n, 2]; attributes axis (int, the last but one), inverse, hermitian "
-          "(ints): 1 for the inverse, over n, and "
-          "for a line whose rest are conjugates, with a real result [..., n, 1]; a count (i64 [1], optional) "
-          "is the length in place of n, zeros behind it",
-          1),
-      host_op(
-          "roi_align", 3, &infer_roi_align,
-          [](const ir::ReferenceContext& context) { run_host("roi_align", context); },
-          "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled to "
-          "[m,c,height,width] by as many bilinear points a bin as it has pixels; attributes height, width, "
-          "is_max, half_pixel (ints), spatial_scale (float)"),
-      host_op(
-          "require", 2 + kMaxTold, &infer_require,
-          [](const ir::ReferenceContext& context) { run_host("require", context); },
-          "x, of one element; where the condition (bool [1]) does not hold, the error of attribute what "
-          "(string), in which the numbers behind it (inputs 2 ..., optional), or else x, stand for each "
-          "\"{}\"",
-          kMaxTold),
-      host_op(
-          "warping_path", 1, &infer_path,
-          [](const ir::ReferenceContext& context) { run_host("warping_path", context); },
-          "rows and columns (i32 [2, rows + columns - 1]) of the cells of the cheapest path through costs "
-          "(f32 "
-          "[rows, columns]) from the first cell to the last, and their count (i64 [1])"),
-      host_op(
-          "picture_extents", 1, &infer_picture_extents,
-          [](const ir::ReferenceContext& context) { run_host("picture_extents", context); },
-          "the height and the width (i64 [2]) of the picture whose file is x (u8 [n]); zeros for a file that "
-          "cannot be decoded"),
-      host_op(
-          "decode_picture", 2, &infer_picture,
-          [](const ir::ReferenceContext& context) { run_host("decode_picture", context); },
-          "a canvas (input 1, u8 [h,w,1 or 3]) with the picture whose file is x (u8 [n]) at its first rows "
-          "and "
-          "columns, as far as it reaches; attribute reversed (int): 1 for blue first"),
-      host_op(
-          "running_totals", 1, &infer_running,
-          [](const ir::ReferenceContext& context) { run_host("running_totals", context); },
-          "cumsum, or cumprod where attribute product (int) is 1, in time that is linear in the extent; "
-          "attributes axis, exclusive, reverse (ints)")};
+  std::vector<ir::OpDef> defs;
+  for (const HostStep& step : kHostSteps) defs.push_back(def_of(step));
+  return defs;
 }
 
 }  // namespace host_step_ops

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/converters/control/ragged.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
@@ -16,39 +15,6 @@ namespace {
 using V = ir::ValueId;
 
 constexpr int64_t kMostElements = int64_t{1} << 31;  ///< along an axis that grows
-
-bool is_same(const Binding& a, const Binding& b) {
-  return a.kind == b.kind && a.tensor == b.tensor && a.elements == b.elements;
-}
-
-/// What a count is beyond `start`, in each run; nothing where that cannot be told.
-std::optional<int64_t> beyond(NodeContext& node, V count, V start) {
-  int64_t total = 0, found = 0;
-  std::vector<V> open{count};
-  while (!open.empty()) {
-    const V id = open.back();
-    open.pop_back();
-    const ir::Value& value = node.graph().value(id);
-    if (id == start) {
-      ++found;
-      continue;
-    }
-    if (value.known) {
-      total += value.known->element_as_int(0);
-      continue;
-    }
-    if (value.producer == ir::kAbsent) return std::nullopt;
-    const ir::Node& producer = node.graph().node(value.producer);
-    if (producer.op == "take_first" && id == producer.outputs[1]) {
-      open.push_back(producer.inputs[1]);
-    } else if (producer.op == "add" || producer.op == "identity" || producer.op == "reshape") {
-      open.insert(open.end(), producer.inputs.begin(), producer.inputs.end());
-    } else {
-      return std::nullopt;
-    }
-  }
-  return found == 1 ? std::optional(total) : std::nullopt;
-}
 
 }  // namespace
 
@@ -381,119 +347,6 @@ Binding CarriedValues::stack_as(Form& form, const Binding& result, const std::st
     }
   }
   return in_form(context_, result, both);
-}
-
-std::optional<std::vector<V>> CarriedValues::next(const std::vector<Binding>& results,
-                                                  const std::vector<std::string>& names,
-                                                  const BodySymbols& body) {
-  bool fits = true;
-  std::vector<V> values, flags;
-  std::vector<V> tables(results.size(), ir::kAbsent);
-  for (size_t i = 0; i < results.size(); ++i) {
-    Form& form = forms_[i];
-    const Binding& result = results[i];
-    if (form.kind == Kind::kMaybe) {
-      flags.push_back(presence(context_, result));
-      const V x = held(result);
-      values.push_back(x == ir::kAbsent ? largest(form, x) : x);
-      fits = widen(form, values.back(), names[i]) && fits;
-      continue;
-    }
-    if (!is_same(result, form.initial) && add_optional(form, result)) {
-      fits = false;
-      continue;
-    }
-    if (form.kind == Kind::kConstant) {
-      if (is_same(result, form.initial)) continue;
-      const bool is_optional = result.present != ir::kAbsent || form.initial.present != ir::kAbsent;
-      if (is_optional || !is_sequence(result) || !is_sequence(form.initial))
-        node_.unsupported(
-            "body", "its output " + names[i] +
-                        " is no tensor, and changes from iteration to iteration: served are sequences and "
-                        "optional values of one type");
-      add_sequence(form, result, names[i], body);
-      fits = false;
-      continue;
-    }
-    const bool is_fit = form.kind == Kind::kStack || form.kind == Kind::kRagged
-                            ? is_sequence(result) && result.present == ir::kAbsent
-                            : result.kind == Binding::Kind::kTensor && result.tensor != ir::kAbsent;
-    if (!is_fit)
-      node_.unsupported("body", "its output " + names[i] + " is of another kind than what it is handed");
-    if (form.kind == Kind::kStack || form.kind == Kind::kRagged) {
-      const Binding own = form.kind == Kind::kStack ? stack_as(form, result, names[i])
-                                                    : ragged_of(context_, result, form.uneven.front(),
-                                                                form.initial.tensor, names[i]);
-      values.push_back(own.tensor);
-      tables[i] = own.extents;
-    } else {
-      values.push_back(result.tensor);
-    }
-    fits = widen(form, values.back(), names[i]) && fits;
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (forms_[i].uneven.empty() || has_table(forms_[i])) continue;
-    add_table(i);
-    fits = false;
-  }
-  if (!fits) return std::nullopt;
-  for (Form& form : forms_) {
-    if (form.kind != Kind::kTable) continue;
-    values.push_back(tables[form.owner]);
-    fits = widen(form, values.back(), names[form.owner]) && fits;
-  }
-  if (!fits) return std::nullopt;
-  bool are_apart = false, extents_apart = false, may_be_none = false;
-  std::vector<BoundExtent> bound;
-  auto value = values.begin();
-  for (const Form& form : forms_) {
-    if (form.kind == Kind::kConstant) continue;
-    if (form.buffer) {
-      for (const auto& [axis, extent] : form.bound_axes) {
-        const ir::SymInt own = node_.type(*value).shape[axis];
-        for (const BoundExtent& other : bound)
-          extents_apart = extents_apart ||
-                          (same(other.extent, extent) && !is_proven(ir::Relation::kEqual, other.own, own));
-        may_be_none = may_be_none || (is_proven(ir::Relation::kLessEqual, 1, extent) &&
-                                      !is_proven(ir::Relation::kLessEqual, 1, own));
-        bound.push_back({extent, own});
-      }
-      // What the iteration is handed is out of the buffer before.
-      *value = node_.add("set_growing", {*value, form.taken}, {{"buffer", *form.buffer}});
-      ++value;
-      continue;
-    }
-    for (const Axis& axis : form.axes) {
-      if (axis.is_capacity) continue;
-      const V count = *count_along(node_, *value, static_cast<int64_t>(axis.axis));
-      V& next = counts_[axis.count].next;
-      if (next == ir::kAbsent) next = count;
-      if (next != count && !node_.same_count(next, count)) are_apart = true;
-    }
-    *value = largest(form, *value);
-    ++value;
-  }
-  const bool may_shrink = std::any_of(counts_.begin(), counts_.end(), [&](const Count& count) {
-    return starts_with_some(count) && beyond(node_, count.next, count.carried).value_or(-1) < 0;
-  });
-  counts_are_apart_ = counts_are_apart_ || are_apart;
-  counts_may_shrink_ = counts_may_shrink_ || may_shrink;
-  extents_are_apart_ = extents_are_apart_ || extents_apart;
-  extents_may_be_none_ = extents_may_be_none_ || may_be_none;
-  if (are_apart || may_shrink || extents_apart || may_be_none) return std::nullopt;
-  for (const Count& count : counts_) values.push_back(count.next);
-  values.insert(values.end(), flags.begin(), flags.end());
-  return values;
-}
-
-/// Whether it is larger by its growth in each iteration.
-bool CarriedValues::is_steady(const Count& count) const {
-  return node_.graph().value(count.initial).known && beyond(node_, count.next, count.carried) == count.growth;
-}
-
-std::vector<Binding> CarriedValues::results(const std::vector<V>& final, V trips, bool is_exact) {
-  const bool is_told = is_exact && !counts_.empty() && is_proven(ir::Relation::kLess, 0, *most_trips_);
-  return bindings_of(final, trips, [&](const Count& count) { return is_told && is_steady(count); });
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -78,6 +78,19 @@ private:
     ir::SymInt extent, own;
   };
 
+  /// What an iteration hands on: a value of each form, whether those that are optional are there, and the
+  /// tables of those that are sequences, by their place among the results.
+  struct NextValues {
+    std::vector<ir::ValueId> values, flags, tables;
+  };
+
+  bool take_result(size_t index, const Binding& result, const std::string& name, const BodySymbols& body,
+                   NextValues& next);
+  bool take_constant(Form& form, const Binding& result, const std::string& name, const BodySymbols& body);
+  bool take_tables(const std::vector<std::string>& names, NextValues& next);
+  bool take_counts(const Form& form, ir::ValueId value);
+  bool take_extents(const Form& form, ir::ValueId value, std::vector<BoundExtent>& bound);
+  bool counts_stay();
   bool add_optional(Form& form, const Binding& result);
   /// Of all that initial() gives, as it is later; `is_whole`: all of an axis is meant.
   std::vector<Binding> bindings_of(const std::vector<ir::ValueId>& all, ir::ValueId trip,

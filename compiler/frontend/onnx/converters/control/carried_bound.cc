@@ -36,6 +36,24 @@ void CarriedValues::take_bound(Form& form, ir::ValueId extents, ir::ValueId trip
                          {{"buffer", *form.buffer}, {"result", shape}, {"dtype", form.type.dtype}});
 }
 
+/// Notes the extents that `value` has along the axes whose extents iterations bind; whether those that were
+/// taken for one are, and whether those that began with an element have one.
+bool CarriedValues::take_extents(const Form& form, ir::ValueId value, std::vector<BoundExtent>& bound) {
+  bool are_apart = false, may_be_none = false;
+  for (const auto& [axis, extent] : form.bound_axes) {
+    const ir::SymInt own = node_.type(value).shape[axis];
+    for (const BoundExtent& other : bound)
+      are_apart =
+          are_apart || (same(other.extent, extent) && !is_proven(ir::Relation::kEqual, other.own, own));
+    may_be_none = may_be_none || (is_proven(ir::Relation::kLessEqual, 1, extent) &&
+                                  !is_proven(ir::Relation::kLessEqual, 1, own));
+    bound.push_back({extent, own});
+  }
+  extents_are_apart_ = extents_are_apart_ || are_apart;
+  extents_may_be_none_ = extents_may_be_none_ || may_be_none;
+  return !are_apart && !may_be_none;
+}
+
 /// Whether the elements differ along an axis whose extent an iteration binds: then they are handed on one
 /// behind the other along it.
 bool CarriedValues::add_ragged(Form& form, const Binding& result, const std::string& name,
