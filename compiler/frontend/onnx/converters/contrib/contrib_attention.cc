@@ -174,12 +174,8 @@ V within(Compose& c, V numbers, const ir::SymInt& most) {
   return c.binary("less_equal", largest, c.extent(largest, most));
 }
 
-}  // namespace
-
-// com.microsoft: query [B,S,H], key, value (or all three in the query), past_key [B,heads,T,D], past_value,
-// seqlens_k [B] (valid keys, less one), total_sequence_length, cos_cache, sin_cache, position_ids [B,S],
-// attention_bias [1 or B,1 or heads,S,T], head_sink [heads].
-void convert_group_query_attention(NodeContext& context) {
+/// The heads of queries, keys and values: in three inputs, or side by side in the first one.
+AttentionOperands grouped_heads(NodeContext& context) {
   Compose c(context);
   const int64_t heads = context.required_int("num_heads"), kv_heads = context.required_int("kv_num_heads");
   AttentionOperands operands;
@@ -188,74 +184,116 @@ void convert_group_query_attention(NodeContext& context) {
     operands.q = split_heads(context, context.input(0), heads);
     operands.k = split_heads(context, context.input(1), kv_heads);
     operands.v = split_heads(context, context.input(2), kv_heads);
-  } else {
-    // The heads of queries, keys and values side by side.
-    if (heads < 1 || kv_heads < 1 || heads > kMaxTensorBytes || kv_heads > kMaxTensorBytes)
-      context.invalid("there are " + std::to_string(heads) + " heads of queries and " +
-                      std::to_string(kv_heads) + " of keys");
-    const V all = split_heads(context, context.input(0), heads + 2 * kv_heads);
-    operands.q = c.slice(all, 1, 0, heads);
-    operands.k = c.slice(all, 1, heads, kv_heads);
-    operands.v = c.slice(all, 1, heads + kv_heads, kv_heads);
+    return operands;
   }
-  const ir::SymInt batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
+  if (heads < 1 || kv_heads < 1 || heads > kMaxTensorBytes || kv_heads > kMaxTensorBytes)
+    context.invalid("there are " + std::to_string(heads) + " heads of queries and " +
+                    std::to_string(kv_heads) + " of keys");
+  const V all = split_heads(context, context.input(0), heads + 2 * kv_heads);
+  operands.q = c.slice(all, 1, 0, heads);
+  operands.k = c.slice(all, 1, heads, kv_heads);
+  operands.v = c.slice(all, 1, heads + kv_heads, kv_heads);
+  return operands;
+}
+
+/// total_sequence_length: the keys of the past and those of the `queries` new ones.
+ir::SymInt total_length(NodeContext& context, const ir::SymInt& queries) {
   const ir::SymShape totals = context.known_ints(6, "total_sequence_length");
   if (totals.size() != 1)
     context.invalid("total_sequence_length has shape " + to_string(context.type(context.input(6)).shape));
   const ir::SymInt& total = totals[0];
-  const V past = context.optional_input(3);
-  const ir::SymInt held = past == ir::kAbsent ? ir::SymInt(0) : c.shape(past)[2];
   const bool has_queries = demand(ir::Relation::kLessEqual, 1, queries);
   if (!has_queries || !demand(ir::Relation::kLessEqual, total, kMaxTensorBytes) ||
       !demand(ir::Relation::kLessEqual, queries, total))
     context.invalid("total_sequence_length is " + to_string(total) + " for " + std::to_string(queries) +
                     " queries");
-  V valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);
-  const ir::SymInt keys = max(held, total);
+  return total;
+}
+
+/// Where the keys of a grouped-query attention lie in its cache: i64 [B,1,1,1] each.
+struct CachePlaces {
+  V valid = ir::kAbsent;   ///< how many keys count, with the new ones
+  V before = ir::kAbsent;  ///< how many of them are those of the past
+};
+
+/// The places that seqlens_k says. Of the first run, which has no past, all queries are new, those behind the
+/// valid ones too. `held`: the capacity of the past, `keys`: of the cache that is made.
+CachePlaces cache_places(NodeContext& context, const ir::SymInt& batch, const ir::SymInt& queries,
+                         const ir::SymInt& held, const ir::SymInt& keys) {
+  Compose c(context);
+  CachePlaces places;
+  places.valid = c.plus(c.reshape(c.cast(context.input(5), DType::kInt64), {batch, 1, 1, 1}), 1);
   const auto before_of = [&](V of) {
     return c.binary("max", c.sub(of, c.extent(of, queries)), c.number(of, 0));
   };
-  const Check fits{c.binary("and", within(c, before_of(valid), held), within(c, valid, keys)),
+  const Check fits{c.binary("and", within(c, before_of(places.valid), held), within(c, places.valid, keys)),
                    "seqlens_k make {} keys with {} new ones, the cache has {}",
-                   {c.reshape(valid, {batch}), c.dims({queries}, {1}), c.dims({held}, {1})}};
-  valid = c.add(valid, zero_if(context, fits));
-  // Of the first run, which has no past, all queries are new, those behind the valid ones too.
-  const V before = before_of(valid);
-  if (context.int_attr("do_rotary", 0) != 0) {
-    V rows = c.reshape(c.add(c.positions(queries, 3, 4), before), {batch, queries});
-    if (context.has_input(9)) {
-      // Of the first run, whose keys are all its own, the first position alone counts.
-      const V given = c.cast(context.input(9), DType::kInt64);
-      const V first = c.reshape(c.slice(c.slice(given, 0, 0, 1), 1, 0, 1), {});
-      rows = c.where(c.reshape(within(c, valid, queries), {}), c.add(rows, first), given);
-    }
-    const V ids = index_within(c, rows, c.shape(context.input(7))[0]);
-    for (V* turned : {&operands.q, &operands.k}) {
-      const V cosines = chosen_angles(context, context.input(7), ids, *turned);
-      const V sines = chosen_angles(context, context.input(8), ids, *turned);
-      *turned = rotated(context, *turned, cosines, sines, 2 * c.shape(cosines)[3],
-                        context.int_attr("rotary_interleaved", 0) != 0);
-    }
+                   {c.reshape(places.valid, {batch}), c.dims({queries}, {1}), c.dims({held}, {1})}};
+  places.valid = c.add(places.valid, zero_if(context, fits));
+  places.before = before_of(places.valid);
+  return places;
+}
+
+/// Rotary embedding of queries and keys by their places in the cache, or by position_ids.
+void rotate_grouped(NodeContext& context, AttentionOperands& operands, const CachePlaces& places) {
+  Compose c(context);
+  const ir::SymInt batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
+  V rows = c.reshape(c.add(c.positions(queries, 3, 4), places.before), {batch, queries});
+  if (context.has_input(9)) {
+    // Of the first run, whose keys are all its own, the first position alone counts.
+    const V given = c.cast(context.input(9), DType::kInt64);
+    const V first = c.reshape(c.slice(c.slice(given, 0, 0, 1), 1, 0, 1), {});
+    rows = c.where(c.reshape(within(c, places.valid, queries), {}), c.add(rows, first), given);
   }
-  operands.k = cache_with(context, past, operands.k, before, keys);
-  operands.v = cache_with(context, context.optional_input(4), operands.v, before, keys);
-  const V own = c.add(c.positions(queries, 2, 4), before), at = c.positions(keys, 3, 4);
+  const V ids = index_within(c, rows, c.shape(context.input(7))[0]);
+  for (V* rotary : {&operands.q, &operands.k}) {
+    const V cosines = chosen_angles(context, context.input(7), ids, *rotary);
+    const V sines = chosen_angles(context, context.input(8), ids, *rotary);
+    *rotary = rotated(context, *rotary, cosines, sines, 2 * c.shape(cosines)[3],
+                      context.int_attr("rotary_interleaved", 0) != 0);
+  }
+}
+
+/// What is added to the products: no query sees later keys, nor those that its window has left behind; and
+/// attention_bias.
+V grouped_addend(NodeContext& context, V q, const CachePlaces& places, const ir::SymInt& keys) {
+  Compose c(context);
+  const V own = c.add(c.positions(c.shape(q)[2], 2, 4), places.before), at = c.positions(keys, 3, 4);
   V seen = c.binary("less_equal", at, own);
   const int64_t window = context.int_attr("local_window_size", -1);
   if (window > 0)
     seen = c.binary("and", seen, c.binary("greater", at, c.minus(own, static_cast<double>(window))));
-  operands.addend = addend_of(c, seen, operands.q);
-  if (context.has_input(10)) {
-    // For the keys in use; those of a cache that is longer are not seen.
-    V bias = context.input(10);
-    ir::SymShape shape = c.shape(bias);
-    if (shape.size() != 4 || !demand(ir::Relation::kLessEqual, shape[3], keys))
-      context.invalid("attention_bias has shape " + to_string(shape) + " for " + to_string(keys) + " keys");
-    const bool is_short = !is_proven(ir::Relation::kEqual, shape[3], keys);
-    shape[3] = keys - shape[3];
-    if (is_short) bias = c.concat({bias, c.filled(c.dtype(bias), shape, 0)}, 3);
-    operands.addend = c.add(operands.addend, bias);
-  }
+  const V addend = addend_of(c, seen, q);
+  if (!context.has_input(10)) return addend;
+  // For the keys in use; those of a cache that is longer are not seen.
+  V bias = context.input(10);
+  ir::SymShape shape = c.shape(bias);
+  if (shape.size() != 4 || !demand(ir::Relation::kLessEqual, shape[3], keys))
+    context.invalid("attention_bias has shape " + to_string(shape) + " for " + to_string(keys) + " keys");
+  const bool is_short = !is_proven(ir::Relation::kEqual, shape[3], keys);
+  shape[3] = keys - shape[3];
+  if (is_short) bias = c.concat({bias, c.filled(c.dtype(bias), shape, 0)}, 3);
+  return c.add(addend, bias);
+}
+
+}  // namespace
+
+// com.microsoft: query [B,S,H], key, value (or all three in the query), past_key [B,heads,T,D], past_value,
+// seqlens_k [B] (valid keys, less one), total_sequence_length, cos_cache, sin_cache, position_ids [B,S],
+// attention_bias [1 or B,1 or heads,S,T], head_sink [heads].
+void convert_group_query_attention(NodeContext& context) {
+  Compose c(context);
+  AttentionOperands operands = grouped_heads(context);
+  const ir::SymInt batch = c.shape(operands.q)[0], queries = c.shape(operands.q)[2];
+  const V past = context.optional_input(3);
+  const ir::SymInt held = past == ir::kAbsent ? ir::SymInt(0) : c.shape(past)[2];
+  const ir::SymInt keys = max(held, total_length(context, queries));
+  const CachePlaces places = cache_places(context, batch, queries, held, keys);
+  if (context.int_attr("do_rotary", 0) != 0) rotate_grouped(context, operands, places);
+  operands.k = cache_with(context, past, operands.k, places.before, keys);
+  operands.v = cache_with(context, context.optional_input(4), operands.v, places.before, keys);
+  operands.addend = grouped_addend(context, operands.q, places, keys);
+  const int64_t heads = context.required_int("num_heads");
   if (context.has_input(11))
     operands.sink = c.reshape(context.input(11), {1, heads, 1, 1});
   else if (context.int_attr("smooth_softmax", 0) > 0)
