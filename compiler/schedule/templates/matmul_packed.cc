@@ -50,57 +50,76 @@ void group_panels(Builder& builder, const std::string& root, const std::string& 
   order.push_back(panel + ".i");
 }
 
-}  // namespace
-
-bool template_matmul_packed(Builder& builder) {
-  builder.inline_injective();
-  const auto [sums, root] = find_stages(builder);
-  if (root.empty()) return false;
-  const Shape blocked = builder.stage(sums).shape, shape = builder.stage(root).shape;
-  const int64_t depth = builder.extent(sums, "r0");
+/// Whether the stages are those of a product whose columns lie in panels of one vector: `blocked` is the
+/// shape of the sums, `shape` that of the results.
+bool are_panels(const Builder& builder, const std::string& sums, const Shape& blocked, const Shape& shape) {
   if (num_elements(blocked) == 0 || shape.empty() || num_elements(shape) == 0) return false;
   const int64_t columns = shape.back();
-  if (num_elements(shape) / columns != blocked[0] || (columns + blocked[2] - 1) / blocked[2] != blocked[1] ||
-      blocked[2] != builder.lanes(sums)) {
-    return false;
-  }
-  std::vector<std::string> axes = data_axes(builder.stage(root));
-  const std::string column = axes.back();
-  axes.pop_back();
-  std::vector<std::string> rows;  // the dimensions that are longer than 1
-  std::vector<std::string> order;
-  for (const std::string& axis : axes) (builder.extent(root, axis) > 1 ? rows : order).push_back(axis);
+  return num_elements(shape) / columns == blocked[0] &&
+         (columns + blocked[2] - 1) / blocked[2] == blocked[1] && blocked[2] == builder.lanes(sums);
+}
 
-  // The tile's rows are cut from all rows where that leaves no tail, else from the last dimension of them.
+/// The result's axes above a panel of columns.
+struct ResultAxes {
+  std::string column;
+  std::vector<std::string> all;            ///< but the columns
+  std::vector<std::string> rows, trivial;  ///< of these, those longer than 1 and the others
+};
+
+ResultAxes result_axes(const Builder& builder, const std::string& root) {
+  ResultAxes axes;
+  axes.all = data_axes(builder.stage(root));
+  axes.column = axes.all.back();
+  axes.all.pop_back();
+  for (const std::string& axis : axes.all)
+    (builder.extent(root, axis) > 1 ? axes.rows : axes.trivial).push_back(axis);
+  return axes;
+}
+
+struct PackedTile {
+  RegisterTile tile;
+  bool fuses_rows = false;  ///< cut from all rows as one, without a tail
+};
+
+// The tile's rows are cut from all rows where that leaves no tail, else from the last dimension of them.
+PackedTile tune_tile(Builder& builder, const std::string& root, const Shape& blocked,
+                     const ResultAxes& axes) {
   const target::CpuFacts& facts = builder.target().facts;
-  const int64_t last = rows.empty() ? 1 : builder.extent(root, rows.back());
-  RegisterTile tile = choose_tile(last, blocked[1], false, facts);
+  const int64_t last = axes.rows.empty() ? 1 : builder.extent(root, axes.rows.back());
+  PackedTile packed{choose_tile(last, blocked[1], false, facts)};
+  RegisterTile& tile = packed.tile;
   tile.cycles *= static_cast<double>(blocked[0] / last);
-  bool fuses = false;
-  if (rows.size() > 1) {
+  if (axes.rows.size() > 1) {
     const RegisterTile whole = choose_tile(blocked[0], blocked[1], true, facts);
-    fuses = builder.knob("fuse_rows", whole.cycles <= tile.cycles ? 1 : 0, {0, 1}) == 1;
-    if (fuses) tile = whole;
+    packed.fuses_rows = builder.knob("fuse_rows", whole.cycles <= tile.cycles ? 1 : 0, {0, 1}) == 1;
+    if (packed.fuses_rows) tile = whole;
   }
   tile.vectors =
       builder.knob("tile_vectors", tile.vectors, range_candidates(1, std::min<int64_t>(blocked[1], 8)));
   const int64_t most = std::max<int64_t>((facts.vector_registers - 2) / tile.vectors, 1);
-  std::vector<int64_t> heights = range_candidates(1, std::min(fuses ? blocked[0] : last, most));
-  // All rows as one are cut without a tail.
-  if (fuses) std::erase_if(heights, [&](int64_t height) { return blocked[0] % height != 0; });
+  std::vector<int64_t> heights = range_candidates(1, std::min(packed.fuses_rows ? blocked[0] : last, most));
+  if (packed.fuses_rows) std::erase_if(heights, [&](int64_t height) { return blocked[0] % height != 0; });
   while (!std::binary_search(heights.begin(), heights.end(), tile.rows)) --tile.rows;
   tile.rows = builder.knob("tile_rows", tile.rows, heights);
-  const std::string height = std::to_string(tile.rows), lanes = std::to_string(blocked[2]);
-  builder.step("split", {root, column, std::to_string(tile.vectors * blocked[2])});
-  builder.step("split", {root, column + ".i", lanes});
+  return packed;
+}
+
+// Loops over panels and tiles, in parallel, with a tile written out inside them; the loop whose iterations
+// compute a tile each.
+std::string schedule_result(Builder& builder, const std::string& root, const PackedTile& packed,
+                            const ResultAxes& axes, int64_t lanes, double work) {
+  const std::string& column = axes.column;
+  builder.step("split", {root, column, std::to_string(packed.tile.vectors * lanes)});
+  builder.step("split", {root, column + ".i", std::to_string(lanes)});
+  std::vector<std::string> rows = axes.rows, order = axes.trivial;
   order.push_back(column + ".o");
   std::vector<std::string> inner = {column + ".i.o", column + ".i.i"};
   if (!rows.empty()) {
-    if (fuses) {
-      rows = {builder.fuse(root, axes)};
+    if (packed.fuses_rows) {
+      rows = {builder.fuse(root, axes.all)};
       order = {column + ".o"};
     }
-    builder.step("split", {root, rows.back(), height});
+    builder.step("split", {root, rows.back(), std::to_string(packed.tile.rows)});
     inner.insert(inner.begin(), rows.back() + ".i");
     rows.back() += ".o";
     order.insert(order.end(), rows.begin(), rows.end());
@@ -112,13 +131,14 @@ bool template_matmul_packed(Builder& builder) {
   builder.step("reorder", args);
   for (size_t i = 0; i < inner.size(); ++i)
     builder.step(i + 1 < inner.size() ? "unroll" : "vectorize", {root, inner[i]});
-  const double work = static_cast<double>(num_elements(blocked)) * static_cast<double>(depth);
-  const std::string inside = builder.parallelize(root, builder.fuse(root, order), work);
+  return builder.parallelize(root, builder.fuse(root, order), work);
+}
 
-  builder.step("split", {sums, "i0", height});
+// The sums of a tile in registers over the whole depth. Several steps along it are written out: the loop's
+// own instructions would take a seventh of the slots of the multiply-adds.
+void schedule_sums(Builder& builder, const std::string& sums, const RegisterTile& tile, int64_t depth) {
+  builder.step("split", {sums, "i0", std::to_string(tile.rows)});
   builder.step("split", {sums, "i1", std::to_string(tile.vectors)});
-  // Several steps along the depth are written out: the loop's own instructions would take a seventh of the
-  // slots of the multiply-adds.
   std::vector<std::string> nest = {sums, "i0.o", "i1.o"};
   for (const std::string& axis :
        tune_unroll(builder, sums, "r0", "unroll_depth", depth % kStepsTogether == 0 ? kStepsTogether : 1,
@@ -128,6 +148,22 @@ bool template_matmul_packed(Builder& builder) {
   builder.step("reorder", nest);
   for (const char* axis : {"i0.i", "i1.i"}) builder.step("unroll", {sums, axis});
   builder.step("vectorize", {sums, "i2"});
+}
+
+}  // namespace
+
+bool template_matmul_packed(Builder& builder) {
+  builder.inline_injective();
+  const auto [sums, root] = find_stages(builder);
+  if (root.empty()) return false;
+  const Shape blocked = builder.stage(sums).shape;
+  const int64_t depth = builder.extent(sums, "r0");
+  if (!are_panels(builder, sums, blocked, builder.stage(root).shape)) return false;
+  const ResultAxes axes = result_axes(builder, root);
+  const PackedTile packed = tune_tile(builder, root, blocked, axes);
+  const double work = static_cast<double>(num_elements(blocked)) * static_cast<double>(depth);
+  const std::string inside = schedule_result(builder, root, packed, axes, blocked[2], work);
+  schedule_sums(builder, sums, packed.tile, depth);
   builder.step("compute_at", {sums, root, inside});
   builder.step("store_in", {sums, "register"});
   return true;

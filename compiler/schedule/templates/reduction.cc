@@ -225,60 +225,47 @@ void schedule_lanes(Builder& builder, const Anchor& anchor, const std::string& l
   }
 }
 
-}  // namespace
+/// Along what the lanes of a reduction's vectors lie.
+struct LaneChoice {
+  int vector = -1;             ///< the innermost dimension of the results; -1: there is none
+  int lane = -1;               ///< the reduction axis along which memory runs; -1: there is none
+  bool along_results = false;  ///< lanes along `vector`, else along `lane`
+};
 
-std::vector<std::string> schedule_reduction(Builder& builder, const std::string& name) {
-  const Stage& stage = builder.stage(name);
-  double points = 1;
-  for (int64_t extent : stage.shape) points *= static_cast<double>(extent);
-  if (stage.shape.empty() || points == 0 || work_of(stage) == 0) return {name};
-  int vector, lane;
-  bool along_results;
-  int64_t lanes;
-  {
-    const TilePlanner planner(builder, name);
-    vector = planner.last_dimension();
-    lane = planner.reduction_lane_axis();
-    lanes = planner.lanes();
-    along_results = vector >= 0 && planner.runs_along(static_cast<size_t>(vector), 4);
-    const int64_t width = vector >= 0 ? planner.extent(vector) : 1;
-    if (lane >= 0 && along_results && width * 4 < lanes) along_results = false;
-    if (lane < 0 && vector >= 0 && builder.stage(name).dtypes.size() == 1)
-      along_results = true;  // gathers are all there is
-  }
-  if (!along_results && lane < 0) {
-    builder.parallelize(name, builder.fuse(name, data_axes(builder.stage(name))),
-                        work_of(builder.stage(name)));
-    return {name};
-  }
-  const Anchor anchor = make_anchor(builder, name);
-  const TilePlanner planner(builder, anchor.stage);
+LaneChoice choose_lanes(const Builder& builder, const std::string& name) {
+  const TilePlanner planner(builder, name);
+  LaneChoice choice{planner.last_dimension(), planner.reduction_lane_axis()};
+  const bool has_vector = choice.vector >= 0;
+  choice.along_results = has_vector && planner.runs_along(static_cast<size_t>(choice.vector), 4);
+  const int64_t width = has_vector ? planner.extent(choice.vector) : 1;
+  if (choice.lane >= 0 && choice.along_results && width * 4 < planner.lanes()) choice.along_results = false;
+  if (choice.lane < 0 && has_vector && builder.stage(name).dtypes.size() == 1)
+    choice.along_results = true;  // gathers are all there is
+  return choice;
+}
+
+// Rows of a tile whose lanes lie along a reduction axis: two dimensions at most.
+std::vector<TileAxis> tune_rows_of_lanes(Builder& builder, const TilePlanner& planner,
+                                         const std::string& name, int first) {
   std::vector<TileAxis> rows;
-  if (!along_results) {
-    const std::string axis = builder.join_reduction(anchor.stage, lane);
-    const int64_t width = std::min(lanes, next_power_of_two(builder.extent(anchor.stage, axis)));
-    std::vector<int> taken;
-    for (int64_t left = planner.budget() >= 24 ? 16 : 12; taken.size() < 2;) {
-      const int d = taken.empty() ? vector : planner.reused_dimension(taken);
-      if (d < 0) break;
-      const int64_t factor = good_factor(planner.extent(d), std::min<int64_t>(left, 4));
-      rows.insert(rows.begin(), {d, builder.knob(name + "_rows" + std::to_string(taken.size()), factor,
-                                                 tile_candidates(planner.extent(d), 8))});
-      taken.push_back(d);
-      left /= rows.front().factor;
-    }
-    schedule_lanes(builder, anchor, axis, width, rows);
-    return {anchor.root, anchor.stage, anchor.stage + ".rf"};
+  std::vector<int> taken;
+  for (int64_t left = planner.budget() >= 24 ? 16 : 12; taken.size() < 2;) {
+    const int d = taken.empty() ? first : planner.reused_dimension(taken);
+    if (d < 0) break;
+    const int64_t factor = good_factor(planner.extent(d), std::min<int64_t>(left, 4));
+    rows.insert(rows.begin(), {d, builder.knob(name + "_rows" + std::to_string(taken.size()), factor,
+                                               tile_candidates(planner.extent(d), 8))});
+    taken.push_back(d);
+    left /= rows.front().factor;
   }
-  const int64_t extent = planner.extent(vector);
-  const int64_t width = std::min(lanes, next_power_of_two(extent));
-  const int64_t whole = (extent + width - 1) / width;
+  return rows;
+}
+
+// Rows of a tile of `vectors` vectors along dimension `vector`: those that share most loads.
+std::vector<TileAxis> tune_rows(Builder& builder, const TilePlanner& planner, const std::string& name,
+                                int vector, int64_t vectors) {
+  std::vector<TileAxis> rows;
   const int row = planner.reused_dimension({vector});
-  const int64_t vectors = builder.knob(name + "_vectors",
-                                       good_factor(whole, row < 0                  ? 8
-                                                          : planner.budget() >= 24 ? 4
-                                                                                   : 2),
-                                       range_candidates(1, std::min<int64_t>(whole, 8)));
   if (row >= 0) {
     const int64_t most = std::max<int64_t>(planner.budget() / vectors, 1);
     const int64_t factor = good_factor(planner.extent(row), std::min<int64_t>(most, 12));
@@ -296,7 +283,40 @@ std::vector<std::string> schedule_reduction(Builder& builder, const std::string&
     const int64_t count = counts.size() > 1 ? builder.knob(name + "_beside", 1, counts) : 1;
     if (count > 1) rows.push_back({beside, count});
   }
-  schedule_tile(builder, anchor, rows, vector, width, vectors);
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::string> schedule_reduction(Builder& builder, const std::string& name) {
+  const Stage& stage = builder.stage(name);
+  double points = 1;
+  for (int64_t extent : stage.shape) points *= static_cast<double>(extent);
+  if (stage.shape.empty() || points == 0 || work_of(stage) == 0) return {name};
+  const LaneChoice choice = choose_lanes(builder, name);
+  const int64_t lanes = builder.lanes(name);
+  if (!choice.along_results && choice.lane < 0) {
+    builder.parallelize(name, builder.fuse(name, data_axes(builder.stage(name))),
+                        work_of(builder.stage(name)));
+    return {name};
+  }
+  const Anchor anchor = make_anchor(builder, name);
+  const TilePlanner planner(builder, anchor.stage);
+  if (!choice.along_results) {
+    const std::string axis = builder.join_reduction(anchor.stage, choice.lane);
+    const int64_t width = std::min(lanes, next_power_of_two(builder.extent(anchor.stage, axis)));
+    schedule_lanes(builder, anchor, axis, width, tune_rows_of_lanes(builder, planner, name, choice.vector));
+    return {anchor.root, anchor.stage, anchor.stage + ".rf"};
+  }
+  const int64_t extent = planner.extent(choice.vector);
+  const int64_t width = std::min(lanes, next_power_of_two(extent));
+  const int64_t whole = (extent + width - 1) / width;
+  const bool shares = planner.reused_dimension({choice.vector}) >= 0;
+  const int64_t usual = !shares ? 8 : planner.budget() >= 24 ? 4 : 2;
+  const int64_t vectors = builder.knob(name + "_vectors", good_factor(whole, usual),
+                                       range_candidates(1, std::min<int64_t>(whole, 8)));
+  const std::vector<TileAxis> rows = tune_rows(builder, planner, name, choice.vector, vectors);
+  schedule_tile(builder, anchor, rows, choice.vector, width, vectors);
   return {anchor.root, anchor.stage};
 }
 
