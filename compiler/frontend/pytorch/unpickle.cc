@@ -134,37 +134,55 @@ private:
     put_into(holder, std::move(items));
   }
 
+  /// The value that the opcode makes of what follows it alone; null for an opcode of another kind.
+  Value literal(char code) {
+    switch (code) {
+      case '}':
+        return make(Kind::kDict);
+      case ']':
+        return make(Kind::kList);
+      case ')':
+        return make(Kind::kTuple);
+      case 'N':
+        return make(Kind::kNone);
+      case '\x88':
+        return make(Kind::kBool, 1);
+      case '\x89':
+        return make(Kind::kBool, 0);
+      case 'K':
+        return make(Kind::kInt, number<uint8_t>());
+      case 'M':
+        return make(Kind::kInt, number<uint16_t>());
+      case 'J':
+        return make(Kind::kInt, number<int32_t>());
+      case '\x8a':
+        return make(Kind::kInt, long_number());
+      case 'G':
+        return real();
+      case 'X':
+        return make(Kind::kText, 0, std::string(take(number<uint32_t>())));
+      default:
+        return nullptr;
+    }
+  }
+
+  /// Its bytes stand in the order of networks.
+  Value real() {
+    uint64_t bits = 0;
+    for (const char byte : take(8)) bits = (bits << 8) | static_cast<uint8_t>(byte);
+    Value value = make(Kind::kFloat);
+    std::memcpy(&value->real, &bits, sizeof(bits));
+    return value;
+  }
+
   void step(char code) {
+    if (Value value = literal(code)) return push(std::move(value));
     switch (code) {
       case '\x80':
         if (take(1).front() != 2) fail("another protocol than 2");
         return;
-      case '}':
-        return push(make(Kind::kDict));
-      case ']':
-        return push(make(Kind::kList));
-      case ')':
-        return push(make(Kind::kTuple));
-      case 'N':
-        return push(make(Kind::kNone));
-      case '\x88':
-        return push(make(Kind::kBool, 1));
-      case '\x89':
-        return push(make(Kind::kBool, 0));
-      case 'K':
-        return push(make(Kind::kInt, number<uint8_t>()));
-      case 'M':
-        return push(make(Kind::kInt, number<uint16_t>()));
-      case 'J':
-        return push(make(Kind::kInt, number<int32_t>()));
-      case '\x8a':
-        return push(make(Kind::kInt, long_number()));
-      case 'G':
-        return push_real();
       case '\x81':
         return make_object();
-      case 'X':
-        return push(make(Kind::kText, 0, std::string(take(number<uint32_t>()))));
       case '(':
         return marks_.push_back(stack_.size());
       case 't':
@@ -209,15 +227,6 @@ private:
         fail("opcode " + std::to_string(static_cast<unsigned char>(code)) +
              ", which no dictionary of tensors has");
     }
-  }
-
-  /// Its bytes stand in the order of networks.
-  void push_real() {
-    uint64_t bits = 0;
-    for (const char byte : take(8)) bits = (bits << 8) | static_cast<uint8_t>(byte);
-    Value value = make(Kind::kFloat);
-    std::memcpy(&value->real, &bits, sizeof(bits));
-    push(std::move(value));
   }
 
   static bool is_script_class(std::string_view name) { return name.starts_with("__torch__."); }
