@@ -16,7 +16,7 @@ struct OpInfo {
 };
 
 constexpr OpInfo kOps[] = {
-#define TM_EXPR_OP(enumerator, name, arity, meaning) {name, arity},
+#define TM_EXPR_OP(enumerator, name, arity, group, meaning) {name, arity},
 #include "compiler/te/expr_ops.def"
 #undef TM_EXPR_OP
 };

@@ -30,7 +30,7 @@ struct Type {
 std::string to_string(Type type);
 
 enum class ExprOp : uint8_t {
-#define TM_EXPR_OP(enumerator, name, arity, meaning) enumerator,
+#define TM_EXPR_OP(enumerator, name, arity, group, meaning) enumerator,
 #include "compiler/te/expr_ops.def"
 #undef TM_EXPR_OP
 };

@@ -1,5 +1,5 @@
-/// Which operands an operator takes: what construction, parsing and execution need to know of it beyond its
-/// row in expr_ops.def. Thread-safety: pure functions.
+/// Which operands an operator takes, as its row in expr_ops.def says: what construction, parsing and
+/// execution go by. Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/te/expr.h"
@@ -22,79 +22,13 @@ enum class OpClass : uint8_t {
   kCheck,       ///< check_index
 };
 
-constexpr OpClass op_class(ExprOp op) {
-  switch (op) {
-    case ExprOp::kIntImm:
-    case ExprOp::kFloatImm:
-    case ExprOp::kVar:
-      return OpClass::kConstant;
-    case ExprOp::kFloorDiv:
-    case ExprOp::kFloorMod:
-    case ExprOp::kShl:
-    case ExprOp::kShr:
-      return OpClass::kInteger;
-    case ExprOp::kDot4:
-      return OpClass::kWords;
-    case ExprOp::kBitAnd:
-    case ExprOp::kBitOr:
-    case ExprOp::kBitXor:
-    case ExprOp::kNot:
-      return OpClass::kBitwise;
-    case ExprOp::kEq:
-    case ExprOp::kNe:
-    case ExprOp::kLt:
-    case ExprOp::kLe:
-    case ExprOp::kGt:
-    case ExprOp::kGe:
-      return OpClass::kCompare;
-    case ExprOp::kFma:
-    case ExprOp::kScale:
-    case ExprOp::kReciprocal:
-    case ExprOp::kSqrt:
-    case ExprOp::kFloor:
-    case ExprOp::kCeil:
-    case ExprOp::kTrunc:
-    case ExprOp::kRound:
-      return OpClass::kFloat;
-    case ExprOp::kExp:
-    case ExprOp::kLog:
-    case ExprOp::kTanh:
-    case ExprOp::kErf:
-    case ExprOp::kErfc:
-    case ExprOp::kSigmoid:
-    case ExprOp::kSin:
-    case ExprOp::kCos:
-    case ExprOp::kTan:
-    case ExprOp::kAsin:
-    case ExprOp::kAcos:
-    case ExprOp::kAtan:
-    case ExprOp::kSinh:
-    case ExprOp::kCosh:
-    case ExprOp::kPow:
-      return OpClass::kVectorMath;
-    case ExprOp::kSelect:
-      return OpClass::kSelect;
-    case ExprOp::kCast:
-    case ExprOp::kReinterpret:
-    case ExprOp::kLookup:
-    case ExprOp::kRamp:
-    case ExprOp::kBroadcast:
-      return OpClass::kTyped;
-    case ExprOp::kLaneReduceAdd:
-    case ExprOp::kLaneReduceMul:
-    case ExprOp::kLaneReduceMin:
-    case ExprOp::kLaneReduceMax:
-      return OpClass::kLaneReduce;
-    case ExprOp::kLoad:
-    case ExprOp::kRead:
-    case ExprOp::kReduce:
-      return OpClass::kMemory;
-    case ExprOp::kCheckIndex:
-      return OpClass::kCheck;
-    default:
-      return OpClass::kArithmetic;
-  }
-}
+/// By ExprOp.
+inline constexpr OpClass kOpClasses[] = {
+#define TM_EXPR_OP(enumerator, name, arity, group, meaning) OpClass::group,
+#include "compiler/te/expr_ops.def"
+#undef TM_EXPR_OP
+};
+constexpr OpClass op_class(ExprOp op) { return kOpClasses[static_cast<size_t>(op)]; }
 
 /// The lane reduction by an operator: kAdd, kMul, kMin or kMax.
 constexpr ExprOp lane_reduction_by(ExprOp op) {

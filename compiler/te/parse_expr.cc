@@ -49,7 +49,7 @@ size_t symbol_length(std::string_view text) {
 
 std::optional<ExprOp> op_named(std::string_view name) {
   static constexpr std::string_view kNames[] = {
-#define TM_EXPR_OP(enumerator, name, arity, meaning) name,
+#define TM_EXPR_OP(enumerator, name, arity, group, meaning) name,
 #include "compiler/te/expr_ops.def"
 #undef TM_EXPR_OP
   };

@@ -68,7 +68,7 @@ bool is_reserved_word(std::string_view word) {
       "out",     "alias",     "for",    "parallel", "unrolled",  "let",        "allocate", "if",
       "else",    "input",     "output", "compute",  "reduce",    "over",       "source",   "identity",
       "combine", "workspace", "body",   "shared",   "parameter", "vectorized", "worker",   "register",
-#define TM_EXPR_OP(enumerator, name, arity, meaning) name,
+#define TM_EXPR_OP(enumerator, name, arity, group, meaning) name,
 #include "compiler/te/expr_ops.def"
 #undef TM_EXPR_OP
   };

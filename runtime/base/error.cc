@@ -7,7 +7,7 @@ namespace tensormill {
 
 const std::vector<ErrorCodeInfo>& all_error_codes() {
   static const std::vector<ErrorCodeInfo> rows = {
-#define TM_ERROR_CODE(enumerator, name, status, exit_code, when) \
+#define TM_ERROR_CODE(enumerator, name, status, grpc_code, exit_code, when) \
   {ErrorCode::enumerator, name, status, exit_code, when},
 #include "runtime/base/error_codes.def"
 #undef TM_ERROR_CODE

@@ -13,7 +13,7 @@
 namespace tensormill {
 
 enum class ErrorCode {
-#define TM_ERROR_CODE(enumerator, name, status, exit_code, when) enumerator,
+#define TM_ERROR_CODE(enumerator, name, status, grpc_code, exit_code, when) enumerator,
 #include "runtime/base/error_codes.def"
 #undef TM_ERROR_CODE
 };

@@ -16,7 +16,7 @@ def codes():
 
 def page():
     lines, helps = [HEAD], {row[0]: row[1:] for row in rows("runtime/base/error_help.def", "TM_ERROR_HELP")}
-    for enumerator, name, status, exit_code, when, *_ in sorted(codes(), key=lambda row: row[1]):
+    for enumerator, name, status, _, exit_code, when, *_ in sorted(codes(), key=lambda row: row[1]):
         why, what_to_do = helps[enumerator]
         lines += [f"## `{name}`\n", f"{prose(when[:1].upper() + when[1:])}.\n", f"HTTP status {status}, exit code {exit_code}.\n",
                   f"**Why it comes.** {prose(why)}\n", f"**What to do.** {prose(what_to_do)}\n"]
