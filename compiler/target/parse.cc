@@ -197,9 +197,8 @@ void set_features(Target& target, const CpuRow& cpu, const FeatureSet& set) {
   std::sort(target.features.begin(), target.features.end());
 }
 
-}  // namespace
-
-Target parse_target(std::string_view text, const Target& host) {
+/// A target's kind and options, of JSON where the text is an object.
+RawTarget read_options(std::string_view text) {
   const size_t start = text.find_first_not_of(" \t\r\n");
   const bool json = start != std::string_view::npos && text[start] == '{';
   RawTarget raw = json ? split_json(text) : split_text(text);
@@ -207,52 +206,69 @@ Target parse_target(std::string_view text, const Target& host) {
     raw.kind = "llvm";
     add_option(raw, "mcpu", "native");
   }
-  check_kind(raw.kind);
+  return raw;
+}
 
+/// The CPU that -mcpu and -mtriple name, with its own features.
+struct NamedCpu {
   Target target;
-  const std::string* triple = find(raw, "mtriple");
-  if (triple != nullptr) target.triple = parse_triple(*triple);
+  const CpuRow* row = nullptr;
+  FeatureSet features;
+};
+
+NamedCpu host_cpu(const Target& host) {
+  const CpuRow* row = find_cpu(arch_of(host.triple), host.cpu);
+  TM_CHECK(row != nullptr, "host cpu " + host.cpu);
+  return {host, row, enabled_features(host)};
+}
+
+NamedCpu listed_cpu(const std::string* name, const std::string& arch) {
+  const std::string fallback = arch == "aarch64" ? "generic" : "x86-64";
+  const CpuRow& row = find_named_cpu(name == nullptr ? fallback : *name, arch);
+  Target target;
+  target.triple = std::string(row.arch) + "-linux-gnu";
+  target.cpu = row.name;
+  target.facts.l1d_bytes = int64_t{row.l1d_kib} * 1024;
+  target.facts.l2_bytes = int64_t{row.l2_kib} * 1024;
+  return {target, &row, features_of(row)};
+}
+
+NamedCpu named_cpu(const RawTarget& raw, const Target& host) {
+  const std::string* mtriple = find(raw, "mtriple");
+  const std::string triple = mtriple == nullptr ? "" : parse_triple(*mtriple);
   const std::string* mcpu = find(raw, "mcpu");
-  FeatureSet set;
-  const CpuRow* cpu = nullptr;
-  if (mcpu != nullptr && *mcpu == "native") {
-    if (triple != nullptr && target.triple != host.triple) {
-      refuse("target option -mcpu: native is " + host.triple + ", which is not -mtriple=" + target.triple);
-    }
-    target = host;
-    cpu = find_cpu(arch_of(host.triple), host.cpu);
-    TM_CHECK(cpu != nullptr, "host cpu " + host.cpu);
-    set = enabled_features(host);
-  } else {
-    const std::string arch = target.triple.empty() ? "" : arch_of(target.triple);
-    const std::string fallback = arch == "aarch64" ? "generic" : "x86-64";
-    cpu = &find_named_cpu(mcpu == nullptr ? fallback : *mcpu, arch);
-    target.triple = std::string(cpu->arch) + "-linux-gnu";
-    target.cpu = cpu->name;
-    target.facts.l1d_bytes = int64_t{cpu->l1d_kib} * 1024;
-    target.facts.l2_bytes = int64_t{cpu->l2_kib} * 1024;
-    set = features_of(*cpu);
-  }
+  if (mcpu == nullptr || *mcpu != "native") return listed_cpu(mcpu, triple.empty() ? "" : arch_of(triple));
+  if (mtriple != nullptr && triple != host.triple)
+    refuse("target option -mcpu: native is " + host.triple + ", which is not -mtriple=" + triple);
+  return host_cpu(host);
+}
+
+/// Options that give numbers in place of the CPU's own.
+void set_facts(const RawTarget& raw, CpuFacts& facts) {
+  facts.num_cores = static_cast<int>(integer_option(raw, "num-cores", 1, 1024).value_or(facts.num_cores));
+  facts.l1d_bytes = integer_option(raw, "l1d-bytes", 1024, int64_t{1} << 30).value_or(facts.l1d_bytes);
+  facts.l2_bytes = integer_option(raw, "l2-bytes", 1024, int64_t{1} << 32).value_or(facts.l2_bytes);
+  const auto width = integer_option(raw, "vector-width", 128, 512);
+  if (!width) return;
+  if (*width != 128 && *width != 256 && *width != 512)
+    refuse("target option -vector-width: accepted are 128, 256 and 512, got " + std::to_string(*width));
+  if (*width > facts.vector_bits)
+    refuse("target option -vector-width: " + std::to_string(*width) + " is more than the cpu's " +
+           std::to_string(facts.vector_bits));
+  facts.vector_bits = static_cast<int>(*width);
+}
+
+}  // namespace
+
+Target parse_target(std::string_view text, const Target& host) {
+  const RawTarget raw = read_options(text);
+  check_kind(raw.kind);
+  auto [target, cpu, features] = named_cpu(raw, host);
   const std::string arch = arch_of(target.triple);
-  if (const std::string* list = find(raw, "mattr")) apply_attributes(*list, arch, set);
-  set_features(target, *cpu, set);
-  derive_vector_facts(arch, set, target.facts);
-  target.facts.num_cores =
-      static_cast<int>(integer_option(raw, "num-cores", 1, 1024).value_or(target.facts.num_cores));
-  target.facts.l1d_bytes =
-      integer_option(raw, "l1d-bytes", 1024, int64_t{1} << 30).value_or(target.facts.l1d_bytes);
-  target.facts.l2_bytes =
-      integer_option(raw, "l2-bytes", 1024, int64_t{1} << 32).value_or(target.facts.l2_bytes);
-  if (const auto width = integer_option(raw, "vector-width", 128, 512)) {
-    if (*width != 128 && *width != 256 && *width != 512) {
-      refuse("target option -vector-width: accepted are 128, 256 and 512, got " + std::to_string(*width));
-    }
-    if (*width > target.facts.vector_bits) {
-      refuse("target option -vector-width: " + std::to_string(*width) + " is more than the cpu's " +
-             std::to_string(target.facts.vector_bits));
-    }
-    target.facts.vector_bits = static_cast<int>(*width);
-  }
+  if (const std::string* list = find(raw, "mattr")) apply_attributes(*list, arch, features);
+  set_features(target, *cpu, features);
+  derive_vector_facts(arch, features, target.facts);
+  set_facts(raw, target.facts);
   derive_rates(*cpu, target.facts);
   for (const char* name : kIgnored) {
     if (find(raw, name) != nullptr)

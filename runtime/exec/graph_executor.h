@@ -197,6 +197,11 @@ private:
   /// Whether what the segment's steps make fits where it was placed before, and lies there still.
   bool has_place(size_t segment) const;
   void place_segment(size_t segment);
+  /// From now on the segment and those behind it lie nowhere; the base that it may have.
+  int64_t free_places(size_t segment);
+  /// What its steps need in memory from `base` on, with spare bytes where the budget allows them.
+  package::MemoryPlan plan_segment(size_t segment, int64_t base) const;
+  void take_places(size_t segment, const package::MemoryPlan& memory);
   /// By buffer: bytes that it gets if it has no more; spare ones where it has outgrown its place.
   std::vector<int64_t> wanted_capacities() const;
   const memory::Arena& arena_of(size_t segment) const {

@@ -132,9 +132,7 @@ std::vector<int64_t> GraphExecutor::wanted_capacities() const {
   return wanted;
 }
 
-void GraphExecutor::place_segment(size_t segment) {
-  package::BoundPlan& bound = *segments_->plan;
-  const package::Segments& segments = *bound.segments;
+int64_t GraphExecutor::free_places(size_t segment) {
   const auto next_base = [&] {
     const memory::Arena& last = arena_of(segments_->bases.size() - 1);
     return memory::checked_add(segments_->bases.back(), last.size() + kTensorAlignment);
@@ -149,16 +147,19 @@ void GraphExecutor::place_segment(size_t segment) {
     segments_->bases.push_back(next_base());
     segments_->blocks.emplace_back();
   }
-  const std::vector<memory::PlacedBlock> taken = taken_before(segment);
-  const int64_t base = next_base();
-  const auto own_bytes = [&](const package::MemoryPlan& memory) {
-    return std::max<int64_t>(memory.arena_bytes - base, 0);
-  };
+  return next_base();
+}
+
+package::MemoryPlan GraphExecutor::plan_segment(size_t segment, int64_t base) const {
+  const package::BoundPlan& bound = *segments_->plan;
+  const package::Segments& segments = *bound.segments;
   const auto all_bytes = [&](const package::MemoryPlan& memory) {
+    const int64_t own = std::max<int64_t>(memory.arena_bytes - base, 0);
     const int64_t workspace = memory::checked_mul(memory.worker_workspace_bytes, max_threads_);
-    return memory::checked_add(memory::checked_add(bytes_without(segment), own_bytes(memory)),
+    return memory::checked_add(memory::checked_add(bytes_without(segment), own),
                                memory::checked_add(workspace, growing_->capacity()));
   };
+  const std::vector<memory::PlacedBlock> taken = taken_before(segment);
   const std::vector<int64_t> wanted = wanted_capacities();
   package::PlacedSteps steps{segments.begin(segment), segments.end(segment), segments.loops(), taken, wanted};
   package::MemoryPlan memory = package::plan_memory(bound.plan, steps);
@@ -169,12 +170,12 @@ void GraphExecutor::place_segment(size_t segment) {
   if (const int64_t bytes = all_bytes(memory); bytes > memory_budget_)
     throw Error(ErrorCode::kMemoryBudget, "the run needs " + std::to_string(bytes) + " bytes, " +
                                               std::to_string(memory_budget_) + " are allowed");
-  memory::Arena& arena = segments_->arenas[segment - 1];
-  if (const int64_t own = own_bytes(memory); own > arena.size()) arena = memory::Arena(own);
-  const int64_t workspace = memory.worker_workspace_bytes * max_threads_;
-  if (workspace > static_cast<int64_t>(worker_workspace_.size()))
-    worker_workspace_ = memory::Arena(workspace);
-  growing_->set_limit(memory_budget_ - bytes_without(0));
+  return memory;
+}
+
+void GraphExecutor::take_places(size_t segment, const package::MemoryPlan& memory) {
+  package::BoundPlan& bound = *segments_->plan;
+  const package::Segments& segments = *bound.segments;
   bound.memory.worker_workspace_bytes =
       std::max(bound.memory.worker_workspace_bytes, memory.worker_workspace_bytes);
   std::vector<int32_t>& own = segments_->own[segment];
@@ -185,12 +186,25 @@ void GraphExecutor::place_segment(size_t segment) {
     segments_->capacities[i] = memory.capacities[i];
     own.push_back(static_cast<int32_t>(i));
   }
-  for (size_t i = steps.begin; i < steps.end; ++i)
+  for (size_t i = segments.begin(segment); i < segments.end(segment); ++i)
     bound.memory.shared_workspace[i] = memory.shared_workspace[i];
   for (size_t i = 0; i < segments.loops().size(); ++i) {
     const package::Loop& loop = segments.loops()[i];
     if (segments.of_step(loop.end) == segment) segments_->staged[i] = staged_bytes(bound.plan, loop);
   }
+}
+
+void GraphExecutor::place_segment(size_t segment) {
+  const int64_t base = free_places(segment);
+  package::MemoryPlan memory = plan_segment(segment, base);
+  memory::Arena& arena = segments_->arenas[segment - 1];
+  const int64_t own = std::max<int64_t>(memory.arena_bytes - base, 0);
+  if (own > arena.size()) arena = memory::Arena(own);
+  const int64_t workspace = memory.worker_workspace_bytes * max_threads_;
+  if (workspace > static_cast<int64_t>(worker_workspace_.size()))
+    worker_workspace_ = memory::Arena(workspace);
+  growing_->set_limit(memory_budget_ - bytes_without(0));
+  take_places(segment, memory);
   segments_->bases.push_back(base);
   segments_->blocks.push_back(std::move(memory.blocks));
   segments_->is_placed[segment] = true;

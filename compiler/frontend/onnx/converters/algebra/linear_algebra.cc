@@ -61,6 +61,51 @@ int64_t element_of_none(const std::vector<Grams>& all) {
   return none;
 }
 
+/// Rows [rows, extent + reach] of the elements, an element of no n-gram behind each, so that all n-grams
+/// begin at any element, however far they reach.
+V padded_rows(NodeContext& context, V elements, const std::vector<Grams>& all, int64_t reach) {
+  Compose c(context);
+  const ir::SymShape shape = c.shape(elements);
+  const ir::SymInt rows = shape.size() == 2 ? shape[0] : ir::SymInt(1);
+  V whole = c.cast(elements, DType::kInt64);
+  const ir::SymInt last = static_cast<int64_t>(shape.size()) - 1;
+  if (context.data_shape(whole).along(last) != nullptr) {
+    // Behind what is there of a row, too.
+    const auto none = static_cast<double>(element_of_none(all));
+    whole = c.plus(filled_along(context, c.minus(whole, none), last, "zero"), none);
+  }
+  const V row = c.reshape(whole, {rows, shape.back()});
+  if (reach == 0) return row;
+  return c.concat({row, c.expand(c.dims({element_of_none(all)}, {1, 1}), {rows, reach})}, 1);
+}
+
+/// The columns that ngram_indexes gives.
+int64_t column_count(const NodeContext& context, const std::vector<int64_t>& columns) {
+  int64_t width = 0;
+  for (int64_t column : columns) {
+    if (column < 0 || column > (1 << 20)) context.invalid("ngram_indexes has " + std::to_string(column));
+    width = std::max(width, column + 1);
+  }
+  return width;
+}
+
+/// A matrix [n-grams, width] that takes counts to their columns, with the n-grams' weights where `weighs`.
+V column_matrix(NodeContext& context, const Grams& grams, const std::vector<int64_t>& columns, int64_t width,
+                bool weighs) {
+  const AttributeProto* weights = context.node().find("weights");
+  const int64_t count = static_cast<int64_t>(grams.positions.size());
+  std::vector<double> to_columns(static_cast<size_t>(context.product(count, width)), 0);
+  for (size_t i = 0; i < grams.positions.size(); ++i) {
+    const size_t position = grams.positions[i];
+    if (position >= columns.size())
+      context.invalid("ngram_indexes has " + std::to_string(columns.size()) + " values");
+    const bool has_weight = weighs && weights != nullptr && position < weights->floats.size();
+    to_columns[i * static_cast<size_t>(width) + static_cast<size_t>(columns[position])] =
+        has_weight ? static_cast<double>(weights->floats[position]) : 1;
+  }
+  return Compose(context).doubles(DType::kFloat32, to_columns, {count, width});
+}
+
 }  // namespace
 
 // Counts of the pool's n-grams, whose elements may stand up to max_skip_count further apart.
@@ -84,25 +129,10 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   constexpr int64_t kFirst = 64;
   const ir::SymInt& extent = shape.back();
   const int64_t most = std::min(std::max<int64_t>(skips, 0), std::max<int64_t>(extent, kFirst)) + 1;
-  // Behind each row there is what no n-gram has, so that all begin at any element, however far they reach.
   int64_t reach = 0;
   for (const Grams& grams : all) reach = std::max<int64_t>(reach, context.product(grams.length - 1, most));
-  V whole = c.cast(elements, DType::kInt64);
-  const ir::SymInt last = static_cast<int64_t>(shape.size()) - 1;
-  if (context.data_shape(whole).along(last) != nullptr) {
-    // Behind what is there of a row, too.
-    const auto none = static_cast<double>(element_of_none(all));
-    whole = c.plus(filled_along(context, c.minus(whole, none), last, "zero"), none);
-  }
-  const V row = c.reshape(whole, {rows, extent});
-  const V x =
-      reach == 0 ? row : c.concat({row, c.expand(c.dims({element_of_none(all)}, {1, 1}), {rows, reach})}, 1);
-  int64_t width = 0;
-  for (int64_t column : columns) {
-    if (column < 0 || column > (1 << 20)) context.invalid("ngram_indexes has " + std::to_string(column));
-    width = std::max(width, column + 1);
-  }
-  const AttributeProto* weights = context.node().find("weights");
+  const V x = padded_rows(context, elements, all, reach);
+  const int64_t width = column_count(context, columns);
   V sum = c.filled(DType::kFloat32, {rows, width}, 0);
   for (const Grams& grams : all) {
     V counts = ir::kAbsent;
@@ -113,17 +143,7 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
     }
     if (counts == ir::kAbsent) continue;
     if (mode == "IDF") counts = c.binary("min", counts, c.number(counts, 1));
-    const int64_t count = static_cast<int64_t>(grams.positions.size());
-    std::vector<double> to_columns(static_cast<size_t>(context.product(count, width)), 0);
-    for (size_t i = 0; i < grams.positions.size(); ++i) {
-      const size_t position = grams.positions[i];
-      if (position >= columns.size())
-        context.invalid("ngram_indexes has " + std::to_string(columns.size()) + " values");
-      const bool weighs = mode != "TF" && weights != nullptr && position < weights->floats.size();
-      to_columns[i * static_cast<size_t>(width) + static_cast<size_t>(columns[position])] =
-          weighs ? static_cast<double>(weights->floats[position]) : 1;
-    }
-    sum = c.add(sum, c.matmul(counts, c.doubles(DType::kFloat32, to_columns, {count, width})));
+    sum = c.add(sum, c.matmul(counts, column_matrix(context, grams, columns, width, mode != "TF")));
   }
   context.set_output(0, shape.size() == 1 ? c.reshape(sum, {width}) : sum);
 }
