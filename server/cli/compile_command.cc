@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -214,8 +216,8 @@ void write_output(const CompileArguments& arguments, const target::Target& targe
     write_bundle(arguments, target, members);
 }
 
-int compile_model(const CompileArguments& arguments, const GlobalOptions& globals) {
-  refuse_unsupported(arguments);
+/// What to make for which target; what the package records of the choices beside the target.
+driver::CompileOptions compile_options(const CompileArguments& arguments) {
   const target::Target host = target::host_target();
   driver::CompileOptions options;
   options.dumps = dump_stages(arguments.dump_code);
@@ -232,35 +234,49 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
   options.verify = driver::parse_verify_mode(arguments.verify);
   options.host_runs_target = server::host_runs(options.target, host);
   options.threads = arguments.threads > 0 ? arguments.threads : std::max(1, host.facts.num_cores);
+  return options;
+}
+
+/// How the model is imported; `recorded`: what the package records of it.
+frontend::ImportOptions import_options(const CompileArguments& arguments, const frontend::Importer& model,
+                                       std::map<std::string, std::string>& recorded) {
+  frontend::ImportOptions import;
+  import.input_shapes = parse_input_shapes(arguments.input_shapes);
+  bind_input_values(arguments.input_values, model, import);
+  if (!arguments.input_values.empty()) recorded["input_values"] = parse_json(arguments.input_values).dump();
+  import.outputs = split_list(arguments.outputs);
+  for (const auto& [name, shape] : import.input_shapes) recorded["input_shapes." + name] = to_string(shape);
+  if (!arguments.outputs.empty()) recorded["outputs"] = arguments.outputs;
+  if (!arguments.signature.empty()) recorded["signature"] = arguments.signature;
+  frontend::set_quantized(model, arguments.quantized, import);
+  if (!arguments.quantized.empty()) recorded["quantized"] = arguments.quantized;
+  return import;
+}
+
+/// Progress as a line that is written over, or, where more is asked for, as one line each.
+std::function<void(const driver::Progress&)> progress_of(const GlobalOptions& globals, ProgressLine& line) {
+  if (globals.verbosity == 0)
+    return [&line](const driver::Progress& progress) {
+      line.show(progress.stage, progress.done, progress.total);
+    };
+  return [](const driver::Progress& progress) {
+    std::cerr << progress.stage << " " << progress.done << "/" << progress.total << "\n";
+  };
+}
+
+int compile_model(const CompileArguments& arguments, const GlobalOptions& globals) {
+  refuse_unsupported(arguments);
+  driver::CompileOptions options = compile_options(arguments);
   const size_t records =
       arguments.tuning_records.empty() ? 0 : use_records(arguments.tuning_records, options);
   const std::unique_ptr<frontend::Importer> model =
       open_model_file(arguments.model, arguments.format, arguments.signature);
   options.model_digest = model->digest().text();
   options.model_format = model->format();
-  frontend::ImportOptions import;
-  import.input_shapes = parse_input_shapes(arguments.input_shapes);
-  bind_input_values(arguments.input_values, *model, import);
-  if (!arguments.input_values.empty())
-    options.recorded_options["input_values"] = parse_json(arguments.input_values).dump();
-  import.outputs = split_list(arguments.outputs);
-  for (const auto& [name, shape] : import.input_shapes)
-    options.recorded_options["input_shapes." + name] = to_string(shape);
-  if (!arguments.outputs.empty()) options.recorded_options["outputs"] = arguments.outputs;
-  if (!arguments.signature.empty()) options.recorded_options["signature"] = arguments.signature;
-  frontend::set_quantized(*model, arguments.quantized, import);
-  if (!arguments.quantized.empty()) options.recorded_options["quantized"] = arguments.quantized;
+  const frontend::ImportOptions import = import_options(arguments, *model, options.recorded_options);
   driver::CompileHooks hooks;
   ProgressLine line;
-  if (globals.verbosity > 0) {
-    hooks.progress = [](const driver::Progress& progress) {
-      std::cerr << progress.stage << " " << progress.done << "/" << progress.total << "\n";
-    };
-  } else {
-    hooks.progress = [&line](const driver::Progress& progress) {
-      line.show(progress.stage, progress.done, progress.total);
-    };
-  }
+  hooks.progress = progress_of(globals, line);
   const ShapeBuckets buckets = parse_shape_buckets(arguments.shape_buckets);
   for (const auto& [name, extents] : buckets)
     options.recorded_options["shape_buckets." + name] = to_string(Shape(extents));
