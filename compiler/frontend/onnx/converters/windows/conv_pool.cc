@@ -325,8 +325,67 @@ V last_digit(NodeContext& context, V& number, V extent) {
   return digit;
 }
 
-/// Col2Im where a run says how large the picture or the block is: each element of the columns
-/// [N,C*taps,windows] is added to its place.
+/// How many channels `rows` (i64 [1]) of the columns x are of; a run fails in which `fits` does not hold, or
+/// in which `taps` and `points` are not those of the columns.
+V checked_channels(NodeContext& context, const ir::SymShape& x, V rows, V taps, V points, V fits) {
+  Compose c(context);
+  const V whole = c.div(rows, taps);
+  fits = c.binary("and", fits, c.binary("equal", points, c.dims({x[2]}, {1})));
+  fits = c.binary("and", fits, c.binary("equal", c.mul(whole, taps), rows));
+  const Check check{fits,
+                    "image_shape {} and block_shape {} do not fit {} rows of {}",
+                    {context.input(1), context.input(2), rows, c.dims({x[2]}, {1})}};
+  return value_if(context, whole, check);
+}
+
+/// Where the elements of columns lie in a picture of shape `most` [N,C,spatial...], and whether inside of it.
+struct PicturePlaces {
+  ir::SymShape most;
+  V place = ir::kAbsent, inside = ir::kAbsent;
+};
+
+PicturePlaces picture_places(NodeContext& context, const ir::SymShape& x, const Windows& form,
+                             const std::vector<RunWindows>& axes, const ir::SymInt& channels) {
+  Compose c(context);
+  // Of each row its channel and tap, of each column its window.
+  V channel = c.iota(x[1], {x[1], 1}), window = c.iota(x[2], {1, x[2]});
+  std::vector<V> places(axes.size());
+  for (size_t d = axes.size(); d-- > 0;) {
+    const V start = last_digit(context, window, axes[d].windows);
+    const V step = last_digit(context, channel, axes[d].block);
+    places[d] = c.add(c.times(start, static_cast<double>(form.strides[d])),
+                      c.times(step, static_cast<double>(form.dilations[d])));
+    places[d] = c.minus(places[d], static_cast<double>(form.pads[d]));
+  }
+  PicturePlaces result{{x[0], channels}, channel, c.binary("less", channel, c.dims({channels}, {1}))};
+  for (size_t d = 0; d < axes.size(); ++d) {
+    // Of what is outside of the capacity the run learns behind.
+    result.most.push_back(max(axes[d].extent.most, 0));
+    const V capacity = c.dims({result.most.back()}, {1});
+    const V is_there = c.binary("and", c.binary("greater_equal", places[d], c.ints({0}, {1})),
+                                c.binary("less", places[d], c.binary("min", axes[d].image, capacity)));
+    result.inside = c.binary("and", result.inside, is_there);
+    result.place = c.add(c.mul(result.place, capacity), places[d]);
+  }
+  return result;
+}
+
+/// The picture with each element of the columns added to its place; what lies in the padding is nothing,
+/// added to the first element.
+V summed_at(NodeContext& context, V columns, const PicturePlaces& places) {
+  Compose c(context);
+  const ir::SymShape x = c.shape(columns);
+  const V wide = c.summable(columns), nothing = c.number(wide, 0);
+  const ir::SymInt elements = context.product(x[1], x[2]);
+  const V updates = c.reshape(c.where(places.inside, wide, nothing), {x[0], elements});
+  const V targets = c.reshape(c.where(places.inside, places.place, c.ints({0}, {1, 1})), {1, elements});
+  const ir::SymInt row = num_elements(ir::SymShape(places.most.begin() + 1, places.most.end()));
+  const V sums = context.add("scatter", {c.filled(c.dtype(wide), {x[0], row}, 0), targets, updates},
+                             {{"axis", int64_t{1}}, {"reduction", std::string("add")}});
+  return c.reshape(c.cast(sums, c.dtype(columns)), places.most);
+}
+
+/// Col2Im of columns [N,C*taps,windows] where a run says how large the picture or the block is.
 V col2im_of_run(NodeContext& context) {
   Compose c(context);
   const V given = context.input(0);
@@ -342,47 +401,13 @@ V col2im_of_run(NodeContext& context) {
     taps = c.mul(taps, axes[d].block);
     points = c.mul(points, axes[d].windows);
   }
-  const V rows = c.dims({x[1]}, {1}), whole = c.div(rows, taps);
-  fits = c.binary("and", fits, c.binary("equal", points, c.dims({x[2]}, {1})));
-  fits = c.binary("and", fits, c.binary("equal", c.mul(whole, taps), rows));
+  const V rows = c.dims({x[1]}, {1});
   // There are no more than rows; of many rows there will be several a channel.
   constexpr int64_t kFewRows = 64;
-  const Check check{fits,
-                    "image_shape {} and block_shape {} do not fit {} rows of {}",
-                    {context.input(1), context.input(2), rows, c.dims({x[2]}, {1})}};
-  BoundedInt channels{x[1], value_if(context, whole, check)};
+  BoundedInt channels{x[1], checked_channels(context, x, rows, taps, points, fits)};
   const bool is_open = context.binds_runs() || x[1] > kFewRows;
   if (is_open) channels = bounded_value(context, channels.count, "block_shape", 1);
-  // Of each row its channel and tap, of each column its window.
-  V channel = c.iota(x[1], {x[1], 1}), window = c.iota(x[2], {1, x[2]});
-  std::vector<V> places(rank);
-  for (size_t d = rank; d-- > 0;) {
-    const V start = last_digit(context, window, axes[d].windows);
-    const V step = last_digit(context, channel, axes[d].block);
-    places[d] = c.add(c.times(start, static_cast<double>(form.strides[d])),
-                      c.times(step, static_cast<double>(form.dilations[d])));
-    places[d] = c.minus(places[d], static_cast<double>(form.pads[d]));
-  }
-  V place = channel, inside = c.binary("less", channel, c.dims({channels.most}, {1}));
-  ir::SymShape most{x[0], channels.most};
-  for (size_t d = 0; d < rank; ++d) {
-    // Of what is outside of the room the run learns behind.
-    most.push_back(max(axes[d].extent.most, 0));
-    const V room = c.dims({most.back()}, {1});
-    const V is_there = c.binary("and", c.binary("greater_equal", places[d], c.ints({0}, {1})),
-                                c.binary("less", places[d], c.binary("min", axes[d].image, room)));
-    inside = c.binary("and", inside, is_there);
-    place = c.add(c.mul(place, room), places[d]);
-  }
-  // What lies in the padding is nothing, added to the first element.
-  const V wide = c.summable(given), nothing = c.number(wide, 0);
-  const ir::SymInt elements = context.product(x[1], x[2]);
-  const V updates = c.reshape(c.where(inside, wide, nothing), {x[0], elements});
-  const V targets = c.reshape(c.where(inside, place, c.ints({0}, {1, 1})), {1, elements});
-  const ir::SymInt row = num_elements(ir::SymShape(most.begin() + 1, most.end()));
-  const V sums = context.add("scatter", {c.filled(c.dtype(wide), {x[0], row}, 0), targets, updates},
-                             {{"axis", int64_t{1}}, {"reduction", std::string("add")}});
-  V result = c.reshape(c.cast(sums, c.dtype(given)), most);
+  V result = summed_at(context, given, picture_places(context, x, form, axes, channels.most));
   const V count = is_open ? as_count(context, channels) : c.binary("min", channels.count, rows);
   result = take_first(context, result, count, 1);
   for (size_t d = 0; d < rank; ++d) {
