@@ -6,6 +6,7 @@ import unittest
 from sources import ROOT, ROOMS, tracked
 
 MAX_LINES = 500
+MAX_FUNCTION_LINES = 60
 NOT_YET = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "HA" + "CK")) + r")\b")
 NEW = re.compile(r"\bnew\s+(?:\(|[A-Za-z_:])")
 # LLVM's legacy pass manager owns what `passes.add` is given.
@@ -25,6 +26,9 @@ CPU_COUNT = re.compile(r"\b(?:hardware_concurrency|sched_getaffinity|pthread_get
                        r"|get_nprocs(?:_conf)?|CPU_COUNT(?:_S)?|omp_get_(?:num_procs|max_threads))\b")
 ASKS_FOR_CPUS = {"runtime/base/cpu_count.cc": None,
                  "server/batching/home_core.cc": "sched_getaffinity"}  # whether a thread may go to one core
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+# What holds functions, at the end of what stands before its brace.
+SCOPE = re.compile(r"""\b(?:namespace[\w\s:]*|extern\s*""|(?:class|struct|union|enum)\b[^()=]*)$""")
 TOKENS = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<raw>R"(?P<mark>[^(\s]{0,16})\(.*?\)(?P=mark)")"""
                     r"""|(?P<text>"(?:\\.|[^"\\\n])*")|(?P<letter>'(?:\\.|[^'\\\n])+')""", re.DOTALL)
 
@@ -52,6 +56,34 @@ def block_at(code, brace):
     return code[brace:]
 
 
+def kind_of_block(head):
+    """Of a block outside of functions, by what stands before its brace."""
+    if head[-1:].strip() or head.rstrip().endswith("="):  # a{1}, a = {1}
+        return "value"
+    return "scope" if SCOPE.search(head.rstrip()) else "function"
+
+
+def functions(code):
+    """(first line, number of lines) of each function that is defined there, from its type to its closing brace."""
+    code = DIRECTIVE.sub(lambda match: "\n" * match.group(0).count("\n"), code)
+    start, blocks = 0, []
+    for found in re.finditer(r"[{};]|\b(?:public|private|protected)\s*:(?!:)", code):
+        is_outside = all(kind == "scope" for kind, _ in blocks)
+        is_end = is_outside and found.group(0) not in "{}"
+        if found.group(0) == "{":
+            head = code[start:found.start()]
+            kind = kind_of_block(head) if is_outside else "inner"
+            blocks.append((kind, start + len(head) - len(head.lstrip())))
+            is_end = kind == "scope"
+        elif found.group(0) == "}":
+            kind, first = blocks.pop()
+            is_end = kind in ("scope", "function")
+            if kind == "function":
+                yield code.count("\n", 0, first) + 1, code.count("\n", first, found.start()) + 1
+        if is_end:
+            start = found.end()
+
+
 def at(path, code, position):
     return f"{path}:{code.count(chr(10), 0, position) + 1}"
 
@@ -71,6 +103,10 @@ class Style(unittest.TestCase):
         self.assertTrue(OWNED_NEW.search("return std::shared_ptr<const A<B>>(new A<B>(1));"))
         self.assertTrue(OWNED_NEW.search("std::shared_ptr<Package> package(new Package);"))
         self.assertEqual(block_at("x { a { b } c } d", 2), "{ a { b } c }")
+        self.assertEqual(list(functions("namespace a {\nint x = {1};\nclass B : public C {\npublic:\n  B(A a = {}) : a_{a}\n"
+                                        "  {}\n};\nextern \"\" {\nauto f()\n    -> int {\n  if (x) {\n  }\n}\n}\n}\n")),
+                         [(5, 2), (9, 5)])
+        self.assertEqual(list(functions("#define M(x) { \\\n  {\nconstexpr Row kRows[] = {\n  {1},\n};\nint g() {}")), [(6, 1)])
         self.assertTrue(SLEEP.search("std::this_thread::sleep_for(1s)"))
         self.assertTrue(UNBOUNDED_JSON.search("const Json said = Json::parse(text, nullptr, false);"))
         self.assertTrue(UNBOUNDED_JSON.search("return nlohmann::json::parse(text);"))
@@ -133,6 +169,13 @@ class Style(unittest.TestCase):
         paths = tracked("*.cc", "*.h", "*.py", "*.js", "dev")
         counts = {path: len((ROOT / path).read_text().splitlines()) for path in paths}
         self.assertEqual([f"{path}: {count} lines" for path, count in counts.items() if count > MAX_LINES], [])
+
+    def test_functions_fit_a_reader(self):
+        """Each does one thing; a table is no function, and tests tell a story from its beginning to its end."""
+        found = [(path, line, count) for path, code in self.sources() if path.parts[0] in ROOMS
+                 for line, count in functions(code)]
+        self.assertGreater(len(found), 10_000)
+        self.assertEqual([f"{path}:{line}: {count} lines" for path, line, count in found if count > MAX_FUNCTION_LINES], [])
 
     def test_headers_are_guarded(self):
         wrong = [str(path) for path in tracked("*.h") if "#pragma once" not in (ROOT / path).read_text()
