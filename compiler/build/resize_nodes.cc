@@ -18,13 +18,13 @@ namespace {
 
 /// The input's extent, of the type of `like`; of none that of one.
 ir::ValueId in_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
-  if (axis.in_of_run == ir::kAbsent) return c.extent(like, axis.in);
-  return c.cast(c.binary("max", axis.in_of_run, c.ints({1}, {1})), c.dtype(like));
+  if (axis.dynamic_in == ir::kAbsent) return c.extent(like, axis.in);
+  return c.cast(c.binary("max", axis.dynamic_in, c.ints({1}, {1})), c.dtype(like));
 }
 
 /// The output's extent, of the type of `like`.
 ir::ValueId out_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
-  return axis.out_of_run == ir::kAbsent ? c.extent(like, axis.out) : c.cast(axis.out_of_run, c.dtype(like));
+  return axis.dynamic_out == ir::kAbsent ? c.extent(like, axis.out) : c.cast(axis.dynamic_out, c.dtype(like));
 }
 
 /// The scale, of the type of `like`.
@@ -54,9 +54,9 @@ ir::ValueId transformed_positions(Compose& c, const ResizeAxis& axis, const Resi
   if (mode == "tf_crop_and_resize") {
     const ir::ValueId more = is_more(real_out);
     const ir::ValueId part = c.add(c.mul(c.div(x, steps), more), c.times(c.sub(c.number(x, 1), more), 0.5));
-    if (axis.start_of_run == ir::kAbsent)
+    if (axis.dynamic_start == ir::kAbsent)
       return c.mul(c.plus(c.times(part, axis.roi_end - axis.roi_start), axis.roi_start), between);
-    const ir::ValueId start = c.cast(axis.start_of_run, dtype), span = c.cast(axis.span_of_run, dtype);
+    const ir::ValueId start = c.cast(axis.dynamic_start, dtype), span = c.cast(axis.dynamic_span, dtype);
     return c.mul(c.add(c.mul(part, span), start), between);
   }
   const ir::ValueId position = c.minus(c.div(c.plus(x, 0.5), scale), 0.5);
@@ -73,9 +73,9 @@ ir::ValueId is_left(Compose& c, const ResizeAxis& axis, const ResizeOptions& opt
   ir::ValueId same = c.binary("equal", out_nodes(c, axis, like), in_nodes(c, axis, like));
   if (!axis.by_size) same = c.binary("and", same, c.binary("equal", scale_nodes(c, axis, like), like));
   if (options.coordinates != "tf_crop_and_resize") return same;
-  if (axis.start_of_run == ir::kAbsent) return axis.is_whole() ? same : c.filled(DType::kBool, {1}, 0);
-  const ir::ValueId is_start = c.binary("equal", axis.start_of_run, c.number(like, 0));
-  return c.binary("and", same, c.binary("and", is_start, c.binary("equal", axis.span_of_run, like)));
+  if (axis.dynamic_start == ir::kAbsent) return axis.is_whole() ? same : c.filled(DType::kBool, {1}, 0);
+  const ir::ValueId is_start = c.binary("equal", axis.dynamic_start, c.number(like, 0));
+  return c.binary("and", same, c.binary("and", is_start, c.binary("equal", axis.dynamic_span, like)));
 }
 
 namespace {
@@ -85,8 +85,9 @@ namespace {
 ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const ir::ValueId position = transformed_positions(c, axis, options);
   // An axis that keeps its extent is left as it is, which one set of positions does not say.
-  const bool may_be_left = axis.is_of_run || (options.coordinates == "tf_half_pixel_for_nn" && axis.by_size &&
-                                              !(axis.in.is_constant() && axis.out.is_constant()));
+  const bool may_be_left =
+      axis.is_dynamic || (options.coordinates == "tf_half_pixel_for_nn" && axis.by_size &&
+                          !(axis.in.is_constant() && axis.out.is_constant()));
   if (!may_be_left) return position;
   const ir::ValueId own = c.cast(c.iota(axis.out), c.dtype(position));
   return c.where(is_left(c, axis, options), own, position);
@@ -99,7 +100,7 @@ ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOption
   const ir::ValueId last = c.minus(in_nodes(c, axis, position), 1);
   const ir::ValueId outside =
       c.binary("or", c.binary("less", position, c.number(position, 0)), c.binary("greater", position, last));
-  if (!axis.is_of_run) return outside;
+  if (!axis.is_dynamic) return outside;
   return c.binary("and", outside, c.unary("not", is_left(c, axis, options)));
 }
 
@@ -126,7 +127,7 @@ ir::ValueId weighed_nodes(Compose& c, ir::ValueId position, const ResizeOptions&
 
 /// Whether each element is repeated as often as a whole number says, so that no position is worked out.
 bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
-  const bool is_known = !axis.by_size && axis.computed == ir::kAbsent && !axis.is_of_run;
+  const bool is_known = !axis.by_size && axis.computed == ir::kAbsent && !axis.is_dynamic;
   if (options.mode != "nearest" || !is_known || axis.scale < 2 || axis.scale != std::floor(axis.scale))
     return false;
   if (axis.out != axis.in * static_cast<int64_t>(axis.scale)) return false;

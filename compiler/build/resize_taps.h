@@ -33,13 +33,13 @@ struct ResizeAxis {
   double roi_end = 1;
   ir::ValueId computed = ir::kAbsent;  ///< the scale [1], where nodes compute it, of free extents or of a run
   /// The extents as i64 [1], where a run works them out: `in` and `out` are the largest ones.
-  ir::ValueId in_of_run = ir::kAbsent, out_of_run = ir::kAbsent;
+  ir::ValueId dynamic_in = ir::kAbsent, dynamic_out = ir::kAbsent;
   /// Where the part begins and how long it is, as f64 [1], where a run has them.
-  ir::ValueId start_of_run = ir::kAbsent, span_of_run = ir::kAbsent;
-  bool is_of_run = false;  ///< a run works out how the axis is resized
+  ir::ValueId dynamic_start = ir::kAbsent, dynamic_span = ir::kAbsent;
+  bool is_dynamic = false;  ///< a run works out how the axis is resized
 
   bool is_symbolic() const { return !in.is_constant() || !out.is_constant(); }
-  bool is_whole() const { return roi_start == 0 && roi_end == 1 && start_of_run == ir::kAbsent; }
+  bool is_whole() const { return roi_start == 0 && roi_end == 1 && dynamic_start == ir::kAbsent; }
 };
 
 /// For each output element as many taps: element of the axis, weight.

@@ -8,7 +8,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
-#include "compiler/frontend/onnx/extents/truths.h"
+#include "compiler/frontend/onnx/extents/predicates.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/steps/host_steps.h"
 #include "runtime/base/narrow.h"
@@ -209,15 +209,15 @@ private:
 
   /// Elements of one side or the other, where it is known which.
   Numbers chosen_by(const ir::Node& node) {
-    const std::vector<std::optional<bool>> truths =
-        truths_of(graph_, node.inputs[0], [this](V id) { return of(id); });
+    const std::vector<std::optional<bool>> conditions =
+        predicates_of(graph_, node.inputs[0], [this](V id) { return of(id); });
     const Numbers yes = of(node.inputs[1]), no = of(node.inputs[2]);
     const auto count = static_cast<size_t>(num_elements(graph_.value(node.outputs[0]).type.shape));
     std::vector<BoundedInt> chosen;
     for (size_t i = 0; i < count; ++i) {
-      const std::optional<bool> truth = truths.size() == 1 ? truths[0] : truths.at(i);
-      const Numbers& side = truth.value_or(false) ? yes : no;
-      if (!truth || !side || (side->size() != count && side->size() != 1)) return std::nullopt;
+      const std::optional<bool> condition = conditions.size() == 1 ? conditions[0] : conditions.at(i);
+      const Numbers& side = condition.value_or(false) ? yes : no;
+      if (!condition || !side || (side->size() != count && side->size() != 1)) return std::nullopt;
       chosen.push_back((*side)[side->size() == 1 ? 0 : i]);
     }
     return chosen;
@@ -329,7 +329,7 @@ private:
 
 BoundedInts bounds_of(const NodeContext& context, V value) { return Bounds(context.graph()).of(value); }
 
-std::optional<ir::SymShape> told_ints(const NodeContext& context, V value) {
+std::optional<ir::SymShape> static_ints(const NodeContext& context, V value) {
   const BoundedInts bounds = bounds_of(context, value);
   if (!bounds) return std::nullopt;
   ir::SymShape numbers;
@@ -344,9 +344,9 @@ namespace {
 
 std::vector<BoundedInt> bounded_values(NodeContext& context, V value, const char* what,
                                        std::optional<int64_t> low = std::nullopt) {
-  if (context.binds_runs() && !is_float(context.type(value).dtype)) {
+  if (context.binds_symbols() && !is_float(context.type(value).dtype)) {
     std::vector<BoundedInt> numbers;
-    for (const ir::SymInt& number : context.numbers_of_run(value, what, low))
+    for (const ir::SymInt& number : context.symbolic_ints(value, what, low))
       numbers.push_back({number, ir::kAbsent, number});
     return numbers;
   }
@@ -401,7 +401,7 @@ V as_count(NodeContext& context, const BoundedInt& number) {
 }
 
 BoundedInt capped_int(NodeContext& context, size_t index, const char* what, const ir::SymInt& extent) {
-  if (context.binds_runs()) return bounded_int(context, index, what);
+  if (context.binds_symbols()) return bounded_int(context, index, what);
   const V value = context.input(index);
   const bool is_one = num_elements(context.type(value).shape) == 1 && !is_float(context.type(value).dtype);
   if (is_one && !context.is_computable(value) && !bounds_of(context, value)) return {extent, value, 0};

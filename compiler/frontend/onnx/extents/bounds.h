@@ -23,7 +23,7 @@ using BoundedInts = std::optional<std::vector<BoundedInt>>;
 BoundedInts bounds_of(const NodeContext& context, ir::ValueId value);
 /// The integers of a small value where each follows from what is known: of a shape, say, of which data
 /// decides other extents. Nothing where one does not.
-std::optional<ir::SymShape> told_ints(const NodeContext& context, ir::ValueId value);
+std::optional<ir::SymShape> static_ints(const NodeContext& context, ir::ValueId value);
 /// The integers of operand `index`; throws ValueRequired where one is neither known nor bounded.
 std::vector<BoundedInt> bounded_ints(NodeContext& context, size_t index, const char* what);
 /// The same of a value of one element. `low`: what the graph has made sure that it is not below.

@@ -83,7 +83,7 @@ V longer_by(NodeContext& context, V x, const ir::SymInt& more, int64_t axis) {
 }
 
 V take_first(NodeContext& context, V x, V count, int64_t axis) {
-  if (context.binds_runs()) return context.first_of_run(x, count, axis);
+  if (context.binds_symbols()) return context.dynamic_prefix(x, count, axis);
   // The only element, which is always there.
   const auto own = static_cast<size_t>(axis < 0 ? axis + context.rank(x) : axis);
   if (is_proven(ir::Relation::kEqual, context.type(x).shape[own], 1) && !context.graph().value(count).known) {
@@ -173,14 +173,14 @@ std::optional<V> count_along(NodeContext& context, V x, int64_t axis) {
 }
 
 V take_zeroed(NodeContext& context, V x, V count, int64_t axis) {
-  if (context.binds_runs()) return context.first_of_run(x, count, axis);
+  if (context.binds_symbols()) return context.dynamic_prefix(x, count, axis);
   return context.add_many("take_first", {x, count},
                           {{"axis", axis}, {"fits", int64_t{1}}, {"zeros", int64_t{1}}})[0];
 }
 
 namespace {
 
-/// How much more of it there is room for along the axis in an iteration that is handed x, or what was
+/// How much more of it there is capacity for along the axis in an iteration that is handed x, or what was
 /// appended to such: the loop has noted it (CarriedValues::spare).
 int64_t spare_of(NodeContext& context, V x, int64_t axis) {
   const ir::ValueId producer = context.graph().value(x).producer;

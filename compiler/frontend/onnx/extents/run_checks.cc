@@ -66,7 +66,7 @@ public:
     for (const MeetingAxis& axis : axes) {
       const ir::SymInt extent = c_.shape(operands[axis.operand])[static_cast<size_t>(axis.axis)];
       const DataShape shape = context.data_shape(operands[axis.operand]);
-      is_told_ = is_told_ && shape.is_known;
+      is_known_ = is_known_ && shape.is_known;
       const DataExtent* data = shape.along(axis.axis);
       if (data == nullptr) {
         fixed_.push_back(extent);
@@ -77,7 +77,7 @@ public:
   }
 
   void make_same() {
-    if (!is_told_ || data_axes_.empty()) return;
+    if (!is_known_ || data_axes_.empty()) return;
     if (!fixed_.empty()) {
       for (const DataAxis& axis : data_axes_) meet_fixed(axis, fixed_.front(), false);
     } else {
@@ -86,12 +86,12 @@ public:
   }
 
   void make_fixed(const ir::SymInt& extent) {
-    if (!is_told_) return;
+    if (!is_known_) return;
     for (const DataAxis& axis : data_axes_) meet_fixed(axis, extent, false);
   }
 
   void make_broadcast() {
-    if (!is_told_ || data_axes_.empty()) return;
+    if (!is_known_ || data_axes_.empty()) return;
     const auto wide =
         std::find_if(fixed_.begin(), fixed_.end(), [](const ir::SymInt& extent) { return extent != 1; });
     if (wide != fixed_.end()) {
@@ -198,7 +198,7 @@ private:
   std::vector<V>& operands_;
   std::vector<DataAxis> data_axes_;
   ir::SymShape fixed_;
-  bool is_told_ = true;
+  bool is_known_ = true;
 };
 
 bool are_some_data_dependent(const NodeContext& context, const std::vector<V>& operands) {
@@ -206,7 +206,7 @@ bool are_some_data_dependent(const NodeContext& context, const std::vector<V>& o
                      [&](V x) { return x != ir::kAbsent && !context.data_shape(x).extents.empty(); });
 }
 
-bool are_told(const NodeContext& context, const std::vector<V>& operands) {
+bool are_shapes_known(const NodeContext& context, const std::vector<V>& operands) {
   return std::all_of(operands.begin(), operands.end(),
                      [&](V x) { return x == ir::kAbsent || context.data_shape(x).is_known; });
 }
@@ -253,7 +253,7 @@ void make_broadcast(NodeContext& context, std::vector<V>& operands, const std::v
 
 std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
                                 std::optional<int64_t> joined) {
-  if (!are_some_data_dependent(context, operands) || !are_told(context, operands)) return operands;
+  if (!are_some_data_dependent(context, operands) || !are_shapes_known(context, operands)) return operands;
   for (auto& [behind, axes] : meeting_axes(context, operands)) {
     std::erase_if(axes, [&](const MeetingAxis& each) {
       const V x = operands[each.operand];
@@ -265,8 +265,8 @@ std::vector<V> with_same_counts(NodeContext& context, std::vector<V> operands,
   return operands;
 }
 
-std::vector<V> broadcast_as_run(NodeContext& context, std::vector<V> operands, size_t others) {
-  if (!are_some_data_dependent(context, operands) || !are_told(context, operands)) return operands;
+std::vector<V> dynamic_broadcast(NodeContext& context, std::vector<V> operands, size_t others) {
+  if (!are_some_data_dependent(context, operands) || !are_shapes_known(context, operands)) return operands;
   for (const auto& [behind, axes] : meeting_axes(context, operands)) {
     if (behind > others) make_broadcast(context, operands, axes);
   }

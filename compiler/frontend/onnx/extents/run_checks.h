@@ -57,7 +57,7 @@ std::vector<ir::ValueId> with_same_counts(NodeContext& context, std::vector<ir::
                                           std::optional<int64_t> joined);
 /// Operands of an operator of the model on elements that broadcast along all axes but the last `others`:
 /// make_broadcast of those that meet.
-std::vector<ir::ValueId> broadcast_as_run(NodeContext& context, std::vector<ir::ValueId> operands,
-                                          size_t others = 0);
+std::vector<ir::ValueId> dynamic_broadcast(NodeContext& context, std::vector<ir::ValueId> operands,
+                                           size_t others = 0);
 
 }  // namespace tensormill::frontend::onnx

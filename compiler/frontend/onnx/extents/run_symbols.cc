@@ -3,7 +3,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/build/run_numbers.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/bounds.h"
 #include "compiler/ops/steps/host_steps.h"
 
@@ -31,14 +31,14 @@ ir::SymShape NodeContext::bind_numbers(ir::ValueId numbers, std::optional<int64_
       .first->second;
 }
 
-ir::SymShape NodeContext::numbers_of_run(ir::ValueId value, const char* what, std::optional<int64_t> low) {
+ir::SymShape NodeContext::symbolic_ints(ir::ValueId value, const char* what, std::optional<int64_t> low) {
   if (is_computable(value)) {
     if (is_float(type(value).dtype)) invalid(std::string(what) + " is no integer");
     return known_symbolic(value, what).elements();
   }
   const ir::SymInt count = num_elements(type(value).shape);
   const bool is_list = count.is_constant() && count.hint() <= kMostBound && is_integer(type(value).dtype);
-  if (!binds_runs() || !is_list) return known_symbolic(value, what).elements();
+  if (!binds_symbols() || !is_list) return known_symbolic(value, what).elements();
   Compose c(*this);
   ir::SymShape numbers;
   for (int64_t i = 0; i < count.hint(); ++i) {
@@ -67,7 +67,7 @@ struct ExtentOperand {
 
 /// Whether a range has as many elements as the run counts (data_dependent_range), and not as a formula of one
 /// of its operands says.
-bool has_run_time_count(const NodeContext& context) {
+bool has_dynamic_count(const NodeContext& context) {
   int64_t open = 0;
   for (size_t i = 0; i < 3; ++i) open += context.is_computable(context.input(i)) ? 0 : 1;
   const DType dtype = context.type(context.input(0)).dtype;
@@ -84,7 +84,7 @@ constexpr ExtentOperand kExtentOperands[] = {
 }  // namespace
 
 ir::ValueId NodeContext::before_reshapes(ir::ValueId x) const {
-  while (binds_runs() && !type(x).shape.is_constant()) {
+  while (binds_symbols() && !type(x).shape.is_constant()) {
     const auto found = extents_.reshaped().find(x);
     if (found == extents_.reshaped().end() || !data_shape(found->second).extents.empty()) break;
     x = found->second;
@@ -93,25 +93,25 @@ ir::ValueId NodeContext::before_reshapes(ir::ValueId x) const {
 }
 
 void NodeContext::bind_operands() {
-  if (!binds_runs() || !node_.domain.empty()) return;
+  if (!binds_symbols() || !node_.domain.empty()) return;
   for (const ExtentOperand& operand : kExtentOperands) {
     if (operand.op != node_.op_type || !has_input(operand.index)) continue;
     ir::ValueId& value = inputs_[operand.index];
     const ir::ValueType own = type(value);
     const ir::SymInt count = num_elements(own.shape);
     const bool is_list = is_integer(own.dtype) && count.is_constant() && count.hint() <= kMostBound;
-    if (!is_list || is_computable(value) || told_ints(*this, value)) continue;
-    if (operand.op == "Reshape" && has_run_time_shape(*this)) continue;
-    if (operand.op == "Range" && has_run_time_count(*this)) continue;
+    if (!is_list || is_computable(value) || static_ints(*this, value)) continue;
+    if (operand.op == "Reshape" && has_dynamic_shape(*this)) continue;
+    if (operand.op == "Range" && has_dynamic_count(*this)) continue;
     Compose c(*this);
-    const ir::SymShape numbers = numbers_of_run(value, "an operand", operand.low);
+    const ir::SymShape numbers = symbolic_ints(value, "an operand", operand.low);
     value = c.reshape(extents(numbers), own.shape);
     // Of these the type is the result's.
     if (operand.op == "Range") value = c.cast(value, own.dtype);
   }
 }
 
-ir::ValueId NodeContext::first_of_run(ir::ValueId x, ir::ValueId count, int64_t axis) {
+ir::ValueId NodeContext::dynamic_prefix(ir::ValueId x, ir::ValueId count, int64_t axis) {
   axis = normalize_axis(axis, rank(x));
   const ir::SymInt extent = type(x).shape[static_cast<size_t>(axis)];
   const ir::SymInt number = is_computable(count) ? known_symbolic(count, "a count").elements().at(0)
@@ -122,7 +122,7 @@ ir::ValueId NodeContext::first_of_run(ir::ValueId x, ir::ValueId count, int64_t 
 }
 
 void NodeContext::fit_results(std::vector<ir::ValueId>& results) {
-  if (!binds_runs()) return;
+  if (!binds_symbols()) return;
   const ir::Node node = graph().node(graph().value(results.front()).producer);
   if (node.op == "take_first") return;
   const std::vector<std::optional<size_t>> axes = ops::data_axes(node);

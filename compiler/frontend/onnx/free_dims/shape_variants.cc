@@ -64,21 +64,22 @@ public:
 private:
   bool is_mixed() const { return required_ && takes_some_; }
 
-  ir::Variants import(bool binds_runs, bool may_lack_values = false) {
+  ir::Variants import(bool binds_symbols, bool may_lack_values = false) {
     const Signature signature(facts_, options_, buckets_);
     const ImportGraph import_graph = [this](const ImportOptions& at, ImportTally* tally) {
       return model_.import(at, ops_, tally);
     };
     VariantNotes notes;
     try {
-      ir::Variants variants = import_as_variants({own_source(source_), facts_, options_, signature, buckets_,
-                                                  import_graph, takes_symbolic_, may_lack_values, binds_runs},
-                                                 notes);
+      ir::Variants variants =
+          import_as_variants({own_source(source_), facts_, options_, signature, buckets_, import_graph,
+                              takes_symbolic_, may_lack_values, binds_symbols},
+                             notes);
       lacks_ = notes.lacks_values;
       variants.imports = static_cast<int64_t>(model_.imports());
       return variants;
     } catch (const Error&) {
-      if (!binds_runs) takes_some_ = notes.takes_some;
+      if (!binds_symbols) takes_some_ = notes.takes_some;
       throw;
     }
   }
@@ -134,7 +135,7 @@ ir::Variants import_variants(const std::function<const ModelSource&()>& source, 
     return import_as_variants({source, facts, options, signature, buckets, import_graph, takes_symbolic},
                               notes);
   } catch (const Error& error) {
-    if (!notes.binds_runs) throw_with_assumed(error, signature);
+    if (!notes.binds_symbols) throw_with_assumed(error, signature);
     reason = error.message();
   }
   const ImportGraph step = [&](const ImportOptions& at, ImportTally* tally) {

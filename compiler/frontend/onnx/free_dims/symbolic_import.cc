@@ -68,12 +68,12 @@ SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>
   }
 }
 
-SymbolicImport symbolic_of_runs(ir::Graph graph) {
+SymbolicImport symbolic_of_static(ir::Graph graph) {
   if (has_strayed(graph)) return {std::nullopt, false, kStrayed};
   return {ir::SymbolicModel{std::move(graph), {}}};
 }
 
-std::set<size_t> spread_symbols(const ir::SymbolicModel& model) {
+std::set<size_t> broadcast_symbols(const ir::SymbolicModel& model) {
   std::set<size_t> dims;
   for (const ir::Guard& guard : model.graph.symbols()->guards()) {
     if (guard.relation != ir::Relation::kEqual || !guard.holds || guard.demanded) continue;

@@ -21,10 +21,10 @@ struct SymbolicImport {
 SymbolicImport import_symbolic(const VariantModel& model, const std::set<size_t>& ones = {});
 
 /// The graph of a model without free dims some of whose extents a run binds.
-SymbolicImport symbolic_of_runs(ir::Graph graph);
+SymbolicImport symbolic_of_static(ir::Graph graph);
 
 /// The free dims that stand, for broadcasting, for extents of other operands, and may be 1 instead.
-std::set<size_t> spread_symbols(const ir::SymbolicModel& model);
+std::set<size_t> broadcast_symbols(const ir::SymbolicModel& model);
 
 /// The model at extents of the free dims: numbers in the place of its symbols. Nothing where a guard does not
 /// hold for them.

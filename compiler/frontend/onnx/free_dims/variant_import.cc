@@ -107,14 +107,14 @@ public:
   ir::Variants run() {
     ir::Variants variants;
     variants.free_dims = signature_.free_dims;
-    if (signature_.free_dims.empty() && !model_.binds_runs) {
+    if (signature_.free_dims.empty() && !model_.binds_symbols) {
       ir::Graph graph = model_.import_graph(model_.options, nullptr);
       if (!model_.takes_symbolic || ir::run_symbols(graph).empty()) {
         variants.input_shapes = shapes_of(graph);
         variants.graphs.push_back({{}, std::move(graph)});
         return variants;
       }
-      take_symbolic(variants, symbolic_of_runs(std::move(graph)));
+      take_symbolic(variants, symbolic_of_static(std::move(graph)));
     } else if (model_.takes_symbolic) {
       take_symbolic(variants, import_symbolic(model_));
     }
@@ -144,7 +144,7 @@ private:
       return;
     }
     check_asked();
-    take_ones(variants, spread_symbols(*symbolic.model));
+    take_ones(variants, broadcast_symbols(*symbolic.model));
     variants.leaves_out = variants.leaves_out || symbolic.has_switches;
     variants.symbolic = std::move(symbolic.model);
   }
@@ -212,8 +212,8 @@ private:
         notes_.lacks_values = notes_.lacks_values || lacks;
         if (lacks && model_.may_lack_values) continue;
         // What a run works out and nothing bounds has a plan whose steps are bound in the run.
-        const bool is_of_run = variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty();
-        if (!is_of_run || !may_want_extents(error)) throw;
+        const bool binds_symbols = variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty();
+        if (!binds_symbols || !may_want_extents(error)) throw;
       }
     }
   }
@@ -270,7 +270,7 @@ private:
       graph = model_.import_graph(options, nullptr);
     }
     if (model_.takes_symbolic && !ir::run_symbols(graph).empty()) {
-      notes_.binds_runs = true;
+      notes_.binds_symbols = true;
       refuse_runs(graph, variants.not_symbolic);
     }
     return graph;

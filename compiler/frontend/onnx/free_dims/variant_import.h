@@ -26,14 +26,14 @@ struct VariantModel {
   /// others.
   bool may_lack_values = false;
   /// Where no dim is free there is a plan, too, whose extents a run binds.
-  bool binds_runs = false;
+  bool binds_symbols = false;
 };
 
 /// What is known however the import ends.
 struct VariantNotes {
-  bool takes_some = false;    ///< some shape was imported
-  bool lacks_values = false;  ///< there are shapes that the model takes with the values of a run alone
-  bool binds_runs = false;    ///< a graph of one shape has extents that a run binds
+  bool takes_some = false;     ///< some shape was imported
+  bool lacks_values = false;   ///< there are shapes that the model takes with the values of a run alone
+  bool binds_symbols = false;  ///< a graph of one shape has extents that a run binds
 };
 
 /// Throws as import_variants.

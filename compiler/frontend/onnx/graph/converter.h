@@ -69,16 +69,16 @@ public:
   std::vector<std::string> deciding_numbers() const;
   /// Whether integers that a run works out become symbols of the graph: in an import with symbols, but in no
   /// branch, whose numbers may mean nothing where it is not taken, and in bodies of loops whose iterations
-  /// bind them anew (LoopForm::binds_runs).
-  bool binds_runs() const {
+  /// bind them anew (LoopForm::binds_symbols).
+  bool binds_symbols() const {
     return graph().symbols() != nullptr && guard_ == ir::kAbsent && extents_.binds_in_loops();
   }
   /// Of how many loops the body is converted that the node is in.
   size_t loops_around() const { return extents_.loops_around(); }
   /// The integers of a small value, those that a run works out as symbols that it binds (ir/run_dims.h); what
-  /// is built takes those of `low` or more. Throws ValueRequired where binds_runs() is false, or there are
+  /// is built takes those of `low` or more. Throws ValueRequired where binds_symbols() is false, or there are
   /// too many.
-  ir::SymShape numbers_of_run(ir::ValueId value, const char* what, std::optional<int64_t> low = std::nullopt);
+  ir::SymShape symbolic_ints(ir::ValueId value, const char* what, std::optional<int64_t> low = std::nullopt);
   /// Operands that are lists of a free length have the one that the node's other operands demand
   /// (list_operands.def) from here on. Throws Error(kInvalidModel) where they cannot.
   void bind_list_lengths();
@@ -91,7 +91,7 @@ public:
   /// known of its elements alone.
   ir::ValueId before_reshapes(ir::ValueId x) const;
   /// x as long as the count (i64 [1]) of a run says, which is within [0, the axis' extent].
-  ir::ValueId first_of_run(ir::ValueId x, ir::ValueId count, int64_t axis);
+  ir::ValueId dynamic_prefix(ir::ValueId x, ir::ValueId count, int64_t axis);
   bool same_count(ir::ValueId a, ir::ValueId b) const { return extents_.same_count(a, b); }  ///< in each run
 
   bool has_attr(const char* name) const { return node_.find(name) != nullptr; }

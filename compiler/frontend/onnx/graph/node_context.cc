@@ -195,7 +195,7 @@ std::vector<std::string> NodeContext::deciding_numbers() const {
 
 ir::SymShape NodeContext::known_ints(size_t index, const char* what) const {
   if (!is_known(index)) {
-    if (std::optional<ir::SymShape> told = told_ints(*this, input(index))) return *std::move(told);
+    if (std::optional<ir::SymShape> known = static_ints(*this, input(index))) return *std::move(known);
   }
   const ir::KnownValue& value = known_symbolic(input(index), what);
   const DType dtype = type(input(index)).dtype;

@@ -161,7 +161,7 @@ void convert_det(NodeContext& context) {
 namespace {
 
 /// What is on or above the diagonal that the run or its extents say, or on and below it.
-V triangle_of_run(NodeContext& context, bool upper) {
+V dynamic_triangle(NodeContext& context, bool upper) {
   Compose c(context);
   const V x = context.input(0), k = context.input(1);
   const ir::SymShape shape = c.shape(x);
@@ -179,7 +179,7 @@ V triangle_of_run(NodeContext& context, bool upper) {
 void convert_trilu(NodeContext& context) {
   const bool is_given = context.has_input(1);
   if (is_given && (!context.is_known(1) || context.known_symbolic(context.input(1), "k").is_symbolic()))
-    return context.set_output(0, triangle_of_run(context, context.int_attr("upper", 1) != 0));
+    return context.set_output(0, dynamic_triangle(context, context.int_attr("upper", 1) != 0));
   const int64_t k = is_given ? context.known_scalar(1, "k").element_as_int(0) : 0;
   context.set_output(
       0, context.add("trilu", {context.input(0)}, {{"upper", context.int_attr("upper", 1)}, {"k", k}}));

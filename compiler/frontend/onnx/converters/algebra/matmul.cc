@@ -15,7 +15,7 @@ ir::ValueId product_of(NodeContext& context, ir::ValueId a, ir::ValueId b, bool 
     return std::max<int64_t>(context.rank(x) - from_end, 0);
   };
   const int64_t of_a = axis_of(a, 1), of_b = axis_of(b, transpose_b ? 1 : 2);
-  std::vector<ir::ValueId> operands = broadcast_as_run(context, {a, b}, 2);
+  std::vector<ir::ValueId> operands = dynamic_broadcast(context, {a, b}, 2);
   make_same(context, operands, {{0, of_a}, {1, of_b}});
   return Compose(context).matmul(filled_along(context, operands[0], of_a, "zero"),
                                  filled_along(context, operands[1], of_b, "zero"), transpose_b);

@@ -5,7 +5,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -190,7 +190,7 @@ BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
   const V x = context.input(0);
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   BoundedInt length;
-  if (is_of_run(context, 1)) {
+  if (is_run_time_value(context, 1)) {
     const V given = one_integer(context, 1, "dft_length");
     const V is_length = is_within(context, given, 1, static_cast<double>(kMaxLength));
     const V checked = checked_number(context, given, is_length,
@@ -209,9 +209,9 @@ BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
   return length;
 }
 
-/// The transform along an axis that a run says: those along each axis, at places of one shape that has room
-/// for all of them.
-V along_axis_of_run(NodeContext& context, DftForm form) {
+/// The transform along an axis that a run says: those along each axis, at places of one shape that has
+/// capacity for all of them.
+V along_dynamic_axis(NodeContext& context, DftForm form) {
   Compose c(context);
   context.require_fixed_shape(0);
   const V x = context.input(0), given = one_integer(context, 2, "axis"), zero = c.ints({0}, {1});
@@ -265,8 +265,8 @@ void convert_dft(NodeContext& context) {
   const DftForm form{context.int_attr("onesided", 0) != 0, context.int_attr("inverse", 0) != 0};
   if (rank < 2) context.invalid("the signal has rank " + std::to_string(rank));
   int64_t axis = context.int_attr("axis", 1);
-  if (context.opset() >= 20 && is_of_run(context, 2)) {
-    context.set_output(0, along_axis_of_run(context, form));
+  if (context.opset() >= 20 && is_run_time_value(context, 2)) {
+    context.set_output(0, along_dynamic_axis(context, form));
     return;
   }
   if (context.opset() >= 20)
@@ -284,13 +284,13 @@ namespace {
 V frame_length(NodeContext& context) {
   Compose c(context);
   if (context.has_input(2)) return c.dims({context.type(context.input(2)).shape.at(0)}, {1});
-  if (is_of_run(context, 3)) return one_integer(context, 3, "frame_length");
+  if (is_run_time_value(context, 3)) return one_integer(context, 3, "frame_length");
   if (context.has_input(3)) return c.dims({known_length(context, 3, "frame_length")}, {1});
   context.invalid("neither window nor frame_length is given");
 }
 
 /// STFT where a run says how long frames are or where they begin: x [batch, n, 1 or 2].
-V frames_of_run(NodeContext& context, V x, bool is_half) {
+V dynamic_frames(NodeContext& context, V x, bool is_half) {
   Compose c(context);
   const ir::SymInt extent = c.shape(x)[1];
   V given = frame_length(context), step = one_integer(context, 1, "frame_step");
@@ -343,8 +343,8 @@ void convert_stft(NodeContext& context) {
   const ir::SymShape shape = c.shape(x);
   if (shape.size() == 2) x = c.unsqueeze(x, 2);
   if (shape.size() < 2) context.invalid("the signal has shape " + to_string(shape));
-  if (is_of_run(context, 1) || is_of_run(context, 3)) {
-    context.set_output(0, frames_of_run(context, x, is_half));
+  if (is_run_time_value(context, 1) || is_run_time_value(context, 3)) {
+    context.set_output(0, dynamic_frames(context, x, is_half));
     return;
   }
   const int64_t step = known_length(context, 1, "frame_step");

@@ -5,7 +5,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -23,7 +23,7 @@ DType output_datatype(const NodeContext& context) {
 }
 
 /// The window of as many elements as a run says.
-V window_of_run(NodeContext& context, double a0, double a1, double a2, bool is_periodic) {
+V dynamic_window(NodeContext& context, double a0, double a1, double a2, bool is_periodic) {
   Compose c(context);
   const BoundedInt size = bounded_count(context, one_integer(context, 0, "size"), kMaxLength, "size");
   const ir::SymInt most = max(size.most, 0);
@@ -40,8 +40,8 @@ V window_of_run(NodeContext& context, double a0, double a1, double a2, bool is_p
 /// one element that is 0, and the element NaN, as the functions that define the operators have it.
 void add_window(NodeContext& context, double a0, double a1, double a2) {
   const bool is_periodic = context.int_attr("periodic", 1) != 0;
-  if (is_of_run(context, 0)) {
-    context.set_output(0, window_of_run(context, a0, a1, a2, is_periodic));
+  if (is_run_time_value(context, 0)) {
+    context.set_output(0, dynamic_window(context, a0, a1, a2, is_periodic));
     return;
   }
   const int64_t size = known_length(context, 0, "size");
@@ -55,11 +55,11 @@ void add_window(NodeContext& context, double a0, double a1, double a2) {
 }
 
 /// The filters of as many bins, and of so long a transform, as a run says.
-V mel_weights_of_run(NodeContext& context) {
+V dynamic_mel_weights(NodeContext& context) {
   Compose c(context);
   const V one = c.ints({1}, {1}), zero = c.ints({0}, {1});
   V length = one_integer(context, 1, "dft_length");
-  if (is_of_run(context, 1)) {
+  if (is_run_time_value(context, 1)) {
     length = checked_number(context, length, is_within(context, length, 0, static_cast<double>(kMaxLength)),
                             "dft_length is {}, expected 0 to " + std::to_string(kMaxLength));
   } else {
@@ -114,8 +114,8 @@ void convert_blackman_window(NodeContext& context) { add_window(context, 0.42, 0
 // Triangular filters that are equally spaced on the mel scale 2595 log10(1 + f / 700).
 void convert_mel_weight_matrix(NodeContext& context) {
   for (size_t index = 0; index < context.num_inputs(); ++index) {
-    if (!is_of_run(context, index)) continue;
-    context.set_output(0, mel_weights_of_run(context));
+    if (!is_run_time_value(context, index)) continue;
+    context.set_output(0, dynamic_mel_weights(context));
     return;
   }
   const int64_t bins = known_length(context, 0, "num_mel_bins");

@@ -3,7 +3,7 @@
 
 #include "compiler/frontend/onnx/converters/attention/attend.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 
 namespace tensormill::frontend::onnx {
 

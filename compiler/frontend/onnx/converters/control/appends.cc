@@ -151,7 +151,7 @@ Bindings convert_appending_loop(StructureContext& context, const LoopForm& form,
       Binding& part = (*results)[results->size() - count + i];
       const Binding& initial = form.initial[appended.values[i].carried];
       check_part(node, part, initial);
-      if (!form.binds_runs) continue;
+      if (!form.binds_symbols) continue;
       const int64_t axis = node.normalize_axis(appended.values[i].axis, node.rank(part.tensor));
       part.tensor = symbols.with_extents_beside(part.tensor, initial.tensor, static_cast<size_t>(axis));
     }

@@ -24,7 +24,8 @@ std::optional<AppendedValues> find_appended(const StructureContext& context, con
                                             const std::vector<Binding>& initial);
 
 /// As convert_as_loop, of the loop without the appended values among `form`'s. Throws UnsupportedForm where
-/// data decides about the extents of what is appended: where the form binds_runs, those of the appended axis.
+/// data decides about the extents of what is appended: where the form binds_symbols, those of the appended
+/// axis.
 std::optional<std::vector<Binding>> convert_appending_loop(StructureContext& context, const LoopForm& form,
                                                            const AppendedValues& appended);
 

@@ -255,8 +255,9 @@ bool CarriedValues::widen(Form& form, V result, const std::string& name) {
   return fits;
 }
 
-/// Whether the form has room for `more` along an axis, of which a count may say how much is there. First it
-/// gets as much as a value needs; where that is not enough, as much as it gets longer by in each iteration.
+/// Whether the form has capacity for `more` along an axis, of which a count may say how much is there. First
+/// it gets as much as a value needs; where that is not enough, as much as it gets longer by in each
+/// iteration.
 bool CarriedValues::add_capacity(Form& form, size_t axis, const ir::SymInt& by, bool is_data_dependent,
                                  const std::string& name) {
   const bool is_same = by.is_constant() && by.hint() == 0;

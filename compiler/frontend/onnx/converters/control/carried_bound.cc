@@ -5,7 +5,7 @@
 
 #include "compiler/frontend/onnx/converters/control/carried.h"
 #include "compiler/frontend/onnx/converters/control/ragged.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -25,7 +25,7 @@ void CarriedValues::take_bound(Form& form, ir::ValueId extents, ir::ValueId trip
     if (alike == bound.end()) {
       const ir::ValueId own = row_element(node_, extents, static_cast<int64_t>(axis));
       const bool has_some = !extents_may_be_none_ && is_proven(ir::Relation::kLessEqual, 1, first);
-      extent = node_.numbers_of_run(own, "an extent", has_some ? 1 : 0)[0];
+      extent = node_.symbolic_ints(own, "an extent", has_some ? 1 : 0)[0];
       bound.push_back({extent, first});
     } else {
       extent = alike->extent;

@@ -167,8 +167,8 @@ bool CarriedValues::is_steady(const Count& count) const {
 }
 
 std::vector<Binding> CarriedValues::results(const std::vector<V>& final, V trips, bool is_exact) {
-  const bool is_told = is_exact && !counts_.empty() && is_proven(ir::Relation::kLess, 0, *most_trips_);
-  return bindings_of(final, trips, [&](const Count& count) { return is_told && is_steady(count); });
+  const bool is_known = is_exact && !counts_.empty() && is_proven(ir::Relation::kLess, 0, *most_trips_);
+  return bindings_of(final, trips, [&](const Count& count) { return is_known && is_steady(count); });
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -86,11 +86,11 @@ void bound_trips(StructureContext& context, LoopForm& form) {
   form.max_trips = c.reshape(c.cast(context.node.input(0), DType::kInt64), {1});
 }
 
-/// `binds_runs`: as LoopForm's.
-Bindings looped_loop(StructureContext& context, bool binds_runs) {
+/// `binds_symbols`: as LoopForm's.
+Bindings looped_loop(StructureContext& context, bool binds_symbols) {
   Compose c(context.node);
   LoopForm form;
-  form.binds_runs = binds_runs;
+  form.binds_symbols = binds_symbols;
   form.has_condition = true;
   if (context.has_input(0)) bound_trips(context, form);
   // So many that none is meant: exporters write the largest integer.
@@ -102,7 +102,7 @@ Bindings looped_loop(StructureContext& context, bool binds_runs) {
   if (!always) form.condition = c.reshape(context.node.input(1), {1});
   for (size_t i = 2; i < context.inputs.size(); ++i) form.initial.push_back(context.input(i));
   GraphProto body = context.body("body");
-  if (binds_runs && form.is_exact) {
+  if (binds_symbols && form.is_exact) {
     BodyRows rows = find_rows(context, body, *form.most_trips);
     body = std::move(rows.body);
     form.scanned = std::move(rows.wholes);
@@ -154,10 +154,10 @@ Bindings convert_loop(StructureContext& context) {
   }
   // Each level of loops inside each other doubles how often the innermost body is converted.
   constexpr size_t kMostBinding = 3;
-  const bool may_bind = context.node.binds_runs() && context.node.loops_around() < kMostBinding;
-  for (const bool binds_runs : {false, true}) {
-    if (binds_runs && !may_bind) break;
-    if (Bindings results = context.builder.attempt([&] { return looped_loop(context, binds_runs); }))
+  const bool may_bind = context.node.binds_symbols() && context.node.loops_around() < kMostBinding;
+  for (const bool binds_symbols : {false, true}) {
+    if (binds_symbols && !may_bind) break;
+    if (Bindings results = context.builder.attempt([&] { return looped_loop(context, binds_symbols); }))
       return results;
   }
   if (is_known) {

@@ -98,7 +98,7 @@ private:
 std::optional<std::vector<Binding>> branch_of_some(StructureContext& context,
                                                    const ExtentCondition& condition) {
   // In a branch or a loop nothing is bound, and the symbols are others.
-  if (!context.node.binds_runs()) return std::nullopt;
+  if (!context.node.binds_symbols()) return std::nullopt;
   ir::SymbolTable& table = *context.builder.graph().symbols();
   const std::optional<bool> side = side_of_none(table, condition);
   if (!side) return std::nullopt;

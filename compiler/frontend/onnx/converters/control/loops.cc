@@ -26,7 +26,7 @@ public:
         first_(form.has_condition ? 1 : 0),
         c_(context.node),
         appends_(!form.most_trips && body_.outputs.size() > first_ + form.initial.size() &&
-                 context.node.binds_runs()),
+                 context.node.binds_symbols()),
         carried_(context, form.initial, form.most_trips, binds()) {}
 
   std::optional<std::vector<Binding>> run() {
@@ -36,7 +36,7 @@ public:
       std::optional<Ended> ended;
       const BodySymbols own(node_);
       {
-        const GraphBuilder::InLoop inside(context_.builder, form_.binds_runs);
+        const GraphBuilder::InLoop inside(context_.builder, form_.binds_symbols);
         std::optional<std::vector<Binding>> results = body_of(begun);
         if (!results) return std::nullopt;
         leave_body(own, *results);
@@ -56,12 +56,12 @@ private:
   static constexpr size_t kMostForms = 4;
 
   /// Whether iterations bind the extents of what they are handed.
-  bool binds() const { return form_.binds_runs && node_.binds_runs(); }
+  bool binds() const { return form_.binds_symbols && node_.binds_symbols(); }
 
   /// Parts of iterations have the same extents. What is handed on has those that it began with, where that
   /// can be told.
   void leave_body(const BodySymbols& own, std::vector<Binding>& results) {
-    if (!form_.binds_runs) return;
+    if (!form_.binds_symbols) return;
     for (size_t i = first_; i < results.size(); ++i) {
       const size_t carried = i - first_;
       const bool is_carried = carried < form_.initial.size();
@@ -171,7 +171,7 @@ private:
   /// What they are behind the loop, which has made `rows` of them.
   Values appended_parts(ir::ValueId rows, const Ended& ended) {
     Values wholes;
-    const ir::SymInt trips = node_.numbers_of_run(rows, "the number of iterations", 0)[0];
+    const ir::SymInt trips = node_.symbolic_ints(rows, "the number of iterations", 0)[0];
     for (const ir::ValueType& type : ended.appended) {
       ir::SymShape shape = type.shape;
       shape.insert(shape.begin(), trips);

@@ -25,7 +25,7 @@ struct LoopForm {
   bool keeps_parts = false;  ///< stacked parts have all rows, zeros behind those of the iterations
   /// Numbers that an iteration works out are symbols that it binds; the parts that leave the body have
   /// extents of none.
-  bool binds_runs = false;
+  bool binds_symbols = false;
   Body body = {};  ///< what an iteration does; empty: the subgraph `body`
 };
 

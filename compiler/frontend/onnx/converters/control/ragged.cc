@@ -59,9 +59,9 @@ Binding stack_of_ragged(const StructureContext& context, const Binding& all) {
   Compose c(node);
   const V ends = node.add("cumsum", {all.extents}, {{"axis", int64_t{0}}});
   const V longest = c.reduce("reduce_max", c.concat({all.extents, c.ints({0}, {1})}, 0), {0}, true);
-  const ir::SymInt room = node.numbers_of_run(longest, "the length of an element", 0)[0];
+  const ir::SymInt capacity = node.symbolic_ints(longest, "the length of an element", 0)[0];
   return parts_at(context, all.tensor, static_cast<int64_t>(all.uneven.front()),
-                  {c.sub(ends, all.extents), all.extents}, room);
+                  {c.sub(ends, all.extents), all.extents}, capacity);
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -9,7 +9,7 @@
 #include "compiler/frontend/onnx/converters/control/structure.h"
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -190,7 +190,7 @@ private:
   /// Parts of one size, of which the last may be shorter.
   Bindings by_size(V split) {
     const V given = c_.reshape(c_.cast(split, DType::kInt64), {1}), one = c_.ints({1}, {1});
-    const ir::SymInt room = bound(1, true), most = ceildiv(extent_, bound(1, false));
+    const ir::SymInt capacity = bound(1, true), most = ceildiv(extent_, bound(1, false));
     const V checked = checked_number(node_, given, c_.binary("less_equal", one, given), "split is {}");
     const V size = c_.binary("max", c_.binary("min", checked, c_.dims({max(extent_, 1)}, {1})), one);
     const V count = *count_along(node_, x_, axis_);
@@ -199,7 +199,7 @@ private:
     const V starts = c_.mul(c_.iota(most), size), zero = c_.ints({0}, {1});
     const V lengths = c_.binary("max", c_.binary("min", c_.sub(count, starts), size), zero);
     const V parts = c_.div(c_.minus(c_.add(count, size), 1), size);
-    return std::vector{counted(parts_at(context_, x_, axis_, {starts, lengths}, room), parts)};
+    return std::vector{counted(parts_at(context_, x_, axis_, {starts, lengths}, capacity), parts)};
   }
 
   /// Parts of a known size of what is all there, as one tensor.

@@ -94,10 +94,10 @@ Binding stack_of_parts(StructureContext& context, V x) {
 }
 
 Binding parts_at(const StructureContext& context, V x, int64_t axis, const Parts& parts,
-                 const ir::SymInt& room) {
+                 const ir::SymInt& capacity) {
   NodeContext& node = context.node;
   Compose c(node);
-  const ir::SymInt count = c.shape(parts.starts)[0], own = max(room, 1);
+  const ir::SymInt count = c.shape(parts.starts)[0], own = max(capacity, 1);
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   const V steps = c.iota(own, {1, own}), columns = c.reshape(parts.lengths, {count, 1});
   const V places = c.add(c.reshape(parts.starts, {count, 1}), steps);
@@ -230,11 +230,11 @@ Binding in_form(StructureContext& context, const Binding& sequence, const Elemen
     if (!table.empty()) result.extents = c.concat(std::move(table), 0);
     return result;
   }
-  ir::SymShape room = form.type.shape;
-  room.insert(room.begin(), c.shape(sequence.tensor)[0]);
+  ir::SymShape capacity = form.type.shape;
+  capacity.insert(capacity.begin(), c.shape(sequence.tensor)[0]);
   result.extents = sequence.extents;
   if (!form.uneven.empty()) result.extents = table_of(context, sequence);
-  result.tensor = with_capacity(node, sequence.tensor, room);
+  result.tensor = with_capacity(node, sequence.tensor, capacity);
   return result;
 }
 
@@ -354,9 +354,9 @@ V even_extent(StructureContext& context, V table, int64_t axis) {
 V packed(NodeContext& node, V x, V table, int64_t at, const ir::SymShape& shape) {
   Compose c(node);
   const V whole = c.reshape(filled_along(node, x, at, "zero"), shape);
-  const ir::SymInt room = c.shape(x)[static_cast<size_t>(at) + 1];
+  const ir::SymInt capacity = c.shape(x)[static_cast<size_t>(at) + 1];
   const V counts = filled_along(node, extents_along(node, table, at), 0, "zero");
-  const V is_there = c.binary("less", c.iota(room, {1, room}), counts);
+  const V is_there = c.binary("less", c.iota(capacity, {1, capacity}), counts);
   return node.add_many("compress", {whole, c.reshape(is_there, {shape[static_cast<size_t>(at)]})},
                        {{"axis", at}})[0];
 }

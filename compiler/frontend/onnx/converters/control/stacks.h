@@ -26,9 +26,9 @@ struct Parts {
 Binding stack(ir::ValueId x);
 /// The same, with a table of the extents of those that are not as large as all others.
 Binding stack_of_parts(StructureContext& context, ir::ValueId x);
-/// The parts of x along `axis`, none longer than `room`: each in as many elements, zeros behind its own.
+/// The parts of x along `axis`, none longer than `capacity`: each in as many elements, zeros behind its own.
 Binding parts_at(const StructureContext& context, ir::ValueId x, int64_t axis, const Parts& parts,
-                 const ir::SymInt& room);
+                 const ir::SymInt& capacity);
 bool is_sequence(const Binding& binding);
 /// The form that the elements have, all of them; nothing for an empty list. Throws UnsupportedForm, naming
 /// `what`, for elements of different types or ranks, or whose extents are not statically known.

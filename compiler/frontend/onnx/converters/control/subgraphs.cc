@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "compiler/frontend/onnx/converters/control/stacks.h"
-#include "compiler/frontend/onnx/extents/truths.h"
+#include "compiler/frontend/onnx/extents/predicates.h"
 #include "runtime/base/narrow.h"
 
 namespace tensormill::frontend::onnx {
@@ -48,7 +48,7 @@ bool known_bool(StructureContext& context, const Binding& binding, const char* w
   const ir::ValueType& type = context.node.type(binding.tensor);
   if (type.dtype != DType::kBool || num_elements(type.shape) != 1)
     context.node.invalid(std::string(what) + " is " + ir::to_string(type) + ", expected one bool");
-  if (const std::optional<bool> told = told_truth(context.node, binding.tensor)) return *told;
+  if (const std::optional<bool> holds = static_predicate(context.node, binding.tensor)) return *holds;
   const Tensor& value = context.node.known_value(binding.tensor, what);
   return value.element_as_int(0) != 0;
 }

@@ -202,7 +202,7 @@ namespace {
 using Along = std::function<ir::ValueId(int64_t)>;
 
 /// The result along the axis that the run says: of those along each.
-ir::ValueId along_axis_of_run(NodeContext& context, const Along& along) {
+ir::ValueId along_dynamic_axis(NodeContext& context, const Along& along) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   const int64_t rank = context.rank(x);
@@ -235,7 +235,7 @@ void convert_cumulative(NodeContext& context) {
       return context.add(is_sum ? "cumsum" : "cumprod", {all}, own);
     });
   };
-  if (!context.is_known(1)) return context.set_output(0, along_axis_of_run(context, along));
+  if (!context.is_known(1)) return context.set_output(0, along_dynamic_axis(context, along));
   const int64_t axis = context.known_scalar(1, "axis").element_as_int(0);
   context.set_output(0, along(context.normalize_axis(axis, context.rank(context.input(0)))));
 }

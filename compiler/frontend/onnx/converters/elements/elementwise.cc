@@ -76,7 +76,7 @@ ir::ValueId aligned_operand(NodeContext& context) {
 void convert_binary(NodeContext& context) {
   const ir::ValueId b = aligned_operand(context);
   context.set_output(
-      0, context.add(snake_case(context.node().op_type), broadcast_as_run(context, {context.input(0), b})));
+      0, context.add(snake_case(context.node().op_type), dynamic_broadcast(context, {context.input(0), b})));
 }
 
 void convert_identity(NodeContext& context) {
@@ -90,7 +90,7 @@ void convert_variadic(NodeContext& context) {
   const std::string combine = op == "Max" ? "max" : op == "Min" ? "min" : "add";
   ir::ValueId result = context.input(0);
   for (size_t i = 1; i < context.num_inputs(); ++i)
-    result = context.add(combine, broadcast_as_run(context, {result, context.input(i)}));
+    result = context.add(combine, dynamic_broadcast(context, {result, context.input(i)}));
   if (op == "Mean") {
     const double count = static_cast<double>(context.num_inputs());
     result = context.add("div", {result, context.scalar_like(result, count)});
@@ -157,7 +157,7 @@ ir::ValueId with_sign_of_odd_power(NodeContext& context, ir::ValueId base, ir::V
 
 void convert_pow(NodeContext& context) {
   const std::vector<ir::ValueId> operands =
-      broadcast_as_run(context, {context.input(0), aligned_operand(context)});
+      dynamic_broadcast(context, {context.input(0), aligned_operand(context)});
   const ir::ValueId base = operands[0];
   const ir::ValueId exponent = operands[1];
   const DType dtype = context.type(base).dtype;
@@ -188,7 +188,7 @@ void convert_pow(NodeContext& context) {
 }
 
 void convert_mod(NodeContext& context) {
-  context.set_output(0, context.add("mod", broadcast_as_run(context, {context.input(0), context.input(1)}),
+  context.set_output(0, context.add("mod", dynamic_broadcast(context, {context.input(0), context.input(1)}),
                                     {{"fmod", context.int_attr("fmod", 0)}}));
 }
 
@@ -196,9 +196,9 @@ void convert_bit_shift(NodeContext& context) {
   const std::string direction = context.string_attr("direction", "");
   if (direction != "LEFT" && direction != "RIGHT") context.invalid("direction is \"" + direction + "\"");
   const std::string lower = direction == "LEFT" ? "left" : "right";
-  context.set_output(0,
-                     context.add("bit_shift", broadcast_as_run(context, {context.input(0), context.input(1)}),
-                                 {{"direction", lower}}));
+  context.set_output(
+      0, context.add("bit_shift", dynamic_broadcast(context, {context.input(0), context.input(1)}),
+                     {{"direction", lower}}));
 }
 
 void convert_prelu(NodeContext& context) {
@@ -219,8 +219,8 @@ void convert_prelu(NodeContext& context) {
 }
 
 void convert_where(NodeContext& context) {
-  context.set_output(0, context.add("where", broadcast_as_run(context, {context.input(0), context.input(1),
-                                                                        context.input(2)})));
+  context.set_output(0, context.add("where", dynamic_broadcast(context, {context.input(0), context.input(1),
+                                                                         context.input(2)})));
 }
 
 namespace {

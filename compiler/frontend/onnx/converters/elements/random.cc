@@ -5,7 +5,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "compiler/frontend/onnx/graph/philox.h"
@@ -140,7 +140,7 @@ void convert_multinomial(NodeContext& context) {
 namespace {
 
 /// Dropout's ratio as f64 [1]; a run that trains and has another than of [0,1) fails.
-ir::ValueId ratio_of_run(NodeContext& context, ir::ValueId training) {
+ir::ValueId dynamic_ratio(NodeContext& context, ir::ValueId training) {
   Compose c(context);
   if (!context.has_input(1)) return c.doubles(DType::kFloat64, {0.5}, {1});
   const ir::ValueId ratio = c.cast(one_number(context, 1, "ratio"), DType::kFloat64);
@@ -151,13 +151,13 @@ ir::ValueId ratio_of_run(NodeContext& context, ir::ValueId training) {
 }
 
 /// Dropout where a run says whether it trains, or how much is dropped.
-void dropout_as_run(NodeContext& context) {
+void dynamic_dropout(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   if (num_elements(c.shape(context.input(2))) != 1)
     context.invalid("training_mode has shape " + to_string(c.shape(context.input(2))));
   const ir::ValueId training = c.cast(c.reshape(context.input(2), {1}), DType::kBool);
-  const ir::ValueId ratio = ratio_of_run(context, training);
+  const ir::ValueId ratio = dynamic_ratio(context, training);
   const ir::ValueId draws = unit_draws(context, c.shape(x));
   const auto scalar = [&](ir::ValueId value) { return c.reshape(value, {}); };
   const ir::ValueId kept =
@@ -176,10 +176,10 @@ void convert_dropout(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
   const bool has_mode = context.has_input(2);
-  const bool is_told = has_mode && context.is_known(2);
-  const bool training = is_told && context.known_scalar(2, "training_mode").element_as_int(0) != 0;
-  if ((has_mode && !is_told) || (training && is_of_run(context, 1))) {
-    dropout_as_run(context);
+  const bool is_static = has_mode && context.is_known(2);
+  const bool training = is_static && context.known_scalar(2, "training_mode").element_as_int(0) != 0;
+  if ((has_mode && !is_static) || (training && is_run_time_value(context, 1))) {
+    dynamic_dropout(context);
     return;
   }
   const bool has_ratio = training && context.has_input(1);

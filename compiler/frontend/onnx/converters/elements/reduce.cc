@@ -3,7 +3,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 
 namespace tensormill::frontend::onnx {
@@ -119,10 +119,10 @@ ir::ValueId number_reduced(NodeContext& context, ir::ValueId extents, const Name
 }
 
 /// The reduction of x over axes that operand 1 names in a run.
-ir::ValueId reduced_as_run(NodeContext& context, const std::string& op, ir::ValueId x) {
+ir::ValueId dynamic_reduce(NodeContext& context, const std::string& op, ir::ValueId x) {
   Compose c(context);
   const NamedAxes axes = named_axes(context, 1, context.rank(x));
-  const ir::ValueId extents = extents_of_run(context, x);
+  const ir::ValueId extents = dynamic_extents(context, x);
   const Steps steps = steps_of(op);
   // What halves are added up to is rounded once.
   const DType dtype = c.dtype(x);
@@ -152,8 +152,8 @@ void convert_reduce(NodeContext& context) {
   const auto cast = [&](ir::ValueId value, DType to) {
     return wide == dtype ? value : context.add("cast", {value}, {{"to", to}});
   };
-  if (context.has_input(1) && !is_told(context, 1))
-    return context.set_output(0, cast(reduced_as_run(context, op, cast(x, wide)), dtype));
+  if (context.has_input(1) && !is_static(context, 1))
+    return context.set_output(0, cast(dynamic_reduce(context, op, cast(x, wide)), dtype));
   const int64_t rank = context.rank(x);
   std::vector<int64_t> axes =
       context.has_input(1) ? context.known_ints(1, "axes") : ir::SymShape(context.ints_attr("axes", {}));

@@ -3,7 +3,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/build/text_operands.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"
 
@@ -74,7 +74,7 @@ void convert_text_reshape(NodeContext& context) {
   const V x = context.input(0);
   build::MovedTexts texts(context);
   const V moved = context.results_of_row(positions_of_operands(context, texts)).at(0);
-  const bool is_run_shape = context.has_input(1) && !is_told(context, 1);
+  const bool is_run_shape = context.has_input(1) && !is_static(context, 1);
   context.set_output(
       0, is_run_shape ? texts.texts_at(moved) : build::reshaped_text(context, x, context.type(moved).shape));
 }

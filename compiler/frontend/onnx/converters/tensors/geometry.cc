@@ -3,9 +3,9 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/image/image.h"
@@ -39,7 +39,7 @@ V grid_nodes(Compose& c, DType dtype, const ir::SymShape& spatial, const std::ve
 }
 
 /// AffineGrid of a size that a run says.
-V grid_of_run(NodeContext& context, bool align) {
+V dynamic_grid(NodeContext& context, bool align) {
   Compose c(context);
   V theta = context.input(0);
   const ir::SymShape shape = c.shape(theta), numbers = c.shape(context.input(1));
@@ -78,8 +78,8 @@ void convert_affine_grid(NodeContext& context) {
   Compose c(context);
   const V theta = context.input(0);
   const bool align = context.int_attr("align_corners", 0) != 0;
-  if (is_of_run(context, 1) && !told_ints(context, context.input(1))) {
-    context.set_output(0, grid_of_run(context, align));
+  if (is_run_time_value(context, 1) && !static_ints(context, context.input(1))) {
+    context.set_output(0, dynamic_grid(context, align));
     return;
   }
   const ir::SymShape size = context.known_ints(1, "size");
@@ -135,7 +135,7 @@ V center_of_free(NodeContext& context, V x, int64_t axis, const ir::SymInt& want
 
 // Opset 18: each axis cut to its middle, or filled with zeros on both sides.
 void convert_center_crop_pad(NodeContext& context) {
-  if (!is_told(context, 1)) return center_crop_pad_as_run(context);
+  if (!is_static(context, 1)) return dynamic_center_crop_pad(context);
   Compose c(context);
   V x = context.input(0);
   const int64_t rank = context.rank(x);
@@ -227,7 +227,7 @@ void convert_tensor_scatter(NodeContext& context) {
 namespace {
 
 /// The picture whose file is a run's: its size is known once it is decoded.
-V picture_of_run(NodeContext& context, int channels, bool reversed) {
+V dynamic_picture(NodeContext& context, int channels, bool reversed) {
   Compose c(context);
   context.require_fixed_shape(0);
   const V file = context.input(0), extents = context.add("picture_extents", {file});
@@ -254,7 +254,7 @@ void convert_image_decoder(NodeContext& context) {
     context.invalid("encoded_stream is " + ir::to_string(type));
   const int channels = format == "Grayscale" ? 1 : 3;
   if (!context.is_known(0)) {
-    context.set_output(0, picture_of_run(context, channels, format == "BGR"));
+    context.set_output(0, dynamic_picture(context, channels, format == "BGR"));
     return;
   }
   const Tensor& file = context.known(0, "encoded_stream");

@@ -7,8 +7,8 @@
 #include "compiler/build/compose.h"
 #include "compiler/build/slices.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/error.h"
@@ -214,11 +214,11 @@ void demand_places(NodeContext& context, const ir::SymShape& sizes, ir::ValueId 
 // Sizes are an attribute, in the first opset and from opset 13 on an operand; without them the parts are
 // equal, the last one smaller.
 void convert_split(NodeContext& context) {
-  if (context.has_input(1) && !is_told(context, 1)) return split_as_run(context);
+  if (context.has_input(1) && !is_static(context, 1)) return dynamic_split(context);
   ir::ValueId x = context.input(0);
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
   ir::SymShape sizes = split_sizes(context);
-  if (sizes.empty() && context.data_shape(x).along(axis) != nullptr) return split_as_run(context);
+  if (sizes.empty() && context.data_shape(x).along(axis) != nullptr) return dynamic_split(context);
   ir::SymInt total = 0;
   int64_t sum = 0;
   const bool add_up = std::all_of(sizes.begin(), sizes.end(), [&](const ir::SymInt& size) {
@@ -340,8 +340,8 @@ std::optional<ir::ValueId> data_dependent_slice(NodeContext& context) {
 
 void convert_slice(NodeContext& context) {
   const bool is_one = num_elements(context.type(context.input(1)).shape) == 1;
-  const auto is_open = [&](size_t index) { return context.has_input(index) && !is_told(context, index); };
-  if (is_open(1) || (is_open(2) && !is_one) || is_open(3) || is_open(4)) return slice_as_run(context);
+  const auto is_open = [&](size_t index) { return context.has_input(index) && !is_static(context, index); };
+  if (is_open(1) || (is_open(2) && !is_one) || is_open(3) || is_open(4)) return dynamic_slice(context);
   if (const std::optional<ir::ValueId> counted = data_dependent_slice(context)) {
     context.set_output(0, *counted);
     return;
@@ -414,7 +414,7 @@ void convert_pad_attrs(NodeContext& context) {
 }
 
 void convert_pad(NodeContext& context) {
-  if (!is_told(context, 1) || (context.has_input(3) && !is_told(context, 3))) return pad_as_run(context);
+  if (!is_static(context, 1) || (context.has_input(3) && !is_static(context, 3))) return dynamic_pad(context);
   const ir::SymShape given = context.known_ints(1, "pads");
   const int64_t rank = context.rank(context.input(0));
   ir::SymShape pads = given;

@@ -4,9 +4,9 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -383,8 +383,8 @@ void convert_scatter_nd(NodeContext& context) {
   const DataShape own = context.data_shape(all.x), given = context.data_shape(all.tuples);
   DataShape named = own;
   std::erase_if(named.extents, [&](const DataExtent& each) { return each.axis >= all.depth; });
-  const bool is_told = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
-  const ir::ValueId tuples = is_told ? filled_behind(context, all.tuples, "zero") : all.tuples;
+  const bool is_static = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
+  const ir::ValueId tuples = is_static ? filled_behind(context, all.tuples, "zero") : all.tuples;
   const ir::SymShape extents(x.begin(), x.begin() + at.back());
   ir::ValueId rows = all.depth == 0
                          ? c.filled(DType::kInt64, {points}, 0)
@@ -393,7 +393,7 @@ void convert_scatter_nd(NodeContext& context) {
   const ir::ValueId updates = c.reshape(filled_behind(context, all.updates, "zero"), {points, inner});
   const std::string reduction = context.string_attr("reduction", "none");
   ir::ValueId result = ir::kAbsent;
-  if (is_told && !given.extents.empty()) {
+  if (is_static && !given.extents.empty()) {
     const ir::SymShape each(at.begin(), at.end() - 1);
     const ir::ValueId there = c.reshape(c.expand(is_there(c, each, given), each), {points});
     rows = c.where(there, rows, c.dims({outer}, {}));
@@ -439,12 +439,12 @@ ir::ValueId unpooled(NodeContext& context, ir::ValueId places, const ir::SymShap
 
 /// The same where a run says the result's shape: of the map that was pooled where it has that shape, else of
 /// the one that the windows make.
-ir::ValueId unpooled_as_run(NodeContext& context, const ir::SymShape& inferred) {
+ir::ValueId dynamic_unpool(NodeContext& context, const ir::SymShape& inferred) {
   Compose c(context);
   const ir::ValueId places = context.input(1);
   const std::optional<ir::SymShape> pooled = pooled_shape(context, places);
   if (!pooled || pooled->size() != inferred.size())
-    return map_in_shape_of_run(context, unpooled(context, places, inferred), 2);
+    return map_in_dynamic_shape(context, unpooled(context, places, inferred), 2);
   const auto rank = static_cast<int64_t>(inferred.size());
   const ir::ValueId given = numbers_of(context, 2, rank, "output_shape");
   const ir::ValueId same = c.cast(c.binary("equal", given, c.ints(*pooled, {rank})), DType::kInt64);
@@ -452,7 +452,7 @@ ir::ValueId unpooled_as_run(NodeContext& context, const ir::SymShape& inferred) 
   const ir::ValueId first = c.number(places, 0);
   const ir::ValueId own = unpooled(context, c.where(is_pooled, places, first), *pooled);
   const ir::ValueId other = unpooled(context, c.where(is_pooled, first, places), inferred);
-  return c.where(is_pooled, map_in_shape_of_run(context, own, 2), map_in_shape_of_run(context, other, 2));
+  return c.where(is_pooled, map_in_dynamic_shape(context, own, 2), map_in_dynamic_shape(context, other, 2));
 }
 
 }  // namespace
@@ -472,8 +472,8 @@ void convert_max_unpool(NodeContext& context) {
   ir::SymShape inferred = x;
   for (size_t d = 0; d < spatial; ++d)
     inferred[d + 2] = context.product(x[d + 2] - 1, strides[d]) + kernel[d] - pads[d] - pads[d + spatial];
-  if (context.has_input(2) && !is_told(context, 2))
-    return context.set_output(0, unpooled_as_run(context, inferred));
+  if (context.has_input(2) && !is_static(context, 2))
+    return context.set_output(0, dynamic_unpool(context, inferred));
   const ir::SymShape out = context.has_input(2) ? context.known_ints(2, "output_shape") : inferred;
   if (out.size() != x.size())
     context.invalid("output_shape is " + to_string(out) + " for shape " + to_string(x));

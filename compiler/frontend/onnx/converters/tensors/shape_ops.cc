@@ -6,9 +6,9 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/error.h"
@@ -167,9 +167,9 @@ ir::ValueId data_dependent_range(NodeContext& context) {
   const bool has_unit_step = is_known_to_be(2, 1);
   const bool is_count = has_unit_step && is_known_to_be(0, 0);
   ir::ValueId number = range_count(context, is_count, has_unit_step);
-  if (context.binds_runs()) number = c.binary("max", number, c.ints({0}, {1}));
-  const BoundedInt count = context.binds_runs() ? BoundedInt{context.numbers_of_run(number, "limit", 0)[0]}
-                                                : bounded_value(context, number, "limit");
+  if (context.binds_symbols()) number = c.binary("max", number, c.ints({0}, {1}));
+  const BoundedInt count = context.binds_symbols() ? BoundedInt{context.symbolic_ints(number, "limit", 0)[0]}
+                                                   : bounded_value(context, number, "limit");
   const ir::SymInt most = max(count.most, 0);
   ir::ValueId values = c.cast(c.iota(most), dtype);
   if (!has_unit_step) values = c.mul(values, c.reshape(context.input(2), {1}));
@@ -313,7 +313,7 @@ namespace {
 /// The shape operand of Reshape. Extents that depend on data are those of the value itself, where the shape
 /// says their counts in their order; nothing where it says other ones, or numbers in their place.
 std::optional<ir::SymShape> reshaped_to(NodeContext& context) {
-  if (has_run_time_shape(context)) return std::nullopt;
+  if (has_dynamic_shape(context)) return std::nullopt;
   BoundedShape shape = bounded_shape(context, 1);
   const std::vector<DataExtent> extents = context.data_shape_of(0).extents;
   const auto is_extent = [](const ir::SymInt& extent) { return extent >= -1; };
@@ -335,10 +335,10 @@ std::optional<ir::SymShape> reshaped_to(NodeContext& context) {
 
 void convert_reshape(NodeContext& context) {
   const ir::SymShape input = context.type(context.input(0)).shape;
-  const std::optional<ir::SymShape> told =
+  const std::optional<ir::SymShape> target =
       context.opset() < 5 ? ir::SymShape(context.required_ints("shape")) : reshaped_to(context);
-  if (!told) return reshape_as_run(context);
-  ir::SymShape shape = *told;
+  if (!target) return dynamic_reshape(context);
+  ir::SymShape shape = *target;
   const bool allow_zero = context.int_attr("allowzero", 0) != 0;
   const ir::ValueId x = context.before_reshapes(context.input(0));
   const ir::SymInt elements = num_elements(context.type(x).shape);
@@ -390,7 +390,7 @@ void convert_flatten(NodeContext& context) {
 }
 
 void convert_squeeze(NodeContext& context) {
-  if (context.has_input(1) && !is_told(context, 1)) return squeeze_as_run(context);
+  if (context.has_input(1) && !is_static(context, 1)) return dynamic_squeeze(context);
   ir::ValueId x = context.input(0);
   const int64_t rank = context.rank(x);
   std::optional<std::vector<int64_t>> axes = operand_axes(context);
@@ -412,7 +412,7 @@ void convert_squeeze(NodeContext& context) {
 }
 
 void convert_unsqueeze(NodeContext& context) {
-  if (context.has_input(1) && !is_told(context, 1)) return unsqueeze_as_run(context);
+  if (context.has_input(1) && !is_static(context, 1)) return dynamic_unsqueeze(context);
   const ir::SymShape& shape = context.type(context.input(0)).shape;
   std::optional<std::vector<int64_t>> axes = operand_axes(context);
   if (!axes) context.invalid("axes are missing");

@@ -4,7 +4,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/build/conv_pool.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
 #include "compiler/frontend/onnx/converters/windows/window_taps.h"
 #include "compiler/frontend/onnx/converters/windows/windows.h"
@@ -291,19 +291,19 @@ namespace {
 using V = ir::ValueId;
 
 /// An axis of a picture that a run puts together from its windows: integers as i64 [1].
-struct RunWindows {
+struct DynamicWindows {
   BoundedInt extent;
   V image = ir::kAbsent, block = ir::kAbsent, windows = ir::kAbsent;
 };
 
 /// Axis `d` of the picture and its windows. `fits`: whether they do, so far.
-RunWindows windows_of_run(NodeContext& context, const Windows& form, size_t d, V& fits) {
+DynamicWindows dynamic_windows(NodeContext& context, const Windows& form, size_t d, V& fits) {
   Compose c(context);
   const auto number = [&](size_t index) {
     return c.cast(row_element(context, context.input(index), static_cast<int64_t>(d)), DType::kInt64);
   };
   const auto less = [&](int64_t a, V b) { return c.binary("less", c.dims({a}, {1}), b); };
-  RunWindows axis;
+  DynamicWindows axis;
   axis.extent = bounded_count(context, number(1), kMaxListed, "image_shape", 1);
   axis.image = as_count(context, axis.extent);
   const V block = number(2);
@@ -345,7 +345,7 @@ struct PicturePlaces {
 };
 
 PicturePlaces picture_places(NodeContext& context, const ir::SymShape& x, const Windows& form,
-                             const std::vector<RunWindows>& axes, const ir::SymInt& channels) {
+                             const std::vector<DynamicWindows>& axes, const ir::SymInt& channels) {
   Compose c(context);
   // Of each row its channel and tap, of each column its window.
   V channel = c.iota(x[1], {x[1], 1}), window = c.iota(x[2], {1, x[2]});
@@ -386,7 +386,7 @@ V summed_at(NodeContext& context, V columns, const PicturePlaces& places) {
 }
 
 /// Col2Im of columns [N,C*taps,windows] where a run says how large the picture or the block is.
-V col2im_of_run(NodeContext& context) {
+V dynamic_col2im(NodeContext& context) {
   Compose c(context);
   const V given = context.input(0);
   const ir::SymShape x = c.shape(given), numbers = c.shape(context.input(1));
@@ -395,9 +395,9 @@ V col2im_of_run(NodeContext& context) {
   const auto rank = static_cast<size_t>(numbers[0]);
   const Windows form = read_windows(context, ir::SymShape(rank + 2, 1), std::vector<int64_t>(rank, 1));
   V fits = ir::kAbsent, taps = c.ints({1}, {1}), points = taps;
-  std::vector<RunWindows> axes;
+  std::vector<DynamicWindows> axes;
   for (size_t d = 0; d < rank; ++d) {
-    axes.push_back(windows_of_run(context, form, d, fits));
+    axes.push_back(dynamic_windows(context, form, d, fits));
     taps = c.mul(taps, axes[d].block);
     points = c.mul(points, axes[d].windows);
   }
@@ -405,7 +405,7 @@ V col2im_of_run(NodeContext& context) {
   // There are no more than rows; of many rows there will be several a channel.
   constexpr int64_t kFewRows = 64;
   BoundedInt channels{x[1], checked_channels(context, x, rows, taps, points, fits)};
-  const bool is_open = context.binds_runs() || x[1] > kFewRows;
+  const bool is_open = context.binds_symbols() || x[1] > kFewRows;
   if (is_open) channels = bounded_value(context, channels.count, "block_shape", 1);
   V result = summed_at(context, given, picture_places(context, x, form, axes, channels.most));
   const V count = is_open ? as_count(context, channels) : c.binary("min", channels.count, rows);
@@ -422,8 +422,8 @@ V col2im_of_run(NodeContext& context) {
 // Opset 18: columns [N,C*taps,windows] added to the picture that they were cut from.
 void convert_col2im(NodeContext& context) {
   Compose c(context);
-  if (is_of_run(context, 1) || is_of_run(context, 2)) {
-    context.set_output(0, col2im_of_run(context));
+  if (is_run_time_value(context, 1) || is_run_time_value(context, 2)) {
+    context.set_output(0, dynamic_col2im(context));
     return;
   }
   const ir::SymShape image = context.known_ints(1, "image_shape");

@@ -7,8 +7,8 @@
 
 #include "compiler/build/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
-#include "compiler/frontend/onnx/converters/windows/resize_run.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
+#include "compiler/frontend/onnx/converters/windows/dynamic_resize.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/base/extents/extent_functions.h"
 
@@ -21,7 +21,7 @@ constexpr double kMaxTaps = 4096;
 /// Where an output position lies outside of the input, along `dim`.
 ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const ResizeAxis& axis,
                          const ResizeOptions& options) {
-  if (axis.is_of_run || axis.is_symbolic() || axis.computed != ir::kAbsent) {
+  if (axis.is_dynamic || axis.is_symbolic() || axis.computed != ir::kAbsent) {
     Compose c(context);
     ir::SymShape shape(rank, 1);
     shape[dim] = axis.out;
@@ -39,7 +39,7 @@ ir::ValueId outside_mask(NodeContext& context, size_t rank, size_t dim, const Re
 void check_axes(const NodeContext& context, const std::vector<ResizeAxis>& axes,
                 const ResizeOptions& options) {
   for (const ResizeAxis& axis : axes) {
-    if (axis.is_of_run || (same(axis.in, axis.out) && (axis.by_size || axis.scale == 1))) continue;
+    if (axis.is_dynamic || (same(axis.in, axis.out) && (axis.by_size || axis.scale == 1))) continue;
     if (!(axis.scale > 0) || axis.in.hint() < 1 || axis.out.hint() < 0 ||
         !demand(ir::Relation::kLessEqual, axis.out, kMaxListed))
       context.invalid("an axis of " + to_string(axis.in) + " cannot become one of " + to_string(axis.out));
@@ -67,16 +67,16 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
   const bool keeps = moves || dtype == DType::kFloat32 || dtype == DType::kFloat64;
   ir::ValueId x = keeps ? context.input(0) : c.cast(context.input(0), DType::kFloat32);
   for (size_t d = 0; d < axes.size(); ++d) {
-    if (axes[d].is_of_run) x = filled_along(context, x, static_cast<int64_t>(d), "zero");
+    if (axes[d].is_dynamic) x = filled_along(context, x, static_cast<int64_t>(d), "zero");
   }
   ir::ValueId outside = ir::kAbsent;
   for (const size_t d : resizing_order(axes)) {
     const bool is_scaled = axes[d].computed != ir::kAbsent || (!axes[d].by_size && axes[d].scale != 1);
     const bool is_kept = same(axes[d].in, axes[d].out) && !is_scaled;
-    if (is_kept && !axes[d].is_of_run && (!crop || axes[d].is_whole())) continue;
+    if (is_kept && !axes[d].is_dynamic && (!crop || axes[d].is_whole())) continue;
     const auto dim = static_cast<int64_t>(d);
-    if (axes[d].is_of_run) {
-      x = resize_as_run(c, x, dim, axes[d], options);
+    if (axes[d].is_dynamic) {
+      x = dynamic_resize(c, x, dim, axes[d], options);
     } else {
       const ir::ValueId resized = build::resize_along(context, x, dim, axes[d], options);
       const auto& table = context.graph().symbols();
@@ -162,8 +162,8 @@ void set_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
 
 /// The part of the input that is read, by operand roi.
 void set_parts(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which) {
-  if (is_of_run(context, 1)) {
-    set_parts_of_run(context, axes, which);
+  if (is_run_time_value(context, 1)) {
+    set_dynamic_parts(context, axes, which);
     return;
   }
   const std::vector<double> roi = known_numbers(context, 1, "roi");
@@ -212,7 +212,7 @@ void set_scales(NodeContext& context, std::vector<ResizeAxis>& axes, const std::
     for (int64_t i = 0; i < known.num_elements(); ++i) numbers.push_back(known.element_as_double(i));
     set_known_scales(context, axes, which, numbers);
   } else {
-    set_scales_of_run(context, axes, which, scales);
+    set_dynamic_scales(context, axes, which, scales);
   }
 }
 
@@ -244,8 +244,8 @@ void convert_resize(NodeContext& context) {
   const bool has_scales = context.has_input(2) && num_elements(context.type(context.input(2)).shape) != 0;
   if (has_scales) {
     set_scales(context, axes, which, context.input(2));
-  } else if (are_sizes_of_run(context, axes, which)) {
-    set_sizes_of_run(context, axes, which);
+  } else if (are_sizes_dynamic(context, axes, which)) {
+    set_dynamic_sizes(context, axes, which);
   } else {
     set_sizes(context, axes, which, context.known_ints(3, "sizes"));
   }

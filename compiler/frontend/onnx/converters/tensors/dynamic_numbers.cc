@@ -1,4 +1,4 @@
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 
 namespace tensormill::frontend::onnx {
 
-void require_told_extents(const NodeContext& context) { static_cast<void>(context.data_shape_of(0)); }
+void require_known_extents(const NodeContext& context) { static_cast<void>(context.data_shape_of(0)); }
 
 ir::ValueId one_number(NodeContext& context, size_t index, const char* what) {
   const ir::ValueId x = context.input(index);
@@ -33,7 +33,7 @@ ir::ValueId numbers_of(NodeContext& context, size_t index, int64_t number, const
   return c.reshape(c.cast(given, DType::kInt64), {number});
 }
 
-bool is_of_run(const NodeContext& context, size_t index) {
+bool is_run_time_value(const NodeContext& context, size_t index) {
   return context.has_input(index) && !context.is_known(index);
 }
 
@@ -115,8 +115,8 @@ int64_t numbers_left_open(const NodeContext& context, ir::ValueId row) {
   return open;
 }
 
-bool has_run_time_shape(const NodeContext& context) {
-  if (!context.binds_runs()) return false;
+bool has_dynamic_shape(const NodeContext& context) {
+  if (!context.binds_symbols()) return false;
   const int64_t open = numbers_left_open(context, context.input(1));
   return open > 1 || (open == 1 && same(num_elements(context.type(context.input(0)).shape), 0));
 }

@@ -1,4 +1,5 @@
-/// Axes that a run names, and moves of elements by strides that it works out. Thread-safety: as the context.
+/// Dynamic axes: those that a run names, and moves of elements by strides that it works out. Thread-safety:
+/// as the context.
 #pragma once
 
 #include <optional>
@@ -24,8 +25,8 @@ struct NamedAxes {
   ir::ValueId by_axis(NodeContext& context, ir::ValueId numbers, int64_t otherwise) const;
 };
 
-/// Whether the integers of the operand are known or follow from what is; none are known as none.
-bool is_told(const NodeContext& context, size_t index);
+/// Whether the integers of the operand are statically known, or follow from what is; none are known as none.
+bool is_static(const NodeContext& context, size_t index);
 /// The axes of `rank` ones that operand `index` names. Throws ValueRequired where data decides how many those
 /// are, Error(kInvalidModel) where they are more than there are axes.
 NamedAxes named_axes(NodeContext& context, size_t index, int64_t rank);
@@ -34,7 +35,7 @@ NamedAxes axes_named_by(NodeContext& context, ir::ValueId numbers, int64_t rank)
 
 /// An axis of a result of up to `most` elements, of which there are `count`; each is `stride` places of what
 /// is read behind the one before. Both are i64 [1].
-struct RunAxis {
+struct DynamicAxis {
   ir::SymInt most = 0;
   ir::ValueId count = ir::kAbsent;
   ir::ValueId stride = ir::kAbsent;
@@ -44,14 +45,14 @@ struct RunAxis {
 /// something to read where nothing is taken.
 ir::ValueId with_capacity(NodeContext& context, ir::ValueId x);
 /// Which places the elements of the axes are at, i64 of their largest extents.
-ir::ValueId places_of(NodeContext& context, const std::vector<RunAxis>& axes);
+ir::ValueId places_of(NodeContext& context, const std::vector<DynamicAxis>& axes);
 /// The elements of x at `places` of it as it is stored, row by row at its largest extents; the axes get their
 /// counts.
 ir::ValueId taken_at(NodeContext& context, ir::ValueId x, ir::ValueId places,
-                     const std::vector<RunAxis>& axes);
+                     const std::vector<DynamicAxis>& axes);
 /// How many elements x, which is the first operand or of its shape, has along each axis, i64 [rank]; throws
 /// ValueRequired where that is not statically known.
-ir::ValueId extents_of_run(NodeContext& context, ir::ValueId x);
+ir::ValueId dynamic_extents(NodeContext& context, ir::ValueId x);
 /// x, of which `counts` (i64 [rank]) are there, without the named axes, of each of which it has the first
 /// element.
 ir::ValueId without_axes(NodeContext& context, ir::ValueId x, ir::ValueId counts, const NamedAxes& axes);

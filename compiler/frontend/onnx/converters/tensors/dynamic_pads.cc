@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -100,8 +100,8 @@ std::vector<AxisPads> pads_of_named_axes(NodeContext& context, int64_t rank) {
   return result;
 }
 
-std::vector<AxisPads> pads_of_run(NodeContext& context, int64_t rank) {
-  if (context.has_input(3) && !is_told(context, 3)) return pads_of_named_axes(context, rank);
+std::vector<AxisPads> dynamic_pads(NodeContext& context, int64_t rank) {
+  if (context.has_input(3) && !is_static(context, 3)) return pads_of_named_axes(context, rank);
   std::vector<int64_t> axes;
   for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
   if (context.has_input(3)) axes = context.known_ints(3, "axes");
@@ -121,13 +121,13 @@ std::vector<AxisPads> pads_of_run(NodeContext& context, int64_t rank) {
 
 }  // namespace
 
-void pad_as_run(NodeContext& context) {
+void dynamic_pad(NodeContext& context) {
   Compose c(context);
-  require_told_extents(context);
+  require_known_extents(context);
   V x = with_capacity(context, context.input(0));
   const std::string mode = context.string_attr("mode", "constant");
   const V value = context.has_input(2) ? context.input(2) : context.scalar_like(x, 0);
-  for (const AxisPads& pads : pads_of_run(context, context.rank(x))) {
+  for (const AxisPads& pads : dynamic_pads(context, context.rank(x))) {
     const V before = checked_pad(context, pads.before), behind = checked_pad(context, pads.behind);
     const V count = *count_along(context, x, pads.axis);
     const V sum = c.add(c.add(before, count), behind), none = c.ints({0}, {1});
@@ -157,7 +157,7 @@ V centered(NodeContext& context, V x, int64_t axis, const BoundedInt& wanted) {
 namespace {
 
 /// One of a shape's numbers; a run fails in which it is less than 0.
-BoundedInt extent_of_run(NodeContext& context, const BoundedInt& given) {
+BoundedInt dynamic_extent(NodeContext& context, const BoundedInt& given) {
   Compose c(context);
   if (given.is_known()) {
     if (given.most < 0) context.invalid("shape has " + std::to_string(given.most));
@@ -170,8 +170,8 @@ BoundedInt extent_of_run(NodeContext& context, const BoundedInt& given) {
 
 }  // namespace
 
-void center_crop_pad_as_run(NodeContext& context) {
-  require_told_extents(context);
+void dynamic_center_crop_pad(NodeContext& context) {
+  require_known_extents(context);
   V x = with_capacity(context, context.input(0));
   const int64_t rank = context.rank(x);
   const std::vector<BoundedInt> wanted = bounded_ints(context, 1, "shape");
@@ -180,17 +180,17 @@ void center_crop_pad_as_run(NodeContext& context) {
     context.invalid("shape has " + std::to_string(wanted.size()) + " values for " +
                     std::to_string(axes.size()) + " axes");
   for (size_t i = 0; i < axes.size(); ++i)
-    x = centered(context, x, context.normalize_axis(axes[i], rank), extent_of_run(context, wanted[i]));
+    x = centered(context, x, context.normalize_axis(axes[i], rank), dynamic_extent(context, wanted[i]));
   context.set_output(0, x);
 }
 
 namespace {
 
 /// The map of an unpooling, cut or padded to a wanted shape whose numbers are symbols.
-V map_in_symbols_of_run(NodeContext& context, V map, size_t index) {
+V map_in_symbolic_shape(NodeContext& context, V map, size_t index) {
   Compose c(context);
   const ir::SymShape shape = c.shape(map);
-  const ir::SymShape wanted = context.numbers_of_run(context.input(index), "output_shape", 0);
+  const ir::SymShape wanted = context.symbolic_ints(context.input(index), "output_shape", 0);
   bool fits = wanted.size() == shape.size();
   for (size_t d = 0; fits && d < std::min<size_t>(2, shape.size()); ++d)
     fits = demand(ir::Relation::kEqual, wanted[d], shape[d]);
@@ -206,8 +206,8 @@ V map_in_symbols_of_run(NodeContext& context, V map, size_t index) {
 
 }  // namespace
 
-V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
-  if (context.binds_runs()) return map_in_symbols_of_run(context, map, index);
+V map_in_dynamic_shape(NodeContext& context, V map, size_t index) {
+  if (context.binds_symbols()) return map_in_symbolic_shape(context, map, index);
   Compose c(context);
   const ir::SymShape shape = c.shape(map);
   const std::vector<BoundedInt> wanted = bounded_ints(context, index, "output_shape");
@@ -218,7 +218,7 @@ V map_in_shape_of_run(NodeContext& context, V map, size_t index) {
     const auto axis = static_cast<int64_t>(d);
     const V none = c.ints({0}, {1}), value = context.scalar_like(map, 0);
     if (d >= 2) {
-      map = moved_along(context, map, axis, none, extent_of_run(context, wanted[d]), value);
+      map = moved_along(context, map, axis, none, dynamic_extent(context, wanted[d]), value);
       continue;
     }
     const V given = as_count(context, wanted[d]), own = c.dims({shape[d]}, {1});

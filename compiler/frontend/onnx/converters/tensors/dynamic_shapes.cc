@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "runtime/base/model_step.h"
@@ -27,7 +27,7 @@ V product_up_to(Compose& c, V number, V factor, V most) {
 V resolved_extents(NodeContext& context, V x, V wanted) {
   Compose c(context);
   const ir::SymInt rank = c.shape(wanted)[0], own_rank = context.rank(x);
-  const V own = extents_of_run(context, x), zero = c.ints({0}, {1}), one = c.ints({1}, {1});
+  const V own = dynamic_extents(context, x), zero = c.ints({0}, {1}), one = c.ints({1}, {1});
   V extents = wanted;
   if (context.int_attr("allowzero", 0) == 0) {
     // Where there is no axis to be the same as there is no such extent.
@@ -57,7 +57,7 @@ V resolved_extents(NodeContext& context, V x, V wanted) {
 namespace {
 
 /// The axis of the result for extent `at` of the shape that the model gives, which is resolved to `own`.
-RunAxis reshaped_axis_of(NodeContext& context, const BoundedInt& given, int64_t at, V own) {
+DynamicAxis reshaped_axis_of(NodeContext& context, const BoundedInt& given, int64_t at, V own) {
   const V x = context.input(0);
   if (given.is_known() && given.most > 0) return {given.most};
   if (given.is_known() && given.most == 0 && context.int_attr("allowzero", 0) != 0) return {0};
@@ -74,7 +74,7 @@ RunAxis reshaped_axis_of(NodeContext& context, const BoundedInt& given, int64_t 
 
 /// The shape that the model gives, of which a run's numbers are no symbols: they may be 0 or -1.
 std::vector<BoundedInt> given_extents(NodeContext& context) {
-  if (!context.binds_runs()) return bounded_ints(context, 1, "shape");
+  if (!context.binds_symbols()) return bounded_ints(context, 1, "shape");
   const V shape = context.input(1);
   std::vector<BoundedInt> extents;
   const int64_t count = num_elements(context.type(shape).shape);
@@ -190,10 +190,10 @@ bool reshape_keeps_counts(NodeContext& context, const ir::SymShape& shape) {
   return !data.is_known || data.extents.empty() || ReshapedAxes(context, shape).keep_counts();
 }
 
-void reshape_as_run(NodeContext& context) {
+void dynamic_reshape(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
-  require_told_extents(context);
+  require_known_extents(context);
   if (const ir::SymInt axes = num_elements(c.shape(context.input(1))); axes > kMaxTensorRank)
     context.invalid("a shape of " + std::to_string(axes) + " axes; there may be " +
                     std::to_string(kMaxTensorRank));
@@ -202,11 +202,11 @@ void reshape_as_run(NodeContext& context) {
   if (!context.data_shape_of(1).extents.empty()) static_cast<void>(context.known(1, "shape"));
   const V wanted = c.reshape(c.cast(context.input(1), DType::kInt64), {rank});
   const V extents = resolved_extents(context, x, wanted);
-  std::vector<RunAxis> axes(given.size());
+  std::vector<DynamicAxis> axes(given.size());
   V stride = c.ints({1}, {1});
   for (int64_t i = rank - 1; i >= 0; --i) {
     const V own = c.slice(extents, 0, i, 1);
-    RunAxis& axis = axes[static_cast<size_t>(i)];
+    DynamicAxis& axis = axes[static_cast<size_t>(i)];
     axis = reshaped_axis_of(context, given[static_cast<size_t>(i)], i, own);
     axis.stride = stride;
     stride = c.mul(stride, own);
@@ -218,12 +218,12 @@ void reshape_as_run(NodeContext& context) {
   context.set_output(0, result);
 }
 
-void squeeze_as_run(NodeContext& context) {
+void dynamic_squeeze(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0);
-  require_told_extents(context);
+  require_known_extents(context);
   const ir::SymShape shape = c.shape(x);
-  const V counts = extents_of_run(context, x);
+  const V counts = dynamic_extents(context, x);
   NamedAxes axes = named_axes(context, 1, context.rank(x));
   const V is_long = c.cast(c.unary("not", c.binary("equal", counts, c.ints({1}, {1}))), DType::kInt64);
   const V longer = c.reduce("reduce_max", c.mul(is_long, axes.flags), {0}, true);
@@ -241,8 +241,8 @@ void squeeze_as_run(NodeContext& context) {
   context.set_output(0, without_axes(context, x, counts, axes));
 }
 
-void unsqueeze_as_run(NodeContext& context) {
-  require_told_extents(context);
+void dynamic_unsqueeze(NodeContext& context) {
+  require_known_extents(context);
   const ir::SymInt added = num_elements(context.type(context.input(1)).shape);
   const NamedAxes axes = named_axes(context, 1, context.rank(context.input(0)) + added);
   context.set_output(0, with_axes(context, context.input(0), axes));

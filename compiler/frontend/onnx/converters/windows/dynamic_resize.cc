@@ -1,11 +1,11 @@
-#include "compiler/frontend/onnx/converters/windows/resize_run.h"
+#include "compiler/frontend/onnx/converters/windows/dynamic_resize.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "compiler/build/resize_nodes.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "compiler/ir/sym_float.h"
@@ -19,7 +19,7 @@ using V = ir::ValueId;
 
 /// The input's extent as [1] of the type.
 V in_number(Compose& c, const ResizeAxis& axis, DType dtype) {
-  return c.cast(axis.in_of_run == ir::kAbsent ? c.dims({axis.in}, {1}) : axis.in_of_run, dtype);
+  return c.cast(axis.dynamic_in == ir::kAbsent ? c.dims({axis.in}, {1}) : axis.dynamic_in, dtype);
 }
 
 /// How large an axis becomes (a float, as [1]).
@@ -29,7 +29,7 @@ void set_out(NodeContext& context, ResizeAxis& axis, V out, const char* what) {
                        std::string(what) + " make an axis of {} elements");
   const BoundedInt extent = bounded_value(context, c.cast(out, DType::kInt64), what, 0);
   axis.out = max(extent.most, 0);
-  axis.out_of_run = as_count(context, extent);
+  axis.dynamic_out = as_count(context, extent);
 }
 
 V checked_scale(NodeContext& context, V scale) {
@@ -41,15 +41,15 @@ V checked_scale(NodeContext& context, V scale) {
 /// What the axis becomes by its scale, of a run or of an extent that data decides.
 void set_scaled(NodeContext& context, ResizeAxis& axis) {
   Compose c(context);
-  const bool is_of_run = axis.computed != ir::kAbsent;
-  if (is_of_run) axis.computed = checked_scale(context, axis.computed);
-  const V scale = is_of_run ? axis.computed : c.doubles(DType::kFloat32, {axis.scale}, {1});
+  const bool is_computed = axis.computed != ir::kAbsent;
+  if (is_computed) axis.computed = checked_scale(context, axis.computed);
+  const V scale = is_computed ? axis.computed : c.doubles(DType::kFloat32, {axis.scale}, {1});
   // In float32, as other runtimes have it: the product may round up to the next integer.
   const V out = c.unary("floor", c.mul(in_number(c, axis, DType::kFloat32), scale));
-  if (is_of_run) {
+  if (is_computed) {
     set_out(context, axis, out, "scales");
   } else {
-    axis.out_of_run = c.cast(out, DType::kInt64);
+    axis.dynamic_out = c.cast(out, DType::kInt64);
   }
 }
 
@@ -76,7 +76,7 @@ std::vector<ResizeAxis> axes_of(NodeContext& context) {
     axes.emplace_back();
     axes.back().in = axes.back().out = extent;
   }
-  for (const DataExtent& extent : context.data_shape(x).extents) axes[extent.axis].in_of_run = extent.count;
+  for (const DataExtent& extent : context.data_shape(x).extents) axes[extent.axis].dynamic_in = extent.count;
   return axes;
 }
 
@@ -105,8 +105,8 @@ void set_symbolic_scale(NodeContext& context, ResizeAxis& axis, const ir::SymInt
   axis.computed = Compose(context).cast(scale, DType::kFloat32);
 }
 
-void set_scales_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
-                       V scales) {
+void set_dynamic_scales(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
+                        V scales) {
   Compose c(context);
   check_number(context, scales, which, "scales");
   for (size_t i = 0; i < which.size(); ++i) {
@@ -120,20 +120,20 @@ void set_scales_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, cons
   }
 }
 
-bool are_sizes_of_run(NodeContext& context, const std::vector<ResizeAxis>& axes,
-                      const std::vector<size_t>& which) {
+bool are_sizes_dynamic(NodeContext& context, const std::vector<ResizeAxis>& axes,
+                       const std::vector<size_t>& which) {
   // One of which it can be told by the shapes that it comes from is known.
-  if (!context.is_known(3) && !told_ints(context, context.input(3))) return true;
+  if (!context.is_known(3) && !static_ints(context, context.input(3))) return true;
   return std::any_of(which.begin(), which.end(),
-                     [&](size_t axis) { return axes[axis].in_of_run != ir::kAbsent; }) &&
+                     [&](size_t axis) { return axes[axis].dynamic_in != ir::kAbsent; }) &&
          !is_stretched(context);
 }
 
 namespace {
 
 /// All axes become as large as one scale makes them, with which none is larger, or smaller, than its size.
-void set_aspect_of_run(NodeContext& context, std::vector<ResizeAxis>& axes,
-                       const std::vector<size_t>& which) {
+void set_dynamic_aspect(NodeContext& context, std::vector<ResizeAxis>& axes,
+                        const std::vector<size_t>& which) {
   Compose c(context);
   const bool is_least = context.string_attr("keep_aspect_ratio_policy", "") == "not_larger";
   V common = ir::kAbsent;
@@ -154,11 +154,12 @@ void set_aspect_of_run(NodeContext& context, std::vector<ResizeAxis>& axes,
 
 }  // namespace
 
-void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which) {
+void set_dynamic_sizes(NodeContext& context, std::vector<ResizeAxis>& axes,
+                       const std::vector<size_t>& which) {
   Compose c(context);
   check_number(context, context.input(3), which, "sizes");
   if (!is_stretched(context)) {
-    set_aspect_of_run(context, axes, which);
+    set_dynamic_aspect(context, axes, which);
     return;
   }
   for (size_t i = 0; i < which.size(); ++i) {
@@ -172,14 +173,15 @@ void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
     }
     // Nothing becomes of no elements.
     const int64_t most = axis.in == 0 ? 0 : kMaxListed;
-    const int64_t least = axis.in != 0 && axis.in_of_run == ir::kAbsent ? 1 : 0;
+    const int64_t least = axis.in != 0 && axis.dynamic_in == ir::kAbsent ? 1 : 0;
     const BoundedInt extent = bounded_count(context, size, most, "sizes", least);
     axis.out = max(extent.most, 0);
-    axis.out_of_run = as_count(context, extent);
+    axis.dynamic_out = as_count(context, extent);
   }
 }
 
-void set_parts_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which) {
+void set_dynamic_parts(NodeContext& context, std::vector<ResizeAxis>& axes,
+                       const std::vector<size_t>& which) {
   Compose c(context);
   const V roi = context.input(1);
   const ir::SymShape& shape = c.shape(roi);
@@ -193,8 +195,8 @@ void set_parts_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const
       constexpr double kMost = std::numeric_limits<float>::max();
       return checked_number(context, own, is_within(context, own, -kMost, kMost), "roi has {}");
     };
-    axis.start_of_run = number(i);
-    axis.span_of_run = c.sub(number(i + which.size()), axis.start_of_run);
+    axis.dynamic_start = number(i);
+    axis.dynamic_span = c.sub(number(i + which.size()), axis.dynamic_start);
   }
 }
 
@@ -204,12 +206,12 @@ namespace {
 void check_not_empty(NodeContext& context, ResizeAxis& axis) {
   Compose c(context);
   const V zero = c.ints({0}, {1});
-  const V out = axis.out_of_run == ir::kAbsent ? c.dims({axis.out}, {1}) : axis.out_of_run;
+  const V out = axis.dynamic_out == ir::kAbsent ? c.dims({axis.out}, {1}) : axis.dynamic_out;
   const auto is_some = [&](V extent) { return c.cast(c.binary("less", zero, extent), DType::kInt64); };
-  const Check check{c.binary("equal", is_some(axis.in_of_run), is_some(out)),
+  const Check check{c.binary("equal", is_some(axis.dynamic_in), is_some(out)),
                     "an axis of {} cannot become one of {}",
-                    {axis.in_of_run, out}};
-  axis.in_of_run = c.add(axis.in_of_run, zero_if(context, check));
+                    {axis.dynamic_in, out}};
+  axis.dynamic_in = c.add(axis.dynamic_in, zero_if(context, check));
 }
 
 }  // namespace
@@ -217,18 +219,19 @@ void check_not_empty(NodeContext& context, ResizeAxis& axis) {
 void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which) {
   for (const size_t d : which) {
     ResizeAxis& axis = axes[d];
-    const bool is_data_dependent = axis.in_of_run != ir::kAbsent;
+    const bool is_data_dependent = axis.dynamic_in != ir::kAbsent;
     const bool is_scaled = axis.computed != ir::kAbsent && !context.is_computable(axis.computed);
     const bool is_moved = is_data_dependent && (axis.by_size || axis.scale != 1 || !axis.is_whole());
-    axis.is_of_run =
-        is_scaled || axis.out_of_run != ir::kAbsent || axis.start_of_run != ir::kAbsent || is_moved;
-    if (axis.is_of_run && axis.out_of_run == ir::kAbsent && !axis.by_size && (is_scaled || is_data_dependent))
+    axis.is_dynamic =
+        is_scaled || axis.dynamic_out != ir::kAbsent || axis.dynamic_start != ir::kAbsent || is_moved;
+    if (axis.is_dynamic && axis.dynamic_out == ir::kAbsent && !axis.by_size &&
+        (is_scaled || is_data_dependent))
       set_scaled(context, axis);
-    if (axis.is_of_run && axis.by_size && is_data_dependent) check_not_empty(context, axis);
+    if (axis.is_dynamic && axis.by_size && is_data_dependent) check_not_empty(context, axis);
   }
 }
 
-V resize_as_run(Compose& c, V x, int64_t dim, const ResizeAxis& axis, const ResizeOptions& options) {
+V dynamic_resize(Compose& c, V x, int64_t dim, const ResizeAxis& axis, const ResizeOptions& options) {
   if (axis.in == 0) {
     ir::SymShape shape = c.shape(x);
     shape[static_cast<size_t>(dim)] = axis.out;
@@ -248,8 +251,8 @@ V unless_left(Compose& c, V x, V resized, int64_t dim, const ResizeAxis& axis, c
 
 V data_dependent_axes(NodeContext& context, V x, const std::vector<ResizeAxis>& axes) {
   for (size_t d = 0; d < axes.size(); ++d) {
-    if (axes[d].out_of_run != ir::kAbsent)
-      x = take_first(context, x, axes[d].out_of_run, static_cast<int64_t>(d));
+    if (axes[d].dynamic_out != ir::kAbsent)
+      x = take_first(context, x, axes[d].dynamic_out, static_cast<int64_t>(d));
   }
   return x;
 }

@@ -1,5 +1,5 @@
-/// Axes of a Resize of which a run works out the extents, the scales or the part that is read.
-/// Thread-safety: as the context.
+/// Resize by dynamic operands: axes of which a run works out the extents, the scales or the part that is
+/// read. Thread-safety: as the context.
 #pragma once
 
 #include <vector>
@@ -21,20 +21,20 @@ void set_scale(const NodeContext& context, ResizeAxis& axis, double scale);
 /// as set_scale.
 void set_symbolic_scale(NodeContext& context, ResizeAxis& axis, const ir::SymInt& factor, ir::ValueId scale);
 /// The scales of the axes `which`, by a value of which a run works out some elements.
-void set_scales_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
-                       ir::ValueId scales);
+void set_dynamic_scales(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
+                        ir::ValueId scales);
 /// Whether a run works out some size (operand 3), or what one that keeps the aspect ratio becomes.
-bool are_sizes_of_run(NodeContext& context, const std::vector<ResizeAxis>& axes,
-                      const std::vector<size_t>& which);
-void set_sizes_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
+bool are_sizes_dynamic(NodeContext& context, const std::vector<ResizeAxis>& axes,
+                       const std::vector<size_t>& which);
+void set_dynamic_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
 /// The part that is read of the axes `which` (operand 1).
-void set_parts_of_run(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
+void set_dynamic_parts(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
 /// Which of the axes are of a run, now that all is said about them.
 void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
 
-/// x resized along `dim`, an axis of a run.
-ir::ValueId resize_as_run(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
-                          const ResizeOptions& options);
+/// x resized along `dim`, a dynamic axis.
+ir::ValueId dynamic_resize(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
+                           const ResizeOptions& options);
 /// `resized`, but x where the axis is left as it is.
 ir::ValueId unless_left(Compose& c, ir::ValueId x, ir::ValueId resized, int64_t dim, const ResizeAxis& axis,
                         const ResizeOptions& options);

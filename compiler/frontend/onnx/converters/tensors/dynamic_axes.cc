@@ -1,10 +1,10 @@
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
 
 #include <algorithm>
 #include <functional>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -22,8 +22,8 @@ V chosen(Compose& c, V rows, V numbers) {
 
 }  // namespace
 
-bool is_told(const NodeContext& context, size_t index) {
-  return context.is_known(index) || told_ints(context, context.input(index));
+bool is_static(const NodeContext& context, size_t index) {
+  return context.is_known(index) || static_ints(context, context.input(index));
 }
 
 V NamedAxes::flag(NodeContext& context, int64_t axis) const {
@@ -77,7 +77,7 @@ V with_capacity(NodeContext& context, V x) {
   return x;
 }
 
-V places_of(NodeContext& context, const std::vector<RunAxis>& axes) {
+V places_of(NodeContext& context, const std::vector<DynamicAxis>& axes) {
   Compose c(context);
   V places = c.ints({0}, ir::SymShape(axes.size(), 1));
   for (size_t d = 0; d < axes.size(); ++d) {
@@ -88,7 +88,7 @@ V places_of(NodeContext& context, const std::vector<RunAxis>& axes) {
   return places;
 }
 
-V taken_at(NodeContext& context, V x, V places, const std::vector<RunAxis>& axes) {
+V taken_at(NodeContext& context, V x, V places, const std::vector<DynamicAxis>& axes) {
   Compose c(context);
   V flat = filled_behind(context, x, "zero");
   flat = c.reshape(flat, {num_elements(c.shape(flat))});
@@ -102,8 +102,8 @@ V taken_at(NodeContext& context, V x, V places, const std::vector<RunAxis>& axes
   return result;
 }
 
-V extents_of_run(NodeContext& context, V x) {
-  require_told_extents(context);
+V dynamic_extents(NodeContext& context, V x) {
+  require_known_extents(context);
   Compose c(context);
   std::vector<V> counts;
   for (int64_t d = 0; d < context.rank(x); ++d) counts.push_back(*count_along(context, x, d));
@@ -131,14 +131,14 @@ V places_among_others(NodeContext& context, V flags) {
 
 /// The axes of a result, each of them one of those of x from `first(axis)` to `last(axis)`, or one of the
 /// extent 1 where `may_be_one`.
-std::vector<RunAxis> axes_among(NodeContext& context, const ir::SymShape& stored, V counts, V strides,
-                                const std::function<std::pair<int64_t, int64_t>(int64_t)>& range,
-                                bool may_be_one) {
+std::vector<DynamicAxis> axes_among(NodeContext& context, const ir::SymShape& stored, V counts, V strides,
+                                    const std::function<std::pair<int64_t, int64_t>(int64_t)>& range,
+                                    bool may_be_one) {
   Compose c(context);
-  std::vector<RunAxis> axes;
+  std::vector<DynamicAxis> axes;
   for (int64_t j = 0; j < c.shape(counts)[0]; ++j) {
     const auto [first, last] = range(j);
-    RunAxis axis;
+    DynamicAxis axis;
     axis.most = may_be_one ? 1 : 0;
     for (int64_t d = first; d <= last; ++d) {
       const int64_t own = stored[static_cast<size_t>(d)];
@@ -172,7 +172,7 @@ V without_axes(NodeContext& context, V x, V counts, const NamedAxes& axes) {
   const V places = c.reshape(places_among_others(context, axes.flags), {1, rank});
   const V is_own = c.cast(c.binary("equal", places, c.iota(kept, {kept, 1})), DType::kInt64);
   const V strides = c.ints(strides_of(context, stored), {rank});
-  const std::vector<RunAxis> own = axes_among(
+  const std::vector<DynamicAxis> own = axes_among(
       context, stored, chosen(c, is_own, counts), chosen(c, is_own, strides),
       [&](int64_t j) { return std::pair(j, j + number); }, false);
   return taken_at(context, x, places_of(context, own), own);
@@ -187,8 +187,8 @@ V with_axes(NodeContext& context, V x, const NamedAxes& axes) {
   const V places = c.reshape(places_among_others(context, axes.flags), {rank, 1});
   const V is_own = c.cast(c.binary("equal", places, c.iota(own_rank, {1, own_rank})), DType::kInt64);
   const V strides = c.ints(strides_of(context, stored), {own_rank});
-  const V counts = c.add(chosen(c, is_own, extents_of_run(context, x)), axes.flags);
-  const std::vector<RunAxis> own = axes_among(
+  const V counts = c.add(chosen(c, is_own, dynamic_extents(context, x)), axes.flags);
+  const std::vector<DynamicAxis> own = axes_among(
       context, stored, counts, chosen(c, is_own, strides),
       [&](int64_t i) { return std::pair(std::max<int64_t>(i - axes.number, 0), std::min(i, own_rank - 1)); },
       true);

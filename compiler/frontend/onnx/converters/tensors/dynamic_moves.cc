@@ -1,5 +1,5 @@
 // Expand and Tile, and Slice and Split whose places a run works out.
-#include "compiler/frontend/onnx/converters/tensors/data_dependent_moves.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "compiler/build/compose.h"
-#include "compiler/frontend/onnx/converters/tensors/run_axes.h"
-#include "compiler/frontend/onnx/converters/tensors/run_numbers.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -35,7 +35,7 @@ void convert_expand(NodeContext& context) {
   const std::vector<BoundedInt> numbers = bounded_ints(context, 1, "shape");
   const bool is_open =
       std::any_of(numbers.begin(), numbers.end(), [](const BoundedInt& each) { return !each.is_known(); });
-  if (is_open) require_told_extents(context);
+  if (is_open) require_known_extents(context);
   ir::ValueId x = context.input(0);
   const auto rank = static_cast<int64_t>(numbers.size());
   std::vector<std::pair<int64_t, BoundedInt>> repeated;
@@ -115,7 +115,7 @@ ir::ValueId tiled(NodeContext& context, ir::ValueId x, const ir::SymShape& repea
 
 void convert_tile(NodeContext& context) {
   BoundedShape repeats = bounded_shape(context, 1);
-  if (!repeats.open.empty()) require_told_extents(context);
+  if (!repeats.open.empty()) require_known_extents(context);
   for (const auto& [axis, times] : repeats.open) repeats.extents[axis] = 1;
   ir::ValueId result = tiled(context, context.input(0), repeats.extents);
   for (const auto& [axis, times] : repeats.open)
@@ -135,7 +135,7 @@ void convert_tile_axis(NodeContext& context) {
         static_cast<int64_t>(context.known_scalar(1, "tiles").element_as_double(0));
     return context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
   }
-  require_told_extents(context);
+  require_known_extents(context);
   const NamedAxes axes = axes_named_by(context, numbers_of(context, 2, 1, "axis"), rank);
   const ir::ValueId number = numbers_of(context, 1, 1, "tiles");
   const ir::ValueId is_some = c.unary("not", c.binary("less", number, c.ints({0}, {1})));
@@ -163,7 +163,7 @@ SliceStep known_step(NodeContext& context, int64_t step) {
   return {step, context.int64_constant({step})};
 }
 
-SliceStep step_of_run(NodeContext& context, V step) {
+SliceStep dynamic_step(NodeContext& context, V step) {
   Compose c(context);
   const V is_step = c.unary("not", c.binary("equal", step, c.ints({0}, {1})));
   const V least = c.dims({-kMostStep}, {1}), most = c.dims({kMostStep}, {1});
@@ -206,7 +206,7 @@ V slice_of_named_axes(NodeContext& context, V x) {
   const V steps = context.has_input(4) ? by_axis(4, "steps", 1) : ir::kAbsent;
   for (int64_t d = 0; d < rank; ++d) {
     const SliceStep step =
-        steps == ir::kAbsent ? known_step(context, 1) : step_of_run(context, c.slice(steps, 0, d, 1));
+        steps == ir::kAbsent ? known_step(context, 1) : dynamic_step(context, c.slice(steps, 0, d, 1));
     x = part_of(context, x, d, c.slice(starts, 0, d, 1), c.slice(ends, 0, d, 1), step);
   }
   return x;
@@ -214,11 +214,11 @@ V slice_of_named_axes(NodeContext& context, V x) {
 
 }  // namespace
 
-void slice_as_run(NodeContext& context) {
+void dynamic_slice(NodeContext& context) {
   Compose c(context);
-  require_told_extents(context);
+  require_known_extents(context);
   V x = with_capacity(context, context.input(0));
-  if (context.has_input(3) && !is_told(context, 3))
+  if (context.has_input(3) && !is_static(context, 3))
     return context.set_output(0, slice_of_named_axes(context, x));
   const ir::SymInt rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
   std::vector<int64_t> axes = context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape();
@@ -228,14 +228,14 @@ void slice_as_run(NodeContext& context) {
   // There are no more axes than fit, whatever the number of starts is.
   const auto given = static_cast<int64_t>(axes.size());
   const V starts = numbers_of(context, 1, given, "starts"), ends = numbers_of(context, 2, given, "ends");
-  const bool has_steps = context.has_input(4), are_told = !has_steps || is_told(context, 4);
+  const bool has_steps = context.has_input(4), are_static = !has_steps || is_static(context, 4);
   const V steps = has_steps ? numbers_of(context, 4, given, "steps") : ir::kAbsent;
   const std::vector<int64_t> known =
-      has_steps && are_told ? context.known_ints(4, "steps") : ir::SymShape(axes.size(), 1);
+      has_steps && are_static ? context.known_ints(4, "steps") : ir::SymShape(axes.size(), 1);
   for (int64_t i = 0; i < given; ++i) {
     const auto at = static_cast<size_t>(i);
     const SliceStep step =
-        are_told ? known_step(context, known[at]) : step_of_run(context, c.slice(steps, 0, i, 1));
+        are_static ? known_step(context, known[at]) : dynamic_step(context, c.slice(steps, 0, i, 1));
     x = part_of(context, x, context.normalize_axis(axes[at], rank), c.slice(starts, 0, i, 1),
                 c.slice(ends, 0, i, 1), step);
   }
@@ -267,9 +267,9 @@ V even_lengths(NodeContext& context, V count, int64_t parts) {
 
 }  // namespace
 
-void split_as_run(NodeContext& context) {
+void dynamic_split(NodeContext& context) {
   Compose c(context);
-  require_told_extents(context);
+  require_known_extents(context);
   const V x = with_capacity(context, context.input(0));
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(x));
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];

@@ -1,4 +1,5 @@
-/// Moves whose places a run works out. Thread-safety: as the context.
+/// Moves by dynamic operands: a run works out their shapes, axes, places or pads. Thread-safety: as the
+/// context.
 #pragma once
 
 #include <string>
@@ -15,24 +16,24 @@ inline constexpr int64_t kMostStep = int64_t{1} << 31;
 /// it would overflow, and names it as `what`.
 ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t least, const char* what);
 /// Reshape to a shape of which the numbers are not known.
-void reshape_as_run(NodeContext& context);
+void dynamic_reshape(NodeContext& context);
 /// Whether Reshape to `shape`, of the model's numbers (0: as before, -1: the rest), leaves or joins those
 /// axes of its input whose extents a run decides. A number for one of them holds in some runs alone.
 bool reshape_keeps_counts(NodeContext& context, const ir::SymShape& shape);
 /// Squeeze and Unsqueeze of axes that are not known.
-void squeeze_as_run(NodeContext& context);
-void unsqueeze_as_run(NodeContext& context);
+void dynamic_squeeze(NodeContext& context);
+void dynamic_unsqueeze(NodeContext& context);
 /// Slice of which a run says some numbers.
-void slice_as_run(NodeContext& context);
+void dynamic_slice(NodeContext& context);
 /// Split into parts whose lengths are not known, even ones of an axis of the run, too.
-void split_as_run(NodeContext& context);
+void dynamic_split(NodeContext& context);
 /// Lengths of parts of an axis of up to `extent` elements, of which `count` are there, i64 [n]. A run fails
 /// in which one is less than 0, or they do not add up to the count.
 ir::ValueId lengths_of_parts(NodeContext& context, ir::ValueId lengths, ir::ValueId count,
                              const ir::SymInt& extent);
 
 /// Pad whose pads or axes are not known.
-void pad_as_run(NodeContext& context);
+void dynamic_pad(NodeContext& context);
 /// Element i is that of x at i - `front` (i64 [1]) along the axis, or `value` where there is none; `total` of
 /// them.
 ir::ValueId moved_along(NodeContext& context, ir::ValueId x, int64_t axis, ir::ValueId front,
@@ -45,11 +46,11 @@ ir::ValueId continued_along(NodeContext& context, ir::ValueId x, int64_t axis, i
 /// x cut or filled with zeros on both sides along an axis: in one form whichever of the extents is larger.
 ir::ValueId centered(NodeContext& context, ir::ValueId x, int64_t axis, const BoundedInt& wanted);
 /// CenterCropPad to a shape of which the numbers are not known.
-void center_crop_pad_as_run(NodeContext& context);
+void dynamic_center_crop_pad(NodeContext& context);
 
 /// A map [N,C,spatial...] cut, or with zeros behind it, along its spatial axes to the shape of operand
 /// `index`, of which the numbers are not known.
-ir::ValueId map_in_shape_of_run(NodeContext& context, ir::ValueId map, size_t index);
+ir::ValueId map_in_dynamic_shape(NodeContext& context, ir::ValueId map, size_t index);
 
 /// x, but `low` where it is less and `high` where it is more than that.
 ir::ValueId within(NodeContext& context, ir::ValueId x, ir::ValueId low, ir::ValueId high);

@@ -1,4 +1,4 @@
-/// Operands of one number, which a run may work out. Thread-safety: as the context.
+/// Dynamic operands: numbers that a run may work out. Thread-safety: as the context.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace tensormill::frontend::onnx {
 
 /// Throws ValueRequired where data decides about extents of operand 0 in a way that is not statically known.
-void require_told_extents(const NodeContext& context);
+void require_known_extents(const NodeContext& context);
 /// Operand `index`, a number, as [1] of its type; throws Error(kInvalidModel) where it is none.
 ir::ValueId one_number(NodeContext& context, size_t index, const char* what);
 /// The same as i64 [1], a float without its fraction.
@@ -16,8 +16,8 @@ ir::ValueId one_integer(NodeContext& context, size_t index, const char* what);
 /// Operand `index`, of `number` numbers, as i64 [number]. Throws ValueRequired where data decides how many
 /// they are.
 ir::ValueId numbers_of(NodeContext& context, size_t index, int64_t number, const char* what);
-/// Whether the operand is given and its value is one of the run.
-bool is_of_run(const NodeContext& context, size_t index);
+/// Whether the operand is given, and its value is a run-time value: not known while the graph is built.
+bool is_run_time_value(const NodeContext& context, size_t index);
 
 /// The longest window, frame or transform.
 inline constexpr int64_t kMaxLength = int64_t{1} << 20;
@@ -47,7 +47,7 @@ RowPart part_of_row(const NodeContext& context, ir::ValueId row, int64_t at);
 int64_t numbers_left_open(const NodeContext& context, ir::ValueId row);
 /// Whether the shape of a Reshape is a run-time value as a whole: of several numbers a product is to be that
 /// of the elements, and of no elements any one may be 0.
-bool has_run_time_shape(const NodeContext& context);
+bool has_dynamic_shape(const NodeContext& context);
 /// The element, as [1].
 ir::ValueId row_element(NodeContext& context, ir::ValueId row, int64_t at);
 

@@ -13,9 +13,9 @@ namespace tensormill::frontend::onnx {
 /// By element of a small bool value, nothing where it is not known: what compares known integers with each
 /// other, or a bounded one with what is below the least that it can be. An upper bound decides nothing.
 /// `numbers_of`: the integers of a value, as bounds_of says them.
-std::vector<std::optional<bool>> truths_of(const ir::Graph& graph, ir::ValueId value,
-                                           const std::function<BoundedInts(ir::ValueId)>& numbers_of);
+std::vector<std::optional<bool>> predicates_of(const ir::Graph& graph, ir::ValueId value,
+                                               const std::function<BoundedInts(ir::ValueId)>& numbers_of);
 /// The same of a value of one element.
-std::optional<bool> told_truth(const NodeContext& context, ir::ValueId value);
+std::optional<bool> static_predicate(const NodeContext& context, ir::ValueId value);
 
 }  // namespace tensormill::frontend::onnx

@@ -1,4 +1,4 @@
-#include "compiler/frontend/onnx/extents/truths.h"
+#include "compiler/frontend/onnx/extents/predicates.h"
 
 #include <string_view>
 
@@ -9,9 +9,9 @@ namespace tensormill::frontend::onnx {
 namespace {
 
 using V = ir::ValueId;
-using Truths = std::vector<std::optional<bool>>;
+using Predicates = std::vector<std::optional<bool>>;
 
-std::optional<bool> negated(std::optional<bool> truth) { return truth ? std::optional(!*truth) : truth; }
+std::optional<bool> negated(std::optional<bool> result) { return result ? std::optional(!*result) : result; }
 
 /// Whether the most that a can be is in that relation to the least that b can be, at all extents.
 bool is_proven_of(ir::Relation relation, const BoundedInt& a, const BoundedInt& b) {
@@ -38,50 +38,50 @@ std::optional<bool> compare(std::string_view op, const BoundedInt& a, const Boun
   return op == "greater_equal" ? negated(is_less(a, b)) : std::nullopt;
 }
 
-class TruthFinder {
+class PredicateFinder {
 public:
-  TruthFinder(const ir::Graph& graph, const std::function<BoundedInts(V)>& numbers_of)
+  PredicateFinder(const ir::Graph& graph, const std::function<BoundedInts(V)>& numbers_of)
       : graph_(graph), numbers_of_(numbers_of) {}
 
-  Truths of(V id, int depth) const {
+  Predicates of(V id, int depth) const {
     const ir::Value& value = graph_.value(id);
     const auto count = static_cast<size_t>(num_elements(value.type.shape));
     const Tensor* known = value.tensor();
-    Truths truths(count);
+    Predicates results(count);
     if (known != nullptr) {
-      for (size_t i = 0; i < count; ++i) truths[i] = known->element_as_int(static_cast<int64_t>(i)) != 0;
-      return truths;
+      for (size_t i = 0; i < count; ++i) results[i] = known->element_as_int(static_cast<int64_t>(i)) != 0;
+      return results;
     }
     constexpr int kDeepest = 16;
-    if (value.producer == ir::kAbsent || depth == kDeepest) return truths;
+    if (value.producer == ir::kAbsent || depth == kDeepest) return results;
     const ir::Node& node = graph_.node(value.producer);
     if (node.op == "identity" || node.op == "reshape" || node.op == "cast")
       return moved(node.inputs[0], depth);
     if (node.op == "not" && value.type.dtype == DType::kBool) {
-      truths = of(node.inputs[0], depth + 1);
-      for (std::optional<bool>& truth : truths) truth = negated(truth);
-      return truths;
+      results = of(node.inputs[0], depth + 1);
+      for (std::optional<bool>& result : results) result = negated(result);
+      return results;
     }
     if (node.op == "equal" && graph_.value(node.inputs[0]).type.dtype == DType::kBool)
       return as_compared_with(node, depth);
     if (node.inputs.size() == 2) return compared(node, count);
-    return truths;
+    return results;
   }
 
 private:
   /// Casts there and back of bools, as exporters write them.
-  Truths moved(V from, int depth) const {
+  Predicates moved(V from, int depth) const {
     const ir::ValueType& type = graph_.value(from).type;
     const V producer = graph_.value(from).producer;
     const bool is_of_bools = producer != ir::kAbsent && graph_.node(producer).op == "cast";
     if (type.dtype == DType::kBool || is_of_bools) return of(from, depth + 1);
-    return Truths(static_cast<size_t>(num_elements(type.shape)));
+    return Predicates(static_cast<size_t>(num_elements(type.shape)));
   }
 
   /// As what is not is compared with false.
-  Truths as_compared_with(const ir::Node& node, int depth) const {
-    const Truths a = of(node.inputs[0], depth + 1), b = of(node.inputs[1], depth + 1);
-    Truths result(std::max(a.size(), b.size()));
+  Predicates as_compared_with(const ir::Node& node, int depth) const {
+    const Predicates a = of(node.inputs[0], depth + 1), b = of(node.inputs[1], depth + 1);
+    Predicates result(std::max(a.size(), b.size()));
     if ((a.size() != result.size() && a.size() != 1) || (b.size() != result.size() && b.size() != 1))
       return result;
     for (size_t i = 0; i < result.size(); ++i) {
@@ -91,8 +91,8 @@ private:
     return result;
   }
 
-  Truths compared(const ir::Node& node, size_t count) const {
-    Truths result(count);
+  Predicates compared(const ir::Node& node, size_t count) const {
+    Predicates result(count);
     const BoundedInts a = numbers_of_(node.inputs[0]), b = numbers_of_(node.inputs[1]);
     if (!a || !b) return result;
     const auto fits = [&](const BoundedInts& numbers) {
@@ -110,16 +110,16 @@ private:
 
 }  // namespace
 
-std::vector<std::optional<bool>> truths_of(const ir::Graph& graph, V value,
-                                           const std::function<BoundedInts(V)>& numbers_of) {
-  return TruthFinder(graph, numbers_of).of(value, 0);
+std::vector<std::optional<bool>> predicates_of(const ir::Graph& graph, V value,
+                                               const std::function<BoundedInts(V)>& numbers_of) {
+  return PredicateFinder(graph, numbers_of).of(value, 0);
 }
 
-std::optional<bool> told_truth(const NodeContext& context, V value) {
+std::optional<bool> static_predicate(const NodeContext& context, V value) {
   const ir::SymShape& shape = context.graph().value(value).type.shape;
   if (!is_proven(ir::Relation::kEqual, num_elements(shape), 1)) return std::nullopt;
   const auto numbers_of = [&](V id) { return bounds_of(context, id); };
-  return truths_of(context.graph(), value, numbers_of).front();
+  return predicates_of(context.graph(), value, numbers_of).front();
 }
 
 }  // namespace tensormill::frontend::onnx
