@@ -165,20 +165,20 @@ private:
     return bound;
   }
 
-  static std::shared_ptr<package::BoundPlan> begun(const std::vector<int64_t>& dims, bool is_of_run) {
+  static std::shared_ptr<package::BoundPlan> begun(const std::vector<int64_t>& dims, bool is_single_use) {
     auto bound = std::make_shared<package::BoundPlan>();
     bound->dims = dims;
     bound->is_generic = true;
     bound->is_interpreted = true;
-    bound->is_of_run = is_of_run;
+    bound->is_single_use = is_single_use;
     return bound;
   }
 
   std::shared_ptr<const package::BoundPlan> plan_of(ir::Graph graph, const std::vector<int64_t>& dims,
-                                                    bool is_of_run) const {
+                                                    bool is_single_use) const {
     std::vector<std::string> output_names = graph.output_names();
     // What hands an input through whose value is known is a constant.
-    if (is_of_run) {
+    if (is_single_use) {
       for (size_t i = 0; i < output_names.size() && i < package_->plan().outputs.size(); ++i)
         output_names[i] = package_->plan().outputs[i].name;
     }
@@ -186,7 +186,7 @@ private:
     const plan::Kernels kernels = plan::extract_kernels(graph);
     plan::BuiltPlan built = plan::build_plan(
         graph, kernels, std::vector<plan::KernelWorkspace>(kernels.kernels.size()), output_names);
-    const std::shared_ptr<package::BoundPlan> bound = begun(dims, is_of_run);
+    const std::shared_ptr<package::BoundPlan> bound = begun(dims, is_single_use);
     bound->plan = std::move(built.plan);
     check_ports(bound->plan);
     package::validate_plan(bound->plan);

@@ -230,7 +230,7 @@ void GraphExecutor::settle_shapes() {
 }
 
 void GraphExecutor::bind_values() {
-  if (!package_->interprets_runs() && !bound_plan_->is_of_run) return;
+  if (!package_->interprets_runs() && !bound_plan_->is_single_use) return;
   package::RunValues values;
   for (size_t i = 0; i < inputs().size(); ++i) values.emplace(inputs()[i].name, input_copy(i));
   change_plan(package_->interpret_run(dims(), values));

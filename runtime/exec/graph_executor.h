@@ -218,7 +218,7 @@ private:
   LoopRunner runner_of(package::Loop loop) const;        ///< with the addresses that there are now
   std::byte* shared_workspace(size_t step_index) const;  ///< null where the step has none
   /// `change` of the plan; lent inputs stay lent.
-  void change_plan_of_run(const std::function<void()>& change);
+  void swap_plan(const std::function<void()>& change);
   /// As run, but for what this plan does not take: OtherGraph.
   void run_as_set(parallel::ThreadPool& pool, const RunOptions& options);
   void run_bound(parallel::ThreadPool& pool, const RunOptions& options);

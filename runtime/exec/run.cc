@@ -7,7 +7,7 @@
 
 namespace tensormill::exec {
 
-void GraphExecutor::change_plan_of_run(const std::function<void()>& change) {
+void GraphExecutor::swap_plan(const std::function<void()>& change) {
   std::map<size_t, std::byte*> lent;
   for (size_t i = 0; i < inputs().size(); ++i) {
     if (const auto found = lent_.find(inputs()[i].buffer); found != lent_.end())
@@ -18,8 +18,7 @@ void GraphExecutor::change_plan_of_run(const std::function<void()>& change) {
 }
 
 void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
-  if (is_interpreted() && left_ == dims())
-    change_plan_of_run([this] { change_plan(package_->bind(dims())); });
+  if (is_interpreted() && left_ == dims()) swap_plan([this] { change_plan(package_->bind(dims())); });
   left_.reset();
   try {
     return run_as_set(pool, options);
@@ -30,7 +29,7 @@ void GraphExecutor::run(parallel::ThreadPool& pool, const RunOptions& options) {
   const bool is_of_data = segments_.has_value();
   package::RunValues values;
   for (size_t i = 0; is_of_data && i < inputs().size(); ++i) values.emplace(inputs()[i].name, input_copy(i));
-  change_plan_of_run([&] {
+  swap_plan([&] {
     change_plan(is_of_data ? package_->interpret_run(dims(), values) : package_->interpret(dims()));
   });
   if (is_of_data) left_ = dims();

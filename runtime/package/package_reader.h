@@ -97,7 +97,7 @@ struct BoundPlan {
   std::map<int32_t, Tensor> constants = {};
   /// Of an Interpreter's plan: it is that of one run alone, or, where it is a step that stands for the model,
   /// each run at these dims has its own.
-  bool is_of_run = false;
+  bool is_single_use = false;
 };
 
 /// Tensors of a run by the names of inputs.

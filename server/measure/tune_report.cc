@@ -112,7 +112,7 @@ void TuneReport::start(const tune::TuneSession& session, int64_t known, int64_t 
   json["tasks"] = reused_;
   for (const tune::TaskState& state : session.tasks()) {
     json["tasks"].push_back(task_json(state));
-    told_[state.task.key()] = state.attempts;
+    reported_[state.task.key()] = state.attempts;
   }
   channel_.progress(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
@@ -135,9 +135,9 @@ void TuneReport::progress(const tune::TuneSession& session) {
   Json json = totals(session);
   json["tasks"] = Json::array();
   for (const tune::TaskState& state : session.tasks()) {
-    int64_t& told = told_[state.task.key()];
-    if (told == state.attempts) continue;
-    told = state.attempts;
+    int64_t& reported = reported_[state.task.key()];
+    if (reported == state.attempts) continue;
+    reported = state.attempts;
     json["tasks"].push_back(task_json(state));
   }
   channel_.progress(json.dump(-1, ' ', false, Json::error_handler_t::replace));

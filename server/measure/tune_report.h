@@ -40,7 +40,7 @@ private:
   int64_t own_ = 0;
   int64_t trial_ = 0;
   std::map<std::string, std::pair<std::string, double>> tasks_;  ///< name and FLOPs by key
-  std::map<std::string, int64_t> told_;                          ///< attempts by key
+  std::map<std::string, int64_t> reported_;                      ///< attempts by key
 };
 
 }  // namespace tensormill::measure

@@ -28,7 +28,7 @@ size_t BeastBody::read(std::span<std::byte> buffer) {
   auto result = std::make_shared<std::promise<Connection::BodyRead>>();
   connection->read_body(buffer, [result](Connection::BodyRead read) { result->set_value(std::move(read)); });
   // Clients that are slow, or say nothing more, do not keep the others from the workers.
-  const Executor::Away away(connection->executor());
+  const Executor::Blocked blocked(connection->executor());
   const Connection::BodyRead read = result->get_future().get();
   if (read.error) throw Error(*read.error);
   return read.count;
@@ -230,7 +230,7 @@ void Connection::wait_for_bytes() {
     ::send(fd, kContinue.data(), kContinue.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
   // Clients that are slow, or say nothing more, do not keep the others from the workers.
-  const Executor::Away away(executor());
+  const Executor::Blocked blocked(executor());
   body_wait_start_ = std::chrono::steady_clock::now();
   pollfd entry{fd, POLLIN, 0};
   const int ready = ::poll(&entry, 1, static_cast<int>(state_.options.body_timeout.count()));

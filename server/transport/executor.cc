@@ -23,15 +23,15 @@ std::optional<int> below_caller(int more) {
 
 }  // namespace
 
-Executor::Executor(int threads, int queue, int max_away, int nice)
+Executor::Executor(int threads, int queue, int max_blocked, int nice)
     : max_threads_(static_cast<size_t>(threads)),
       max_waiting_(static_cast<size_t>(queue)),
-      max_away_(static_cast<size_t>(max_away)),
+      max_blocked_(static_cast<size_t>(max_blocked)),
       nice_(below_caller(nice)) {}
 
 Executor::~Executor() { stop(); }
 
-size_t Executor::limit() const { return max_threads_ + std::min(away_, max_away_); }
+size_t Executor::limit() const { return max_threads_ + std::min(blocked_, max_blocked_); }
 
 void Executor::start_thread_if_needed() {
   if (tasks_.size() > idle_ && threads_.size() < limit() && !stopped_)
@@ -79,17 +79,17 @@ void Executor::run() {
   }
 }
 
-Executor::Away::Away(Executor& executor) : executor_(executor) {
+Executor::Blocked::Blocked(Executor& executor) : executor_(executor) {
   const std::lock_guard lock(executor_.mutex_);
-  ++executor_.away_;
+  ++executor_.blocked_;
   if (executor_.tasks_.empty()) return;
   executor_.start_thread_if_needed();
   executor_.wake_.notify_one();
 }
 
-Executor::Away::~Away() {
+Executor::Blocked::~Blocked() {
   const std::lock_guard lock(executor_.mutex_);
-  --executor_.away_;
+  --executor_.blocked_;
 }
 
 bool Executor::stop(std::chrono::steady_clock::time_point end) {

@@ -1,7 +1,7 @@
 /// A bounded set of threads with a bounded queue: what runs handlers, apart from the threads that do I/O.
-/// Threads start when there is work for them and stay. A task that waits for its client says so (Away), and
-/// another one runs meanwhile: 50 clients that stall do not hold up the one that does not. Threads of a nice
-/// value above 0 give way to all others of the process, and so do threads and processes that their tasks
+/// Threads start when there is work for them and stay. A task that waits for its client says so (Blocked),
+/// and another one runs meanwhile: 50 clients that stall do not hold up the one that does not. Threads of a
+/// nice value above 0 give way to all others of the process, and so do threads and processes that their tasks
 /// start: such a task starts none that others wait for. Thread-safety: all methods from any thread.
 #pragma once
 
@@ -19,20 +19,20 @@ namespace tensormill::transport {
 class Executor {
 public:
   /// While it lives, the task that made it does not count as running.
-  class Away {
+  class Blocked {
   public:
-    explicit Away(Executor& executor);
-    ~Away();
-    Away(const Away&) = delete;
-    Away& operator=(const Away&) = delete;
+    explicit Blocked(Executor& executor);
+    ~Blocked();
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
 
   private:
     Executor& executor_;
   };
 
-  /// At most `threads` tasks run and `queue` wait; up to `max_away` more run while so many are away. `nice`
-  /// is added to that of the thread that makes this.
-  Executor(int threads, int queue, int max_away, int nice = 0);
+  /// At most `threads` tasks run and `queue` wait; up to `max_blocked` more run while so many are blocked.
+  /// `nice` is added to that of the thread that makes this.
+  Executor(int threads, int queue, int max_blocked, int nice = 0);
   /// As stop().
   ~Executor();
   Executor(const Executor&) = delete;
@@ -53,7 +53,7 @@ private:
 
   const size_t max_threads_;
   const size_t max_waiting_;
-  const size_t max_away_;
+  const size_t max_blocked_;
   const std::optional<int> nice_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -61,8 +61,8 @@ private:
   std::deque<std::function<void()>> tasks_;
   std::vector<std::thread> threads_;
   size_t idle_ = 0;     ///< threads without a task
-  size_t running_ = 0;  ///< tasks, those that are away included
-  size_t away_ = 0;
+  size_t running_ = 0;  ///< tasks, those that are blocked included
+  size_t blocked_ = 0;
   bool stopped_ = false;
 };
 

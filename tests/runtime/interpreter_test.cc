@@ -31,14 +31,14 @@ public:
     auto bound = std::make_shared<BoundPlan>();
     bound->dims = dims;
     bound->is_generic = bound->is_interpreted = true;
-    bound->is_of_run = dims[0] == 7;
-    if (bound->is_of_run && values.empty()) {
+    bound->is_single_use = dims[0] == 7;
+    if (bound->is_single_use && values.empty()) {
       bound->plan = plan_of_model(set_with_model(), dims, "y decides");
       bound->memory = plan_memory(bound->plan);
       bound->interpreted.resize(1);
       return bound;
     }
-    const float constant = bound->is_of_run ? 100 * values.at("y").values<float>()[0] : 100;
+    const float constant = bound->is_single_use ? 100 * values.at("y").values<float>()[0] : 100;
     bound->plan = rows_plan(dims[0], dims[1], add_step("none", {kX, kY, kC, kZ}, {}));
     bound->plan.buffers.push_back({"c", BufferKind::kConstant, DType::kFloat32, {1}, 4, -1, 0, 0});
     bound->memory = plan_memory(bound->plan);

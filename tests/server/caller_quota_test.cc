@@ -66,7 +66,7 @@ TEST_F(CallerQuotaTest, AnUploadCountsUntilItIsAModel) {
   put_model("bob", blob, 5);
   EXPECT_EQ(bytes_of("alice"), 0U) << "it is the model's now";
   EXPECT_EQ(bytes_of("bob"), 45U);
-  EXPECT_EQ(quota_.room("bob"), 55U);
+  EXPECT_EQ(quota_.remaining("bob"), 55U);
   expect_true_sum();
   catalog_.remove_model(blob);
   EXPECT_EQ(bytes_of("alice"), 5U);

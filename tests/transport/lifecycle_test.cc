@@ -210,12 +210,12 @@ TEST(ExecutorTest, TellsWhatDoesNotEnd) {
   EXPECT_TRUE(executor.stop(std::chrono::steady_clock::now() + std::chrono::hours(1)));
 }
 
-TEST(ExecutorTest, WhoIsAwayLeavesRoomForAnother) {
+TEST(ExecutorTest, WhoIsBlockedLeavesAThreadToAnother) {
   Executor executor(1, 1, 256);
   std::promise<void> entered;
   std::promise<void> second;
   ASSERT_TRUE(executor.submit([&] {
-    const Executor::Away away(executor);
+    const Executor::Blocked blocked(executor);
     entered.set_value();
     EXPECT_EQ(second.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   }));

@@ -45,7 +45,7 @@ bool is_same(const services::DeploymentSpec& a, const services::DeploymentSpec& 
 }  // namespace
 
 void DeploymentServiceImpl::changed_elsewhere() {
-  ++told_;
+  ++notices_;
   ended_.notify_all();
 }
 
@@ -306,13 +306,13 @@ bool DeploymentServiceImpl::wait_for_replicas(const std::string& name, std::uniq
                                               const std::stop_token& cancelled) {
   const auto deadline = steady_clock::now() + options_.ready_wait;
   while (!cancelled.stop_requested() && !stop_.stop_requested() && steady_clock::now() < deadline) {
-    const uint64_t seen = told_;
+    const uint64_t seen = notices_;
     try {
       if (have_followed(name)) return true;
     } catch (const Error&) {
       return false;  // It is stored; who has it is not known now.
     }
-    ended_.wait_for(change, cancelled, kFollowLook, [&] { return told_ != seen; });
+    ended_.wait_for(change, cancelled, kFollowLook, [&] { return notices_ != seen; });
   }
   return false;
 }

@@ -324,7 +324,7 @@ private:
   std::mutex known_mutex_;
   std::map<std::pair<std::string, int>, Known> known_;
   std::set<std::string> unobserved_;  ///< names whose observed row is to be written; with changes_
-  std::atomic<uint64_t> told_{0};     ///< counts changed_elsewhere()
+  std::atomic<uint64_t> notices_{0};  ///< counts changed_elsewhere()
   std::jthread idler_;                ///< last: it uses all of the above
 };
 

@@ -7,7 +7,7 @@
 
 namespace tensormill::server {
 
-int version_at(const services::VersionWeights& weights, uint64_t turn) {
+int version_at(const services::VersionWeights& weights, uint64_t index) {
   uint64_t sum = 0;
   for (const auto& [version, weight] : weights) sum += static_cast<uint64_t>(weight);
   TM_CHECK(sum > 0, "weights that spread nothing");
@@ -15,7 +15,7 @@ int version_at(const services::VersionWeights& weights, uint64_t turn) {
   // round.
   uint64_t step = std::max<uint64_t>(1, sum * 618 / 1000);
   while (std::gcd(step, sum) != 1) ++step;
-  uint64_t place = turn % sum * step % sum;
+  uint64_t place = index % sum * step % sum;
   for (const auto& [version, weight] : weights) {
     if (place < static_cast<uint64_t>(weight)) return version;
     place -= static_cast<uint64_t>(weight);

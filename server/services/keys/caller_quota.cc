@@ -47,7 +47,7 @@ std::vector<storage::CallerUse> CallerQuota::uses() {
   return uses;
 }
 
-uint64_t CallerQuota::room(const std::string& caller) {
+uint64_t CallerQuota::remaining(const std::string& caller) {
   if (options_.max_bytes == 0) return std::numeric_limits<uint64_t>::max();
   for (const storage::CallerUse& use : uses()) {
     if (use.caller == caller) return options_.max_bytes - std::min(options_.max_bytes, use.bytes);
@@ -63,15 +63,15 @@ void CallerQuota::refuse(const std::string& caller, uint64_t bytes) const {
 }
 
 ChargedBody::ChargedBody(http::BodySource& inner, CallerQuota& quota, std::string caller)
-    : inner_(inner), quota_(quota), caller_(std::move(caller)), room_(quota.room(caller_)) {
+    : inner_(inner), quota_(quota), caller_(std::move(caller)), remaining_(quota.remaining(caller_)) {
   const uint64_t announced = inner.length().value_or(0);
-  if (announced > room_) quota_.refuse(caller_, announced);
+  if (announced > remaining_) quota_.refuse(caller_, announced);
 }
 
 size_t ChargedBody::read(std::span<std::byte> buffer) {
   const size_t count = inner_.read(buffer);
   taken_ += count;
-  if (taken_ > room_) quota_.refuse(caller_, taken_);
+  if (taken_ > remaining_) quota_.refuse(caller_, taken_);
   return count;
 }
 

@@ -25,7 +25,7 @@ public:
   /// The caller with the bound that the catalog holds it to.
   storage::Submitter submitter(const std::string& caller) const { return {caller, options_.max_live_jobs}; }
   /// Bytes that the caller may still bring.
-  uint64_t room(const std::string& caller);
+  uint64_t remaining(const std::string& caller);
   /// Of all callers who have anything, sorted by caller. The blob of a finished upload counts until a model
   /// is made of it or the upload goes.
   std::vector<storage::CallerUse> uses();
@@ -55,7 +55,7 @@ private:
   http::BodySource& inner_;
   CallerQuota& quota_;
   const std::string caller_;
-  const uint64_t room_;
+  const uint64_t remaining_;
   uint64_t taken_ = 0;
 };
 

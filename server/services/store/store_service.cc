@@ -24,7 +24,7 @@ size_t BlobBody::read(std::span<std::byte> buffer) {
 
 services::UploadInfo StoreServiceImpl::begin_upload(const services::CallContext& context) {
   quota_.check(1);
-  if (callers_.room(context.submitter) == 0) callers_.refuse(context.submitter, 1);
+  if (callers_.remaining(context.submitter) == 0) callers_.refuse(context.submitter, 1);
   return info_of(uploads_.begin(context.submitter, context.idempotency_key));
 }
 
