@@ -1,4 +1,4 @@
-/// The one table from errors to gRPC's codes. Thread-safety: pure functions.
+/// gRPC's codes, and those of errors (a column of error_codes.def). Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/error.h"
