@@ -95,12 +95,12 @@ ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::opti
   const std::shared_ptr<ir::SymbolTable>& table = builder.graph().symbols();
   ir::SymShape symbols;
   const auto count = static_cast<size_t>(num_elements(builder.type(numbers).shape).hint());
-  for (size_t number = table->of_run().size(); symbols.size() < count; ++number) {
+  for (size_t number = table->run_time_symbols().size(); symbols.size() < count; ++number) {
     const std::string name = "run" + std::to_string(number);
     if (table->hints().count(name) != 0) continue;
     ir::RunSymbol symbol{name, low, std::nullopt};
     if (high) symbol.high = high->expr();
-    symbols.push_back(table->add_of_run(symbol, hint_of(table->of_run().size(), high)));
+    symbols.push_back(table->add_run_time_symbol(symbol, hint_of(table->run_time_symbols().size(), high)));
   }
   builder.add(ir::kBindExtents, {numbers}, {{"extents", symbols}});
   return symbols;
@@ -113,7 +113,7 @@ ir::ValueId bound_part(OpBuilder& builder, ir::ValueId x, int64_t axis, ir::Valu
 }
 
 ir::ValueId required(OpBuilder& builder, ir::ValueId x, ir::ValueId holds, const std::string& what,
-                     const std::vector<ir::ValueId>& told) {
+                     const std::vector<ir::ValueId>& shown) {
   Compose c(builder);
   const ir::ValueId one = c.ints({1}, {1});
   const ir::ValueId row = c.reshape(holds, {num_elements(c.shape(holds))});
@@ -121,7 +121,7 @@ ir::ValueId required(OpBuilder& builder, ir::ValueId x, ir::ValueId holds, const
   const ir::ValueId whole = c.cast(c.reduce("reduce_min", all, {0}, false), DType::kBool);
   // A required number of 0 stands for the check, as one element is all that it takes.
   std::vector<ir::ValueId> operands{c.number(x, 0), whole};
-  operands.insert(operands.end(), told.begin(), told.end());
+  operands.insert(operands.end(), shown.begin(), shown.end());
   const ir::ValueId zero =
       builder.add("require", std::move(operands), {{"what", builder.label() + ": " + what}});
   return c.add(x, zero);

@@ -19,8 +19,8 @@ ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::opti
 ir::ValueId bound_part(OpBuilder& builder, ir::ValueId x, int64_t axis, ir::ValueId count);
 
 /// x, of one element or more; a run in which `holds`, bools of an axis or of none, are not all true fails,
-/// and says `what`, in which the numbers `told` stand for each "{}".
+/// and says `what`, in which the numbers `shown` stand for each "{}".
 ir::ValueId required(OpBuilder& builder, ir::ValueId x, ir::ValueId holds, const std::string& what,
-                     const std::vector<ir::ValueId>& told = {});
+                     const std::vector<ir::ValueId>& shown = {});
 
 }  // namespace tensormill::build

@@ -281,14 +281,14 @@ private:
 
 bool needs_generic(const ir::Variants& variants) {
   return variants.graphs.empty() &&
-         (!variants.model || !variants.symbolic->graph.symbols()->of_run().empty());
+         (!variants.model || !variants.symbolic->graph.symbols()->run_time_symbols().empty());
 }
 
 CompiledGeneric compile_generic(const ir::Variants& variants, const CompileOptions& options,
                                 GenericPlanner& planner, const codegen::Backend& backend,
                                 const GenericHooks& hooks) {
   CompileOptions own = options;
-  if (needs_generic(variants) && !variants.symbolic->graph.symbols()->of_run().empty()) {
+  if (needs_generic(variants) && !variants.symbolic->graph.symbols()->run_time_symbols().empty()) {
     own.opt_level = CompileOptions().opt_level;
     own.disabled_passes.clear();
   }

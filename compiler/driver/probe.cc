@@ -157,7 +157,7 @@ Probed run_probes(const std::shared_ptr<const package::LoadedPackage>& package,
   // A model that is one step computes nothing without an interpreter.
   if (!variants.symbolic || !plans.generic || package::is_model_step(plans.generic->plan)) return probed;
   // What a run decides about is no graph of numbers that a reference could run.
-  if (!variants.symbolic->graph.symbols()->of_run().empty()) return probed;
+  if (!variants.symbolic->graph.symbols()->run_time_symbols().empty()) return probed;
   if (exec::executor_bytes(*package, 1) > kMostBytes) return probed;
   Prober prober(package);
   const std::vector<Probe> made = probes_of(*variants.symbolic, *plans.generic);

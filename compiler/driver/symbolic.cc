@@ -91,7 +91,7 @@ void add_conditions(const ir::SymbolTable& table, std::vector<std::string>& cond
   const auto before = std::make_shared<ir::SymbolTable>();
   before->add_symbols_of(table);
   for (const ir::Guard& guard : table.guards()) {
-    const bool is_outside = !table.is_of_run(guard) && ir::branch_of(guard) == ir::kOutside;
+    const bool is_outside = !table.is_run_time(guard) && ir::branch_of(guard) == ir::kOutside;
     // Of extents of 1 or more most hold by themselves.
     const te::Truth truth = !is_outside || guard.demanded
                                 ? te::Truth::kProven
@@ -108,13 +108,13 @@ bool is_open(const ir::SymbolTable& table) {
   // What a guard leaves out is told without the guard: by those before it.
   const auto before = std::make_shared<ir::SymbolTable>();
   before->add_symbols_of(table);
-  for (const ir::RunSymbol& symbol : table.of_run()) {
+  for (const ir::RunSymbol& symbol : table.run_time_symbols()) {
     // A run may have less of it.
     if (symbol.low && !symbol.high) return false;
   }
   for (const ir::Guard& guard : table.guards()) {
     // Of what a run decides there is no plan of extents of 1.
-    const bool is_apart = table.is_of_run(guard) || ir::branch_of(guard) != ir::kOutside;
+    const bool is_apart = table.is_run_time(guard) || ir::branch_of(guard) != ir::kOutside;
     if (!guard.demanded && (is_apart || !is_spread(guard, before->facts()))) return false;
     before->add_guard(guard);
   }
@@ -125,23 +125,23 @@ namespace {
 
 /// Numbers of a run that a guard says to be equal to something are that.
 void meet_guards(const ir::SymbolTable& table, std::map<std::string, int64_t>& values) {
-  const auto is_of_run = [&](const std::string& name) {
-    return std::any_of(table.of_run().begin(), table.of_run().end(),
+  const auto is_run_time = [&](const std::string& name) {
+    return std::any_of(table.run_time_symbols().begin(), table.run_time_symbols().end(),
                        [&](const ir::RunSymbol& symbol) { return symbol.name == name; });
   };
   for (const ir::Guard& guard : table.guards()) {
     if (guard.relation != ir::Relation::kEqual || !guard.holds) continue;
-    const bool is_left = guard.left.as_symbol() != nullptr && is_of_run(*guard.left.as_symbol());
+    const bool is_left = guard.left.as_symbol() != nullptr && is_run_time(*guard.left.as_symbol());
     const te::Dim &own = is_left ? guard.left : guard.right, &other = is_left ? guard.right : guard.left;
     const std::string* symbol = own.as_symbol();
     const std::optional<int64_t> value = other.evaluate(values);
-    if (symbol != nullptr && is_of_run(*symbol) && value) values[*symbol] = *value;
+    if (symbol != nullptr && is_run_time(*symbol) && value) values[*symbol] = *value;
   }
 }
 
 /// What counts something is no more than there is.
 void cap_counts(const ir::SymbolTable& table, std::map<std::string, int64_t>& values) {
-  for (const ir::RunSymbol& symbol : table.of_run()) {
+  for (const ir::RunSymbol& symbol : table.run_time_symbols()) {
     const std::optional<int64_t> high = symbol.high ? symbol.high->evaluate(values) : std::nullopt;
     if (high) values[symbol.name] = std::min(values[symbol.name], *high);
   }

@@ -142,7 +142,7 @@ private:
         symbol.high = te::parse_dim(parse_quoted());
         check_symbols(*symbol.high);
       }
-      static_cast<void>(symbols_->add_of_run(symbol, hint));
+      static_cast<void>(symbols_->add_run_time_symbol(symbol, hint));
       accept(",");
     }
   }

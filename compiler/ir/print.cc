@@ -149,7 +149,7 @@ namespace {
 /// `run_dims (run0: 23 from "0" to "N", run1: 8)`
 std::string run_dims_text(const SymbolTable& table) {
   std::string text = "run_dims (";
-  for (const RunSymbol& symbol : table.of_run()) {
+  for (const RunSymbol& symbol : table.run_time_symbols()) {
     text +=
         (text.back() == '(' ? "" : ", ") + symbol.name + ": " + std::to_string(table.hints().at(symbol.name));
     if (symbol.low) text += " from " + std::to_string(*symbol.low);
@@ -173,11 +173,11 @@ std::string GraphPrinter::print(const Graph& graph) {
     text += "dims(";
     const SymbolTable& table = *graph.symbols();
     for (const auto& [name, hint] : table.hints()) {
-      if (!table.is_of_run(te::Dim::symbol(name)))
+      if (!table.is_run_time(te::Dim::symbol(name)))
         text += (text.back() == '(' ? "" : ", ") + name + ": " + std::to_string(hint);
     }
     text += ") ";
-    if (!table.of_run().empty()) text += run_dims_text(table);
+    if (!table.run_time_symbols().empty()) text += run_dims_text(table);
     if (!graph.symbols()->guards().empty()) text += guards_text(*graph.symbols());
   }
   text += body_text(graph, *this, "") + "\n";

@@ -138,7 +138,7 @@ private:
     for_each_extent(graph_, node, [&](const SymInt& extent) {
       if (extent.is_constant()) return;
       for (const std::string& symbol : extent.expr().symbols()) {
-        if (!graph_.symbols()->is_of_run(te::Dim::symbol(symbol))) continue;
+        if (!graph_.symbols()->is_run_time(te::Dim::symbol(symbol))) continue;
         const auto binder = binder_.find(symbol);
         found = binder == binder_.end() ? kOpen : std::max(found, known_behind(binder->second, item, level));
       }
@@ -208,13 +208,13 @@ Graph in_segments(const Graph& graph) {
 
 std::vector<std::string> run_symbols(const Graph& graph) {
   std::vector<std::string> names;
-  if (graph.symbols() == nullptr || graph.symbols()->of_run().empty()) return names;
+  if (graph.symbols() == nullptr || graph.symbols()->run_time_symbols().empty()) return names;
   for (const Node& node : graph.nodes()) {
     if (!has_effect(node)) continue;
     for (const SymInt& extent : node.attrs.sym_ints_of("extents")) {
       const te::Dim dim = extent.expr();
       const std::string* symbol = dim.as_symbol();
-      TM_CHECK(symbol != nullptr && graph.symbols()->find_of_run(*symbol) != nullptr,
+      TM_CHECK(symbol != nullptr && graph.symbols()->find_run_time_symbol(*symbol) != nullptr,
                "what a run binds is no symbol of a run");
       names.push_back(*symbol);
     }

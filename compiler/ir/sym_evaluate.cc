@@ -100,7 +100,7 @@ private:
     if (a.is_constant() && b.is_constant()) return decide(relation, a, b);
     SymbolTable* table = a.is_constant() ? b.table() : a.table();
     // Where nobody has to know it, no run that counts none of something is left out for it.
-    const bool asks_for_none = undecided_ == Undecided::kUnknown && table->is_of_run(a.expr() - b.expr());
+    const bool asks_for_none = undecided_ == Undecided::kUnknown && table->is_run_time(a.expr() - b.expr());
     const std::optional<bool> proven =
         asks_for_none ? table->proves_with_zeros(relation, a, b) : table->proves(relation, a, b);
     if (proven) return *proven;

@@ -252,7 +252,7 @@ void SymbolTable::drop_guards_behind(size_t count) {
   for (const Guard& guard : kept) add_guard(guard);
 }
 
-SymInt SymbolTable::add_of_run(const RunSymbol& symbol, int64_t hint) {
+SymInt SymbolTable::add_run_time_symbol(const RunSymbol& symbol, int64_t hint) {
   TM_CHECK(hints_.emplace(symbol.name, hint).second, "symbol " + symbol.name + " exists already");
   of_run_.push_back(symbol);
   const auto low = [&](int64_t least) {
@@ -262,26 +262,26 @@ SymInt SymbolTable::add_of_run(const RunSymbol& symbol, int64_t hint) {
   return {te::Dim::symbol(symbol.name), shared_from_this()};
 }
 
-const RunSymbol* SymbolTable::find_of_run(const std::string& name) const {
+const RunSymbol* SymbolTable::find_run_time_symbol(const std::string& name) const {
   const auto found =
       std::find_if(of_run_.begin(), of_run_.end(), [&](const RunSymbol& each) { return each.name == name; });
   return found == of_run_.end() ? nullptr : &*found;
 }
 
-bool SymbolTable::is_of_run(const te::Dim& dim) const {
+bool SymbolTable::is_run_time(const te::Dim& dim) const {
   if (of_run_.empty()) return false;
   const std::vector<std::string> symbols = dim.symbols();
   return std::any_of(symbols.begin(), symbols.end(),
-                     [&](const std::string& symbol) { return find_of_run(symbol) != nullptr; });
+                     [&](const std::string& symbol) { return find_run_time_symbol(symbol) != nullptr; });
 }
 
 bool SymbolTable::is_fact(const Guard& guard) const {
-  if (!is_of_run(guard)) return true;
+  if (!is_run_time(guard)) return true;
   // What is computed before a run binds a symbol must not rely on what is checked then. Of symbols that
   // nothing else bounds the guard says nothing about others.
   for (const te::Dim* side : {&guard.left, &guard.right}) {
     for (const std::string& symbol : side->symbols()) {
-      const RunSymbol* own = find_of_run(symbol);
+      const RunSymbol* own = find_run_time_symbol(symbol);
       if (own == nullptr || (own->high && !own->high->is_constant())) return false;
     }
   }
@@ -290,10 +290,10 @@ bool SymbolTable::is_fact(const Guard& guard) const {
 
 void SymbolTable::add_symbols_of(const SymbolTable& other) {
   for (const auto& [symbol, hint] : other.hints_) {
-    if (other.find_of_run(symbol) == nullptr) static_cast<void>(add(symbol, hint));
+    if (other.find_run_time_symbol(symbol) == nullptr) static_cast<void>(add(symbol, hint));
   }
   for (const RunSymbol& symbol : other.of_run_)
-    static_cast<void>(add_of_run(symbol, other.hints_.at(symbol.name)));
+    static_cast<void>(add_run_time_symbol(symbol, other.hints_.at(symbol.name)));
 }
 
 te::Expr SymbolTable::expr_of(const te::Dim& dim) {

@@ -207,13 +207,13 @@ public:
   SymInt add(const std::string& name, int64_t hint, int64_t low = 1);
   /// One that a run binds, of that hint. What guards say of it holds from where it is bound on: it is no fact
   /// about the symbols that are known before.
-  SymInt add_of_run(const RunSymbol& symbol, int64_t hint);
+  SymInt add_run_time_symbol(const RunSymbol& symbol, int64_t hint);
   /// In the order in which they were added.
-  const std::vector<RunSymbol>& of_run() const { return of_run_; }
-  const RunSymbol* find_of_run(const std::string& name) const;  ///< null where there is none
+  const std::vector<RunSymbol>& run_time_symbols() const { return of_run_; }
+  const RunSymbol* find_run_time_symbol(const std::string& name) const;  ///< null where there is none
   /// Whether the dim is known only in a run, not yet when shapes bind.
-  bool is_of_run(const te::Dim& dim) const;
-  bool is_of_run(const Guard& guard) const { return is_of_run(guard.left) || is_of_run(guard.right); }
+  bool is_run_time(const te::Dim& dim) const;
+  bool is_run_time(const Guard& guard) const { return is_run_time(guard.left) || is_run_time(guard.right); }
   /// All symbols of another table, without its guards.
   void add_symbols_of(const SymbolTable& other);
   const std::map<std::string, int64_t>& hints() const { return hints_; }

@@ -151,14 +151,14 @@ public:
     for (const ir::Guard& guard : table_.guards()) {
       if (is_of_branch(guard, branches)) continue;
       // What was solved for a symbol is the extent of an input, which is compared with those that are given.
-      const bool is_of_run = table_.is_of_run(guard);
-      const bool is_solved = !is_of_run && guard.relation == ir::Relation::kEqual && guard.holds &&
+      const bool is_run_time = table_.is_run_time(guard);
+      const bool is_solved = !is_run_time && guard.relation == ir::Relation::kEqual && guard.holds &&
                              table_.facts_with_zeros().solved(guard.left - guard.right) == te::Dim(0);
       if (!is_solved)
-        (is_of_run ? result_.plan.run_guards : result_.plan.guards)
-            .push_back({guard_side(guard.left, is_of_run), guard_side(guard.right, is_of_run),
+        (is_run_time ? result_.plan.run_guards : result_.plan.guards)
+            .push_back({guard_side(guard.left, is_run_time), guard_side(guard.right, is_run_time),
                         relation_of(guard), guard.origin});
-      if (is_of_run) continue;
+      if (is_run_time) continue;
       raise_minimum(guard);
       note_multiple(guard);
     }
@@ -173,15 +173,15 @@ private:
     const std::vector<std::string> symbols = ir::run_symbols(graph_);
     for (size_t i = 0; i < names.size(); ++i) {
       // What counts something is never below 0; of other numbers guards say what they are.
-      result_.plan.run_dims.push_back(
-          {names[i], -1, 0, table_.find_of_run(symbols[i])->low, free_.dims.at(free_.symbols.size() + i)});
+      result_.plan.run_dims.push_back({names[i], -1, 0, table_.find_run_time_symbol(symbols[i])->low,
+                                       free_.dims.at(free_.symbols.size() + i)});
     }
   }
 
   /// What counts something is no more than there is, which kernels rely on.
   void add_count_guards() {
     const std::vector<std::string> bound = ir::run_symbols(graph_);
-    for (const ir::RunSymbol& symbol : table_.of_run()) {
+    for (const ir::RunSymbol& symbol : table_.run_time_symbols()) {
       if (symbol.high && std::find(bound.begin(), bound.end(), symbol.name) != bound.end())
         result_.plan.run_guards.push_back(
             {dims_.extent(te::Dim::symbol(symbol.name)), dims_.extent(*symbol.high), "<=", ""});
@@ -189,8 +189,8 @@ private:
   }
 
   /// Guards of the free dims are over these alone.
-  Extent guard_side(const te::Dim& dim, bool is_of_run) const {
-    return is_of_run ? dims_.extent(dim) : dims_.free_extent(dim, free_.symbols.size());
+  Extent guard_side(const te::Dim& dim, bool is_run_time) const {
+    return is_run_time ? dims_.extent(dim) : dims_.free_extent(dim, free_.symbols.size());
   }
 
   /// Its symbols, which are listed in the order of such nodes, are bound by the step that is next.
@@ -208,7 +208,7 @@ private:
     const std::set<int64_t> all = ir::branches_of(guard);
     if (all.empty()) return false;
     if (ir::is_inherited(table_, guard)) return true;
-    if (table_.is_of_run(guard))
+    if (table_.is_run_time(guard))
       throw Error(ErrorCode::kNotSupported,
                   "node \"" + guard.origin + "\": a branch demands something of what a run decides");
     std::vector<ir::BranchSide> sides;

@@ -123,9 +123,9 @@ TEST(RunDims, OutputsHaveDimsWithoutNames) {
 TEST(RunDims, AreInTheGraphsText) {
   const ir::Graph graph = parse(kNet);
   EXPECT_EQ(ir::print(parse(ir::print(graph))), ir::print(graph));
-  ASSERT_EQ(graph.symbols()->of_run().size(), 3U);
-  EXPECT_EQ(graph.symbols()->of_run()[0].high, te::Dim::symbol("N"));
-  EXPECT_EQ(graph.symbols()->of_run()[1].low, std::nullopt);
+  ASSERT_EQ(graph.symbols()->run_time_symbols().size(), 3U);
+  EXPECT_EQ(graph.symbols()->run_time_symbols()[0].high, te::Dim::symbol("N"));
+  EXPECT_EQ(graph.symbols()->run_time_symbols()[1].low, std::nullopt);
 }
 
 TEST(RunDims, SegmentsAreAsFewAsTheSymbolsAllow) {
@@ -308,7 +308,7 @@ TEST(RunDims, OfALoopThatIsNotThereAreBoundNowhere) {
 TEST(RunDims, AGuardOfARunIsNoFactAboutOtherSymbols) {
   const auto table = std::make_shared<ir::SymbolTable>();
   const ir::SymInt n = table->add("N", 32);
-  const ir::SymInt count = table->add_of_run({"run0", 0, te::Dim::symbol("N")}, 9);
+  const ir::SymInt count = table->add_run_time_symbol({"run0", 0, te::Dim::symbol("N")}, 9);
   ASSERT_TRUE(ir::demand(ir::Relation::kLessEqual, 5, count));
   EXPECT_TRUE(ir::is_proven(ir::Relation::kLessEqual, 5, count));
   EXPECT_FALSE(ir::is_proven(ir::Relation::kLessEqual, 5, n));

@@ -238,8 +238,8 @@ TEST_F(GraphFiles, HoldWhatARunBinds) {
   ImportOptions options;
   options.input_shapes["x"] = {int64_t{5}};
   const ir::Graph graph = again->import(options, ops::standard_ops());
-  ASSERT_EQ(graph.symbols()->of_run().size(), 1u);
-  const ir::RunSymbol& symbol = graph.symbols()->of_run()[0];
+  ASSERT_EQ(graph.symbols()->run_time_symbols().size(), 1u);
+  const ir::RunSymbol& symbol = graph.symbols()->run_time_symbols()[0];
   EXPECT_EQ(symbol.high->to_string(), "5");
   EXPECT_LE(graph.symbols()->hints().at(symbol.name), 5);
   EXPECT_EQ(to_string(graph.value(graph.outputs()[0]).type.shape), "[1,run0]");

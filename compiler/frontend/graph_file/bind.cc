@@ -58,10 +58,10 @@ private:
 
   /// What a run binds is known of no binding.
   void add_run_symbols() {
-    if (from_.symbols() == nullptr || from_.symbols()->of_run().empty()) return;
+    if (from_.symbols() == nullptr || from_.symbols()->run_time_symbols().empty()) return;
     if (graph_.symbols() == nullptr) graph_.set_symbols(std::make_shared<ir::SymbolTable>());
     ir::SymbolTable& table = *graph_.symbols();
-    for (const ir::RunSymbol& symbol : from_.symbols()->of_run()) {
+    for (const ir::RunSymbol& symbol : from_.symbols()->run_time_symbols()) {
       ir::RunSymbol own{symbol.name, symbol.low, std::nullopt};
       while (table.hints().count(own.name) != 0) own.name += "_";
       int64_t hint = from_.symbols()->hints().at(symbol.name);
@@ -70,7 +70,7 @@ private:
         own.high = high.expr();
         hint = std::min(hint, high.hint());
       }
-      dims_.emplace(symbol.name, table.add_of_run(own, hint));
+      dims_.emplace(symbol.name, table.add_run_time_symbol(own, hint));
     }
   }
 

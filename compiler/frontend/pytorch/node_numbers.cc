@@ -135,7 +135,7 @@ ir::SymShape NodeContext::syms(const char* name) {
 }
 
 int64_t NodeContext::fixed(const ir::SymInt& value, const char* name) const {
-  if (!value.is_constant() && value.table()->is_of_run(value.expr()))
+  if (!value.is_constant() && value.table()->is_run_time(value.expr()))
     unsupported(name, "a number that a run works out is not implemented");
   return value;
 }

@@ -87,7 +87,7 @@ ir::SymInt NodeContext::known_int(size_t index, const char* what) const {
   return values[0];
 }
 
-ir::SymShape NodeContext::numbers_of_run(size_t index, const char* what, std::optional<int64_t> low) {
+ir::SymShape NodeContext::run_time_numbers(size_t index, const char* what, std::optional<int64_t> low) {
   if (is_known(index)) return known_ints(index, what);
   const V value = input(index);
   const ir::SymShape shape = type(value).shape;
@@ -103,11 +103,11 @@ ir::SymShape NodeContext::numbers_of_run(size_t index, const char* what, std::op
 }
 
 ir::SymShape NodeContext::extents_at(size_t index, const char* what) {
-  return numbers_of_run(index, what, 0);
+  return run_time_numbers(index, what, 0);
 }
 
 ir::SymInt NodeContext::number_at(size_t index, const char* what) {
-  const ir::SymShape values = numbers_of_run(index, what, std::nullopt);
+  const ir::SymShape values = run_time_numbers(index, what, std::nullopt);
   if (values.size() != 1)
     invalid(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected 1");
   return values[0];

@@ -207,7 +207,7 @@ public:
 
 private:
   const AttrValue* attribute(const char* name);
-  ir::SymShape numbers_of_run(size_t index, const char* what, std::optional<int64_t> low);
+  ir::SymShape run_time_numbers(size_t index, const char* what, std::optional<int64_t> low);
   template <typename T>
   const T* attribute_of(const char* name, bool is_required, const char* kind);
 

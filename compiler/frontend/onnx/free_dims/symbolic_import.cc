@@ -90,7 +90,7 @@ std::set<size_t> broadcast_symbols(const ir::SymbolicModel& model) {
 
 std::optional<ir::Graph> at_extents(const ir::SymbolicModel& model, const std::vector<int64_t>& dims) {
   // What a run decides has no numbers yet.
-  if (!model.graph.symbols()->of_run().empty()) return std::nullopt;
+  if (!model.graph.symbols()->run_time_symbols().empty()) return std::nullopt;
   std::map<std::string, int64_t> values;
   for (size_t i = 0; i < dims.size(); ++i) values[model.symbols[i]] = dims[i];
   ir::add_branch_values(*model.graph.symbols(), values);

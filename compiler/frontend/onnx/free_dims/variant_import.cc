@@ -212,7 +212,8 @@ private:
         notes_.lacks_values = notes_.lacks_values || lacks;
         if (lacks && model_.may_lack_values) continue;
         // What a run works out and nothing bounds has a plan whose steps are bound in the run.
-        const bool binds_symbols = variants.symbolic && !variants.symbolic->graph.symbols()->of_run().empty();
+        const bool binds_symbols =
+            variants.symbolic && !variants.symbolic->graph.symbols()->run_time_symbols().empty();
         if (!binds_symbols || !may_want_extents(error)) throw;
       }
     }

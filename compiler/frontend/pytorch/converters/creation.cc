@@ -90,7 +90,7 @@ V count_by(NodeContext& node, const RangeOfRun& range) {
 }
 
 /// Of whole numbers.
-void set_range_of_run(NodeContext& node, DType dtype) {
+void set_run_time_range(NodeContext& node, DType dtype) {
   Compose c(node);
   const RangeOfRun range = range_of(node, DType::kInt64);
   const bool is_known = !takes(node, "step") || !node.run_number("step");
@@ -133,7 +133,7 @@ ir::SymInt count_of_reals(NodeContext& node, const RangeOfRun& range) {
   return node.bind_number(checked, 0, std::nullopt);
 }
 
-bool is_of_run(NodeContext& node, const char* name) {
+bool is_run_time(NodeContext& node, const char* name) {
   return takes(node, name) && (node.run_number(name) || node.extent_real(name));
 }
 
@@ -219,8 +219,8 @@ void convert_arange(NodeContext& node) {
   static_cast<void>(node.optional_dtype("dtype"));
   const DType dtype = node.output_dtype();
   const bool has_reals = is_real(node, "start") || is_real(node, "end") || is_real(node, "step");
-  if (is_of_run(node, "start") || is_of_run(node, "end") || is_of_run(node, "step")) {
-    if (!has_reals) return set_range_of_run(node, dtype);
+  if (is_run_time(node, "start") || is_run_time(node, "end") || is_run_time(node, "step")) {
+    if (!has_reals) return set_run_time_range(node, dtype);
     return set_range_of_reals(node, dtype);
   }
   const Range range = {takes(node, "start") ? node.number("start") : ir::SymInt(0), node.number("end"),

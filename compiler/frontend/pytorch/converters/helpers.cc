@@ -82,11 +82,11 @@ V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const st
                   {{"axis", axis}, {"reduction", reduction}});
 }
 
-std::optional<V> number_of_run(NodeContext& node, const char* name, bool any) {
+std::optional<V> run_time_number(NodeContext& node, const char* name, bool any) {
   if (const std::optional<RunNumber> number = node.run_number(name)) return number->value;
   if (!node.has(name)) return std::nullopt;
   const ir::SymInt number = node.sym(name);
-  if (number.is_constant() || !number.table()->is_of_run(number.expr())) return std::nullopt;
+  if (number.is_constant() || !number.table()->is_run_time(number.expr())) return std::nullopt;
   if (!any && is_proven(ir::Relation::kLessEqual, 0, number)) return std::nullopt;
   return Compose(node).dims({number}, {});
 }
@@ -102,7 +102,7 @@ namespace {
 /// An end of a slice within the axis.
 ir::SymInt place_of(NodeContext& node, const char* name, const ir::SymInt& otherwise,
                     const ir::SymInt& extent) {
-  const std::optional<V> of_run = number_of_run(node, name);
+  const std::optional<V> of_run = run_time_number(node, name);
   if (!of_run) return build::place_within(node.has(name) ? node.sym(name) : otherwise, extent, 0, extent);
   Compose c(node);
   const V limit = c.dims({extent}, {});
@@ -116,7 +116,7 @@ build::AxisSlice slice_of(NodeContext& node, const ir::SymInt& extent,
                           const std::optional<ir::SymInt>& said) {
   const int64_t step = node.integer("step");
   if (step < 1) node.invalid("a step of " + std::to_string(step));
-  if (!number_of_run(node, "start") && !number_of_run(node, "end")) {
+  if (!run_time_number(node, "start") && !run_time_number(node, "end")) {
     const ir::SymInt start = node.has("start") ? node.sym("start") : ir::SymInt(0);
     const ir::SymInt end = node.has("end") ? node.sym("end") : ir::SymInt(INT64_MAX);
     return build::slice_within(start, end, step, extent);

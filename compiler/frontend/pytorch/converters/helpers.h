@@ -57,7 +57,7 @@ V wrapped(NodeContext& node, V indices, const ir::SymInt& extent);
 V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const std::string& reduction);
 /// An integer that a run works out and that may be below 0, or, with `any`, is whatever it is: of one
 /// element.
-std::optional<V> number_of_run(NodeContext& node, const char* name, bool any = false);
+std::optional<V> run_time_number(NodeContext& node, const char* name, bool any = false);
 /// A number that a run works out as a place on an axis: one below 0 counts from the end.
 V from_front(NodeContext& node, V number, const ir::SymInt& extent);
 /// The arguments "start", "end" and "step" of a slice of an axis, of which a run may work out the first two;

@@ -198,7 +198,7 @@ void convert_slice(NodeContext& node) {
   if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
   const ir::SymInt& extent = own[static_cast<size_t>(axis)];
-  const std::optional<V> start = number_of_run(node, "start", true);
+  const std::optional<V> start = run_time_number(node, "start", true);
   const std::optional<ir::SymInt> said = node.said_extent(static_cast<size_t>(axis));
   // With as many elements as the file says the end follows from the start.
   static_cast<void>(node.has("end"));
@@ -224,7 +224,7 @@ void convert_select(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  if (const std::optional<V> index = number_of_run(node, "index", true)) {
+  if (const std::optional<V> index = run_time_number(node, "index", true)) {
     Compose c(node);
     const V place = c.reshape(c.cast(*index, DType::kInt64), {1});
     return node.set_maybe_shared("self", c.squeeze(gathered(node, node.tensor("self"), place, axis), axis));
@@ -237,12 +237,12 @@ void convert_narrow(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   if (own.empty()) node.invalid("the input has no dims");
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
-  const std::optional<V> first = number_of_run(node, "start", true);
+  const std::optional<V> first = run_time_number(node, "start", true);
   const std::optional<RunNumber> number = node.run_number("length");
   const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   const ir::SymInt length = number ? node.bind_number(number->value, 0, std::nullopt) : node.sym("length");
   if (first && length.is_constant()) return set_window(node, axis, *first, length.hint(), 1);
-  const std::optional<V> unknown = number_of_run(node, "start");
+  const std::optional<V> unknown = run_time_number(node, "start");
   ir::SymInt start =
       unknown ? node.bind_number(from_front(node, *unknown, extent), 0, std::nullopt) : node.sym("start");
   if (start.is_constant() && start.hint() < 0) start = start + extent;

@@ -271,7 +271,7 @@ namespace {
 
 /// A number of which extents are made, as a symbol that a run binds. What the program checks of it
 /// (torch._check) stands in its range, and is checked when it is bound.
-ir::SymInt extent_of_run(NodeContext& node, V x, const SymbolRange& range) {
+ir::SymInt run_time_extent(NodeContext& node, V x, const SymbolRange& range) {
   const int64_t low = std::max<int64_t>(range.min.value_or(0), 0);
   const ir::SymInt extent = node.bind_number(x, low, std::nullopt);
   const bool is_bounded = range.max && *range.max < build::kMaxListed * 256;
@@ -297,7 +297,7 @@ void convert_item(NodeContext& node) {
     node.unsupported("self", "a number that a run works out is not implemented");
   if (known == nullptr) {
     const std::optional<SymbolRange> range = node.extent_range();
-    if (range && is_integer(node.dtype(x))) return node.set_number(extent_of_run(node, x, *range));
+    if (range && is_integer(node.dtype(x))) return node.set_number(run_time_extent(node, x, *range));
     return node.set_run_number({Compose(node).reshape(x, {})});
   }
   if (node.dtype(x) == DType::kBool) return node.set_number(known->element_as_int(0) != 0);

@@ -44,7 +44,7 @@ RaggedRows rows_of_lengths(NodeContext& node, V lengths, const ir::SymInt& total
   return {begins, wide, node.shape(lengths)[0], total};
 }
 
-RaggedRows rows_of_run(NodeContext& node, V lengths) {
+RaggedRows run_time_rows(NodeContext& node, V lengths) {
   Compose c(node);
   if (same(num_elements(node.shape(lengths)), 0)) return rows_of_lengths(node, lengths, 0);
   const V sum = c.reduce("reduce_sum", c.cast(lengths, DType::kInt64), {0}, true);
@@ -199,7 +199,7 @@ void convert_ragged_gather(NodeContext& node) {
     const ir::SymInt below =
         level + 1 < count ? node.shape(node.input(level + 1))[0] - 1 : node.shape(node.input(count))[0];
     const RaggedRows rows = rows_of_splits(node, node.input(level), below);
-    const RaggedRows chosen = rows_of_run(node, c.gather(rows.lengths, taken, 0));
+    const RaggedRows chosen = run_time_rows(node, c.gather(rows.lengths, taken, 0));
     const V ids = row_ids(node, chosen);
     const V begins = c.gather(c.gather(rows.begins, taken, 0), ids, 0);
     taken = c.add(begins, places_in_rows(node, chosen, ids));
@@ -240,7 +240,7 @@ void convert_ragged_range(NodeContext& node) {
   }
   count = c.where(c.binary("less", c.mul(span, c.unary("sign", moves)), zero), c.number(count, 0), count);
   count = build::required(node, c.binary("max", count, c.number(count, 0)), is_step, "a step of 0");
-  const RaggedRows made = rows_of_run(node, count);
+  const RaggedRows made = run_time_rows(node, count);
   const V ids = row_ids(node, made), places = c.cast(places_in_rows(node, made, ids), dtype);
   node.set_output(0, splits_of(node, made, to));
   node.set_output(1, c.add(c.gather(numbers[0], ids, 0), c.mul(places, c.gather(moves, ids, 0))));

@@ -16,7 +16,7 @@ RaggedRows rows_of_splits(NodeContext& node, V splits, const ir::SymInt& total);
 /// By their lengths, [rows] of integers, of `total` elements.
 RaggedRows rows_of_lengths(NodeContext& node, V lengths, const ir::SymInt& total);
 /// By their lengths, whose sum a run works out.
-RaggedRows rows_of_run(NodeContext& node, V lengths);
+RaggedRows run_time_rows(NodeContext& node, V lengths);
 /// By the row that each element is of, [total] of integers that do not fall.
 RaggedRows rows_of_ids(NodeContext& node, V ids, const ir::SymInt& rows);
 /// Where rows end, in that type: [rows + 1].

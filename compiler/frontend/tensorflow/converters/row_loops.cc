@@ -41,7 +41,8 @@ public:
     find_kinds();
     find_trips();
     const std::vector<V> begun = begin();
-    const size_t bound = node_.graph().symbols() == nullptr ? 0 : node_.graph().symbols()->of_run().size();
+    const size_t bound =
+        node_.graph().symbols() == nullptr ? 0 : node_.graph().symbols()->run_time_symbols().size();
     const std::vector<Item> arguments = arguments_of(begun);
     const std::vector<Item> next = form_.step(node_, arguments);
     if (next.size() != initial_.size())
@@ -238,8 +239,8 @@ private:
   /// Whether an iteration works it out, which binds symbols from `bound` on.
   bool is_own(const ir::SymInt& extent, size_t bound) const {
     const auto& table = node_.graph().symbols();
-    for (size_t i = bound; table != nullptr && i < table->of_run().size(); ++i)
-      if (extent.expr().mentions(table->of_run()[i].name)) return true;
+    for (size_t i = bound; table != nullptr && i < table->run_time_symbols().size(); ++i)
+      if (extent.expr().mentions(table->run_time_symbols()[i].name)) return true;
     return false;
   }
 
@@ -257,7 +258,7 @@ private:
     while (is_own(most, bound)) {
       const te::Dim expr = most.expr();
       const ir::RunSymbol* symbol =
-          expr.as_symbol() == nullptr ? nullptr : table->find_of_run(*expr.as_symbol());
+          expr.as_symbol() == nullptr ? nullptr : table->find_run_time_symbol(*expr.as_symbol());
       if (symbol == nullptr || !symbol->high)
         refuse("a row of " + to_string(extent) + " elements, of which is not known how many are the most,");
       most = ir::SymInt(*symbol->high, table);
@@ -311,7 +312,7 @@ private:
   }
 
   RaggedRows rows_of(const UnevenRows& uneven, std::vector<V>::const_iterator& part) {
-    if (!uneven.as) return rows_of_run(node_, c_.reshape(*part++, {trips_}));
+    if (!uneven.as) return run_time_rows(node_, c_.reshape(*part++, {trips_}));
     const TensorList& other = *list_of(initial_[*uneven.as]);
     return {other.begins, other.lengths, *other.length, node_.shape(other.whole)[0]};
   }

@@ -7,13 +7,13 @@ namespace tensormill::frontend::onnx {
 BodySymbols::BodySymbols(NodeContext& node) : node_(node) {
   const ir::SymbolTable* table = node.graph().symbols().get();
   if (table == nullptr) return;
-  symbols_ = table->of_run().size();
+  symbols_ = table->run_time_symbols().size();
   guards_ = table->guards().size();
 }
 
 bool BodySymbols::is_in(const ir::SymInt& extent) const {
   if (extent.is_constant()) return false;
-  const std::vector<ir::RunSymbol>& all = node_.graph().symbols()->of_run();
+  const std::vector<ir::RunSymbol>& all = node_.graph().symbols()->run_time_symbols();
   const std::vector<std::string> symbols = extent.expr().symbols();
   return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(symbols_), all.end(),
                      [&](const ir::RunSymbol& own) {

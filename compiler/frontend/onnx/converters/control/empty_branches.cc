@@ -14,7 +14,7 @@ using te::Truth;
 /// The side that extents of 0 alone take, where a run decides about them.
 std::optional<bool> side_of_none(ir::SymbolTable& table, const ExtentCondition& condition) {
   const auto& [relation, a, b, holds] = condition;
-  if (!table.is_of_run(a.expr() - b.expr()) || table.proves_with_zeros(relation, a, b)) return std::nullopt;
+  if (!table.is_run_time(a.expr() - b.expr()) || table.proves_with_zeros(relation, a, b)) return std::nullopt;
   const Truth of_some = table.truth(relation, a, b);
   if (of_some == Truth::kUnknown) return std::nullopt;
   return (of_some == Truth::kProven) != holds;

@@ -80,7 +80,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     } else {
       const ir::ValueId resized = build::resize_along(context, x, dim, axes[d], options);
       const auto& table = context.graph().symbols();
-      const bool may_be_left = table != nullptr && table->is_of_run(axes[d].out.expr());
+      const bool may_be_left = table != nullptr && table->is_run_time(axes[d].out.expr());
       x = may_be_left ? unless_left(c, x, resized, dim, axes[d], options) : resized;
     }
     if (!crop) continue;
