@@ -29,9 +29,9 @@ Json meta_of(int dtype, const Json& sizes, const Json& strides) {
 }
 
 Json tensor_of(const char* name) { return {{"as_tensor", {{"name", name}}}}; }
-Json number_of(const char* name) { return {{"as_name", name}}; }
+Json sym_int_of(const char* name) { return {{"as_name", name}}; }
 
-Json node_of(const char* target, const std::vector<std::pair<const char*, Json>>& inputs,
+Json fx_node(const char* target, const std::vector<std::pair<const char*, Json>>& inputs,
              const Json& output) {
   Json all = Json::array();
   for (const auto& [name, argument] : inputs) all.push_back({{"name", name}, {"arg", argument}, {"kind", 1}});
@@ -74,9 +74,9 @@ std::unique_ptr<Importer> strided(const Json& x_strides, const Json& size, const
                                   const Json& y_sizes) {
   const Json y_strides = Json::array({extent(1), extent(1), extent(1)});
   const Json nodes = Json::array(
-      {node_of("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
-               {{"as_sym_int", number_of("n")}}),
-       node_of("torch.ops.aten.as_strided.default",
+      {fx_node("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
+               {{"as_sym_int", sym_int_of("n")}}),
+       fx_node("torch.ops.aten.as_strided.default",
                {{"self", tensor_of("x")},
                 {"size", {{"as_sym_ints", size}}},
                 {"stride", {{"as_sym_ints", stride}}},
@@ -103,7 +103,7 @@ ImportOptions at_rows(int64_t rows) {
 }
 
 TEST(PytorchStrides, OfFreeDimsAreWindowsOfRows) {
-  const auto model = strided(kRows, Json::array({number_of("n"), {{"as_int", 3}}, {{"as_int", 2}}}),
+  const auto model = strided(kRows, Json::array({sym_int_of("n"), {{"as_int", 3}}, {{"as_int", 2}}}),
                              Json::array({{{"as_int", 4}}, {{"as_int", 1}}, {{"as_int", 1}}}), 0,
                              Json::array({symbol("s0"), extent(3), extent(2)}));
   const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
@@ -121,7 +121,7 @@ TEST(PytorchStrides, OfFreeDimsAreWindowsOfRows) {
 
 TEST(PytorchStrides, OfFreeDimsTurnAMatrix) {
   const auto model =
-      strided(kRows, Json::array({{{"as_int", 4}}, number_of("n")}),
+      strided(kRows, Json::array({{{"as_int", 4}}, sym_int_of("n")}),
               Json::array({{{"as_int", 1}}, {{"as_int", 4}}}), 0, Json::array({extent(4), symbol("s0")}));
   const Tensor got = evaluated(model->import(at_rows(3), ops::standard_ops()), {{"x", counted(3)}}).at("y");
   ASSERT_EQ(got.shape(), (Shape{4, 3}));
@@ -131,7 +131,7 @@ TEST(PytorchStrides, OfFreeDimsTurnAMatrix) {
 
 TEST(PytorchStrides, BehindTheElementsAreRefused) {
   const auto at = [](int64_t offset) {
-    return strided(kRows, Json::array({number_of("n"), {{"as_int", 4}}}),
+    return strided(kRows, Json::array({sym_int_of("n"), {{"as_int", 4}}}),
                    Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), offset,
                    Json::array({symbol("s0"), extent(4)}));
   };
@@ -147,7 +147,7 @@ TEST(PytorchStrides, BehindTheElementsAreRefused) {
 // Columns are one behind the other.
 TEST(PytorchStrides, OfATurnedMatrixAreThoseOfItsColumns) {
   const auto model =
-      strided(Json::array({extent(1), symbol("s0")}), Json::array({number_of("n"), {{"as_int", 4}}}),
+      strided(Json::array({extent(1), symbol("s0")}), Json::array({sym_int_of("n"), {{"as_int", 4}}}),
               Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), 0, Json::array({symbol("s0"), extent(4)}));
   const Tensor got = evaluated(model->import(at_rows(3), ops::standard_ops()), {{"x", counted(3)}}).at("y");
   for (int64_t i = 0; i < 12; ++i)
@@ -156,7 +156,7 @@ TEST(PytorchStrides, OfATurnedMatrixAreThoseOfItsColumns) {
 
 TEST(PytorchStrides, OfElementsThatDoNotLieInRowsAreRefused) {
   const auto model =
-      strided(Json::array({extent(8), extent(1)}), Json::array({number_of("n"), {{"as_int", 4}}}),
+      strided(Json::array({extent(8), extent(1)}), Json::array({sym_int_of("n"), {{"as_int", 4}}}),
               Json::array({{{"as_int", 4}}, {{"as_int", 1}}}), 0, Json::array({symbol("s0"), extent(4)}));
   expect_error(ErrorCode::kOperatorNotImplemented, "do not lie in rows",
                [&] { model->import(at_rows(3), ops::standard_ops()); });
@@ -166,12 +166,12 @@ TEST(PytorchStrides, OfElementsThatDoNotLieInRowsAreRefused) {
 Tensor doubled_in_a_row(const Json& whole, const Json& row_size, const Tensor& x) {
   const Json flat = meta_of(kFloat32, Json::array({row_size}), Json::array({extent(1)}));
   const Json nodes = Json::array(
-      {node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
-       node_of("torch.ops.aten.reshape.default",
+      {fx_node("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
+       fx_node("torch.ops.aten.reshape.default",
                {{"self", tensor_of("own")}, {"shape", {{"as_ints", Json::array({-1})}}}}, tensor_of("row")),
-       node_of("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("row")}, {"other", {{"as_float", 2.0}}}},
+       fx_node("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("row")}, {"other", {{"as_float", 2.0}}}},
                tensor_of("twice")),
-       node_of("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
+       fx_node("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
   const auto model =
       program_of(whole, whole, nodes, Json::object(), {{"own", whole}, {"row", flat}, {"twice", flat}});
   ImportOptions options;
@@ -206,10 +206,10 @@ TEST(PytorchStrides, ThatAreUnknownMakeNoOutputOfWhatMayBeWritten) {
   const char* all = "Mul(Integer(4), Symbol('s0', integer=True), Symbol('s1', integer=True))";
   const Json flat = meta_of(kFloat32, Json::array({symbol(all)}), Json::array({extent(1)}));
   const Json nodes = Json::array(
-      {node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("y")),
-       node_of("torch.ops.aten.reshape.default",
+      {fx_node("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("y")),
+       fx_node("torch.ops.aten.reshape.default",
                {{"self", tensor_of("y")}, {"shape", {{"as_ints", Json::array({-1})}}}}, tensor_of("row")),
-       node_of("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("row")}, {"other", {{"as_float", 2.0}}}},
+       fx_node("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("row")}, {"other", {{"as_float", 2.0}}}},
                tensor_of("twice"))});
   const auto model = program_of(whole, whole, nodes, Json::object(), {{"row", flat}, {"twice", flat}});
   ImportOptions options;
@@ -226,18 +226,18 @@ TEST(PytorchStrides, OfWhatIsNotDenseMakeACopyInRows) {
   const Json half =
       meta_of(kFloat32, Json::array({symbol("s0"), extent(2)}), Json::array({extent(2), extent(1)}));
   const Json nodes = Json::array(
-      {node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
-       node_of("torch.ops.aten.slice.Tensor",
+      {fx_node("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
+       fx_node("torch.ops.aten.slice.Tensor",
                {{"self", tensor_of("own")},
                 {"dim", {{"as_int", 1}}},
                 {"start", {{"as_int", 0}}},
                 {"end", {{"as_int", 4}}},
                 {"step", {{"as_int", 2}}}},
                tensor_of("apart")),
-       node_of("torch.ops.aten.contiguous.default", {{"self", tensor_of("apart")}}, tensor_of("half")),
-       node_of("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("half")}, {"other", {{"as_float", 2.0}}}},
+       fx_node("torch.ops.aten.contiguous.default", {{"self", tensor_of("apart")}}, tensor_of("half")),
+       fx_node("torch.ops.aten.mul_.Scalar", {{"self", tensor_of("half")}, {"other", {{"as_float", 2.0}}}},
                tensor_of("twice")),
-       node_of("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
+       fx_node("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
   const auto model = program_of(whole, whole, nodes, Json::object(),
                                 {{"own", whole}, {"apart", apart}, {"half", half}, {"twice", half}});
   const Tensor got = evaluated(model->import(at_rows(3), ops::standard_ops()), {{"x", counted(3)}}).at("y");
@@ -255,11 +255,11 @@ Tensor doubled_with_channels_last(const char* target, const Json& own_strides, c
     inputs.push_back({"dtype", {{"as_scalar_type", kFloat32}}});
   inputs.push_back({"memory_format", {{"as_memory_format", 2}}});
   const Json nodes =
-      Json::array({node_of("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
-                   node_of(target, inputs, tensor_of("last")),
-                   node_of("torch.ops.aten.mul_.Scalar",
+      Json::array({fx_node("torch.ops.aten.clone.default", {{"self", tensor_of("x")}}, tensor_of("own")),
+                   fx_node(target, inputs, tensor_of("last")),
+                   fx_node("torch.ops.aten.mul_.Scalar",
                            {{"self", tensor_of("last")}, {"other", {{"as_float", 2.0}}}}, tensor_of("twice")),
-                   node_of("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
+                   fx_node("torch.ops.aten.clone.default", {{"self", tensor_of("own")}}, tensor_of("y"))});
   const auto model =
       program_of(rows, rows, nodes, Json::object(), {{"own", own}, {"last", last}, {"twice", last}});
   ImportOptions options;
@@ -289,11 +289,11 @@ TEST(PytorchStrides, OfATensorWithoutDimsAreThoseOfAView) {
 
 /// y = arange(start, x.item(), step).
 ir::Graph range_to(const Json& start, const Json& step, int dtype = kFloat32) {
-  const Json nodes = Json::array({node_of("torch.ops.aten.item.default", {{"self", tensor_of("x")}},
-                                          {{"as_sym_float", number_of("end")}}),
-                                  node_of("torch.ops.aten.arange.start_step",
+  const Json nodes = Json::array({fx_node("torch.ops.aten.item.default", {{"self", tensor_of("x")}},
+                                          {{"as_sym_float", sym_int_of("end")}}),
+                                  fx_node("torch.ops.aten.arange.start_step",
                                           {{"start", start},
-                                           {"end", {{"as_sym_float", number_of("end")}}},
+                                           {"end", {{"as_sym_float", sym_int_of("end")}}},
                                            {"step", step},
                                            {"dtype", {{"as_scalar_type", dtype}}}},
                                           tensor_of("y"))});
@@ -361,9 +361,9 @@ TEST(PytorchRange, OfWholeNumbersIsCountedInRealOnes) {
 std::unique_ptr<Importer> range_of(const Json& start, const Json& end, const Json& step, int dtype,
                                    const Json& said) {
   const Json nodes = Json::array(
-      {node_of("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
-               {{"as_sym_int", number_of("n")}}),
-       node_of("torch.ops.aten.arange.start_step",
+      {fx_node("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
+               {{"as_sym_int", sym_int_of("n")}}),
+       fx_node("torch.ops.aten.arange.start_step",
                {{"start", start}, {"end", end}, {"step", step}, {"dtype", {{"as_scalar_type", dtype}}}},
                tensor_of("y"))});
   return program_of(meta_of(kFloat32, Json::array({symbol("s0")}), Json::array({extent(1)})),
@@ -404,7 +404,7 @@ TEST(PytorchRange, OfRealNumbersThatAreKnownHasTheirWholeParts) {
 }
 
 TEST(PytorchRange, ToAFreeDimIsAsLongAsItSays) {
-  const auto model = range_of({{"as_float", 0.75}}, {{"as_sym_int", number_of("n")}}, {{"as_float", 2.5}},
+  const auto model = range_of({{"as_float", 0.75}}, {{"as_sym_int", sym_int_of("n")}}, {{"as_float", 2.5}},
                               kInt32, symbol("u0"));
   const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
   ir::verify(open);
@@ -423,13 +423,13 @@ TEST(PytorchRange, ToAFreeDimIsAsLongAsItSays) {
 /// y, by the last node, from a fraction of the free extent N of x [N], "part".
 std::unique_ptr<Importer> of_part(double fraction, const std::vector<Json>& nodes, int dtype) {
   Json all = Json::array(
-      {node_of("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
-               {{"as_sym_int", number_of("n")}}),
-       node_of("torch.sym_float", {{"a", {{"as_sym_int", number_of("n")}}}},
-               {{"as_sym_float", number_of("real")}}),
-       node_of("_operator.mul",
-               {{"a", {{"as_sym_float", number_of("real")}}}, {"b", {{"as_float", fraction}}}},
-               {{"as_sym_float", number_of("part")}})});
+      {fx_node("torch.ops.aten.sym_size.int", {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}},
+               {{"as_sym_int", sym_int_of("n")}}),
+       fx_node("torch.sym_float", {{"a", {{"as_sym_int", sym_int_of("n")}}}},
+               {{"as_sym_float", sym_int_of("real")}}),
+       fx_node("_operator.mul",
+               {{"a", {{"as_sym_float", sym_int_of("real")}}}, {"b", {{"as_float", fraction}}}},
+               {{"as_sym_float", sym_int_of("part")}})});
   for (const Json& node : nodes) all.push_back(node);
   return program_of(meta_of(kFloat32, Json::array({symbol("s0")}), Json::array({extent(1)})),
                     meta_of(dtype, Json::array({symbol("u0")}), Json::array({extent(1)})), all,
@@ -440,8 +440,8 @@ std::unique_ptr<Importer> of_part(double fraction, const std::vector<Json>& node
 std::unique_ptr<Importer> range_to_part(double fraction) {
   return of_part(
       fraction,
-      {node_of("torch.ops.aten.arange.default",
-               {{"end", {{"as_sym_float", number_of("part")}}}, {"dtype", {{"as_scalar_type", kInt32}}}},
+      {fx_node("torch.ops.aten.arange.default",
+               {{"end", {{"as_sym_float", sym_int_of("part")}}}, {"dtype", {{"as_scalar_type", kInt32}}}},
                tensor_of("y"))},
       kInt32);
 }
@@ -465,9 +465,9 @@ TEST(PytorchNumbers, WholePartsOfFractionsOfFreeDimsAreExtents) {
   const auto filled = [](const char* target) {
     return of_part(
         0.75,
-        {node_of(target, {{"a", {{"as_sym_float", number_of("part")}}}}, {{"as_sym_int", number_of("m")}}),
-         node_of("torch.ops.aten.full.default",
-                 {{"size", {{"as_sym_ints", Json::array({number_of("m")})}}},
+        {fx_node(target, {{"a", {{"as_sym_float", sym_int_of("part")}}}}, {{"as_sym_int", sym_int_of("m")}}),
+         fx_node("torch.ops.aten.full.default",
+                 {{"size", {{"as_sym_ints", Json::array({sym_int_of("m")})}}},
                   {"fill_value", {{"as_float", 1.0}}},
                   {"dtype", {{"as_scalar_type", kFloat32}}}},
                  tensor_of("y"))},
@@ -488,7 +488,7 @@ TEST(PytorchNumbers, WholePartsOfFractionsOfFreeDimsAreExtents) {
 
 // What float64 numbers round is counted in them, by the run.
 TEST(PytorchRange, ByAStepOfManyDigitsIsCountedByTheRun) {
-  const auto model = range_of({{"as_float", 0.0}}, {{"as_sym_int", number_of("n")}}, {{"as_float", 0.1}},
+  const auto model = range_of({{"as_float", 0.0}}, {{"as_sym_int", sym_int_of("n")}}, {{"as_float", 0.1}},
                               kInt32, symbol("u0"));
   const ir::Graph open = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
   ir::verify(open);

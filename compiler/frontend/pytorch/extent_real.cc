@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostUnder = int64_t{1} << 20, kMostWeight = int64_t{1} << 31;
 /// Parts of a formula.
-constexpr size_t kMostParts = 4096;
+constexpr size_t kMostTerms = 4096;
 
 /// How often extents, or 1, are in a number at most.
 double weight_of(const ir::SymInt& number) {
@@ -23,7 +23,7 @@ double weight_of(const ir::SymInt& number) {
 }
 
 bool is_small(const Ratio& ratio) {
-  return ratio.under <= kMostUnder && ratio.over.expr().size() <= kMostParts &&
+  return ratio.under <= kMostUnder && ratio.over.expr().size() <= kMostTerms &&
          weight_of(ratio.over) < static_cast<double>(kMostWeight);
 }
 
