@@ -30,16 +30,20 @@ int64_t channels_of(const NodeContext& node, V map) {
 }
 
 /// Of a list with a number for each axis of the map, those of the spatial ones.
-std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, bool has_default) {
+std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, bool has_default,
+                             bool is_channels_first) {
   std::vector<int64_t> otherwise(rank + 2, 1);
   const std::vector<int64_t> all = has_default ? node.ints(name, otherwise) : node.ints(name);
   if (all.size() != rank + 2)
     node.invalid(std::string(name) + " has " + std::to_string(all.size()) + " numbers");
-  const bool is_first = node.is_channels_first();
-  if (all[0] != 1 || all[is_first ? 1 : rank + 1] != 1)
+  if (all[0] != 1 || all[is_channels_first ? 1 : rank + 1] != 1)
     node.unsupported(name, "numbers for the batch or the channels are not implemented");
-  const auto begin = all.begin() + (is_first ? 2 : 1);
+  const auto begin = all.begin() + (is_channels_first ? 2 : 1);
   return {begin, begin + static_cast<std::ptrdiff_t>(rank)};
+}
+
+std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, bool has_default) {
+  return spatial(node, name, rank, has_default, node.is_channels_first());
 }
 
 /// The windows over map [N,C,spatial...] with what the attribute padding says.
@@ -308,9 +312,9 @@ void convert_patches(NodeContext& node) {
   Compose c(node);
   check_rank(node, node.input(0), 4, "the input");
   const V map = node.first(node.input(0));
-  const std::vector<int64_t> kernel = spatial(node, "ksizes", 2, false);
-  build::Windows windows = windows_of(node, map, kernel, spatial(node, "strides", 2, false),
-                                      spatial(node, "rates", 2, true), false);
+  const std::vector<int64_t> kernel = spatial(node, "ksizes", 2, false, false);
+  build::Windows windows = windows_of(node, map, kernel, spatial(node, "strides", 2, false, false),
+                                      spatial(node, "rates", 2, true, false), false);
   const bool has_pads =
       std::any_of(windows.pads.begin(), windows.pads.end(), [](int64_t n) { return n > 0; });
   if (has_pads) windows.symbolic_pads = ir::SymShape(windows.pads.begin(), windows.pads.end());
