@@ -57,7 +57,9 @@ private:
       if (producer == kAbsent) continue;
       own.insert(inside_[at(producer)].begin(), inside_[at(producer)].end());
     }
-    if (!of_symbol_.empty() && !has_effect(node)) {
+    if (!of_symbol_.empty() && has_effect(node)) {
+      for (const std::string& symbol : range_symbols(graph_, node)) add_symbol(symbol, own);
+    } else if (!of_symbol_.empty()) {
       for_each_extent(graph_, node, [&](const SymInt& extent) { add_symbols(extent, own); });
     }
     if (node.op == kLoopBegin) {
@@ -73,10 +75,12 @@ private:
 
   void add_symbols(const SymInt& extent, std::set<NodeId>& loops) const {
     if (extent.is_constant()) return;
-    for (const std::string& symbol : extent.expr().symbols()) {
-      const auto found = of_symbol_.find(symbol);
-      if (found != of_symbol_.end()) loops.insert(found->second.begin(), found->second.end());
-    }
+    for (const std::string& symbol : extent.expr().symbols()) add_symbol(symbol, loops);
+  }
+
+  void add_symbol(const std::string& symbol, std::set<NodeId>& loops) const {
+    const auto found = of_symbol_.find(symbol);
+    if (found != of_symbol_.end()) loops.insert(found->second.begin(), found->second.end());
   }
 
   /// The loops whose iterations bind the symbols.

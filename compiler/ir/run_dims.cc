@@ -134,7 +134,7 @@ private:
       const NodeId producer = input == kAbsent ? kAbsent : graph_.value(input).producer;
       if (producer != kAbsent) found = std::max(found, known_behind(producer, item, level));
     }
-    if (has_effect(node)) return found;
+    if (has_effect(node)) return std::max(found, ranges_known_in(id, item, level));
     for_each_extent(graph_, node, [&](const SymInt& extent) {
       if (extent.is_constant()) return;
       for (const std::string& symbol : extent.expr().symbols()) {
@@ -143,6 +143,21 @@ private:
         found = binder == binder_.end() ? kOpen : std::max(found, known_behind(binder->second, item, level));
       }
     });
+    return found;
+  }
+
+  /// From which segment on the ranges can be checked of what the node binds: what they name may be bound in
+  /// the same one, but for the body of a loop, which stands before what its segment binds.
+  size_t ranges_known_in(NodeId id, NodeId item, NodeId level) const {
+    size_t found = 0;
+    for (const std::string& symbol : range_symbols(graph_, graph_.node(id))) {
+      const auto binder = binder_.find(symbol);
+      const NodeId own = binder == binder_.end() ? kAbsent : item_of(binder->second, level);
+      if (own == kAbsent || own == item) continue;
+      const size_t known =
+          item == id ? segment_[static_cast<size_t>(own)] : known_behind(binder->second, item, level);
+      found = std::max(found, known);
+    }
     return found;
   }
 
@@ -180,6 +195,21 @@ std::vector<std::string> bound_symbols(const Node& node) {
     if (const std::string* symbol = dim.as_symbol()) symbols.push_back(*symbol);
   }
   return symbols;
+}
+
+std::vector<std::string> range_symbols(const Graph& graph, const Node& node) {
+  const std::vector<std::string> bound = bound_symbols(node);
+  std::vector<std::string> others;
+  for (const std::string& symbol : bound) {
+    const RunSymbol* found = graph.symbols()->find_run_time_symbol(symbol);
+    if (found == nullptr || !found->high) continue;
+    for (const std::string& each : found->high->symbols()) {
+      if (graph.symbols()->find_run_time_symbol(each) != nullptr &&
+          std::find(bound.begin(), bound.end(), each) == bound.end())
+        others.push_back(each);
+    }
+  }
+  return others;
 }
 
 void for_each_extent(const Graph& graph, const Node& node, const std::function<void(const SymInt&)>& visit) {

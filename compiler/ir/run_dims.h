@@ -28,6 +28,10 @@ Graph in_segments(const Graph& graph);
 /// The symbols that the node, a bind_extents, binds.
 std::vector<std::string> bound_symbols(const Node& node);
 
+/// The symbols that a run binds and that are in the ranges of those that the node, a bind_extents, binds,
+/// beside these.
+std::vector<std::string> range_symbols(const Graph& graph, const Node& node);
+
 /// Of the node's results, of its attributes, and of those of all nodes of its region.
 void for_each_extent(const Graph& graph, const Node& node, const std::function<void(const SymInt&)>& visit);
 

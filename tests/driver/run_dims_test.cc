@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/driver/generic_planner.h"
+#include "compiler/ir/loops.h"
 #include "compiler/ir/patch.h"
 #include "compiler/ir/run_dims.h"
 #include "runtime/base/error.h"
@@ -245,6 +246,31 @@ TEST(RunDims, AreBoundInEachIteration) {
   run_first(executor, {1, 2}, {1, 2});
   expect_error(ErrorCode::kMemoryBudget, "end", [&] { run_first(executor, x, {2, int64_t{1} << 50}); });
   run_first(executor, x, {2, 1});
+}
+
+/// A loop over rows of `lengths`, none of which is longer than the longest one: no node of the loop reads
+/// that, and the check of their ranges does.
+TEST(RunDims, InRangesOfOthersAreBoundBeforeThem) {
+  const ir::Graph graph = ir::in_segments(parse(R"text(graph "rows" dims(N: 32, T: 7)
+    run_dims (run0: 5 from 0 to "N", run1: 5 from 0 to "run0") (%x: f32[N], %lengths: i64[T]) {
+  %trips: i64[1] = extents() {values: dims[T]} from ["trips"]
+  %i: i64[], %length: i64[] = loop_begin(%trips, %lengths) {carried: 0, condition: 0, loop: 0, max_trips: 1} from ["loop"]
+  %own: i64[1] = reshape(%length) {shape: ints[1]} from ["own"]
+  %bound: i64[1] = bind_extents(%own) {extents: dims[run1]} from ["own"]
+  %row: f32[run1] = slice(%x) {extents: dims[run1], starts: ints[0], steps: ints[1]} from ["row"]
+  %sum: f32[] = reduce_sum(%row) {axes: ints[0], keepdims: 0} from ["sum"]
+  %sums: f32[T], %ran: i64[1] = loop_end(%i, %sum) {carried: 0, condition: 0, counted: 0, loop: 0, trips: dim T} from ["loop"]
+  %longest: i64[1] = reduce_max(%lengths) {axes: ints[0], keepdims: 1} from ["longest"]
+  %most: i64[1] = bind_extents(%longest) {extents: dims[run0]} from ["longest"]
+  return %sums
+}
+)text"));
+  std::string order;
+  for (const ir::Node& node : graph.nodes()) {
+    if (ir::has_effect(node)) order += ir::bound_symbols(node).at(0) + " ";
+    if (node.op == ir::kLoopBegin) order += "loop ";
+  }
+  EXPECT_EQ(order, "run0 loop run1 ");
 }
 
 /// What an iteration makes lies where that of the one before did if it is no larger, and else has some more.
