@@ -39,8 +39,8 @@ std::optional<JobRow> SqlCatalog::claim_job(const std::vector<std::string>& kind
   std::optional<JobRow> claimed = write(Isolation::kRows, [&](SqlDb& db) -> std::optional<JobRow> {
     const auto update = db.query(
         "UPDATE jobs SET state = 'running', attempt = attempt + 1, owner = ?, lease_until_ms = now_ms() + ?, "
-        "started_ms = now_ms(), progress = '{}' WHERE state = 'queued' AND id = (SELECT id FROM jobs "
-        "WHERE state = 'queued' AND not_before_ms <= now_ms() AND kind IN (" +
+        "started_ms = now_ms(), progress = '{}' WHERE state = 'queued' AND id = (SELECT id FROM " +
+            std::string(db.queue()) + " WHERE state = 'queued' AND not_before_ms <= now_ms() AND kind IN (" +
             marks(kinds.size()) + ") AND demand IN (" + marks(demands.size()) +
             ") ORDER BY priority DESC, seq LIMIT 1 " + std::string(db.skip_locked()) + ") RETURNING " +
             std::string(kJobColumns),
@@ -61,8 +61,9 @@ std::optional<int64_t> SqlCatalog::next_claim_in(const std::vector<std::string>&
                                                  const std::vector<std::string>& demands) {
   return read([&](SqlDb& db) -> std::optional<int64_t> {
     const auto ask = [&](const std::string& what, const std::string& rest) {
-      auto row = db.query("SELECT " + what + " FROM jobs WHERE state = 'queued' AND kind IN (" +
-                          marks(kinds.size()) + ") AND demand IN (" + marks(demands.size()) + ")" + rest);
+      auto row = db.query("SELECT " + what + " FROM " + std::string(db.queue()) +
+                          " WHERE state = 'queued' AND kind IN (" + marks(kinds.size()) +
+                          ") AND demand IN (" + marks(demands.size()) + ")" + rest);
       for (const std::string& kind : kinds) row->bind(kind);
       for (const std::string& demand : demands) row->bind(demand);
       return row;

@@ -61,6 +61,9 @@ public:
   virtual int64_t now_ms() const = 0;
   /// What a SELECT ends with so that it takes rows that nobody else is about to change, and waits for none.
   virtual std::string_view skip_locked() const = 0;
+  /// The table of jobs, for those that are queued: by the index of the queue, where the planner would else
+  /// take one that holds all jobs that ever ended as well.
+  virtual std::string_view queue() const = 0;
 
   /// Prepares `sql` and binds `values` in order.
   template <typename... Values>

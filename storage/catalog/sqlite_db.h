@@ -60,6 +60,7 @@ public:
   int64_t changes() const override;
   int64_t now_ms() const override { return now_ms_(); }
   std::string_view skip_locked() const override { return ""; }
+  std::string_view queue() const override { return "jobs INDEXED BY jobs_to_claim"; }
   bool in_transaction() const;
   [[noreturn]] void fail(int rc, std::string_view what);
 

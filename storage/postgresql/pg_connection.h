@@ -81,6 +81,7 @@ public:
   int64_t changes() const override { return changes_; }
   int64_t now_ms() const override;
   std::string_view skip_locked() const override { return "FOR UPDATE SKIP LOCKED "; }
+  std::string_view queue() const override { return "jobs"; }
 
   /// Begins with the next statement.
   void begin(std::string_view isolation);

@@ -152,6 +152,16 @@ TEST(MigrationsTest, SumsAreReadWithoutTheRows) {
   for (const CallerUse& use : catalog.list_uses()) EXPECT_LE(use.bytes, bytes);
 }
 
+/// Claims walk the queue alone, however many jobs have ended: they need its index.
+TEST(MigrationsTest, ClaimsAreMadeByTheIndexOfTheQueue) {
+  MemoryEnv env;
+  static_cast<void>(SqliteCatalog(env, "/c.db"));
+  run_sql(env, "DROP INDEX jobs_to_claim");
+  SqliteCatalog catalog(env, "/c.db");
+  EXPECT_THROW(static_cast<void>(catalog.claim_job({"compile"}, "w", 1)), InternalError);
+  EXPECT_THROW(static_cast<void>(catalog.next_claim_in({"compile"}, {""})), InternalError);
+}
+
 TEST(MigrationsTest, AnotherProgramsDatabaseIsRefused) {
   MemoryEnv env;
   run_sql(env, "CREATE TABLE t(x); PRAGMA application_id = 5; PRAGMA user_version = 1");
