@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "compiler/frontend/coreml/model.h"
 #include "compiler/frontend/formats/archive_names.h"
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/keras/model.h"
@@ -211,7 +212,19 @@ FileFormat marked_format(std::string_view bytes) {
   return FileFormat::kUnknown;
 }
 
+/// Whether a model of that format is several files, of which one says where the others are.
+bool has_files(FileFormat format) {
+  return is_tfjs(format) || format == FileFormat::kSavedModel || format == FileFormat::kMlPackage;
+}
+
+const char* main_file_of(FileFormat format) {
+  if (format == FileFormat::kMlPackage) return coreml::kManifest;
+  return is_tfjs(format) ? wire::kTfjsFile : "saved_model.pb";
+}
+
 FileFacts facts_of_files(const wire::ModelFiles& files, FileFormat format) {
+  if (format == FileFormat::kMlPackage)
+    return coreml::facts_of(coreml::read_model(coreml::open_package(files).model), "mlpackage");
   if (format == FileFormat::kTfjsLayers)
     return keras::facts_of(keras::read_layers_model(files), "tfjs-layers");
   return format == FileFormat::kTfjsGraph ? tensorflow::facts_of(tensorflow::read_tfjs_model(files))
@@ -221,7 +234,7 @@ FileFacts facts_of_files(const wire::ModelFiles& files, FileFormat format) {
 /// A model of several files in a zip or tar, whatever folder it lies in; of its main file alone what that
 /// says.
 FileFacts saved_file_facts(std::string_view bytes, FileFormat format) {
-  const char* main = is_tfjs(format) ? wire::kTfjsFile : "saved_model.pb";
+  const char* main = main_file_of(format);
   const bool is_archive =
       wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
   if (!is_archive) {
@@ -262,6 +275,9 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
       return pytorch::script::facts_of(pytorch::script::read_module(bytes));
     case FileFormat::kFrozenGraph:
       return tensorflow::facts_of(tensorflow::read_graph(bytes));
+    case FileFormat::kCoreMl:
+      return coreml::facts_of(coreml::read_model(bytes), "coreml");
+    case FileFormat::kMlPackage:
     case FileFormat::kSavedModel:
     case FileFormat::kTfjsGraph:
     case FileFormat::kTfjsLayers:
@@ -341,7 +357,7 @@ std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat for
     const bool stands_alone = !is_tfjs(format) || !without_blanks(file->text()).starts_with("{");
     if (stands_alone) return read_file_facts(file->text(), format);
   }
-  if (format != FileFormat::kSavedModel && !is_tfjs(format)) return std::nullopt;
+  if (!has_files(format)) return std::nullopt;
   const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
   const fs::path json = is_folder ? folder / wire::kTfjsFile : fs::path(path);
   return in_format(format, [&] { return std::optional(saved_folder_facts(folder, json, format)); });

@@ -5,6 +5,7 @@
 #include "compiler/build/missing.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/graph_file/graph_file.h"
+#include "compiler/frontend/importer/coreml_importer.h"
 #include "compiler/frontend/importer/graph_importer.h"
 #include "compiler/frontend/importer/keras_importer.h"
 #include "compiler/frontend/importer/pytorch_importer.h"
@@ -47,6 +48,7 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
   const std::string_view bytes = source.model->text();
   if (is_tflite(bytes)) return make_tflite_importer(std::move(source), signature);
   if (is_tensorflow(bytes)) return make_tensorflow_importer(std::move(source), signature);
+  if (is_coreml(bytes)) return make_coreml_importer(std::move(source), signature);
   if (!signature.empty())
     throw Error(ErrorCode::kInvalidArgument,
                 "signature \"" + signature + "\" was asked for; models of this format have none");
@@ -66,7 +68,9 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links, const std::string& signature) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    if (is_tfjs(detect_path(path))) return make_importer(open_tfjs_model(path), signature);
+    const FileFormat format = detect_path(path);
+    if (is_tfjs(format)) return make_importer(open_tfjs_model(path), signature);
+    if (format == FileFormat::kMlPackage) return make_coreml_importer(open_mlpackage(path), signature);
     return make_tensorflow_importer(open_saved_model(path), signature);
   }
   ModelSource source;
@@ -74,8 +78,9 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links, co
   const std::string_view bytes = source.model->text();
   if (is_saved_model_file(bytes)) return make_tensorflow_importer(open_saved_model(path), signature);
   if (is_tfjs_file(bytes)) return make_importer(open_tfjs_model(path), signature);
+  if (is_mlmodel_file(bytes)) return make_coreml_importer(open_mlpackage(path), signature);
   const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !is_tensorflow(bytes) &&
-                       !is_torchscript(bytes) && !graph_file::is_graph_file(bytes);
+                       !is_coreml(bytes) && !is_torchscript(bytes) && !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source), signature);

@@ -25,9 +25,9 @@ std::string detect_format(std::string_view bytes) {
   if (is_archive(bytes)) return "";
   if (bytes.starts_with("\x89HDF\r\n\x1a\n")) return "keras-h5";
   if (bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3") return "tflite";
-  // GraphDef begins with a node; saved_model.pb with its version and a graph. What they are is told by the
-  // child.
-  if (bytes.starts_with("\x0a") || bytes.starts_with("\x08\x01\x12")) return "";
+  // GraphDef begins with a node; ONNX models, saved_model.pb and Core ML models with a version. What they are
+  // is told by the child.
+  if (bytes.starts_with("\x0a") || bytes.starts_with("\x08")) return "";
   const bool is_graph = bytes.starts_with("tensormill graph file ") || bytes.starts_with("graph \"");
   return is_graph ? "tmg" : "onnx";
 }

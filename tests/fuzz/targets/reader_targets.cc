@@ -1,5 +1,9 @@
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/frontend/coreml/loaded_model.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/keras/model.h"
 #include "compiler/frontend/pytorch/graph_json.h"
@@ -154,6 +158,47 @@ void fuzz_tfjs(std::string_view bytes) {
 }
 
 void fuzz_sstable(std::string_view bytes) { frontend::wire::read_sstable(bytes); }
+
+namespace {
+
+/// What the constants of a block say, and those of blocks within.
+void read_constants(const frontend::coreml::LoadedModel& model, const frontend::coreml::Block& block) {
+  for (const frontend::coreml::Operation& node : block.operations) {
+    for (const auto& [name, value] : node.attributes) {
+      // Sizes that a few bytes can say are bounded by what tensors may have.
+      attempt([&] { TM_CHECK(model.constant(value).num_elements() >= 0, "a negative number of elements"); });
+    }
+    for (const frontend::coreml::Block& inner : node.blocks) read_constants(model, inner);
+  }
+}
+
+}  // namespace
+
+/// Four bytes, the size of a weight file, which follows; behind it model.mlmodel. All of it as a manifest.
+void fuzz_coreml(std::string_view bytes) {
+  namespace coreml = frontend::coreml;
+  attempt([&] {
+    const std::string path = coreml::model_path(bytes);
+    TM_CHECK(path.starts_with("Data/") && path.find("/../") == std::string::npos, "a path outside");
+  });
+  uint32_t size = 0;
+  if (bytes.size() < sizeof(size)) return;
+  std::memcpy(&size, bytes.data(), sizeof(size));
+  bytes.remove_prefix(sizeof(size));
+  const auto weights = mapping_of(bytes.substr(0, size));
+  const auto file = mapping_of(bytes.substr(std::min<size_t>(size, bytes.size())));
+  const frontend::FileFacts facts = coreml::facts_of(coreml::read_model(file->text()), "coreml");
+  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
+           "facts without words");
+  const coreml::LoadedModel model(weights, coreml::read_model(file->text()),
+                                  [&](const std::string&) { return std::optional(weights->text()); });
+  attempt([&] {
+    for (const std::string& name : coreml::weight_files(model.model()))
+      TM_CHECK(!name.empty() && name.front() != '/' && name.find("../") == std::string::npos,
+               "a path outside");
+  });
+  for (const coreml::Function& function : model.model().functions) read_constants(model, function.block);
+}
 
 void fuzz_model_format(std::string_view bytes) {
   const auto file = mapping_of(bytes);

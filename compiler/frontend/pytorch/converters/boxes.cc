@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "compiler/build/data_dependent.h"
+#include "compiler/build/grid.h"
 #include "compiler/build/roi_align.h"
 #include "compiler/build/run_numbers.h"
-#include "compiler/frontend/pytorch/converters/grid.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -93,7 +93,7 @@ void convert_deform_conv2d(NodeContext& node) {
     const V own = c.add(all, c.doubles(dtype, starts, {1, taps, 1}));
     return c.add(c.squeeze(c.slice(moved, 2, which, 1), 2), own);
   };
-  Grid grid(node, c.reshape(x, {s[0] * parts, channels / parts, s[2], s[3]}), 0);
+  build::Grid grid(node, c.reshape(x, {s[0] * parts, channels / parts, s[2], s[3]}), 0.0);
   V read = grid.between(places(0, "stride_h", "pad_h", "dilation_h", true),
                         places(1, "stride_w", "pad_w", "dilation_w", false));
   if (node.has("mask") && node.flag("use_mask"))

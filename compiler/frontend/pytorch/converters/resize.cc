@@ -1,8 +1,8 @@
 // Maps resized by interpolation, or read at places that a tensor names.
 #include <algorithm>
 
+#include "compiler/build/grid.h"
 #include "compiler/build/resize_nodes.h"
-#include "compiler/frontend/pytorch/converters/grid.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -122,20 +122,6 @@ V on_axis(Compose& c, V at, const ir::SymInt& extent, bool align_corners) {
   return c.times(c.minus(c.mul(c.plus(at, 1), size), 1), 0.5);
 }
 
-/// Folded back at both borders.
-V reflected(NodeContext& node, V at, const ir::SymInt& extent, bool align_corners) {
-  Compose c(node);
-  const V low = c.number(at, align_corners ? 0 : -0.5);
-  const V span = align_corners ? c.minus(c.extent(at, extent), 1) : c.extent(at, extent);
-  const V whole = c.binary("max", span, c.number(at, 1e-30));
-  const V away = c.unary("abs", c.sub(at, low));
-  const V turns = c.unary("floor", c.div(away, whole));
-  const V rest = c.sub(away, c.mul(turns, whole));
-  const V half = c.times(turns, 0.5);
-  const V is_even = c.binary("equal", c.unary("floor", half), half);
-  return c.add(low, c.where(is_even, rest, c.sub(whole, rest)));
-}
-
 }  // namespace
 
 // Modes: 0 bilinear, 1 nearest, 2 bicubic. Padding: 0 zeros, 1 border, 2 reflection.
@@ -149,10 +135,10 @@ void convert_grid_sample(NodeContext& node) {
   const ir::SymShape s = node.shape(x);
   V at_x = on_axis(c, c.squeeze(c.slice(grid, 3, 0, 1), 3), s[3], align);
   V at_y = on_axis(c, c.squeeze(c.slice(grid, 3, 1, 1), 3), s[2], align);
-  Grid map(node, x, padding);
+  build::Grid map(node, x, padding == 0 ? std::optional<double>(0) : std::nullopt);
   if (padding == 2) {
-    at_x = reflected(node, at_x, s[3], align);
-    at_y = reflected(node, at_y, s[2], align);
+    at_x = map.reflected(at_x, s[3], !align);
+    at_y = map.reflected(at_y, s[2], !align);
   }
   if (padding != 0) {
     at_x = map.clamped(at_x, s[3]);

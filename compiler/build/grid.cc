@@ -1,11 +1,11 @@
-#include "compiler/frontend/pytorch/converters/grid.h"
+#include "compiler/build/grid.h"
 
-#include "compiler/frontend/pytorch/converters/helpers.h"
+namespace tensormill::build {
 
-namespace tensormill::frontend::pytorch {
+using V = ir::ValueId;
 
-Grid::Grid(NodeContext& node, V x, int64_t padding) : node_(node), c_(node), x_(x), padding_(padding) {
-  const ir::SymShape s = node.shape(x);
+Grid::Grid(OpBuilder& builder, V x, std::optional<double> outside) : c_(builder), x_(x), outside_(outside) {
+  const ir::SymShape s = c_.shape(x);
   rows_ = s[2];
   columns_ = s[3];
   flat_ = c_.reshape(x, {s[0], s[1], s[2] * s[3]});
@@ -16,17 +16,29 @@ V Grid::clamped(V at, const ir::SymInt& extent) {
   return c_.binary("max", c_.number(at, 0), c_.binary("min", at, most));
 }
 
+V Grid::reflected(V at, const ir::SymInt& extent, bool at_edges) {
+  const V low = c_.number(at, at_edges ? -0.5 : 0);
+  const V span = at_edges ? c_.extent(at, extent) : c_.minus(c_.extent(at, extent), 1);
+  const V whole = c_.binary("max", span, c_.number(at, 1e-30));
+  const V away = c_.unary("abs", c_.sub(at, low));
+  const V turns = c_.unary("floor", c_.div(away, whole));
+  const V rest = c_.sub(away, c_.mul(turns, whole));
+  const V half = c_.times(turns, 0.5);
+  const V is_even = c_.binary("equal", c_.unary("floor", half), half);
+  return c_.add(low, c_.where(is_even, rest, c_.sub(whole, rest)));
+}
+
 V Grid::taken(V y, V x) {
   const V row = c_.cast(clamped(y, rows_), DType::kInt64),
           column = c_.cast(clamped(x, columns_), DType::kInt64);
-  const ir::SymShape s = node_.shape(y);
-  const ir::SymInt points = s[1] * s[2], channels = node_.shape(x_)[1];
+  const ir::SymShape s = c_.shape(y);
+  const ir::SymInt points = s[1] * s[2], channels = c_.shape(x_)[1];
   const V place = c_.add(c_.mul(row, c_.dims({columns_}, {})), column);
   const V index = c_.expand(c_.reshape(place, {s[0], 1, points}), {s[0], channels, points});
   const V values = c_.reshape(c_.gather_elements(flat_, index, 2), {s[0], channels, s[1], s[2]});
-  if (padding_ != 0) return values;
-  const V is_in = both(node_, inside(y, rows_), inside(x, columns_));
-  return c_.where(c_.unsqueeze(is_in, 1), values, c_.number(values, 0));
+  if (!outside_) return values;
+  const V is_in = c_.binary("and", inside(y, rows_), inside(x, columns_));
+  return c_.where(c_.unsqueeze(is_in, 1), values, c_.number(values, *outside_));
 }
 
 V Grid::between(V y, V x) {
@@ -45,8 +57,8 @@ V Grid::between(V y, V x) {
 }
 
 V Grid::inside(V at, const ir::SymInt& extent) {
-  return both(node_, c_.binary("greater_equal", at, c_.number(at, 0)),
-              c_.binary("less", at, c_.extent(at, extent)));
+  return c_.binary("and", c_.binary("greater_equal", at, c_.number(at, 0)),
+                   c_.binary("less", at, c_.extent(at, extent)));
 }
 
-}  // namespace tensormill::frontend::pytorch
+}  // namespace tensormill::build

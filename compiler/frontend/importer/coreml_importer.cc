@@ -1,0 +1,191 @@
+#include "compiler/frontend/importer/coreml_importer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "compiler/frontend/coreml/import.h"
+#include "compiler/frontend/formats/detect.h"
+#include "compiler/frontend/formats/protobuf_format.h"
+#include "compiler/frontend/importer/bind_inputs.h"
+#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/source_files.h"
+#include "compiler/ops/ops.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+/// What a model's own file is called among those beside it.
+constexpr const char* kOwnFile = "model.mlmodel";
+
+std::unique_ptr<coreml::LoadedModel> load_coreml(const ModelSource& source) {
+  const bool is_package = is_archive(source.model->text());
+  const SourceFiles files = files_of(source, is_package ? coreml::kManifest : kOwnFile);
+  const coreml::Package package =
+      is_package ? coreml::open_package(files.files) : coreml::Package{source.model->text(), files.files};
+  return std::make_unique<coreml::LoadedModel>(files.owner, coreml::read_model(package.model),
+                                               package.weights);
+}
+
+/// Of a classifier: probabilities by their labels, which stand for them in order.
+bool is_dictionary(const coreml::ValueType* type) {
+  return type != nullptr && type->kind == coreml::ValueKind::kDictionary;
+}
+
+SignatureValue signature_value(std::string_view name, const coreml::ValueType* type) {
+  SignatureValue value;
+  value.name = name;
+  const std::optional<DType> dtype = type == nullptr ? std::nullopt : coreml::dtype_of(type->tensor.dtype);
+  const bool is_tensor = (dtype && type->kind == coreml::ValueKind::kTensor) || is_dictionary(type);
+  value.kind = is_tensor ? ValueKind::kTensor : ValueKind::kOther;
+  value.dtype = dtype.value_or(DType::kFloat32);
+  if (type == nullptr) return value;
+  for (const int64_t dim : type->tensor.dims) value.shape.push_back(dim < 0 ? Dim(std::string()) : Dim(dim));
+  return value;
+}
+
+std::vector<SignatureValue> inputs_of(const coreml::Function& function) {
+  std::vector<SignatureValue> values;
+  for (const coreml::NamedType& input : function.inputs)
+    values.push_back(signature_value(input.name, &input.type));
+  return values;
+}
+
+std::vector<SignatureValue> outputs_of(const coreml::Function& function) {
+  std::vector<SignatureValue> values;
+  for (const std::string& name : coreml::output_names(function))
+    values.push_back(signature_value(name, coreml::type_of(function, name)));
+  return values;
+}
+
+/// The files beside the model that its program names; none where it cannot be read, which its importer says.
+std::set<std::string> named_weights(const ModelSource& source) {
+  try {
+    return coreml::weight_files(coreml::read_model(source.model->text()));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+class CoremlImporter final : public Importer {
+public:
+  CoremlImporter(ModelSource source, const std::string& signature)
+      : Importer(std::move(source)),
+        signature_(signature),
+        loaded_(load_coreml(this->source())),
+        function_(coreml::entry_function(loaded_->model(), signature)) {
+    const FileFacts file = coreml::facts_of(loaded_->model(), format());
+    facts_.producer = "Core ML " + file.version;
+    facts_.inputs = inputs_of(function_);
+    facts_.outputs = outputs_of(function_);
+    facts_.ops = file.ops;
+    facts_.parameters = file.parameters;
+    facts_.weight_bytes = file.weight_bytes;
+    add_output_types();
+  }
+
+  std::string format() const override {
+    const bool is_package =
+        is_archive(source().model->text()) || source().external.contains(coreml::kManifest);
+    return is_package ? "mlpackage" : "coreml";
+  }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<NamedSignature> signatures() const override {
+    std::vector<NamedSignature> all;
+    if (loaded_->model().functions.size() == 1) return all;
+    for (const coreml::Function& function : loaded_->model().functions)
+      all.push_back({std::string(function.name), inputs_of(function), outputs_of(function)});
+    return all;
+  }
+  std::vector<ErrorDetail> unsupported() const override { return coreml::unsupported_operations(function_); }
+  FileGraph file_graph() const override { return coreml::file_graph(function_); }
+
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    const coreml::ImportRequest request{graph_request(facts_, options), &function_};
+    return with_facts(facts_, [&] { return coreml::import_graph(*loaded_, request, ops); });
+  }
+
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+    keep_choices(variants, signature_, options);
+    return variants;
+  }
+
+private:
+  /// How the extents of outputs follow from those of the inputs, where the operations can be imported.
+  void add_output_types() {
+    const auto is_free = [](const Dim& dim) { return std::holds_alternative<std::string>(dim); };
+    const bool is_said =
+        std::all_of(facts_.outputs.begin(), facts_.outputs.end(), [&](const SignatureValue& output) {
+          return output.kind == ValueKind::kTensor &&
+                 !is_dictionary(coreml::type_of(function_, output.name)) &&
+                 std::none_of(output.shape.begin(), output.shape.end(), is_free);
+        });
+    if (is_said || !unsupported().empty()) return;
+    try {
+      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
+    } catch (const Error& error) {
+      // An import at the shapes that are asked for says it again, or takes them.
+      if (error.code() == ErrorCode::kInternal) throw;
+    }
+  }
+
+  const std::string signature_;  ///< as it was asked for
+  const std::unique_ptr<const coreml::LoadedModel> loaded_;
+  const coreml::Function& function_;
+  ModelFacts facts_;
+};
+
+}  // namespace
+
+bool is_coreml(std::string_view bytes) {
+  return is_archive(bytes) ? detect_format(bytes) == FileFormat::kMlPackage : is_mlmodel_file(bytes);
+}
+
+bool is_mlmodel_file(std::string_view bytes) {
+  return !is_archive(bytes) && protobuf_format(bytes) == FileFormat::kCoreMl;
+}
+
+ModelSource open_mlpackage(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path file(path);
+  ModelSource source;
+  if (fs::is_directory(file)) {
+    const auto manifest = MappedFile::open((file / coreml::kManifest).string());
+    file /= coreml::model_path(manifest->text());
+    source.external[coreml::kManifest] = manifest;
+  }
+  source.model = MappedFile::open(file.string());
+  std::error_code ignored;
+  for (const std::string& name : named_weights(source))
+    if (const fs::path weights = file.parent_path() / name; fs::is_regular_file(weights, ignored))
+      source.external[name] = MappedFile::open(weights.string());
+  if (source.external.empty()) {
+    source.digest = Digest::of(source.model->bytes());
+    return source;
+  }
+  Hasher hasher;
+  hasher.update_field("Core ML");
+  hasher.update_field(Digest::of(source.model->bytes()).text());
+  for (const auto& [name, data] : source.external) {
+    hasher.update_field(name);
+    hasher.update_field(Digest::of(data->bytes()).text());
+  }
+  source.digest = hasher.finish();
+  return source;
+}
+
+std::unique_ptr<Importer> make_coreml_importer(ModelSource source, const std::string& signature) {
+  try {
+    return std::make_unique<CoremlImporter>(std::move(source), signature);
+  } catch (Error& error) {
+    error.add_context("Core ML model");
+    throw;
+  }
+}
+
+}  // namespace tensormill::frontend

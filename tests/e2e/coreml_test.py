@@ -1,0 +1,155 @@
+"""ML Programs of Core ML: operations in their forms and small networks, against what coremltools and torch make of them; by the command
+line, with a free batch, over HTTP, and by way of the project's own graph files.
+
+The models and their answers are made by tests/fixtures/coreml_ops and tests/fixtures/coreml_nets (`./dev fixtures`).
+"""
+
+import io
+import json
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import mill
+import numpy as np
+import serving
+
+OPS = mill.ROOT / "tests/fixtures/coreml_ops"
+NETS = mill.ROOT / "tests/fixtures/coreml_nets"
+# Of the largest number of an output: sums in another order, and what is rounded to float16 between operations.
+TOLERANCE, TOLERANCE_OF_HALVES = 2e-5, 1e-2
+
+# Loops of which only a run knows how often they go round.
+REFUSED = "loops_of_runs"
+
+
+def arrays_of(path):
+    arrays = mill.load_npz(path)
+    return [{name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)} for prefix in ("in.", "out.")]
+
+
+class CoreMl(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.package = self.folder / "module.tar"
+
+    def compile(self, model, *options):
+        mill.check_program(self, "compile", model, *options, "-o", self.package)
+
+    def run_on(self, inputs):
+        feed = self.folder / "in.npz"
+        np.savez(feed, **inputs)
+        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
+
+    def check(self, name, got, want, tolerance=TOLERANCE):
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
+        if not np.issubdtype(want.dtype, np.floating):
+            return self.assertEqual(got.tolist(), want.tolist(), name)
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=0,
+                                   atol=tolerance * max(np.abs(want[np.isfinite(want)]).max(initial=0), 1e-6), err_msg=name)
+
+    def check_all(self, model, arrays, *options, tolerance=TOLERANCE, is_half=False):
+        inputs, wanted = arrays_of(arrays)
+        if is_half:
+            inputs, wanted = [{name: array.astype(np.float16) for name, array in each.items()} for each in (inputs, wanted)]
+        self.compile(model, *options)
+        got = self.run_on(inputs)
+        self.assertEqual(set(got), set(wanted))
+        for name, want in wanted.items():
+            with self.subTest(case=f"{model.stem}/{name}"):
+                self.check(name, got[name], want, tolerance)
+
+    def test_operations(self):
+        families = sorted(OPS.glob("*.npz"))
+        self.assertGreater(len(families), 20)
+        for arrays in families:
+            if arrays.stem == REFUSED:
+                continue
+            with self.subTest(family=arrays.stem):
+                self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3, tolerance=TOLERANCE_OF_HALVES if "hal" in arrays.stem else TOLERANCE)
+
+    def test_loops_of_runs_are_refused(self):
+        done = mill.run_program("compile", OPS / f"{REFUSED}.zip", "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("op while_loop", done.stderr)
+        self.assertIn("how often the loop goes round is worked out by a run", done.stderr)
+
+    def test_operations_without_passes(self):
+        for family in ("conv", "reductions", "shapes"):
+            self.check_all(OPS / f"{family}.zip", OPS / f"{family}.npz", "-O", 0)
+
+    def test_networks(self):
+        self.check_all(NETS / "mobile.zip", NETS / "mobile.npz")
+        self.check_all(NETS / "mobile.zip", NETS / "mobile.npz", "--input-shapes", "picture:[2,3,16,16]")
+        self.check_all(NETS / "mobile_half.zip", NETS / "mobile.npz", tolerance=TOLERANCE_OF_HALVES, is_half=True)
+        self.check_all(NETS / "mobile_bytes.zip", NETS / "mobile.npz", tolerance=5e-2)
+        self.check_all(NETS / "block.zip", NETS / "block.npz")
+
+    def unpacked(self, name="mobile"):
+        with zipfile.ZipFile(NETS / f"{name}.zip") as archive:
+            archive.extractall(self.folder)
+        return next(self.folder.glob("*.mlpackage"))
+
+    def test_folders_and_files(self):
+        package = self.unpacked()
+        said = mill.check_program(self, "show", package)
+        self.assertIn("format mlpackage (specification ", said)
+        self.assertIn("operator conv: ", said)
+        self.check_all(package, NETS / "mobile.npz")
+        self.check_all(package / "Data/com.apple.CoreML/model.mlmodel", NETS / "mobile.npz")
+        facts = json.loads(mill.check_program(self, "--json", "show", NETS / "mobile.zip"))
+        self.assertEqual((facts["format"], facts["inputs"]), ("mlpackage", [{"name": "picture", "dtype": "float32", "shape": [-1, 3, 16, 16]}]))
+
+    def test_ranges_of_free_dims(self):
+        self.compile(NETS / "mobile.zip")
+        pictures = arrays_of(NETS / "mobile.npz")[0]["picture"]
+        whole = self.run_on({"picture": np.repeat(pictures, 4, 0)})["classes"]
+        self.assertEqual(whole.shape, (8, 5))
+        done = mill.run_program("compile", NETS / "mobile.zip", "--input-shapes", "picture:[9,3,16,16]", "-o", self.package)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("the model takes 1 to 8", done.stderr)
+
+    def test_graph_files(self):
+        graph = self.folder / "net.tmg"
+        mill.check_program(self, "import", NETS / "mobile.zip", "-o", graph)
+        self.check_all(graph, NETS / "mobile.npz")
+
+    def test_over_http(self):
+        inputs, wanted = arrays_of(NETS / "mobile.npz")
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("mobile", (NETS / "mobile.zip").read_bytes()).status, 201)
+        package = server.compile("mobile", {"picture": [2, 3, 16, 16]})
+        self.check("classes", serving.from_npz(server.run(package, inputs).body)["classes"], wanted["classes"])
+
+    def test_models_of_other_kinds(self):
+        # specificationVersion 4, a description, and a neural network.
+        network = bytes([8, 4, 18, 0]) + b"\xa2\x1f\x00"
+        path = self.folder / "old.mlmodel"
+        path.write_bytes(network)
+        done = mill.run_program("compile", path, "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("this is a neural network, and ML Programs alone are imported", done.stderr)
+        answer = serving.make_server(self).upload("old", network)
+        self.assertEqual((answer.status, answer.json()["code"]), (422, "not_supported"), answer.body)
+        self.assertIn('convert_to="mlprogram"', answer.json()["detail"])
+
+    def test_broken_packages(self):
+        with zipfile.ZipFile(NETS / "mobile.zip") as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        weights = next(name for name in members if name.endswith("weight.bin"))
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data[:-8] if name == weights else data)
+        path = self.folder / "cut.zip"
+        path.write_bytes(packed.getvalue())
+        done = mill.run_program("compile", path, "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("weights/weight.bin", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
