@@ -36,6 +36,7 @@ class PagesRun(unittest.TestCase):
             shutil.copyfile(ROOT / "tests/fixtures/pytorch_script/residual_traced.pt", Path(folder) / "traced.pt")
             shutil.unpack_archive(ROOT / "tests/fixtures/tensorflow_nets/mobile.zip", folder)
             (Path(folder) / "mobile").rename(Path(folder) / "saved")
+            shutil.unpack_archive(ROOT / "tests/fixtures/coreml_nets/mobile.zip", folder)
             found = pages.blocks(pages.PAGES / name)
             for block in found:
                 if block.file:
