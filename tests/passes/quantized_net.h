@@ -40,7 +40,7 @@ struct Net {
   }
 };
 
-/// Each byte in turn.
+/// All bytes, one after the other.
 inline Tensor all_bytes(DType dtype, const Shape& shape) {
   Tensor tensor(dtype, shape);
   for (int64_t i = 0; i < tensor.num_elements(); ++i)

@@ -37,7 +37,7 @@ private:
   std::shared_ptr<const void> owner_;
   Model model_;
   ModelFiles weights_;
-  mutable std::mutex mutex_;  ///< of what is below, and of the files, which unpack what they are asked for
+  mutable std::mutex mutex_;  ///< of what is below, and of the files, which unpack what is requested
   mutable std::map<const Value*, Tensor> made_;
 };
 

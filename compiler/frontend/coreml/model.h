@@ -150,7 +150,7 @@ Blob read_blob(std::string_view file, uint64_t offset);
 /// Bytes of elements packed without gaps.
 uint64_t packed_bytes(DataType type, uint64_t elements);
 
-/// Of the function that is imported where none is asked for; operators and weights of all functions.
+/// Of the function that is imported where none is named; operators and weights of all functions.
 FileFacts facts_of(const Model& model, std::string_view format);
 
 }  // namespace tensormill::frontend::coreml
