@@ -164,18 +164,7 @@ ModelSource open_mlpackage(const std::string& path) {
   for (const std::string& name : named_weights(source))
     if (const fs::path weights = file.parent_path() / name; fs::is_regular_file(weights, ignored))
       source.external[name] = MappedFile::open(weights.string());
-  if (source.external.empty()) {
-    source.digest = Digest::of(source.model->bytes());
-    return source;
-  }
-  Hasher hasher;
-  hasher.update_field("Core ML");
-  hasher.update_field(Digest::of(source.model->bytes()).text());
-  for (const auto& [name, data] : source.external) {
-    hasher.update_field(name);
-    hasher.update_field(Digest::of(data->bytes()).text());
-  }
-  source.digest = hasher.finish();
+  source.digest = source.external.empty() ? Digest::of(source.model->bytes()) : digest_of(source, "Core ML");
   return source;
 }
 

@@ -29,4 +29,15 @@ SourceFiles files_of(const onnx::ModelSource& source, const std::string& main) {
           owner};
 }
 
+Digest digest_of(const onnx::ModelSource& source, std::string_view kind) {
+  Hasher hasher;
+  hasher.update_field(kind);
+  hasher.update_field(Digest::of(source.model->bytes()).text());
+  for (const auto& [name, file] : source.external) {
+    hasher.update_field(name);
+    hasher.update_field(Digest::of(file->bytes()).text());
+  }
+  return hasher.finish();
+}
+
 }  // namespace tensormill::frontend

@@ -8,6 +8,7 @@
 
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/frontend/wire/archive_files.h"
+#include "runtime/base/digest.h"
 
 namespace tensormill::frontend {
 
@@ -21,5 +22,8 @@ bool is_archive(std::string_view bytes);
 /// `main`: the model's main file, which is the source's own bytes where these are no archive; others are the
 /// files beside it. Throws as wire::ArchiveFiles.
 SourceFiles files_of(const onnx::ModelSource& source, const std::string& main);
+/// Of a model of several files: of its own bytes, and of the names and bytes of those beside it; `kind`: what
+/// distinguishes it from a model of another format with the same files.
+Digest digest_of(const onnx::ModelSource& source, std::string_view kind);
 
 }  // namespace tensormill::frontend

@@ -176,16 +176,9 @@ ModelSource open_tfjs_model(const std::string& path) {
   const fs::path file = fs::is_directory(given) ? given / wire::kTfjsFile : given;
   ModelSource source;
   source.model = MappedFile::open(file.string());
-  Hasher hasher;
-  hasher.update_field("TensorFlow.js");
-  hasher.update_field(Digest::of(source.model->bytes()).text());
   for (const std::string& name : wire::tfjs_weight_files(wire::read_tfjs_json(source.model->text())))
     source.external[name] = MappedFile::open((file.parent_path() / name).string());
-  for (const auto& [name, weights] : source.external) {
-    hasher.update_field(name);
-    hasher.update_field(Digest::of(weights->bytes()).text());
-  }
-  source.digest = hasher.finish();
+  source.digest = digest_of(source, "TensorFlow.js");
   return source;
 }
 
@@ -205,14 +198,7 @@ ModelSource open_saved_model(const std::string& path) {
   };
   add_files("variables", "variables.");
   add_files("assets", "");
-  Hasher hasher;
-  hasher.update_field("SavedModel");
-  hasher.update_field(Digest::of(source.model->bytes()).text());
-  for (const auto& [name, file] : source.external) {
-    hasher.update_field(name);
-    hasher.update_field(Digest::of(file->bytes()).text());
-  }
-  source.digest = hasher.finish();
+  source.digest = digest_of(source, "SavedModel");
   return source;
 }
 
