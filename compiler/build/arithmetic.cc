@@ -47,6 +47,16 @@ V atan2(OpBuilder& builder, V y, V x) {
   return c.where(has("greater", x), angle, c.where(has("less", x), left, upright));
 }
 
+// Scaled by the larger part.
+V hypotenuse(OpBuilder& builder, V x, V y) {
+  Compose c(builder);
+  const V a = c.unary("abs", x), b = c.unary("abs", y);
+  const V large = c.binary("max", a, b), small = c.binary("min", a, b);
+  const V is_zero = c.binary("equal", large, c.number(large, 0));
+  const V ratio = c.div(small, c.where(is_zero, c.number(large, 1), large));
+  return c.mul(large, c.unary("sqrt", c.plus(c.mul(ratio, ratio), 1)));
+}
+
 namespace {
 
 /// The least and the greatest number of steps.

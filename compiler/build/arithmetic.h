@@ -12,6 +12,8 @@ ir::ValueId floor_mod(OpBuilder& builder, ChannelsLast& maps, ir::ValueId x, ir:
 ir::ValueId floor_div(OpBuilder& builder, ChannelsLast& maps, ir::ValueId x, ir::ValueId y);
 /// The angle of (x, y), of all four quadrants.
 ir::ValueId atan2(OpBuilder& builder, ir::ValueId y, ir::ValueId x);
+/// The length of (x, y), of one shape; no square of it is too large for the type.
+ir::ValueId hypotenuse(OpBuilder& builder, ir::ValueId x, ir::ValueId y);
 
 struct FakeQuantSpec {
   float min = 0, max = 0;

@@ -74,6 +74,11 @@ std::optional<DType> dtype_of(DataType type) {
   }
 }
 
+std::optional<DType> dtype_of_parts(DataType type) {
+  if (type == DataType::kComplex64) return DType::kFloat32;
+  return type == DataType::kComplex128 ? std::optional(DType::kFloat64) : std::nullopt;
+}
+
 LoadedModel::LoadedModel(std::shared_ptr<const void> owner, SavedModel model)
     : owner_(std::move(owner)), model_(std::move(model)) {}
 
@@ -159,6 +164,41 @@ Tensor LoadedModel::constant(const TensorValue& value) const {
   if (!value.shape.has_rank) throw Error(ErrorCode::kInvalidModel, "a constant has no shape");
   if (value.dtype == DataType::kString) return texts(value);
   return value.content.empty() ? listed(value) : mapped(value.dtype, value.shape.dims, value.content);
+}
+
+std::pair<Tensor, Tensor> LoadedModel::complex_constant(const TensorValue& value) const {
+  const std::optional<DType> dtype = dtype_of_parts(value.dtype);
+  if (!dtype || !value.shape.has_rank)
+    throw Error(ErrorCode::kInvalidModel, "a constant has no shape, or is not complex");
+  const Shape shape = shape_of(value.shape.dims);
+  const size_t width = dtype_bytes(*dtype), all = num_bytes(shape, *dtype);
+  const size_t given = value.content.empty() ? listed_elements(value) * width : value.content.size();
+  if (given > 2 * all || given % (2 * width) != 0 || (!value.content.empty() && given != 2 * all))
+    throw Error(ErrorCode::kInvalidModel, "a constant of shape " + to_string(shape) + " has " +
+                                              std::to_string(given / width) + " parts of elements");
+  if (given < 2 * all) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (all > (kMostRepeatedBytes - repeated_bytes_) / 2)
+      throw Error(ErrorCode::kTooLarge, "constants of repeated elements take more than " +
+                                            std::to_string(kMostRepeatedBytes) + " bytes");
+    repeated_bytes_ += 2 * all;
+  }
+  std::pair<Tensor, Tensor> parts{Tensor::zeros(*dtype, shape), Tensor::zeros(*dtype, shape)};
+  const auto part_at = [&](size_t at) {
+    if (value.content.empty()) return value.floats.empty() ? value.doubles[at] : double{value.floats[at]};
+    float single = 0;
+    double wide = 0;
+    const bool is_single = width == sizeof(single);
+    std::memcpy(is_single ? static_cast<void*>(&single) : &wide, value.content.data() + at * width, width);
+    return is_single ? double{single} : wide;
+  };
+  const size_t last = given / width / 2;
+  for (int64_t i = 0; last > 0 && i < parts.first.num_elements(); ++i) {
+    const size_t at = 2 * std::min(static_cast<size_t>(i), last - 1);
+    parts.first.set_element(i, part_at(at));
+    parts.second.set_element(i, part_at(at + 1));
+  }
+  return parts;
 }
 
 Tensor LoadedModel::variable(const std::string& key) const {

@@ -18,6 +18,8 @@ namespace tensormill::frontend::tensorflow {
 /// The type in which tensors have such elements here. Nothing for resources, variants, complex numbers,
 /// quantized types and those below a byte.
 std::optional<DType> dtype_of(DataType type);
+/// The type of the parts of complex numbers; nothing for other types.
+std::optional<DType> dtype_of_parts(DataType type);
 
 class LoadedModel {
 public:
@@ -29,6 +31,8 @@ public:
   /// Error(kInvalidModel) for another number of elements than the shape's, Error(kTooLarge) for repeated
   /// elements that would be far more than the file, Error(kInvalidTensor) for strings that are not UTF-8.
   Tensor constant(const TensorValue& value) const;
+  /// The real and the imaginary parts of a constant of complex elements. Errors as above.
+  std::pair<Tensor, Tensor> complex_constant(const TensorValue& value) const;
   /// The same of a variable, by its key in the checkpoint.
   Tensor variable(const std::string& key) const;
   /// A tensor of the two above, transposed, with the permutation `perm`, and then reshaped.

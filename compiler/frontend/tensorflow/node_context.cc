@@ -31,7 +31,15 @@ const Item& NodeContext::item(size_t index) const {
 
 V NodeContext::input(size_t index) const {
   const auto* value = std::get_if<V>(&item(index).value);
+  if (std::holds_alternative<Complex>(item(index).value))
+    unsupported("operand " + std::to_string(index), "complex numbers are not implemented here");
   if (value == nullptr) invalid("operand " + std::to_string(index) + " is no tensor");
+  return *value;
+}
+
+const Complex& NodeContext::complex(size_t index) const {
+  const auto* value = std::get_if<Complex>(&item(index).value);
+  if (value == nullptr) invalid("operand " + std::to_string(index) + " is not complex");
   return *value;
 }
 

@@ -64,12 +64,16 @@ struct AssetFile {
 };
 /// The model's checkpoint.
 struct CheckpointFiles {};
+/// Complex numbers, by their parts, which have one shape and one type.
+struct Complex {
+  V real = ir::kAbsent, imaginary = ir::kAbsent;
+};
 /// What is not computed: the side of a branch that is not taken.
 struct Dead {};
 /// What a node makes.
 struct Item {
-  std::variant<std::monostate, V, Resource, std::shared_ptr<const TensorList>, TableHandle, AssetFile,
-               CheckpointFiles, Dead>
+  std::variant<std::monostate, V, Complex, Resource, std::shared_ptr<const TensorList>, TableHandle,
+               AssetFile, CheckpointFiles, Dead>
       value = {};
   /// Under which conditions it counts, of branches between Switch and Merge: predicate, side.
   std::map<V, bool> under = {};
@@ -96,6 +100,7 @@ struct ImportState {
   std::set<V> from_file = {};  ///< constants of the model, as they are there
   /// Those that are there already: by what they are in the file, and of variables by their keys.
   std::map<const TensorValue*, V> constants = {};
+  std::map<const TensorValue*, Complex> complex_constants = {};
   std::map<std::string, V> variables = {};
   std::map<std::string, TableContent> tables = {};
   std::function<void()> fill_tables = {};  ///< by the nodes of the model that fill tables
@@ -129,6 +134,7 @@ public:
   /// Throw Error(kInvalidModel) where the operand is missing, or is of another kind.
   const Item& item(size_t index) const;
   V input(size_t index) const;
+  const Complex& complex(size_t index) const;
   std::vector<V> inputs_from(size_t first, size_t behind = SIZE_MAX) const;
   const Resource& resource(size_t index) const;
   const TableHandle& table(size_t index) const;
@@ -222,8 +228,12 @@ private:
   bool has_name_ = true;  ///< whether the node's name is that of its first output
 };
 
-/// Converts the node by its row, or as strings and parts of strings want it (text_values.cc).
+/// Converts the node by its row, or as strings and parts of strings (text_values.cc) or complex numbers want
+/// it.
 void convert_node(NodeContext& node, Converter convert);
+/// Whether an operand is complex, and the conversion of such a node (complex_values.cc).
+bool has_complex_operand(const NodeContext& node);
+void convert_complex_node(NodeContext& node, Converter convert);
 /// What is there of a value whose elements are those of padded rows: as long as a run decides.
 V gathered_rows(NodeContext& node, V value);
 

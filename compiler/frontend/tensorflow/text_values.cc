@@ -187,6 +187,7 @@ V gathered_rows(NodeContext& node, V value) {
 }
 
 void convert_node(NodeContext& node, Converter convert) {
+  if (has_complex_operand(node)) return convert_complex_node(node, convert);
   Rows rows;
   for (size_t i = 0; i < node.num_inputs() && rows == nullptr; ++i) rows = rows_of(node, i);
   if (rows == nullptr || holds(kPassOn, convert)) return convert_by_type(node, convert);

@@ -230,8 +230,17 @@ V truncated(NodeContext& node, V x, DType to) {
 
 }  // namespace
 
+// Of complex numbers that become real ones the imaginary parts are dropped.
 void convert_cast(NodeContext& node) {
+  const auto* given = std::get_if<Complex>(&node.item(0).value);
+  if (const std::optional<DType> parts = dtype_of_parts(node.file_type("DstT"))) {
+    const V real = node.cast(given == nullptr ? node.input(0) : given->real, *parts);
+    const V imaginary = given == nullptr ? Compose(node).filled(*parts, node.shape(real), 0)
+                                         : node.cast(given->imaginary, *parts);
+    return node.set_item(0, {Complex{real, imaginary}, {}});
+  }
   const DType to = node.dtype_attr("DstT");
+  if (given != nullptr) return node.set_output(0, node.cast(given->real, to));
   const V x = node.input(0);
   node.set_output(0, node.cast(node.flag("Truncate", false) ? truncated(node, x, to) : x, to));
 }
@@ -287,11 +296,19 @@ void convert_const(NodeContext& node) {
                           return is_utf8(text) && !text.ends_with('\0');
                         });
   if (is_bytes) return node.set_item(0, {});
+  ImportState& state = node.import_state();
+  if (dtype_of_parts(value.dtype)) {
+    const auto known = state.complex_constants.find(&value);
+    if (known != state.complex_constants.end()) return node.set_item(0, {known->second, {}});
+    auto [real, imaginary] = state.loaded.complex_constant(value);
+    const Complex made{node.file_constant(std::move(real)), node.file_constant(std::move(imaginary))};
+    state.complex_constants.emplace(&value, made);
+    return node.set_item(0, {made, {}});
+  }
   if (!dtype_of(value.dtype))
     node.unsupported("value", "elements of type " + (type_name(value.dtype).empty()
                                                          ? std::to_string(static_cast<int32_t>(value.dtype))
                                                          : std::string(type_name(value.dtype))));
-  ImportState& state = node.import_state();
   const auto known = state.constants.find(&value);
   if (known != state.constants.end()) return node.set_item(0, {known->second, {}});
   const V made = node.file_constant(state.loaded.constant(value));

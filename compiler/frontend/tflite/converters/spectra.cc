@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/build/arithmetic.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {
@@ -64,15 +65,9 @@ void convert_real(NodeContext& node) { node.set_real(0, part_of(node, node.pair(
 
 void convert_imag(NodeContext& node) { node.set_real(0, part_of(node, node.pair(0), 1)); }
 
-// Scaled by the larger part, so that no square of it is too large.
 void convert_complex_abs(NodeContext& node) {
-  Compose c(node);
   const V x = node.pair(0);
-  const V real = c.unary("abs", part_of(node, x, 0)), imaginary = c.unary("abs", part_of(node, x, 1));
-  const V large = c.binary("max", real, imaginary), small = c.binary("min", real, imaginary);
-  const V is_zero = c.binary("equal", large, c.number(large, 0));
-  const V ratio = c.div(small, c.where(is_zero, c.number(large, 1), large));
-  node.set_real(0, c.mul(large, c.unary("sqrt", c.plus(c.mul(ratio, ratio), 1))));
+  node.set_real(0, build::hypotenuse(node, part_of(node, x, 0), part_of(node, x, 1)));
 }
 
 }  // namespace tensormill::frontend::tflite

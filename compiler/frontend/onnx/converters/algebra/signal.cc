@@ -1,9 +1,7 @@
-// Fourier transforms: a transform is a product with the constant matrix of its complex roots.
+// Fourier transforms, of signals and of their frames.
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
-#include "compiler/build/compose.h"
+#include "compiler/build/fourier.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
@@ -16,124 +14,6 @@ namespace {
 using V = ir::ValueId;
 
 constexpr int64_t kMaxFrames = int64_t{1} << 28;  ///< elements of all frames
-
-/// [in, out] matrices of the real and imaginary parts of e^(-+2 pi i k n / length), over `scale`.
-struct Roots {
-  std::vector<double> real, imaginary;
-};
-
-Roots make_roots(int64_t in, int64_t out, int64_t length, bool inverse) {
-  Roots roots;
-  const double scale = inverse ? 1.0 / static_cast<double>(length) : 1;
-  for (int64_t n = 0; n < in; ++n) {
-    for (int64_t k = 0; k < out; ++k) {
-      const double angle =
-          2 * std::numbers::pi * static_cast<double>(n * k % length) / static_cast<double>(length);
-      roots.real.push_back(scale * std::cos(angle));
-      roots.imaginary.push_back(scale * std::sin(angle) * (inverse ? 1 : -1));
-    }
-  }
-  return roots;
-}
-
-/// Lengths up to which a transform is a product with a matrix: of 100 lines of 1,024 both take as long.
-constexpr int64_t kMostByMatrix = 1024;
-
-/// Whether a transform of x is a host step: where its length, or whether x is complex, is free, or where it
-/// is too much for a matrix.
-bool is_step(const NodeContext& context, V x, const ir::SymInt& length) {
-  return !length.is_constant() || length.hint() > kMostByMatrix ||
-         !context.type(x).shape.back().is_constant();
-}
-
-/// The last axis is of real or of complex elements.
-void check_parts(const NodeContext& context, const ir::SymInt& parts) {
-  if (demand(ir::Relation::kLessEqual, 1, parts) && demand(ir::Relation::kLessEqual, parts, 2)) return;
-  context.invalid("the last axis has " + to_string(parts) + " elements, expected 1 (real) or 2 (complex)");
-}
-
-/// The host step for lines x [..., in, 1 or 2] and a window [length], or kAbsent. `count`: the length that a
-/// run works out, i64 [1], or kAbsent.
-V fourier(NodeContext& context, V x, V window, const ir::SymInt& length, bool inverse, bool hermitian,
-          V count = ir::kAbsent) {
-  Compose c(context);
-  const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-  std::vector<V> operands{c.cast(x, wide),
-                          window == ir::kAbsent ? c.filled(wide, {length}, 1) : c.cast(window, wide)};
-  if (count != ir::kAbsent) operands.push_back(count);
-  const V result = context.add(
-      "fourier", std::move(operands),
-      {{"axis", context.rank(x) - 2}, {"inverse", int64_t{inverse}}, {"hermitian", int64_t{hermitian}}});
-  return c.cast(result, dtype);
-}
-
-ir::SymInt half_of(const ir::SymInt& length) { return floordiv(length, 2) + 1; }
-
-/// What of a transform along `axis` the rest are conjugates of: a slice, also where it is all.
-V first_half(NodeContext& context, V x, int64_t axis, const ir::SymInt& length) {
-  ir::SymShape extents = context.type(x).shape;
-  extents[static_cast<size_t>(axis)] = half_of(length);
-  return context.add("slice", {x},
-                     {{"starts", ir::SymShape(extents.size(), 0)},
-                      {"extents", extents},
-                      {"steps", ir::SymShape(extents.size(), 1)}});
-}
-
-/// The transform of the second to last axis of x [..., in, 1 or 2], times the window if there is one, to
-/// [..., length, 2], or the first half of it.
-ir::ValueId transform(NodeContext& context, ir::ValueId x, V window, const ir::SymInt& length, bool is_half,
-                      bool inverse) {
-  Compose c(context);
-  const ir::SymInt out = is_half ? half_of(length) : length;
-  const DType dtype = c.dtype(x);
-  const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
-  const ir::SymInt parts = c.shape(x)[static_cast<size_t>(last)];
-  check_parts(context, parts);
-  if (is_step(context, x, length)) {
-    const V whole = fourier(context, x, window, length, inverse, false);
-    return is_half ? first_half(context, whole, last - 1, length) : whole;
-  }
-  const ir::SymInt in = min(c.shape(x)[static_cast<size_t>(last - 1)], length);
-  x = c.slice(x, last - 1, 0, in);
-  if (window != ir::kAbsent) x = c.mul(x, c.reshape(window, {length, 1}));
-  const Roots roots = make_roots(in, out, length, inverse);
-  const V cosine = c.doubles(dtype, roots.real, {in, out}),
-          sine = c.doubles(dtype, roots.imaginary, {in, out});
-  const ir::ValueId re = c.squeeze(c.slice(x, last, 0, 1), last);
-  ir::ValueId real = c.matmul(re, cosine), imaginary = c.matmul(re, sine);
-  if (parts == 2) {
-    const ir::ValueId im = c.squeeze(c.slice(x, last, 1, 1), last);
-    real = c.sub(real, c.matmul(im, sine));
-    imaginary = c.add(imaginary, c.matmul(im, cosine));
-  }
-  return c.concat({c.unsqueeze(real, last), c.unsqueeze(imaginary, last)}, last);
-}
-
-/// The real signal [..., length, 1] whose transform begins with x [..., in, 2]; the rest are conjugates.
-ir::ValueId inverse_of_real(NodeContext& context, ir::ValueId x, const ir::SymInt& whole) {
-  Compose c(context);
-  if (is_step(context, x, whole)) return fourier(context, x, ir::kAbsent, whole, true, true);
-  const int64_t length = whole;
-  const ir::SymInt last = static_cast<int64_t>(c.shape(x).size()) - 1;
-  const ir::SymInt in = min(c.shape(x)[static_cast<size_t>(last - 1)], length / 2 + 1);
-  x = c.slice(x, last - 1, 0, in);
-  const auto product = [&](int64_t index, V matrix) {
-    return c.matmul(c.squeeze(c.slice(x, last, index, 1), last), matrix);
-  };
-  Roots roots = make_roots(in, length, length, true);
-  for (int64_t k = 0; k < in; ++k) {
-    // Every element but the first and, of an even length, the middle one has a conjugate.
-    if (k == 0 || 2 * k == length) continue;
-    for (int64_t n = 0; n < length; ++n) {
-      roots.real[static_cast<size_t>(k * length + n)] *= 2;
-      roots.imaginary[static_cast<size_t>(k * length + n)] *= 2;
-    }
-  }
-  const auto part = [&](int64_t index, const std::vector<double>& matrix) {
-    return product(index, c.doubles(c.dtype(x), matrix, {in, length}));
-  };
-  return c.unsqueeze(c.sub(part(0, roots.real), part(1, roots.imaginary)), last);
-}
 
 struct DftForm {
   bool onesided = false, inverse = false;
@@ -168,17 +48,18 @@ Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& 
   const ir::SymInt parts = c.shape(x).back();
   if (form.is_real() && !demand(ir::Relation::kEqual, parts, 2))
     context.invalid("the inverse transform to a real signal is of complex elements");
-  check_parts(context, parts);
+  build::check_parts(context, parts);
   const bool is_half = form.onesided && !form.inverse;
   Transform result;
   if (!length.is_known()) {
     const V count = held_length(context, length);
-    result.values = fourier(context, x, ir::kAbsent, length.most, form.inverse, form.is_real(), count);
+    result.values =
+        build::fourier_step(context, x, ir::kAbsent, length.most, form.inverse, form.is_real(), count);
     result.count = wanted_elements(c, count, is_half);
   } else if (form.is_real()) {
-    result.values = inverse_of_real(context, x, length.most);
+    result.values = build::fourier_real(context, x, length.most);
   } else {
-    result.values = transform(context, x, ir::kAbsent, length.most, is_half, form.inverse);
+    result.values = build::fourier(context, x, ir::kAbsent, length.most, is_half, form.inverse);
   }
   result.values = c.transpose(result.values, perm);
   return result;
@@ -325,9 +206,9 @@ V dynamic_frames(NodeContext& context, V x, bool is_half) {
       c.gather(filled_along(context, x, 1, "zero"), c.binary("min", places, c.dims({extent - 1}, {1})), 1);
   V result = ir::kAbsent;
   if (length.is_known()) {
-    result = transform(context, parts, context.optional_input(2), most, is_half, false);
+    result = build::fourier(context, parts, context.optional_input(2), most, is_half, false);
   } else {
-    result = fourier(context, parts, ir::kAbsent, most, false, false, counted);
+    result = build::fourier_step(context, parts, ir::kAbsent, most, false, false, counted);
     result = take_first(context, result, wanted_elements(c, counted, is_half), 2);
   }
   return take_first(context, result, as_count(context, frames), 1);
@@ -360,7 +241,7 @@ void convert_stft(NodeContext& context) {
   // How many frames there are may depend on a free extent: where each begins, and its elements' places.
   const V starts = c.times(c.iota(frames, {frames, 1}), static_cast<double>(step));
   const V parts = c.gather(x, c.add(starts, c.iota(length, {1, length})), 1);
-  context.set_output(0, transform(context, parts, context.optional_input(2), length, is_half, false));
+  context.set_output(0, build::fourier(context, parts, context.optional_input(2), length, is_half, false));
 }
 
 }  // namespace tensormill::frontend::onnx

@@ -1,0 +1,30 @@
+/// Fourier transforms of lines: x is [..., n, 1 or 2], of real numbers or of complex ones, whose parts stand
+/// along the last axis. A short transform is a product with the constant matrix of its roots, others are a
+/// step of the host. Errors: Error(kInvalidModel) for a last axis of another extent. Thread-safety: as the
+/// builder.
+#pragma once
+
+#include "compiler/build/op_builder.h"
+
+namespace tensormill::build {
+
+/// Throws where a last axis of that extent has neither real nor complex numbers.
+void check_parts(const OpBuilder& builder, const ir::SymInt& parts);
+
+/// How many numbers of a real line's transform the others are conjugates of.
+ir::SymInt half_of(const ir::SymInt& length);
+
+/// The host's step for lines and a window [length], or kAbsent. `count`: the length that a run works out, i64
+/// [1], or kAbsent. `is_hermitian`: x is the half of its line; the result is real, [..., length, 1].
+ir::ValueId fourier_step(OpBuilder& builder, ir::ValueId x, ir::ValueId window, const ir::SymInt& length,
+                         bool is_inverse, bool is_hermitian, ir::ValueId count = ir::kAbsent);
+
+/// The transform of the first `length` numbers of each line, zeros behind those that there are, times the
+/// window if there is one: [..., length, 2], or the first half of it.
+ir::ValueId fourier(OpBuilder& builder, ir::ValueId x, ir::ValueId window, const ir::SymInt& length,
+                    bool is_half, bool is_inverse);
+
+/// The real lines [..., length, 1] whose transforms begin with x [..., n, 2]; the rest are conjugates.
+ir::ValueId fourier_real(OpBuilder& builder, ir::ValueId x, const ir::SymInt& length);
+
+}  // namespace tensormill::build
