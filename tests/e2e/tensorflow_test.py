@@ -127,7 +127,7 @@ class Tensorflow(unittest.TestCase):
         return arrays
 
     def test_results_as_long_as_a_run_decides(self):
-        for family in ("counted", "of_run", "rows", "mapped_rows"):
+        for family in ("counted", "of_run", "rows", "mapped_rows", "chosen"):
             self.check_arrays(FIXTURES / f"tensorflow_ops/{family}.npz", FIXTURES / f"tensorflow_ops/{family}.pb")
 
     def test_recurrent(self):

@@ -44,7 +44,8 @@ std::string name_of(std::string_view op) { return std::string(op.substr(0, 200))
 bool is_assignment(std::string_view op) {
   return op.starts_with("LookupTableInsert") || op.starts_with("LookupTableRemove") ||
          op.starts_with("LookupTableImport") || op.starts_with("Assign") || op.starts_with("ResourceApply") ||
-         op.starts_with("ResourceScatter") || (op.starts_with("Scatter") && op != "ScatterNd") ||
+         op.starts_with("ResourceScatter") ||
+         (op.starts_with("Scatter") && op != "ScatterNd" && op != "ScatterNdNonAliasingAdd") ||
          op.starts_with("Apply");
 }
 

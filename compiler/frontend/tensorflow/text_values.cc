@@ -13,11 +13,26 @@ namespace {
 
 using Rows = std::shared_ptr<const PaddedRows>;
 
-constexpr Converter kMoves[] = {
-    &convert_concat,        &convert_pack,      &convert_unpack, &convert_split,
-    &convert_split_v,       &convert_slice,     &convert_tile,   &convert_reverse,
-    &convert_strided_slice, &convert_gather,    &convert_select, &convert_transpose,
-    &convert_broadcast_to,  &convert_gather_nd, &convert_roll,   &convert_fill};
+constexpr Converter kMoves[] = {&convert_concat,
+                                &convert_pack,
+                                &convert_unpack,
+                                &convert_split,
+                                &convert_split_v,
+                                &convert_slice,
+                                &convert_tile,
+                                &convert_reverse,
+                                &convert_strided_slice,
+                                &convert_gather,
+                                &convert_select,
+                                &convert_transpose,
+                                &convert_broadcast_to,
+                                &convert_gather_nd,
+                                &convert_roll,
+                                &convert_fill,
+                                &convert_dynamic_partition,
+                                &convert_dynamic_stitch,
+                                &convert_sparse_to_dense,
+                                &convert_parallel_concat};
 constexpr Converter kReshapes[] = {&convert_reshape, &convert_squeeze, &convert_expand_dims,
                                    &convert_ensure_shape};
 constexpr Converter kShapes[] = {&convert_shape, &convert_rank, &convert_size};

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "compiler/build/places.h"
 #include "compiler/build/run_numbers.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -66,6 +67,97 @@ void convert_non_max_suppression(NodeContext& node) {
   node.set_output(0, chosen);
   if (has_sigma) node.set_output(1, c.cast(scores, node.dtype(node.input(1))));
   if (has_count) node.set_output(has_sigma ? 2 : 1, kept.count);
+}
+
+// Rows of data, by the number of the part that each belongs to. Operands: data, which part.
+void convert_dynamic_partition(NodeContext& node) {
+  Compose c(node);
+  const V data = node.input(0), parts = node.input(1);
+  const int64_t count = node.integer("num_partitions");
+  const ir::SymShape shape = node.shape(data), own = node.shape(parts);
+  if (own.size() > shape.size() || count < 1 || count > (1 << 16))
+    node.invalid("parts of shape " + to_string(own) + " for " + to_string(shape) + ", " +
+                 std::to_string(count) + " of them");
+  ir::SymShape rows(shape.begin() + static_cast<std::ptrdiff_t>(own.size()), shape.end());
+  const ir::SymInt total = num_elements(own);
+  rows.insert(rows.begin(), total);
+  const V flat = c.reshape(data, rows), which = c.reshape(parts, {total});
+  for (int64_t i = 0; i < count; ++i) {
+    const V is_in = c.binary("equal", which, c.number(which, static_cast<double>(i)));
+    const V places = c.squeeze(build::places_of_nonzero(node, is_in), 1);
+    node.set_output(static_cast<size_t>(i), c.gather(flat, places, 0));
+  }
+}
+
+// Rows of several operands, put at places; of one place the last. Operands: as many places as data.
+void convert_dynamic_stitch(NodeContext& node) {
+  Compose c(node);
+  const size_t count = node.num_inputs() / 2;
+  if (count == 0 || node.num_inputs() % 2 != 0) node.invalid("it has no operands, or an odd number");
+  std::vector<V> places, parts;
+  ir::SymShape table;
+  for (size_t i = 0; i < count; ++i) {
+    const V at = node.input(i), data = node.input(count + i);
+    const ir::SymShape own = node.shape(at), shape = node.shape(data);
+    if (own.size() > shape.size())
+      node.invalid("places of shape " + to_string(own) + " for " + to_string(shape));
+    table.assign(shape.begin() + static_cast<std::ptrdiff_t>(own.size()), shape.end());
+    table.insert(table.begin(), num_elements(own));
+    places.push_back(c.reshape(c.cast(at, DType::kInt64), {num_elements(own)}));
+    parts.push_back(c.reshape(data, table));
+  }
+  const V at = c.concat(places, 0), rows = c.concat(parts, 0);
+  const V last = c.reduce("reduce_max", c.concat({c.plus(at, 1), c.ints({0}, {1})}, 0), {0}, true);
+  table[0] = build::bind_run_numbers(node, last, 0, std::nullopt)[0];
+  node.set_output(0, build::scattered(node, c.filled(node.dtype(rows), table, 0), at, rows, "none"));
+}
+
+// Elements of a row that another row does not have, and their places.
+void convert_list_diff(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0), y = node.input(1);
+  const DType to = node.dtype_attr("out_idx", DataType::kInt32);
+  if (node.rank(x) != 1 || node.rank(y) != 1) node.invalid("an operand is no row");
+  const V equal = c.binary("equal", c.unsqueeze(x, 1), c.unsqueeze(y, 0));
+  const V found = c.reduce("reduce_sum", c.cast(equal, DType::kInt32), {1}, false);
+  const V places = c.squeeze(build::places_of_nonzero(node, c.binary("equal", found, c.number(found, 0))), 1);
+  node.set_output(0, c.gather(x, places, 0));
+  node.set_output(1, c.cast(places, to));
+}
+
+// Of each time [time,batch,classes] the best class, without blanks, and without those that repeat the one
+// before. Operands: scores, how many times of each of the batch count. Results: a sparse tensor, and the sums
+// of the best scores, less than 0.
+void convert_ctc_greedy_decoder(NodeContext& node) {
+  Compose c(node);
+  const V scores = node.input(0);
+  const bool merges = node.flag("merge_repeated", false);
+  const int64_t blank = node.integer("blank_index", -1);
+  const ir::SymShape shape = node.shape(scores);
+  if (shape.size() != 3) node.invalid("scores of shape " + to_string(shape));
+  const ir::SymInt times = shape[0], batch = shape[1];
+  const V best = c.transpose(c.cast(c.arg_max(scores, 2, false), DType::kInt64), {1, 0});
+  const V lengths = c.reshape(c.cast(node.input(1), DType::kInt64), {batch, 1});
+  const V is_there = c.binary("less", c.iota(times, {1, times}), lengths);
+  const V none = c.dims({blank < 0 ? shape[2] + blank : ir::SymInt(blank)}, {});
+  V kept = c.binary("and", is_there, c.unary("not", c.binary("equal", best, none)));
+  if (merges) {
+    const V before = c.concat({c.filled(DType::kInt64, {batch, 1}, -1), c.slice(best, 1, 0, times - 1)}, 1);
+    kept = c.binary("and", kept, c.unary("not", c.binary("equal", best, before)));
+  }
+  const V numbers = c.cast(kept, DType::kInt64);
+  const V order = node.add("cumsum", {numbers},
+                           {{"axis", int64_t{1}}, {"exclusive", int64_t{1}}, {"reverse", int64_t{0}}});
+  const V places = build::places_of_nonzero(node, kept);
+  const V which = c.unsqueeze(build::gather_nd(node, order, places), 1);
+  const V counts = c.reduce("reduce_sum", numbers, {1}, false);
+  const V longest = c.reduce("reduce_max", c.concat({counts, c.ints({0}, {1})}, 0), {0}, true);
+  const V highest = c.transpose(c.reduce("reduce_max", scores, {2}, false), {1, 0});
+  const V counted = c.where(is_there, highest, c.number(highest, 0));
+  node.set_output(0, c.concat({c.slice(places, 1, 0, 1), which}, 1));
+  node.set_output(1, build::gather_nd(node, best, places));
+  node.set_output(2, c.concat({c.dims({batch}, {1}), longest}, 0));
+  node.set_output(3, c.unary("neg", c.reduce("reduce_sum", counted, {1}, true)));
 }
 
 }  // namespace tensormill::frontend::tensorflow

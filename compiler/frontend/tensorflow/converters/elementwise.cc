@@ -69,6 +69,11 @@ void convert_relu6(NodeContext& node) {
   node.set_output(0, node.elementwise("clip", {x, number(node, x, 0), number(node, x, 6)}));
 }
 
+// Of TensorFlow.js.
+void convert_prelu(NodeContext& node) {
+  node.set_output(0, node.binary("prelu", node.input(0), node.input(1)));
+}
+
 void convert_leaky_relu(NodeContext& node) {
   const double alpha = node.real("alpha", static_cast<double>(0.2F));
   node.set_output(0, node.elementwise("leaky_relu", {node.input(0)}, {{"alpha", alpha}}));

@@ -64,6 +64,12 @@ void convert_concat(NodeContext& node) {
   node.set_output(0, build::concatenated(node, node.maps(), parts, axis));
 }
 
+// Along the first axis.
+void convert_parallel_concat(NodeContext& node) {
+  if (node.num_inputs() == 0) node.invalid("it has no operands");
+  node.set_output(0, Compose(node).concat(node.inputs_from(0), 0));
+}
+
 void convert_pack(NodeContext& node) {
   const int64_t given = node.integer("axis", 0);
   Compose c(node);
@@ -274,8 +280,17 @@ void convert_mirror_pad(NodeContext& node) {
   node.set_output(0, build::mirror_padded(node, node.input(0), paddings, mode == "SYMMETRIC"));
 }
 
+// Of the old form a bool for each axis says whether it is one.
 void convert_reverse(NodeContext& node) {
-  const std::vector<int64_t> axes = node.known_ints(1, "axis");
+  std::vector<int64_t> axes;
+  if (node.op() == "Reverse") {
+    const ::tensormill::Tensor* dims = node.graph().value(node.input(1)).tensor();
+    if (dims == nullptr) node.unsupported("dims", "it is worked out by a run");
+    for (int64_t i = 0; i < dims->num_elements(); ++i)
+      if (dims->element_as_double(i) != 0) axes.push_back(i);
+  } else {
+    axes = node.known_ints(1, "axis");
+  }
   node.set_output(0, build::reversed(node, node.maps(), node.input(0), axes));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/build/filter_axis.h"
+#include "compiler/build/grid.h"
 #include "compiler/build/resize_maps.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -72,6 +73,44 @@ void convert_resize_area(NodeContext& node) {
   for (size_t d = 0; d < 2; ++d)
     map = build::area_means(node, map, static_cast<int64_t>(d) + 2, size[d], align_corners);
   node.set_output(0, node.last(map));
+}
+
+// Operands: pictures [b,H,W,C], of each or of all the eight numbers of a projection from places of the result
+// to those of the picture, size [2], in version 3 what stands outside.
+void convert_projective_transform(NodeContext& node) {
+  Compose c(node);
+  const std::string kind = node.text("interpolation"), mode = node.text("fill_mode", "CONSTANT");
+  const V given = node.input(0), numbers = node.input(1);
+  const ir::SymShape shape = node.shape(given), own = node.shape(numbers);
+  const ir::SymShape size = node.extents_at(2, "output_shape");
+  if (shape.size() != 4 || own.size() != 2 || size.size() != 2 || !same(own[1], 8))
+    node.invalid("pictures of shape " + to_string(shape) + ", projections of " + to_string(own));
+  if (kind != "NEAREST" && kind != "BILINEAR") node.invalid("interpolation is \"" + kind + "\"");
+  if (mode != "CONSTANT" && mode != "NEAREST" && mode != "REFLECT")
+    node.unsupported("fill_mode", "\"" + mode + "\" is not implemented");
+  const V map = node.first(node.cast(given, DType::kFloat32));
+  const double outside = node.op() == "ImageProjectiveTransformV3" ? node.known_real(3, "fill_value") : 0;
+  build::Grid grid(node, map, mode == "CONSTANT" ? std::optional(outside) : std::nullopt);
+  const V row = c.cast(c.positions(size[0], 1, 3), DType::kFloat32),
+          column = c.cast(c.positions(size[1], 2, 3), DType::kFloat32);
+  const auto number = [&](int64_t index) { return c.reshape(c.slice(numbers, 1, index, 1), {own[0], 1, 1}); };
+  const auto line = [&](int64_t first) {
+    return c.add(c.add(c.mul(number(first), column), c.mul(number(first + 1), row)),
+                 first < 6 ? number(first + 2) : c.number(row, 1));
+  };
+  const V depth = line(6);
+  const ir::SymShape to{shape[0], size[0], size[1]};
+  const auto place = [&](int64_t first, const ir::SymInt& extent) {
+    const V at = c.div(line(first), depth);
+    return c.expand(mode == "REFLECT" ? grid.reflected(at, extent, true) : at, to);
+  };
+  const V y = place(3, shape[1]), x = place(0, shape[2]);
+  // Half away from zero, as std::round has it.
+  const auto rounded = [&](V at) {
+    return c.mul(c.unary("sign", at), c.unary("floor", c.plus(c.unary("abs", at), 0.5)));
+  };
+  const V made = kind == "NEAREST" ? grid.taken(rounded(y), rounded(x)) : grid.between(y, x);
+  node.set_output(0, node.cast(node.last(made), node.dtype(given)));
 }
 
 namespace {

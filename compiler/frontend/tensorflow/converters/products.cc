@@ -1,20 +1,15 @@
-// Convolutions, pools and matrix products.
+// Convolutions and matrix products.
 #include <algorithm>
 
 #include "compiler/build/conv_pool.h"
 #include "compiler/build/einsum.h"
 #include "compiler/build/moves.h"
 #include "compiler/frontend/tensorflow/converters/activated.h"
+#include "compiler/frontend/tensorflow/converters/windows.h"
 
 namespace tensormill::frontend::tensorflow {
 
 namespace {
-
-void check_rank(const NodeContext& node, V value, int64_t rank, const char* what) {
-  if (node.rank(value) != rank)
-    node.invalid(std::string(what) + " has rank " + std::to_string(node.rank(value)) + ", expected " +
-                 std::to_string(rank));
-}
 
 Shape fixed_shape(const NodeContext& node, V value, size_t rank) {
   const ir::SymShape shape = node.shape(value);
@@ -27,65 +22,6 @@ int64_t channels_of(const NodeContext& node, V map) {
   const ir::SymInt channels = node.shape(map)[1];
   if (!channels.is_constant()) node.unsupported("operand 0", "its channels are a free dim");
   return channels.hint();
-}
-
-/// Of a list with a number for each axis of the map, those of the spatial ones.
-std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, bool has_default,
-                             bool is_channels_first) {
-  std::vector<int64_t> otherwise(rank + 2, 1);
-  const std::vector<int64_t> all = has_default ? node.ints(name, otherwise) : node.ints(name);
-  if (all.size() != rank + 2)
-    node.invalid(std::string(name) + " has " + std::to_string(all.size()) + " numbers");
-  if (all[0] != 1 || all[is_channels_first ? 1 : rank + 1] != 1)
-    node.unsupported(name, "numbers for the batch or the channels are not implemented");
-  const auto begin = all.begin() + (is_channels_first ? 2 : 1);
-  return {begin, begin + static_cast<std::ptrdiff_t>(rank)};
-}
-
-std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, bool has_default) {
-  return spatial(node, name, rank, has_default, node.is_channels_first());
-}
-
-/// The windows over map [N,C,spatial...] with what the attribute padding says.
-build::Windows windows_of(NodeContext& node, V map, const std::vector<int64_t>& kernel,
-                          std::vector<int64_t> strides, std::vector<int64_t> dilations, bool has_explicit) {
-  const size_t rank = kernel.size();
-  using Numbers = std::initializer_list<const std::vector<int64_t>*>;
-  for (const std::vector<int64_t>* numbers : Numbers{&kernel, &strides, &dilations}) {
-    for (const int64_t number : *numbers) {
-      if (number < 1 || number > build::kMaxWindowNumber)
-        node.invalid("a window, stride or dilation of " + std::to_string(number));
-    }
-  }
-  build::Windows windows{kernel, std::move(strides), std::move(dilations), {}};
-  windows.pads.assign(2 * rank, 0);
-  const std::string padding = node.text("padding");
-  std::vector<int64_t> given;
-  if (has_explicit) given = node.ints("explicit_paddings", std::vector<int64_t>());
-  if (padding == "VALID") return windows;
-  if (padding == "EXPLICIT") {
-    if (given.size() != 2 * (rank + 2))
-      node.invalid("explicit_paddings has " + std::to_string(given.size()) + " numbers");
-    const size_t first = node.is_channels_first() ? 2 : 1;
-    for (size_t d = 0; d < rank; ++d) {
-      windows.pads[d] = given[2 * (first + d)];
-      windows.pads[d + rank] = given[2 * (first + d) + 1];
-      if (windows.pads[d] < 0 || windows.pads[d + rank] < 0 ||
-          std::max(windows.pads[d], windows.pads[d + rank]) > build::kMaxWindowNumber)
-        node.invalid("explicit_paddings are no pads");
-    }
-    return windows;
-  }
-  if (padding != "SAME") node.invalid("padding is \"" + padding + "\"");
-  windows.same = windows.upper = true;
-  const ir::SymShape shape = node.shape(map);
-  const ir::SymShape pads = build::same_pads(ir::SymShape(shape.begin() + 2, shape.end()), windows);
-  if (pads.is_constant()) {
-    windows.pads = pads.hints();
-  } else {
-    windows.symbolic_pads = pads;
-  }
-  return windows;
 }
 
 /// Filters [spatial...,I,O]: for maps of I channels, or of as many times that many groups.
@@ -158,6 +94,12 @@ V with_fused(NodeContext& node, V y, int64_t channel, size_t operand) {
       y = c.unary("sigmoid", y);
     } else if (op == "Tanh") {
       y = c.unary("tanh", y);
+    } else if (op == "Prelu") {
+      const V slope = node.input(operand++);
+      y = c.binary("prelu", y,
+                   node.rank(slope) == 1 ? along_channels(slope)
+                   : channel == 1        ? node.map(slope)
+                                         : slope);
     } else if (op == "LeakyRelu") {
       y = node.add("leaky_relu", {y}, {{"alpha", alpha}});
     } else if (op == "GeluApproximate" || op == "GeluExact") {
@@ -286,67 +228,6 @@ void convert_fused_matmul(NodeContext& node) {
 
 void convert_batch_matmul(NodeContext& node) {
   node.set_output(0, product(node, node.flag("adj_x", false), node.flag("adj_y", false)));
-}
-
-namespace {
-
-/// Windows of pools are attributes, or of the V2 forms operands.
-std::vector<int64_t> numbers_of(NodeContext& node, const char* name, size_t operand, size_t rank) {
-  if (node.op() != "MaxPoolV2") return spatial(node, name, rank, false);
-  const std::vector<int64_t> all = node.known_ints(operand, name);
-  if (all.size() != rank + 2 || all[0] != 1) node.invalid(std::string(name) + " are no windows of a map");
-  const auto begin = all.begin() + (node.is_channels_first() ? 2 : 1);
-  return {begin, begin + static_cast<std::ptrdiff_t>(rank)};
-}
-
-build::PoolSpec pool_of(NodeContext& node, V map, size_t rank) {
-  return {windows_of(node, map, numbers_of(node, "ksize", 1, rank), numbers_of(node, "strides", 2, rank),
-                     std::vector<int64_t>(rank, 1), node.op() == "MaxPool")};
-}
-
-}  // namespace
-
-// What lies under each place of a window stands along the last axis: rows of the window, each place's
-// channels behind each other.
-void convert_patches(NodeContext& node) {
-  Compose c(node);
-  check_rank(node, node.input(0), 4, "the input");
-  const V map = node.first(node.input(0));
-  const std::vector<int64_t> kernel = spatial(node, "ksizes", 2, false, false);
-  build::Windows windows = windows_of(node, map, kernel, spatial(node, "strides", 2, false, false),
-                                      spatial(node, "rates", 2, true, false), false);
-  const bool has_pads =
-      std::any_of(windows.pads.begin(), windows.pads.end(), [](int64_t n) { return n > 0; });
-  if (has_pads) windows.symbolic_pads = ir::SymShape(windows.pads.begin(), windows.pads.end());
-  V x = build::padded_for(node, map, windows, 0);
-  for (size_t d = 0; d < kernel.size(); ++d) {
-    const auto axis = static_cast<int64_t>(2 + 2 * d);
-    const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
-    const int64_t size = kernel[d], rate = windows.dilations[d], reach = (size - 1) * rate + 1;
-    if (!ir::demand(ir::Relation::kLessEqual, reach, extent))
-      node.invalid("windows of " + std::to_string(reach) + " over " + to_string(extent));
-    const ir::SymInt count = floordiv(extent - reach, windows.strides[d]) + 1;
-    const V within = c.mul(c.iota(size, {size, 1}), c.ints({rate}, {1, 1}));
-    const V begins = c.mul(c.iota(count, {1, count}), c.ints({windows.strides[d]}, {1, 1}));
-    x = c.gather(x, c.add(within, begins), axis);
-  }
-  // [N,C,kh,H,kw,W]
-  const ir::SymShape s = node.shape(x);
-  node.set_output(0, c.reshape(c.transpose(x, {0, 3, 5, 2, 4, 1}), {s[0], s[3], s[5], s[2] * s[4] * s[1]}));
-}
-
-void convert_max_pool(NodeContext& node) {
-  const size_t rank = node.op() == "MaxPool3D" ? 3 : 2;
-  check_rank(node, node.input(0), static_cast<int64_t>(rank) + 2, "the input");
-  const V map = node.map(node.input(0));
-  node.set_output(0, node.unmap(build::max_pool(node, map, pool_of(node, map, rank))));
-}
-
-void convert_avg_pool(NodeContext& node) {
-  const size_t rank = node.op() == "AvgPool3D" ? 3 : 2;
-  check_rank(node, node.input(0), static_cast<int64_t>(rank) + 2, "the input");
-  const V map = node.map(node.input(0));
-  node.set_output(0, node.unmap(build::avg_pool(node, map, pool_of(node, map, rank))));
 }
 
 // Operands: x, scale, offset, mean, variance.

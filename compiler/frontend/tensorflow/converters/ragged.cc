@@ -79,9 +79,14 @@ void convert_ragged_to_tensor(NodeContext& node) {
 // parts' rows, how many parts each has.
 void convert_bincount(NodeContext& node) {
   Compose c(node);
-  const V given = node.input(0), weights = node.input(2);
+  V given = node.input(0), weights = node.input(2);
   const PaddedRows* rows = padding_of(node, 0);
-  const bool is_binary = node.flag("binary_output", false),
+  const bool is_of_all = node.op() == "Bincount";
+  if (is_of_all && rows == nullptr) {
+    given = c.reshape(given, {num_elements(node.shape(given))});
+    weights = c.reshape(weights, {num_elements(node.shape(weights))});
+  }
+  const bool is_binary = !is_of_all && node.flag("binary_output", false),
              has_weights = !same(num_elements(node.shape(weights)), 0);
   if (node.rank(given) > 2) node.invalid("an input of rank " + std::to_string(node.rank(given)));
   if (has_weights && node.rank(weights) != node.rank(given))

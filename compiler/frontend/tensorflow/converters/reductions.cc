@@ -84,7 +84,7 @@ void convert_top_k(NodeContext& node) {
   const int64_t axis = node.rank(x) - 1;
   if (axis < 0) node.invalid("the input has no axis");
   const ir::SymInt most = c.shape(x).back();
-  const bool is_known = node.is_known(1);
+  const bool is_first = node.op() == "TopK", is_known = is_first || node.is_known(1);
   V count = ir::kAbsent;
   if (!is_known) {
     // A run that wants more than there are fails.
@@ -92,7 +92,7 @@ void convert_top_k(NodeContext& node) {
     count = build::required(node, count, c.binary("less_equal", count, c.dims({most}, {1})),
                             "k is more than there is along the last axis");
   }
-  const ir::SymInt k = is_known ? node.known_int(1, "k") : most;
+  const ir::SymInt k = is_first ? ir::SymInt(node.integer("k")) : is_known ? node.known_int(1, "k") : most;
   // In order they are right, too, where any order is.
   static_cast<void>(node.flag("sorted", true));
   const DType to = node.op() == "TopKV2" ? node.dtype_attr("index_type", DataType::kInt32) : DType::kInt32;
@@ -202,31 +202,62 @@ void convert_unsorted_segment(NodeContext& node) {
   node.set_output(0, segments_of(node, data, node.input(1), count, by.neutral, by.reduction));
 }
 
-// Operands: data, segment ids [rows] that do not fall; the last one says how many there are. An empty segment
-// is 0, or 1 of products.
-void convert_segment(NodeContext& node) {
+namespace {
+
+/// How many segments there are: ids do not fall, so that the last one says it.
+ir::SymInt number_of_segments(NodeContext& node, V ids) {
   Compose c(node);
-  const std::string_view name = node.op().substr(std::string_view("Segment").size());
-  const V data = node.input(0);
-  const V ids = c.cast(node.input(1), DType::kInt64);
-  if (node.rank(ids) != 1) node.invalid("segment ids of shape " + to_string(node.shape(ids)));
   const V last = c.reduce("reduce_max", c.concat({c.plus(ids, 1), c.ints({0}, {1})}, 0), {0}, true);
-  const ir::SymInt count = build::bind_run_numbers(node, last, 0, std::nullopt)[0];
+  return build::bind_run_numbers(node, last, 0, std::nullopt)[0];
+}
+
+/// Rows of data by segments, with ids [rows], by the operator's name behind its prefix. An empty segment is
+/// 0, or 1 of products.
+V segmented(NodeContext& node, std::string_view name, V data, V ids, const ir::SymInt& count) {
+  Compose c(node);
   // Short integers are summed as wider ones, whose lower bits are the same.
-  const bool is_mean = name == "Mean", is_extreme = name == "Max" || name == "Min";
+  const bool is_extreme = name == "Max" || name == "Min", is_scaled = name == "Mean" || name == "SqrtN";
   const V x = is_extreme || is_float(node.dtype(data)) ? data : c.summable(data);
   const Segments by = segments_by(node, name, node.dtype(x));
   V y = segments_of(node, x, ids, count, by.neutral, by.reduction);
-  if (is_mean || is_extreme) {
+  if (is_scaled || is_extreme) {
     const V one = c.number(ids, 1), none = c.number(ids, 0);
     const V counts = segments_of(node, c.expand(one, node.shape(ids)), ids, count, none, "add");
     ir::SymShape along(node.shape(y).size(), 1);
     along[0] = count;
     const V many = c.reshape(counts, along);
-    if (is_mean) y = c.div(y, c.cast(c.binary("max", many, c.number(many, 1)), node.dtype(y)));
-    if (is_extreme) y = c.where(c.binary("equal", many, c.number(many, 0)), c.number(y, 0), y);
+    V divisor = c.cast(c.binary("max", many, c.number(many, 1)), node.dtype(y));
+    if (name == "SqrtN") divisor = c.unary("sqrt", divisor);
+    y = is_scaled ? c.div(y, divisor)
+                  : c.where(c.binary("equal", many, c.number(many, 0)), c.number(y, 0), y);
   }
-  node.set_output(0, c.cast(y, node.dtype(data)));
+  return c.cast(y, node.dtype(data));
+}
+
+V checked_ids(NodeContext& node, size_t operand) {
+  const V ids = Compose(node).cast(node.input(operand), DType::kInt64);
+  if (node.rank(ids) != 1) node.invalid("segment ids of shape " + to_string(node.shape(ids)));
+  return ids;
+}
+
+}  // namespace
+
+// Operands: data, segment ids [rows] that do not fall; the last one says how many there are.
+void convert_segment(NodeContext& node) {
+  const V ids = checked_ids(node, 1);
+  const std::string_view name = node.op().substr(std::string_view("Segment").size());
+  node.set_output(0, segmented(node, name, node.input(0), ids, number_of_segments(node, ids)));
+}
+
+// Operands: data, which of its rows, their segment ids, and, of the forms that have it, how many segments
+// there are.
+void convert_sparse_segment(NodeContext& node) {
+  const V ids = checked_ids(node, 2), rows = Compose(node).gather(node.input(0), node.input(1), 0);
+  std::string_view name = node.op().substr(std::string_view("SparseSegment").size());
+  const bool has_number = name.ends_with("WithNumSegments");
+  name = name.substr(0, name.find("WithNum"));
+  const ir::SymInt count = has_number ? node.extents_at(3, "num_segments")[0] : number_of_segments(node, ids);
+  node.set_output(0, segmented(node, name, rows, ids, count));
 }
 
 // How many of the boundaries a number is not below.

@@ -32,6 +32,11 @@ void convert_fill(NodeContext& node) {
   node.set_output(0, Compose(node).expand(node.input(1), node.extents_at(0, "dims")));
 }
 
+// Of elements that mean nothing.
+void convert_empty(NodeContext& node) {
+  node.set_output(0, Compose(node).filled(node.dtype_attr("dtype"), node.extents_at(0, "shape"), 0));
+}
+
 void convert_filled_like(NodeContext& node) {
   const V x = node.input(0);
   node.set_output(0, Compose(node).filled(node.dtype(x), node.shape(x), node.op() == "OnesLike" ? 1 : 0));
@@ -145,7 +150,7 @@ void convert_gather_nd(NodeContext& node) {
 // Operands: indices, updates, shape. Updates of one place are added.
 void convert_scatter_nd(NodeContext& node) {
   const V updates = node.input(1);
-  const V zeros = Compose(node).filled(node.dtype(updates), node.known_ints(2, "shape"), 0);
+  const V zeros = Compose(node).filled(node.dtype(updates), node.extents_at(2, "shape"), 0);
   node.set_output(0, build::scatter_nd(node, zeros, node.input(0), updates, "add"));
 }
 

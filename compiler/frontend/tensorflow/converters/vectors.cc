@@ -1,0 +1,114 @@
+// Vectors, diagonals of tensors, and places among others.
+#include <algorithm>
+
+#include "compiler/build/places.h"
+#include "compiler/frontend/tensorflow/node_context.h"
+
+namespace tensormill::frontend::tensorflow {
+
+// Of vectors of three numbers along the last axis.
+void convert_cross(NodeContext& node) {
+  Compose c(node);
+  const V a = node.input(0), b = node.input(1);
+  const ir::SymShape shape = node.shape(a);
+  if (shape.empty() || !ir::demand_equal(shape, node.shape(b)) ||
+      !ir::demand(ir::Relation::kEqual, shape.back(), 3))
+    node.invalid("vectors of shape " + to_string(shape) + " and " + to_string(node.shape(b)));
+  const int64_t last = node.rank(a) - 1;
+  const auto part = [&](V x, int64_t i) { return c.slice(x, last, i % 3, 1); };
+  std::vector<V> parts;
+  for (int64_t i = 0; i < 3; ++i)
+    parts.push_back(c.sub(c.mul(part(a, i + 1), part(b, i + 2)), c.mul(part(a, i + 2), part(b, i + 1))));
+  node.set_output(0, c.concat(parts, last));
+}
+
+// Of x [a,b,...] the tensor [a,b,...,a,b,...] with x where both places are one, else 0.
+void convert_diag(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  const ir::SymShape shape = node.shape(x);
+  const ir::SymInt count = num_elements(shape);
+  const V row = c.reshape(x, {1, count});
+  const V table = c.where(build::on_diagonal(node, {count, count}), row, c.number(x, 0));
+  ir::SymShape to = shape;
+  to.insert(to.end(), shape.begin(), shape.end());
+  node.set_output(0, c.reshape(table, to));
+}
+
+void convert_diag_part(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  const ir::SymShape shape = node.shape(x);
+  const auto half = static_cast<std::ptrdiff_t>(shape.size() / 2);
+  const ir::SymShape to(shape.begin(), shape.begin() + half);
+  if (shape.size() % 2 != 0 || !ir::demand_equal(to, ir::SymShape(shape.begin() + half, shape.end())))
+    node.invalid("an operand of shape " + to_string(shape));
+  const ir::SymInt count = num_elements(to);
+  const V flat = c.reshape(x, {count * count});
+  const V places = c.mul(c.iota(count), c.dims({count + 1}, {}));
+  node.set_output(0, c.reshape(c.gather(flat, places, 0), to));
+}
+
+// Whether fewer than k of the predictions [rows,classes] are above that of the row's target; what is not
+// finite is in none.
+void convert_in_top_k(NodeContext& node) {
+  Compose c(node);
+  const V predictions = node.input(0), targets = node.input(1);
+  const ir::SymShape shape = node.shape(predictions);
+  if (shape.size() != 2 || node.rank(targets) != 1) node.invalid("predictions of shape " + to_string(shape));
+  const V k = node.op() == "InTopK" ? c.ints({node.integer("k")}, {1})
+                                    : c.reshape(c.cast(node.input(2), DType::kInt64), {1});
+  const V target = c.unsqueeze(c.cast(targets, DType::kInt64), 1), zero = c.ints({0}, {});
+  const V high = c.dims({shape[1] - 1}, {});
+  const V within = c.binary("max", c.binary("min", target, high), zero);
+  const V own = c.gather_elements(predictions, within, 1);
+  const V above = c.cast(c.binary("greater", predictions, own), DType::kInt64);
+  const V rank = c.reduce("reduce_sum", above, {1}, false);
+  const V difference = c.sub(predictions, predictions);  // NaN for what is not finite
+  const V is_finite = c.binary("equal", difference, c.number(difference, 0));
+  const auto each = [&](V holds) { return c.squeeze(holds, 1); };
+  const V own_finite = c.gather_elements(c.cast(is_finite, DType::kUInt8), within, 1);
+  const V is_place =
+      c.binary("and", each(c.binary("equal", within, target)), c.cast(each(own_finite), DType::kBool));
+  node.set_output(0, c.binary("and", c.binary("less", rank, k), is_place));
+}
+
+// Places in an axis as places along the axes that it was: [axes,...].
+void convert_unravel_index(NodeContext& node) {
+  Compose c(node);
+  const V given = node.input(0);
+  V rest = c.cast(given, DType::kInt64);
+  const ir::SymShape dims = node.extents_at(1, "dims");
+  std::vector<V> places(dims.size());
+  for (size_t d = dims.size(); d-- > 0;) {
+    const V extent = c.dims({dims[d]}, {});
+    places[d] = c.unsqueeze(c.binary("mod", rest, extent), 0);
+    rest = c.binary("div", rest, extent);
+  }
+  if (places.empty()) node.invalid("dims is empty");
+  node.set_output(0, c.cast(c.concat(places, 0), node.dtype(given)));
+}
+
+// The element that stands at place n of the sorted last axis.
+void convert_nth_element(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  const int64_t axis = node.rank(x) - 1, n = node.known_int(1, "n");
+  if (axis < 0 || n < 0 || !ir::demand(ir::Relation::kLess, n, node.shape(x).back()))
+    node.invalid("n is " + std::to_string(n));
+  const V order = node.add("sort_positions", {x},
+                           {{"axis", axis}, {"k", n + 1}, {"largest", int64_t{node.flag("reverse", false)}}});
+  node.set_output(0, c.squeeze(c.gather_elements(x, c.slice(order, axis, n, 1), axis), axis));
+}
+
+// Operands: x, and of its channels the mean, variance, offset and scale.
+void convert_global_norm(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(0);
+  V factor = c.unary("rsqrt", c.plus(node.input(2), node.real("variance_epsilon")));
+  if (node.flag("scale_after_normalization")) factor = c.mul(factor, node.input(4));
+  const V offset = c.sub(node.input(3), c.mul(node.input(1), factor));
+  node.set_output(0, node.binary("add", node.binary("mul", x, factor), offset));
+}
+
+}  // namespace tensormill::frontend::tensorflow
