@@ -49,8 +49,8 @@ void convert_diag_part(NodeContext& node) {
   node.set_output(0, c.reshape(c.gather(flat, places, 0), to));
 }
 
-// Whether fewer than k of the predictions [rows,classes] are above that of the row's target; what is not
-// finite is in none.
+// Whether fewer than k of the predictions [rows,classes] are above that of the row's target; of a row with
+// numbers that are not finite it is not.
 void convert_in_top_k(NodeContext& node) {
   Compose c(node);
   const V predictions = node.input(0), targets = node.input(1);
@@ -65,11 +65,9 @@ void convert_in_top_k(NodeContext& node) {
   const V above = c.cast(c.binary("greater", predictions, own), DType::kInt64);
   const V rank = c.reduce("reduce_sum", above, {1}, false);
   const V difference = c.sub(predictions, predictions);  // NaN for what is not finite
-  const V is_finite = c.binary("equal", difference, c.number(difference, 0));
-  const auto each = [&](V holds) { return c.squeeze(holds, 1); };
-  const V own_finite = c.gather_elements(c.cast(is_finite, DType::kUInt8), within, 1);
-  const V is_place =
-      c.binary("and", each(c.binary("equal", within, target)), c.cast(each(own_finite), DType::kBool));
+  const V is_finite = c.cast(c.binary("equal", difference, c.number(difference, 0)), DType::kUInt8);
+  const V all_finite = c.cast(c.reduce("reduce_min", is_finite, {1}, false), DType::kBool);
+  const V is_place = c.binary("and", c.squeeze(c.binary("equal", within, target), 1), all_finite);
   node.set_output(0, c.binary("and", c.binary("less", rank, k), is_place));
 }
 
