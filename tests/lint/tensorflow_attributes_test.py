@@ -14,7 +14,7 @@ ELSEWHERE = {
     "_FusedConv2D", "_FusedMatMul", "FusedDepthwiseConv2dNative", "_FusedDepthwiseConv2dNative", "_FusedBatchNormEx", "VarHandleOp",
     "VariableV2", "Variable", "ReadVariableOp", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall",
     "If", "Case", "While", "RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "Assert", "ControlTrigger",
-    "PlaceholderV2", "TopK", "BatchNormWithGlobalNormalization",
+    "PlaceholderV2", "TopK", "VariableShape", "BatchNormWithGlobalNormalization",
     # Of TensorFlow.js alone (tests/importer/tensorflow_test.cc).
     "Prelu",
     # Of a file in a SavedModel (tensorflow_nets/labels.zip).

@@ -17,7 +17,7 @@ bool needs_its_graph(const OpRow& row) {
       &convert_case,          &convert_while,          &convert_switch,         &convert_merge,
       &convert_restore,       &convert_table_handle,   &convert_table_fill,     &convert_table_find,
       &convert_table_size,    &convert_table_export,   &convert_nothing,        &convert_variable_handle,
-      &convert_read_variable, &convert_is_initialized, &convert_resource_gather};
+      &convert_read_variable, &convert_variable_shape, &convert_is_initialized, &convert_resource_gather};
   return std::find(std::begin(kNeed), std::end(kNeed), row.convert) != std::end(kNeed);
 }
 

@@ -2,6 +2,7 @@
 // elements along an axis, which loops go over (row_loops.h).
 #include <algorithm>
 
+#include "compiler/build/moves.h"
 #include "compiler/build/places.h"
 #include "compiler/frontend/tensorflow/converters/open_lists.h"
 
@@ -216,9 +217,10 @@ void convert_list_length(NodeContext& node) {
   node.set_output(0, c.cast(c.dims({list.count()}, {}), DType::kInt32));
 }
 
+// Of a TensorArray the flow is operand 1.
 void convert_list_concat(NodeContext& node) {
   Compose c(node);
-  const std::vector<V> parts = all_of(node, node.list(0));
+  const std::vector<V> parts = all_of(node, node.list(node.op() == "TensorArrayConcatV3" ? 1 : 0));
   if (parts.empty()) node.unsupported("operand 0", "an empty list");
   ir::SymShape lengths;
   for (const V part : parts) {
@@ -227,6 +229,63 @@ void convert_list_concat(NodeContext& node) {
   }
   node.set_output(0, c.concat(parts, 0));
   node.set_output(1, node.extents(lengths));
+}
+
+void convert_list_join(NodeContext& node) {
+  TensorList list = node.list(0);
+  const TensorList& more = node.list(1);
+  check_length(node, static_cast<int64_t>(list.elements.size() + more.elements.size()));
+  list.elements.insert(list.elements.end(), more.elements.begin(), more.elements.end());
+  node.set_list(0, std::move(list));
+}
+
+// Parts of a tensor along its first axis, of lengths that are known. Operands: the tensor, a shape, lengths;
+// of a TensorArray: handle, tensor, lengths, flow.
+void convert_list_split(NodeContext& node) {
+  const bool is_array = node.op() == "TensorArraySplitV3";
+  TensorList list = is_array ? node.list(3) : TensorList();
+  const V x = node.input(is_array ? 1 : 0);
+  if (node.rank(x) < 1) node.invalid("a scalar has no parts");
+  list.dtype = node.dtype(x);
+  const ir::SymShape lengths = node.known_ints(2, "lengths");
+  check_length(node, static_cast<int64_t>(lengths.size()));
+  list.elements = build::split(node, node.maps(), x, 0, lengths);
+  node.set_list(0, std::move(list));
+}
+
+namespace {
+
+/// The rows of a tensor at their places in a list, which grows where they are behind its end.
+void put_rows(NodeContext& node, TensorList& list, V rows, size_t operand) {
+  const std::vector<V> elements = unstacked(node, rows);
+  const std::vector<int64_t> places = node.known_ints(operand, "indices");
+  if (places.size() != elements.size()) node.invalid("another number of indices than of elements");
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0) node.invalid("place " + std::to_string(places[i]) + " of a list");
+    check_length(node, places[i] + 1);
+    const auto at = static_cast<size_t>(places[i]);
+    if (at >= list.elements.size()) list.elements.resize(at + 1, ir::kAbsent);
+    list.elements[at] = elements[i];
+  }
+}
+
+}  // namespace
+
+// Operands: rows, their places, the shape of one, of version 2 how many elements there are; or a list, rows,
+// their places.
+void convert_list_scatter(NodeContext& node) {
+  const bool is_there = node.op() == "TensorListScatterIntoExistingList";
+  TensorList list = is_there ? node.list(0) : TensorList();
+  const V rows = node.input(is_there ? 1 : 0);
+  list.dtype = node.dtype(rows);
+  if (!is_there) set_shape(node, list, 2);
+  if (node.op() == "TensorListScatterV2") {
+    const int64_t length = node.known_int(3, "num_elements");
+    check_length(node, std::max<int64_t>(length, 0));
+    list.elements.assign(static_cast<size_t>(std::max<int64_t>(length, 0)), ir::kAbsent);
+  }
+  put_rows(node, list, rows, is_there ? 2 : 1);
+  node.set_list(0, std::move(list));
 }
 
 void convert_list_resize(NodeContext& node) {
@@ -302,16 +361,7 @@ void convert_array_scatter(NodeContext& node) {
     return node.set_list(0, std::move(open));
   }
   TensorList list = node.list(3);
-  const std::vector<V> elements = unstacked(node, node.input(2));
-  const std::vector<int64_t> places = node.known_ints(1, "indices");
-  if (places.size() != elements.size()) node.invalid("another number of indices than of elements");
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i] < 0) node.invalid("place " + std::to_string(places[i]) + " of a list");
-    check_length(node, places[i] + 1);
-    const auto at = static_cast<size_t>(places[i]);
-    if (at >= list.elements.size()) list.elements.resize(at + 1, ir::kAbsent);
-    list.elements[at] = elements[i];
-  }
+  put_rows(node, list, node.input(2), 1);
   node.set_list(0, std::move(list));
 }
 

@@ -73,6 +73,20 @@ void convert_patches(NodeContext& node) {
   node.set_output(0, c.reshape(c.transpose(x, {0, 3, 5, 2, 4, 1}), {s[0], s[3], s[5], s[2] * s[4] * s[1]}));
 }
 
+void convert_volume_patches(NodeContext& node) {
+  check_rank(node, node.input(0), 5, "the input");
+  const V map = node.first(node.input(0));
+  const std::vector<int64_t> kernel = spatial(node, "ksizes", 3, false, false);
+  build::Windows windows = windows_of(node, map, kernel, spatial(node, "strides", 3, false, false),
+                                      std::vector<int64_t>(3, 1), false);
+  static_cast<void>(all_pads(windows));
+  const V under = under_windows(node, build::padded_for(node, map, windows, 0), kernel, windows);
+  const ir::SymShape s = node.shape(under);  // [N,C,kd,D',kh,H',kw,W']
+  Compose c(node);
+  node.set_output(0, c.reshape(c.transpose(under, {0, 3, 5, 7, 2, 4, 6, 1}),
+                               {s[0], s[3], s[5], s[7], s[2] * s[4] * s[6] * s[1]}));
+}
+
 void convert_max_pool(NodeContext& node) {
   const size_t rank = node.op() == "MaxPool3D" ? 3 : 2;
   check_rank(node, node.input(0), static_cast<int64_t>(rank) + 2, "the input");

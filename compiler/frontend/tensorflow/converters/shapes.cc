@@ -42,6 +42,50 @@ void convert_filled_like(NodeContext& node) {
   node.set_output(0, Compose(node).filled(node.dtype(x), node.shape(x), node.op() == "OnesLike" ? 1 : 0));
 }
 
+// The shape of a variable.
+void convert_variable_shape(NodeContext& node) {
+  const V variable = node.variable(node.resource(0));
+  const DType to = node.dtype_attr("out_type", DataType::kInt32);
+  node.set_output(0, Compose(node).cast(node.extents(node.shape(variable)), to));
+}
+
+namespace {
+
+/// Where an axis of one format stands in another one.
+int64_t place_in_format(const NodeContext& node, const std::string& format, char axis) {
+  const size_t at = format.find(axis);
+  if (at == std::string::npos) node.invalid("\"" + format + "\" is no other order of the same axes");
+  return static_cast<int64_t>(at);
+}
+
+}  // namespace
+
+// Axes, or numbers of each axis, of one order of the axes in another one.
+void convert_data_format(NodeContext& node) {
+  const std::string from = node.text("src_format", "NHWC"), to = node.text("dst_format", "NCHW");
+  const V x = node.input(0);
+  const ir::SymShape given = node.known_ints(0, "x"), shape = node.shape(x);
+  const auto rank = static_cast<int64_t>(from.size());
+  ir::SymShape made;
+  if (node.op() == "DataFormatDimMap") {
+    for (const int64_t axis : std::vector<int64_t>(given))
+      made.push_back(place_in_format(node, to, from[static_cast<size_t>(node.normalize_axis(axis, rank))]));
+  } else {
+    std::string source = from, wanted = to;
+    // Numbers of the axes of space alone.
+    if (!same(shape.at(0), rank))
+      for (std::string* order : {&source, &wanted})
+        std::erase_if(*order, [](char c) { return c == 'N' || c == 'C'; });
+    const size_t each = shape.size() == 2 ? 2 : 1;
+    if (given.size() != wanted.size() * each) node.invalid("x has shape " + to_string(shape));
+    for (const char axis : wanted)
+      for (size_t i = 0; i < each; ++i)
+        made.push_back(given[static_cast<size_t>(place_in_format(node, source, axis)) * each + i]);
+  }
+  Compose c(node);
+  node.set_output(0, c.cast(c.reshape(node.extents(made), shape), node.dtype(x)));
+}
+
 namespace {
 
 /// `count` numbers from `start` on by `step`.
@@ -164,6 +208,19 @@ void convert_tensor_scatter(NodeContext& node) {
                                                       : "add";
   if (op == "TensorScatterSub") updates = Compose(node).unary("neg", updates);
   node.set_output(0, build::scatter_nd(node, node.input(0), node.input(1), updates, reduction));
+}
+
+// Operands: x, which of its rows, what is put there, added or taken away.
+void convert_row_update(NodeContext& node) {
+  Compose c(node);
+  const V places = c.cast(node.input(1), DType::kInt64);
+  if (node.rank(places) > 1) node.invalid("rows of shape " + to_string(node.shape(places)));
+  const V row = c.reshape(places, {num_elements(node.shape(places))});
+  V rows = node.input(2);
+  if (node.rank(places) == 0) rows = c.unsqueeze(rows, 0);
+  if (node.op() == "InplaceSub") rows = c.unary("neg", rows);
+  const char* reduction = node.op() == "InplaceUpdate" ? "none" : "add";
+  node.set_output(0, build::scattered(node, node.input(0), row, rows, reduction));
 }
 
 void convert_reverse_sequence(NodeContext& node) {
