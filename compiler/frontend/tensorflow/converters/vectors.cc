@@ -1,6 +1,7 @@
-// Vectors, diagonals of tensors, and places among others.
+// Vectors and matrices, diagonals of tensors, and places among others.
 #include <algorithm>
 
+#include "compiler/build/matrices.h"
 #include "compiler/build/places.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -20,6 +21,32 @@ void convert_cross(NodeContext& node) {
   for (int64_t i = 0; i < 3; ++i)
     parts.push_back(c.sub(c.mul(part(a, i + 1), part(b, i + 2)), c.mul(part(a, i + 2), part(b, i + 1))));
   node.set_output(0, c.concat(parts, last));
+}
+
+void convert_determinant(NodeContext& node) { node.set_output(0, build::determinants(node, node.input(0))); }
+
+namespace {
+
+/// The inverses of square matrices, or of the transposed ones.
+V inverted(NodeContext& node) {
+  Compose c(node);
+  const V made = build::inverses(node, node.input(0));
+  if (!node.flag("adjoint", false)) return made;
+  std::vector<int64_t> perm = c.count_to(node.rank(made));
+  std::swap(perm.back(), perm[perm.size() - 2]);
+  return c.transpose(made, perm);
+}
+
+}  // namespace
+
+void convert_matrix_inverse(NodeContext& node) { node.set_output(0, inverted(node)); }
+
+// Operands: square matrices a, b: the x of ax = b.
+void convert_matrix_solve(NodeContext& node) {
+  Compose c(node);
+  const V b = node.input(1);
+  const V x = c.matmul(c.cast(inverted(node), DType::kFloat64), c.cast(b, DType::kFloat64));
+  node.set_output(0, c.cast(x, node.dtype(b)));
 }
 
 // Of x [a,b,...] the tensor [a,b,...,a,b,...] with x where both places are one, else 0.

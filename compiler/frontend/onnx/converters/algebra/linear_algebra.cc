@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/matrices.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 
@@ -149,13 +150,7 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
 }
 
 void convert_det(NodeContext& context) {
-  Compose c(context);
-  const ir::SymShape shape = c.shape(context.input(0));
-  if (shape.size() < 2 || shape.back() != shape[shape.size() - 2])
-    context.invalid("X has shape " + to_string(shape) + ", expected square matrices");
-  const ir::SymShape batch(shape.begin(), shape.end() - 2);
-  const V matrices = c.reshape(context.input(0), {num_elements(batch), shape.back(), shape.back()});
-  context.set_output(0, c.reshape(context.add("determinants", {matrices}), batch));
+  context.set_output(0, build::determinants(context, context.input(0)));
 }
 
 namespace {

@@ -1,58 +1,13 @@
 // com.microsoft's arithmetic that the standard has no operator for: inverses, integer products, hashes.
 #include "compiler/build/compose.h"
+#include "compiler/build/matrices.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/quantized/quantize.h"
 
 namespace tensormill::frontend::onnx {
 
-namespace {
-
-using V = ir::ValueId;
-
-/// The matrices x [B,n,n] without row i and column j, for all i and j: [B*n*n,n-1,n-1].
-V minors(Compose& c, V x, int64_t n) {
-  std::vector<int64_t> from;
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      for (int64_t row = 0; row < n; ++row) {
-        for (int64_t column = 0; column < n; ++column) {
-          if (row != i && column != j) from.push_back(row * n + column);
-        }
-      }
-    }
-  }
-  const ir::SymInt batch = c.shape(x)[0], count = static_cast<int64_t>(from.size());
-  const V taken = c.gather(c.reshape(x, {batch, n * n}), c.ints(from, {count}), 1);
-  return c.reshape(taken, {batch * n * n, n - 1, n - 1});
-}
-
-}  // namespace
-
-// By the cofactors, in float64: matrices are small where models invert them.
 void convert_inverse(NodeContext& context) {
-  Compose c(context);
-  constexpr int64_t kLargest = 32;
-  const V given = context.input(0);
-  const ir::SymShape shape = c.shape(given);
-  const ir::SymInt n = shape.empty() ? ir::SymInt(0) : shape.back();
-  if (shape.size() < 2 || shape[shape.size() - 2] != n)
-    context.invalid("X has shape " + to_string(shape) + ", expected square matrices");
-  if (n > kLargest)
-    context.unsupported("X",
-                        "matrices of more than " + std::to_string(kLargest) + " rows are not implemented");
-  if (n == 0) return context.set_output(0, c.unary("identity", given));
-  const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 2));
-  const V x = c.reshape(c.cast(given, DType::kFloat64), {batch, n, n});
-  V cofactors = c.filled(DType::kFloat64, {batch, 1, 1}, 1);
-  if (n > 1) {
-    std::vector<double> signs;
-    for (int64_t i = 0; i < n * n; ++i) signs.push_back((i / n + i % n) % 2 == 0 ? 1 : -1);
-    const V sizes = context.add("determinants", {minors(c, x, n)});
-    cofactors = c.mul(c.reshape(sizes, {batch, n, n}), c.doubles(DType::kFloat64, signs, {n, n}));
-  }
-  const V whole = c.reshape(context.add("determinants", {x}), {batch, 1, 1});
-  const V result = c.div(c.transpose(cofactors, {0, 2, 1}), whole);
-  context.set_output(0, c.cast(c.reshape(result, shape), c.dtype(given)));
+  context.set_output(0, build::inverses(context, context.input(0)));
 }
 
 // int16 by int16, summed in int32
@@ -70,6 +25,8 @@ void convert_mul_integer(NodeContext& context) {
 }
 
 namespace {
+
+using V = ir::ValueId;
 
 /// The bits of x as unsigned integers of 32 bits, those of wider elements as two of them, low ones first.
 std::vector<V> words_of(NodeContext& context, V x) {
