@@ -127,7 +127,17 @@ void convert_range(NodeContext& node) {
   node.set_output(0, numbers(node, dtype, start, step, std::max(0.0, std::ceil((limit - start) / step))));
 }
 
+// Between ends that a run may work out; how many numbers is known.
 void convert_lin_space(NodeContext& node) {
+  Compose c(node);
+  const V first = node.input(0), last = node.input(1);
+  if (node.graph().value(first).tensor() == nullptr || node.graph().value(last).tensor() == nullptr) {
+    const ir::SymInt number = node.known_int(2, "num");
+    if (!ir::demand(ir::Relation::kLessEqual, 1, number)) node.invalid("num is " + to_string(number));
+    const V steps = c.cast(c.iota(number), node.dtype(first));
+    const V step = c.div(c.sub(last, first), c.extent(first, max(number - 1, 1)));
+    return node.set_output(0, c.add(c.mul(steps, step), first));
+  }
   const double start = node.known_real(0, "start"), stop = node.known_real(1, "stop");
   const int64_t count = node.known_int(2, "num");
   if (count < 1) node.invalid("num is " + std::to_string(count));
