@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "compiler/frontend/wire/zip.h"
+
 namespace tensormill::frontend {
 
 namespace {
@@ -28,6 +30,13 @@ std::vector<std::string> tar_names(std::string_view bytes) {
     const char* name = archive_entry_pathname_utf8(entry);
     if (name != nullptr) names.emplace_back(name);
   }
+  return names;
+}
+
+std::vector<std::string> archive_names(std::string_view bytes) {
+  if (!wire::begins_as_zip(bytes)) return tar_names(bytes);
+  std::vector<std::string> names;
+  for (const npz::ZipMember& member : wire::ZipFile(bytes).members()) names.push_back(member.name);
   return names;
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/frontend/formats/archive_names.h"
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/keras/model.h"
+#include "compiler/frontend/mxnet/model.h"
 #include "compiler/frontend/pytorch/model.h"
 #include "compiler/frontend/pytorch/script/module.h"
 #include "compiler/frontend/tensorflow/model.h"
@@ -83,6 +84,8 @@ FileFormat format_of_names(const Names& names) {
     return FileFormat::kMlPackage;
   if (has_file(names, "saved_model.pb") || has_file(names, "saved_model.pbtxt"))
     return FileFormat::kSavedModel;
+  if (ends_in(names, ".params") && std::any_of(names.begin(), names.end(), mxnet::is_symbol_name))
+    return FileFormat::kMxnet;
   if (ends_in(names, ".tflite")) return FileFormat::kTfliteBundle;
   if (!names.empty() &&
       std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".npy"); }))
@@ -187,6 +190,8 @@ std::string_view without_blanks(std::string_view bytes) {
   return first == std::string_view::npos ? std::string_view() : bytes.substr(first);
 }
 
+bool is_json(std::string_view bytes) { return without_blanks(bytes).starts_with("{"); }
+
 /// Marks that stand at a fixed place.
 FileFormat marked_format(std::string_view bytes) {
   if (bytes.substr(std::min<size_t>(4, bytes.size()), 4) == "TFL3") return FileFormat::kTflite;
@@ -195,6 +200,7 @@ FileFormat marked_format(std::string_view bytes) {
   if (bytes.starts_with(kHdf5Magic))
     return bytes.find("model_config") != std::string_view::npos ? FileFormat::kKerasH5 : FileFormat::kHdf5;
   if (bytes.starts_with("GGUF")) return FileFormat::kGguf;
+  if (mxnet::is_parameters(bytes)) return FileFormat::kMxnetParameters;
   if (bytes.starts_with(kOldTorchMagic)) {
     // Behind the number lie the protocol's version, a dictionary of sizes, and then what was saved.
     const FileFormat format = pickled_format(bytes.substr(kOldTorchMagic.size()));
@@ -210,6 +216,17 @@ FileFormat marked_format(std::string_view bytes) {
     }
   }
   return FileFormat::kUnknown;
+}
+
+/// The files of a folder that may be parts of an MXNet model, whose names are not fixed.
+Names mxnet_names(const std::string& folder) {
+  std::error_code ignored;
+  Names names;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (mxnet::is_symbol_name(name) || name.ends_with(".params")) names.insert(name);
+  }
+  return names;
 }
 
 /// Whether a model of that format is several files, of which one says where the others are.
@@ -261,6 +278,28 @@ FileFacts saved_folder_facts(const std::filesystem::path& folder, const std::fil
   return facts_of_files(files, format);
 }
 
+/// Of an archive of both files; a symbol alone has no parameters.
+FileFacts mxnet_facts(std::string_view bytes) {
+  if (is_json(bytes))
+    throw Error(ErrorCode::kInvalidModel,
+                "a symbol without its parameters, NAME-0000.params: give a tar or zip of both files");
+  const mxnet::FileNames names = mxnet::file_names(archive_names(bytes));
+  wire::ArchiveFiles archive(bytes, names.symbol);
+  return mxnet::facts_of(
+      mxnet::read_model(names, [&](const std::string& name) { return archive.find(name); }));
+}
+
+FileFacts mxnet_facts_at(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
+  const mxnet::FileNames names = mxnet::file_names_at(path);
+  const auto symbol = MappedFile::open((folder / names.symbol).string()),
+             parameters = MappedFile::open((folder / names.parameters).string());
+  return mxnet::facts_of(mxnet::read_model(names, [&](const std::string& name) {
+    return std::optional((name == names.symbol ? symbol : parameters)->text());
+  }));
+}
+
 std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
   switch (format) {
     case FileFormat::kTflite:
@@ -277,6 +316,8 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
       return tensorflow::facts_of(tensorflow::read_graph(bytes));
     case FileFormat::kCoreMl:
       return coreml::facts_of(coreml::read_model(bytes), "coreml");
+    case FileFormat::kMxnet:
+      return mxnet_facts(bytes);
     case FileFormat::kMlPackage:
     case FileFormat::kSavedModel:
     case FileFormat::kTfjsGraph:
@@ -341,6 +382,7 @@ FileFormat detect_path(const std::string& path) {
     if (fs::is_regular_file(fs::path(path) / file, ignored)) names.insert(file);
   if (fs::is_regular_file(fs::path(path) / "model.json", ignored))
     return json_format(MappedFile::open((fs::path(path) / "model.json").string())->text());
+  if (names.empty()) names = mxnet_names(path);
   return format_of_names(names);
 }
 
@@ -352,9 +394,12 @@ std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat for
   namespace fs = std::filesystem;
   std::error_code ignored;
   const bool is_folder = fs::is_directory(path, ignored);
+  const auto is_archived = [&] { return !is_folder && !is_json(MappedFile::open(path)->text()); };
+  if (format == FileFormat::kMxnet && !is_archived())
+    return in_format(format, [&] { return std::optional(mxnet_facts_at(path)); });
   if (!is_folder) {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-    const bool stands_alone = !is_tfjs(format) || !without_blanks(file->text()).starts_with("{");
+    const bool stands_alone = !is_tfjs(format) || !is_json(file->text());
     if (stands_alone) return read_file_facts(file->text(), format);
   }
   if (!has_files(format)) return std::nullopt;

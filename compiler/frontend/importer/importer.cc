@@ -8,6 +8,7 @@
 #include "compiler/frontend/importer/coreml_importer.h"
 #include "compiler/frontend/importer/graph_importer.h"
 #include "compiler/frontend/importer/keras_importer.h"
+#include "compiler/frontend/importer/mxnet_importer.h"
 #include "compiler/frontend/importer/pytorch_importer.h"
 #include "compiler/frontend/importer/tensorflow_importer.h"
 #include "compiler/frontend/importer/tflite_importer.h"
@@ -52,6 +53,7 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
   if (!signature.empty())
     throw Error(ErrorCode::kInvalidArgument,
                 "signature \"" + signature + "\" was asked for; models of this format have none");
+  if (is_mxnet(bytes)) return make_mxnet_importer(std::move(source));
   if (is_keras(bytes)) return make_keras_importer(std::move(source));
   if (is_pt2(bytes)) return make_pytorch_importer(std::move(source));
   if (is_torchscript(bytes)) return make_torchscript_importer(std::move(source));
@@ -71,6 +73,7 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links, co
     const FileFormat format = detect_path(path);
     if (is_tfjs(format)) return make_importer(open_tfjs_model(path), signature);
     if (format == FileFormat::kMlPackage) return make_coreml_importer(open_mlpackage(path), signature);
+    if (format == FileFormat::kMxnet) return make_importer(open_mxnet_model(path), signature);
     return make_tensorflow_importer(open_saved_model(path), signature);
   }
   ModelSource source;
@@ -78,9 +81,11 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links, co
   const std::string_view bytes = source.model->text();
   if (is_saved_model_file(bytes)) return make_tensorflow_importer(open_saved_model(path), signature);
   if (is_tfjs_file(bytes)) return make_importer(open_tfjs_model(path), signature);
+  if (is_mxnet_symbol(bytes)) return make_importer(open_mxnet_model(path), signature);
   if (is_mlmodel_file(bytes)) return make_coreml_importer(open_mlpackage(path), signature);
   const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !is_tensorflow(bytes) &&
-                       !is_coreml(bytes) && !is_torchscript(bytes) && !graph_file::is_graph_file(bytes);
+                       !is_coreml(bytes) && !is_mxnet(bytes) && !is_torchscript(bytes) &&
+                       !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source), signature);
