@@ -37,6 +37,7 @@ class PagesRun(unittest.TestCase):
             shutil.unpack_archive(ROOT / "tests/fixtures/tensorflow_nets/mobile.zip", folder)
             (Path(folder) / "mobile").rename(Path(folder) / "saved")
             shutil.unpack_archive(ROOT / "tests/fixtures/coreml_nets/mobile.zip", folder)
+            shutil.copyfile(ROOT / "tests/fixtures/mxnet_nets/resmobile.zip", Path(folder) / "resmobile.zip")
             found = pages.blocks(pages.PAGES / name)
             for block in found:
                 if block.file:

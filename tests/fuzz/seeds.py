@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image
 
 import seeds_coreml
+import seeds_mxnet
 import seeds_onnx
 import seeds_text
 import seeds_tfjs
@@ -299,7 +300,7 @@ def relocations(good):
 def main():
     folders = {"npz": npz_seeds, "package": package_seeds, "archive": archive_seeds, "picture": picture_seeds,
                "elf": elf_seeds, "model_format": format_seeds, "tflite": seeds_tflite.seeds, "onnx": seeds_onnx.seeds, "tfjs": seeds_tfjs.tfjs_seeds,
-               "coreml": seeds_coreml.seeds,
+               "coreml": seeds_coreml.seeds, "mxnet": seeds_mxnet.seeds,
                **seeds_text.SEEDS}
     for folder, seeds in folders.items():
         for name, data in seeds():

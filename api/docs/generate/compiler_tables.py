@@ -8,7 +8,7 @@ OPERATORS = """# Operators
 
 Operators of models that compile: those of ONNX, with the opsets in which their meaning is the standard's: made of the importer's
 tables. Those of TFLite are behind them, with the highest
-version that is implemented, those of TensorFlow's graphs, of PyTorch's exported programs and of Core ML's ML Programs, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
+version that is implemented, those of TensorFlow's graphs, of PyTorch's exported programs, of Core ML's ML Programs and of MXNet, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
 with all of their names.
 """
 TABLES = "compiler/frontend/onnx/operators"
@@ -57,6 +57,10 @@ def coreml_operations():
     return sorted(row[0] for row in rows("compiler/frontend/coreml/ops.def", "COREML_OP"))
 
 
+def mxnet_operators():
+    return sorted(row[0] for row in rows("compiler/frontend/mxnet/ops.def", "MXNET_OP"))
+
+
 def keras_layers():
     """Classes of layers, and of operators."""
     room = "compiler/frontend/keras"
@@ -77,6 +81,7 @@ def operators_page():
     lines += ["## TensorFlow\n", ", ".join(code(name) for name in tensorflow_operators()) + ".\n"]
     lines += ["## PyTorch\n", *table(["operator", "overloads"], ([code(name), overloads] for name, overloads in pytorch_operators()))]
     lines += ["", "## Core ML\n", ", ".join(code(name) for name in coreml_operations()) + "."]
+    lines += ["", "## MXNet\n", ", ".join(code(name) for name in mxnet_operators()) + "."]
 
     layers, operations = keras_layers()
     lines += ["", "## Keras\n", "Layers: " + ", ".join(code(name) for name in layers) + ".\n",

@@ -6,6 +6,7 @@
 #include "compiler/frontend/coreml/loaded_model.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/keras/model.h"
+#include "compiler/frontend/mxnet/import.h"
 #include "compiler/frontend/pytorch/graph_json.h"
 #include "compiler/frontend/pytorch/script/parser.h"
 #include "compiler/frontend/pytorch/unpickle.h"
@@ -198,6 +199,24 @@ void fuzz_coreml(std::string_view bytes) {
                "a path outside");
   });
   for (const coreml::Function& function : model.model().functions) read_constants(model, function.block);
+}
+
+/// A symbol, a NUL, and the file of its parameters.
+void fuzz_mxnet(std::string_view bytes) {
+  namespace mxnet = frontend::mxnet;
+  const size_t end = std::min(bytes.find('\0'), bytes.size());
+  const auto file = mapping_of(bytes.substr(std::min(end + 1, bytes.size())));
+  attempt([&] {
+    const mxnet::LoadedModel alone(file, {{}, mxnet::read_parameters(file->text())});
+    for (const auto& [name, parameter] : alone.model().parameters)
+      TM_CHECK(alone.tensor(parameter).num_bytes() == parameter.bytes.size(), "a parameter of another size");
+  });
+  const mxnet::Model model{mxnet::read_symbol(bytes.substr(0, end)), mxnet::read_parameters(file->text())};
+  const mxnet::Interface interface = mxnet::interface_of(model);
+  const frontend::FileFacts facts = mxnet::facts_of(model);
+  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
+           "facts without words");
+  static_cast<void>(mxnet::file_graph(model, interface).json({}));
 }
 
 void fuzz_model_format(std::string_view bytes) {

@@ -1,0 +1,120 @@
+"""Models of MXNet: operators in their forms and small networks, against what MXNet makes of them; by the command line, with a free batch,
+over HTTP, and by way of the project's own graph files.
+
+The models and their answers are made by tests/fixtures/mxnet_ops and tests/fixtures/mxnet_nets (`./dev fixtures`).
+"""
+
+import json
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import mill
+import numpy as np
+import serving
+
+OPS = mill.ROOT / "tests/fixtures/mxnet_ops"
+NETS = mill.ROOT / "tests/fixtures/mxnet_nets"
+# Of the largest number of an output: sums in another order.
+TOLERANCE = 2e-5
+
+
+def arrays_of(path):
+    arrays = mill.load_npz(path)
+    return [{name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)} for prefix in ("in.", "out.")]
+
+
+class Mxnet(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.package = self.folder / "module.tar"
+
+    def compile(self, model, *options):
+        mill.check_program(self, "compile", model, *options, "-o", self.package)
+
+    def run_on(self, inputs):
+        feed = self.folder / "in.npz"
+        np.savez(feed, **inputs)
+        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
+
+    def check(self, name, got, want):
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
+        if not np.issubdtype(want.dtype, np.floating):
+            return self.assertEqual(got.tolist(), want.tolist(), name)
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=0,
+                                   atol=TOLERANCE * max(np.abs(want[np.isfinite(want)]).max(initial=0), 1e-6), err_msg=name)
+
+    def check_all(self, model, arrays, *options):
+        inputs, wanted = arrays_of(arrays)
+        self.compile(model, *options)
+        got = self.run_on(inputs)
+        self.assertEqual(set(got), set(wanted))
+        for name, want in wanted.items():
+            with self.subTest(case=f"{model.stem}/{name}"):
+                self.check(name, got[name], want)
+
+    def test_operators(self):
+        families = sorted(OPS.glob("*.npz"))
+        self.assertGreater(len(families), 15)
+        for arrays in families:
+            with self.subTest(family=arrays.stem):
+                self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3)
+
+    def test_operators_without_passes(self):
+        for family in ("conv", "pools", "shapes"):
+            self.check_all(OPS / f"{family}.zip", OPS / f"{family}.npz", "-O", 0)
+
+    def test_networks(self):
+        self.check_all(NETS / "resmobile.zip", NETS / "resmobile.npz", "--input-shapes", "data:[2,3,24,24]")
+        self.check_all(NETS / "letters.zip", NETS / "letters.npz", "--input-shapes", "data:[2,1,16,16]")
+        self.check_all(NETS / "resmobile.zip", NETS / "resmobile.npz", "--input-shapes", "data:[N,3,24,24]")
+
+    def unpacked(self, name="resmobile"):
+        with zipfile.ZipFile(NETS / f"{name}.zip") as archive:
+            archive.extractall(self.folder / name)
+        return self.folder / name
+
+    def test_folders_and_files(self):
+        folder = self.unpacked()
+        said = mill.check_program(self, "show", folder)
+        self.assertIn("format mxnet (1.9.1", said)
+        self.assertIn("operator Convolution: 9", said)
+        self.check_all(folder, NETS / "resmobile.npz", "--input-shapes", "data:[2,3,24,24]")
+        self.check_all(folder / "resmobile-symbol.json", NETS / "resmobile.npz", "--input-shapes", "data:[2,3,24,24]")
+        facts = json.loads(mill.check_program(self, "--json", "show", NETS / "resmobile.zip"))
+        self.assertEqual((facts["format"], facts["inputs"]), ("mxnet", [{"name": "data", "dtype": "float32", "shape": [-1, 3, -1, -1]}]))
+
+    def test_graph_files(self):
+        graph = self.folder / "net.tmg"
+        mill.check_program(self, "import", NETS / "letters.zip", "--input-shapes", "data:[2,1,16,16]", "-o", graph)
+        self.check_all(graph, NETS / "letters.npz")
+
+    def test_over_http(self):
+        inputs, wanted = arrays_of(NETS / "resmobile.npz")
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("resmobile", (NETS / "resmobile.zip").read_bytes()).status, 201)
+        package = server.compile("resmobile", {"data": [2, 3, 24, 24]})
+        got = serving.from_npz(server.run(package, inputs).body)
+        for name, want in wanted.items():
+            self.check(name, got[name], want)
+
+    def test_a_symbol_without_parameters_and_parameters_without_a_symbol(self):
+        folder = self.unpacked()
+        symbol, parameters = folder / "resmobile-symbol.json", folder / "resmobile-0000.params"
+        done = mill.run_program("compile", parameters, "-o", self.package)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("it has weights alone: give NAME-symbol.json", done.stderr)
+        answer = serving.make_server(self).upload("alone", symbol.read_bytes())
+        self.assertEqual(answer.status, 422, answer.body)
+        self.assertIn("a tar or zip of both files", answer.json()["detail"])
+        parameters.unlink()
+        done = mill.run_program("compile", symbol, "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("there is no file of its parameters", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
