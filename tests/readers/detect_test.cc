@@ -2,6 +2,7 @@
 
 #include "compiler/frontend/formats/detect.h"
 #include "tests/readers/fixture_files.h"
+#include "tests/zip_bytes.h"
 
 namespace tensormill::frontend {
 namespace {
@@ -68,6 +69,13 @@ TEST(DetectTest, JsonIsToldByItsMembers) {
             FileFormat::kTfjsLayers);
   EXPECT_EQ(detect_format(R"({"nodes":[],"arg_nodes":[0],"heads":[[0,0,0]]})"), FileFormat::kMxnet);
   EXPECT_EQ(detect_format(R"({"arg_nodes":[0],"inner":{"heads":1}})"), FileFormat::kUnknown);
+}
+
+TEST(DetectTest, FilesOfMxnetStandTogether) {
+  EXPECT_EQ(detect_format(stored_zip({{"a/net-symbol.json", "{}"}, {"a/net-0000.params", ""}})),
+            FileFormat::kMxnet);
+  EXPECT_EQ(detect_format(stored_zip({{"a/net-symbol.json", "{}"}})), FileFormat::kUnknown);
+  EXPECT_EQ(detect_format(std::string("\x12\x01", 2) + std::string(22, '\0')), FileFormat::kMxnetParameters);
 }
 
 TEST(DetectTest, MarksAtTheStart) {
