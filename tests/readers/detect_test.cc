@@ -31,6 +31,7 @@ TEST(DetectTest, FixturesOfEveryFormat) {
                                                      {"pytorch/state_dict.pt", FileFormat::kStateDict},
                                                      {"pytorch/module.pt", FileFormat::kPickledModule},
                                                      {"pytorch/state_dict_old.pt", FileFormat::kStateDict},
+                                                     {"caffe2_nets/squeeze.zip", FileFormat::kCaffe2},
                                                      {"tensorflow/frozen.pb", FileFormat::kFrozenGraph}};
   for (const auto& [name, format] : formats) EXPECT_EQ(detect_format(fixture(name)->text()), format) << name;
   EXPECT_EQ(detect_path(fixture_path("tensorflow/net")), FileFormat::kSavedModel);
@@ -39,6 +40,7 @@ TEST(DetectTest, FixturesOfEveryFormat) {
 
 TEST(DetectTest, WhatHasAReaderIsDescribed) {
   const std::map<std::string, std::string> words = {{"pytorch/net.pt2", "schema 8."},
+                                                    {"caffe2_nets/squeeze.zip", "23 operators, 16 fills"},
                                                     {"tensorflow/net", "TensorFlow 2.21.0"},
                                                     {"tensorflow/frozen.pb", "producer "}};
   for (const auto& [name, text] : words) {
@@ -57,6 +59,9 @@ TEST(DetectTest, ProtobufMessagesAreToldByTheirFields) {
   EXPECT_EQ(detect_format(field(1, 8) + field(2, "writer") + field(7, "graph")), FileFormat::kOnnx);
   const std::string op = field(1, "in") + field(2, "out") + field(3, "") + field(4, "Conv");
   EXPECT_EQ(detect_format(field(1, "net") + field(2, op)), FileFormat::kCaffe2);
+  // A net without a name, or with an empty one.
+  EXPECT_EQ(detect_format(field(2, op)), FileFormat::kCaffe2);
+  EXPECT_EQ(detect_format(field(1, "") + field(2, op)), FileFormat::kCaffe2);
   // Core ML: the specification's version, a description, and a model at 502.
   EXPECT_EQ(detect_format(field(1, 7) + field(2, field(1, "")) + std::string("\xb2\x1f\x02", 3) + "ab"),
             FileFormat::kCoreMl);

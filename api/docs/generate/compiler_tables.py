@@ -8,7 +8,7 @@ OPERATORS = """# Operators
 
 Operators of models that compile: those of ONNX, with the opsets in which their meaning is the standard's: made of the importer's
 tables. Those of TFLite are behind them, with the highest
-version that is implemented, those of TensorFlow's graphs, of PyTorch's exported programs, of Core ML's ML Programs and of MXNet, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
+version that is implemented, those of TensorFlow's graphs, of PyTorch's exported programs, of Core ML's ML Programs, of MXNet and of Caffe2's networks, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
 with all of their names.
 """
 TABLES = "compiler/frontend/onnx/operators"
@@ -53,6 +53,10 @@ def pytorch_operators():
     return sorted((name, ", ".join(code(each) for each in overloads if each)) for name, overloads in found.items())
 
 
+def caffe2_operators():
+    return sorted(row[0] for row in rows("compiler/frontend/caffe2/ops.def", "CAFFE2_OP") + rows("compiler/frontend/caffe2/int8.def", "CAFFE2_INT8"))
+
+
 def coreml_operations():
     return sorted(row[0] for row in rows("compiler/frontend/coreml/ops.def", "COREML_OP"))
 
@@ -82,6 +86,7 @@ def operators_page():
     lines += ["## PyTorch\n", *table(["operator", "overloads"], ([code(name), overloads] for name, overloads in pytorch_operators()))]
     lines += ["", "## Core ML\n", ", ".join(code(name) for name in coreml_operations()) + "."]
     lines += ["", "## MXNet\n", ", ".join(code(name) for name in mxnet_operators()) + "."]
+    lines += ["", "## Caffe2\n", ", ".join(code(name) for name in caffe2_operators()) + "."]
 
     layers, operations = keras_layers()
     lines += ["", "## Keras\n", "Layers: " + ", ".join(code(name) for name in layers) + ".\n",

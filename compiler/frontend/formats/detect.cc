@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "compiler/frontend/caffe2/model.h"
 #include "compiler/frontend/coreml/model.h"
 #include "compiler/frontend/formats/archive_names.h"
 #include "compiler/frontend/formats/protobuf_format.h"
@@ -82,6 +83,7 @@ FileFormat format_of_names(const Names& names) {
   if (names.contains("config.json") && names.contains("metadata.json")) return FileFormat::kKeras;
   if (has_file(names, "Manifest.json") && has_folder(names, "com.apple.CoreML"))
     return FileFormat::kMlPackage;
+  if (has_file(names, caffe2::kPredictNet) && has_file(names, caffe2::kInitNet)) return FileFormat::kCaffe2;
   if (has_file(names, "saved_model.pb") || has_file(names, "saved_model.pbtxt"))
     return FileFormat::kSavedModel;
   if (ends_in(names, ".params") && std::any_of(names.begin(), names.end(), mxnet::is_symbol_name))
@@ -231,30 +233,35 @@ Names mxnet_names(const std::string& folder) {
 
 /// Whether a model of that format is several files, of which one says where the others are.
 bool has_files(FileFormat format) {
-  return is_tfjs(format) || format == FileFormat::kSavedModel || format == FileFormat::kMlPackage;
+  return is_tfjs(format) || format == FileFormat::kSavedModel || format == FileFormat::kMlPackage ||
+         format == FileFormat::kCaffe2;
 }
 
 const char* main_file_of(FileFormat format) {
   if (format == FileFormat::kMlPackage) return coreml::kManifest;
+  if (format == FileFormat::kCaffe2) return caffe2::kPredictNet;
   return is_tfjs(format) ? wire::kTfjsFile : "saved_model.pb";
 }
 
 FileFacts facts_of_files(const wire::ModelFiles& files, FileFormat format) {
   if (format == FileFormat::kMlPackage)
     return coreml::facts_of(coreml::read_model(coreml::open_package(files).model), "mlpackage");
+  if (format == FileFormat::kCaffe2) return caffe2::facts_of(caffe2::read_model(files));
   if (format == FileFormat::kTfjsLayers)
     return keras::facts_of(keras::read_layers_model(files), "tfjs-layers");
   return format == FileFormat::kTfjsGraph ? tensorflow::facts_of(tensorflow::read_tfjs_model(files))
                                           : tensorflow::facts_of(tensorflow::read_saved_model(files));
 }
 
+bool is_archive(std::string_view bytes) {
+  return wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
+}
+
 /// A model of several files in a zip or tar, whatever folder it lies in; of its main file alone what that
 /// says.
 FileFacts saved_file_facts(std::string_view bytes, FileFormat format) {
   const char* main = main_file_of(format);
-  const bool is_archive =
-      wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
-  if (!is_archive) {
+  if (!is_archive(bytes)) {
     const wire::ModelFiles alone = [&](const std::string& name) {
       return name == main ? std::optional(bytes) : std::nullopt;
     };
@@ -264,11 +271,17 @@ FileFacts saved_file_facts(std::string_view bytes, FileFormat format) {
   return facts_of_files([&](const std::string& name) { return archive.find(name); }, format);
 }
 
-FileFacts saved_folder_facts(const std::filesystem::path& folder, const std::filesystem::path& json,
+/// `given`: the file that was asked for, or a folder's file that says where the others are.
+FileFacts saved_folder_facts(const std::filesystem::path& folder, const std::filesystem::path& given,
                              FileFormat format) {
+  const caffe2::NetNames nets = caffe2::net_names(given.filename().string());
   std::map<std::string, std::shared_ptr<const MappedFile>> open;
   const wire::ModelFiles files = [&](const std::string& name) -> std::optional<std::string_view> {
-    const std::filesystem::path path = name == wire::kTfjsFile ? json : folder / name;
+    const bool is_net = format == FileFormat::kCaffe2;
+    const std::filesystem::path path = name == wire::kTfjsFile                 ? given
+                                       : is_net && name == caffe2::kPredictNet ? folder / nets.predict
+                                       : is_net && name == caffe2::kInitNet    ? folder / nets.init
+                                                                               : folder / name;
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
     auto& file = open[name];
@@ -319,6 +332,7 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
     case FileFormat::kMxnet:
       return mxnet_facts(bytes);
     case FileFormat::kMlPackage:
+    case FileFormat::kCaffe2:
     case FileFormat::kSavedModel:
     case FileFormat::kTfjsGraph:
     case FileFormat::kTfjsLayers:
@@ -377,8 +391,8 @@ FileFormat detect_path(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return detect_format(MappedFile::open(path)->text());
   Names names;
-  for (const char* file :
-       {"saved_model.pb", "saved_model.pbtxt", "Manifest.json", "Data/com.apple.CoreML/model.mlmodel"})
+  for (const char* file : {"saved_model.pb", "saved_model.pbtxt", "Manifest.json",
+                           "Data/com.apple.CoreML/model.mlmodel", caffe2::kPredictNet, caffe2::kInitNet})
     if (fs::is_regular_file(fs::path(path) / file, ignored)) names.insert(file);
   if (fs::is_regular_file(fs::path(path) / "model.json", ignored))
     return json_format(MappedFile::open((fs::path(path) / "model.json").string())->text());
@@ -399,13 +413,14 @@ std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat for
     return in_format(format, [&] { return std::optional(mxnet_facts_at(path)); });
   if (!is_folder) {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-    const bool stands_alone = !is_tfjs(format) || !is_json(file->text());
+    const bool is_net = format == FileFormat::kCaffe2 && !is_archive(file->text());
+    const bool stands_alone = !is_net && (!is_tfjs(format) || !is_json(file->text()));
     if (stands_alone) return read_file_facts(file->text(), format);
   }
   if (!has_files(format)) return std::nullopt;
   const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
-  const fs::path json = is_folder ? folder / wire::kTfjsFile : fs::path(path);
-  return in_format(format, [&] { return std::optional(saved_folder_facts(folder, json, format)); });
+  const fs::path given = is_folder ? folder / main_file_of(format) : fs::path(path);
+  return in_format(format, [&] { return std::optional(saved_folder_facts(folder, given, format)); });
 }
 
 Error not_importable(FileFormat format) {

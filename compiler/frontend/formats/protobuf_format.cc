@@ -118,13 +118,16 @@ FileFormat protobuf_format(std::string_view bytes) {
     if (first.value == 1 && second != nullptr && is_meta_graph(second->bytes)) return FileFormat::kSavedModel;
     return FileFormat::kUnknown;
   }
+  // A net without a name begins with its first operator.
+  if (first.number == 2 && first.type == kBytes && is_caffe2_operator(first.bytes))
+    return FileFormat::kCaffe2;
   if (first.number != 1 || first.type != kBytes)
     return fields.find(7, kBytes) != nullptr && fields.find(1, kVarint) != nullptr ? FileFormat::kOnnx
                                                                                    : FileFormat::kUnknown;
   if (is_node_def(first.bytes)) return FileFormat::kFrozenGraph;
   const Field* second = fields.find(2, kBytes);
-  if (is_name(first.bytes) && second != nullptr && is_caffe2_operator(second->bytes))
-    return FileFormat::kCaffe2;
+  const bool is_named = first.bytes.empty() || is_name(first.bytes);
+  if (is_named && second != nullptr && is_caffe2_operator(second->bytes)) return FileFormat::kCaffe2;
   return FileFormat::kUnknown;
 }
 

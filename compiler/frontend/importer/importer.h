@@ -35,7 +35,7 @@ class Importer {
 public:
   virtual ~Importer() = default;
   /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5", "pt2",
-  /// "torchscript", "saved-model", "frozen-graph", "coreml", "mlpackage", "mxnet".
+  /// "torchscript", "saved-model", "frozen-graph", "coreml", "mlpackage", "mxnet", "caffe2".
   virtual std::string format() const = 0;
   /// The model's files and their digest.
   const ModelSource& source() const { return source_; }
@@ -76,8 +76,8 @@ std::string refused_graph(const Importer& model, const Error& error);
 /// model. `signature`: what of the model is imported; "": its first signature, or all that it is. Throws
 /// Error(kInvalidModel) for one that is broken, Error(kInvalidArgument) naming the signatures that there are.
 std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& signature = "");
-/// A model's file and what it names beside it, or the folder of a SavedModel, of an .mlpackage or of an
-/// MXNet model. Throws kInvalidModel, kNotFound.
+/// A model's file and what it names beside it, or the folder of a SavedModel, of an .mlpackage, of an
+/// MXNet model or of a Caffe2 network. Throws kInvalidModel, kNotFound.
 std::unique_ptr<Importer> open_importer(const std::string& path, Links links,
                                         const std::string& signature = "");
 /// How integers that stand for real numbers are rounded: "": as fast kernels do; "exact": as the reference

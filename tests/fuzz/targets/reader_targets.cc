@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/frontend/caffe2/loaded_model.h"
 #include "compiler/frontend/coreml/loaded_model.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/keras/model.h"
@@ -217,6 +218,37 @@ void fuzz_mxnet(std::string_view bytes) {
   TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
            "facts without words");
   static_cast<void>(mxnet::file_graph(model, interface).json({}));
+}
+
+/// Four bytes, the size of the net that fills, which follows; behind it the net that computes. All of it as
+/// value_info.json.
+void fuzz_caffe2(std::string_view bytes) {
+  namespace caffe2 = frontend::caffe2;
+  attempt([&] { caffe2::read_value_info(bytes); });
+  uint32_t size = 0;
+  if (bytes.size() < sizeof(size)) return;
+  std::memcpy(&size, bytes.data(), sizeof(size));
+  bytes.remove_prefix(sizeof(size));
+  const auto init = mapping_of(bytes.substr(0, size));
+  const auto predict = mapping_of(bytes.substr(std::min<size_t>(size, bytes.size())));
+  const auto files = [&](const std::string& name) -> std::optional<std::string_view> {
+    if (name == caffe2::kValueInfo) return std::nullopt;
+    return name == caffe2::kInitNet ? init->text() : predict->text();
+  };
+  const caffe2::LoadedModel model(init, caffe2::read_model(files));
+  const frontend::FileFacts facts = caffe2::facts_of(model.model());
+  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
+           "facts without words");
+  for (const caffe2::Operator& fill : model.model().init.operators) {
+    const std::optional<int64_t> elements = caffe2::filled_elements(fill);
+    const bool is_small = fill.type != "ConstantFill" || !elements || *elements <= caffe2::kMostEqual;
+    if (!caffe2::is_fill(fill.type) || !is_small) continue;
+    attempt([&] {
+      const Tensor made = model.filled(fill);
+      // What there is, is read to its end.
+      if (made.num_elements() > 0) static_cast<void>(made.element_as_double(made.num_elements() - 1));
+    });
+  }
 }
 
 void fuzz_model_format(std::string_view bytes) {

@@ -1,0 +1,82 @@
+// Reductions along axes, and elements in order.
+#include <algorithm>
+#include <set>
+
+#include "compiler/frontend/caffe2/node_context.h"
+
+namespace tensormill::frontend::caffe2 {
+
+namespace {
+
+const char* reduction_of(NodeContext& node) {
+  const std::string_view op = node.op();
+  if (op.ends_with("Sum")) return "reduce_sum";
+  if (op.ends_with("Mean")) return "reduce_mean";
+  if (op.ends_with("Max")) return "reduce_max";
+  if (op.ends_with("Min")) return "reduce_min";
+  return op.ends_with("L1") ? "reduce_l1" : "reduce_l2";
+}
+
+}  // namespace
+
+// Along all axes where none are named.
+void convert_reduce(NodeContext& node) {
+  const V x = node.operand(0);
+  std::set<int64_t> axes;
+  for (const int64_t axis : node.ints("axes")) axes.insert(node.normalize_axis(axis, node.rank(x)));
+  for (int64_t d = 0; !node.has("axes") && d < node.rank(x); ++d) axes.insert(d);
+  const bool keeps = node.flag("keepdims", true);
+  node.set_output(Compose(node).reduce(reduction_of(node), x, {axes.begin(), axes.end()}, keeps));
+}
+
+// ReduceFront... along the first axes, ReduceBack... along the last.
+void convert_reduce_side(NodeContext& node) {
+  const V x = node.operand(0);
+  const int64_t rank = node.rank(x), count = node.integer("num_reduce_dim", 1);
+  if (count < 0 || count > rank)
+    node.invalid(std::to_string(count) + " axes of rank " + std::to_string(rank));
+  const int64_t first = node.op().starts_with("ReduceFront") ? 0 : rank - count;
+  std::vector<int64_t> axes;
+  for (int64_t d = first; d < first + count; ++d) axes.push_back(d);
+  node.set_output(Compose(node).reduce(reduction_of(node), x, axes, false));
+}
+
+// Of equals the first.
+void convert_arg_reduce(NodeContext& node) {
+  const V x = node.operand(0);
+  const int64_t axis = node.axis("axis", node.rank(x), -1);
+  node.set_output(node.add(
+      node.op() == "ArgMax" ? "arg_max" : "arg_min", {x},
+      {{"axis", axis}, {"keepdims", int64_t{node.flag("keepdims", true)}}, {"select_last", int64_t{0}}}));
+}
+
+// Outputs: the largest elements, their places along the axis, and those among all elements.
+void convert_top_k(NodeContext& node) {
+  // Kernels of sorted rows look at all elements of a row for each.
+  constexpr int64_t kSortedByKernel = 256;
+  Compose c(node);
+  const V x = node.operand(0);
+  const int64_t axis = node.axis("axis", node.rank(x), -1), k = node.integer("k");
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (k < 1 || !ir::demand(ir::Relation::kLessEqual, k, extent))
+    node.invalid("k is " + std::to_string(k) + " for an axis of " + to_string(extent));
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
+  const V places = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
+                            {{"axis", axis}, {"k", ir::SymInt(k)}, {"largest", int64_t{1}}});
+  node.set_output(0, c.gather_elements(x, places, axis));
+  if (node.has_output(1)) node.set_output(1, places);
+  if (!node.has_output(2)) return;
+  const ir::SymShape shape = node.shape(x);
+  V flat = places;
+  ir::SymInt step = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    const bool is_own = static_cast<int64_t>(d) == axis;
+    const V at = is_own ? places : c.positions(shape[d], d, shape.size());
+    const V part = c.mul(at, c.dims({step}, {}));
+    flat = d + 1 == shape.size() ? part : c.add(flat, part);
+    step = step * shape[d];
+  }
+  node.set_output(2, c.reshape(flat, {num_elements(node.shape(flat))}));
+}
+
+}  // namespace tensormill::frontend::caffe2

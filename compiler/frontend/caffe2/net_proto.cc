@@ -1,0 +1,130 @@
+// NetDef: operators with their operands and arguments, out of protobuf's wire format.
+#include "compiler/frontend/caffe2/model.h"
+#include "compiler/frontend/wire/protobuf.h"
+#include "compiler/frontend/wire/work_budget.h"
+
+namespace tensormill::frontend::caffe2 {
+
+using wire::WireReader;
+
+namespace {
+
+class NetReader {
+public:
+  Net net(WireReader reader);
+
+private:
+  Operator op(WireReader reader);
+  Argument argument(WireReader reader);
+
+  wire::WorkBudget operators_{"operators", 1'000'000};
+  wire::WorkBudget names_{"names and arguments", 8'000'000};
+};
+
+Argument NetReader::argument(WireReader reader) {
+  names_.spend(1);
+  Argument to;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        to.name = reader.bytes("an argument's name");
+        break;
+      case 2:
+        to.real = static_cast<double>(reader.fixed_float("f"));
+        break;
+      case 3:
+        to.integer = reader.int64("i");
+        break;
+      case 4:
+        to.text = reader.bytes("s");
+        break;
+      case 5:
+        reader.append_floats(to.reals, "floats");
+        break;
+      case 6:
+        reader.append_varints(to.integers, "ints");
+        break;
+      case 7:
+        names_.spend(1);
+        to.texts.push_back(reader.bytes("strings"));
+        break;
+      case 8:
+      case 9:
+      case 10:
+      case 11:
+      case 12:
+        to.has_others = true;
+        reader.skip();
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return to;
+}
+
+Operator NetReader::op(WireReader reader) {
+  operators_.spend(1);
+  Operator to;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        names_.spend(1);
+        to.inputs.push_back(reader.bytes("an input"));
+        break;
+      case 2:
+        names_.spend(1);
+        to.outputs.push_back(reader.bytes("an output"));
+        break;
+      case 3:
+        to.name = reader.bytes("an operator's name");
+        break;
+      case 4:
+        to.type = reader.bytes("an operator's type");
+        break;
+      case 5:
+        to.arguments.push_back(argument(reader.message("an argument")));
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return to;
+}
+
+Net NetReader::net(WireReader reader) {
+  Net to;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        to.name = reader.bytes("the net's name");
+        break;
+      case 2:
+        to.operators.push_back(op(reader.message("an operator")));
+        break;
+      case 7:
+        names_.spend(1);
+        to.inputs.push_back(reader.bytes("external_input"));
+        break;
+      case 8:
+        names_.spend(1);
+        to.outputs.push_back(reader.bytes("external_output"));
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return to;
+}
+
+}  // namespace
+
+const Argument* Operator::find(std::string_view argument) const {
+  for (const Argument& each : arguments)
+    if (each.name == argument) return &each;
+  return nullptr;
+}
+
+Net read_net(std::string_view bytes) { return NetReader().net(WireReader(bytes, bytes.data(), 0)); }
+
+}  // namespace tensormill::frontend::caffe2

@@ -1,0 +1,163 @@
+#include "compiler/frontend/importer/caffe2_importer.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compiler/frontend/caffe2/import.h"
+#include "compiler/frontend/formats/detect.h"
+#include "compiler/frontend/formats/protobuf_format.h"
+#include "compiler/frontend/importer/bind_inputs.h"
+#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/source_files.h"
+#include "compiler/frontend/onnx/free_dims/shape_variants.h"
+#include "compiler/ops/ops.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::frontend {
+
+namespace {
+
+caffe2::LoadedModel load_caffe2(const ModelSource& source) {
+  const SourceFiles files = files_of(source, caffe2::kPredictNet);
+  return {files.owner, caffe2::read_model(files.files)};
+}
+
+/// Of a tensor whose number of dims nothing says.
+DimShape any_shape() { return {Dim(std::string("..."))}; }
+
+SignatureValue signature_value(const caffe2::Input& input) {
+  SignatureValue value;
+  value.name = input.name;
+  value.dtype = input.dtype;
+  value.shape = any_shape();
+  if (!input.dims) return value;
+  value.shape.clear();
+  for (const int64_t dim : *input.dims) value.shape.push_back(dim < 0 ? Dim(std::string()) : Dim(dim));
+  return value;
+}
+
+class Caffe2Importer final : public Importer {
+public:
+  explicit Caffe2Importer(ModelSource source)
+      : Importer(std::move(source)), loaded_(load_caffe2(this->source())) {
+    const FileFacts file = caffe2::facts_of(model());
+    facts_.producer = "Caffe2 " + file.version;
+    for (const caffe2::Input& input : model().inputs) facts_.inputs.push_back(signature_value(input));
+    for (const std::string& name : caffe2::output_names(model())) {
+      SignatureValue value;
+      value.name = name;
+      value.shape = any_shape();
+      facts_.outputs.push_back(std::move(value));
+    }
+    facts_.ops = file.ops;
+    facts_.parameters = file.parameters;
+    facts_.weight_bytes = file.weight_bytes;
+    add_output_types();
+  }
+
+  std::string format() const override { return "caffe2"; }
+  const ModelFacts& facts() const override { return facts_; }
+  std::vector<ErrorDetail> unsupported() const override { return caffe2::unsupported_operators(model()); }
+  FileGraph file_graph() const override { return caffe2::file_graph(model()); }
+
+  ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
+    return with_facts(facts_, [&] {
+      // What is not there is told before any shape is asked for.
+      caffe2::check_operators(model());
+      return caffe2::import_graph(loaded_, graph_request(facts_at(options), options), ops);
+    });
+  }
+
+  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                  const ir::OpRegistry& ops,
+                                  const TakesSymbolic& takes_symbolic) const override {
+    with_facts(facts_, [&] { caffe2::check_operators(model()); });
+    const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
+      return import(at, ops);
+    };
+    return onnx::import_variants([this]() -> const ModelSource& { return source(); }, facts_at(options),
+                                 options, buckets, graph_at, takes_symbolic);
+  }
+
+private:
+  const caffe2::Model& model() const { return loaded_.model(); }
+
+  /// The facts, and of inputs without a number of dims the shapes that the options say.
+  ModelFacts facts_at(const ImportOptions& options) const {
+    ModelFacts facts = facts_;
+    std::string without;
+    for (size_t i = 0; i < facts.inputs.size(); ++i) {
+      SignatureValue& input = facts.inputs[i];
+      if (model().inputs[i].dims) continue;
+      const auto given = options.input_shapes.find(input.name);
+      const auto value = options.input_values.find(input.name);
+      if (given != options.input_shapes.end()) {
+        input.shape = given->second;
+      } else if (value != options.input_values.end()) {
+        input.shape.assign(value->second.shape().begin(), value->second.shape().end());
+      } else {
+        without += (without.empty() ? "\"" : ", \"") + input.name + "\"";
+      }
+    }
+    if (without.empty()) return facts;
+    throw Error(ErrorCode::kShapeRequired,
+                std::string("a Caffe2 network does not say the shapes of its inputs: give input_shapes of ") +
+                    without + ", or " + caffe2::kValueInfo + " beside it");
+  }
+
+  /// How the extents of outputs follow from those of the inputs, where these are known and the operators can
+  /// be imported.
+  void add_output_types() {
+    const auto has_dims = [](const caffe2::Input& input) { return input.dims.has_value(); };
+    if (!std::all_of(model().inputs.begin(), model().inputs.end(), has_dims) || !unsupported().empty())
+      return;
+    try {
+      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
+    } catch (const Error& error) {
+      // An import at the shapes that are asked for says it again, or takes them.
+      if (error.code() == ErrorCode::kInternal) throw;
+    }
+  }
+
+  const caffe2::LoadedModel loaded_;
+  ModelFacts facts_;
+};
+
+}  // namespace
+
+bool is_caffe2(std::string_view bytes) {
+  return is_archive(bytes) ? detect_format(bytes) == FileFormat::kCaffe2 : is_caffe2_net(bytes);
+}
+
+bool is_caffe2_net(std::string_view bytes) {
+  return !is_archive(bytes) && protobuf_format(bytes) == FileFormat::kCaffe2;
+}
+
+ModelSource open_caffe2(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path given(path);
+  const bool is_folder = fs::is_directory(given);
+  const fs::path folder = is_folder ? given : given.parent_path();
+  const caffe2::NetNames names =
+      is_folder ? caffe2::NetNames() : caffe2::net_names(given.filename().string());
+  ModelSource source;
+  source.model = MappedFile::open((folder / names.predict).string());
+  std::error_code ignored;
+  if (fs::is_regular_file(folder / names.init, ignored))
+    source.external[caffe2::kInitNet] = MappedFile::open((folder / names.init).string());
+  if (fs::is_regular_file(folder / caffe2::kValueInfo, ignored))
+    source.external[caffe2::kValueInfo] = MappedFile::open((folder / caffe2::kValueInfo).string());
+  source.digest = digest_of(source, "Caffe2");
+  return source;
+}
+
+std::unique_ptr<Importer> make_caffe2_importer(ModelSource source) {
+  try {
+    return std::make_unique<Caffe2Importer>(std::move(source));
+  } catch (Error& error) {
+    error.add_context("Caffe2 network");
+    throw;
+  }
+}
+
+}  // namespace tensormill::frontend

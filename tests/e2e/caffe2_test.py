@@ -1,0 +1,120 @@
+"""Caffe2 networks on the command line and over HTTP: operators (tests/fixtures/caffe2_ops) and small networks (caffe2_nets) give the numbers of
+Caffe2's own operators."""
+
+import json
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import mill
+import numpy as np
+import serving
+
+OPS = mill.ROOT / "tests/fixtures/caffe2_ops"
+NETS = mill.ROOT / "tests/fixtures/caffe2_nets"
+# Of the largest number of an output: sums in another order, and integers that differ by one.
+TOLERANCE, TOLERANCE_OF_INT8 = 2e-5, 2e-2
+
+
+def arrays_of(path):
+    arrays = mill.load_npz(path)
+    return [{name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)} for prefix in ("in.", "out.")]
+
+
+class Caffe2(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.package = self.folder / "module.tar"
+
+    def check(self, name, got, want, tolerance=TOLERANCE):
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
+        if not np.issubdtype(want.dtype, np.floating):
+            return self.assertEqual(got.tolist(), want.tolist(), name)
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=0,
+                                   atol=tolerance * max(np.abs(want[np.isfinite(want)]).max(initial=0), 1e-6), err_msg=name)
+
+    def check_all(self, model, arrays, *options, tolerance=TOLERANCE):
+        inputs, wanted = arrays_of(arrays)
+        mill.check_program(self, "compile", model, *options, "-o", self.package)
+        feed = self.folder / "in.npz"
+        np.savez(feed, **inputs)
+        got = mill.run_package(self, self.package, feed, self.folder / "out.npz")
+        self.assertEqual(set(got), set(wanted))
+        for name, want in wanted.items():
+            with self.subTest(case=f"{arrays.stem}/{name}"):
+                self.check(name, got[name], want, tolerance)
+
+    def test_operators(self):
+        families = sorted(OPS.glob("*.npz"))
+        self.assertGreater(len(families), 9)
+        for arrays in families:
+            with self.subTest(family=arrays.stem):
+                self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3, tolerance=TOLERANCE_OF_INT8 if arrays.stem == "int8" else TOLERANCE)
+
+    def test_operators_without_passes(self):
+        for family in ("conv", "norms", "pools"):
+            self.check_all(OPS / f"{family}.zip", OPS / f"{family}.npz", "-O", 0)
+
+    def test_networks(self):
+        self.check_all(NETS / "squeeze.zip", NETS / "squeeze.npz")
+        self.check_all(NETS / "squeeze.zip", NETS / "squeeze.npz", "--input-shapes", "data:[2,3,27,27]")
+        self.check_all(NETS / "residual.zip", NETS / "residual.npz", "--input-shapes", "data:[2,3,10,10]")
+
+    def unpacked(self, name):
+        with zipfile.ZipFile(NETS / f"{name}.zip") as archive:
+            archive.extractall(self.folder)
+        return self.folder / name
+
+    def test_folders_and_files(self):
+        folder = self.unpacked("squeeze")
+        for model in (folder, folder / "predict_net.pb"):
+            said = mill.check_program(self, "show", model)
+            self.assertIn("format caffe2 (", said)
+            self.assertIn("operator Conv: ", said)
+        for model in (folder, folder / "predict_net.pb"):
+            self.check_all(model, NETS / "squeeze.npz")
+        facts = json.loads(mill.check_program(self, "--json", "show", NETS / "squeeze.zip"))
+        self.assertEqual((facts["format"], facts["inputs"]), ("caffe2", [{"name": "data", "dtype": "float32", "shape": [-1, 3, 27, 27]}]))
+
+    def test_a_free_batch(self):
+        inputs, wanted = arrays_of(NETS / "squeeze.npz")
+        mill.check_program(self, "compile", NETS / "squeeze.zip", "-o", self.package)
+        feed = self.folder / "in.npz"
+        np.savez(feed, data=np.repeat(inputs["data"], 3, 0))
+        got = mill.run_package(self, self.package, feed, self.folder / "out.npz")["softmaxout"]
+        self.check("softmaxout", got, np.repeat(wanted["softmaxout"], 3, 0))
+
+    def test_shapes_that_nobody_says(self):
+        done = mill.run_program("compile", NETS / "residual.zip", "-o", self.package)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('data', done.stderr)
+
+    def test_a_net_alone(self):
+        path = self.unpacked("squeeze")
+        (path / "init_net.pb").unlink()
+        done = mill.run_program("compile", path / "predict_net.pb", "-o", self.package)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("there is no init_net.pb", done.stderr)
+
+    def test_graph_files(self):
+        graph = self.folder / "net.tmg"
+        mill.check_program(self, "import", NETS / "squeeze.zip", "-o", graph)
+        self.check_all(graph, NETS / "squeeze.npz")
+
+    def test_over_http(self):
+        inputs, wanted = arrays_of(NETS / "residual.npz")
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("residual", (NETS / "residual.zip").read_bytes()).status, 201)
+        package = server.compile("residual", {"data": [2, 3, 10, 10]})
+        self.check("softmax", serving.from_npz(server.run(package, inputs).body)["softmax"], wanted["softmax"])
+        with zipfile.ZipFile(NETS / "residual.zip") as archive:
+            answer = server.upload("alone", archive.read("residual/predict_net.pb"))
+        self.assertEqual((answer.status, answer.json()["code"]), (422, "invalid_model"), answer.body)
+        self.assertIn("init_net.pb", answer.json()["detail"])
+
+
+if __name__ == "__main__":
+    unittest.main()
