@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <sstream>
 
 #include "compiler/frontend/coreml/import.h"
 
@@ -6,20 +7,33 @@ namespace tensormill::frontend::coreml {
 
 namespace {
 
+/// "0.5", as short as it can be.
+std::string shown(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
 FileValue file_value(std::string_view name, const ValueType* type, const Feature* feature) {
   FileValue value;
   value.name = name;
   value.has_rank = type != nullptr && type->tensor.has_rank;
   if (type != nullptr) {
     const std::optional<DType> dtype = dtype_of(type->tensor.dtype);
-    value.type = type->kind == ValueKind::kState        ? "state"
-                 : type->kind == ValueKind::kDictionary ? "dictionary"
-                 : type->kind != ValueKind::kTensor     ? "list"
-                 : dtype                                ? std::string(dtype_long_name(*dtype))
-                                                        : std::string(type_name(type->tensor.dtype));
+    const bool is_state = type->kind == ValueKind::kState;
+    value.type = type->kind == ValueKind::kDictionary            ? "dictionary"
+                 : type->kind != ValueKind::kTensor && !is_state ? "list"
+                 : dtype                                         ? std::string(dtype_long_name(*dtype))
+                                                                 : std::string(type_name(type->tensor.dtype));
+    if (is_state) value.note = "state";
     for (const int64_t dim : type->tensor.dims) value.shape.push_back(dim < 0 ? "?" : std::to_string(dim));
   }
-  if (feature != nullptr) value.note = feature->note;
+  if (feature == nullptr) return value;
+  if (!feature->note.empty()) value.note = feature->note;
+  if (feature->is_optional) {
+    const std::string said = "optional, " + shown(feature->otherwise) + " where it is not given";
+    value.note += (value.note.empty() ? "" : ", ") + said;
+  }
   return value;
 }
 

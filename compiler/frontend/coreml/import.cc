@@ -80,16 +80,17 @@ private:
       const NamedType& input = function_.inputs[i];
       const std::string name(input.name);
       const std::optional<DType> dtype = dtype_of(input.type.tensor.dtype);
-      if (input.type.kind == ValueKind::kState)
-        throw Error(ErrorCode::kNotSupported,
-                    "input \"" + name +
-                        "\" is a state, and a package keeps nothing between runs: convert the "
-                        "model without states, with inputs and outputs in their place");
-      if (input.type.kind != ValueKind::kTensor || !dtype || type_bits(input.type.tensor.dtype) < 8)
+      const bool is_state = input.type.kind == ValueKind::kState;
+      if ((input.type.kind != ValueKind::kTensor && !is_state) || !dtype ||
+          type_bits(input.type.tensor.dtype) < 8)
         throw Error(ErrorCode::kNotSupported,
                     "input \"" + name + "\" is no tensor of a type that is known here");
-      if (!state.items.emplace(input.name, Item{nullptr, build::add_input(graph_, request_, i, name, *dtype)})
-               .second)
+      Item item{nullptr, build::add_input(graph_, request_, i, name, *dtype)};
+      if (is_state) {
+        item.state = input.name;
+        state_.states.emplace(input.name, item.value);
+      }
+      if (!state.items.emplace(input.name, item).second)
         throw Error(ErrorCode::kInvalidModel, "input \"" + name + "\" stands twice");
       check_ranges(i, false);
     }
@@ -180,6 +181,7 @@ private:
     if (item == nullptr)
       throw Error(ErrorCode::kInvalidModel,
                   what + ": nothing makes \"" + std::string(name.substr(0, 200)) + "\"");
+    if (!item->state.empty()) throw Error(ErrorCode::kInvalidModel, what + " is a state");
     if (item->value == ir::kAbsent)
       item->value = graph_.add_constant(graph_.unique_name("constant"), loaded_.constant(*item->stored));
     return item->value;
@@ -187,8 +189,10 @@ private:
 
   void set_outputs(BlockState& state) {
     const std::vector<std::string> names = output_names(function_);
-    build::set_outputs(graph_, request_, names,
-                       [&](size_t i) { return value_of(state, names[i], "output \"" + names[i] + "\""); });
+    build::set_outputs(graph_, request_, names, [&](size_t i) {
+      const std::string_view kept = state_of(function_, names[i]);
+      return kept.empty() ? value_of(state, names[i], "output \"" + names[i] + "\"") : state_.states.at(kept);
+    });
   }
 
   const LoadedModel& loaded_;
@@ -201,6 +205,28 @@ private:
   ImportState state_;
   size_t converted_ = 0;
 };
+
+std::vector<std::string> result_names(const Function& function) {
+  std::vector<std::string> names;
+  for (const std::string_view output : function.block.outputs)
+    if (std::find(names.begin(), names.end(), output) == names.end()) names.emplace_back(output);
+  return names;
+}
+
+/// Of each state the output that says what it is behind a run, of a name that nothing else has.
+std::vector<std::pair<std::string, const NamedType*>> outputs_of_states(const Function& function) {
+  std::vector<std::pair<std::string, const NamedType*>> outputs;
+  std::set<std::string, std::less<>> taken;
+  for (std::string& name : result_names(function)) taken.insert(std::move(name));
+  for (const NamedType& input : function.inputs) taken.emplace(input.name);
+  for (const NamedType& input : function.inputs) {
+    if (input.type.kind != ValueKind::kState) continue;
+    std::string name = std::string(input.name) + "_out";
+    while (!taken.insert(name).second) name += "_";
+    outputs.emplace_back(std::move(name), &input);
+  }
+  return outputs;
+}
 
 struct OpRow {
   std::string_view type;
@@ -234,13 +260,20 @@ const Function& entry_function(const Model& model, std::string_view name) {
 }
 
 std::vector<std::string> output_names(const Function& function) {
-  std::vector<std::string> names;
-  for (const std::string_view output : function.block.outputs)
-    if (std::find(names.begin(), names.end(), output) == names.end()) names.emplace_back(output);
+  std::vector<std::string> names = result_names(function);
+  for (const auto& [output, state] : outputs_of_states(function)) names.push_back(output);
   return names;
 }
 
+std::string_view state_of(const Function& function, std::string_view output) {
+  for (const auto& [name, state] : outputs_of_states(function))
+    if (name == output) return state->name;
+  return {};
+}
+
 const ValueType* type_of(const Function& function, std::string_view value) {
+  for (const auto& [name, state] : outputs_of_states(function))
+    if (name == value) return &state->type;
   for (const NamedType& input : function.inputs)
     if (input.name == value) return &input.type;
   for (const Operation& node : function.block.operations)

@@ -19,9 +19,13 @@ namespace tensormill::frontend::coreml {
 /// The function of that name; for "" the one that the description names, "main", or the only one. Throws
 /// Error(kInvalidArgument) listing the functions that there are.
 const Function& entry_function(const Model& model, std::string_view name);
-/// The names of its results, each once.
+/// The names of its results, each once, and behind them one for each of its states: an input that says what
+/// the state is when a run begins, and an output that says what it is then. "kv" becomes "kv_out".
 std::vector<std::string> output_names(const Function& function);
-/// What makes or passes in a value of the function's outermost block; null where nothing does.
+/// The state that an output of that name says; "" for a result.
+std::string_view state_of(const Function& function, std::string_view output);
+/// What makes or passes in a value of the function's outermost block, or the state that an output says; null
+/// where nothing does.
 const ValueType* type_of(const Function& function, std::string_view value);
 
 /// The operations that are not implemented, those of blocks within others, too: a row each, with how often it

@@ -97,6 +97,7 @@ struct Function {
 struct Feature {
   std::string_view name;
   bool is_image = false, is_optional = false;
+  double otherwise = 0;  ///< what all elements of an optional one are where it is not given
   /// For each axis the lowest and the highest extent, -1: no end; empty where none is said.
   std::vector<std::pair<int64_t, int64_t>> ranges;
   std::string note = {};  ///< "image RGB"

@@ -176,6 +176,12 @@ private:
             all.skip();
           }
         }
+      } else if (reader.field() == 41) {
+        to.otherwise = reader.int32("intDefaultValue");
+      } else if (reader.field() == 51) {
+        to.otherwise = static_cast<double>(reader.fixed_float("floatDefaultValue"));
+      } else if (reader.field() == 61) {
+        to.otherwise = reader.fixed_double("doubleDefaultValue");
       } else {
         reader.skip();
       }

@@ -78,11 +78,18 @@ Item& NodeContext::single(const char* name) {
 }
 
 V NodeContext::value_of(Item& item) {
+  if (!item.state.empty()) invalid("\"" + std::string(item.state) + "\" is a state, expected a tensor");
   if (item.value == ir::kAbsent) item.value = constant(state_.import.loaded.constant(*item.stored));
   return item.value;
 }
 
 V NodeContext::tensor(const char* name) { return value_of(single(name)); }
+
+V& NodeContext::state(const char* name) {
+  const Item& item = single(name);
+  if (item.state.empty()) invalid("operand " + std::string(name) + " is no state");
+  return state_.import.states.at(item.state);
+}
 
 std::vector<V> NodeContext::tensors(const char* name) {
   std::vector<V> values;

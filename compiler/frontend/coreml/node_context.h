@@ -24,6 +24,7 @@ using V = ir::ValueId;
 struct Item {
   const Value* stored = nullptr;
   V value = ir::kAbsent;
+  std::string_view state = {};  ///< of a state: its name in ImportState
 };
 
 struct BlockState;
@@ -33,6 +34,11 @@ struct ImportState {
   ir::Graph& graph;
   const std::set<std::string>& reserved;  ///< names of inputs and outputs
   int opset = 0;                          ///< 7: CoreML7
+  /// What the function's states are where an operation is converted, by their names.
+  std::map<std::string_view, V> states = {};
+  /// Whether what is converted counts, a bool []: in a branch that is not taken no loop of a run goes round.
+  V guard = ir::kAbsent;
+  int64_t loops = 0;  ///< of the graph
   /// The outputs of a block of an operation, which reads what is around it; nothing where an operation in it
   /// is not supported, which is noted.
   std::function<std::optional<std::vector<V>>(const Block& block, BlockState& around,
@@ -60,6 +66,7 @@ public:
   std::string_view op() const { return node_.type; }
   /// 5 for CoreML5 (iOS 15) to 9 (iOS 26).
   int opset() const { return state_.import.opset; }
+  ImportState& import_state() { return state_.import; }
   ir::SymShape shape(V value) const { return type(value).shape; }
   DType dtype(V value) const { return type(value).dtype; }
 
@@ -70,6 +77,8 @@ public:
   /// The operand of one value. Throw Error(kInvalidModel) where it is missing.
   V tensor(const char* name);
   V optional_tensor(const char* name) { return has(name) ? tensor(name) : ir::kAbsent; }
+  /// The state that an operand names, as it is now.
+  V& state(const char* name);
   /// All values of an operand that takes several.
   std::vector<V> tensors(const char* name);
   /// The elements of a constant operand; nothing for what a run works out.

@@ -38,7 +38,9 @@ SignatureValue signature_value(std::string_view name, const coreml::ValueType* t
   SignatureValue value;
   value.name = name;
   const std::optional<DType> dtype = type == nullptr ? std::nullopt : coreml::dtype_of(type->tensor.dtype);
-  const bool is_tensor = (dtype && type->kind == coreml::ValueKind::kTensor) || is_dictionary(type);
+  const bool is_tensor =
+      (dtype && (type->kind == coreml::ValueKind::kTensor || type->kind == coreml::ValueKind::kState)) ||
+      is_dictionary(type);
   value.kind = is_tensor ? ValueKind::kTensor : ValueKind::kOther;
   value.dtype = dtype.value_or(DType::kFloat32);
   if (type == nullptr) return value;

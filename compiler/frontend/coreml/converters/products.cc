@@ -188,12 +188,23 @@ void convert_avg_pool(NodeContext& node) {
   node.set_output(excludes ? build::avg_pool(node, x, spec) : mean_with_padding(node, x, spec));
 }
 
-// The root of the sum of squares.
+// The root of the sum of squares. Windows that ceil_mode adds reach into pads.
 void convert_l2_pool(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("x");
-  const build::PoolSpec spec = pool_of(node, x);
-  if (spec.ceil_mode) node.unsupported("ceil_mode", "windows that reach beyond the end are not implemented");
+  build::PoolSpec spec = pool_of(node, x);
+  if (spec.ceil_mode) {
+    const ir::SymShape in = node.shape(x), out = node.shape(mean_with_padding(node, x, spec));
+    if (!in.is_constant() || !out.is_constant())
+      node.unsupported("ceil_mode", "windows that reach beyond a free dim's end are not implemented");
+    build::Windows& windows = spec.windows;
+    const size_t spatial = windows.kernel.size();
+    for (size_t d = 0; d < spatial; ++d) {
+      const int64_t reach = (out[d + 2].hint() - 1) * windows.strides[d] + windows.kernel[d].hint();
+      windows.pads[d + spatial] = std::max<int64_t>(reach - in[d + 2].hint() - windows.pads[d], 0);
+    }
+    spec.ceil_mode = false;
+  }
   const double elements = static_cast<double>(num_elements(spec.windows.kernel.hints()));
   node.set_output(c.unary("sqrt", c.times(mean_with_padding(node, c.mul(x, x), spec), elements)));
 }
