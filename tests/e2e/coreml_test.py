@@ -20,9 +20,6 @@ NETS = mill.ROOT / "tests/fixtures/coreml_nets"
 # Of the largest number of an output: sums in another order, and what is rounded to float16 between operations.
 TOLERANCE, TOLERANCE_OF_HALVES = 2e-5, 1e-2
 
-# Loops of which only a run knows how often they go round.
-REFUSED = "loops_of_runs"
-
 
 def arrays_of(path):
     arrays = mill.load_npz(path)
@@ -66,16 +63,8 @@ class CoreMl(unittest.TestCase):
         families = sorted(OPS.glob("*.npz"))
         self.assertGreater(len(families), 20)
         for arrays in families:
-            if arrays.stem == REFUSED:
-                continue
             with self.subTest(family=arrays.stem):
                 self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3, tolerance=TOLERANCE_OF_HALVES if "hal" in arrays.stem else TOLERANCE)
-
-    def test_loops_of_runs_are_refused(self):
-        done = mill.run_program("compile", OPS / f"{REFUSED}.zip", "-o", self.package)
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("op while_loop", done.stderr)
-        self.assertIn("how often the loop goes round is worked out by a run", done.stderr)
 
     def test_operations_without_passes(self):
         for family in ("conv", "reductions", "shapes"):

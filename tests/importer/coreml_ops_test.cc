@@ -15,7 +15,7 @@ std::vector<std::string> coreml_fixtures() {
     for (const auto& each : std::filesystem::directory_iterator(fixture_path(folder))) {
       const std::string name = each.path().stem().string();
       // Results as long as a run decides have their length in a run alone (tests/e2e/coreml_test.py).
-      if (each.path().extension() == ".npz" && name != "found" && name != "loops_of_runs")
+      if (each.path().extension() == ".npz" && name != "found")
         names.push_back(std::string(folder) + "/" + name);
     }
   }

@@ -142,6 +142,95 @@ TEST(Coreml, FunctionsAreSignatures) {
   expect_error(ErrorCode::kInvalidArgument, "it has first, second", [&] { make_importer(source, "third"); });
 }
 
+/// FeatureDescription of an array: its type's own fields, and whether it is optional.
+std::string feature(std::string_view name, const std::string& array, bool is_optional) {
+  return mil::message(1, mil::message(1, name) + mil::message(3, mil::message(5, array) +
+                                                                     mil::number(1000, is_optional ? 1 : 0)));
+}
+
+TEST(Coreml, DefaultsOfOptionalInputsAreShown) {
+  // ArrayFeatureType's floatDefaultValue: 0.25.
+  const std::string quarter = {static_cast<char>(0x9d), 3, 0, 0, static_cast<char>(0x80), 0x3e};
+  const std::string program = small_program({2, 3}, "CoreML7", feature("x", quarter, true));
+  const std::string bytes = mil::package(program, mil::weights(kWeights));
+  const std::optional<FileFacts> facts = read_file_facts(bytes, FileFormat::kMlPackage);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->inputs.at(0).note, "optional, 0.25 where it is not given");
+  // It is an input of the package all the same.
+  expect_small_numbers(*importer_of_bytes(bytes));
+}
+
+std::string state_of(const std::string& tensor) { return mil::message(5, mil::message(1, tensor)); }
+
+std::string reading(std::string_view name) {
+  return mil::operation("read_state", name, {{"input", mil::by_name("kv")}}, mil::named(name, f32({2})));
+}
+std::string writing(std::string_view value) {
+  return mil::message(1, "write_state") + mil::entry(2, "input", mil::by_name("kv")) +
+         mil::entry(2, "data", mil::by_name(value));
+}
+std::string summed(std::string_view a, std::string_view b, std::string_view to) {
+  return mil::operation("add", to, {{"x", mil::by_name(a)}, {"y", mil::by_name(b)}},
+                        mil::named(to, f32({2})));
+}
+
+Tensor pair_of(float a, float b) { return Tensor::from<float>({2}, std::vector<float>{a, b}); }
+
+TEST(Coreml, StatesAreInputsAndOutputs) {
+  const auto model =
+      importer_of_bytes(mil::model({mil::named("x", f32({2})), mil::named("kv", state_of(f32({2})))},
+                                   {reading("before"), summed("before", "x", "more"), writing("more"),
+                                    reading("after"), summed("before", "after", "y")},
+                                   {"y"}, "CoreML8"));
+  ASSERT_EQ(model->facts().inputs.size(), 2u);
+  ASSERT_EQ(model->facts().outputs.size(), 2u);
+  EXPECT_EQ(model->facts().inputs[1].name, "kv");
+  EXPECT_EQ(model->facts().inputs[1].kind, ValueKind::kTensor);
+  EXPECT_EQ(model->facts().outputs[1].name, "kv_out");
+  const ir::Graph graph = model->import({}, ops::standard_ops());
+  ir::verify(graph);
+  const Tensors first = evaluated(graph, {{"x", pair_of(1, 2)}, {"kv", pair_of(0, 0)}});
+  expect_same(first.at("kv_out"), pair_of(1, 2), 0);
+  const Tensors second = evaluated(graph, {{"x", pair_of(3, 4)}, {"kv", first.at("kv_out")}});
+  expect_same(second.at("y"), pair_of(5, 8), 0);
+  expect_same(second.at("kv_out"), pair_of(4, 6), 0);
+}
+
+TEST(Coreml, StatesThatABranchWritesAreChosen) {
+  const std::string truth = mil::tensor(1, {});
+  const auto branch = [](const std::vector<std::string>& operations, std::string_view output) {
+    std::string block = mil::message(2, output);
+    for (const std::string& each : operations) block += mil::message(3, each);
+    return mil::message(4, block);
+  };
+  const std::string cond = mil::message(1, "cond") + mil::entry(2, "pred", mil::by_name("p")) +
+                           mil::message(3, mil::named("y", f32({2}))) +
+                           branch({summed("x", "x", "twice"), writing("twice")}, "twice") + branch({}, "x");
+  const auto model = importer_of_bytes(
+      mil::model({mil::named("x", f32({2})), mil::named("kv", state_of(f32({2}))), mil::named("p", truth)},
+                 {cond}, {"y"}, "CoreML8"));
+  const ir::Graph graph = model->import({}, ops::standard_ops());
+  ir::verify(graph);
+  for (const bool holds : {false, true}) {
+    Tensor p(DType::kBool, {});
+    p.set_element_int(0, holds ? 1 : 0);
+    const Tensors got = evaluated(graph, {{"x", pair_of(1, 2)}, {"kv", pair_of(7, 8)}, {"p", p}});
+    expect_same(got.at("kv_out"), holds ? pair_of(2, 4) : pair_of(7, 8), 0);
+    expect_same(got.at("y"), holds ? pair_of(2, 4) : pair_of(1, 2), 0);
+  }
+}
+
+TEST(Coreml, StatesAreReadByTheirOperationsAlone) {
+  const auto refuse = [](const std::string& node, const std::string& text) {
+    const auto model = importer_of_bytes(mil::model(
+        {mil::named("x", f32({2})), mil::named("kv", state_of(f32({2})))}, {node}, {"y"}, "CoreML8"));
+    expect_error(ErrorCode::kInvalidModel, text, [&] { model->import({}, ops::standard_ops()); });
+  };
+  refuse(summed("x", "kv", "y"), "\"kv\" is a state, expected a tensor");
+  refuse(mil::operation("read_state", "y", {{"input", mil::by_name("x")}}, mil::named("y", f32({2}))),
+         "operand input is no state");
+}
+
 TEST(Coreml, ClassifiersGiveTheirLabels) {
   std::string classes;
   for (const char* label : {"cat", "dog", "gnu"}) classes += mil::message(1, mil::text_value(label));
