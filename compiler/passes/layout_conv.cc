@@ -15,6 +15,9 @@ namespace {
 /// many less one by zero.
 constexpr int64_t kMostJoined = 4;
 
+/// Of a block of lanes, of which channels fill no more than one in so many, most products would be of zeros.
+constexpr int64_t kLanesPerChannel = 4;
+
 int64_t groups_of(const ir::Node& conv) { return conv.attrs.has("group") ? conv.attrs.int_of("group") : 1; }
 
 /// The window's attributes.
@@ -42,7 +45,9 @@ bool LayoutRewriter::rewrite_conv(const ir::Node& node) {
   const int64_t groups = groups_of(node);
   const int64_t inputs = type(node.inputs[0]).shape[1];
   const int64_t outputs = type(node.outputs[0]).shape[1];
-  if (groups == 1 && inputs < block() && form(node.inputs[0]) == nullptr) {
+  const bool is_first = form(node.inputs[0]) == nullptr ? inputs < block() : fills_few_lanes(node);
+  if (groups == 1 && is_first) {
+    make_plain(node.inputs[0]);
     rewrite_first(node);
   } else if (groups == 1) {
     rewrite_dense(node, 1);
@@ -54,6 +59,12 @@ bool LayoutRewriter::rewrite_conv(const ir::Node& node) {
     return false;
   }
   return true;
+}
+
+// One tap is computed of the channels alone, wherever they stand.
+bool LayoutRewriter::fills_few_lanes(const ir::Node& node) const {
+  const Shape& weights = constant(node.inputs[1])->shape();
+  return weights[1] * kLanesPerChannel <= block() && num_elements(weights) > weights[0] * weights[1];
 }
 
 int64_t LayoutRewriter::groups_to_join(int64_t inputs, int64_t outputs, int64_t groups) const {

@@ -49,6 +49,8 @@ private:
   bool rewrite_conv(const ir::Node& node);
   bool is_convolution_of_constants(const ir::Node& node) const;
   ir::ValueId packed_bias(const ir::Node& node, const std::vector<int64_t>& place, int64_t blocks);
+  /// Whether a convolution of one group is faster on a plain tensor that is made of the blocked one.
+  bool fills_few_lanes(const ir::Node& node) const;
   void rewrite_first(const ir::Node& node);
   void rewrite_depthwise(const ir::Node& node);
   /// With `joined` groups of the convolution computed as one.

@@ -121,6 +121,27 @@ TEST(AlterLayout, PadsOfANumberAreTakenOnPlainTensors) {
   EXPECT_EQ(transforms(graph), 3) << "in, out of blocks for the pad, out";
 }
 
+TEST(AlterLayout, FewChannelsAreReadOutOfTheirBlocks) {
+  const auto read = [](int64_t channels, int64_t taps) {
+    Net net;
+    const ir::ValueId x = net.conv_relu(net.input({1, 3, 9, 8}), channels, 3);
+    return altered(net.finish({net.conv(x, 20, taps)}));
+  };
+  const ir::Graph few = read(4, 3);
+  EXPECT_EQ(count(few, "conv_first"), 2);
+  EXPECT_EQ(transforms(few), 2) << "between both, and out";
+  EXPECT_EQ(count(read(5, 3), "conv_blocked"), 1);
+  EXPECT_EQ(count(read(4, 1), "conv_blocked"), 1) << "one tap leaves pad lanes out";
+  // Of blocks of eight a quarter are two.
+  const auto of_eight = [](int64_t channels) {
+    Net net;
+    const ir::ValueId x = net.conv_relu(net.input({1, 3, 9, 8}), channels, 3);
+    return count(altered(net.finish({net.conv(x, 20, 3)}), 256), "conv_blocked");
+  };
+  EXPECT_EQ(of_eight(2), 0);
+  EXPECT_EQ(of_eight(3), 1);
+}
+
 class Lanes : public testing::TestWithParam<int> {};
 
 TEST_P(Lanes, EveryNetGivesTheSameAnswers) {
