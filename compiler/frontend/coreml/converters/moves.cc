@@ -77,9 +77,12 @@ void convert_transpose(NodeContext& node) {
   node.set_output(Compose(node).transpose(x, perm));
 }
 
+// Numbers are joined to a row.
 void convert_concat(NodeContext& node) {
   Compose c(node);
   std::vector<V> parts = node.tensors("values");
+  for (V& part : parts)
+    if (node.rank(part) == 0) part = c.unsqueeze(part, 0);
   const int64_t axis = node.axis("axis", node.rank(parts[0]));
   if (!node.flag("interleave", false)) return node.set_output(c.concat(parts, axis));
   ir::SymShape to = node.shape(parts[0]);
