@@ -76,6 +76,16 @@ class CoreMl(unittest.TestCase):
         self.check_all(NETS / "mobile_half.zip", NETS / "mobile.npz", tolerance=TOLERANCE_OF_HALVES, is_half=True)
         self.check_all(NETS / "mobile_bytes.zip", NETS / "mobile.npz", tolerance=5e-2)
         self.check_all(NETS / "block.zip", NETS / "block.npz")
+        self.check_all(NETS / "step.zip", NETS / "step.npz", tolerance=TOLERANCE_OF_HALVES)
+
+    def test_states_are_handed_on(self):
+        inputs, _ = arrays_of(NETS / "step.npz")
+        self.compile(NETS / "step.zip")
+        states = {name: np.zeros_like(inputs[name]) for name in ("keys", "count")}
+        for step in range(1, 4):
+            got = self.run_on({"x": inputs["x"], **states})
+            states = {name: got[f"{name}_out"] for name in states}
+            self.assertEqual(states["count"].tolist(), [step])
 
     def unpacked(self, name="mobile"):
         with zipfile.ZipFile(NETS / f"{name}.zip") as archive:
