@@ -52,7 +52,8 @@ public:
   /// The values behind the last iteration. `goes_on`: whether there is a first one.
   std::vector<V> run(V goes_on) {
     ImportState& state = node_.import_state();
-    const int64_t number = state.loops++, carried = static_cast<int64_t>(first_.size());
+    const int64_t number = state.loops++;
+    const auto carried = static_cast<int64_t>(first_.size());
     V condition = truth(goes_on);
     if (state.guard != ir::kAbsent) condition = c_.binary("and", c_.reshape(state.guard, {1}), condition);
     std::vector<V> operands{condition};
