@@ -172,6 +172,7 @@ private:
     }
     for (size_t i = 0; generic_ && i < generic_->objects.size(); ++i) {
       codegen::Object& object = generic_->objects[i];
+      if (generic_->tuning[i].refused) result_.refused_records.push_back(*generic_->tuning[i].refused);
       if (dumps("tir"))
         result_.dumps["tir"] += "# " + object.symbol + "\n" + te::print(generic_->functions[i]) + "\n";
       if (dumps("ll")) result_.dumps["ll"] += "; " + object.symbol + "\n" + object.ir_text + "\n";
@@ -353,8 +354,11 @@ private:
     describe_algorithms();
     for (size_t i = 0; generic_ && i < generic_->kernels.size(); ++i) {
       const plan::GenericKernel& kernel = generic_->kernels[i];
-      metadata_.kernels.push_back({kernel.symbol, kernel.key.hex(), "generic", "", "serves every shape",
-                                   verify_name(), kernel.origins});
+      const GenericTuning& tuning = generic_->tuning[i];
+      const bool is_by_rule = tuning.record.empty() && tuning.reason.empty();
+      metadata_.kernels.push_back({kernel.symbol, kernel.key.hex(), "generic", tuning.record,
+                                   is_by_rule ? "serves every shape" : tuning.reason, verify_name(),
+                                   kernel.origins});
     }
   }
 

@@ -3,172 +3,22 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <memory>
 #include <set>
 
-#include "compiler/codegen/jit.h"
 #include "compiler/driver/for_each_index.h"
+#include "compiler/driver/generic_tails.h"
+#include "compiler/driver/generic_verifier.h"
 #include "compiler/driver/symbolic.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/lower/lower.h"
 #include "compiler/plan/sharing.h"
+#include "compiler/te/verify.h"
 #include "runtime/base/error.h"
-#include "runtime/package/branches.h"
-#include "runtime/package/plan_formulas.h"
 
 namespace tensormill::driver {
 
 namespace {
-
-class GenericVerifier {
-public:
-  GenericVerifier(const CompiledGeneric& compiled, const std::function<bool(const plan::Kernel&)>& verifies,
-                  Compares compares, int threads)
-      : compiled_(compiled), verifies_(verifies), compares_(compares), threads_(threads) {}
-
-  /// The model at some extents.
-  struct Point {
-    std::vector<int64_t> dims;
-    ir::Graph graph;
-  };
-
-  /// Left out is what takes more than `most` operations and values, and a sixteenth of that where the same
-  /// kernels are compared at a point before.
-  void run(const plan::GenericModel& model, const std::vector<Point>& points, int64_t most) {
-    load();
-    std::vector<package::ExecPlan> plans;
-    std::vector<Candidate> candidates;
-    for (const Point& point : points) {
-      // Extents of a branch may be others than those around it: no run has them together.
-      plans.push_back(package::branches_of(model.plan.plan).empty()
-                          ? package::instantiate(model.plan, point.dims)
-                          : package::with_extents(model.plan, point.dims));
-      add_candidates(model, plans.size() - 1, plans.back(), candidates);
-    }
-    for_each_index(candidates.size(), threads_, [&](size_t i) {
-      Candidate& candidate = candidates[i];
-      const ir::Graph& graph = points[candidate.point].graph;
-      candidate.kernel = plan::kernel_of(graph, graph.node(candidate.group->node), candidate.inputs);
-      candidate.takes += candidate.kernel.flops;
-    });
-    std::vector<Candidate*> chosen, others;
-    for (Candidate& candidate : candidates) {
-      if (!verifies_(candidate.kernel) || candidate.takes > most) continue;
-      const bool is_new = known_.insert(candidate.kernels).second;
-      (is_new || candidate.takes <= most / 16 ? chosen : others).push_back(&candidate);
-    }
-    std::set<std::string> compared;
-    const auto compare_all = [&](std::vector<Candidate*>& all) {
-      // What takes long is not to be begun last.
-      std::stable_sort(all.begin(), all.end(),
-                       [](const Candidate* a, const Candidate* b) { return a->takes > b->takes; });
-      for_each_index(all.size(), threads_, [&](size_t i) {
-        Candidate& candidate = *all[i];
-        candidate.is_compared =
-            check(model, plans[candidate.point], points[candidate.point].graph, candidate);
-      });
-      for (const Candidate* candidate : all) {
-        if (candidate->is_compared) compared.insert(candidate->kernels);
-      }
-    };
-    compare_all(chosen);
-    // Where the data that was tried is refused, other points may say something.
-    std::erase_if(others, [&](const Candidate* other) { return compared.contains(other->kernels); });
-    compare_all(others);
-  }
-
-private:
-  /// One group of the plan at one point.
-  struct Candidate {
-    size_t point = 0;
-    const plan::GenericGroup* group = nullptr;
-    std::string kernels = {};  ///< functions, one after the other
-    int64_t takes = 0;         ///< operations, and values written
-    plan::Kernel kernel = {};
-    std::vector<ir::ValueId> inputs = {};
-    bool is_compared = false;
-  };
-
-  /// The kernels that are new.
-  void load() {
-    while (entries_.size() < compiled_.objects.size()) {
-      const codegen::Object& object = compiled_.objects[entries_.size()];
-      libraries_.push_back(codegen::JitLibrary::load(object));
-      entries_.push_back(libraries_.back()->kernel(object.symbol));
-    }
-  }
-
-  /// Of equal kernels of equal shapes one.
-  static void add_candidates(const plan::GenericModel& model, size_t point, const package::ExecPlan& plan,
-                             std::vector<Candidate>& candidates) {
-    std::set<std::string> seen;
-    for (const plan::GenericGroup& group : model.groups) {
-      Candidate candidate{point, &group};
-      std::string shapes;
-      for (size_t step = group.first_step; step < group.end_step; ++step) {
-        candidate.kernels += plan.steps[step].function + " ";
-        for (const int32_t arg : plan.steps[step].args)
-          shapes += to_string(plan.buffers[static_cast<size_t>(arg)].shape);
-      }
-      for (const int32_t output : group.outputs)
-        candidate.takes += num_elements(plan.buffers[static_cast<size_t>(output)].shape);
-      if (seen.insert(candidate.kernels + shapes).second) candidates.push_back(std::move(candidate));
-    }
-  }
-
-  /// Whether values were compared.
-  bool check(const plan::GenericModel& model, const package::ExecPlan& plan, const ir::Graph& graph,
-             const Candidate& candidate) const {
-    std::vector<const Tensor*> constants;
-    for (const ir::ValueId input : candidate.inputs) {
-      const std::optional<Tensor>& constant = graph.value(input).constant;
-      constants.push_back(constant ? &*constant : nullptr);
-    }
-    const plan::GenericGroup& group = *candidate.group;
-    plan::Kernel named = candidate.kernel;
-    named.symbol = plan.steps[group.first_step].function;
-    // What is refused says nothing about values.
-    return compare(model, plan, group, named, make_reference(candidate.kernel, constants, compares_)) ||
-           compare(model, plan, group, named,
-                   make_accepted_reference(candidate.kernel, constants, compares_));
-  }
-
-  bool compare(const plan::GenericModel& model, const package::ExecPlan& plan,
-               const plan::GenericGroup& group, const plan::Kernel& kernel,
-               const KernelReference& reference) const {
-    std::map<int32_t, Tensor> tensors;
-    for (size_t i = 0; i < group.inputs.size(); ++i) tensors.emplace(group.inputs[i], reference.inputs[i]);
-    int32_t code = 0;
-    for (size_t step = group.first_step; step < group.end_step && code == 0; ++step) {
-      std::vector<void*> buffers;
-      for (const int32_t arg : plan.steps[step].args) {
-        const package::Buffer& buffer = plan.buffers[static_cast<size_t>(arg)];
-        auto found = tensors.find(arg);
-        if (found == tensors.end())
-          found = tensors.emplace(arg, Tensor::zeros(buffer.dtype, buffer.shape)).first;
-        buffers.push_back(found->second.data());
-      }
-      code = run_kernel(entries_[model.step_kernels[step].value()], buffers, {}, plan.steps[step].dims);
-    }
-    std::vector<Tensor> outputs;
-    for (const int32_t output : group.outputs) {
-      const package::Buffer& buffer = plan.buffers[static_cast<size_t>(output)];
-      const auto found = tensors.find(output);
-      outputs.push_back(found != tensors.end() ? found->second : Tensor::zeros(buffer.dtype, buffer.shape));
-    }
-    check_outputs(kernel, reference, code, outputs);
-    return reference.refusal.empty() && code == TM_OK;
-  }
-
-  const CompiledGeneric& compiled_;
-  const std::function<bool(const plan::Kernel&)>& verifies_;
-  const Compares compares_;
-  const int threads_;
-  std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
-  std::vector<tm_kernel> entries_;
-  std::set<std::string> known_;  ///< Candidate::kernels that were chosen
-};
 
 class GenericCompiler {
 public:
@@ -178,7 +28,7 @@ public:
         planner_(planner),
         backend_(backend),
         hooks_(hooks),
-        verifier_(compiled_, hooks.verifies, compares_of(options.verify), options.threads) {}
+        verifier_(compiled_, {hooks.verifies, compares_of(options.verify), options.threads}) {}
 
   /// The plan of the model as it was imported with symbols. Kernels are compared with their references where
   /// the extents are small, and at the hints. Whether it serves all that the model takes.
@@ -191,26 +41,11 @@ public:
     plan::GenericModel& model = planned.model;
     compile_steps(model);
     compile_fixed(model, graph);
-    const bool is_full = options_.verify == VerifyMode::kFull;
     bool serves_all = is_open(table);
-    std::vector<std::vector<int64_t>> points = take_zeros(symbolic, symbols, model.plan, serves_all);
-    // The least extents, and some that end within the blocks of rows and lanes of most layers.
-    const std::vector<int64_t> least = {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, ragged = {75, 77, 90, 96, 120};
-    for (const bool is_least : {true, false}) {
-      for (std::vector<int64_t>& dims :
-           points_of(symbols.all, table, is_least ? least : ragged, is_least ? 2 : 1)) {
-        if (std::find(points.begin(), points.end(), dims) == points.end()) points.push_back(std::move(dims));
-      }
-    }
-    if (options_.verify != VerifyMode::kNone && options_.host_runs_target) {
-      std::vector<GenericVerifier::Point> at;
-      for (const std::vector<int64_t>& dims : points) {
-        std::map<std::string, int64_t> values;
-        for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
-        at.push_back({dims, ir::bind_symbols(graph, values)});
-      }
-      verifier_.run(model, at, is_full ? std::numeric_limits<int64_t>::max() : kFewOperations);
-    }
+    const std::vector<std::vector<int64_t>> zeros = take_zeros(symbolic, symbols, model.plan, serves_all);
+    if (options_.verify != VerifyMode::kNone && options_.host_runs_target)
+      verify(model, graph, symbols, zeros);
+    set_sharing(model);
     model.plan = plan::with_dims_around(std::move(model.plan), symbols.dims, free_dims);
     compiled_.models.push_back(std::move(model));
     return serves_all;
@@ -220,15 +55,65 @@ public:
 
 private:
   static constexpr int64_t kFewOperations = int64_t{1} << 27;
+  /// Of each of many points.
+  static constexpr int64_t kFewOfTails = int64_t{1} << 20;
 
   /// Compiles the kernels of a plan's steps.
   void compile_steps(plan::GenericModel& model) {
     const std::vector<size_t> places = add_kernels(model);
+    for (std::optional<size_t>& kernel : model.step_kernels) {
+      if (kernel) kernel = places[*kernel];
+    }
+  }
+
+  void set_sharing(plan::GenericModel& model) const {
     for (size_t i = 0; i < model.step_kernels.size(); ++i) {
-      std::optional<size_t>& kernel = model.step_kernels[i];
-      if (!kernel) continue;
-      kernel = places[*kernel];
-      model.plan.plan.steps[i].sharing = plan::sharing_of(compiled_.functions[*kernel]);
+      if (const std::optional<size_t> kernel = model.step_kernels[i])
+        model.plan.plan.steps[i].sharing = plan::sharing_of(compiled_.functions[*kernel]);
+    }
+  }
+
+  /// At extents of 0 where the plan takes them, the least ones, some that end within the blocks of rows and
+  /// lanes of most layers, the hints, and around each kernel's own tiles.
+  void verify(const plan::GenericModel& model, const ir::Graph& graph, const PlanSymbols& symbols,
+              const std::vector<std::vector<int64_t>>& zeros) {
+    const ir::SymbolTable& table = *graph.symbols();
+    const int64_t all = std::numeric_limits<int64_t>::max();
+    const bool is_full = options_.verify == VerifyMode::kFull;
+    std::vector<GenericVerifier::Point> at;
+    const auto add = [&](const std::vector<int64_t>& dims, int64_t most, std::set<size_t> tails) {
+      const bool is_known = std::any_of(at.begin(), at.end(), [&](const GenericVerifier::Point& point) {
+        return point.dims == dims && point.tails.empty();
+      });
+      if (is_known) return;
+      std::map<std::string, int64_t> values;
+      for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
+      at.push_back({dims, ir::bind_symbols(graph, values), is_full ? all : most, std::move(tails)});
+    };
+    for (const std::vector<int64_t>& dims : zeros) add(dims, kFewOperations, {});
+    const std::vector<int64_t> least = {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, ragged = {75, 77, 90, 96, 120};
+    for (const bool is_least : {true, false}) {
+      for (const std::vector<int64_t>& dims :
+           points_of(symbols.all, table, is_least ? least : ragged, is_least ? 2 : 1))
+        add(dims, kFewOperations, {});
+    }
+    const std::vector<int64_t> base = base_point(symbols.all, table, {2, 3, 1, 5, 7, 8, 16, 17, 32, 64});
+    for (const auto& [dims, kernels] : tail_points(model, compiled_.tails, symbols.all, table, base)) {
+      std::set<size_t> tuned;
+      for (const size_t kernel : kernels) {
+        if (!compiled_.tuning[kernel].record.empty()) tuned.insert(kernel);
+      }
+      // What a record says has been seen by nobody here.
+      if (!tuned.empty()) add(dims, kFewOperations, tuned);
+      if (tuned.size() < kernels.size()) add(dims, kFewOfTails, kernels);
+    }
+    for (std::vector<GenericVerifier::Wrong> wrong = verifier_.run(model, at); !wrong.empty();
+         wrong = verifier_.run(model, at)) {
+      for (const GenericVerifier::Wrong& each : wrong) {
+        refuse(each.kernel, compiled_.tuning[each.kernel].record, each.what, true);
+        compile_by_rule(each.kernel);
+        verifier_.replace(each.kernel);
+      }
     }
   }
 
@@ -254,13 +139,63 @@ private:
       }
     }
     compiled_.functions.resize(compiled_.kernels.size());
+    compiled_.tuning.resize(compiled_.kernels.size());
+    compiled_.tails.resize(compiled_.kernels.size());
     compiled_.objects.resize(compiled_.kernels.size());
     for_each_index(compiled_.kernels.size() - known, options_.threads, [&](size_t i) { compile(known + i); });
     return places;
   }
 
   void compile(size_t index) {
-    te::Function function = lower::lower(compiled_.kernels[index].loops, options_.target);
+    if (!compile_by_record(index)) compile_by_rule(index);
+  }
+
+  void compile_by_rule(size_t index) {
+    const plan::GenericKernel& kernel = compiled_.kernels[index];
+    const plan::GenericSource& source = *kernel.source;
+    compiled_.tails[index] = plan::tails_of(source.nest, plan::choose_tiling(source.nest, source.facts));
+    emit(index, kernel.loops);
+  }
+
+  /// As KernelSet does: records come from strangers, and their damage may show in any phase.
+  bool compile_by_record(size_t index) {
+    const plan::GenericKernel& kernel = compiled_.kernels[index];
+    const auto found = options_.schedules.find(kernel.key.hex());
+    if (found == options_.schedules.end()) return false;
+    GenericTuning& tuning = compiled_.tuning[index];
+    tuning.reason = found->second.reason;
+    if (!tuning.reason.empty()) return false;
+    try {
+      emit_by(index, schedule::parse_schedule(found->second.steps));
+      tuning.record = found->second.record;
+      return true;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
+      refuse(index, found->second.record, error.message(), error.code() != ErrorCode::kInvalidRecords);
+    } catch (const InternalError& error) {
+      refuse(index, found->second.record, error.what(), true);
+    }
+    return false;
+  }
+
+  void refuse(size_t index, const std::string& record, const std::string& why, bool is_damaged) {
+    const std::string reason = (is_damaged ? "its steps make no kernel: " : "its steps do not apply: ") + why;
+    compiled_.tuning[index] = {"", reason,
+                               RefusedRecord{"record " + record.substr(0, 12) + " of kernel " +
+                                                 compiled_.kernels[index].symbol + ": " + reason,
+                                             is_damaged}};
+  }
+
+  void emit_by(size_t index, const schedule::Schedule& steps) {
+    plan::GenericLoops loops = plan::loops_by(*compiled_.kernels[index].source, steps);
+    loops.function.name = compiled_.kernels[index].symbol;
+    te::verify(loops.function, te::Level::kLoops);
+    compiled_.tails[index] = std::move(loops.tails);
+    emit(index, loops.function);
+  }
+
+  void emit(size_t index, const te::Function& loops) {
+    te::Function function = lower::lower(loops, options_.target);
     TM_CHECK(function.shared_workspace_bytes == 0 && function.worker_workspace_bytes == 0,
              "a generic kernel has workspace");
     compiled_.objects[index] = backend_.emit(

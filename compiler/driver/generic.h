@@ -11,14 +11,23 @@
 
 namespace tensormill::driver {
 
+/// What tuning records say of one kernel.
+struct GenericTuning {
+  std::string record = {};  ///< that its loops are by; "" for the rule's
+  std::string reason = {};  ///< why a record that names it is not taken
+  std::optional<RefusedRecord> refused = {};
+};
+
 struct CompiledGeneric {
   /// The generic plan, and those of shapes that it does not take; `step_kernels` name the kernels here.
   std::vector<plan::GenericModel> models;
-  std::vector<plan::GenericKernel> kernels;  ///< of all models, each once
-  std::vector<codegen::Object> objects;      ///< by kernel
-  std::vector<te::Function> functions;       ///< as code was generated from them
-  passes::LayoutLog layout;                  ///< of the first model
-  bool is_complete = false;                  ///< every shape that the model takes has a plan
+  std::vector<plan::GenericKernel> kernels;    ///< of all models, each once
+  std::vector<codegen::Object> objects;        ///< by kernel
+  std::vector<te::Function> functions;         ///< as code was generated from them
+  std::vector<GenericTuning> tuning;           ///< by kernel
+  std::vector<std::vector<plan::Tail>> tails;  ///< likewise
+  passes::LayoutLog layout;                    ///< of the first model
+  bool is_complete = false;                    ///< every shape that the model takes has a plan
 };
 
 /// What the plan of a package is compiled with. `verifies`: whether a kernel is compared with its reference.

@@ -149,28 +149,48 @@ void cap_counts(const ir::SymbolTable& table, std::map<std::string, int64_t>& va
 
 }  // namespace
 
+namespace {
+
+/// The extents for these values of the symbols, as taken_point.
+std::optional<std::vector<int64_t>> point_at(const std::vector<std::string>& symbols,
+                                             const ir::SymbolTable& table,
+                                             std::map<std::string, int64_t> values) {
+  for (auto& [symbol, value] : values) {
+    const auto solved = table.facts().simplify(te::Dim::symbol(symbol)).evaluate(values);
+    if (solved) value = *solved;
+  }
+  meet_guards(table, values);
+  cap_counts(table, values);
+  const bool are_extents =
+      std::all_of(values.begin(), values.end(), [](const auto& each) { return each.second >= 1; });
+  const bool holds = std::all_of(table.guards().begin(), table.guards().end(),
+                                 [&](const ir::Guard& guard) { return ir::holds_at(guard, values); });
+  if (!are_extents || !holds) return std::nullopt;
+  std::vector<int64_t> dims;
+  for (const std::string& symbol : symbols) dims.push_back(values.count(symbol) != 0 ? values.at(symbol) : 1);
+  return dims;
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> taken_point(const std::vector<std::string>& symbols,
+                                                const ir::SymbolTable& table,
+                                                const std::vector<int64_t>& dims) {
+  std::map<std::string, int64_t> values = table.hints();
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (values.count(symbols[i]) != 0) values[symbols[i]] = dims[i];
+  }
+  return point_at(symbols, table, std::move(values));
+}
+
 std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symbols,
                                             const ir::SymbolTable& table,
                                             const std::vector<int64_t>& candidates, size_t most) {
-  const auto holds = [&](const std::map<std::string, int64_t>& values) {
-    return std::all_of(table.guards().begin(), table.guards().end(),
-                       [&](const ir::Guard& guard) { return ir::holds_at(guard, values); });
-  };
   std::vector<std::vector<int64_t>> points;
   const auto add = [&](std::map<std::string, int64_t> values) {
-    for (auto& [symbol, value] : values) {
-      const auto solved = table.facts().simplify(te::Dim::symbol(symbol)).evaluate(values);
-      if (solved) value = *solved;
-    }
-    meet_guards(table, values);
-    cap_counts(table, values);
-    const bool are_extents =
-        std::all_of(values.begin(), values.end(), [](const auto& each) { return each.second >= 1; });
-    if (!are_extents || !holds(values)) return;
-    std::vector<int64_t> dims;
-    for (const std::string& symbol : symbols)
-      dims.push_back(values.count(symbol) != 0 ? values.at(symbol) : 1);
-    if (std::find(points.begin(), points.end(), dims) == points.end()) points.push_back(std::move(dims));
+    std::optional<std::vector<int64_t>> dims = point_at(symbols, table, std::move(values));
+    if (dims && std::find(points.begin(), points.end(), *dims) == points.end())
+      points.push_back(*std::move(dims));
   };
   for (const int64_t each : candidates) {
     if (points.size() == most) break;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,12 @@ bool is_open(const ir::SymbolTable& table);
 std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symbols,
                                             const ir::SymbolTable& table,
                                             const std::vector<int64_t>& candidates, size_t most);
+
+/// The extents nearest to `dims` at which what follows from others is what they make it; nothing where a
+/// guard does not hold there, or one is less than 1.
+std::optional<std::vector<int64_t>> taken_point(const std::vector<std::string>& symbols,
+                                                const ir::SymbolTable& table,
+                                                const std::vector<int64_t>& dims);
 
 /// The model at the hints of its symbols.
 ir::ShapedGraph at_hints(const ir::SymbolicModel& model);

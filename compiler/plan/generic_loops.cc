@@ -23,8 +23,8 @@ constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 }  // namespace
 
-LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers,
-                         const LoopFacts& facts, const EmptyCase* empty)
+LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, Tiling tiling,
+                         const EmptyCase* empty)
     : nest_(nest),
       tensor_(*nest.tensor),
       vars_(vars),
@@ -33,7 +33,7 @@ LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffe
       made_(buffers),
       buffers_(buffers.inputs),
       outputs_(buffers.outputs),
-      tiling_(choose_tiling(nest, facts)),
+      tiling_(std::move(tiling)),
       rows_(tiling_.block),
       vectors_(tiling_.vectors) {}
 
@@ -44,7 +44,7 @@ Stmt LoopBuilder::run() {
   if (within.empty()) return guard_.around(nest());
   Expr all = within[0];
   for (size_t i = 1; i < within.size(); ++i) all = te::logical_and(all, within[i]);
-  LoopBuilder other(nest_, vars_, made_, LoopFacts{}, empty_);
+  LoopBuilder other(nest_, vars_, made_, choose_tiling(nest_, LoopFacts{}), empty_);
   other.bind_ranges();
   return guard_.around(te::make_if(all, nest(), other.nest()));
 }
@@ -349,6 +349,11 @@ Stmt LoopBuilder::nest() {
 
 te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const LoopFacts& facts,
                                  const std::vector<EmptyCase>& empties) {
+  return build_generic_loops(nest, vars, choose_tiling(nest, facts), empties);
+}
+
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const Tiling& tiling,
+                                 const std::vector<EmptyCase>& empties) {
   te::Function function;
   LoopBuffers buffers;
   function.name = "generic";
@@ -366,9 +371,9 @@ te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const L
   }
   const std::vector<size_t> in_place = find_in_place(nest);
   if (!in_place.empty()) function.aliases = alias_classes(nest.inputs.size(), made.dtypes.size(), in_place);
-  std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, facts, nullptr).run()};
+  std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, tiling, nullptr).run()};
   for (const EmptyCase& empty : empties)
-    cases.push_back(LoopBuilder(nest, vars, buffers, LoopFacts{}, &empty).run());
+    cases.push_back(LoopBuilder(nest, vars, buffers, choose_tiling(nest, LoopFacts{}), &empty).run());
   function.body = cases.size() == 1 ? cases.front() : te::make_seq(std::move(cases));
   return function;
 }

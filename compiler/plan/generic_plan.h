@@ -2,11 +2,13 @@
 /// are numbers, the kernels that they have in other plans (symbolic_plan.h makes it). Thread-safety: values.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/plan/generic_knobs.h"
 #include "compiler/plan/plan_builder.h"
 #include "compiler/te/stmt.h"
 #include "runtime/base/digest.h"
@@ -16,9 +18,10 @@ namespace tensormill::plan {
 
 struct GenericKernel {
   std::string symbol;
-  Digest key;  ///< of the loops' text
+  Digest key;  ///< of the text of the loops that the rule makes
   te::Function loops;
   std::vector<std::string> origins;
+  std::shared_ptr<const GenericSource> source;  ///< what other loops of it can be made of
 };
 
 /// The steps of one node, to be checked against its reference.

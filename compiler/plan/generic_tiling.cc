@@ -1,6 +1,7 @@
 #include "compiler/plan/generic_tiling.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/te/linear.h"
 #include "compiler/te/simplify.h"
@@ -29,18 +30,22 @@ constexpr int64_t kBlocksOfColumns[] = {4, 2, 5, 3, 1};
 constexpr int64_t kFewestShares = 8;
 /// Vectors narrower than this are left to scalars.
 constexpr int64_t kNarrowest = 4;
+/// What tuning may choose at most: rows of a block, vectors beside each other, blocks after each other.
+constexpr int64_t kMostBlock = 12, kMostColumns = 8, kMostPair = 4, kMostBlocks = 16;
 /// So many panels of a matrix at least for their loop to be the outermost.
 constexpr int64_t kFewestPanels = 4;
 
 class TilingChooser {
 public:
-  TilingChooser(const Nest& nest, const LoopFacts& facts)
+  TilingChooser(const Nest& nest, const LoopFacts& facts, schedule::Chooser choose)
       : tensor_(*nest.tensor),
         has_places_(!nest.places.empty()),
         lanes_(facts.lanes),
-        l2_bytes_(facts.l2_bytes) {}
+        l2_bytes_(facts.l2_bytes),
+        knobs_(std::move(choose)) {}
 
-  Tiling run() {
+  ChosenTiling run() {
+    if (lanes_ > 1) lanes_ = static_cast<int>(ask("lanes", lanes_, near_lanes()));
     const size_t rank = tensor_.axes.size();
     if (lanes_ > 1 && rank > 0 && (count(rank - 1) == nullptr || *count(rank - 1) >= kNarrowest)) {
       tiling_.vector_axis = rank - 1;
@@ -51,10 +56,24 @@ public:
       choose_block();
     }
     choose_parallel_axes();
-    return tiling_;
+    return {tiling_, knobs_.asked()};
   }
 
 private:
+  int64_t ask(std::string name, int64_t by_rule, std::vector<int64_t> candidates) {
+    return knobs_.ask(std::move(name), by_rule, std::move(candidates));
+  }
+  bool ask(std::string name, bool by_rule) { return ask(std::move(name), by_rule ? 1 : 0, {0, 1}) != 0; }
+
+  /// Vectors of the machine, halves of them, and two side by side.
+  std::vector<int64_t> near_lanes() const {
+    std::vector<int64_t> all;
+    for (const int64_t lanes : {lanes_ / 2, lanes_, lanes_ * 2}) {
+      if (lanes >= kNarrowest) all.push_back(lanes);
+    }
+    return all;
+  }
+
   /// The extent of an axis where it is known, else nullptr.
   const int64_t* count(size_t axis) const { return te::as_int(tensor_.axes[axis].extent); }
   const te::Var& var(size_t axis) const { return tensor_.axes[axis].var; }
@@ -108,7 +127,8 @@ private:
     const int64_t* extent = te::as_int(inner.extent);
     const Run run = runs_along(inner.var);
     if (!is_known || !run.is_regular || !run.moves || (extent != nullptr && *extent < lanes_)) return;
-    tiling_.reduced_lanes = lanes_;
+    tiling_.reduced_lanes = static_cast<int>(ask("reduced_lanes", lanes_, {1, lanes_}));
+    if (tiling_.reduced_lanes == 1) return;
     tiling_.vector_axis.reset();
     tiling_.lanes = 1;
   }
@@ -136,16 +156,26 @@ private:
       if (count(i) != nullptr && *count(i) > 1 && shares_reads(i) && !is_asked_about(i))
         tiling_.column_axis = i;
     }
-    const int64_t columns = most_columns(tiling_.column_axis ? *count(*tiling_.column_axis) : own);
+    const int64_t all = tiling_.column_axis ? *count(*tiling_.column_axis) : own;
+    const int64_t columns = ask("columns", most_columns(all), schedule::divisors(all, kMostColumns));
     (tiling_.column_axis ? tiling_.columns : tiling_.vectors) = columns;
     tiling_.block_axis = rows;
-    tiling_.block = most_rows(columns);
+    tiling_.block = ask_rows(most_rows(columns), schedule::range_candidates(1, kMostBlock));
     tiling_.is_ragged = true;
     const int64_t panel = columns * lanes_;
-    if (!tiling_.column_axis && *count(last) >= kFewestPanels * panel && reads_panels())
-      tiling_.first_axis = last;
+    if (!tiling_.column_axis) choose_panels(*count(last), panel);
     tiling_.rows_last = *rows + 1 != last;
     return true;
+  }
+
+  int64_t ask_rows(int64_t by_rule, std::vector<int64_t> candidates) {
+    return ask("rows", by_rule, std::move(candidates));
+  }
+
+  /// Whether the loop over the panels of a matrix is the outermost, which threads share.
+  void choose_panels(int64_t columns, int64_t panel) {
+    if (!reads_panels()) return;
+    if (ask("panels_first", columns >= kFewestPanels * panel)) tiling_.first_axis = tiling_.vector_axis;
   }
 
   /// Whether it depends on the place along an axis what counts in a sum, as at the borders of a map.
@@ -200,14 +230,15 @@ private:
       const int64_t block = pair_block(*count(i));
       if (block == 0) return false;
       tiling_.block_axis = i;
-      tiling_.block = block;
-      tiling_.vectors = 2;
-      tiling_.by_one = true;
-      const int64_t all = *count(i) / block;
-      tiling_.blocks =
+      tiling_.block = ask_rows(block, schedule::divisors(*count(i), kMostBlock));
+      tiling_.vectors = ask("columns", 2, {1, 2, 3, 4});
+      tiling_.by_one = tiling_.vectors > 1;
+      const int64_t all = *count(i) / tiling_.block;
+      const int64_t by_rule =
           *std::find_if(std::begin(kBlocksOfColumns), std::end(kBlocksOfColumns), [&](int64_t blocks) {
             return all % blocks == 0 && (blocks <= 2 || all / blocks >= kFewestShares);
           });
+      tiling_.blocks = ask("blocks", by_rule, schedule::divisors(all, kMostBlocks));
       return true;
     }
     return false;
@@ -232,7 +263,7 @@ private:
                                       [&](int64_t rows) { return *extent % rows == 0; });
       if (block == std::end(kBlocks)) continue;
       tiling_.block_axis = i;
-      tiling_.block = *block;
+      tiling_.block = ask_rows(*block, schedule::divisors(*extent, kMostBlock));
       return true;
     }
     return false;
@@ -243,14 +274,15 @@ private:
     for (size_t i = *tiling_.vector_axis; i-- > 0;) {
       if ((count(i) != nullptr && *count(i) < kRagged) || !shares_reads(i)) continue;
       tiling_.block_axis = i;
-      tiling_.block = kRagged;
+      tiling_.block = ask_rows(kRagged, schedule::range_candidates(1, kMostBlock));
       tiling_.is_ragged = true;
       const int64_t* columns = count(*tiling_.vector_axis);
-      const int64_t panel = int64_t{2} * lanes_;
-      if (columns == nullptr || *columns < panel) return true;
-      tiling_.vectors = 2;
-      tiling_.by_one = *columns % panel != 0;
-      if (*columns >= kFewestPanels * panel && reads_panels()) tiling_.first_axis = tiling_.vector_axis;
+      if (columns == nullptr || *columns < int64_t{2} * lanes_) return true;
+      tiling_.vectors =
+          ask("columns", 2, schedule::range_candidates(1, std::min(*columns / lanes_, kMostPair)));
+      const int64_t panel = tiling_.vectors * lanes_;
+      tiling_.by_one = tiling_.vectors > 1 && *columns % panel != 0;
+      choose_panels(*columns, panel);
       return true;
     }
     return false;
@@ -294,7 +326,7 @@ private:
     }
     if (!tiling_.parallel_axis || *tiling_.parallel_axis + 1 == tensor_.axes.size()) return;
     const Expr next = tiling_.trips(tensor_, *tiling_.parallel_axis + 1);
-    tiling_.joined = te::as_int(next) != nullptr && *te::as_int(next) > 1;
+    tiling_.joined = te::as_int(next) != nullptr && *te::as_int(next) > 1 && ask("joined", true);
     if (!tiling_.column_axis) return;
     const Expr first = tiling_.trips(tensor_, *tiling_.parallel_axis);
     choose_chunk();
@@ -318,7 +350,8 @@ private:
       depth *= *extent;
     }
     const int64_t row_bytes = std::max<int64_t>(depth, 1) * dtype_info(tensor_.dtypes[0]).bits / 8;
-    tiling_.chunk = std::max<int64_t>(l2_bytes_ / 4 / row_bytes / tiling_.block, 1);
+    const int64_t by_rule = std::max<int64_t>(l2_bytes_ / 4 / row_bytes / tiling_.block, 1);
+    tiling_.chunk = ask("chunk", by_rule, {std::max<int64_t>(by_rule / 2, 1), by_rule * 2, by_rule * 4});
   }
 
   /// Where the parallel loop is only known to have `known` iterations or some times as many.
@@ -326,14 +359,15 @@ private:
     const size_t last = *tiling_.parallel_axis + (tiling_.joined ? 1 : 0);
     const size_t axis = std::max(last, *tiling_.column_axis) + 1;
     if (axis >= *tiling_.vector_axis || known * 2 > kFewestShares) return;
-    tiling_.shared_axis = axis;
-    tiling_.parts = kFewestShares / known;
+    tiling_.parts = ask("parts", kFewestShares / known, {1, 2, 4, kFewestShares});
+    if (tiling_.parts > 1) tiling_.shared_axis = axis;
   }
 
   const te::TensorNode& tensor_;
   const bool has_places_;
-  const int lanes_;
+  int lanes_;
   const int64_t l2_bytes_;
+  schedule::Knobs knobs_;
   Tiling tiling_;
 };
 
@@ -359,6 +393,36 @@ std::vector<size_t> Tiling::loop_order(size_t rank) const {
   return order;
 }
 
-Tiling choose_tiling(const Nest& nest, const LoopFacts& facts) { return TilingChooser(nest, facts).run(); }
+ChosenTiling choose_tiling_by(const Nest& nest, const LoopFacts& facts, const schedule::Chooser& choose) {
+  return TilingChooser(nest, facts, choose).run();
+}
+
+Tiling choose_tiling(const Nest& nest, const LoopFacts& facts) {
+  return TilingChooser(nest, facts, {}).run().tiling;
+}
+
+std::vector<Tail> tails_of(const Nest& nest, const Tiling& tiling) {
+  std::vector<Tail> tails;
+  const te::TensorNode& tensor = *nest.tensor;
+  const auto add = [&](const Expr& extent, int64_t size) {
+    const bool is_known = std::any_of(tails.begin(), tails.end(), [&](const Tail& tail) {
+      return tail.size == size && te::equal(tail.extent, extent);
+    });
+    if (te::as_int(extent) == nullptr && size > 1 && !is_known) tails.push_back({extent, size});
+  };
+  const auto add_along = [&](const std::optional<size_t>& axis, std::initializer_list<int64_t> sizes) {
+    for (const int64_t size : sizes) {
+      if (axis) add(tensor.axes[*axis].extent, size);
+    }
+  };
+  const int64_t rows = tiling.block * tiling.blocks;
+  add_along(tiling.vector_axis, {tiling.lanes, tiling.lanes * tiling.vectors});
+  add_along(tiling.block_axis, {tiling.block, rows, rows * tiling.chunk});
+  add_along(tiling.column_axis, {tiling.columns});
+  add_along(tiling.shared_axis,
+            {Tiling::kRun * tiling.parts * (tiling.shared_axis == tiling.block_axis ? rows : 1)});
+  if (tiling.reduced_lanes > 1) add(tensor.reduction->axes.back().extent, tiling.reduced_lanes);
+  return tails;
+}
 
 }  // namespace tensormill::plan

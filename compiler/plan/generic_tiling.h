@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/plan/generic_nest.h"
+#include "compiler/schedule/knob.h"
 
 namespace tensormill::plan {
 
@@ -40,5 +41,27 @@ struct Tiling {
 /// From the extents that are numbers, and how what is read lies along the axes; of extents that are symbols
 /// nothing is taken for granted.
 Tiling choose_tiling(const Nest& nest, const LoopFacts& facts);
+
+/// A tiling with the choices that made it.
+struct ChosenTiling {
+  Tiling tiling;
+  std::vector<schedule::Knob> knobs;
+};
+/// As choose_tiling, whose numbers are the knobs' analytic values, with each choice made by `choose`: "lanes"
+/// of a vector, "rows" and "columns" that are computed together ("columns" counts vectors), "blocks" after
+/// each other, "reduced_lanes" of a sum, and what threads share: "panels_first", "joined", "chunk", "parts".
+ChosenTiling choose_tiling_by(const Nest& nest, const LoopFacts& facts, const schedule::Chooser& choose);
+
+/// An extent that is no number, of which `size` elements are computed together: loops do something else
+/// around its multiples.
+struct Tail {
+  te::Expr extent;  ///< over the nest's arguments
+  int64_t size = 1;
+};
+std::vector<Tail> tails_of(const Nest& nest, const Tiling& tiling);
+
+/// As build_generic_loops of the facts from which the tiling was chosen.
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const Tiling& tiling,
+                                 const std::vector<EmptyCase>& empties = {});
 
 }  // namespace tensormill::plan

@@ -89,11 +89,11 @@ PlanWriter::Made PlanWriter::made_of(const ir::Node& node, const std::vector<Nes
   return made;
 }
 
-void PlanWriter::add_kernel_step(package::Step step, const std::string& base, te::Function loops,
-                                 const std::vector<EmptyCase>& empties,
+void PlanWriter::add_kernel_step(package::Step step, const std::string& base, GenericSource source,
                                  const std::vector<std::string>& origins) {
+  te::Function loops = build_generic_loops(source.nest, source.vars, source.facts, source.empties);
   const auto index = static_cast<int32_t>(plan().steps.size());
-  for (const EmptyCase& empty : empties) {
+  for (const EmptyCase& empty : source.empties) {
     package::EmptyArguments listed{index, {}, empty.is_any};
     for (size_t i = 0; i < empty.inputs.size(); ++i) {
       if (empty.inputs[i]) listed.arguments.push_back(static_cast<int32_t>(i));
@@ -104,7 +104,7 @@ void PlanWriter::add_kernel_step(package::Step step, const std::string& base, te
     if (loops.aliases[i] >= 0 && static_cast<int32_t>(i) != step.outputs[0])
       step.in_place.push_back({step.outputs[0], static_cast<int32_t>(i)});
   }
-  const size_t made = add_kernel(base, std::move(loops), origins);
+  const size_t made = add_kernel(base, std::move(loops), std::move(source), origins);
   step.function = result_.kernels[made].symbol;
   step.name = step.function.substr(0, step.function.rfind('_')) + "_" + std::to_string(index);
   step.origins = origins;
@@ -162,13 +162,14 @@ std::vector<std::vector<int64_t>> PlanWriter::small_dims(const std::vector<int64
   return points;
 }
 
-size_t PlanWriter::add_kernel(const std::string& base, te::Function loops,
+size_t PlanWriter::add_kernel(const std::string& base, te::Function loops, GenericSource source,
                               const std::vector<std::string>& origins) {
   const Digest key = Digest::of(te::print(loops));
   const auto [found, is_new] = by_key_.emplace(key, result_.kernels.size());
   if (is_new) {
     loops.name = "any_" + base + "_" + key.hex().substr(0, 12);
-    result_.kernels.push_back({loops.name, key, std::move(loops), {}});
+    result_.kernels.push_back(
+        {loops.name, key, std::move(loops), {}, std::make_shared<const GenericSource>(std::move(source))});
   }
   ir::add_origins(origins, result_.kernels[found->second].origins);
   return found->second;

@@ -47,9 +47,9 @@ protected:
   };
   Made made_of(const ir::Node& node, const std::vector<NestSource>& outputs, size_t number, size_t output,
                DType dtype) const;
-  /// The step behind all others, which runs the kernel of these loops with `step.dims`.
-  void add_kernel_step(package::Step step, const std::string& base, te::Function loops,
-                       const std::vector<EmptyCase>& empties, const std::vector<std::string>& origins);
+  /// The step behind all others, which runs the kernel of this with `step.dims`.
+  void add_kernel_step(package::Step step, const std::string& base, GenericSource source,
+                       const std::vector<std::string>& origins);
 
   /// The step behind all others, which runs the node's kernel: its extents are numbers.
   void add_fixed_step(const ir::Node& node);
@@ -73,7 +73,8 @@ protected:
   GenericModel result_;
 
 private:
-  size_t add_kernel(const std::string& base, te::Function loops, const std::vector<std::string>& origins);
+  size_t add_kernel(const std::string& base, te::Function loops, GenericSource source,
+                    const std::vector<std::string>& origins);
 
   int64_t params_end_ = 0;
   std::map<Digest, size_t> by_key_, fixed_by_key_;

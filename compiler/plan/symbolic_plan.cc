@@ -421,13 +421,13 @@ private:
   void add_kernel_step(package::Step step, const Nest& whole, TermVars& vars,
                        const std::vector<EmptyCase>& empties, const NodeNests& all) {
     const auto index = static_cast<int32_t>(plan().steps.size());
-    const Nest nest = with_joined_axes(whole, vars);
+    Nest nest = with_joined_axes(whole, vars);
     for (const DimFormula& formula : vars.formulas()) {
       result_.plan.step_holes.push_back({index, static_cast<int32_t>(step.dims.size()), formula});
       step.dims.push_back(dims_.evaluate(formula, free_.dims));
     }
-    PlanWriter::add_kernel_step(std::move(step), all.base, build_generic_loops(nest, vars, facts_, empties),
-                                empties, all.node.origins);
+    PlanWriter::add_kernel_step(std::move(step), all.base, {std::move(nest), vars, facts_, empties},
+                                all.node.origins);
   }
 
   const FreeSymbols& free_;

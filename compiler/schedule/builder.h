@@ -22,13 +22,15 @@ struct Access {
 class Builder {
 public:
   Builder(const te::Program& program, const target::Target& target, Chooser choose = {})
-      : state_(program), target_(target), choose_(std::move(choose)) {}
+      : state_(program), target_(target), knobs_(std::move(choose)) {}
 
   /// A choice that a search may make otherwise: the value to go on with, `analytic` unless this builder has a
   /// chooser. `candidates` that are no choice here (not positive) are left out, `analytic` is added to them.
-  int64_t knob(std::string name, int64_t analytic, std::vector<int64_t> candidates);
+  int64_t knob(std::string name, int64_t analytic, std::vector<int64_t> candidates) {
+    return knobs_.ask(std::move(name), analytic, std::move(candidates));
+  }
   /// The knobs that were requested, in order.
-  const std::vector<Knob>& knobs() const { return knobs_; }
+  const std::vector<Knob>& knobs() const { return knobs_.asked(); }
 
   void step(std::string primitive, std::vector<std::string> args);
   const Schedule& schedule() const { return schedule_; }
@@ -72,22 +74,12 @@ private:
   State state_;
   target::Target target_;
   Schedule schedule_;
-  Chooser choose_;
-  std::vector<Knob> knobs_;
+  Knobs knobs_;
   /// Of all stages, producers first. Templates ask again and again between two steps, a search asks a
   /// template for each of its points, and an answer takes a plan of all loops: it is cached until the next
   /// step.
   mutable std::optional<std::vector<Reads>> reads_;
 };
-
-/// The divisors of `extent` up to `most`, and the powers of two up to `most`: candidates for a part of a
-/// loop.
-std::vector<int64_t> tile_candidates(int64_t extent, int64_t most);
-std::vector<int64_t> divisors(int64_t extent);
-/// Those of them that are `most` or less.
-std::vector<int64_t> divisors(int64_t extent, int64_t most);
-/// first, first + 1 ... last.
-std::vector<int64_t> range_candidates(int64_t first, int64_t last);
 
 /// "i0" ... for the dimensions of a stage.
 std::vector<std::string> data_axes(const Stage& stage);

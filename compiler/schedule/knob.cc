@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "compiler/schedule/builder.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
 
-int64_t Builder::knob(std::string name, int64_t analytic, std::vector<int64_t> candidates) {
+int64_t Knobs::ask(std::string name, int64_t analytic, std::vector<int64_t> candidates) {
   if (!choose_) return analytic;
   std::erase_if(candidates, [](int64_t value) { return value < 0; });
   candidates.push_back(analytic);
@@ -17,8 +16,8 @@ int64_t Builder::knob(std::string name, int64_t analytic, std::vector<int64_t> c
   next.chosen = choose_(next);
   TM_CHECK(std::binary_search(next.candidates.begin(), next.candidates.end(), next.chosen),
            "a value that knob " + next.name + " does not have");
-  knobs_.push_back(std::move(next));
-  return knobs_.back().chosen;
+  asked_.push_back(std::move(next));
+  return asked_.back().chosen;
 }
 
 Chooser choose_from(Config config) {

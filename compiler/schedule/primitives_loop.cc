@@ -141,4 +141,8 @@ void apply_parallel(State& state, const std::vector<std::string>& args) {
   if (stage.attach != AttachKind::kRoot) reject("a parallel stage is computed at the root");
 }
 
+void apply_choose(State&, const std::vector<std::string>& args) {
+  reject("knob " + args[0] + " is one of a kernel of free extents, and this one's are numbers");
+}
+
 }  // namespace tensormill::schedule
