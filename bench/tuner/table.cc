@@ -72,8 +72,8 @@ Table::Table(const target::Target& target, std::string program, const std::strin
 
 void Table::select(const TunedTask& task) {
   if (selected_ == &task) return;
-  reference_ = tune::make_reference(task.task);
-  measurer_.set_task(task.task, reference_);
+  workloads_ = tune::make_workloads(task.task);
+  measurer_.set_task(task.task, workloads_.at(0));
   selected_ = &task;
 }
 

@@ -13,10 +13,10 @@
 
 namespace tensormill::bench {
 
-/// A task with its space; the space refers to the kernel, so that neither is copied.
+/// A task with its space; the space refers to the task, so that neither is copied.
 struct TunedTask {
   explicit TunedTask(tune::Task from, const target::Target& target)
-      : task(std::move(from)), space(task.kernel, target) {}
+      : task(std::move(from)), space(task, target) {}
   TunedTask(const TunedTask&) = delete;
   TunedTask& operator=(const TunedTask&) = delete;
   tune::Task task;
@@ -75,7 +75,7 @@ private:
   std::string objects_;
   std::map<std::string, double> known_;  ///< by task key and schedule
   const TunedTask* selected_ = nullptr;
-  driver::KernelReference reference_;
+  std::vector<tune::Workload> workloads_;
   size_t measured_ = 0, failed_ = 0;
 };
 

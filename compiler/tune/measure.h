@@ -38,9 +38,9 @@ struct Run {
 class Measurer {
 public:
   virtual ~Measurer() = default;
-  /// The task of the candidates that follow: its inputs, and what the outputs must be.
-  virtual void set_task(const Task& task, const driver::KernelReference& reference) = 0;
-  /// Runs the candidate once, compares its outputs with the reference, and measures it.
+  /// The task of the candidates that follow, and what they run on; both are borrowed until the next call.
+  virtual void set_task(const Task& task, const Workload& workload) = 0;
+  /// Runs the candidate once, checks its outputs, and measures it.
   virtual Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
                               const MeasureOptions& options) = 0;
   /// The same of candidates of one task, in their order: `take` gets each, by its index, as soon as it

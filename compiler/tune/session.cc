@@ -32,12 +32,21 @@ double count_statements(const te::Stmt& stmt) {
   return extent != nullptr ? count * static_cast<double>(*extent) : count;
 }
 
+// The samples of `next`, each times the one that was taken in the same turn at other extents.
+void multiply(Measurement& product, Measurement next) {
+  if (next.error == TrialError::kNone && !product.seconds.empty()) {
+    for (size_t i = 0; i < next.seconds.size() && i < product.seconds.size(); ++i)
+      next.seconds[i] *= product.seconds[i];
+  }
+  product = std::move(next);
+}
+
 }  // namespace
 
 struct TuneSession::Candidate {
   TaskState* state = nullptr;
   Point point;
-  driver::BuiltKernel built;
+  BuiltCandidate built;
   std::vector<float> features;
   Measurement outcome;
   double build_seconds = 0;
@@ -78,7 +87,7 @@ TuneSession::TuneSession(std::vector<Task> tasks, const target::Target& target, 
   form_groups(tasks_);
   // Spaces refer to the kernels, which stand still from here on.
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    tasks_[i].space = std::make_unique<Space>(tasks_[i].task.kernel, target_, options_.sketches);
+    tasks_[i].space = std::make_unique<Space>(tasks_[i].task, target_, options_.sketches);
     tasks_[i].tuner = make_tuner(options_.tuner, *tasks_[i].space, options_.seed * 1000003 + i,
                                  tasks_[i].task.key(), *model_);
   }
@@ -158,22 +167,21 @@ void TuneSession::search() {
 
 void TuneSession::select(const TaskState& state) {
   if (selected_ == &state) return;
-  if (selected_ != nullptr && selected_->group != state.group) references_.clear();
-  auto found = references_.find(&state);
-  if (found == references_.end()) found = references_.emplace(&state, make_reference(state.task)).first;
-  measurer_.set_task(state.task, found->second);
+  if (selected_ != nullptr && selected_->group != state.group) workloads_.clear();
+  if (!workloads_.contains(&state)) workloads_.emplace(&state, make_workloads(state.task));
   selected_ = &state;
 }
 
-void TuneSession::build(Candidate& candidate, const plan::Kernel& kernel) const {
+void TuneSession::build(Candidate& candidate) const {
   const double start = hooks_.clock();
+  const Task& task = candidate.state->task;
   try {
-    const te::Function loops = driver::build_loops(kernel, candidate.point.schedule);
-    candidate.features = loop_features(loops, target_.facts);
+    const te::Function loops = loops_of(task, candidate.point.schedule);
+    candidate.features = loop_features(with_extents(task, loops), target_.facts);
     if (count_statements(loops.body) > kMaxStatements) {
       candidate.outcome = {TrialError::kBuildTimeout, "the code is too large", {}};
     } else {
-      candidate.built = driver::build_kernel(kernel, candidate.point.schedule, target_, backend_);
+      candidate.built = build_candidate(task, candidate.point.schedule, target_, backend_);
     }
   } catch (const Error& error) {
     candidate.outcome = {TrialError::kInstantiation, error.message(), {}};
@@ -187,11 +195,38 @@ void TuneSession::build(Candidate& candidate, const plan::Kernel& kernel) const 
   }
 }
 
-void TuneSession::measure(const std::vector<Candidate*>& candidates, const MeasureOptions& options,
-                          const std::function<void(Candidate&, Measurement)>& done) {
+void TuneSession::check(const std::vector<Candidate*>& candidates) {
+  if (candidates.empty() || !candidates[0]->state->task.symbolic) return;
+  MeasureOptions once = options_.measure;
+  once.number = once.repeat = 1;
+  once.min_repeat_ms = 0;
+  // Candidates of other tiles are looked at around other extents.
+  std::map<const Workload*, std::vector<Candidate*>> all;
+  std::vector<const Workload*> order;
+  for (Candidate* candidate : candidates) {
+    for (const Workload* workload : candidate->state->task.symbolic->checked(candidate->built.tails)) {
+      std::vector<Candidate*>& own = all[workload];
+      if (own.empty()) order.push_back(workload);
+      own.push_back(candidate);
+    }
+  }
+  for (const Workload* workload : order) {
+    std::vector<Candidate*> own = all[workload];
+    std::erase_if(own, [](const Candidate* each) { return each->outcome.error != TrialError::kNone; });
+    measure_at(*workload, own, once, [](Candidate& candidate, Measurement outcome) {
+      if (outcome.error != TrialError::kNone) candidate.outcome = std::move(outcome);
+    });
+  }
+}
+
+void TuneSession::measure_at(const Workload& workload, const std::vector<Candidate*>& candidates,
+                             const MeasureOptions& options,
+                             const std::function<void(Candidate&, Measurement)>& done) {
+  if (candidates.empty()) return;
+  measurer_.set_task(candidates[0]->state->task, workload);
   std::vector<Run> runs;
   for (const Candidate* candidate : candidates)
-    runs.push_back({candidate->built.object, candidate->built.workspace});
+    runs.push_back({candidate->built.kernel.object, candidate->built.kernel.workspace});
   double start = hooks_.clock();
   measurer_.measure_all(runs, options, [&](size_t place, Measurement outcome) {
     const double end = hooks_.clock();
@@ -199,6 +234,27 @@ void TuneSession::measure(const std::vector<Candidate*>& candidates, const Measu
     start = end;
     done(*candidates[place], std::move(outcome));
   });
+}
+
+void TuneSession::measure(const std::vector<Candidate*>& candidates, const MeasureOptions& options,
+                          const std::function<void(Candidate&, Measurement)>& done) {
+  const std::vector<Workload>& workloads = workloads_.at(selected_);
+  if (workloads.size() == 1) return measure_at(workloads[0], candidates, options, done);
+  std::map<const Candidate*, Measurement> means;
+  std::vector<Candidate*> left = candidates;
+  for (const Workload& workload : workloads) {
+    measure_at(workload, left, options, [&](Candidate& candidate, Measurement outcome) {
+      multiply(means[&candidate], std::move(outcome));
+    });
+    std::erase_if(left, [&](const Candidate* each) { return means[each].error != TrialError::kNone; });
+  }
+  for (Candidate* candidate : candidates) {
+    Measurement& mean = means[candidate];
+    for (double& seconds : mean.seconds)
+      seconds = std::pow(seconds, 1 / static_cast<double>(workloads.size()));
+    if (workloads.empty()) mean = {TrialError::kRuntime, "the reference refuses all data", {}};
+    done(*candidate, std::move(mean));
+  }
 }
 
 void TuneSession::note(TaskState& state, Candidate& candidate, std::vector<Trial>& trials) {
@@ -227,7 +283,7 @@ void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
   {
     std::atomic<size_t> next{0};
     const auto work = [&] {
-      for (size_t i = next++; i < candidates.size(); i = next++) build(candidates[i], state.task.kernel);
+      for (size_t i = next++; i < candidates.size(); i = next++) build(candidates[i]);
     };
     std::vector<std::jthread> threads;
     for (int i = 1; i < options_.build_threads; ++i) threads.emplace_back(work);
@@ -239,6 +295,8 @@ void TuneSession::try_batch(TaskState& state, std::vector<Point> points) {
   for (Candidate& candidate : candidates) {
     if (candidate.outcome.error == TrialError::kNone) built.push_back(&candidate);
   }
+  check(built);
+  std::erase_if(built, [](const Candidate* each) { return each->outcome.error != TrialError::kNone; });
   const Candidate* next_candidate = candidates.data();
   const auto note_before = [&](const Candidate* end) {
     for (; next_candidate != end; ++next_candidate)
@@ -277,7 +335,7 @@ void TuneSession::finish(TaskState& state, const std::vector<TaskState*>& rivals
   const size_t own = candidates.size();
   for (TaskState* rival : rivals) add_finalists(*rival, state.best_seconds * kRivalBar, candidates);
   if (candidates.size() == 1) return;
-  for (Candidate& candidate : candidates) build(candidate, candidate.state->task.kernel);
+  for (Candidate& candidate : candidates) build(candidate);
   measure_in_turns(candidates, false);
   state.default_seconds = candidates[0].seconds();
   for (TaskState* rival : rivals) rival->rejected = true;

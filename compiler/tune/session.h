@@ -1,9 +1,10 @@
 /// One tuning run over a model's tasks: measures each default, gives batches of trials to the task that
 /// promises most, writes every trial as a record before the next, and at last measures the best of each task
 /// again interleaved with its default. What is slower than the default is not taken, with warm caches or with
-/// cold ones: alone in a loop, weights stay in a cache that a whole model's do not. Tasks of one layer are
-/// measured interleaved together. Thread-safety: a session belongs to one thread; it builds candidates on
-/// several.
+/// cold ones: alone in a loop, weights stay in a cache that a whole model's do not. A kernel of free extents
+/// is measured at several, whose geometric mean counts, and is to be right around its tiles, too. Tasks of
+/// one layer are measured interleaved together. Thread-safety: a session belongs to one thread; it builds
+/// candidates on several.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/driver/build_kernel.h"
 #include "compiler/tune/cost_model.h"
 #include "compiler/tune/measure.h"
 #include "compiler/tune/task_state.h"
@@ -72,7 +72,12 @@ private:
   void search();
   void select(const TaskState& state);
   void try_batch(TaskState& state, std::vector<Point> points);
-  void build(Candidate& candidate, const plan::Kernel& kernel) const;
+  void build(Candidate& candidate) const;
+  /// Candidates of one task that are wrong at extents at which they are not measured fail.
+  void check(const std::vector<Candidate*>& candidates);
+  /// `done` gets each when it was measured there.
+  void measure_at(const Workload& workload, const std::vector<Candidate*>& candidates,
+                  const MeasureOptions& options, const std::function<void(Candidate&, Measurement)>& done);
   /// Of one task; `done` gets each when it was measured.
   void measure(const std::vector<Candidate*>& candidates, const MeasureOptions& options,
                const std::function<void(Candidate&, Measurement)>& done);
@@ -96,7 +101,7 @@ private:
   std::unique_ptr<CostModel> model_;
   std::vector<TaskState> tasks_;
   const TaskState* selected_ = nullptr;
-  std::map<const TaskState*, driver::KernelReference> references_;  ///< of tasks in the selected one's group
+  std::map<const TaskState*, std::vector<Workload>> workloads_;  ///< of tasks in the selected one's group
   int64_t trials_ = 0;
   double start_ = 0;
   double build_seconds_ = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/driver/build_kernel.h"
 #include "compiler/schedule/automatic.h"
 #include "compiler/tune/features.h"
 #include "runtime/base/digest.h"
@@ -38,10 +37,10 @@ Config config_of(const std::vector<Knob>& knobs) {
   return config;
 }
 
-Space::Space(const plan::Kernel& kernel, const target::Target& target, bool sketches)
-    : kernel_(kernel), target_(target), sketches_(sketches) {
+Space::Space(const Task& task, const target::Target& target, bool sketches)
+    : task_(task), target_(target), sketches_(sketches) {
   const auto analytic = make(schedule::choose_from({}));
-  TM_CHECK(analytic.has_value(), "the analytic schedule of " + kernel.symbol + " does not apply");
+  TM_CHECK(analytic.has_value(), "the analytic schedule of " + task.kernel.symbol + " does not apply");
   analytic_ = *analytic;
 }
 
@@ -63,7 +62,7 @@ uint64_t Space::size_estimate() const {
 
 std::vector<float> Space::features(const Point& point) const {
   try {
-    return loop_features(driver::build_loops(kernel_, point.schedule), target_.facts);
+    return loop_features(with_extents(task_, loops_of(task_, point.schedule)), target_.facts);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidRecords) throw;
     return std::vector<float>(kFeatureCount, 0);
@@ -83,7 +82,8 @@ std::string Space::digest() const {
 std::optional<Point> Space::make(const schedule::Chooser& choose) const {
   try {
     const auto find = sketches_ ? schedule::choose_schedule_or_sketch : schedule::choose_schedule;
-    schedule::Tuned tuned = find(kernel_.program, target_, choose);
+    schedule::Tuned tuned = task_.symbolic ? plan::choose_loops(*task_.symbolic->kernel().source, choose)
+                                           : find(task_.kernel.program, target_, choose);
     return Point{index_of(tuned.knobs), std::move(tuned.knobs), std::move(tuned.schedule)};
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidRecords) throw;

@@ -1,4 +1,5 @@
-/// The search space of a kernel: what its template can do, found by running it. A point's index is the mixed
+/// The search space of a kernel: what its template can do, found by running it, or, where extents are free,
+/// what the rule of its loops may be asked to do otherwise. A point's index is the mixed
 /// number of its choices in the order in which the template has them (the first choice is the lowest digit),
 /// so that spaces in which a knob's presence or candidates depend on another's value have indices too.
 /// Thread-safety: immutable after construction.
@@ -9,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "compiler/plan/kernel.h"
 #include "compiler/schedule/choose.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/random.h"
+#include "compiler/tune/task.h"
 
 namespace tensormill::tune {
 
@@ -25,9 +26,9 @@ struct Point {
 
 class Space {
 public:
-  /// `kernel` must outlive the space. `sketches`: the automatic scheduler's points too
-  /// (schedule/automatic.h), beside the template's.
-  Space(const plan::Kernel& kernel, const target::Target& target, bool sketches = false);
+  /// `task` must outlive the space. `sketches`: the automatic scheduler's points too (schedule/automatic.h),
+  /// beside the template's; of a kernel of free extents there are none.
+  Space(const Task& task, const target::Target& target, bool sketches = false);
 
   /// The template's own choices.
   const Point& analytic() const { return analytic_; }
@@ -59,7 +60,7 @@ public:
 private:
   std::optional<Point> make(const schedule::Chooser& choose) const;
 
-  const plan::Kernel& kernel_;
+  const Task& task_;
   target::Target target_;
   bool sketches_;
   Point analytic_;

@@ -6,7 +6,10 @@
 
 #include "compiler/driver/layers.h"
 #include "compiler/ir/run_dims.h"
+#include "compiler/lower/lower.h"
 #include "compiler/passes/pass.h"
+#include "compiler/plan/sharing.h"
+#include "compiler/te/verify.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::tune {
@@ -104,11 +107,48 @@ std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target
   return tasks;
 }
 
-driver::KernelReference make_reference(const Task& task) {
+std::vector<Workload> make_workloads(const Task& task) {
+  if (task.symbolic) return task.symbolic->timed();
   std::vector<const Tensor*> constants;
   for (size_t i = 0; i < task.constants.size(); ++i)
     constants.push_back(task.is_constant[i] != 0 ? &task.constants[i] : nullptr);
-  return driver::make_accepted_reference(task.kernel, constants);
+  const auto reference = std::make_shared<const driver::KernelReference>(
+      driver::make_accepted_reference(task.kernel, constants));
+  Workload workload;
+  workload.inputs = reference->inputs;
+  for (const ir::ValueId output : task.kernel.region->outputs())
+    workload.outputs.push_back(task.kernel.region->value(output).type);
+  workload.check = [kernel = task.kernel, reference](int32_t code, const std::vector<Tensor>& outputs) {
+    driver::check_outputs(kernel, *reference, code, outputs);
+  };
+  return {std::move(workload)};
+}
+
+te::Function loops_of(const Task& task, const schedule::Schedule& steps) {
+  if (!task.symbolic) return driver::build_loops(task.kernel, steps);
+  te::Function loops = plan::loops_by(*task.symbolic->kernel().source, steps).function;
+  loops.name = task.kernel.symbol;
+  return loops;
+}
+
+te::Function with_extents(const Task& task, te::Function loops) {
+  for (size_t i = 0; task.symbolic && i < loops.dims.size(); ++i)
+    loops.body = te::make_let(loops.dims[i], te::Expr(task.symbolic->first_dims().at(i)), loops.body);
+  return loops;
+}
+
+BuiltCandidate build_candidate(const Task& task, const schedule::Schedule& steps,
+                               const target::Target& target, const codegen::Backend& backend) {
+  if (!task.symbolic) return {driver::build_kernel(task.kernel, steps, target, backend), {}};
+  plan::GenericLoops made = plan::loops_by(*task.symbolic->kernel().source, steps);
+  BuiltCandidate built{{}, std::move(made.tails)};
+  built.kernel.loops = std::move(made.function);
+  built.kernel.loops.name = task.kernel.symbol;
+  te::verify(built.kernel.loops, te::Level::kLoops);
+  built.kernel.function = lower::lower(built.kernel.loops, target);
+  built.kernel.workspace.sharing = plan::sharing_of(built.kernel.function);
+  built.kernel.object = backend.emit(built.kernel.function, target, {});
+  return built;
 }
 
 std::vector<size_t> parse_selection(const std::string& text, size_t count) {

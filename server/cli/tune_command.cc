@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "compiler/driver/compile.h"
+#include "compiler/driver/generic_planner.h"
 #include "compiler/ops/ops.h"
 #include "compiler/target/fingerprint.h"
 #include "compiler/tune/session.h"
@@ -38,6 +39,7 @@ struct TuneArguments {
   std::string target = "llvm -mcpu=native";
   std::string input_shapes;
   std::string input_values;
+  std::string extents;
   LayoutArguments layout;
   std::string tasks = "all";
   std::string output;
@@ -55,14 +57,17 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-ir::Graph graph_of(const TuneArguments& arguments) {
+/// The model as compile imports it.
+ir::Variants variants_of(const TuneArguments& arguments, driver::GenericPlanner& planner) {
   frontend::ImportOptions import;
   import.input_shapes = parse_input_shapes(arguments.input_shapes);
   const std::unique_ptr<frontend::Importer> model =
       open_model_file(arguments.model, arguments.format, arguments.signature);
   bind_input_values(arguments.input_values, *model, import);
   frontend::set_quantized(*model, arguments.quantized, import);
-  return model->import(import, ops::standard_ops());
+  return model->import_for_package(
+      import, {}, ops::standard_ops(),
+      [&planner](const ir::SymbolicModel& symbolic) { return planner.takes(symbolic); });
 }
 
 /// Each task with its default's time, which is measured: all trials go to the defaults.
@@ -267,8 +272,10 @@ void check_records_output(const std::string& path) {
 /// A worker of a server measures; the search is the server's.
 int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals) {
   const tune::TuneOptions& options = arguments.options;
-  if (!arguments.prior_records.empty() || options.measure.flush_cache || arguments.tasks == "list")
-    throw Error(ErrorCode::kUsage, "--on goes without --prior-records, --flush-cache and --tasks list");
+  if (!arguments.prior_records.empty() || options.measure.flush_cache || arguments.tasks == "list" ||
+      !arguments.extents.empty())
+    throw Error(ErrorCode::kUsage,
+                "--on goes without --prior-records, --flush-cache, --extents and --tasks list");
   if (arguments.target.find("native") != std::string::npos)
     throw Error(ErrorCode::kUsage, "--on needs --target: what is native to a worker is not known here");
   if (arguments.output.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
@@ -314,8 +321,11 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
     throw Error(ErrorCode::kNotSupported, "this machine cannot run code for " + target.canonical());
   if (arguments.tasks != "list") check_records_output(arguments.output);
   const std::optional<passes::DesiredLayout> layout = layout_of(arguments.layout);
-  const ir::Graph graph = graph_of(arguments);
-  std::vector<tune::Task> tasks = tune::extract_all_tasks(graph, target, kOptLevel, layout);
+  driver::GenericPlanner planner(target);
+  const ir::Variants variants = variants_of(arguments, planner);
+  const std::vector<std::vector<int64_t>> extents =
+      tune::named_extents(variants, parse_shape_buckets(arguments.extents));
+  std::vector<tune::Task> tasks = tune::package_tasks(variants, target, {kOptLevel, layout, extents});
   tune::TuneOptions options = arguments.options;
   options.measure.threads = arguments.threads > 0
                                 ? arguments.threads
@@ -350,7 +360,9 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   session.run();
   Json report = report_of(session);
   if (arguments.network_rounds > 0) {
-    ModelNetwork network(graph, target, {kOptLevel, layout}, options.measure.threads, arguments.output);
+    const std::vector<int64_t> dims = extents.empty() ? std::vector<int64_t>() : extents.front();
+    ModelNetwork network(variants, target, {kOptLevel, layout, dims}, options.measure.threads,
+                         arguments.output);
     add_network(report,
                 tune::settle_in_network(network, target, options.codegen, arguments.network_rounds, now));
   }
@@ -382,6 +394,8 @@ Action tune_command(CLI::App& app) {
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
   app.add_option("--input-values", arguments->input_values,
                  "inputs that are fixed for good, as JSON: {\"sr\":16000}");
+  app.add_option("--extents", arguments->extents,
+                 "of free dims, at which kernels of all extents are measured: \"N=1,8;H=224\"");
   app.add_option("--trials", options.trials, "of the whole model")->check(CLI::PositiveNumber);
   app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")
       ->check(CLI::NonNegativeNumber);

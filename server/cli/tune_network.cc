@@ -1,5 +1,7 @@
 #include "server/cli/tune_network.h"
 
+#include <algorithm>
+
 #include "compiler/driver/compile.h"
 #include "compiler/package/writer.h"
 #include "compiler/tune/choose.h"
@@ -25,9 +27,9 @@ std::shared_ptr<const MappedFile> member(std::string_view name, std::string_view
 
 }  // namespace
 
-ModelNetwork::ModelNetwork(const ir::Graph& graph, const target::Target& target, NetworkOptions options,
+ModelNetwork::ModelNetwork(const ir::Variants& variants, const target::Target& target, NetworkOptions options,
                            int threads, std::string records)
-    : graph_(graph),
+    : variants_(variants),
       target_(target),
       options_(std::move(options)),
       threads_(threads),
@@ -52,7 +54,7 @@ std::shared_ptr<const package::Package> ModelNetwork::compiled(
   options.threads = usable_cores();
   options.schedules = tune::choose_schedules(records, target_, driver::code_generator());
   options.algorithms = tune::choose_algorithms(records, target_, driver::code_generator());
-  const driver::CompileResult result = driver::compile(graph_, options);
+  const driver::CompileResult result = driver::compile(variants_, options);
   const FileDescriptor params = memory_file(std::string(package::kParamsMember));
   package::write_params(params.get(), result.params, result.params_bytes, package::kParamsMember);
   std::map<std::string, std::shared_ptr<const MappedFile>> members;
@@ -69,6 +71,29 @@ void ModelNetwork::compile() {
   tuned_ = compiled(records());
 }
 
+int64_t ModelNetwork::extent_of(const std::string& free_dim) const {
+  const auto found = std::find(variants_.free_dims.begin(), variants_.free_dims.end(), free_dim);
+  TM_CHECK(found != variants_.free_dims.end(), "an input has a dim that is none of the free ones");
+  return options_.dims.at(static_cast<size_t>(found - variants_.free_dims.begin()));
+}
+
+/// Those with free dims, at the extents that are named.
+services::NamedTensors ModelNetwork::inputs(const exec::GraphExecutor& executor) const {
+  services::NamedTensors given;
+  for (size_t i = 0; i < executor.inputs().size() && !options_.dims.empty(); ++i) {
+    const package::Port& port = executor.inputs()[i];
+    Shape shape;
+    bool is_free = false;
+    for (const Dim& extent : variants_.input_shapes.at(i)) {
+      const std::string* name = std::get_if<std::string>(&extent);
+      is_free = is_free || name != nullptr;
+      shape.push_back(name == nullptr ? std::get<int64_t>(extent) : extent_of(*name));
+    }
+    if (is_free) given.emplace_back(port.name, server::filled_tensor(port.dtype, shape, fill_mode_, i));
+  }
+  return given;
+}
+
 // Loaded anew each time: where its pages lie changes a small kernel's time by some percent.
 tune::NetworkRun ModelNetwork::round(const std::shared_ptr<const package::Package>& package, int number,
                                      bool profile) {
@@ -82,7 +107,8 @@ tune::NetworkRun ModelNetwork::round(const std::shared_ptr<const package::Packag
   options.profile = profile;
   exec::RunOptions run_options;
   run_options.threads = threads_;
-  const services::Timing timing = server::run_executor(executor, {}, options, pool_, run_options).timing;
+  const services::Timing timing =
+      server::run_executor(executor, inputs(executor), options, pool_, run_options).timing;
   const Json steps = profile ? parse_json(timing.profile_json) : Json::array();
   return server::network_run(timing.runs_ms, steps, package->metadata());
 }

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "api/services/package_service.h"
-#include "compiler/ir/graph.h"
+#include "compiler/ir/variants.h"
 #include "compiler/passes/desired_layout.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/network.h"
+#include "runtime/exec/graph_executor.h"
 #include "runtime/package/package_reader.h"
 #include "runtime/parallel/thread_pool.h"
 
@@ -21,13 +22,14 @@ namespace tensormill::cli {
 struct NetworkOptions {
   int opt_level = 3;
   std::optional<passes::DesiredLayout> layout;
+  std::vector<int64_t> dims = {};  ///< of the free dims, at which it runs; none: the package's first ones
 };
 
 class ModelNetwork final : public tune::NetworkBench {
 public:
-  /// `records` is the file of records. Graph and target outlive this.
-  ModelNetwork(const ir::Graph& graph, const target::Target& target, NetworkOptions options, int threads,
-               std::string records);
+  /// `records` is the file of records. The model and the target outlive this.
+  ModelNetwork(const ir::Variants& variants, const target::Target& target, NetworkOptions options,
+               int threads, std::string records);
 
   std::vector<tune::Record> records() override;
   void keep(const tune::Record& record) override;
@@ -37,9 +39,11 @@ public:
 private:
   std::shared_ptr<const package::Package> compiled(const std::vector<tune::Record>& records) const;
   double first_run_ms();
+  int64_t extent_of(const std::string& free_dim) const;
+  services::NamedTensors inputs(const exec::GraphExecutor& executor) const;
   tune::NetworkRun round(const std::shared_ptr<const package::Package>& package, int number, bool profile);
 
-  const ir::Graph& graph_;
+  const ir::Variants& variants_;
   const target::Target& target_;
   NetworkOptions options_;
   int threads_;

@@ -80,30 +80,26 @@ Json failure_json(TrialError error, const std::string& message) {
   return {{"error", static_cast<int>(error)}, {"message", message}};
 }
 
-void Exchange::set_task(const tune::Task& task, const driver::KernelReference& reference) {
-  task_ = &task;
-  reference_ = &reference;
+void Exchange::set_workload(const tune::Workload& workload) {
+  workload_ = &workload;
   regions_.clear();
   int64_t end = 0;
   const auto add = [&](int64_t bytes, bool is_output) {
     regions_.push_back({end, bytes, is_output});
     end += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   };
-  for (const Tensor& input : reference.inputs) add(static_cast<int64_t>(input.num_bytes()), false);
+  for (const Tensor& input : workload.inputs) add(static_cast<int64_t>(input.num_bytes()), false);
   inputs_end_ = end;
-  const ir::Graph& region = *task.kernel.region;
-  for (ir::ValueId output : region.outputs()) {
-    const ir::ValueType& type = region.value(output).type;
+  for (const ir::ValueType& type : workload.outputs)
     add(num_elements(type.shape) * static_cast<int64_t>(dtype_bytes(type.dtype)), true);
-  }
   outputs_bytes_ = end - inputs_end_;
   resize(tensor_fd_, end);
-  for (size_t i = 0; i < reference.inputs.size(); ++i)
-    write_at(tensor_fd_, reference.inputs[i].data(), reference.inputs[i].num_bytes(), regions_[i].offset);
+  for (size_t i = 0; i < workload.inputs.size(); ++i)
+    write_at(tensor_fd_, workload.inputs[i].data(), workload.inputs[i].num_bytes(), regions_[i].offset);
 }
 
 std::vector<Json> Exchange::requests(std::span<const tune::Run> runs, const tune::MeasureOptions& options) {
-  TM_CHECK(task_ != nullptr, "a measurement without a task");
+  TM_CHECK(workload_ != nullptr, "a measurement without a task");
   int64_t code_end = 0;
   for (const tune::Run& run : runs) code_end += static_cast<int64_t>(run.object.bytes.size());
   resize(code_fd_, code_end);
@@ -122,6 +118,7 @@ std::vector<Json> Exchange::requests(std::span<const tune::Run> runs, const tune
                         {"buffers", std::move(buffers)},
                         {"shared_bytes", run.workspace.shared_bytes},
                         {"worker_bytes", run.workspace.worker_bytes},
+                        {"dims", workload_->dims},
                         {"threads", options.threads},
                         {"number", options.number},
                         {"repeat", options.repeat},
@@ -150,16 +147,15 @@ Measurement Exchange::read(size_t place, const Json& answer) const {
 
 Measurement Exchange::check(size_t place, int32_t code) const {
   std::vector<Tensor> outputs;
-  const ir::Graph& region = *task_->kernel.region;
-  for (size_t i = 0; i < region.outputs().size(); ++i) {
-    const ir::ValueType& type = region.value(region.outputs()[i]).type;
+  for (size_t i = 0; i < workload_->outputs.size(); ++i) {
+    const ir::ValueType& type = workload_->outputs[i];
     outputs.emplace_back(type.dtype, type.shape);
-    const Region& at = regions_[region.inputs().size() + i];
+    const Region& at = regions_[workload_->inputs.size() + i];
     read_at(tensor_fd_, outputs.back().data(), static_cast<size_t>(at.bytes),
             at.offset + outputs_bytes_ * static_cast<int64_t>(place));
   }
   try {
-    driver::check_outputs(task_->kernel, *reference_, code, outputs);
+    workload_->check(code, outputs);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kWrongAnswer) throw;
     return {TrialError::kWrongAnswer, error.message(), {}};

@@ -17,13 +17,12 @@ class Exchange {
 public:
   /// Of the code and of the tensors; borrowed.
   Exchange(int code_fd, int tensor_fd) : code_fd_(code_fd), tensor_fd_(tensor_fd) {}
-  /// Writes the task's inputs; both are borrowed until the next call.
-  void set_task(const tune::Task& task, const driver::KernelReference& reference);
+  /// Writes the inputs; the workload is borrowed until the next call.
+  void set_workload(const tune::Workload& workload);
   /// Writes the code of all, and has a place for the outputs of each: the requests that ask for their runs.
   std::vector<Json> requests(std::span<const tune::Run> runs, const tune::MeasureOptions& options);
   /// What the answer to the request at `place` means: {"code","overrun","seconds"}, whose outputs are
-  /// compared with the reference, or
-  /// {"error","message"} of a child that gave none.
+  /// checked, or {"error","message"} of a child that gave none.
   tune::Measurement read(size_t place, const Json& answer) const;
 
 private:
@@ -36,8 +35,7 @@ private:
 
   int code_fd_;
   int tensor_fd_;
-  const tune::Task* task_ = nullptr;
-  const driver::KernelReference* reference_ = nullptr;
+  const tune::Workload* workload_ = nullptr;
   std::vector<Region> regions_;  ///< with the outputs of the request at place 0
   int64_t inputs_end_ = 0;
   int64_t outputs_bytes_ = 0;  ///< from one request's outputs to the next one's

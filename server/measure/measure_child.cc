@@ -102,6 +102,10 @@ public:
     call_.abi_version = TM_ABI_VERSION;
     call_.num_buffers = static_cast<uint32_t>(pointers_.size());
     call_.buffers = pointers_.data();
+    // Of a worker's server that is older there are none.
+    dims_ = request.value("dims", std::vector<int64_t>());
+    call_.dims = dims_.data();
+    call_.num_dims = static_cast<uint32_t>(dims_.size());
     call_.shared_workspace = shared_.data();
     call_.worker_workspace = workers_.data();
     call_.worker_workspace_stride = request.at("worker_bytes").get<int64_t>();
@@ -151,6 +155,7 @@ private:
   tm_kernel entry_ = nullptr;
   std::vector<std::unique_ptr<GuardedBuffer>> buffers_;
   std::vector<void*> pointers_;
+  std::vector<int64_t> dims_;
   tm_call call_{};
   int64_t error_index_ = 0;
 };

@@ -60,8 +60,8 @@ class ParentMeasurer final : public tune::Measurer {
 public:
   ParentMeasurer(jobs::ChildChannel& channel, Answers& answers, bool batches)
       : channel_(channel), answers_(answers), batches_(batches), exchange_(Fd::kCode, Fd::kTensor) {}
-  void set_task(const tune::Task& task, const driver::KernelReference& reference) override {
-    exchange_.set_task(task, reference);
+  void set_task(const tune::Task&, const tune::Workload& workload) override {
+    exchange_.set_workload(workload);
   }
   tune::Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
                             const tune::MeasureOptions& options) override {
@@ -150,7 +150,7 @@ bool counts(const tune::Record& record, const tune::Space& space, const tune::Tu
 void adjust_budgets(tune::TuneOptions& options, const Known& known, const std::vector<tune::Task>& tasks,
                     const target::Target& target) {
   std::map<std::string, tune::Space> spaces;
-  for (const tune::Task& task : tasks) spaces.try_emplace(task.key(), task.kernel, target, options.sketches);
+  for (const tune::Task& task : tasks) spaces.try_emplace(task.key(), task, target, options.sketches);
   double spent = 0;
   for (size_t i = 0; i < known.records.size(); ++i) {
     const auto space = spaces.find(known.records[i].task_key);
@@ -172,17 +172,13 @@ std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Tar
   const auto layout = passes::parse_desired_layout(
       request.value("desired_layout", std::string()),
       request.value("desired_layout_ops", std::vector<std::string>()), ops::standard_ops());
-  const int opt_level = request.at("opt_level").get<int>();
-  std::vector<tune::Task> tasks;
-  std::set<std::string> seen;
-  const auto add_tasks = [&](const ir::Graph& graph) {
-    for (tune::Task& task : tune::extract_all_tasks(graph, target, opt_level, layout)) {
-      if (seen.insert(task.key()).second) tasks.push_back(std::move(task));
-    }
-  };
-  for (const ir::ShapedGraph& variant : variants.graphs) add_tasks(variant.graph);
-  if (variants.symbolic) add_tasks(variants.symbolic->graph);
-  return tasks;
+  tune::SymbolicOptions options;
+  options.opt_level = request.at("opt_level").get<int>();
+  options.layout = layout;
+  options.extents = tune::named_extents(variants, {});
+  // A worker of another kind measures what is not computed here.
+  options.runs_here = !request.at("batches").get<bool>();
+  return tune::package_tasks(variants, target, options);
 }
 
 }  // namespace

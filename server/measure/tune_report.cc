@@ -58,7 +58,7 @@ double weighted(const Json& tasks, const char* member) {
 
 Json reused_task(const tune::Task& task, const target::Target& target,
                  const std::vector<tune::Record>& records) {
-  const tune::Space space(task.kernel, target);
+  const tune::Space space(task, target);
   const std::string analytic = schedule::print(space.analytic().schedule);
   double default_seconds = std::numeric_limits<double>::infinity();
   double best = default_seconds;

@@ -11,8 +11,8 @@ WorkerMeasurer::WorkerMeasurer(WorkerOptions options)
       exchange_(code_.get(), tensors_.get()),
       host_(std::move(options), code_.get(), tensors_.get()) {}
 
-void WorkerMeasurer::set_task(const tune::Task& task, const driver::KernelReference& reference) {
-  exchange_.set_task(task, reference);
+void WorkerMeasurer::set_task(const tune::Task&, const tune::Workload& workload) {
+  exchange_.set_workload(workload);
 }
 
 tune::Measurement WorkerMeasurer::measure(const codegen::Object& object,

@@ -12,7 +12,7 @@ namespace tensormill::measure {
 class WorkerMeasurer : public tune::Measurer {
 public:
   explicit WorkerMeasurer(WorkerOptions options = {});
-  void set_task(const tune::Task& task, const driver::KernelReference& reference) override;
+  void set_task(const tune::Task& task, const tune::Workload& workload) override;
   tune::Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
                             const tune::MeasureOptions& options) override;
   /// Children started so far.

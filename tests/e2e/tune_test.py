@@ -164,6 +164,42 @@ class Tune(unittest.TestCase):
         reasons = {kernel["tuning_reason"] for key, kernel in kernels.items() if key not in keys}
         self.assertIn("serves every shape", reasons)
 
+    def test_kernels_of_all_extents_are_tuned(self):
+        """A free dim: measured at the extents that are named, and taken by a compile of the model, not of another one."""
+        def product(columns):
+            path = self.folder / f"product{columns}.tmg"
+            path.write_text(
+                f'graph "product" dims(N: 24) (%x: f32[N,40], %w: f32[40,{columns}]) {{\n'
+                f'  %y: f32[N,{columns}] = matmul(%x, %w) from ["y"]\n  return %y\n}}\n'
+            )
+            return path
+
+        self.model = product(48)
+        done = subprocess.run(
+            self.command("tune", self.model, "--extents", "N=24,60", "-o", self.records, "--trials", 8,
+                         "--min-repeat-ms", "1", "--tuner", "random", "--json"),
+            capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertTrue(all(not task["failures"] for task in report["tasks"]), report)
+        self.assertGreater(report["network"]["untuned_ms"], 0)
+        records = [json.loads(line) for line in self.records.read_text().splitlines()]
+        self.assertTrue(all("choose " in step for record in records for step in record["schedule"]), records)
+        self.assertTrue(all("f32[60,48]" in record["input"][2] for record in records), records)
+        kernels = self.kernels("--tuning-records", self.records, shapes=[])
+        self.assertTrue(all(kernel["tuning_record"] for kernel in kernels), kernels)
+        self.assertLessEqual({record["task_key"] for record in records}, {kernel["task_key"] for kernel in kernels})
+        self.model = product(56)
+        others = self.kernels("--tuning-records", self.records, shapes=[])
+        self.assertFalse(any(kernel["tuning_record"] for kernel in others), others)
+        refused = subprocess.run(
+            self.command("tune", self.model, "--extents", "M=4", "-o", self.folder / "other.json"),
+            capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S,
+        )
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("no free dim M", refused.stderr)
+
     def test_sketches_are_searched_beside_the_template(self):
         done = subprocess.run(
             self.tune(24, "--enable-autoscheduler", "--tuner", "random", "--json"),

@@ -148,7 +148,7 @@ class ByAlgorithm : public Measurer {
 public:
   explicit ByAlgorithm(std::map<std::string, double> seconds, std::map<std::string, double> cold = {})
       : seconds_(std::move(seconds)), cold_(std::move(cold)) {}
-  void set_task(const Task& task, const driver::KernelReference&) override { algorithm_ = task.algorithm; }
+  void set_task(const Task& task, const Workload&) override { algorithm_ = task.algorithm; }
   Measurement measure(const codegen::Object&, const plan::KernelWorkspace&,
                       const MeasureOptions& options) override {
     const double seconds = options.flush_cache && cold_.contains(algorithm_) ? cold_.at(algorithm_)

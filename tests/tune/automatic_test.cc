@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Operators, Sketches,
 
 TEST(Automatic, ASpaceHoldsTheTemplateAndSketches) {
   const std::vector<Task> tasks = tune_test::matmul_tasks();
-  const Space space(tasks[0].kernel, tune_test::host_target(), true);
-  const Space plain(tasks[0].kernel, tune_test::host_target());
+  const Space space(tasks[0], tune_test::host_target(), true);
+  const Space plain(tasks[0], tune_test::host_target());
   EXPECT_EQ(space.analytic().schedule, plain.analytic().schedule);
   EXPECT_EQ(space.analytic().knobs[0].name, "sketch");
   Random random(3);

@@ -29,7 +29,7 @@ class CostModelTest : public testing::Test {
 protected:
   target::Target target_ = tune_test::target_of_lanes(16);
   std::vector<Task> tasks_ = tune_test::matmul_tasks(target_);
-  Space space_{tasks_[0].kernel, target_};
+  Space space_{tasks_[0], target_};
 
   std::vector<Point> points(size_t count, uint64_t seed) const {
     Random random(seed);

@@ -21,9 +21,7 @@ namespace {
 /// Gives each candidate a time that depends on its code alone.
 class FakeMeasurer : public Measurer {
 public:
-  void set_task(const Task&, const driver::KernelReference& reference) override {
-    EXPECT_FALSE(reference.outputs.empty());
-  }
+  void set_task(const Task&, const Workload& workload) override { EXPECT_FALSE(workload.outputs.empty()); }
   Measurement measure(const codegen::Object& object, const plan::KernelWorkspace&,
                       const MeasureOptions& options) override {
     if (++calls == 1) first_ = object.bytes;
@@ -166,7 +164,7 @@ protected:
     return measurer.measure(built.object, built.workspace, options);
   }
   driver::BuiltKernel build(const Task& task) {
-    const Space space(task.kernel, tune_test::host_target());
+    const Space space(task, tune_test::host_target());
     return driver::build_kernel(task.kernel, space.analytic().schedule, tune_test::host_target(), *backend_);
   }
   static std::vector<Task> tasks(const std::string& op, const std::string& shape) {
@@ -179,8 +177,8 @@ protected:
 
 TEST_F(WorkerTest, AWrongAnswerIsFound) {
   measure::WorkerMeasurer measurer;
-  const driver::KernelReference reference = make_reference(tanh_);
-  measurer.set_task(tanh_, reference);
+  const std::vector<Workload> workloads = make_workloads(tanh_);
+  measurer.set_task(tanh_, workloads[0]);
   EXPECT_EQ(measure(measurer, build(tanh_)).error, TrialError::kNone);
   const Measurement wrong = measure(measurer, build(relu_));
   EXPECT_EQ(wrong.error, TrialError::kWrongAnswer);
@@ -190,8 +188,8 @@ TEST_F(WorkerTest, AWrongAnswerIsFound) {
 
 TEST_F(WorkerTest, ACrashAndAHangCostOneTrialEach) {
   measure::WorkerMeasurer measurer;
-  const driver::KernelReference reference = make_reference(relu_);
-  measurer.set_task(relu_, reference);
+  const std::vector<Workload> workloads = make_workloads(relu_);
+  measurer.set_task(relu_, workloads[0]);
   // Code for longer buffers runs into the pages that cannot be touched.
   const Measurement crash = measure(measurer, build(large_));
   EXPECT_EQ(crash.error, TrialError::kRuntime);
@@ -220,8 +218,8 @@ int end_children() {
 
 TEST_F(WorkerTest, AChildThatEndsBetweenTrialsCostsNone) {
   measure::WorkerMeasurer measurer;
-  const driver::KernelReference reference = make_reference(relu_);
-  measurer.set_task(relu_, reference);
+  const std::vector<Workload> workloads = make_workloads(relu_);
+  measurer.set_task(relu_, workloads[0]);
   EXPECT_EQ(measure(measurer, build(relu_)).error, TrialError::kNone);
   EXPECT_EQ(end_children(), 1);
   EXPECT_EQ(measure(measurer, build(relu_)).error, TrialError::kNone);
@@ -231,8 +229,8 @@ TEST_F(WorkerTest, AChildThatEndsBetweenTrialsCostsNone) {
 TEST_F(WorkerTest, WhoTakesMoreMemoryThanAChildMayCostsOneTrial) {
   constexpr uint64_t kMemory = uint64_t{1} << 30;
   measure::WorkerMeasurer measurer({.memory = kMemory});
-  const driver::KernelReference reference = make_reference(relu_);
-  measurer.set_task(relu_, reference);
+  const std::vector<Workload> workloads = make_workloads(relu_);
+  measurer.set_task(relu_, workloads[0]);
   driver::BuiltKernel hungry = build(relu_);
   hungry.workspace.shared_bytes = static_cast<int64_t>(2 * kMemory);
   const Measurement failed = measure(measurer, hungry);

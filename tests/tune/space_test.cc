@@ -17,7 +17,7 @@ class SpaceTest : public testing::Test {
 protected:
   std::vector<Task> tasks_ = tune_test::matmul_tasks();
   target::Target target_ = tune_test::host_target();
-  Space space_{tasks_[0].kernel, target_};
+  Space space_{tasks_[0], target_};
 };
 
 TEST_F(SpaceTest, TheAnalyticPointIsTheDefaultSchedule) {
@@ -124,7 +124,7 @@ TEST_P(LayerSpaces, HoldManySchedulesThatApply) {
     if (conv == nullptr || task.kernel.flops > conv->kernel.flops) conv = &task;
   }
   ASSERT_NE(conv, nullptr);
-  const Space space(conv->kernel, target);
+  const Space space(*conv, target);
   EXPECT_GT(space.size_estimate(), 500U) << conv->name;
   std::set<std::string> schedules;
   Random random(5);

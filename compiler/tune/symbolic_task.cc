@@ -1,0 +1,304 @@
+#include "compiler/tune/symbolic_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "compiler/codegen/jit.h"
+#include "compiler/driver/generic_group.h"
+#include "compiler/driver/generic_planner.h"
+#include "compiler/driver/generic_tails.h"
+#include "compiler/driver/verify_kernel.h"
+#include "compiler/ir/bind_symbols.h"
+#include "compiler/lower/lower.h"
+#include "compiler/tune/task.h"
+#include "runtime/base/error.h"
+
+namespace tensormill::tune {
+
+class SymbolicPlan {
+public:
+  SymbolicPlan(const ir::Variants& variants, const target::Target& target, const SymbolicOptions& options)
+      : target_(target),
+        backend_(codegen::make_llvm_backend()),
+        planned_(plan_of(variants, target, options)),
+        kernels_(planned_.model.kernels.size()),
+        libraries_(kernels_.size()) {
+    bool takes_all = true;
+    zeros_ = driver::take_zeros(*variants.symbolic, planned_.symbols, planned_.model.plan, takes_all);
+    for (const std::vector<int64_t>& dims : options.extents) timed_.push_back(named_point(dims));
+    if (timed_.empty()) timed_ = driver::points_of(planned_.symbols.all, table(), {}, 0);
+    if (timed_.empty()) timed_.push_back(base());
+  }
+
+  /// The model at some extents.
+  struct Point {
+    package::ExecPlan plan;
+    ir::Graph graph;
+  };
+  const Point& at(const std::vector<int64_t>& dims) {
+    auto found = points_.find(dims);
+    if (found == points_.end()) {
+      std::map<std::string, int64_t> values;
+      for (size_t i = 0; i < dims.size(); ++i) values[planned_.symbols.all[i]] = dims[i];
+      found = points_
+                  .emplace(dims, Point{driver::plan_at(planned_.model.plan, dims),
+                                       ir::bind_symbols(planned_.graph, values)})
+                  .first;
+    }
+    return found->second;
+  }
+
+  const plan::GenericModel& model() const { return planned_.model; }
+  const ir::SymbolTable& table() const { return *planned_.graph.symbols(); }
+  const std::vector<std::vector<int64_t>>& timed() const { return timed_; }
+
+  /// Extents of 0, the least ones, and those around the tails of a kernel.
+  std::vector<std::vector<int64_t>> checked(size_t kernel, const std::vector<plan::Tail>& tails) const {
+    std::vector<std::vector<int64_t>> points = zeros_;
+    const std::vector<std::string>& symbols = planned_.symbols.all;
+    for (std::vector<int64_t>& dims : driver::points_of(symbols, table(), {1, 2, 3, 5, 7, 8, 16}, 1))
+      points.push_back(std::move(dims));
+    std::vector<std::vector<plan::Tail>> all(planned_.model.kernels.size());
+    all[kernel] = tails;
+    for (const auto& [dims, kernels] : driver::tail_points(planned_.model, all, symbols, table(), base()))
+      points.push_back(dims);
+    return points;
+  }
+
+  /// The kernel as the rule has it.
+  tm_kernel entry(size_t kernel) {
+    if (!libraries_[kernel]) {
+      const te::Function function = lower::lower(planned_.model.kernels[kernel].loops, target_);
+      libraries_[kernel] = codegen::JitLibrary::load(backend_->emit(function, target_, {}));
+      kernels_[kernel] = libraries_[kernel]->kernel(planned_.model.kernels[kernel].symbol);
+    }
+    return kernels_[kernel];
+  }
+
+private:
+  static driver::PlannedModel plan_of(const ir::Variants& variants, const target::Target& target,
+                                      const SymbolicOptions& options) {
+    driver::CompileOptions compile;
+    compile.target = target;
+    compile.opt_level = options.opt_level;
+    compile.layout = options.layout;
+    return driver::GenericPlanner(target).plan(*variants.symbolic, variants.free_dims, compile, nullptr);
+  }
+
+  std::vector<int64_t> base() const {
+    return driver::base_point(planned_.symbols.all, table(), {2, 3, 1, 5, 7, 8, 16, 17, 32, 64});
+  }
+
+  std::vector<int64_t> named_point(const std::vector<int64_t>& free) const {
+    std::vector<int64_t> dims = free;
+    for (const size_t around : planned_.symbols.dims.around) dims.push_back(free.at(around));
+    const std::optional<std::vector<int64_t>> taken =
+        driver::taken_point(planned_.symbols.all, table(), dims);
+    if (!taken || !std::equal(free.begin(), free.end(), taken->begin()))
+      throw Error(ErrorCode::kUsage, "the model does not take extents of " + to_string(Shape(free)));
+    return *taken;
+  }
+
+  const target::Target target_;
+  const std::unique_ptr<codegen::Backend> backend_;
+  driver::PlannedModel planned_;
+  std::vector<tm_kernel> kernels_;
+  std::vector<std::unique_ptr<codegen::JitLibrary>> libraries_;
+  std::vector<std::vector<int64_t>> zeros_, timed_;
+  std::map<std::vector<int64_t>, Point> points_;
+};
+
+SymbolicKernel::SymbolicKernel(std::shared_ptr<SymbolicPlan> plan, const plan::GenericGroup& group,
+                               size_t step)
+    : plan_(std::move(plan)),
+      group_(group),
+      step_(step),
+      kernel_(plan_->model().kernels[plan_->model().step_kernels[step].value()]),
+      first_dims_(plan_->at(plan_->timed().front()).plan.steps[step].dims) {}
+
+const Workload* SymbolicKernel::at(const std::vector<int64_t>& dims) {
+  const auto [found, is_new] = workloads_.try_emplace(dims);
+  if (!is_new) return found->second ? &*found->second : nullptr;
+  const SymbolicPlan::Point& point = plan_->at(dims);
+  std::vector<ir::ValueId> read;
+  const auto kernel =
+      std::make_shared<const plan::Kernel>(plan::kernel_of(point.graph, point.graph.node(group_.node), read));
+  std::vector<const Tensor*> constants;
+  for (const ir::ValueId input : read) {
+    const std::optional<Tensor>& constant = point.graph.value(input).constant;
+    constants.push_back(constant ? &*constant : nullptr);
+  }
+  const auto reference = std::make_shared<const driver::KernelReference>(
+      driver::make_accepted_reference(*kernel, constants, driver::Compares::kParts));
+  if (!reference->refusal.empty()) return nullptr;
+  const auto entry_of = [this](size_t step) {
+    return plan_->entry(plan_->model().step_kernels[step].value());
+  };
+  driver::GroupRun before(group_, point.plan, reference->inputs);
+  for (size_t step = group_.first_step; step < step_; ++step) {
+    if (before.run(step, entry_of(step)) != TM_OK) return nullptr;
+  }
+  const package::Step& own = point.plan.steps[step_];
+  Workload workload;
+  workload.inputs = before.arguments(step_);
+  workload.inputs.resize(workload.inputs.size() - own.outputs.size());
+  for (const int32_t output : own.outputs) {
+    const package::Buffer& buffer =
+        point.plan.buffers[static_cast<size_t>(own.args[static_cast<size_t>(output)])];
+    workload.outputs.push_back({buffer.dtype, ir::SymShape(buffer.shape)});
+  }
+  workload.dims = own.dims;
+  workload.check = [this, before, kernel, reference, entry_of](int32_t code,
+                                                               const std::vector<Tensor>& outputs) {
+    driver::GroupRun run = before;
+    run.set_outputs(step_, outputs);
+    for (size_t step = step_ + 1; step < group_.end_step && code == TM_OK; ++step)
+      code = run.run(step, entry_of(step));
+    driver::check_outputs(*kernel, *reference, code, run.outputs());
+  };
+  return &found->second.emplace(std::move(workload));
+}
+
+const std::vector<Workload>& SymbolicKernel::timed() {
+  if (timed_.empty()) {
+    for (const std::vector<int64_t>& dims : plan_->timed()) {
+      if (const Workload* workload = at(dims)) timed_.push_back(*workload);
+    }
+  }
+  return timed_;
+}
+
+std::vector<const Workload*> SymbolicKernel::checked(const std::vector<plan::Tail>& tails) {
+  std::vector<const Workload*> all;
+  const size_t kernel = plan_->model().step_kernels[step_].value();
+  const std::vector<std::vector<int64_t>>& timed = plan_->timed();
+  for (const std::vector<int64_t>& dims : plan_->checked(kernel, tails)) {
+    if (std::find(timed.begin(), timed.end(), dims) != timed.end()) continue;
+    const Workload* workload = at(dims);
+    if (workload != nullptr && std::find(all.begin(), all.end(), workload) == all.end())
+      all.push_back(workload);
+  }
+  return all;
+}
+
+namespace {
+
+std::string type_text(const package::Buffer& buffer) {
+  return std::string(dtype_info(buffer.dtype).name) + to_string(buffer.shape);
+}
+
+/// What people read of the kernel: its parameters where it is measured.
+void describe(Task& task, SymbolicPlan& plan, size_t step) {
+  for (const std::vector<int64_t>& dims : plan.timed()) {
+    const package::ExecPlan& at = plan.at(dims).plan;
+    const package::Step& own = at.steps[step];
+    std::string text;
+    for (size_t i = 0; i < own.args.size(); ++i) {
+      const package::Buffer& buffer = at.buffers[static_cast<size_t>(own.args[i])];
+      if (static_cast<int32_t>(i) == own.outputs.at(0)) text += "-> ";
+      text += type_text(buffer) + " ";
+      if (task.args.empty()) task.bytes += buffer.bytes;
+    }
+    text.pop_back();
+    task.args += (task.args.empty() ? "" : ", ") + text;
+  }
+  task.name = task.kernel.symbol.substr(0, task.kernel.symbol.rfind('_'));
+}
+
+}  // namespace
+
+std::vector<Task> symbolic_tasks(const ir::Variants& variants, const target::Target& target,
+                                 const SymbolicOptions& options) {
+  std::vector<Task> tasks;
+  if (!variants.symbolic) return tasks;
+  std::shared_ptr<SymbolicPlan> plan;
+  try {
+    plan = std::make_shared<SymbolicPlan>(variants, target, options);
+  } catch (const Error& error) {
+    // As a compile: such a package has its variants, or the model itself.
+    if (error.code() != ErrorCode::kNotSupported) throw;
+    return tasks;
+  }
+  const plan::GenericModel& model = plan->model();
+  std::map<size_t, size_t> task_of;
+  for (const plan::GenericGroup& group : model.groups) {
+    if (group.end_step - group.first_step > 1 && !options.runs_here) continue;
+    for (size_t step = group.first_step; step < group.end_step; ++step) {
+      const auto [found, is_new] = task_of.emplace(model.step_kernels[step].value(), tasks.size());
+      if (!is_new) {
+        ++tasks[found->second].calls;
+        continue;
+      }
+      Task task;
+      task.symbolic = std::make_shared<SymbolicKernel>(plan, group, step);
+      const SymbolicPlan::Point& first = plan->at(plan->timed().front());
+      std::vector<ir::ValueId> read;
+      task.kernel = plan::kernel_of(first.graph, first.graph.node(group.node), read);
+      task.kernel.symbol = task.symbolic->kernel().symbol;
+      task.kernel.key = task.symbolic->kernel().key;
+      task.calls = 1;
+      describe(task, *plan, step);
+      tasks.push_back(std::move(task));
+    }
+  }
+  return tasks;
+}
+
+std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, const ShapeBuckets& named) {
+  constexpr size_t kMost = 16;
+  std::vector<std::vector<int64_t>> points;
+  if (named.empty()) {
+    for (const ir::ShapedGraph& graph : variants.graphs) {
+      if (!graph.dims.empty() && points.size() < kMost) points.push_back(graph.dims);
+    }
+    return points;
+  }
+  for (const auto& [name, extents] : named) {
+    if (std::find(variants.free_dims.begin(), variants.free_dims.end(), name) == variants.free_dims.end())
+      throw Error(ErrorCode::kUsage, "--extents: the model has no free dim " + name);
+  }
+  points.emplace_back();
+  for (size_t d = 0; d < variants.free_dims.size(); ++d) {
+    std::vector<int64_t> own = {1};
+    const auto found = named.find(variants.free_dims[d]);
+    if (found != named.end()) {
+      own = found->second;
+    } else if (variants.symbolic) {
+      const auto& hints = variants.symbolic->graph.symbols()->hints();
+      const auto hint = hints.find(variants.symbolic->symbols[d]);
+      if (hint != hints.end()) own = {hint->second};
+    }
+    std::vector<std::vector<int64_t>> next;
+    for (const std::vector<int64_t>& point : points) {
+      for (const int64_t extent : own) {
+        next.push_back(point);
+        next.back().push_back(extent);
+      }
+    }
+    points = std::move(next);
+    if (points.size() > kMost)
+      throw Error(ErrorCode::kUsage, "--extents: more than " + std::to_string(kMost) + " combinations");
+  }
+  return points;
+}
+
+std::vector<Task> package_tasks(const ir::Variants& variants, const target::Target& target,
+                                const SymbolicOptions& options) {
+  std::vector<Task> tasks;
+  std::set<std::string> seen;
+  const auto add = [&](std::vector<Task> more) {
+    for (Task& task : more) {
+      if (seen.insert(task.key()).second) tasks.push_back(std::move(task));
+    }
+  };
+  for (const ir::ShapedGraph& variant : variants.graphs)
+    add(extract_all_tasks(variant.graph, target, options.opt_level, options.layout));
+  if (!variants.symbolic) return tasks;
+  add(extract_all_tasks(variants.symbolic->graph, target, options.opt_level, options.layout));
+  add(symbolic_tasks(variants, target, options));
+  return tasks;
+}
+
+}  // namespace tensormill::tune

@@ -1,0 +1,205 @@
+/// Kernels of free extents as tasks: where they are measured and checked, what their records are taken for.
+#include "compiler/tune/symbolic_task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/codegen/jit.h"
+#include "compiler/driver/compile.h"
+#include "compiler/ops/ops.h"
+#include "compiler/tune/choose.h"
+#include "compiler/tune/session.h"
+#include "runtime/base/error.h"
+#include "runtime/base/json.h"
+#include "server/measure/worker.h"
+#include "tests/tune/support.h"
+
+namespace tensormill::tune {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr const char* kCompiler = "a compiler";
+
+/// softmax(relu(x w)) of any number of rows.
+ir::Variants model(int64_t columns = 48) {
+  const std::string row = std::to_string(columns) + "]";
+  const std::string text = "graph \"product\" dims(N: 24) (%x: f32[N,40], %w: f32[40," + row +
+                           ") {\n  %y: f32[N," + row + " = matmul(%x, %w)\n  %z: f32[N," + row +
+                           " = relu(%y)\n  %s: f32[N," + row + " = softmax(%z) {axis: 1}\n  return %s\n}\n";
+  ir::Variants variants;
+  variants.free_dims = {"N"};
+  variants.input_shapes = {{"N", int64_t{40}}, {int64_t{40}, columns}};
+  variants.symbolic = ir::SymbolicModel{ir::parse_graph(text, ops::standard_ops()), {"N"}};
+  return variants;
+}
+
+std::vector<Task> tasks_of(const ir::Variants& variants, std::vector<std::vector<int64_t>> extents = {}) {
+  SymbolicOptions options;
+  options.extents = std::move(extents);
+  return symbolic_tasks(variants, tune_test::host_target(), options);
+}
+
+Task product_task(const ir::Variants& variants, std::vector<std::vector<int64_t>> extents = {}) {
+  for (Task& task : tasks_of(variants, std::move(extents))) {
+    if (task.name.find("matmul") != std::string::npos) return std::move(task);
+  }
+  throw std::logic_error("there is no product");
+}
+
+std::set<std::string> keys_of(const std::vector<Task>& tasks) {
+  std::set<std::string> keys;
+  for (const Task& task : tasks) keys.insert(task.key());
+  return keys;
+}
+
+/// Of the first input.
+int64_t rows_of(const Workload& workload) { return workload.inputs[0].shape()[0]; }
+
+TEST(SymbolicTasks, KernelsOfAllExtentsAreTasks) {
+  const std::vector<Task> tasks = tasks_of(model(), {{24}, {100}});
+  EXPECT_GE(tasks.size(), 3U) << "softmax is several kernels";
+  for (const Task& task : tasks) {
+    EXPECT_EQ(make_workloads(task).size(), 2U) << task.name;
+    EXPECT_EQ(rows_of(make_workloads(task)[1]), 100) << task.name;
+    EXPECT_GE(task.calls, 1);
+    EXPECT_GT(task.bytes, 0);
+  }
+  EXPECT_THAT(product_task(model(), {{24}, {100}}).args, HasSubstr("-> f32[24,48], f32[100,40]"));
+  EXPECT_EQ(rows_of(make_workloads(product_task(model()))[0]), 24) << "as the model was imported";
+}
+
+TEST(SymbolicTasks, TheKeyIsOfTheStructureAndNotOfAShape) {
+  EXPECT_EQ(keys_of(tasks_of(model(), {{24}})), keys_of(tasks_of(model(), {{3}, {1000}})));
+  EXPECT_NE(product_task(model(48)).key(), product_task(model(64)).key());
+}
+
+TEST(SymbolicTasks, TilesAreCheckedAround) {
+  const Task task = product_task(model());
+  const auto steps = schedule::parse_schedule("choose rows 5\n");
+  const std::vector<plan::Tail> tails = plan::loops_by(*task.symbolic->kernel().source, steps).tails;
+  std::set<int64_t> rows;
+  for (const Workload* workload : task.symbolic->checked(tails)) rows.insert(rows_of(*workload));
+  for (const int64_t extent : {0, 1, 4, 5, 6}) EXPECT_THAT(rows, Contains(extent));
+}
+
+TEST(SymbolicTasks, ExtentsAreNamed) {
+  EXPECT_TRUE(named_extents(model(), {}).empty());
+  EXPECT_THAT(named_extents(model(), {{"N", {1, 8}}}),
+              testing::ElementsAre(std::vector<int64_t>{1}, std::vector<int64_t>{8}));
+  EXPECT_THROW(named_extents(model(), {{"M", {1}}}), Error);
+}
+
+/// Runs candidates here, and spoils the last row of what some of them make of some numbers of rows.
+class Spoiler : public Measurer {
+public:
+  explicit Spoiler(std::set<int64_t> rows) : rows_(std::move(rows)) {}
+  void set_task(const Task&, const Workload& workload) override { workload_ = &workload; }
+  Measurement measure(const codegen::Object& object, const plan::KernelWorkspace& workspace,
+                      const MeasureOptions& options) override {
+    std::vector<Tensor> outputs;
+    std::vector<void*> buffers;
+    for (const Tensor& input : workload_->inputs) buffers.push_back(const_cast<void*>(input.data()));
+    for (const ir::ValueType& type : workload_->outputs) {
+      outputs.emplace_back(type.dtype, type.shape);
+      buffers.push_back(outputs.back().data());
+    }
+    const auto library = codegen::JitLibrary::load(object);
+    const int32_t code =
+        driver::run_kernel(library->kernel(object.symbol), buffers, workspace, workload_->dims);
+    if (rows_.contains(rows_of(*workload_)))
+      outputs[0].set_element(outputs[0].num_elements() - 1, outputs[0].element_as_double(0) + 1);
+    try {
+      workload_->check(code, outputs);
+    } catch (const Error& error) {
+      return {TrialError::kWrongAnswer, error.message(), {}};
+    }
+    return {TrialError::kNone, "", std::vector<double>(static_cast<size_t>(options.repeat), 1e-3)};
+  }
+
+private:
+  const std::set<int64_t> rows_;
+  const Workload* workload_ = nullptr;
+};
+
+class SymbolicSession : public testing::Test {
+protected:
+  void run(Measurer& measurer, std::vector<Task> tasks, int64_t trials) {
+    TuneOptions options;
+    options.tuner = "random";
+    options.trials = trials;
+    options.cpu = "a cpu";
+    options.codegen = kCompiler;
+    options.measure.min_repeat_ms = 0;
+    options.final_rounds = 2;
+    TuneHooks hooks;
+    double clock = 1000;
+    hooks.clock = [&] { return clock += 1; };
+    hooks.record = [this](const Record& record) { records_.push_back(record); };
+    const auto backend = codegen::make_llvm_backend();
+    TuneSession(std::move(tasks), tune_test::host_target(), options, *backend, measurer, hooks).run();
+  }
+  std::vector<Record> records_;
+};
+
+TEST_F(SymbolicSession, AWrongTailIsFoundThatNoMeasurementMeets) {
+  Spoiler none({});
+  run(none, {product_task(model(), {{24}, {60}})}, 4);
+  ASSERT_FALSE(records_.empty());
+  for (const Record& record : records_) EXPECT_EQ(record.error, TrialError::kNone);
+  const int64_t rows = [&] {
+    for (const schedule::Knob& knob : records_[0].knobs) {
+      if (knob.name == "rows") return knob.chosen;
+    }
+    return int64_t{0};
+  }();
+  ASSERT_GT(rows, 1) << "products have blocks of rows";
+  records_.clear();
+  Spoiler tail({rows + 1});
+  run(tail, {product_task(model(), {{24}, {60}})}, 1);
+  ASSERT_EQ(records_.size(), 1U);
+  EXPECT_EQ(records_[0].error, TrialError::kWrongAnswer);
+}
+
+TEST_F(SymbolicSession, RecordsAreTakenForTheKernelsThatTheyAreOf) {
+  measure::WorkerMeasurer measurer;
+  run(measurer, tasks_of(model(), {{24}, {60}}), 24);
+  for (const Record& record : records_) {
+    EXPECT_EQ(record.error, TrialError::kNone) << record.schedule;
+    EXPECT_EQ(to_line(record_from_line(to_line(record))), to_line(record));
+  }
+  driver::CompileOptions options;
+  options.target = tune_test::host_target();
+  options.schedules = choose_schedules(records_, options.target, kCompiler);
+  const auto tuned_of = [&](const ir::Variants& variants) {
+    std::set<std::string> tuned;
+    const driver::CompileResult result = driver::compile(variants, options);
+    EXPECT_TRUE(result.refused_records.empty());
+    for (const Json& kernel : parse_json(result.metadata_json).at("kernels")) {
+      if (kernel.at("tuning_record") != "") tuned.insert(kernel.at("task_key").get<std::string>());
+    }
+    return tuned;
+  };
+  EXPECT_EQ(tuned_of(model()), keys_of(tasks_of(model())));
+  EXPECT_THAT(tuned_of(model(64)), testing::Not(Contains(product_task(model(64)).key())));
+  for (const std::string& key : tuned_of(model(64)))
+    EXPECT_THAT(keys_of(tasks_of(model())), Contains(key)) << "the kernel is the same";
+}
+
+TEST(SymbolicRecords, AWrongOneIsRefusedAndTheRuleStands) {
+  driver::CompileOptions options;
+  options.target = tune_test::host_target();
+  const std::string plain = driver::compile(model(), options).code;
+  options.schedules[product_task(model()).key()] = {"choose rows 77\n", std::string(64, 'a'), ""};
+  const driver::CompileResult result = driver::compile(model(), options);
+  ASSERT_EQ(result.refused_records.size(), 1U);
+  EXPECT_THAT(result.refused_records[0].what, HasSubstr("knob rows cannot be 77"));
+  EXPECT_FALSE(result.refused_records[0].is_damaged);
+  EXPECT_EQ(result.code, plain);
+}
+
+}  // namespace
+}  // namespace tensormill::tune
