@@ -16,50 +16,48 @@ namespace tensormill::frontend {
 namespace {
 
 const size_t kCopiesOfNets = is_sweep() ? 2000 : 200;
-const std::string kInfo = R"({"x":[1,[2,3]]})";
+const std::string kInfoOfX = R"({"x":[1,[2,3]]})";
 
 /// y = relu(x + w), the Relu in place.
-std::string small_init() { return nets::net(nets::fill("w", {3}, {1, -2, 3})); }
-std::string small_predict() {
+std::string relu_init() { return nets::net(nets::fill("w", {3}, {1, -2, 3})); }
+std::string relu_predict() {
   return nets::net(nets::op("Add", {"x", "w"}, {"y"}) + nets::op("Relu", {"y"}, {"y"}), {"x", "w"}, {"y"});
 }
 
-ir::Graph imported(const std::string& bytes, const ImportOptions& options = {}) {
+ir::Graph imported_nets(const std::string& bytes, const ImportOptions& options = {}) {
   return importer_of_bytes(bytes)->import(options, ops::standard_ops());
 }
 
 /// A net of these operators over x [2,3] alone.
-std::string net_of(const std::string& operators, const std::string& init = "") {
-  return nets::model(nets::net(init), nets::net(operators, {"x"}, {"y"}), kInfo);
+std::string net_over_x(const std::string& operators, const std::string& init = "") {
+  return nets::model(nets::net(init), nets::net(operators, {"x"}, {"y"}), kInfoOfX);
 }
 
-void refuse(const std::string& bytes, ErrorCode code, const std::string& text) {
+void refuse_net(const std::string& bytes, ErrorCode code, const std::string& text) {
   SCOPED_TRACE(text);
-  expect_error(code, text, [&] { imported(bytes); });
+  expect_error(code, text, [&] { imported_nets(bytes); });
 }
 
-Tensors small_inputs() {
-  return {{"x", Tensor::from<float>({2, 3}, std::vector<float>{0, 1, 2, -1, 4, -5})}};
-}
+Tensors relu_inputs() { return {{"x", Tensor::from<float>({2, 3}, std::vector<float>{0, 1, 2, -1, 4, -5})}}; }
 
-void expect_small_numbers(const ir::Graph& graph) {
+void expect_relu_numbers(const ir::Graph& graph) {
   ir::verify(graph);
-  const Tensor got = evaluated(graph, small_inputs()).at("y");
+  const Tensor got = evaluated(graph, relu_inputs()).at("y");
   expect_same(got, Tensor::from<float>({2, 3}, std::vector<float>{1, 0, 5, 0, 2, 0}), 0);
 }
 
 /// A folder of files, which goes with the object.
-class Folder {
+class NetFolder {
 public:
-  explicit Folder(const std::vector<std::pair<std::string, std::string>>& files) {
+  explicit NetFolder(const std::vector<std::pair<std::string, std::string>>& files) {
     char name[] = "/tmp/tensormill_caffe2_XXXXXX";
     TM_CHECK(mkdtemp(name) != nullptr, "no folder");
     path_ = name;
     for (const auto& [file, data] : files) std::ofstream(path_ / file) << data;
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
+  NetFolder(const NetFolder&) = delete;
+  NetFolder& operator=(const NetFolder&) = delete;
+  ~NetFolder() { std::filesystem::remove_all(path_); }
   std::string path(const std::string& file = "") const { return (path_ / file).string(); }
 
 private:
@@ -67,54 +65,54 @@ private:
 };
 
 TEST(Caffe2, NetworksAreImportedAsFoldersArchivesAndFiles) {
-  const std::string zip = nets::model(small_init(), small_predict(), kInfo);
+  const std::string zip = nets::model(relu_init(), relu_predict(), kInfoOfX);
   EXPECT_EQ(detect_format(zip), FileFormat::kCaffe2);
-  expect_small_numbers(imported(zip));
-  const Folder folder(
-      {{"init_net.pb", small_init()}, {"predict_net.pb", small_predict()}, {"value_info.json", kInfo}});
+  expect_relu_numbers(imported_nets(zip));
+  const NetFolder folder(
+      {{"init_net.pb", relu_init()}, {"predict_net.pb", relu_predict()}, {"value_info.json", kInfoOfX}});
   EXPECT_EQ(detect_path(folder.path()), FileFormat::kCaffe2);
   EXPECT_EQ(detect_path(folder.path("predict_net.pb")), FileFormat::kCaffe2);
   for (const char* file : {"", "predict_net.pb", "init_net.pb"}) {
     SCOPED_TRACE(file);
     const auto model = open_importer(folder.path(file), Links::kRefused);
     EXPECT_EQ(model->format(), "caffe2");
-    expect_small_numbers(model->import({}, ops::standard_ops()));
+    expect_relu_numbers(model->import({}, ops::standard_ops()));
     // What a package of this project holds of it is read again.
-    expect_small_numbers(make_importer(model->kept_source())->import({}, ops::standard_ops()));
+    expect_relu_numbers(make_importer(model->kept_source())->import({}, ops::standard_ops()));
   }
 }
 
 TEST(Caffe2, NetsMayHaveNamesOfTheirOwn) {
-  const Folder folder({{"small_init.pb", small_init()}, {"small_predict.pb", small_predict()}});
+  const NetFolder folder({{"relu_init.pb", relu_init()}, {"relu_predict.pb", relu_predict()}});
   ImportOptions options;
   options.input_shapes["x"] = {int64_t{2}, int64_t{3}};
-  const std::string predict = folder.path("small_predict.pb");
+  const std::string predict = folder.path("relu_predict.pb");
   const std::optional<FileFacts> facts = read_path_facts(predict, detect_path(predict));
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->parameters, 3);
-  for (const char* file : {"small_init.pb", "small_predict.pb"})
-    expect_small_numbers(
+  for (const char* file : {"relu_init.pb", "relu_predict.pb"})
+    expect_relu_numbers(
         open_importer(folder.path(file), Links::kRefused)->import(options, ops::standard_ops()));
 }
 
 TEST(Caffe2, ANetAloneIsNoModel) {
   expect_error(ErrorCode::kInvalidModel, "Caffe2 network: there is no init_net.pb",
-               [&] { importer_of_bytes(small_predict()); });
-  const Folder folder({{"predict_net.pb", small_predict()}});
+               [&] { importer_of_bytes(relu_predict()); });
+  const NetFolder folder({{"predict_net.pb", relu_predict()}});
   expect_error(ErrorCode::kInvalidModel, "there is no init_net.pb",
                [&] { open_importer(folder.path("predict_net.pb"), Links::kRefused); });
 }
 
 TEST(Caffe2, ANetWithoutOutputsIsNoModel) {
   expect_error(ErrorCode::kInvalidModel, "predict_net.pb: the net has no outputs",
-               [&] { importer_of_bytes(nets::model(small_init(), nets::net(""))); });
+               [&] { importer_of_bytes(nets::model(relu_init(), nets::net(""))); });
   // What it does not name, its last operator makes.
   const std::string predict = nets::net(nets::op("Add", {"x", "w"}, {"s"}) + nets::op("Relu", {"s"}, {"y"}));
-  expect_small_numbers(imported(nets::model(small_init(), predict, kInfo)));
+  expect_relu_numbers(imported_nets(nets::model(relu_init(), predict, kInfoOfX)));
 }
 
 TEST(Caffe2, SaysWhatIsInAFile) {
-  const auto model = importer_of_bytes(nets::model(small_init(), small_predict(), kInfo));
+  const auto model = importer_of_bytes(nets::model(relu_init(), relu_predict(), kInfoOfX));
   EXPECT_EQ(model->facts().ops, (std::map<std::string, int64_t>{{"Add", 1}, {"Relu", 1}}));
   EXPECT_EQ(model->facts().parameters, 3);
   EXPECT_EQ(model->facts().weight_bytes, 12);
@@ -126,12 +124,12 @@ TEST(Caffe2, SaysWhatIsInAFile) {
 }
 
 TEST(Caffe2, ShapesOfInputsAreAskedFor) {
-  const auto model = importer_of_bytes(nets::model(small_init(), small_predict()));
+  const auto model = importer_of_bytes(nets::model(relu_init(), relu_predict()));
   expect_error(ErrorCode::kShapeRequired, "give input_shapes of \"x\", or value_info.json",
                [&] { model->import({}, ops::standard_ops()); });
   ImportOptions options;
   options.input_shapes["x"] = {int64_t{2}, int64_t{3}};
-  expect_small_numbers(model->import(options, ops::standard_ops()));
+  expect_relu_numbers(model->import(options, ops::standard_ops()));
 }
 
 TEST(Caffe2, ConvolutionsSayWhatTheirInputsHave) {
@@ -162,14 +160,14 @@ TEST(Caffe2, PlaceHoldersAreInputs) {
   // Another number is a weight, unless value_info.json says that it is an input.
   const std::string other = nets::net(nets::fill("x", {1}, {4}) + nets::fill("b", {1}, {0}));
   EXPECT_TRUE(importer_of_bytes(nets::model(other, predict))->facts().inputs.empty());
-  EXPECT_EQ(importer_of_bytes(nets::model(other, predict, kInfo))->facts().inputs.size(), 1u);
+  EXPECT_EQ(importer_of_bytes(nets::model(other, predict, kInfoOfX))->facts().inputs.size(), 1u);
 }
 
 TEST(Caffe2, ValueInfoIsChecked) {
   const auto fails = [](const std::string& info, const std::string& text) {
     SCOPED_TRACE(info);
     expect_error(ErrorCode::kInvalidModel, "value_info.json: " + text,
-                 [&] { importer_of_bytes(nets::model(small_init(), small_predict(), info)); });
+                 [&] { importer_of_bytes(nets::model(relu_init(), relu_predict(), info)); });
   };
   fails("{", "");
   fails("[]", "it is no object");
@@ -180,14 +178,14 @@ TEST(Caffe2, ValueInfoIsChecked) {
 }
 
 TEST(Caffe2, AllOperatorsThatAreMissingAreNamed) {
-  const std::string bytes = net_of(nets::op("Fancy", {"x"}, {"a"}) + nets::op("Odd", {"a"}, {"b"}) +
-                                   nets::op("Fancy", {"b"}, {"y"}));
+  const std::string bytes = net_over_x(nets::op("Fancy", {"x"}, {"a"}) + nets::op("Odd", {"a"}, {"b"}) +
+                                       nets::op("Fancy", {"b"}, {"y"}));
   const auto model = importer_of_bytes(bytes);
   const std::vector<ErrorDetail> details = model->unsupported();
   ASSERT_EQ(details.size(), 2u);
   EXPECT_EQ(details[0].pointer, "a");
   EXPECT_EQ(details[0].detail, "op Fancy, 2 nodes");
-  refuse(bytes, ErrorCode::kOperatorNotImplemented, "2 operators are not supported: op Fancy, 2 nodes");
+  refuse_net(bytes, ErrorCode::kOperatorNotImplemented, "2 operators are not supported: op Fancy, 2 nodes");
   try {
     model->import({}, ops::standard_ops());
   } catch (const Error& error) {
@@ -198,31 +196,32 @@ TEST(Caffe2, AllOperatorsThatAreMissingAreNamed) {
 TEST(Caffe2, RandomFillsAreRefused) {
   for (const char* type : {"XavierFill", "GaussianFill", "MSRAFill"}) {
     const std::string init = nets::op(type, {}, {"w"}, nets::integers("shape", {3}));
-    refuse(nets::model(nets::net(init), small_predict(), kInfo), ErrorCode::kOperatorNotImplemented,
-           "op " + std::string(type) + ": its numbers are drawn when the net runs");
+    refuse_net(nets::model(nets::net(init), relu_predict(), kInfoOfX), ErrorCode::kOperatorNotImplemented,
+               "op " + std::string(type) + ": its numbers are drawn when the net runs");
   }
 }
 
 TEST(Caffe2, ArgumentsThatNobodyReadsAreRefused) {
-  refuse(net_of(nets::op("Relu", {"x"}, {"y"}, nets::integer("slope", 1))),
-         ErrorCode::kOperatorNotImplemented, "op Relu: slope: the argument is not implemented");
-  refuse(net_of(nets::op("Relu", {"x", "x"}, {"y"})), ErrorCode::kOperatorNotImplemented,
-         "op Relu: operand 1: the operand is not implemented");
+  refuse_net(net_over_x(nets::op("Relu", {"x"}, {"y"}, nets::integer("slope", 1))),
+             ErrorCode::kOperatorNotImplemented, "op Relu: slope: the argument is not implemented");
+  refuse_net(net_over_x(nets::op("Relu", {"x", "x"}, {"y"})), ErrorCode::kOperatorNotImplemented,
+             "op Relu: operand 1: the operand is not implemented");
   // How and where it runs is nobody's business.
-  ir::verify(imported(net_of(nets::op("Relu", {"x"}, {"y"}, nets::integer("exhaustive_search", 1)))));
+  ir::verify(
+      imported_nets(net_over_x(nets::op("Relu", {"x"}, {"y"}, nets::integer("exhaustive_search", 1)))));
 }
 
 TEST(Caffe2, OperatorsOfTrainingAreRefused) {
-  refuse(net_of(nets::op("Dropout", {"x"}, {"y", "mask"})), ErrorCode::kOperatorNotImplemented,
-         "op Dropout: is_test: elements are dropped for training");
+  refuse_net(net_over_x(nets::op("Dropout", {"x"}, {"y", "mask"})), ErrorCode::kOperatorNotImplemented,
+             "op Dropout: is_test: elements are dropped for training");
   const std::string init = nets::fill("w", {3}, {1, 1, 1});
-  refuse(net_of(nets::op("SpatialBN", {"x", "w", "w", "w", "w"}, {"y"}), init),
-         ErrorCode::kOperatorNotImplemented, "op SpatialBN: is_test");
+  refuse_net(net_over_x(nets::op("SpatialBN", {"x", "w", "w", "w", "w"}, {"y"}), init),
+             ErrorCode::kOperatorNotImplemented, "op SpatialBN: is_test");
 }
 
 TEST(Caffe2, WrongOperatorsAreErrors) {
   const auto fails = [](const std::string& operators, const std::string& text, const std::string& init = "") {
-    refuse(net_of(operators, init), ErrorCode::kInvalidModel, text);
+    refuse_net(net_over_x(operators, init), ErrorCode::kInvalidModel, text);
   };
   fails(nets::op("Relu", {}, {"y"}), "predict_net.pb, operator 0, Relu \"y\": operand 0 is missing");
   fails(nets::op("Relu", {"x"}, {}), "output 0 is missing");
@@ -244,7 +243,7 @@ TEST(Caffe2, SpellingsOfWindowsAgree) {
   const std::string init = nets::net(nets::fill("w", {1, 1, 3, 3}, std::vector<float>(9, 1)));
   const auto shape_of = [&](const std::string& arguments) {
     const std::string predict = nets::net(nets::op("Conv", {"x", "w"}, {"y"}, arguments), {"x", "w"}, {"y"});
-    const ir::Graph graph = imported(nets::model(init, predict, R"({"x":[1,[1,1,7,9]]})"));
+    const ir::Graph graph = imported_nets(nets::model(init, predict, R"({"x":[1,[1,1,7,9]]})"));
     return Shape(graph.value(graph.outputs()[0]).type.shape);
   };
   using nets::integer;
@@ -276,7 +275,7 @@ TEST(Caffe2, PoolsOfFreeExtentsFollowCaffesRule) {
 }
 
 TEST(Caffe2, CutOffFilesAreErrors) {
-  const std::string predict = small_predict(), init = small_init();
+  const std::string predict = relu_predict(), init = relu_init();
   const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel, ErrorCode::kNotSupported,
                                         ErrorCode::kOperatorNotImplemented};
   size_t refused = 0;
@@ -287,8 +286,8 @@ TEST(Caffe2, CutOffFilesAreErrors) {
       const std::string part = whole.substr(0, size);
       try {
         // Between two fields a part is a net as well.
-        ir::verify(imported(cuts_init ? nets::model(part, predict, R"({"x":[1,[2,3]],"w":[1,[3]]})")
-                                      : nets::model(init, part, kInfo)));
+        ir::verify(imported_nets(cuts_init ? nets::model(part, predict, R"({"x":[1,[2,3]],"w":[1,[3]]})")
+                                           : nets::model(init, part, kInfoOfX)));
       } catch (const Error& error) {
         EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();
         ++refused;
@@ -297,11 +296,11 @@ TEST(Caffe2, CutOffFilesAreErrors) {
   }
   EXPECT_GT(refused, init.size());
   expect_error(ErrorCode::kInvalidModel, "init_net.pb: at byte ",
-               [&] { imported(nets::model(init.substr(0, init.size() - 2), predict, kInfo)); });
+               [&] { imported_nets(nets::model(init.substr(0, init.size() - 2), predict, kInfoOfX)); });
 }
 
 /// Operators with arguments of all forms, of which broken copies are made.
-std::string rich_predict() {
+std::string rich_nets() {
   using nets::integer;
   using nets::integers;
   const std::string operators =
@@ -321,8 +320,8 @@ std::string rich_predict() {
 TEST(Caffe2, BrokenCopiesAreImportedOrRefused) {
   const std::string init =
       nets::net(nets::fill("w", {2, 1, 3, 3}, std::vector<float>(18, 0.5F)) + nets::fill("b", {2}, {1, -1}));
-  const std::string predict = rich_predict(), info = R"({"x":[1,[1,1,6,6]]})";
-  ir::verify(imported(nets::model(init, predict, info)));
+  const std::string predict = rich_nets(), info = R"({"x":[1,[1,1,6,6]]})";
+  ir::verify(imported_nets(nets::model(init, predict, info)));
   const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel,           ErrorCode::kNotSupported,
                                         ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
                                         ErrorCode::kMemoryBudget,           ErrorCode::kShapeRequired};
@@ -336,7 +335,7 @@ TEST(Caffe2, BrokenCopiesAreImportedOrRefused) {
       changed[random() % changed.size()] ^= static_cast<char>(1 << random() % 8);
     }
     try {
-      ir::verify(imported(nets::model(first, second, info)));
+      ir::verify(imported_nets(nets::model(first, second, info)));
       ++accepted;
     } catch (const Error& error) {
       EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();

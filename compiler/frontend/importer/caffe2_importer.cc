@@ -22,9 +22,6 @@ caffe2::LoadedModel load_caffe2(const ModelSource& source) {
   return {files.owner, caffe2::read_model(files.files)};
 }
 
-/// Of a tensor whose number of dims nothing says.
-DimShape any_shape() { return {Dim(std::string("..."))}; }
-
 SignatureValue signature_value(const caffe2::Input& input) {
   SignatureValue value;
   value.name = input.name;

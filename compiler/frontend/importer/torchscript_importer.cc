@@ -16,9 +16,6 @@ namespace {
 
 namespace script = pytorch::script;
 
-/// Of a tensor whose number of dims the file does not say.
-DimShape any_shape() { return {Dim(std::string("..."))}; }
-
 ModelFacts facts_of(const script::Module& module, const script::Ports& ports) {
   const FileFacts file = script::facts_of(module);
   ModelFacts facts;

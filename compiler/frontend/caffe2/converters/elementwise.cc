@@ -10,33 +10,34 @@ namespace tensormill::frontend::caffe2 {
 
 namespace {
 
-using Names = std::pair<std::string_view, const char*>;
+using OpNames = std::pair<std::string_view, const char*>;
 
 constexpr std::array kUnary = {
-    Names{"Abs", "abs"},           Names{"Acos", "acos"},
-    Names{"Asin", "asin"},         Names{"Atan", "atan"},
-    Names{"Ceil", "ceil"},         Names{"Cos", "cos"},
-    Names{"Cosh", "cosh"},         Names{"Erf", "erf"},
-    Names{"Exp", "exp"},           Names{"Floor", "floor"},
-    Names{"Log", "log"},           Names{"Negative", "neg"},
-    Names{"Not", "not"},           Names{"Reciprocal", "reciprocal"},
-    Names{"Relu", "relu"},         Names{"Rsqrt", "rsqrt"},
-    Names{"Sigmoid", "sigmoid"},   Names{"Sign", "sign"},
-    Names{"Sin", "sin"},           Names{"Sinh", "sinh"},
-    Names{"Softplus", "softplus"}, Names{"Softsign", "softsign"},
-    Names{"Sqrt", "sqrt"},         Names{"Tan", "tan"},
-    Names{"Tanh", "tanh"},
+    OpNames{"Abs", "abs"},           OpNames{"Acos", "acos"},
+    OpNames{"Asin", "asin"},         OpNames{"Atan", "atan"},
+    OpNames{"Ceil", "ceil"},         OpNames{"Cos", "cos"},
+    OpNames{"Cosh", "cosh"},         OpNames{"Erf", "erf"},
+    OpNames{"Exp", "exp"},           OpNames{"Floor", "floor"},
+    OpNames{"Log", "log"},           OpNames{"Negative", "neg"},
+    OpNames{"Not", "not"},           OpNames{"Reciprocal", "reciprocal"},
+    OpNames{"Relu", "relu"},         OpNames{"Rsqrt", "rsqrt"},
+    OpNames{"Sigmoid", "sigmoid"},   OpNames{"Sign", "sign"},
+    OpNames{"Sin", "sin"},           OpNames{"Sinh", "sinh"},
+    OpNames{"Softplus", "softplus"}, OpNames{"Softsign", "softsign"},
+    OpNames{"Sqrt", "sqrt"},         OpNames{"Tan", "tan"},
+    OpNames{"Tanh", "tanh"},
 };
 constexpr std::array kBinary = {
-    Names{"Add", "add"},          Names{"And", "and"},    Names{"Div", "div"},       Names{"EQ", "equal"},
-    Names{"GE", "greater_equal"}, Names{"GT", "greater"}, Names{"LE", "less_equal"}, Names{"LT", "less"},
-    Names{"Mul", "mul"},          Names{"Or", "or"},      Names{"Sub", "sub"},       Names{"Xor", "xor"},
+    OpNames{"Add", "add"},       OpNames{"And", "and"},          OpNames{"Div", "div"},
+    OpNames{"EQ", "equal"},      OpNames{"GE", "greater_equal"}, OpNames{"GT", "greater"},
+    OpNames{"LE", "less_equal"}, OpNames{"LT", "less"},          OpNames{"Mul", "mul"},
+    OpNames{"Or", "or"},         OpNames{"Sub", "sub"},          OpNames{"Xor", "xor"},
 };
 
 template <size_t N>
-const char* operator_of(NodeContext& node, const std::array<Names, N>& names) {
+const char* operator_of(NodeContext& node, const std::array<OpNames, N>& names) {
   const auto* found =
-      std::find_if(names.begin(), names.end(), [&](const Names& row) { return row.first == node.op(); });
+      std::find_if(names.begin(), names.end(), [&](const OpNames& row) { return row.first == node.op(); });
   if (found == names.end()) node.invalid("it has a converter of other operators");
   return found->second;
 }

@@ -110,6 +110,8 @@ void convert_expand_dims(NodeContext& node) {
   std::sort(dims.begin(), dims.end());
   dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
   ir::SymShape to = node.shape(x);
+  constexpr size_t kMostAxes = 64;
+  if (dims.size() > kMostAxes) node.invalid("argument dims has " + std::to_string(dims.size()) + " axes");
   for (const int64_t dim : dims) {
     if (dim < 0 || dim > static_cast<int64_t>(to.size()))
       node.invalid("argument dims has " + std::to_string(dim));
