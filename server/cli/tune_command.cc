@@ -313,6 +313,13 @@ int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals)
   return 0;
 }
 
+std::vector<tune::Task> selected_tasks(const std::string& selection, std::vector<tune::Task> tasks) {
+  std::vector<tune::Task> selected;
+  for (size_t place : tune::parse_selection(selection, tasks.size()))
+    selected.push_back(std::move(tasks[place]));
+  return selected;
+}
+
 int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   if (!arguments.elsewhere.on.empty()) return tune_elsewhere(arguments, globals);
   const target::Target host = target::host_target();
@@ -335,9 +342,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   options.cpu = target::cpu_fingerprint(host);
   options.codegen = driver::code_generator();
   if (arguments.tasks == "list") return list_tasks(std::move(tasks), target, options, globals.json);
-  std::vector<tune::Task> selected;
-  for (size_t place : tune::parse_selection(arguments.tasks, tasks.size()))
-    selected.push_back(std::move(tasks[place]));
+  std::vector<tune::Task> selected = selected_tasks(arguments.tasks, std::move(tasks));
   // Cut first: what a crash left of a line is no record.
   tune::RecordLog log(arguments.output);
   const std::vector<tune::Record> known = known_records(arguments);
