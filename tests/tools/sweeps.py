@@ -69,7 +69,7 @@ SWEEPS = [
                 f"{FRAMEWORKS} pytorch tests/differential/torchscript_sweep.py --networks all")),
     Sweep("tflite", "8,000 random operators and chains of maps, in 400 TFLite models, beside TensorFlow Lite's own kernels",
           fixed("./dev build", f"{FRAMEWORKS} tensorflow tests/differential/tflite_sweep.py --models 400")),
-    Sweep("coreml", "random operators and chains of ML Programs beside the values that coremltools infers, and 150 torch modules that it converts beside eager PyTorch",
+    Sweep("coreml", "random operators and chains of ML Programs beside the values that coremltools infers, and 177 torch modules that it converts beside eager PyTorch",
           fixed("./dev build", f"{FRAMEWORKS} coreml tests/differential/coreml_sweep.py --programs 300",
                 f"{FRAMEWORKS} coreml tests/differential/coreml_sweep.py --modules")),
     Sweep("dims", "normal forms, bounds, proofs and solutions of a million random formulas of extents against brute force",
