@@ -253,15 +253,11 @@ FileFacts facts_of_files(const wire::ModelFiles& files, FileFormat format) {
                                           : tensorflow::facts_of(tensorflow::read_saved_model(files));
 }
 
-bool is_archive(std::string_view bytes) {
-  return wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
-}
-
 /// A model of several files in a zip or tar, whatever folder it lies in; of its main file alone what that
 /// says.
 FileFacts saved_file_facts(std::string_view bytes, FileFormat format) {
   const char* main = main_file_of(format);
-  if (!is_archive(bytes)) {
+  if (!wire::is_archive(bytes)) {
     const wire::ModelFiles alone = [&](const std::string& name) {
       return name == main ? std::optional(bytes) : std::nullopt;
     };
@@ -379,7 +375,7 @@ FileFormat detect_format(std::string_view bytes) {
   const FileFormat marked = marked_format(bytes);
   if (marked != FileFormat::kUnknown) return marked;
   if (wire::begins_as_zip(bytes)) return zip_format(bytes);
-  if (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar") return tar_format(bytes);
+  if (wire::begins_as_tar(bytes)) return tar_format(bytes);
   const std::string_view text = without_blanks(bytes);
   if (text.starts_with("{")) return json_format(text);
   if (text.starts_with("node {") || text.starts_with("node: {")) return FileFormat::kFrozenGraphText;
@@ -413,7 +409,7 @@ std::optional<FileFacts> read_path_facts(const std::string& path, FileFormat for
     return in_format(format, [&] { return std::optional(mxnet_facts_at(path)); });
   if (!is_folder) {
     const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-    const bool is_net = format == FileFormat::kCaffe2 && !is_archive(file->text());
+    const bool is_net = format == FileFormat::kCaffe2 && !wire::is_archive(file->text());
     const bool stands_alone = !is_net && (!is_tfjs(format) || !is_json(file->text()));
     if (stands_alone) return read_file_facts(file->text(), format);
   }

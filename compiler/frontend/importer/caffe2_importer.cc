@@ -123,11 +123,11 @@ private:
 }  // namespace
 
 bool is_caffe2(std::string_view bytes) {
-  return is_archive(bytes) ? detect_format(bytes) == FileFormat::kCaffe2 : is_caffe2_net(bytes);
+  return wire::is_archive(bytes) ? detect_format(bytes) == FileFormat::kCaffe2 : is_caffe2_net(bytes);
 }
 
 bool is_caffe2_net(std::string_view bytes) {
-  return !is_archive(bytes) && protobuf_format(bytes) == FileFormat::kCaffe2;
+  return !wire::is_archive(bytes) && protobuf_format(bytes) == FileFormat::kCaffe2;
 }
 
 ModelSource open_caffe2(const std::string& path) {

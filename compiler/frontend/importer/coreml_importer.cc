@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kOwnFile = "model.mlmodel";
 
 std::unique_ptr<coreml::LoadedModel> load_coreml(const ModelSource& source) {
-  const bool is_package = is_archive(source.model->text());
+  const bool is_package = wire::is_archive(source.model->text());
   const SourceFiles files = files_of(source, is_package ? coreml::kManifest : kOwnFile);
   const coreml::Package package =
       is_package ? coreml::open_package(files.files) : coreml::Package{source.model->text(), files.files};
@@ -90,7 +90,7 @@ public:
 
   std::string format() const override {
     const bool is_package =
-        is_archive(source().model->text()) || source().external.contains(coreml::kManifest);
+        wire::is_archive(source().model->text()) || source().external.contains(coreml::kManifest);
     return is_package ? "mlpackage" : "coreml";
   }
   const ModelFacts& facts() const override { return facts_; }
@@ -145,11 +145,11 @@ private:
 }  // namespace
 
 bool is_coreml(std::string_view bytes) {
-  return is_archive(bytes) ? detect_format(bytes) == FileFormat::kMlPackage : is_mlmodel_file(bytes);
+  return wire::is_archive(bytes) ? detect_format(bytes) == FileFormat::kMlPackage : is_mlmodel_file(bytes);
 }
 
 bool is_mlmodel_file(std::string_view bytes) {
-  return !is_archive(bytes) && protobuf_format(bytes) == FileFormat::kCoreMl;
+  return !wire::is_archive(bytes) && protobuf_format(bytes) == FileFormat::kCoreMl;
 }
 
 ModelSource open_mlpackage(const std::string& path) {

@@ -34,8 +34,8 @@ bool is_keras_zip(std::string_view bytes) {
 
 /// A layers model of TensorFlow.js: its JSON, or an archive of that and its weights.
 bool is_layers_model(std::string_view bytes) {
-  return is_archive(bytes) ? detect_format(bytes) == FileFormat::kTfjsLayers
-                           : is_tfjs_file(bytes) && detect_format(bytes) == FileFormat::kTfjsLayers;
+  return wire::is_archive(bytes) ? detect_format(bytes) == FileFormat::kTfjsLayers
+                                 : is_tfjs_file(bytes) && detect_format(bytes) == FileFormat::kTfjsLayers;
 }
 
 std::string format_of(std::string_view bytes) {

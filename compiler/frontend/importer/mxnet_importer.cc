@@ -18,7 +18,7 @@ namespace {
 
 /// The names of the files in an archive, or of those beside a symbol, which has no name of its own.
 mxnet::FileNames names_of(const ModelSource& source) {
-  if (is_archive(source.model->text())) return mxnet::file_names(archive_names(source.model->text()));
+  if (wire::is_archive(source.model->text())) return mxnet::file_names(archive_names(source.model->text()));
   for (const auto& [name, file] : source.external)
     if (mxnet::is_parameters(file->text())) return {"symbol.json", name};
   throw Error(ErrorCode::kInvalidModel,
@@ -133,7 +133,7 @@ private:
 }  // namespace
 
 bool is_mxnet(std::string_view bytes) {
-  return (is_archive(bytes) || is_mxnet_symbol(bytes)) && detect_format(bytes) == FileFormat::kMxnet;
+  return (wire::is_archive(bytes) || is_mxnet_symbol(bytes)) && detect_format(bytes) == FileFormat::kMxnet;
 }
 
 bool is_mxnet_symbol(std::string_view bytes) {

@@ -2,16 +2,10 @@
 
 #include <optional>
 
-#include "compiler/frontend/wire/zip.h"
-
 namespace tensormill::frontend {
 
-bool is_archive(std::string_view bytes) {
-  return wire::begins_as_zip(bytes) || (bytes.size() >= 512 && bytes.substr(257, 5) == "ustar");
-}
-
 SourceFiles files_of(const onnx::ModelSource& source, const std::string& main) {
-  if (is_archive(source.model->text())) {
+  if (wire::is_archive(source.model->text())) {
     struct Archive {
       std::shared_ptr<const MappedFile> file;
       wire::ArchiveFiles files;

@@ -17,8 +17,6 @@ struct SourceFiles {
   std::shared_ptr<const void> owner;  ///< of their contents
 };
 
-/// Whether the bytes are a zip or a tar.
-bool is_archive(std::string_view bytes);
 /// `main`: the model's main file, which is the source's own bytes where these are no archive; others are the
 /// files beside it. Throws as wire::ArchiveFiles.
 SourceFiles files_of(const onnx::ModelSource& source, const std::string& main);

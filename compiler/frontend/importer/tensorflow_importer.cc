@@ -152,7 +152,7 @@ private:
 }  // namespace
 
 bool is_tensorflow(std::string_view bytes) {
-  if (is_archive(bytes)) {
+  if (wire::is_archive(bytes)) {
     const FileFormat format = detect_format(bytes);
     return format == FileFormat::kSavedModel || format == FileFormat::kTfjsGraph;
   }
@@ -162,7 +162,7 @@ bool is_tensorflow(std::string_view bytes) {
 }
 
 bool is_saved_model_file(std::string_view bytes) {
-  return !is_archive(bytes) && protobuf_format(bytes) == FileFormat::kSavedModel;
+  return !wire::is_archive(bytes) && protobuf_format(bytes) == FileFormat::kSavedModel;
 }
 
 bool is_tfjs_file(std::string_view bytes) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kFileMagic = 0x112;
 constexpr uint32_t kV1 = 0xF993FAC8, kV2 = 0xF993FAC9, kV3 = 0xF993FACA;
-constexpr uint32_t kMostDims = 32;
+constexpr uint32_t kMostArrayDims = 32;
 constexpr size_t kMostNameBytes = 4096;
 
 class Stream {
@@ -56,7 +56,7 @@ std::optional<DType> dtype_of(int32_t flag) {
 }
 
 Shape shape_of(Stream& stream, uint32_t dims, bool is_wide) {
-  if (dims > kMostDims) stream.fail("an array of " + std::to_string(dims) + " dims");
+  if (dims > kMostArrayDims) stream.fail("an array of " + std::to_string(dims) + " dims");
   Shape shape;
   for (uint32_t d = 0; d < dims; ++d) {
     const int64_t dim = is_wide ? stream.number<int64_t>("a dim") : int64_t{stream.number<uint32_t>("a dim")};

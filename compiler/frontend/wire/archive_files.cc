@@ -46,6 +46,10 @@ std::string_view member_bytes(archive* reader, const std::string& name, uint64_t
 
 }  // namespace
 
+// The mark of POSIX, which all tars have that anybody writes today.
+bool begins_as_tar(std::string_view bytes) { return bytes.size() >= 512 && bytes.substr(257, 5) == "ustar"; }
+bool is_archive(std::string_view bytes) { return begins_as_zip(bytes) || begins_as_tar(bytes); }
+
 ArchiveFiles::ArchiveFiles(std::string_view bytes, const std::string& mark) {
   if (begins_as_zip(bytes)) {
     // Weights pack to a half at best; small models may be all zeros.

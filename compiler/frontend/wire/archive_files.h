@@ -14,6 +14,10 @@
 
 namespace tensormill::frontend::wire {
 
+bool begins_as_tar(std::string_view bytes);
+/// Whether the bytes are a zip or a tar.
+bool is_archive(std::string_view bytes);
+
 /// The content of a file of the model's folder by its name below it; nothing where there is none. Views
 /// outlive the model.
 using ModelFiles = std::function<std::optional<std::string_view>(const std::string& name)>;
