@@ -17,10 +17,10 @@ namespace {
 
 namespace mx = mxnet_model;
 
-const size_t kCopies = is_sweep() ? 2000 : 200;
+const size_t kCopiesOfSymbols = is_sweep() ? 2000 : 200;
 
-const std::vector<mx::Array> kWeights = {{"arg:fc_weight", {2, 3}, {1, 0, -1, 2, 1, 0}},
-                                         {"arg:fc_bias", {2}, {0.5F, -10}}};
+const std::vector<mx::Array> kArrays = {{"arg:fc_weight", {2, 3}, {1, 0, -1, 2, 1, 0}},
+                                        {"arg:fc_bias", {2}, {0.5F, -10}}};
 
 /// relu(x W + b) and a loss, whose label is no input; `attrs`: what the member of attributes is called.
 std::string small_symbol(const std::string& attrs = "attrs", const std::string& data = "") {
@@ -34,7 +34,7 @@ std::string small_symbol(const std::string& attrs = "attrs", const std::string& 
 }
 
 std::string small_model(int version = 2) {
-  return mx::archive(small_symbol(), mx::parameters(kWeights, version));
+  return mx::archive(small_symbol(), mx::parameters(kArrays, version));
 }
 
 ir::Graph imported_at(const Importer& model, const DimShape& shape) {
@@ -43,7 +43,7 @@ ir::Graph imported_at(const Importer& model, const DimShape& shape) {
   return model.import(options, ops::standard_ops());
 }
 
-void expect_small_numbers(const Importer& model) {
+void expect_symbol_numbers(const Importer& model) {
   const ir::Graph graph = imported_at(model, {int64_t{1}, int64_t{3}});
   ir::verify(graph);
   const Tensor x = Tensor::from<float>({1, 3}, std::vector<float>{3, 1, 2});
@@ -60,7 +60,7 @@ public:
     path_ = name;
     std::ofstream(path_ / "net-symbol.json") << small_symbol();
     std::ofstream(path_ / "net-0000.params") << "an earlier epoch";
-    std::ofstream(path_ / "net-0012.params") << mx::parameters(kWeights);
+    std::ofstream(path_ / "net-0012.params") << mx::parameters(kArrays);
     std::ofstream(path_ / "other-0013.params") << "another model's";
   }
   ModelFolder(const ModelFolder&) = delete;
@@ -76,18 +76,18 @@ TEST(Mxnet, ModelsAreImportedAsFoldersZipsAndFiles) {
   EXPECT_EQ(detect_format(small_model()), FileFormat::kMxnet);
   const auto zipped = importer_of_bytes(small_model());
   EXPECT_EQ(zipped->format(), "mxnet");
-  expect_small_numbers(*zipped);
+  expect_symbol_numbers(*zipped);
   const ModelFolder folder;
   EXPECT_EQ(detect_path(folder.path()), FileFormat::kMxnet);
   // Of several epochs the last one counts.
   const auto whole = open_importer(folder.path(), Links::kRefused);
   const auto alone = open_importer(folder.path() + "/net-symbol.json", Links::kRefused);
   EXPECT_EQ(whole->digest(), alone->digest());
-  expect_small_numbers(*whole);
-  expect_small_numbers(*alone);
+  expect_symbol_numbers(*whole);
+  expect_symbol_numbers(*alone);
   // What a package of this project holds of it is read again.
   ModelSource kept = whole->kept_source();
-  expect_small_numbers(*make_importer(std::move(kept)));
+  expect_symbol_numbers(*make_importer(std::move(kept)));
   const std::optional<FileFacts> facts = read_path_facts(folder.path(), FileFormat::kMxnet);
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->parameters, 8);
@@ -96,11 +96,11 @@ TEST(Mxnet, ModelsAreImportedAsFoldersZipsAndFiles) {
 TEST(Mxnet, AllVersionsOfBothFilesAreRead) {
   for (const int version : {0, 1, 2, 3}) {
     SCOPED_TRACE(version);
-    expect_small_numbers(*importer_of_bytes(small_model(version)));
+    expect_symbol_numbers(*importer_of_bytes(small_model(version)));
   }
   for (const char* attributes : {"attr", "param", "attrs"}) {
     SCOPED_TRACE(attributes);
-    expect_small_numbers(*importer_of_bytes(mx::archive(small_symbol(attributes), mx::parameters(kWeights))));
+    expect_symbol_numbers(*importer_of_bytes(mx::archive(small_symbol(attributes), mx::parameters(kArrays))));
   }
 }
 
@@ -122,7 +122,7 @@ TEST(Mxnet, SaysWhatIsInAFile) {
 TEST(Mxnet, ShapesOfInputsComeFromTheSymbolItsReadersOrTheCaller) {
   const auto said = importer_of_bytes(
       mx::archive(small_symbol("attrs", R"j(,"attrs":{"__shape__":"(0, 3)","__dtype__":"0"})j"),
-                  mx::parameters(kWeights)));
+                  mx::parameters(kArrays)));
   EXPECT_EQ(said->facts().inputs.at(0).shape, (DimShape{std::string(), int64_t{3}}));
   expect_error(ErrorCode::kInvalidArgument, "the rank 3, the model has 2", [&] {
     imported_at(*said, {int64_t{1}, int64_t{3}, int64_t{1}});
@@ -144,9 +144,9 @@ TEST(Mxnet, ShapesOfInputsComeFromTheSymbolItsReadersOrTheCaller) {
 TEST(Mxnet, ASymbolWithoutParametersIsRefused) {
   expect_error(ErrorCode::kInvalidModel, "give a tar or zip of both files",
                [&] { importer_of_bytes(small_symbol()); });
-  EXPECT_EQ(detect_format(mx::parameters(kWeights)), FileFormat::kMxnetParameters);
+  EXPECT_EQ(detect_format(mx::parameters(kArrays)), FileFormat::kMxnetParameters);
   expect_error(ErrorCode::kNotSupported, "it has weights alone: give NAME-symbol.json",
-               [&] { check_importable(mx::parameters(kWeights)); });
+               [&] { check_importable(mx::parameters(kArrays)); });
 }
 
 TEST(Mxnet, AllOperatorsThatAreMissingAreNamed) {
@@ -188,7 +188,7 @@ void expect_wrong_parameters(const std::string& bytes, const std::string& text) 
 }
 
 TEST(Mxnet, ParametersAreChecked) {
-  const std::string good = mx::parameters(kWeights);
+  const std::string good = mx::parameters(kArrays);
   const auto with = [&](size_t at, uint64_t value, size_t bytes) {
     std::string file = good;
     for (size_t i = 0; i < bytes; ++i) file[at + i] = static_cast<char>(value >> (8 * i));
@@ -203,7 +203,7 @@ TEST(Mxnet, ParametersAreChecked) {
   expect_wrong_parameters(with(36, 1000, 8), "an array has 12000 bytes");
   expect_wrong_parameters(with(60, 99, 4), "elements of type 99");
   expect_wrong_parameters(good.substr(0, good.size() - 1), "a name has 11 bytes, 10 are left");
-  const std::vector<mx::Array> twice = {kWeights[0], kWeights[0]};
+  const std::vector<mx::Array> twice = {kArrays[0], kArrays[0]};
   expect_wrong_parameters(mx::parameters(twice), "\"arg:fc_weight\" stands twice");
   expect_error(ErrorCode::kNotSupported, "sparse arrays",
                [&] { importer_of_bytes(mx::archive(small_symbol(), with(28, 1, 4))); });
@@ -213,7 +213,7 @@ TEST(Mxnet, SymbolsAreChecked) {
   const auto refuse = [](const std::string& symbol, const std::string& text) {
     SCOPED_TRACE(text);
     expect_error(ErrorCode::kInvalidModel, text,
-                 [&] { importer_of_bytes(mx::archive(symbol, mx::parameters(kWeights))); });
+                 [&] { importer_of_bytes(mx::archive(symbol, mx::parameters(kArrays))); });
   };
   const std::string data = mx::node("null", "data");
   refuse("{", "the symbol: ");
@@ -230,7 +230,7 @@ TEST(Mxnet, SymbolsAreChecked) {
 }
 
 TEST(Mxnet, CutOffFilesAreErrors) {
-  const std::string symbol = small_symbol(), parameters = mx::parameters(kWeights);
+  const std::string symbol = small_symbol(), parameters = mx::parameters(kArrays);
   for (size_t size = 0; size < parameters.size(); ++size) {
     SCOPED_TRACE(size);
     expect_error(ErrorCode::kInvalidModel, "the parameters: byte ",
@@ -244,7 +244,7 @@ TEST(Mxnet, CutOffFilesAreErrors) {
 }
 
 TEST(Mxnet, BrokenCopiesAreImportedOrRefused) {
-  const std::string symbol = small_symbol(), parameters = mx::parameters(kWeights);
+  const std::string symbol = small_symbol(), parameters = mx::parameters(kArrays);
   const auto words = words_of(symbol);
   const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel,           ErrorCode::kNotSupported,
                                         ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
@@ -252,7 +252,7 @@ TEST(Mxnet, BrokenCopiesAreImportedOrRefused) {
                                         ErrorCode::kInvalidArgument};
   std::mt19937 random(29);
   size_t imported = 0, refused = 0;
-  for (size_t i = 0; i < kCopies; ++i) {
+  for (size_t i = 0; i < kCopiesOfSymbols; ++i) {
     SCOPED_TRACE("copy " + std::to_string(i));
     std::string copy = symbol, weights = parameters;
     if (i % 2 == 0) copy = with_changed_words(symbol, words, random);
