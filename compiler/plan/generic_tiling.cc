@@ -233,6 +233,8 @@ private:
       tiling_.block = ask_rows(block, schedule::divisors(*count(i), kMostBlock));
       tiling_.vectors = ask("columns", 2, {1, 2, 3, 4});
       tiling_.by_one = tiling_.vectors > 1;
+      // Blocks after each other are those of vectors that may have to be taken one by one.
+      if (!tiling_.by_one) return true;
       const int64_t all = *count(i) / tiling_.block;
       const int64_t by_rule =
           *std::find_if(std::begin(kBlocksOfColumns), std::end(kBlocksOfColumns), [&](int64_t blocks) {

@@ -22,7 +22,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-constexpr const char* kCompiler = "a compiler";
+constexpr const char* kBuild = "a compiler";
 
 /// softmax(relu(x w)) of any number of rows.
 ir::Variants model(int64_t columns = 48) {
@@ -132,7 +132,7 @@ protected:
     options.tuner = "random";
     options.trials = trials;
     options.cpu = "a cpu";
-    options.codegen = kCompiler;
+    options.codegen = kBuild;
     options.measure.min_repeat_ms = 0;
     options.final_rounds = 2;
     TuneHooks hooks;
@@ -173,7 +173,7 @@ TEST_F(SymbolicSession, RecordsAreTakenForTheKernelsThatTheyAreOf) {
   }
   driver::CompileOptions options;
   options.target = tune_test::host_target();
-  options.schedules = choose_schedules(records_, options.target, kCompiler);
+  options.schedules = choose_schedules(records_, options.target, kBuild);
   const auto tuned_of = [&](const ir::Variants& variants) {
     std::set<std::string> tuned;
     const driver::CompileResult result = driver::compile(variants, options);
