@@ -178,7 +178,8 @@ TEST_F(SymbolicSession, RecordsAreTakenForTheKernelsThatTheyAreOf) {
     std::set<std::string> tuned;
     const driver::CompileResult result = driver::compile(variants, options);
     EXPECT_TRUE(result.refused_records.empty());
-    for (const Json& kernel : parse_json(result.metadata_json).at("kernels")) {
+    const Json metadata = parse_json(result.metadata_json);
+    for (const Json& kernel : metadata.at("kernels")) {
       if (kernel.at("tuning_record") != "") tuned.insert(kernel.at("task_key").get<std::string>());
     }
     return tuned;
