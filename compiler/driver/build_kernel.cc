@@ -1,5 +1,7 @@
 #include "compiler/driver/build_kernel.h"
 
+#include <utility>
+
 #include "compiler/lower/lower.h"
 #include "compiler/plan/in_place.h"
 #include "compiler/plan/sharing.h"
@@ -14,16 +16,21 @@ te::Function build_loops(const plan::Kernel& kernel, const schedule::Schedule& s
   return loops;
 }
 
-BuiltKernel build_kernel(const plan::Kernel& kernel, const schedule::Schedule& steps,
-                         const target::Target& target, const codegen::Backend& backend,
-                         const codegen::EmitOptions& emit) {
+BuiltKernel build_from_loops(te::Function loops, const target::Target& target,
+                             const codegen::Backend& backend, const codegen::EmitOptions& emit) {
   BuiltKernel built;
-  built.loops = build_loops(kernel, steps);
+  built.loops = std::move(loops);
   built.function = lower::lower(built.loops, target);
   built.workspace = {built.function.shared_workspace_bytes, built.function.worker_workspace_bytes,
                      plan::sharing_of(built.function)};
   built.object = backend.emit(built.function, target, emit);
   return built;
+}
+
+BuiltKernel build_kernel(const plan::Kernel& kernel, const schedule::Schedule& steps,
+                         const target::Target& target, const codegen::Backend& backend,
+                         const codegen::EmitOptions& emit) {
+  return build_from_loops(build_loops(kernel, steps), target, backend, emit);
 }
 
 }  // namespace tensormill::driver

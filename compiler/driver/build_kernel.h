@@ -23,6 +23,10 @@ struct BuiltKernel {
 /// that does not apply.
 te::Function build_loops(const plan::Kernel& kernel, const schedule::Schedule& steps);
 
+/// Lowers and compiles loops. Throws InternalError for bugs of the phases.
+BuiltKernel build_from_loops(te::Function loops, const target::Target& target,
+                             const codegen::Backend& backend, const codegen::EmitOptions& emit = {});
+
 /// Lowers and compiles. Throws as build_loops, and InternalError for bugs of later phases.
 BuiltKernel build_kernel(const plan::Kernel& kernel, const schedule::Schedule& steps,
                          const target::Target& target, const codegen::Backend& backend,

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "compiler/codegen/jit.h"
+#include "compiler/driver/build_kernel.h"
 #include "compiler/driver/generic_group.h"
 #include "compiler/driver/generic_planner.h"
 #include "compiler/driver/generic_tails.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/bind_symbols.h"
-#include "compiler/lower/lower.h"
 #include "compiler/tune/task.h"
 #include "runtime/base/error.h"
 
@@ -70,8 +70,9 @@ public:
   /// The kernel as the rule has it.
   tm_kernel entry(size_t kernel) {
     if (!libraries_[kernel]) {
-      const te::Function function = lower::lower(planned_.model.kernels[kernel].loops, target_);
-      libraries_[kernel] = codegen::JitLibrary::load(backend_->emit(function, target_, {}));
+      const driver::BuiltKernel built =
+          driver::build_from_loops(planned_.model.kernels[kernel].loops, target_, *backend_);
+      libraries_[kernel] = codegen::JitLibrary::load(built.object);
       kernels_[kernel] = libraries_[kernel]->kernel(planned_.model.kernels[kernel].symbol);
     }
     return kernels_[kernel];

@@ -6,9 +6,7 @@
 
 #include "compiler/driver/layers.h"
 #include "compiler/ir/run_dims.h"
-#include "compiler/lower/lower.h"
 #include "compiler/passes/pass.h"
-#include "compiler/plan/sharing.h"
 #include "compiler/te/verify.h"
 #include "runtime/base/error.h"
 
@@ -141,14 +139,9 @@ BuiltCandidate build_candidate(const Task& task, const schedule::Schedule& steps
                                const target::Target& target, const codegen::Backend& backend) {
   if (!task.symbolic) return {driver::build_kernel(task.kernel, steps, target, backend), {}};
   plan::GenericLoops made = plan::loops_by(*task.symbolic->kernel().source, steps);
-  BuiltCandidate built{{}, std::move(made.tails)};
-  built.kernel.loops = std::move(made.function);
-  built.kernel.loops.name = task.kernel.symbol;
-  te::verify(built.kernel.loops, te::Level::kLoops);
-  built.kernel.function = lower::lower(built.kernel.loops, target);
-  built.kernel.workspace.sharing = plan::sharing_of(built.kernel.function);
-  built.kernel.object = backend.emit(built.kernel.function, target, {});
-  return built;
+  made.function.name = task.kernel.symbol;
+  te::verify(made.function, te::Level::kLoops);
+  return {driver::build_from_loops(std::move(made.function), target, backend), std::move(made.tails)};
 }
 
 std::vector<size_t> parse_selection(const std::string& text, size_t count) {

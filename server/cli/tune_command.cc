@@ -320,6 +320,11 @@ std::vector<tune::Task> selected_tasks(const std::string& selection, std::vector
   return selected;
 }
 
+/// None where none is named.
+std::vector<int64_t> first_of(const std::vector<std::vector<int64_t>>& extents) {
+  return extents.empty() ? std::vector<int64_t>() : extents.front();
+}
+
 int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   if (!arguments.elsewhere.on.empty()) return tune_elsewhere(arguments, globals);
   const target::Target host = target::host_target();
@@ -365,8 +370,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   session.run();
   Json report = report_of(session);
   if (arguments.network_rounds > 0) {
-    const std::vector<int64_t> dims = extents.empty() ? std::vector<int64_t>() : extents.front();
-    ModelNetwork network(variants, target, {kOptLevel, layout, dims}, options.measure.threads,
+    ModelNetwork network(variants, target, {kOptLevel, layout, first_of(extents)}, options.measure.threads,
                          arguments.output);
     add_network(report,
                 tune::settle_in_network(network, target, options.codegen, arguments.network_rounds, now));
