@@ -36,7 +36,8 @@ std::vector<std::string> tar_names(std::string_view bytes) {
 std::vector<std::string> archive_names(std::string_view bytes) {
   if (!wire::begins_as_zip(bytes)) return tar_names(bytes);
   std::vector<std::string> names;
-  for (const npz::ZipMember& member : wire::ZipFile(bytes).members()) names.push_back(member.name);
+  const wire::ZipFile zip(bytes);
+  for (const npz::ZipMember& member : zip.members()) names.push_back(member.name);
   return names;
 }
 
