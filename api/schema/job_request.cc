@@ -187,6 +187,9 @@ services::TuneRequest read_tune(ObjectReader& body, Problems& problems) {
   body.choice("tuner", request.tuner, {"xgb", "xgb-rank", "ga", "gridsearch", "random"});
   body.optional("autoscheduler", request.autoscheduler);
   body.optional("tasks", request.tasks);
+  body.each_member("extents", [&](const std::string& dim, const Json& value, const std::string& at) {
+    read_buckets(dim, value, at, problems, request.extents);
+  });
   read_large(body, "early_stopping", 0, request.early_stopping);
   body.nullable("prior_records", request.prior_records);
   if (request.prior_records && !Digest::parse(*request.prior_records))

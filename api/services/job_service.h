@@ -46,7 +46,9 @@ struct TuneRequest {
   double time_budget_s = 0;  ///< 0: none
   std::string tuner = "xgb";
   bool autoscheduler = false;
-  std::string tasks = "all";                 ///< or places such as "0,2" and "3-5"
+  std::string tasks = "all";  ///< or places such as "0,2" and "3-5"
+  /// By free dim: at which kernels of all extents are measured; none: those with kernels of their own.
+  std::map<std::string, std::vector<int64_t>> extents = {};
   int64_t early_stopping = 0;                ///< trials of a task without a better one; 0: never
   std::optional<std::string> prior_records;  ///< id of a set whose trials count as known
   bool exclusive = false;  ///< other jobs stand still all the time, not only while something is measured

@@ -14,8 +14,20 @@
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/tune/task.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 
 namespace tensormill::tune {
+
+namespace {
+
+/// `dim`: the one that is wrong; "": all of them.
+[[noreturn]] void refuse_extents(const std::string& dim, const std::string& why) {
+  Json::json_pointer at("/extents");
+  if (!dim.empty()) at /= dim;
+  throw Error(ErrorCode::kInvalidArgument, "extents: " + why, {{at.to_string(), why}});
+}
+
+}  // namespace
 
 class SymbolicPlan {
 public:
@@ -98,7 +110,7 @@ private:
     const std::optional<std::vector<int64_t>> taken =
         driver::taken_point(planned_.symbols.all, table(), dims);
     if (!taken || !std::equal(free.begin(), free.end(), taken->begin()))
-      throw Error(ErrorCode::kUsage, "the model does not take extents of " + to_string(Shape(free)));
+      refuse_extents("", "the model does not take extents of " + to_string(Shape(free)));
     return *taken;
   }
 
@@ -258,7 +270,7 @@ std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, co
   }
   for (const auto& [name, extents] : named) {
     if (std::find(variants.free_dims.begin(), variants.free_dims.end(), name) == variants.free_dims.end())
-      throw Error(ErrorCode::kUsage, "--extents: the model has no free dim " + name);
+      refuse_extents(name, "the model has no free dim " + name);
   }
   points.emplace_back();
   for (size_t d = 0; d < variants.free_dims.size(); ++d) {
@@ -279,8 +291,7 @@ std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, co
       }
     }
     points = std::move(next);
-    if (points.size() > kMost)
-      throw Error(ErrorCode::kUsage, "--extents: more than " + std::to_string(kMost) + " combinations");
+    if (points.size() > kMost) refuse_extents("", "more than " + std::to_string(kMost) + " combinations");
   }
   return points;
 }

@@ -60,8 +60,9 @@ private:
 };
 
 /// Each combination of what is named; a free dim that is not has the extent that the model was imported with.
-/// None where nothing is named: then the extents that have kernels of their own, if any. Throws Error(kUsage)
-/// for a name that is no free dim, and for more than 16 combinations.
+/// None where nothing is named: then the extents that have kernels of their own, if any. Throws
+/// Error(kInvalidArgument), which points at "/extents", for a name that is no free dim, and for more than 16
+/// combinations.
 std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, const ShapeBuckets& named);
 
 /// The tasks of all that a package is made of, each once: of the shapes that get kernels of their own, of
@@ -70,7 +71,7 @@ std::vector<Task> package_tasks(const ir::Variants& variants, const target::Targ
                                 const SymbolicOptions& options);
 
 /// Tasks of the kernels of the model's plan for all extents, in the order of their first use; none where
-/// there is no such plan. Throws Error(kUsage) for extents that the model does not take.
+/// there is no such plan. Throws Error(kInvalidArgument) for extents that the model does not take.
 std::vector<Task> symbolic_tasks(const ir::Variants& variants, const target::Target& target,
                                  const SymbolicOptions& options);
 

@@ -272,10 +272,8 @@ void check_records_output(const std::string& path) {
 /// A worker of a server measures; the search is the server's.
 int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals) {
   const tune::TuneOptions& options = arguments.options;
-  if (!arguments.prior_records.empty() || options.measure.flush_cache || arguments.tasks == "list" ||
-      !arguments.extents.empty())
-    throw Error(ErrorCode::kUsage,
-                "--on goes without --prior-records, --flush-cache, --extents and --tasks list");
+  if (!arguments.prior_records.empty() || options.measure.flush_cache || arguments.tasks == "list")
+    throw Error(ErrorCode::kUsage, "--on goes without --prior-records, --flush-cache and --tasks list");
   if (arguments.target.find("native") != std::string::npos)
     throw Error(ErrorCode::kUsage, "--on needs --target: what is native to a worker is not known here");
   if (arguments.output.empty()) throw Error(ErrorCode::kUsage, "-o RECORDS.json is required");
@@ -295,6 +293,7 @@ int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals)
               {"seed", options.seed}};
   for (const auto& [name, shape] : parse_input_shapes(arguments.input_shapes))
     job["input_shapes"][name] = dims_to_json(shape);
+  if (!arguments.extents.empty()) job["extents"] = parse_shape_buckets(arguments.extents);
   if (!arguments.input_values.empty()) job["input_values"] = parse_json(arguments.input_values);
   if (!arguments.signature.empty()) job["signature"] = arguments.signature;
   if (!arguments.quantized.empty()) job["quantized"] = arguments.quantized;

@@ -96,7 +96,27 @@ struct Known {
   std::set<std::string> done;  ///< tasks that need no more trials
 };
 
-Known ask_known(jobs::ChildChannel& channel, Answers& answers, const std::vector<tune::Task>& tasks) {
+/// Times at other extents than those that the job names tell nothing of a kernel at these. The job's own
+/// records are of its extents, and stay in front.
+void forget_other_extents(Known& known, const std::vector<tune::Task>& tasks) {
+  std::map<std::string, std::string> args;
+  for (const tune::Task& task : tasks) {
+    if (task.symbolic) args.emplace(task.key(), task.args);
+  }
+  std::set<std::string> measured;
+  std::erase_if(known.records, [&](const tune::Record& record) {
+    const auto task = args.find(record.task_key);
+    if (task == args.end()) return false;
+    if (task->second != record.args) return true;
+    measured.insert(record.task_key);
+    return false;
+  });
+  std::erase_if(known.done,
+                [&](const std::string& key) { return args.contains(key) && !measured.contains(key); });
+}
+
+Known ask_known(jobs::ChildChannel& channel, Answers& answers, const std::vector<tune::Task>& tasks,
+                bool at_named_extents) {
   Json keys = Json::array();
   for (const tune::Task& task : tasks) keys.push_back(task.key());
   channel.event("tasks", keys.dump());
@@ -105,6 +125,7 @@ Known ask_known(jobs::ChildChannel& channel, Answers& answers, const std::vector
   known.records = tune::parse_records(MappedFile::map(Fd::kKnown, "known records")->text());
   answer.at("own").get_to(known.own);
   answer.at("done").get_to(known.done);
+  if (at_named_extents) forget_other_extents(known, tasks);
   // The algorithms of a layer are measured against each other, so all of them are done or none.
   std::set<std::string> open_layers;
   for (const tune::Task& task : tasks) {
@@ -166,6 +187,9 @@ void adjust_budgets(tune::TuneOptions& options, const Known& known, const std::v
     options.time_budget_seconds = std::max(options.time_budget_seconds - spent, 1e-3);
 }
 
+/// Those that the job names.
+ShapeBuckets extents_of(const Json& request) { return request.value("extents", ShapeBuckets()); }
+
 /// The tasks of all shapes that get kernels of their own, and of what no free extent reaches, each once.
 std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Target& target,
                                  const Json& request) {
@@ -175,7 +199,7 @@ std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Tar
   tune::SymbolicOptions options;
   options.opt_level = request.at("opt_level").get<int>();
   options.layout = layout;
-  options.extents = tune::named_extents(variants, {});
+  options.extents = tune::named_extents(variants, extents_of(request));
   // A worker of another kind measures what is not computed here.
   options.runs_here = !request.at("batches").get<bool>();
   return tune::package_tasks(variants, target, options);
@@ -194,7 +218,7 @@ std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string>
       ir::read_variants(request.at("variants").dump(), *text, constants, ops::standard_ops());
   std::vector<tune::Task> tasks = tasks_of(variants, target, request);
   Answers answers;
-  const Known known = ask_known(channel, answers, tasks);
+  const Known known = ask_known(channel, answers, tasks, !extents_of(request).empty());
   std::vector<tune::Task> selected;
   Json reused = Json::array();
   for (size_t place : tune::parse_selection(request.at("tasks").get<std::string>(), tasks.size())) {

@@ -25,6 +25,8 @@ namespace {
 constexpr int kMaxAttempts = 2;
 /// Each goes on from the records of the ones before, so that restarts of the server lose nothing.
 constexpr int kMaxTuneAttempts = 20;
+/// Of a model's facts as JSON.
+constexpr int kFactsDepth = 128;
 
 void refuse_unsupported(const services::CompileRequest& request) {
   const auto unless = [](bool absent, const char* pointer) {
@@ -60,6 +62,29 @@ void check_shapes(const services::CompileRequest& request, const KnownInputs& kn
   }
 }
 
+/// Where an input may have dims without names, which import names, the job's import tells which there are.
+void check_extents(const services::TuneRequest& request, const KnownInputs& known_inputs) {
+  std::set<std::string> dims;
+  for (const services::TensorSpec& input : known_inputs.inputs) {
+    if (!input.kind.empty() || !known_inputs.has_kinds) return;
+    for (const Dim& dim : input.shape) {
+      const std::string* name = std::get_if<std::string>(&dim);
+      if (name == nullptr ? std::get<int64_t>(dim) < 0 : name->empty()) return;
+      if (name != nullptr) dims.insert(*name);
+    }
+  }
+  for (const auto& [input, shape] : request.compile.input_shapes) {
+    for (const Dim& dim : shape) {
+      if (const std::string* name = std::get_if<std::string>(&dim)) dims.insert(*name);
+    }
+  }
+  for (const auto& [name, extents] : request.extents) {
+    if (dims.count(name) == 0)
+      refuse_job(ErrorCode::kInvalidArgument, (Json::json_pointer("/extents") / name).to_string(),
+                 "the model has no free dim " + name);
+  }
+}
+
 /// What the model's facts say of the signature; of none the facts themselves.
 Json signature_of(const Json& facts, const std::string& name) {
   if (name.empty()) return facts;
@@ -69,6 +94,10 @@ Json signature_of(const Json& facts, const std::string& name) {
   for (const auto& [each, values] : known.items()) names += (names.empty() ? "" : ", ") + each;
   refuse_job(ErrorCode::kInvalidArgument, "/signature",
              "the model has no signature \"" + name + "\"" + (names.empty() ? "" : "; it has " + names));
+}
+
+KnownInputs known_inputs(const Json& facts, const std::string& signature) {
+  return {specs_from_json(signature_of(facts, signature).at("inputs")), has_kinds(facts)};
 }
 
 /// The values that the request gives inputs, which the model takes.
@@ -158,9 +187,8 @@ void refuse_job(ErrorCode code, const std::string& pointer, const std::string& d
 }
 
 Json JobServiceImpl::resolve(const services::CompileRequest& request, const storage::ModelRow& model) {
-  const Json facts = parse_json(model.facts, 128);
-  const KnownInputs inputs{specs_from_json(signature_of(facts, request.signature).at("inputs")),
-                           has_kinds(facts)};
+  const Json facts = parse_json(model.facts, kFactsDepth);
+  const KnownInputs inputs = known_inputs(facts, request.signature);
   check_shapes(request, inputs);
   const target::Target target = target_of(request.target, host_);
   Json shapes = Json::object();
@@ -266,6 +294,7 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
   // Where it is measured is the job's; the compilation is anybody's.
   const std::string on = std::exchange(compile.on, "");
   const Json form = resolve(compile, model);
+  check_extents(request, known_inputs(parse_json(model.facts, kFactsDepth), compile.signature));
   if (on.empty() && !form.at("host_runs_target").get<bool>())
     refuse_job(ErrorCode::kNotSupported, "/target", "this machine cannot run code for it");
   if (request.prior_records && !catalog_.find_tuning_set(*Digest::parse(*request.prior_records)))
@@ -299,6 +328,7 @@ services::Submission JobServiceImpl::submit_tune(const services::TuneRequest& re
                {"seed", request.seed},
                {"again", compile.force}};
   if (!on.empty()) tune["on"] = on;
+  if (!request.extents.empty()) tune["extents"] = request.extents;
   return submit(std::move(submission), tune, options, context);
 }
 
