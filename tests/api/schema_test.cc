@@ -123,7 +123,7 @@ TEST(TuneBody, ReadsEverything) {
   const std::string id = Digest::of("set").text();
   const auto request = std::get<services::TuneRequest>(read_job_request(
       R"({"kind":"tune","model":"m","target":"llvm","opt_level":2,"trials":64,"time_budget_s":1.5,"tuner":"random",
-          "autoscheduler":false,"tasks":"0,2","early_stopping":8,"prior_records":")" +
+          "autoscheduler":false,"tasks":"0,2","extents":{"N":[1,8],"H":"32..96:32"},"early_stopping":8,"prior_records":")" +
       id +
       R"(","exclusive":true,"threads":2,"number":3,"repeat":4,"min_repeat_ms":0.5,"seed":7,"force":true})"));
   EXPECT_EQ(request.compile.model, "m");
@@ -133,6 +133,9 @@ TEST(TuneBody, ReadsEverything) {
   EXPECT_EQ(request.time_budget_s, 1.5);
   EXPECT_EQ(request.tuner, "random");
   EXPECT_EQ(request.tasks, "0,2");
+  EXPECT_EQ(request.extents,
+            (std::map<std::string, std::vector<int64_t>>{{"H", {32, 64, 96}}, {"N", {1, 8}}}));
+  EXPECT_TRUE(request.compile.shape_buckets.empty());
   EXPECT_EQ(request.early_stopping, 8);
   EXPECT_EQ(request.prior_records, id);
   EXPECT_TRUE(request.exclusive);
@@ -149,6 +152,12 @@ TEST(TuneBody, PointsAtEachMistake) {
                   "tuner":"luck","prior_records":"x","repeat":0,"package":"p"})");
             }),
             (Pointers{"/trials", "/time_budget_s", "/tuner", "/prior_records", "/repeat", "/package"}));
+  EXPECT_EQ(mistakes([] {
+              read_job_request(R"({"kind":"tune","model":"m","target":"t",
+                  "extents":{"H":"x","K":[],"M":3,"N":[8,1]}})");
+            }),
+            (Pointers{"/extents/H", "/extents/K", "/extents/M", "/extents/N/1"}));
+  EXPECT_EQ(compile_mistakes(R"("extents":{"N":[1]})"), Pointers{"/extents"});
 }
 
 TEST(BenchmarkBody, ReadsEverythingAndNothingElse) {

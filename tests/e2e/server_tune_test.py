@@ -14,16 +14,16 @@ import serving
 NATIVE = "llvm -mcpu=native"
 
 
-def chain(widths):
-    """MatMul and Relu from width to width, on four rows."""
+def chain(widths, rows_of_x=4):
+    """MatMul and Relu from width to width, on four rows, or on a free dim's."""
     rng = np.random.default_rng(5)
     nodes, weights, value = [], [], "x"
     for i, (rows, columns) in enumerate(zip(widths, widths[1:])):
         weights.append(numpy_helper.from_array(rng.standard_normal((rows, columns)).astype(np.float32), f"w{i}"))
         nodes += [helper.make_node("MatMul", [value, f"w{i}"], [f"m{i}"]), helper.make_node("Relu", [f"m{i}"], [f"r{i}"])]
         value = f"r{i}"
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, widths[0]])],
-                              [helper.make_tensor_value_info(value, TensorProto.FLOAT, [4, widths[-1]])], weights)
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows_of_x, widths[0]])],
+                              [helper.make_tensor_value_info(value, TensorProto.FLOAT, [rows_of_x, widths[-1]])], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     return model.SerializeToString()
@@ -125,6 +125,30 @@ class Tuning(unittest.TestCase):
         # Children did all of it: who serves loads neither LLVM nor XGBoost.
         self.assertNotRegex(self.server.maps(), "(?i)llvm|xgboost")
 
+    def test_kernels_of_free_dims_are_measured_at_the_extents_that_a_job_names(self):
+        self.assertEqual(self.server.upload("a", chain([40, 48], "N")).status, 201)
+        first = self.submit("a", trials=4, extents={"N": "24,60"})
+        self.assertEqual(self.submit("a", trials=4, extents={"N": [24, 60]}), first, "a live duplicate joins")
+        job = self.server.finished(first)
+        self.assertEqual(job["state"], "succeeded", job["error"])
+        self.assertEqual(job["resolved"]["extents"], {"N": [24, 60]})
+        found = self.lines(f"/{job['result']['records']}")
+        self.assertTrue(found)
+        for line in found:
+            self.assertIn("f32[24,48]", line["input"][2])
+            self.assertIn("f32[60,48]", line["input"][2])
+        kernels = {kernel["task_key"]: kernel["tuning_record"] for kernel in self.metadata(self.server.compile("a"))["kernels"]}
+        self.assertTrue(all(kernels[line["task_key"]] for line in found), kernels)
+        # What was measured there is known there, and nowhere else.
+        self.assertEqual(self.tune("a", trials=4, extents={"N": [24, 60]})["trials"], 0)
+        other = self.tune("a", trials=4, extents={"N": [32]})
+        self.assertEqual((other["trials"], {task["reused"] for task in other["tasks"]}), (4, {False}))
+        self.assertTrue(any("f32[32,48]" in line["input"][2] for line in self.lines(f"/{other['records']}")))
+        # Whether a dim is free after all, the job's import tells.
+        bound = self.server.finished(self.submit("a", input_shapes={"x": [4, 40]}, extents={"N": [8]}))
+        self.assertEqual((bound["state"], bound["error"]["code"]), ("failed", "invalid_argument"))
+        self.assertIn("no free dim N", bound["error"]["detail"])
+
     def test_a_second_model_reuses_what_it_shares(self):
         self.upload("a", [64, 256, 128])
         self.upload("b", [64, 256, 192])
@@ -219,7 +243,8 @@ class Tuning(unittest.TestCase):
         base = {"kind": "tune", "model": "a", "target": NATIVE}
         for wrong, pointer in [({"model": "b"}, "/model"), ({"target": "llvm -mcpu=power9"}, "/target"),
                                ({"prior_records": "sha256:" + "0" * 64}, "/prior_records"), ({"trials": 0}, "/trials"),
-                               ({"disabled_pass": ["fuse"]}, "/disabled_pass")]:
+                               ({"disabled_pass": ["fuse"]}, "/disabled_pass"), ({"extents": {"N": [1, 8]}}, "/extents/N"),
+                               ({"extents": {"N": [8, 1]}}, "/extents/N/1")]:
             answer = self.server.send_json("POST", "/v1/jobs", {**base, **wrong})
             self.assertEqual(answer.status, 422, (wrong, answer.body))
             self.assertIn(pointer, [error["pointer"] for error in answer.json().get("errors", [])], answer.body)

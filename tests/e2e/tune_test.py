@@ -198,7 +198,7 @@ class Tune(unittest.TestCase):
             self.command("tune", self.model, "--extents", "M=4", "-o", self.folder / "other.json"),
             capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S,
         )
-        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertEqual(refused.returncode, 3, refused.stderr)
         self.assertIn("no free dim M", refused.stderr)
 
     def test_sketches_are_searched_beside_the_template(self):

@@ -162,10 +162,10 @@ BLOB = "sha256:" + "0" * 64
 
 def job_seeds(compile_job):
     tune = {**compile_job, "kind": "tune", "trials": 64, "time_budget_s": 1.5, "tuner": "xgb-rank", "autoscheduler": True, "tasks": "0,2-3",
-            "early_stopping": 10, "prior_records": BLOB, "exclusive": True, "threads": 2, "number": 3, "repeat": 2, "min_repeat_ms": 1, "seed": 7,
+            "extents": {"N": [1, 8], "M": "1,2,4"}, "early_stopping": 10, "prior_records": BLOB, "exclusive": True, "threads": 2, "number": 3, "repeat": 2, "min_repeat_ms": 1, "seed": 7,
             "on": "board=rpi4,arch=aarch64"}
     yield "tune_all.json", json.dumps(tune)
-    yield "tune_below.json", json.dumps({**tune, "prior_records": "x", "time_budget_s": -1, "on": "=", "min_repeat_ms": -2})
+    yield "tune_below.json", json.dumps({**tune, "prior_records": "x", "extents": {"N": [8, 1], "K": []}, "time_budget_s": -1, "on": "=", "min_repeat_ms": -2})
     values = {"n": 3, "f": [1.5, [True, None]]}
     yield "compile_values.json", json.dumps({**compile_job, "input_values": values, "outputs": ["y"], "signature": "serving", "quantized": "exact",
                                              "desired_layout_ops": ["Conv"], "mixed_precision": "float16", "disabled_pass": ["fuse"]})

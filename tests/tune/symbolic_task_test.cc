@@ -90,7 +90,14 @@ TEST(SymbolicTasks, ExtentsAreNamed) {
   EXPECT_TRUE(named_extents(model(), {}).empty());
   EXPECT_THAT(named_extents(model(), {{"N", {1, 8}}}),
               testing::ElementsAre(std::vector<int64_t>{1}, std::vector<int64_t>{8}));
-  EXPECT_THROW(named_extents(model(), {{"M", {1}}}), Error);
+  try {
+    named_extents(model(), {{"M", {1}}});
+    FAIL() << "M is no free dim";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    ASSERT_EQ(error.details().size(), 1U);
+    EXPECT_EQ(error.details()[0].pointer, "/extents/M");
+  }
 }
 
 /// Runs candidates here, and spoils the last row of what some of them make of some numbers of rows.

@@ -223,7 +223,7 @@ class AsyncClient:
         return AsyncJob(self, await self._do(_calls.submit("compile", {"model": model, "target": target, **options}, key)))
 
     async def tune(self, model: str, target: Any = "llvm -mcpu=native", *, key: Optional[str] = None, **options: Any) -> AsyncJob:
-        """Starts tuning; ``options`` as of `compile`, and ``trials``, ``time_budget_s``, ``tuner`` ..."""
+        """Starts tuning; ``options`` as of `compile`, and ``trials``, ``time_budget_s``, ``tuner``, ``extents`` ..."""
         return AsyncJob(self, await self._do(_calls.submit("tune", {"model": model, "target": target, **options}, key)))
 
     async def benchmark(self, package: str, *, key: Optional[str] = None, **options: Any) -> AsyncJob:

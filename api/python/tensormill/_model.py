@@ -14,6 +14,8 @@ from ._program import PathLike, option, run_program
 Dim = Union[int, str]
 #: Extents by input name: ``{"x": [1, 3, 224, 224]}``, a text for a free dim; or the command line's own text.
 InputShapes = Union[str, Mapping[str, Union[str, Sequence[Dim]]]]
+#: Extents by free dim: ``{"N": [1, 8]}``; or the command line's own text.
+Buckets = Union[str, Mapping[str, Union[str, Sequence[int]]]]
 
 
 class TensorSpec(NamedTuple):
@@ -45,6 +47,18 @@ def shapes_text(shapes: Optional[InputShapes]) -> Optional[str]:
         inside = extents if isinstance(extents, str) else ",".join(str(one) for one in extents)
         words.append(f"{name}:[{inside.strip('[]')}]")
     return " ".join(words) or None
+
+
+def buckets_text(buckets: Optional[Buckets]) -> Optional[str]:
+    """As the command line writes them.
+
+    >>> buckets_text({"N": [1, 8], "H": "32..640:32"})
+    'N=1,8;H=32..640:32'
+    """
+    if buckets is None or isinstance(buckets, str):
+        return buckets or None
+    return ";".join(f"{name}={extents if isinstance(extents, str) else ','.join(map(str, extents))}"
+                    for name, extents in buckets.items()) or None
 
 
 class Model:

@@ -17,7 +17,7 @@ from . import _html, _npz
 from ._dtypes import Array
 from ._errors import ExecutorError
 from ._memory import as_array
-from ._model import InputShapes, Model, TensorSpec, load, shapes_text, specs_of, value_text
+from ._model import Buckets, InputShapes, Model, TensorSpec, buckets_text, load, shapes_text, specs_of, value_text
 from ._native import Executor, LoadedPackage, Runtime, StepTime
 from ._program import PathLike, option, run_program
 
@@ -289,8 +289,7 @@ def _list(names: Union[str, Sequence[str], None]) -> Optional[str]:
 
 def compile(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]] = "llvm -mcpu=native", *,  # noqa: A001
             opt_level: int = 3, tuning_records: Optional[PathLike] = None, package_path: Optional[PathLike] = None,
-            input_shapes: Optional[InputShapes] = None,
-            shape_buckets: Union[str, Mapping[str, Union[str, Sequence[int]]], None] = None,
+            input_shapes: Optional[InputShapes] = None, shape_buckets: Optional[Buckets] = None,
             input_values: Optional[Mapping[str, Any]] = None, outputs: Union[str, Sequence[str], None] = None,
             desired_layout: Optional[str] = None, desired_layout_ops: Union[str, Sequence[str], None] = None,
             mixed_precision: Optional[str] = None,
@@ -308,7 +307,7 @@ def compile(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]]
     arguments += option("target", target if isinstance(target, str) else json.dumps(dict(target)))
     arguments += option("model-format", source.model_format)
     arguments += option("input-shapes", shapes_text(source.input_shapes if input_shapes is None else input_shapes))
-    arguments += option("shape-buckets", _buckets_text(shape_buckets))
+    arguments += option("shape-buckets", buckets_text(shape_buckets))
     arguments += option("input-values", value_text(input_values))
     arguments += option("outputs", _list(outputs))
     arguments += option("desired-layout", desired_layout)
@@ -337,13 +336,6 @@ def _package_place(package_path: Optional[PathLike]) -> Tuple[Path, bool]:
     if package_path is not None:
         return Path(os.fspath(package_path)), False
     return Path(tempfile.mkdtemp(prefix="tensormill-")) / "module.tar", True
-
-
-def _buckets_text(buckets: Union[str, Mapping[str, Union[str, Sequence[int]]], None]) -> Optional[str]:
-    if buckets is None or isinstance(buckets, str):
-        return buckets
-    return ";".join(f"{name}={extents if isinstance(extents, str) else ','.join(map(str, extents))}"
-                    for name, extents in buckets.items())
 
 
 def run(package: Union[Package, PathLike], inputs: Inputs = None, *, repeat: Optional[int] = None, number: int = 1,

@@ -217,7 +217,7 @@ class Client:
         return Job(self, self._do(_calls.submit("compile", {"model": model, "target": target, **options}, key)))
 
     def tune(self, model: str, target: Any = "llvm -mcpu=native", *, key: Optional[str] = None, **options: Any) -> Job:
-        """Starts tuning; ``options`` as of `compile`, and ``trials``, ``time_budget_s``, ``tuner`` ..."""
+        """Starts tuning; ``options`` as of `compile`, and ``trials``, ``time_budget_s``, ``tuner``, ``extents`` ..."""
         return Job(self, self._do(_calls.submit("tune", {"model": model, "target": target, **options}, key)))
 
     def benchmark(self, package: str, *, key: Optional[str] = None, **options: Any) -> Job:

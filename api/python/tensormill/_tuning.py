@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional, TextIO, Union
 
 from . import _html
-from ._model import InputShapes, Model, shapes_text, value_text
+from ._model import Buckets, InputShapes, Model, buckets_text, shapes_text, value_text
 from ._program import PathLike, option, run_program
 
 
@@ -70,11 +70,12 @@ def tune(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]] = 
          early_stopping: Optional[int] = None, tasks: Optional[str] = None, timeout: Optional[float] = None,
          number: Optional[int] = None, repeat: Optional[int] = None, min_repeat_ms: Optional[float] = None,
          threads: Optional[int] = None, seed: Optional[int] = None, input_shapes: Optional[InputShapes] = None,
-         input_values: Optional[Mapping[str, Any]] = None,
+         input_values: Optional[Mapping[str, Any]] = None, extents: Optional[Buckets] = None,
          progress: Union[bool, Callable[[Mapping[str, Any]], None]] = True) -> TuningResult:
     """Searches for faster schedules of a model's kernels (``tvmc.tune``) and returns the records.
 
-    ``tuning_records`` is a file that is continued if it is there. ``progress``: a bar, none, or a function that gets
+    ``tuning_records`` is a file that is continued if it is there. ``extents`` of free dims, at which kernels that serve all
+    are measured: ``{"N": [1, 8]}``. ``progress``: a bar, none, or a function that gets
     ``trials``, ``trial_budget``, ``default_ms`` and ``best_ms``. Raises ProgramError; what was measured before stays in the file.
     """
     source = model if isinstance(model, Model) else Model(Path(os.fspath(model)), None, {})
@@ -86,6 +87,7 @@ def tune(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]] = 
     arguments += option("target", target if isinstance(target, str) else json.dumps(dict(target)))
     arguments += option("input-shapes", shapes_text(source.input_shapes if input_shapes is None else input_shapes))
     arguments += option("input-values", value_text(input_values))
+    arguments += option("extents", buckets_text(extents))
     arguments += option("prior-records", None if prior_records is None else os.fspath(prior_records))
     for key, value in (("model-format", source.model_format), ("time-budget", time_budget), ("tuner", tuner),
                        ("early-stopping", early_stopping), ("tasks", tasks), ("timeout", timeout), ("number", number),
