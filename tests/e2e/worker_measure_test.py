@@ -4,11 +4,14 @@ candidates should compute."""
 import json
 import os
 import signal
+import tempfile
 import unittest
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 
+import mill
 import serving
 import workers
 from server_tune_test import chain
@@ -81,6 +84,24 @@ class BoardTest(unittest.TestCase):
     def metadata(self, package):
         return self.get(f"/v1/packages/{package}")["metadata"]["kernels"]
 
+    def test_the_command_line_names_extents_of_free_dims(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "free.onnx").write_bytes(chain([40, 48], "N"))
+        self.board("--name", "rpi")
+
+        def tune(extents):
+            return mill.run_program("tune", folder / "free.onnx", "--target", "llvm -mcpu=x86-64-v2", "--extents", extents, "--trials", 3,
+                                    "--tuner", "random", "--min-repeat-ms", 1, "--threads", 1, "--on", "board=a",
+                                    "--server", f"http://127.0.0.1:{self.server.port}", "-o", folder / "records.json")
+        done = tune("N=24,60")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        records = [json.loads(line)["input"][2] for line in (folder / "records.json").read_text().splitlines()]
+        self.assertTrue(records)
+        self.assertTrue(all("f32[24,48]" in args and "f32[60,48]" in args for args in records), records)
+        refused = tune("M=4")
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("no free dim M", refused.stderr)
+
     def test_a_board_that_dies_is_waited_for_and_a_cancel_ends_what_it_does(self):
         job = self.submit(trials=4000)
         first = self.board("--name", "first")
@@ -104,6 +125,7 @@ class BoardTest(unittest.TestCase):
 
 class HostileBoardTest(BoardTest):
     test_a_board_measures_what_the_server_searches = None
+    test_the_command_line_names_extents_of_free_dims = None
     test_a_board_that_dies_is_waited_for_and_a_cancel_ends_what_it_does = None
 
     def lease(self, puppet):

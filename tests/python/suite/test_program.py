@@ -78,6 +78,16 @@ def test_tune_shows_its_progress_and_compile_takes_its_records(tmp_path):
     assert package.run(np.zeros((1, 1, 28, 28), np.float32))[0].shape == (1, 10)
 
 
+def test_tune_measures_at_the_extents_that_are_named(tmp_path):
+    found = tm.tune(DIGITS, tuning_records=tmp_path / "r.json", trials=2, tasks="0", seed=1, min_repeat_ms=1, number=1,
+                    repeat=1, input_shapes={"image": ["N", 1, 28, 28]}, extents={"N": [2, 5]}, progress=False)
+    assert found.trials == 2
+    args = [json.loads(line)["input"][2] for line in found.records.read_text().splitlines()]
+    assert args and all("f32[2," in one and "f32[5," in one for one in args)
+    with pytest.raises(tm.ProgramError, match="no free dim M"):
+        tm.tune(DIGITS, tuning_records=tmp_path / "r.json", input_shapes={"image": ["N", 1, 28, 28]}, extents="M=2", progress=False)
+
+
 def test_bars():
     file = io.StringIO()
     bar = tm.Bar(file)
