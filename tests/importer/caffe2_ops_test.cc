@@ -1,6 +1,10 @@
 // Caffe2's operators in their forms, outputs of their own in a net a family, and small networks, against what
 // Caffe2's own operators make of them (tests/fixtures/caffe2_ops, caffe2_nets).
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <iterator>
+#include <set>
 
 #include "tests/importer/imported.h"
 
@@ -17,6 +21,20 @@ std::vector<std::string> caffe2_fixtures() {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// The least distance of two elements that differ, of the largest one: of real numbers that stand for
+/// integers of one scale, a little more than the scale.
+double quantum_of(const Tensor& reals) {
+  std::set<double> values;
+  double most = 1e-6, least = INFINITY;
+  for (int64_t i = 0; i < reals.num_elements(); ++i) {
+    values.insert(reals.element_as_double(i));
+    most = std::max(most, std::fabs(reals.element_as_double(i)));
+  }
+  for (auto next = values.begin(); next != values.end(); ++next)
+    if (next != values.begin()) least = std::min(least, *next - *std::prev(next));
+  return least == INFINITY ? 0 : 1.001 * least / most;
 }
 
 class Caffe2Ops : public testing::TestWithParam<std::string> {};
@@ -40,7 +58,7 @@ TEST_P(Caffe2Ops, GiveTheNumbers) {
     ASSERT_EQ(got.count(output), 1u);
     // Integers that stand for real numbers may differ by one.
     const bool is_int8 = GetParam().ends_with("/int8");
-    expect_same(got.at(output), tensor, is_int8 ? 2e-2 : 1e-5);
+    expect_same(got.at(output), tensor, is_int8 ? quantum_of(tensor) : 1e-5);
   }
 }
 

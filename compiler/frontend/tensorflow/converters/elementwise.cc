@@ -236,6 +236,20 @@ V truncated(NodeContext& node, V x, DType to) {
 }  // namespace
 
 // Of complex numbers that become real ones the imaginary parts are dropped.
+// Whole numbers that are known stay known as real ones: tf.range(n) of reals casts its ends.
+std::optional<V> known_reals(NodeContext& node, V x, DType to) {
+  const Tensor* known = node.graph().value(x).tensor();
+  if (known == nullptr || !is_integer(known->dtype()) || !is_float(to)) return std::nullopt;
+  if (known->num_elements() > ir::kMaxKnownElements) return std::nullopt;
+  constexpr double kMostExact = 9007199254740992.0;  // 2^53
+  std::vector<double> values;
+  for (int64_t i = 0; i < known->num_elements(); ++i) {
+    values.push_back(known->element_as_double(i));
+    if (std::abs(values.back()) > kMostExact) return std::nullopt;
+  }
+  return Compose(node).doubles(to, values, known->shape());
+}
+
 void convert_cast(NodeContext& node) {
   const auto* given = std::get_if<Complex>(&node.item(0).value);
   if (const std::optional<DType> parts = dtype_of_parts(node.file_type("DstT"))) {
@@ -247,6 +261,7 @@ void convert_cast(NodeContext& node) {
   const DType to = node.dtype_attr("DstT");
   if (given != nullptr) return node.set_output(0, node.cast(given->real, to));
   const V x = node.input(0);
+  if (const std::optional<V> reals = known_reals(node, x, to)) return node.set_output(0, *reals);
   node.set_output(0, node.cast(node.flag("Truncate", false) ? truncated(node, x, to) : x, to));
 }
 
