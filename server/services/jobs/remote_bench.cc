@@ -43,6 +43,15 @@ Named named_by(const Json& requests) {
   return named;
 }
 
+/// Of all that the request's kernel computes.
+uint64_t output_bytes(const Json& request) {
+  uint64_t bytes = 0;
+  for (const measure::NamedBuffer& buffer : measure::buffers_of(request)) {
+    if (buffer.is_output) bytes += buffer.bytes;
+  }
+  return bytes;
+}
+
 [[noreturn]] void throw_short(const char* name) {
   throw Error(ErrorCode::kWrongAnswer,
               std::string("the tuning child names more of its ") + name + " than there are");
@@ -143,6 +152,8 @@ Json RemoteBench::measure(const Json& requests, double timeout_seconds) {
       outputs.is_null() ? nullptr : blobs_.open(Digest::parse(outputs.get<std::string>()).value());
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].contains("error")) continue;
+    // A kernel of no elements computes nothing.
+    if (output_bytes(requests[i]) == 0) continue;
     if (!blob || !answers[i].contains("outputs"))
       throw Error(ErrorCode::kWrongAnswer, "a measurement came without what was computed");
     take_outputs(requests[i], answers[i], *blob);
@@ -152,13 +163,10 @@ Json RemoteBench::measure(const Json& requests, double timeout_seconds) {
 
 void RemoteBench::take_outputs(const Json& request, const Json& answer, const storage::Blob& outputs) const {
   const std::vector<measure::NamedBuffer> buffers = measure::buffers_of(request);
-  uint64_t bytes = 0;
-  for (const measure::NamedBuffer& buffer : buffers) {
-    if (buffer.is_output) bytes += buffer.bytes;
-  }
+  const uint64_t bytes = output_bytes(request);
   std::string_view all = outputs.text();
   const auto place = answer.at("outputs").get<uint64_t>();
-  if (bytes > 0 && (place >= all.size() / bytes))
+  if (place >= all.size() / bytes)
     throw Error(ErrorCode::kWrongAnswer, "a measurement came with fewer outputs than it names");
   all.remove_prefix(static_cast<size_t>(place * bytes));
   for (const measure::NamedBuffer& buffer : buffers) {
