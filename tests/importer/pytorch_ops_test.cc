@@ -1,31 +1,24 @@
 // Each operator of PyTorch in its forms, an output of its own in a file a family, against what eager torch
 // makes of it (tests/fixtures/pytorch_ops); small networks and writes through views in the same way
 // (tests/fixtures/pytorch_nets).
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <sstream>
 
 #include "compiler/frontend/pytorch/promotion.h"
-#include "tests/importer/imported.h"
+#include "tests/importer/fixtures.h"
 
 namespace tensormill::frontend {
 namespace {
 
 /// "folder/name" of all programs there.
 std::vector<std::string> programs_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(fixture_path(folder)))
-    // What is as long as a run decides is cut by runs alone (tests/e2e/pytorch_test.py).
-    if (entry.path().extension() == ".pt2" && entry.path().stem() != "counted" &&
-        !entry.path().stem().string().starts_with("lengths"))
-      names.push_back(folder + "/" + entry.path().stem().string());
-  std::sort(names.begin(), names.end());
+  std::vector<std::string> names = fixtures_in({folder}, ".pt2");
+  // What is as long as a run decides is cut by runs alone (tests/e2e/pytorch_test.py).
+  std::erase_if(names, [&](const std::string& name) {
+    return name == folder + "/counted" || name.starts_with(folder + "/lengths");
+  });
   return names;
-}
-
-std::string label_of(const testing::TestParamInfo<std::string>& info) {
-  return info.param.substr(info.param.find('/') + 1);
 }
 
 /// The graph of a program, at the extents of given inputs.
@@ -44,15 +37,11 @@ ir::Graph graph_of(const std::string& name, const Tensors& inputs) {
 void expect_numbers(const std::string& name, double tolerance) {
   const Tensors inputs = arrays_of(name + ".npz", "in.");
   const ir::Graph graph = graph_of(name, inputs);
-  const Tensors got = evaluated(graph, inputs);
-  const Tensors want = arrays_of(name + ".npz", "out.");
-  ASSERT_EQ(got.size(), want.size());
-  for (const auto& [output, tensor] : want) {
-    SCOPED_TRACE(name + "/" + output);
-    ASSERT_EQ(got.count(output), 1u);
-    const bool is_half = tensor.dtype() == DType::kFloat16 && tolerance > 0;
-    expect_same(got.at(output), tensor, is_half ? 2e-3 : tolerance);
-  }
+  SCOPED_TRACE(name);
+  expect_outputs(evaluated(graph, inputs), arrays_of(name + ".npz", "out."), [&](const Tensor& want) {
+    const bool is_half = want.dtype() == DType::kFloat16 && tolerance > 0;
+    return is_half ? 2e-3 : tolerance;
+  });
 }
 
 class PytorchOps : public testing::TestWithParam<std::string> {};

@@ -1,46 +1,33 @@
 // Each operator of TensorFlow in its forms, outputs of its own in a graph a family, against what TensorFlow
 // makes of them (tests/fixtures/tensorflow_ops).
-#include <filesystem>
-#include <functional>
 #include <limits>
 
-#include "tests/importer/imported.h"
+#include "tests/importer/fixtures.h"
 
 namespace tensormill::frontend {
 namespace {
 
 std::vector<std::string> families() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(fixture_path("tensorflow_ops")))
-    // Results as long as a run decides have their length in a run alone (tests/e2e/tensorflow_test.py).
-    if (entry.path().extension() == ".pb" && entry.path().stem() != "counted" &&
-        entry.path().stem() != "of_run" && entry.path().stem() != "rows" &&
-        entry.path().stem() != "mapped_rows" && entry.path().stem() != "chosen")
-      names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
+  std::vector<std::string> names = fixtures_in({"tensorflow_ops"}, ".pb");
+  // Results as long as a run decides have their length in a run alone (tests/e2e/tensorflow_test.py).
+  for (const char* family : {"counted", "of_run", "rows", "mapped_rows", "chosen"})
+    std::erase(names, std::string("tensorflow_ops/") + family);
   return names;
 }
 
 class TensorflowOps : public testing::TestWithParam<std::string> {};
 
 TEST_P(TensorflowOps, GiveTheNumbersOfTensorflow) {
-  const std::string name = "tensorflow_ops/" + GetParam();
-  const auto model = importer_of(name + ".pb");
+  const auto model = importer_of(GetParam() + ".pb");
   EXPECT_EQ(model->format(), "frozen-graph");
   const ir::Graph graph = model->import({}, ops::standard_ops());
   ir::verify(graph);
-  const Tensors got = evaluated(graph, arrays_of(name + ".npz", "in."));
-  const Tensors want = arrays_of(name + ".npz", "out.");
-  ASSERT_EQ(got.size(), want.size());
-  for (const auto& [output, tensor] : want) {
-    SCOPED_TRACE(output);
-    ASSERT_EQ(got.count(output), 1u);
-    expect_same(got.at(output), tensor, tensor.dtype() == DType::kFloat16 ? 2e-3 : 1e-5);
-  }
+  const Tensors got = evaluated(graph, arrays_of(GetParam() + ".npz", "in."));
+  expect_outputs(got, arrays_of(GetParam() + ".npz", "out."),
+                 [](const Tensor& want) { return want.dtype() == DType::kFloat16 ? 2e-3 : 1e-5; });
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, TensorflowOps, testing::ValuesIn(families()),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Families, TensorflowOps, testing::ValuesIn(families()), label_of);
 
 /// A unary operator of the fixtures, on numbers whose results a formula of several steps would lose.
 struct ExactFunction {
