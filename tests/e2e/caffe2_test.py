@@ -2,63 +2,34 @@
 Caffe2's own operators."""
 
 import json
-import tempfile
 import unittest
 import zipfile
-from pathlib import Path
 
 import mill
 import numpy as np
 import serving
+from fixture_case import FixtureCase, arrays_of
 
 OPS = mill.ROOT / "tests/fixtures/caffe2_ops"
 NETS = mill.ROOT / "tests/fixtures/caffe2_nets"
-# Of the largest number of an output: sums in another order.
-TOLERANCE = 2e-5
-
-
-def arrays_of(path):
-    arrays = mill.load_npz(path)
-    return [{name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)} for prefix in ("in.", "out.")]
 
 
 def quantum_of(reals):
-    """Of real numbers that stand for integers of one scale, a little more than the scale."""
-    return 1.001 * np.diff(np.unique(reals.astype(np.float64))).min(initial=np.abs(reals).max(initial=0))
+    """Of real numbers that stand for integers of one scale, a little more than the scale, of the largest one."""
+    most = max(np.abs(reals).max(initial=0), 1e-6)
+    return 1.001 * np.diff(np.unique(reals.astype(np.float64))).min(initial=most) / most
 
 
-class Caffe2(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
+class Caffe2(FixtureCase):
     def check(self, name, got, want, is_int8=False):
-        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
-        if not np.issubdtype(want.dtype, np.floating):
-            return self.assertEqual(got.tolist(), want.tolist(), name)
-        # Integers may differ by one.
-        most = quantum_of(want) if is_int8 else TOLERANCE * max(np.abs(want[np.isfinite(want)]).max(initial=0), 1e-6)
-        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=0, atol=most, err_msg=name)
-
-    def check_all(self, model, arrays, *options, is_int8=False):
-        inputs, wanted = arrays_of(arrays)
-        mill.check_program(self, "compile", model, *options, "-o", self.package)
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        got = mill.run_package(self, self.package, feed, self.folder / "out.npz")
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            with self.subTest(case=f"{arrays.stem}/{name}"):
-                self.check(name, got[name], want, is_int8)
+        # Integers that stand for real numbers may differ by one.
+        super().check(name, got, want, quantum_of(want) if is_int8 else None)
 
     def test_operators(self):
         families = sorted(OPS.glob("*.npz"))
         self.assertGreater(len(families), 9)
         for arrays in families:
-            with self.subTest(family=arrays.stem):
-                self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3, is_int8=arrays.stem == "int8")
+            self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3, is_int8=arrays.stem == "int8")
 
     def test_operators_without_passes(self):
         for family in ("conv", "norms", "pools"):
@@ -87,10 +58,8 @@ class Caffe2(unittest.TestCase):
 
     def test_a_free_batch(self):
         inputs, wanted = arrays_of(NETS / "squeeze.npz")
-        mill.check_program(self, "compile", NETS / "squeeze.zip", "-o", self.package)
-        feed = self.folder / "in.npz"
-        np.savez(feed, data=np.repeat(inputs["data"], 3, 0))
-        got = mill.run_package(self, self.package, feed, self.folder / "out.npz")["softmaxout"]
+        self.compile(NETS / "squeeze.zip")
+        got = self.run_on({"data": np.repeat(inputs["data"], 3, 0)})["softmaxout"]
         self.check("softmaxout", got, np.repeat(wanted["softmaxout"], 3, 0))
 
     def test_shapes_that_nobody_says(self):

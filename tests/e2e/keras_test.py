@@ -5,18 +5,15 @@ The models and their answers are made by tests/fixtures/keras_layers and tests/f
 """
 
 import json
-import tempfile
 import unittest
-from pathlib import Path
 
 import mill
 import numpy as np
 import serving
+from fixture_case import FixtureCase, arrays_of
 
 LAYERS = mill.ROOT / "tests/fixtures/keras_layers"
 NETS = mill.ROOT / "tests/fixtures/keras"
-# Of the largest number of an output: float32 sums in another order.
-TOLERANCE = 2e-5
 
 
 def network_values():
@@ -26,51 +23,20 @@ def network_values():
     return inputs, np.array(values["outputs"], np.float32).reshape(1, 5)
 
 
-class Keras(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
-    def compile(self, model, *options):
-        mill.check_program(self, "compile", model, *options, "-o", self.package)
-
-    def run_on(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
-    def check(self, name, got, want):
-        if want.dtype.kind == "U":
-            return self.assertEqual(got.tolist(), want.tolist(), name)
-        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
-        bound = TOLERANCE * max(np.abs(want).max(initial=0), 1e-6)
-        self.assertLessEqual(np.abs(got - want).max(initial=0), bound, name)
-
+class Keras(FixtureCase):
     def check_family(self, file, *options):
-        arrays = mill.load_npz(LAYERS / f"{file.split('.')[0]}.npz")
-        inputs = {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}
-        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
-        self.compile(LAYERS / file, "--input-shapes",
-                     " ".join(f"{name}:[{','.join(map(str, array.shape))}]" for name, array in inputs.items()), *options)
-        got = self.run_on(inputs)
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            with self.subTest(case=f"{file}/{name}"):
-                self.check(name, got[name], want)
+        arrays = (LAYERS / file).with_suffix(".npz")
+        self.check_all(LAYERS / file, arrays, "--input-shapes", mill.shapes_option(arrays_of(arrays)[0]), *options)
 
     def test_convolutions(self):
         self.check_family("convolutions.keras")
 
     def test_words_and_texts_of_any_number(self):
-        arrays = mill.load_npz(LAYERS / "text.npz")
+        inputs, wanted = arrays_of(LAYERS / "text.npz")
         self.compile(LAYERS / "text.keras", "-O", 1)
         for rows in ([0, 1], [1], [1, 0, 1]):
-            got = self.run_on({name[3:]: array[rows] for name, array in arrays.items() if name.startswith("in.")})
-            for name, array in arrays.items():
-                if name.startswith("out."):
-                    self.check(name, got[name[4:]], array[rows])
+            got = self.run_on({name: array[rows] for name, array in inputs.items()})
+            self.check_outputs(got, {name: array[rows] for name, array in wanted.items()})
 
     def test_masks(self):
         self.check_family("masks.keras", "-O", 1)

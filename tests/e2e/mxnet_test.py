@@ -5,63 +5,23 @@ The models and their answers are made by tests/fixtures/mxnet_ops and tests/fixt
 """
 
 import json
-import tempfile
 import unittest
 import zipfile
-from pathlib import Path
 
 import mill
-import numpy as np
 import serving
+from fixture_case import FixtureCase, arrays_of
 
 OPS = mill.ROOT / "tests/fixtures/mxnet_ops"
 NETS = mill.ROOT / "tests/fixtures/mxnet_nets"
-# Of the largest number of an output: sums in another order.
-TOLERANCE = 2e-5
 
 
-def arrays_of(path):
-    arrays = mill.load_npz(path)
-    return [{name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)} for prefix in ("in.", "out.")]
-
-
-class Mxnet(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
-    def compile(self, model, *options):
-        mill.check_program(self, "compile", model, *options, "-o", self.package)
-
-    def run_on(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
-    def check(self, name, got, want):
-        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
-        if not np.issubdtype(want.dtype, np.floating):
-            return self.assertEqual(got.tolist(), want.tolist(), name)
-        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=0,
-                                   atol=TOLERANCE * max(np.abs(want[np.isfinite(want)]).max(initial=0), 1e-6), err_msg=name)
-
-    def check_all(self, model, arrays, *options):
-        inputs, wanted = arrays_of(arrays)
-        self.compile(model, *options)
-        got = self.run_on(inputs)
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            with self.subTest(case=f"{model.stem}/{name}"):
-                self.check(name, got[name], want)
-
+class Mxnet(FixtureCase):
     def test_operators(self):
         families = sorted(OPS.glob("*.npz"))
         self.assertGreater(len(families), 15)
         for arrays in families:
-            with self.subTest(family=arrays.stem):
-                self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3)
+            self.check_all(arrays.with_suffix(".zip"), arrays, "-O", 3)
 
     def test_operators_without_passes(self):
         for family in ("conv", "pools", "shapes"):
@@ -97,9 +57,7 @@ class Mxnet(unittest.TestCase):
         server = serving.make_server(self)
         self.assertEqual(server.upload("resmobile", (NETS / "resmobile.zip").read_bytes()).status, 201)
         package = server.compile("resmobile", {"data": [2, 3, 24, 24]})
-        got = serving.from_npz(server.run(package, inputs).body)
-        for name, want in wanted.items():
-            self.check(name, got[name], want)
+        self.check_outputs(serving.from_npz(server.run(package, inputs).body), wanted)
 
     def test_a_symbol_without_parameters_and_parameters_without_a_symbol(self):
         folder = self.unpacked()

@@ -11,7 +11,8 @@ import zipfile
 import mill
 import numpy as np
 import serving
-from torch_case import TorchCase, values_of
+from fixture_case import arrays_of
+from torch_case import TorchCase
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 NETS = FIXTURES / "pytorch_nets"
@@ -31,26 +32,26 @@ class Pytorch(TorchCase):
     def test_networks(self):
         for name in ("residual", "windows", "pieces", "mixed", "loops"):
             with self.subTest(network=name):
-                inputs, outputs = values_of(NETS / name)
+                inputs, outputs = arrays_of(NETS / name)
                 self.compile(NETS / f"{name}.pt2", "-O", 1)
-                self.check(self.run_on(inputs), outputs)
+                self.check_outputs(self.run_on(inputs), outputs)
 
     def test_families(self):
         for name in ("unary1", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed", "lengths_ends", "lengths_found", "lengths_sorted"):
             with self.subTest(family=name):
-                inputs, outputs = values_of(FIXTURES / "pytorch_ops" / name)
+                inputs, outputs = arrays_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)
-                self.check(self.run_on(inputs), outputs)
+                self.check_outputs(self.run_on(inputs), outputs)
 
     def test_extents_that_a_run_works_out(self):
-        inputs, outputs = values_of(FIXTURES / "pytorch_ops/lengths")
+        inputs, outputs = arrays_of(FIXTURES / "pytorch_ops/lengths")
         self.compile(FIXTURES / "pytorch_ops/lengths.pt2")
         count = next(name for name, value in inputs.items() if value.shape == ())
         was = int(inputs[count])
         for number in (was, 5, 1, 0):
             got = self.run_on({**inputs, count: np.array(number)})
             if number == was:
-                self.check(got, outputs)
+                self.check_outputs(got, outputs)
             lengths = [got[name].shape[0] for name in outputs]
             self.assertEqual(lengths, [number, number, number, number + 1, number, number, 4, 3 + number, 6, 6, number, number, 4])
         # What the module demands of it is checked.
@@ -62,7 +63,7 @@ class Pytorch(TorchCase):
 
     def test_numbers_of_a_run_where_no_input_has_a_free_dim(self):
         """Slices, rows, windows and ranges from item(), each beside numpy's."""
-        inputs, outputs = values_of(FIXTURES / "pytorch_ops/lengths_fixed")
+        inputs, outputs = arrays_of(FIXTURES / "pytorch_ops/lengths_fixed")
         self.compile(FIXTURES / "pytorch_ops/lengths_fixed.pt2")
         by_shape = {value.shape: name for name, value in inputs.items()}
         x, w, i1, tab, sq = (inputs[by_shape[shape]] for shape in ((3, 4), (4,), (3,), (7, 4), (4, 4)))
@@ -73,7 +74,7 @@ class Pytorch(TorchCase):
                       np.arange(n, -1, -1), np.arange(n, n + i1.max()) * 2, np.arange(0, n, 2), np.arange(n).astype(np.float32) * np.float32(0.5),
                       x[:, n] * 2, tab[n:n + 2] * 2, tab[n:n + 3] * 2, x[:, n - 4] * 2, np.concatenate([tab[n:], tab[:n]]),
                       np.exp(last) / np.exp(last).sum(0), tab[n:] @ sq, np.tile(x, (n, 1))]
-            self.check(got, dict(zip(outputs, wanted)))
+            self.check_outputs(got, dict(zip(outputs, wanted)))
         # What the module takes of an axis is there, or it is an error.
         feed = self.folder / "in.npz"
         np.savez(feed, **{**inputs, by_shape[()]: np.array(9)})
@@ -81,21 +82,21 @@ class Pytorch(TorchCase):
         self.assertNotEqual(done.returncode, 0)
 
     def test_ends_of_a_run_where_no_input_has_a_free_dim(self):
-        inputs, outputs = values_of(FIXTURES / "pytorch_ops/lengths_ends")
+        inputs, outputs = arrays_of(FIXTURES / "pytorch_ops/lengths_ends")
         self.compile(FIXTURES / "pytorch_ops/lengths_ends.pt2")
         by_shape = {value.shape: name for name, value in inputs.items()}
         x, tab, sq = (inputs[by_shape[shape]] for shape in ((3, 4), (7, 4), (4, 4)))
         for n in (3, 1, 2):
             first = tab[:n] - tab[:n].max(0)
             wanted = [np.concatenate([tab[:n], x]), np.exp(first) / np.exp(first).sum(0), x[:, :n].sum(1), tab[:-n] @ sq]
-            self.check(self.run_on({**inputs, by_shape[()]: np.array(n)}), dict(zip(outputs, wanted)))
+            self.check_outputs(self.run_on({**inputs, by_shape[()]: np.array(n)}), dict(zip(outputs, wanted)))
 
     def test_free_batch(self):
-        inputs, outputs = values_of(NETS / "mobile")
+        inputs, outputs = arrays_of(NETS / "mobile")
         self.compile(NETS / "mobile.pt2")
         (name, image), (result, want) = *inputs.items(), *outputs.items()
         for rows in ([0], [2, 1], [0, 1, 2, 0, 1]):
-            self.check(self.run_on({name: image[rows]}), {result: want[rows]})
+            self.check_outputs(self.run_on({name: image[rows]}), {result: want[rows]})
         # The export has a largest batch, which its own module refuses to exceed.
         feed = self.folder / "in.npz"
         np.savez(feed, **{name: np.repeat(image, 40, 0)})
@@ -110,7 +111,7 @@ class Pytorch(TorchCase):
             self.compile(FIXTURES / f"pytorch/{name}.pt2", "-O", 1, "--input-shapes", "image:[2,3,8,8]")
             made.append(self.run_on({"image": image}))
         for other in made[1:]:
-            self.check(other, made[0])
+            self.check_outputs(other, made[0])
 
     def test_show(self):
         said = mill.check_program(self, "show", NETS / "residual.pt2")
@@ -139,7 +140,7 @@ class Pytorch(TorchCase):
         self.assertIn("turned: this argument is not implemented", done.stderr)
 
     def test_shapes_that_do_not_fit(self):
-        name = next(iter(values_of(NETS / "residual")[0]))
+        name = next(iter(arrays_of(NETS / "residual")[0]))
         done = mill.run_program("compile", NETS / "residual.pt2", "--input-shapes", f"{name}:[1,3,16,17]", "-o", self.package)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("the extent 17 in dim 3, the model has 16", done.stderr)
@@ -148,20 +149,20 @@ class Pytorch(TorchCase):
         self.assertIn("the module was exported for 2 to 64", done.stderr)
 
     def test_graph_file(self):
-        inputs, outputs = values_of(NETS / "unet")
+        inputs, outputs = arrays_of(NETS / "unet")
         graph = self.folder / "net.tmg"
         mill.check_program(self, "import", NETS / "unet.pt2", "-o", graph)
         name, shape = next((name, list(array.shape)) for name, array in inputs.items())
         self.compile(graph, "--input-shapes", f"{name}:{json.dumps(shape, separators=(',', ':'))}")
-        self.check(self.run_on(inputs), outputs)
+        self.check_outputs(self.run_on(inputs), outputs)
 
     def test_server(self):
-        inputs, outputs = values_of(NETS / "vision")
+        inputs, outputs = arrays_of(NETS / "vision")
         server = serving.make_server(self)
         answer = server.upload("net", (NETS / "vision.pt2").read_bytes())
         self.assertEqual((answer.status, answer.json()["format"]), (201, "pt2"), answer.body)
         package = server.compile("net", {name: list(array.shape) for name, array in inputs.items()})
-        self.check(serving.from_npz(server.run(package, inputs).body), outputs)
+        self.check_outputs(serving.from_npz(server.run(package, inputs).body), outputs)
         model = self.folder / "missing.pt2"
         rewritten(NETS / "residual.pt2", model, lambda text: text.replace("aten.relu_.default", "aten.fancy.default"))
         answer = server.upload("missing", model.read_bytes())

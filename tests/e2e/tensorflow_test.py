@@ -6,7 +6,6 @@ The models and their answers are made by tests/fixtures/tensorflow_nets and test
 
 import json
 import shutil
-import tempfile
 import unittest
 import zipfile
 from pathlib import Path
@@ -14,10 +13,10 @@ from pathlib import Path
 import mill
 import numpy as np
 import serving
+from fixture_case import FixtureCase, arrays_of
 
 FIXTURES = mill.ROOT / "tests/fixtures"
 NETS = FIXTURES / "tensorflow_nets"
-TOLERANCE = 1e-4
 
 
 def rows_of(name):
@@ -26,24 +25,12 @@ def rows_of(name):
     return arrays["in.0"], arrays["out.0"]
 
 
-class Tensorflow(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "model.tar"
+class Tensorflow(FixtureCase):
+    TOLERANCE = 1e-4
 
-    def compile(self, model, *options):
-        mill.check_program(self, "compile", model, *options, "-o", self.package)
-
-    def run_on(self, given):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **given)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
-    def check(self, got, want):
+    def check_result(self, got, want):
         self.assertEqual(len(got), 1)
-        np.testing.assert_allclose(next(iter(got.values())), want, rtol=0, atol=TOLERANCE * float(np.abs(want).max()))
+        self.check("result", next(iter(got.values())), want)
 
     def saved_model(self):
         """The SavedModel as a folder."""
@@ -61,7 +48,7 @@ class Tensorflow(unittest.TestCase):
                 self.assertEqual(said["format"], "frozen-graph" if str(model).endswith(".pb") else "saved-model")
                 self.compile(model, "-O", 1)
                 for rows in ([0, 1], [1], [0, 1, 1]):
-                    self.check(self.run_on({said["inputs"][0]["name"]: image[rows]}), want[rows])
+                    self.check_result(self.run_on({said["inputs"][0]["name"]: image[rows]}), want[rows])
 
     def graph_model(self, name="mobile_graph_model"):
         """A graph model of TensorFlow.js as a folder."""
@@ -80,12 +67,12 @@ class Tensorflow(unittest.TestCase):
                                  ("tfjs-graph", "picture", "classes"))
         self.compile(folder / "model.json", "-O", 1)
         for rows in ([0, 1], [1], [0, 1, 1]):
-            self.check(self.run_on({"picture": image[rows]}), want[rows])
+            self.check_result(self.run_on({"picture": image[rows]}), want[rows])
         server = serving.make_server(self)
         answer = server.upload("net", (NETS / "mobile_graph_model.zip").read_bytes())
         self.assertEqual((answer.status, answer.json()["format"]), (201, "tfjs-graph"), answer.body)
         package = server.compile("net", {"picture": list(image.shape)})
-        self.check(serving.from_npz(server.run(package, {"picture": image}).body), want)
+        self.check_result(serving.from_npz(server.run(package, {"picture": image}).body), want)
 
     def test_graph_models_that_are_broken(self):
         folder = self.graph_model()
@@ -115,16 +102,15 @@ class Tensorflow(unittest.TestCase):
 
     def check_arrays(self, path, model):
         """Compiles the model, and holds its results against those of the file, which it gives back."""
-        arrays = mill.load_npz(path)
+        inputs, wanted = arrays_of(path)
         self.compile(model, "-O", 1)
-        got = self.run_on({name[3:]: array for name, array in arrays.items() if name.startswith("in.")})
-        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
+        got = self.run_on(inputs)
         self.assertEqual(set(got), set(wanted))
         for name, want in wanted.items():
             with self.subTest(case=name):
                 self.assertEqual((got[name].dtype, got[name].shape), (want.dtype, want.shape))
                 np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-5)
-        return arrays
+        return mill.load_npz(path)
 
     def test_results_as_long_as_a_run_decides(self):
         for family in ("counted", "of_run", "rows", "mapped_rows", "chosen"):
@@ -133,7 +119,7 @@ class Tensorflow(unittest.TestCase):
     def test_recurrent(self):
         rows, want = rows_of("recurrent")
         self.compile(NETS / "recurrent.pb", "-O", 1, "--input-shapes", "rows:[2,4,3]")
-        self.check(self.run_on({"rows": rows}), want)
+        self.check_result(self.run_on({"rows": rows}), want)
 
     def test_words_and_sentences(self):
         """Tables out of a file of the model, and sentences that are split into words, of any number."""
@@ -149,7 +135,7 @@ class Tensorflow(unittest.TestCase):
                     self.assertEqual(got[name].tolist(), arrays[f"out.{name}"][rows].tolist(), name)
         self.compile(NETS / "sentences.zip", "-O", 1)
         for rows in ([0, 1, 2, 3], [2], [3, 1, 0]):
-            self.check(self.run_on({"sentence": sentence[rows]}), arrays["out.output_0"][rows])
+            self.check_result(self.run_on({"sentence": sentence[rows]}), arrays["out.output_0"][rows])
         server = serving.make_server(self)
         answer = server.upload("labels", (NETS / "labels.zip").read_bytes())
         self.assertEqual(answer.status, 201, answer.body)
@@ -266,7 +252,7 @@ class Tensorflow(unittest.TestCase):
         graph = self.folder / "net.tmg"
         mill.check_program(self, "import", NETS / "mobile.zip", "-o", graph)
         self.compile(graph, "-O", 1, "--input-shapes", "image:[2,16,16,3]")
-        self.check(self.run_on({"image": image}), want)
+        self.check_result(self.run_on({"image": image}), want)
 
     def test_server(self):
         image, want = rows_of("mobile")
@@ -275,7 +261,7 @@ class Tensorflow(unittest.TestCase):
             answer = server.upload(name, model.read_bytes())
             self.assertEqual(answer.status, 201, answer.body)
             package = server.compile(name, {"image": list(image.shape)})
-            self.check(serving.from_npz(server.run(package, {"image": image}).body), want)
+            self.check_result(serving.from_npz(server.run(package, {"image": image}).body), want)
         answer = server.upload("missing", (NETS / "mobile.pb").read_bytes().replace(b"\x12\x05Relu6", b"\x12\x05Fancy"))
         self.assertEqual((answer.status, answer.json()["code"]), (422, "operator_not_implemented"), answer.body)
 

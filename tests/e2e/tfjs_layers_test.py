@@ -3,13 +3,13 @@ over HTTP. Models and answers are made by tests/fixtures/tfjs_layers."""
 
 import json
 import shutil
-import tempfile
 import unittest
 from pathlib import Path
 
 import mill
 import numpy as np
 import serving
+from fixture_case import FixtureCase
 
 NETS = mill.ROOT / "tests/fixtures/tfjs_layers"
 TOLERANCE = 2e-5
@@ -22,13 +22,7 @@ def values_of(name):
     return arrays, [np.array(value["values"], np.float32).reshape(value["shape"]) for value in said["outputs"]]
 
 
-class TfjsLayers(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
+class TfjsLayers(FixtureCase):
     def copy(self, name, change=lambda json: None):
         """The model's folder with its JSON as `change` leaves it."""
         to = self.folder / name
@@ -43,11 +37,9 @@ class TfjsLayers(unittest.TestCase):
         inputs, outputs = values_of(name)
         ports = json.loads(mill.check_program(self, "--json", "show", model))
         self.assertEqual(ports["format"], "tfjs-layers")
-        mill.check_program(self, "compile", model, "-o", self.package)
+        self.compile(model)
         for rows in (slice(0, 2), slice(1, 2)):
-            feed = self.folder / "in.npz"
-            np.savez(feed, **{port: array[rows].astype(of["dtype"]) for of in ports["inputs"] for port, array in inputs.items() if port == of["name"]})
-            got = mill.run_package(self, self.package, feed, self.folder / "out.npz")
+            got = self.run_on({of["name"]: inputs[of["name"]][rows].astype(of["dtype"]) for of in ports["inputs"]})
             for port, want in zip(ports["outputs"], outputs):
                 self.assertEqual(got[port["name"]].shape, want[rows].shape)
                 bound = tolerance * max(np.abs(want).max(), 1e-6)

@@ -5,19 +5,16 @@ The models and their answers are made by tests/fixtures/tflite_ops and tests/fix
 """
 
 import json
-import tempfile
 import unittest
-from pathlib import Path
 
 import mill
 import numpy as np
 from PIL import Image
 import serving
+from fixture_case import FixtureCase, arrays_of
 
 OPS = mill.ROOT / "tests/fixtures/tflite_ops"
 NETS = mill.ROOT / "tests/fixtures/tflite"
-# Of the largest number of an output: float32 sums in another order.
-TOLERANCE = 1e-5
 
 
 def values_of(kind):
@@ -26,41 +23,11 @@ def values_of(kind):
     return np.array(values["image"], dtype).reshape(1, 8, 8, 3), np.array(values["classes"], dtype).reshape(1, 5)
 
 
-class Tflite(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.package = self.folder / "module.tar"
-
-    def compile(self, model, *options):
-        mill.check_program(self, "compile", model, *options, "-o", self.package)
-
-    def run_on(self, inputs):
-        feed = self.folder / "in.npz"
-        np.savez(feed, **inputs)
-        return mill.run_package(self, self.package, feed, self.folder / "out.npz")
-
-    def check(self, name, got, want, tolerance=TOLERANCE, quanta=0):
-        if want.dtype.kind == "U":
-            return self.assertEqual(got.tolist(), want.tolist(), name)
-        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), name)
-        if not np.issubdtype(want.dtype, np.floating):
-            self.assertLessEqual(np.abs(got.astype(int) - want.astype(int)).max(initial=0), quanta, name)
-            return
-        bound = tolerance * max(np.abs(want).max(initial=0), 1e-6)
-        self.assertLessEqual(np.abs(got - want).max(initial=0), bound, name)
+class Tflite(FixtureCase):
+    TOLERANCE = 1e-5
 
     def check_family(self, family, level, *options, quanta=0):
-        arrays = mill.load_npz(OPS / f"{family}.npz")
-        inputs = {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}
-        wanted = {name[4:]: array for name, array in arrays.items() if name.startswith("out.")}
-        self.compile(OPS / f"{family}.tflite", "-O", level, *options)
-        got = self.run_on(inputs)
-        self.assertEqual(set(got), set(wanted))
-        for name, want in wanted.items():
-            with self.subTest(case=f"{family}/{name}"):
-                self.check(name, got[name], want, quanta=quanta)
+        self.check_all(OPS / f"{family}.tflite", OPS / f"{family}.npz", "-O", level, *options, quanta=quanta)
 
     def test_elementwise(self):
         self.check_family("elementwise", 3)
@@ -334,13 +301,11 @@ class Tflite(unittest.TestCase):
         self.assertIn("twice", answer.json()["errors"][0]["detail"])
 
     def test_exact_over_http(self):
-        arrays = mill.load_npz(OPS / "exact_rows.npz")
+        inputs, wanted = arrays_of(OPS / "exact_rows.npz")
         server = serving.make_server(self)
         self.assertEqual(server.upload("rows", (OPS / "exact_rows.tflite").read_bytes()).status, 201)
         package = server.compile("rows", {}, quantized="exact")
-        got = serving.from_npz(server.run(package, {name[3:]: array for name, array in arrays.items() if name.startswith("in.")}).body)
-        for name in got:
-            self.check(name, got[name], arrays[f"out.{name}"])
+        self.check_outputs(serving.from_npz(server.run(package, inputs).body), wanted)
         answer = server.submit("rows", quantized="nearly")
         self.assertEqual((answer.status, answer.json()["errors"][0]["pointer"]), (422, "/quantized"), answer.body)
         self.assertEqual(server.upload("net", (mill.ROOT / "tests/fixtures/keras/net.keras").read_bytes()).status, 201)

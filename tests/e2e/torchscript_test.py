@@ -10,14 +10,14 @@ import zipfile
 
 import mill
 import serving
-import torch_case
+from fixture_case import arrays_of
 from torch_case import TorchCase
 
 SCRIPTS = mill.ROOT / "tests/fixtures/pytorch_script"
 
 
 def values_of(name):
-    return torch_case.values_of(SCRIPTS / name)
+    return arrays_of(SCRIPTS / name)
 
 
 def shapes_of(inputs, batch=None):
@@ -45,14 +45,14 @@ class TorchScript(TorchCase):
                 self.compile(name, "--input-shapes", shapes_of(inputs, "N"))
                 (image, rows), (result, want) = *inputs.items(), *outputs.items()
                 for batch in ([0], [2, 1], [0, 1, 2, 0, 1]):
-                    self.check(self.run_on({image: rows[batch]}), {result: want[batch]})
+                    self.check_outputs(self.run_on({image: rows[batch]}), {result: want[batch]})
 
     def test_fixed_shapes(self):
         for name in ("control_scripted", "search_scripted", "ops_counted", "ops_lengths_found", "ops_lengths_sorted"):
             with self.subTest(module=name):
                 inputs, outputs = values_of(name)
                 self.compile(name, "--input-shapes", shapes_of(inputs))
-                self.check(self.run_on(inputs), outputs)
+                self.check_outputs(self.run_on(inputs), outputs)
 
     def test_shapes_are_asked_for(self):
         done = mill.run_program("compile", SCRIPTS / "control_frozen.pt", "-o", self.package)
@@ -84,7 +84,7 @@ class TorchScript(TorchCase):
         graph = self.folder / "net.tmg"
         mill.check_program(self, "import", SCRIPTS / "unet_traced.pt", "--input-shapes", shapes_of(inputs), "-o", graph)
         mill.check_program(self, "compile", graph, "-O", 1, "-o", self.package)
-        self.check(self.run_on(inputs), outputs)
+        self.check_outputs(self.run_on(inputs), outputs)
 
     def test_server(self):
         inputs, outputs = values_of("tagger_frozen")
@@ -92,7 +92,7 @@ class TorchScript(TorchCase):
         answer = server.upload("net", (SCRIPTS / "tagger_frozen.pt").read_bytes())
         self.assertEqual((answer.status, answer.json()["format"]), (201, "torchscript"), answer.body)
         package = server.compile("net", {name: list(array.shape) for name, array in inputs.items()})
-        self.check(serving.from_npz(server.run(package, inputs).body), outputs)
+        self.check_outputs(serving.from_npz(server.run(package, inputs).body), outputs)
         model = self.folder / "missing.pt"
         rewritten(SCRIPTS / "residual_frozen.pt", model, lambda text: text.replace("torch.relu_(", "torch.fancy("))
         answer = server.upload("missing", model.read_bytes())
