@@ -28,6 +28,19 @@ inline std::unique_ptr<Importer> importer_of(const std::string& fixture) {
   return open_importer(fixture_path(fixture), Links::kRefused);
 }
 
+/// The inputs of a model at their shapes, each free dim at that extent.
+inline ImportOptions at_free_extent(const Importer& model, int64_t free) {
+  ImportOptions options;
+  for (const SignatureValue& input : model.facts().inputs) {
+    DimShape& shape = options.input_shapes[input.name] = input.shape;
+    for (Dim& dim : shape) {
+      const auto* extent = std::get_if<int64_t>(&dim);
+      if (extent == nullptr || *extent < 0) dim = free;
+    }
+  }
+  return options;
+}
+
 /// The members of an NPZ file whose names begin with `prefix`, without it.
 inline Tensors arrays_of(const std::string& fixture, const std::string& prefix) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(fixture_path(fixture));

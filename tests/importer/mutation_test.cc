@@ -1,14 +1,10 @@
 // Broken copies of TFLite files and Keras models: each is imported, or refused by an error that says what is
 // wrong; nothing else happens.
-#include <gtest/gtest.h>
-
 #include <cctype>
-#include <cstring>
-#include <random>
-#include <set>
 
-#include "runtime/base/error.h"
+#include "tests/importer/broken_copies.h"
 #include "tests/importer/imported.h"
+#include "tests/importer/stored_zip.h"
 #include "tests/scope.h"
 
 namespace tensormill::frontend {
@@ -27,23 +23,9 @@ std::string broken(const std::string& bytes, std::mt19937& random) {
   return copy;
 }
 
-void import_all(std::string_view bytes) {
-  ModelSource source;
-  // Aligned as a mapping is.
-  const std::shared_ptr<void> memory = allocate_aligned(bytes.size());
-  std::memcpy(memory.get(), bytes.data(), bytes.size());
-  source.model =
-      MappedFile::part_of(memory, {static_cast<const std::byte*>(memory.get()), bytes.size()}, "model");
-  const std::unique_ptr<Importer> model = make_importer(std::move(source));
-  ImportOptions options;
-  for (const SignatureValue& input : model->facts().inputs) {
-    DimShape& shape = options.input_shapes[input.name] = input.shape;
-    for (Dim& dim : shape) {
-      const auto* extent = std::get_if<int64_t>(&dim);
-      if (extent == nullptr || *extent < 0) dim = int64_t{1};
-    }
-  }
-  ir::verify(model->import(options, ops::standard_ops()));
+void import_all(const std::string& bytes) {
+  const std::unique_ptr<Importer> model = importer_of_bytes(bytes);
+  ir::verify(model->import(at_free_extent(*model, 1), ops::standard_ops()));
 }
 
 /// A Keras model of the form that packages hold, in whose configuration some digits and letters are others.
@@ -66,29 +48,10 @@ std::string with_other_words(const std::string& bytes, std::mt19937& random) {
 
 class BrokenTflite : public testing::TestWithParam<const char*> {};
 
-template <typename Break>
-void expect_imported_or_refused(const std::string& bytes, const Break& break_one, size_t copies) {
-  std::mt19937 random(17);
-  const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel, ErrorCode::kNotSupported,
-                                        ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
-                                        ErrorCode::kMemoryBudget};
-  size_t imported = 0, refused = 0;
-  for (size_t i = 0; i < copies; ++i) {
-    SCOPED_TRACE("copy " + std::to_string(i));
-    try {
-      import_all(break_one(bytes, random));
-      ++imported;
-    } catch (const Error& error) {
-      EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();
-      ++refused;
-    }
-  }
-  EXPECT_GT(imported, 0u);
-  EXPECT_GT(refused, 0u);
-}
-
 TEST_P(BrokenTflite, IsImportedOrRefused) {
-  expect_imported_or_refused(read_file(fixture_path(GetParam())), broken, kCopies);
+  const std::string bytes = read_file(fixture_path(GetParam()));
+  expect_imported_or_refused(kCopies, 17,
+                             [&](size_t, std::mt19937& random) { import_all(broken(bytes, random)); });
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -106,8 +69,9 @@ class BrokenKeras : public testing::TestWithParam<const char*> {};
 
 TEST_P(BrokenKeras, IsImportedOrRefused) {
   const std::string name = std::string("keras_layers/") + GetParam() + ".keras";
-  expect_imported_or_refused(std::string(importer_of(name)->kept_source().model->text()), with_other_words,
-                             kKerasCopies);
+  const std::string bytes(importer_of(name)->kept_source().model->text());
+  expect_imported_or_refused(
+      kKerasCopies, 17, [&](size_t, std::mt19937& random) { import_all(with_other_words(bytes, random)); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, BrokenKeras,

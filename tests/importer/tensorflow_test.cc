@@ -1,13 +1,13 @@
 // Models of TensorFlow: networks as SavedModels and frozen graphs, signatures, and broken copies of them.
-#include <cstring>
 #include <random>
-#include <set>
 
 #include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/frontend/wire/archive_files.h"
 #include "compiler/frontend/wire/tfjs_weights.h"
 #include "runtime/base/error.h"
+#include "tests/importer/broken_copies.h"
 #include "tests/importer/imported.h"
+#include "tests/importer/stored_zip.h"
 #include "tests/scope.h"
 
 namespace tensormill::frontend {
@@ -16,23 +16,11 @@ namespace {
 const size_t kCopiesOfGraphs = is_sweep() ? 2000 : 100;
 constexpr size_t kCopiesOfJson = 1000;
 
-ImportOptions with_batch(const Importer& model, int64_t rows) {
-  ImportOptions options;
-  for (const SignatureValue& input : model.facts().inputs) {
-    DimShape& shape = options.input_shapes[input.name] = input.shape;
-    for (Dim& dim : shape) {
-      const auto* extent = std::get_if<int64_t>(&dim);
-      if (extent == nullptr || *extent < 0) dim = rows;
-    }
-  }
-  return options;
-}
-
 /// The one result of a network of one input.
 Tensor result_of(const Importer& model, const std::string& arrays) {
   const Tensors inputs = arrays_of(arrays, "in.");
   const Tensor given = inputs.at("0");
-  const ir::Graph graph = model.import(with_batch(model, given.shape()[0]), ops::standard_ops());
+  const ir::Graph graph = model.import(at_free_extent(model, given.shape()[0]), ops::standard_ops());
   ir::verify(graph);
   return evaluated(graph, {{model.facts().inputs[0].name, given}}).begin()->second;
 }
@@ -58,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Files, TensorflowNets,
 // Maps whose channels stand last are moved at the ends of the network alone.
 TEST(Tensorflow, PutsNoTransposesBetweenConvolutions) {
   const auto model = importer_of("tensorflow_nets/mobile.pb");
-  const ir::Graph graph = model->import(with_batch(*model, 1), ops::standard_ops());
+  const ir::Graph graph = model->import(at_free_extent(*model, 1), ops::standard_ops());
   size_t transposes = 0, convolutions = 0;
   for (const ir::Node& node : graph.nodes()) {
     transposes += node.op == "transpose" ? 1 : 0;
@@ -78,7 +66,7 @@ TEST(Tensorflow, TakesTheSignatureThatIsAskedFor) {
   for (const NamedSignature& each : first->signatures()) names.push_back(each.name);
   EXPECT_EQ(names, (std::vector<std::string>{"serve", "serving_default"}));
   const auto other = open_importer(folder, Links::kRefused, "serve");
-  EXPECT_EQ(ir::print(other->import(with_batch(*other, 2), ops::standard_ops())).empty(), false);
+  EXPECT_EQ(ir::print(other->import(at_free_extent(*other, 2), ops::standard_ops())).empty(), false);
   try {
     open_importer(folder, Links::kRefused, "train");
     FAIL() << "there is no such signature";
@@ -163,14 +151,9 @@ TEST(GraphModel, ThatIsBrokenIsReadOrRefused) {
   }
 }
 
-void import_bytes(std::string_view bytes) {
-  const std::shared_ptr<void> memory = allocate_aligned(bytes.size());
-  std::memcpy(memory.get(), bytes.data(), bytes.size());
-  ModelSource source;
-  source.model =
-      MappedFile::part_of(memory, {static_cast<const std::byte*>(memory.get()), bytes.size()}, "model");
-  const std::unique_ptr<Importer> model = make_importer(std::move(source));
-  ir::verify(model->import(with_batch(*model, 1), ops::standard_ops()));
+void import_bytes(const std::string& bytes) {
+  const std::unique_ptr<Importer> model = importer_of_bytes(bytes);
+  ir::verify(model->import(at_free_extent(*model, 1), ops::standard_ops()));
 }
 
 // A picture without elements has none to make others of.
@@ -199,13 +182,7 @@ class BrokenTensorflow : public testing::TestWithParam<const char*> {};
 
 TEST_P(BrokenTensorflow, IsImportedOrRefused) {
   const std::string bytes = read_file(fixture_path(GetParam()));
-  std::mt19937 random(29);
-  const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel, ErrorCode::kNotSupported,
-                                        ErrorCode::kOperatorNotImplemented, ErrorCode::kTooLarge,
-                                        ErrorCode::kMemoryBudget};
-  size_t imported = 0, refused = 0;
-  for (size_t i = 0; i < kCopiesOfGraphs; ++i) {
-    SCOPED_TRACE("copy " + std::to_string(i));
+  expect_imported_or_refused(kCopiesOfGraphs, 29, [&](size_t, std::mt19937& random) {
     std::string copy = bytes;
     const size_t changes = 1 + random() % 4;
     for (size_t k = 0; k < changes; ++k) {
@@ -213,16 +190,8 @@ TEST_P(BrokenTensorflow, IsImportedOrRefused) {
       copy[at] = static_cast<char>(random() % 3 == 0 ? random() : copy[at] ^ (1 << random() % 8));
     }
     if (random() % 16 == 0) copy.resize(random() % copy.size());
-    try {
-      import_bytes(copy);
-      ++imported;
-    } catch (const Error& error) {
-      EXPECT_EQ(refusals.count(error.code()), 1u) << error.message();
-      ++refused;
-    }
-  }
-  EXPECT_GT(imported, 0u);
-  EXPECT_GT(refused, 0u);
+    import_bytes(copy);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, BrokenTensorflow,
