@@ -42,6 +42,19 @@ ir::SymShape settled_shape(OpBuilder& builder, const ir::SymShape& from, ir::Sym
   return to;
 }
 
+ir::SymShape squeezed_shape(OpBuilder& builder, const ir::SymShape& from,
+                            const std::optional<std::vector<int64_t>>& axes) {
+  ir::SymShape to;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const bool is_named =
+        axes && std::find(axes->begin(), axes->end(), static_cast<int64_t>(d)) != axes->end();
+    if (is_named && !ir::demand(ir::Relation::kEqual, from[d], 1))
+      builder.invalid("axis " + std::to_string(d) + " of shape " + to_string(from) + " is not 1");
+    if (!(axes ? is_named : same(from[d], 1))) to.push_back(from[d]);
+  }
+  return to;
+}
+
 V sliced(OpBuilder& builder, ChannelsLast& maps, V x, const Part& part) {
   const int64_t rank = builder.rank(x);
   if (!maps.is_made(x))

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compiler/build/channels_last.h"
@@ -12,6 +13,10 @@ namespace tensormill::build {
 
 /// Extents of which one may be -1: what is left of `from`.
 ir::SymShape settled_shape(OpBuilder& builder, const ir::SymShape& from, ir::SymShape to);
+
+/// Extents without those of the axes, which must be 1; where no axes are given, without all that are 1.
+ir::SymShape squeezed_shape(OpBuilder& builder, const ir::SymShape& from,
+                            const std::optional<std::vector<int64_t>>& axes);
 
 /// A part of each axis.
 struct Part {

@@ -6,6 +6,21 @@ namespace tensormill::build {
 
 using V = ir::ValueId;
 
+V ordered_places(OpBuilder& builder, V x, int64_t axis, const ir::SymInt& k, bool is_ascending) {
+  // Kernels of sorted rows look at all elements of a row for each.
+  constexpr int64_t kSortedByKernel = 256;
+  const ir::SymInt& extent = builder.type(x).shape[static_cast<size_t>(axis)];
+  const bool by_host = !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
+  return builder.add(by_host ? "sort_positions" : "arg_top_k", {x},
+                     {{"axis", axis}, {"k", k}, {"largest", int64_t{!is_ascending}}});
+}
+
+V orderable(OpBuilder& builder, V x) {
+  const DType dtype = builder.type(x).dtype;
+  const bool is_short = !is_float(dtype) && dtype_info(dtype).bits < 32;
+  return dtype == DType::kBool || is_short ? Compose(builder).cast(x, DType::kInt32) : x;
+}
+
 V batched_gather(OpBuilder& builder, V x, V indices, int64_t axis, int64_t batch) {
   Compose c(builder);
   if (batch == 0) return c.gather(x, indices, axis);

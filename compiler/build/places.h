@@ -6,6 +6,13 @@
 
 namespace tensormill::build {
 
+/// The places i64 along an axis of its k largest elements, or its k smallest ones, in order; of equals the
+/// first comes first.
+ir::ValueId ordered_places(OpBuilder& builder, ir::ValueId x, int64_t axis, const ir::SymInt& k,
+                           bool is_ascending);
+/// x in a type of its order: bools and integers below 32 bits as i32.
+ir::ValueId orderable(OpBuilder& builder, ir::ValueId x);
+
 /// x[indices] along `axis`; the first `batch` axes of both go together.
 ir::ValueId batched_gather(OpBuilder& builder, ir::ValueId x, ir::ValueId indices, int64_t axis,
                            int64_t batch);

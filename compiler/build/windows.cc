@@ -5,6 +5,9 @@
 
 namespace tensormill::build {
 
+namespace {
+
+/// Begins, then ends.
 ir::SymShape same_pads(const ir::SymShape& spatial, const Windows& windows) {
   ir::SymShape pads(2 * spatial.size(), 0);
   for (size_t d = 0; d < spatial.size(); ++d) {
@@ -15,6 +18,20 @@ ir::SymShape same_pads(const ir::SymShape& spatial, const Windows& windows) {
     pads[d + spatial.size()] = total - pads[d];
   }
   return pads;
+}
+
+}  // namespace
+
+void pad_same(Windows& windows, const ir::SymShape& map, bool upper) {
+  windows.same = true;
+  windows.upper = upper;
+  const ir::SymShape pads = same_pads(ir::SymShape(map.begin() + 2, map.end()), windows);
+  if (pads.is_constant()) {
+    windows.pads = pads.hints();
+  } else {
+    windows.pads.assign(pads.size(), 0);
+    windows.symbolic_pads = pads;
+  }
 }
 
 ir::ValueId padded_for(OpBuilder& builder, ir::ValueId x, Windows& windows, double value) {

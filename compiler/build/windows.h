@@ -25,9 +25,9 @@ struct Windows {
   std::optional<ir::SymShape> pooled = std::nullopt;
 };
 
-/// Pads (begins, then ends) with which there are ceil(in / stride) windows; the odd one goes to the end where
-/// `upper` is set, else to the begin.
-ir::SymShape same_pads(const ir::SymShape& spatial, const Windows& windows);
+/// Sets the pads with which there are ceil(in / stride) windows over a map [N,C,spatial...], whatever its
+/// extents are; the odd one goes to the end where `upper` is set, else to the begin.
+void pad_same(Windows& windows, const ir::SymShape& map, bool upper);
 /// x [N,C,spatial...] with the windows' pads, which become 0, where these are no numbers.
 ir::ValueId padded_for(OpBuilder& builder, ir::ValueId x, Windows& windows, double value);
 

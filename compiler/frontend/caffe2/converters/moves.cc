@@ -90,17 +90,10 @@ void convert_squeeze(NodeContext& node) {
   const V x = node.operand(0);
   const ir::SymShape from = node.shape(x);
   const std::vector<int64_t> dims = node.ints("dims");
-  ir::SymShape to;
-  for (size_t d = 0; d < from.size(); ++d) {
-    const bool is_named = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) != dims.end();
-    if (is_named && !ir::demand(ir::Relation::kEqual, from[d], 1))
-      node.invalid("axis " + std::to_string(d) + " of shape " + to_string(from) + " is not 1");
-    if (!is_named) to.push_back(from[d]);
-  }
   for (const int64_t dim : dims)
     if (dim < 0 || dim >= static_cast<int64_t>(from.size()))
       node.invalid("argument dims has " + std::to_string(dim));
-  node.set_output(Compose(node).reshape(x, to));
+  node.set_output(Compose(node).reshape(x, build::squeezed_shape(node, from, dims)));
 }
 
 // Places are those in the result, in order.

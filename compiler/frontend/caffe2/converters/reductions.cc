@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/build/places.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {
@@ -52,17 +53,13 @@ void convert_arg_reduce(NodeContext& node) {
 
 // Outputs: the largest elements, their places along the axis, and those among all elements.
 void convert_top_k(NodeContext& node) {
-  // Kernels of sorted rows look at all elements of a row for each.
-  constexpr int64_t kSortedByKernel = 256;
   Compose c(node);
   const V x = node.operand(0);
   const int64_t axis = node.axis("axis", node.rank(x), -1), k = node.integer("k");
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
   if (k < 1 || !ir::demand(ir::Relation::kLessEqual, k, extent))
     node.invalid("k is " + std::to_string(k) + " for an axis of " + to_string(extent));
-  const bool by_host = !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
-  const V places = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
-                            {{"axis", axis}, {"k", ir::SymInt(k)}, {"largest", int64_t{1}}});
+  const V places = build::ordered_places(node, x, axis, k, false);
   node.set_output(0, c.gather_elements(x, places, axis));
   if (node.has_output(1)) node.set_output(1, places);
   if (!node.has_output(2)) return;

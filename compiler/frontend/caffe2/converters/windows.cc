@@ -46,17 +46,10 @@ build::Windows windows_over(NodeContext& node, V map, const std::vector<int64_t>
   if (legacy == LegacyPad::kNone || legacy == LegacyPad::kCaffe) return windows;
   windows.pads.assign(2 * rank, 0);
   if (legacy == LegacyPad::kValid) return windows;
-  windows.same = windows.upper = true;
   for (size_t d = 0; d < rank; ++d)
     if (windows.dilations[d] != 1 || kernel[d] + 1 < windows.strides[d])
       node.unsupported("legacy_pad", "windows with gaps between their elements or between each other");
-  const ir::SymShape shape = node.shape(map);
-  const ir::SymShape pads = build::same_pads(ir::SymShape(shape.begin() + 2, shape.end()), windows);
-  if (pads.is_constant()) {
-    windows.pads = pads.hints();
-  } else {
-    windows.symbolic_pads = pads;
-  }
+  build::pad_same(windows, node.shape(map), true);
   return windows;
 }
 

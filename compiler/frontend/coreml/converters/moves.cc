@@ -48,17 +48,9 @@ void convert_expand_dims(NodeContext& node) {
 
 void convert_squeeze(NodeContext& node) {
   const V x = node.tensor("x");
-  const ir::SymShape from = node.shape(x);
-  const bool is_given = node.has("axes");
-  const std::vector<int64_t> axes = is_given ? node.axes("axes", node.rank(x)) : std::vector<int64_t>();
-  ir::SymShape to;
-  for (size_t d = 0; d < from.size(); ++d) {
-    const bool is_named = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
-    if (is_named && !ir::demand(ir::Relation::kEqual, from[d], 1))
-      node.invalid("axis " + std::to_string(d) + " of shape " + to_string(from) + " is not 1");
-    if (!(is_given ? is_named : same(from[d], 1))) to.push_back(from[d]);
-  }
-  node.set_output(Compose(node).reshape(x, to));
+  std::optional<std::vector<int64_t>> axes;
+  if (node.has("axes")) axes = node.axes("axes", node.rank(x));
+  node.set_output(Compose(node).reshape(x, build::squeezed_shape(node, node.shape(x), axes)));
 }
 
 void convert_flatten2d(NodeContext& node) {

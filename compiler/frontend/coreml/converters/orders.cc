@@ -1,26 +1,9 @@
 // Elements in order, their places, and places as vectors.
 #include "compiler/build/data_dependent.h"
+#include "compiler/build/places.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {
-
-namespace {
-
-/// As many places along the axis as `k`, in order; of equals the first comes first.
-V ordered_places(NodeContext& node, V x, int64_t axis, const ir::SymInt& k, bool is_ascending) {
-  // Kernels of sorted rows look at all elements of a row for each.
-  constexpr int64_t kSortedByKernel = 256;
-  Compose c(node);
-  const DType dtype = node.dtype(x);
-  if (dtype == DType::kBool || (!is_float(dtype) && dtype_info(dtype).bits < 32))
-    x = c.cast(x, DType::kInt32);
-  const bool by_host =
-      !is_proven(ir::Relation::kLessEqual, node.shape(x)[static_cast<size_t>(axis)], kSortedByKernel);
-  return node.add(by_host ? "sort_positions" : "arg_top_k", {x},
-                  {{"axis", axis}, {"k", k}, {"largest", int64_t{!is_ascending}}});
-}
-
-}  // namespace
 
 // Operand k: -1 stands for all.
 void convert_topk(NodeContext& node) {
@@ -34,7 +17,8 @@ void convert_topk(NodeContext& node) {
     node.invalid("k is " + to_string(k) + " for an axis of " + to_string(extent));
   node.skip("sort");                  // what is in order is right where any order is
   node.skip("output_indices_dtype");  // the output says it
-  const V places = ordered_places(node, x, axis, k, node.flag("ascending", false));
+  const V places =
+      build::ordered_places(node, build::orderable(node, x), axis, k, node.flag("ascending", false));
   node.set_output(0, c.gather_elements(x, places, axis));
   if (node.flag("return_indices", true)) node.set_cast(1, places);
 }
@@ -43,7 +27,8 @@ void convert_argsort(NodeContext& node) {
   const V x = node.tensor("x");
   const int64_t axis = node.axis("axis", node.rank(x), -1);
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
-  node.set_cast(0, ordered_places(node, x, axis, extent, node.flag("ascending", false)));
+  node.set_cast(
+      0, build::ordered_places(node, build::orderable(node, x), axis, extent, node.flag("ascending", false)));
 }
 
 void convert_non_zero(NodeContext& node) {

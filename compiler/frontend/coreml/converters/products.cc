@@ -136,16 +136,7 @@ build::Windows windows_over(NodeContext& node, V map, const std::vector<int64_t>
   const std::string type = pad_type_of(node);
   const std::vector<int64_t> custom = custom_pads(node, rank);
   if (type == "custom") windows.pads = custom;
-  if (!type.starts_with("same")) return windows;
-  windows.same = true;
-  windows.upper = type == "same";
-  const ir::SymShape shape = node.shape(map);
-  const ir::SymShape pads = build::same_pads(ir::SymShape(shape.begin() + 2, shape.end()), windows);
-  if (pads.is_constant()) {
-    windows.pads = pads.hints();
-  } else {
-    windows.symbolic_pads = pads;
-  }
+  if (type.starts_with("same")) build::pad_same(windows, node.shape(map), type == "same");
   return windows;
 }
 

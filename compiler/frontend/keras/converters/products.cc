@@ -38,14 +38,10 @@ build::Windows windows_over(const LayerContext& context, V x, const std::string&
   const size_t rank = kernel.size();
   build::Windows windows{kernel, std::move(strides), std::move(dilations), {}};
   windows.pads.assign(2 * rank, 0);
-  const ir::SymShape shape = context.type(x).shape;
-  const ir::SymShape spatial(shape.begin() + 2, shape.end());
   if (padding == "causal" && rank == 1) {
     windows.pads[0] = (windows.kernel[0] - 1) * windows.dilations[0];
   } else if (padding == "same") {
-    windows.same = windows.upper = true;
-    const ir::SymShape pads = build::same_pads(spatial, windows);
-    pads.is_constant() ? void(windows.pads = pads.hints()) : void(windows.symbolic_pads = pads);
+    build::pad_same(windows, context.type(x).shape, true);
   } else if (padding != "valid") {
     context.invalid("padding is \"" + padding + "\"");
   }

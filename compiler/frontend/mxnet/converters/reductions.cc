@@ -1,6 +1,7 @@
 // Reductions along axes, places of extremes, and elements in order.
 #include <algorithm>
 
+#include "compiler/build/places.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {
@@ -28,20 +29,6 @@ const char* reduction_of(NodeContext& node) {
   if (op.starts_with("min")) return "reduce_min";
   if (op == "prod") return "reduce_prod";
   node.invalid("it has a converter of other operators");
-}
-
-/// As many places along the axis as `k`, in order; of equals the first comes first.
-V ordered_places(NodeContext& node, V x, int64_t axis, const ir::SymInt& k, bool is_ascending) {
-  // Kernels of sorted rows look at all elements of a row for each.
-  constexpr int64_t kSortedByKernel = 256;
-  Compose c(node);
-  const DType dtype = node.dtype(x);
-  if (dtype == DType::kBool || (!is_float(dtype) && dtype_info(dtype).bits < 32))
-    x = c.cast(x, DType::kInt32);
-  const bool by_host =
-      !is_proven(ir::Relation::kLessEqual, node.shape(x)[static_cast<size_t>(axis)], kSortedByKernel);
-  return node.add(by_host ? "sort_positions" : "arg_top_k", {x},
-                  {{"axis", axis}, {"k", k}, {"largest", int64_t{!is_ascending}}});
 }
 
 /// x, as one axis where the attribute names none.
@@ -102,7 +89,8 @@ void convert_topk(NodeContext& node) {
   if (kind == "mask") node.unsupported("ret_typ", "masks are not implemented");
   if (kind != "value" && kind != "indices" && kind != "both")
     node.invalid("ret_typ is \"" + kind.substr(0, 40) + "\"");
-  const V places = ordered_places(node, x, axis, k, node.flag("is_ascend", false));
+  const V places =
+      build::ordered_places(node, build::orderable(node, x), axis, k, node.flag("is_ascend", false));
   const V shown = c.cast(places, node.dtype_named("dtype", DType::kFloat32));
   if (kind == "indices") return node.set_output(shown);
   node.set_output(0, c.gather_elements(x, places, axis));
@@ -115,7 +103,8 @@ void convert_sort(NodeContext& node) {
   int64_t axis = 0;
   const V x = along_some_axis(node, node.input(0), -1, axis);
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
-  const V places = ordered_places(node, x, axis, extent, node.flag("is_ascend", true));
+  const V places =
+      build::ordered_places(node, build::orderable(node, x), axis, extent, node.flag("is_ascend", true));
   node.set_output(node.op() == "sort" ? c.gather_elements(x, places, axis)
                                       : c.cast(places, node.dtype_named("dtype", DType::kFloat32)));
 }

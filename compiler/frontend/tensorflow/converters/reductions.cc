@@ -78,7 +78,6 @@ void convert_arg_reduce(NodeContext& node) {
 }
 
 void convert_top_k(NodeContext& node) {
-  constexpr int64_t kSortedByKernel = 256;
   Compose c(node);
   const V x = node.input(0);
   const int64_t axis = node.rank(x) - 1;
@@ -96,9 +95,7 @@ void convert_top_k(NodeContext& node) {
   // In order they are right, too, where any order is.
   static_cast<void>(node.flag("sorted", true));
   const DType to = node.op() == "TopKV2" ? node.dtype_attr("index_type", DataType::kInt32) : DType::kInt32;
-  const bool by_host = !is_proven(ir::Relation::kLessEqual, most, kSortedByKernel);
-  V order = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
-                     {{"axis", axis}, {"k", k}, {"largest", int64_t{1}}});
+  V order = build::ordered_places(node, x, axis, k, false);
   if (!is_known) order = build::bound_part(node, order, axis, count);
   node.set_output(0, c.gather_elements(x, order, axis));
   node.set_output(1, c.cast(order, to));

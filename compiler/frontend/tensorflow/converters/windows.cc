@@ -56,14 +56,7 @@ build::Windows windows_of(NodeContext& node, V map, const std::vector<int64_t>& 
     return windows;
   }
   if (padding != "SAME") node.invalid("padding is \"" + padding + "\"");
-  windows.same = windows.upper = true;
-  const ir::SymShape shape = node.shape(map);
-  const ir::SymShape pads = build::same_pads(ir::SymShape(shape.begin() + 2, shape.end()), windows);
-  if (pads.is_constant()) {
-    windows.pads = pads.hints();
-  } else {
-    windows.symbolic_pads = pads;
-  }
+  build::pad_same(windows, node.shape(map), true);
   return windows;
 }
 

@@ -1,7 +1,6 @@
 // Operators that move elements. What only moves quantized numbers of one scale moves their integers.
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "compiler/build/moves.h"
 #include "compiler/frontend/tflite/converters/moved.h"
@@ -23,17 +22,10 @@ void convert_reshape(NodeContext& node) {
 void convert_squeeze(NodeContext& node) {
   const Ints dims = node.options<SqueezeOptions>().squeeze_dims;
   set_moved(node, 0, [&](V x) {
-    const ir::SymShape shape = node.shape(x);
-    std::set<int64_t> dropped;
-    for (const int32_t dim : dims) dropped.insert(node.normalize_axis(dim, node.rank(x)));
-    ir::SymShape to;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const bool is_dropped = dims.empty() ? same(shape[d], 1) : dropped.count(static_cast<int64_t>(d)) != 0;
-      if (!is_dropped) to.push_back(shape[d]);
-      if (is_dropped && !ir::demand(ir::Relation::kEqual, shape[d], 1))
-        node.invalid("dimension " + std::to_string(d) + " of " + to_string(shape) + " is no 1");
-    }
-    return Compose(node).reshape(x, to);
+    std::optional<std::vector<int64_t>> dropped;
+    if (!dims.empty()) dropped.emplace();
+    for (const int32_t dim : dims) dropped->push_back(node.normalize_axis(dim, node.rank(x)));
+    return Compose(node).reshape(x, build::squeezed_shape(node, node.shape(x), dropped));
   });
 }
 

@@ -19,14 +19,7 @@ build::Windows windows_over(const NodeContext& node, V x, Padding padding, const
   build::Windows windows{kernel, std::move(strides), std::move(dilations), {}};
   windows.pads.assign(2 * rank, 0);
   if (padding == Padding::kValid) return windows;
-  windows.same = windows.upper = true;
-  const ir::SymShape shape = node.type(x).shape;
-  const ir::SymShape pads = build::same_pads(ir::SymShape(shape.begin() + 2, shape.end()), windows);
-  if (pads.is_constant()) {
-    windows.pads = pads.hints();
-  } else {
-    windows.symbolic_pads = pads;
-  }
+  build::pad_same(windows, node.type(x).shape, true);
   return windows;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/build/moves.h"
+#include "compiler/build/places.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {
@@ -49,15 +50,12 @@ void convert_arg_reduce(NodeContext& node) {
 }
 
 void convert_top_k(NodeContext& node) {
-  constexpr int64_t kSortedByKernel = 256;
   Compose c(node);
   const V x = node.stored(0);
   const int64_t axis = node.rank(x) - 1;
   if (axis < 0) node.invalid("the input has no axis");
   const int64_t k = node.known_int(1, "k");
-  const bool by_host = !is_proven(ir::Relation::kLessEqual, c.shape(x).back(), kSortedByKernel);
-  const V order = node.add(by_host ? "sort_positions" : "arg_top_k", {x},
-                           {{"axis", axis}, {"k", k}, {"largest", int64_t{1}}});
+  const V order = build::ordered_places(node, x, axis, k, false);
   node.set_stored(0, c.gather_elements(x, order, axis));
   if (node.num_outputs() > 1) node.set_stored(1, c.cast(order, node.output_dtype(1)));
 }

@@ -36,11 +36,7 @@ Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::
   }
   const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    windows.same = true;
-    windows.upper = auto_pad == "SAME_UPPER";
-    const ir::SymShape pads = build::same_pads(spatial, windows);
-    windows.pads = pads.is_constant() ? pads.hints() : Shape(2 * rank, 0);
-    if (!pads.is_constant()) windows.symbolic_pads = pads;
+    build::pad_same(windows, shape, auto_pad == "SAME_UPPER");
   } else {
     windows.pads = auto_pad == "VALID" ? std::vector<int64_t>(2 * rank, 0)
                                        : context.ints_attr("pads", std::vector<int64_t>(2 * rank, 0));
