@@ -41,6 +41,14 @@ inline ImportOptions at_free_extent(const Importer& model, int64_t free) {
   return options;
 }
 
+/// Inputs at the shapes of arrays.
+inline ImportOptions at_shapes_of(const Tensors& inputs) {
+  ImportOptions options;
+  for (const auto& [input, tensor] : inputs)
+    options.input_shapes[input] = DimShape(tensor.shape().begin(), tensor.shape().end());
+  return options;
+}
+
 /// The members of an NPZ file whose names begin with `prefix`, without it.
 inline Tensors arrays_of(const std::string& fixture, const std::string& prefix) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(fixture_path(fixture));

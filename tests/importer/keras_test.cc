@@ -10,14 +10,6 @@
 namespace tensormill::frontend {
 namespace {
 
-/// The options that bind free dims to the extents of given inputs.
-ImportOptions at_inputs(const Tensors& inputs) {
-  ImportOptions options;
-  for (const auto& [name, tensor] : inputs)
-    options.input_shapes[name] = DimShape(tensor.shape().begin(), tensor.shape().end());
-  return options;
-}
-
 class KerasLayers : public testing::TestWithParam<const char*> {};
 
 TEST_P(KerasLayers, GiveTheNumbersOfKeras) {
@@ -25,7 +17,7 @@ TEST_P(KerasLayers, GiveTheNumbersOfKeras) {
   const std::string file = GetParam(), family = file.substr(0, file.rfind('.'));
   const auto model = importer_of("keras_layers/" + file);
   const Tensors inputs = arrays_of("keras_layers/" + family + ".npz", "in.");
-  const ir::Graph graph = model->import(at_inputs(inputs), ops::standard_ops());
+  const ir::Graph graph = model->import(at_shapes_of(inputs), ops::standard_ops());
   ir::verify(graph);
   const Tensors got = evaluated(graph, inputs), want = arrays_of("keras_layers/" + family + ".npz", "out.");
   ASSERT_EQ(got.size(), want.size());
@@ -109,7 +101,7 @@ TEST(KerasAttention, GoesAlongTheAxesThatItIsTold) {
       for (Json& axis : layer.at("config").at("attention_axes"))
         axis = axis.get<int64_t>() - static_cast<int64_t>(rank);
     });
-    const Tensors got = evaluated(model->import(at_inputs(inputs), ops::standard_ops()), inputs);
+    const Tensors got = evaluated(model->import(at_shapes_of(inputs), ops::standard_ops()), inputs);
     ASSERT_EQ(got.size(), want.size());
     for (const auto& [name, tensor] : want) {
       SCOPED_TRACE(name);
@@ -129,7 +121,7 @@ TEST(KerasAttention, LooksAheadInNoOtherAxisThanThatOfItsSteps) {
       layer.at("inbound_nodes").at(0).at("kwargs")["use_causal_mask"] = true;
     });
   };
-  const ir::Graph graph = along(Json::array({1}))->import(at_inputs(inputs), ops::standard_ops());
+  const ir::Graph graph = along(Json::array({1}))->import(at_shapes_of(inputs), ops::standard_ops());
   const Tensor before = evaluated(graph, inputs).at("apart");
   // The second step of both pictures of each example.
   Tensors changed = inputs;
@@ -152,7 +144,7 @@ TEST(KerasAttention, LooksAheadInNoOtherAxisThanThatOfItsSteps) {
   EXPECT_GT(most, 1e-3);
   // Of two axes of steps such a mask has too few axes, for Keras as well.
   expect_error(ErrorCode::kOperatorNotImplemented, "a mask of shape", [&] {
-    along(Json::array({3, 1}))->import(at_inputs(inputs), ops::standard_ops());
+    along(Json::array({3, 1}))->import(at_shapes_of(inputs), ops::standard_ops());
   });
 }
 
@@ -163,7 +155,7 @@ TEST(KerasNetwork, OfRecurrentLayersIsTheSameInBothForms) {
     const auto model = importer_of(std::string("keras/recurrent.") + suffix);
     const Tensors inputs{
         {"steps", Tensor::from<float>({1, 4, 3}, said.at("inputs").at(0).get<std::vector<float>>())}};
-    const ir::Graph graph = model->import(at_inputs(inputs), ops::standard_ops());
+    const ir::Graph graph = model->import(at_shapes_of(inputs), ops::standard_ops());
     expect_close(evaluated(graph, inputs).at("gru"),
                  Tensor::from<float>({1, 2}, said.at("outputs").get<std::vector<float>>()), 2e-5);
   }

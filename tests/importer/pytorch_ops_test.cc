@@ -23,13 +23,7 @@ std::vector<std::string> programs_in(const std::string& folder) {
 
 /// The graph of a program, at the extents of given inputs.
 ir::Graph graph_of(const std::string& name, const Tensors& inputs) {
-  ImportOptions options;
-  for (const auto& [input, tensor] : inputs) {
-    DimShape shape;
-    for (const int64_t extent : tensor.shape()) shape.emplace_back(extent);
-    options.input_shapes[input] = shape;
-  }
-  ir::Graph graph = importer_of(name + ".pt2")->import(options, ops::standard_ops());
+  ir::Graph graph = importer_of(name + ".pt2")->import(at_shapes_of(inputs), ops::standard_ops());
   ir::verify(graph);
   return graph;
 }

@@ -1,42 +1,30 @@
 // TorchScript files: networks, cases of operators and modules with control flow against what torch makes of
 // them (tests/fixtures/pytorch_script); what their code may say, and what is refused, by file and line.
 #include <algorithm>
-#include <filesystem>
 
 #include "compiler/frontend/pytorch/script/import.h"
 #include "compiler/ir/bind_symbols.h"
 #include "tests/expect_error.h"
-#include "tests/importer/imported.h"
+#include "tests/importer/fixtures.h"
 #include "tests/importer/stored_zip.h"
 
 namespace tensormill::frontend {
 namespace {
 
 std::vector<std::string> scripts() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(fixture_path("pytorch_script")))
-    // What is as long as a run decides is cut by runs alone (tests/e2e/torchscript_test.py).
-    if (entry.path().extension() == ".pt" && entry.path().stem() != "ops_counted" &&
-        !entry.path().stem().string().starts_with("ops_lengths"))
-      names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
+  std::vector<std::string> names = fixtures_in({"pytorch_script"}, ".pt");
+  // What is as long as a run decides is cut by runs alone (tests/e2e/torchscript_test.py).
+  std::erase_if(names, [](const std::string& name) {
+    return name == "pytorch_script/ops_counted" || name.starts_with("pytorch_script/ops_lengths");
+  });
   return names;
-}
-
-ImportOptions at_shapes_of(const Tensors& inputs) {
-  ImportOptions options;
-  for (const auto& [input, tensor] : inputs) {
-    DimShape& shape = options.input_shapes[input];
-    for (const int64_t extent : tensor.shape()) shape.emplace_back(extent);
-  }
-  return options;
 }
 
 class TorchScripts : public testing::TestWithParam<std::string> {};
 
 TEST_P(TorchScripts, GiveTheNumbersOfTorch) {
-  const std::string name = "pytorch_script/" + GetParam();
-  const Tensors inputs = arrays_of(name + ".npz", "in."), want = arrays_of(name + ".npz", "out.");
+  const std::string name = GetParam();
+  const Tensors inputs = arrays_of(name + ".npz", "in.");
   const auto model = importer_of(name + ".pt");
   EXPECT_EQ(model->format(), "torchscript");
   EXPECT_TRUE(model->unsupported().empty());
@@ -45,16 +33,10 @@ TEST_P(TorchScripts, GiveTheNumbersOfTorch) {
     EXPECT_EQ(input.dtype, inputs.at(input.name).dtype()) << input.name;
   const ir::Graph graph = model->import(at_shapes_of(inputs), ops::standard_ops());
   ir::verify(graph);
-  const Tensors got = evaluated(graph, inputs);
-  ASSERT_EQ(got.size(), want.size());
-  for (const auto& [output, tensor] : want) {
-    SCOPED_TRACE(output);
-    ASSERT_EQ(got.count(output), 1u);
-    expect_same(got.at(output), tensor, tensor.dtype() == DType::kFloat16 ? 2e-3 : 2e-5);
-  }
+  expect_outputs(evaluated(graph, inputs), arrays_of(name + ".npz", "out."),
+                 [](const Tensor& want) { return want.dtype() == DType::kFloat16 ? 2e-3 : 2e-5; });
 }
-INSTANTIATE_TEST_SUITE_P(Files, TorchScripts, testing::ValuesIn(scripts()),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Files, TorchScripts, testing::ValuesIn(scripts()), label_of);
 
 /// A file whose forward() is this; the module has no attributes.
 std::string file_of(const std::string& forward, const std::string& before = "") {
