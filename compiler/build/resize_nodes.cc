@@ -248,4 +248,14 @@ ir::ValueId resize_along(OpBuilder& builder, ir::ValueId x, int64_t dim, const R
   return (is_cut ? resize_by_table : resize_by_product)(c, x, dim, axis, options);
 }
 
+ir::SymInt scaled_by_fraction(OpBuilder& builder, const char* name, const ir::SymInt& extent, double factor) {
+  int64_t parts = 1;
+  double whole = factor;
+  for (; parts < 65536 && whole != std::floor(whole); parts *= 2) whole *= 2;
+  if (whole != std::floor(whole))
+    builder.unsupported(name,
+                        "a factor of " + std::to_string(factor) + " of a free extent is not implemented");
+  return floordiv(extent * static_cast<int64_t>(whole), parts);
+}
+
 }  // namespace tensormill::build

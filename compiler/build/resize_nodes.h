@@ -29,5 +29,8 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Resi
 /// without elements that is to have some.
 ir::ValueId resize_along(OpBuilder& builder, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                          const ResizeOptions& options);
+/// floor(extent * factor), also of a free extent; the factor is 0 to 65536. Throws UnsupportedForm about
+/// `name` where the factor is no fraction of a power of two.
+ir::SymInt scaled_by_fraction(OpBuilder& builder, const char* name, const ir::SymInt& extent, double factor);
 
 }  // namespace tensormill::build
