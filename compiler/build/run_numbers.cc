@@ -106,6 +106,36 @@ ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::opti
   return symbols;
 }
 
+ir::SymShape integers_of(OpBuilder& builder, const std::optional<Tensor>& stored, ir::ValueId value,
+                         const std::string& name, std::optional<int64_t> low,
+                         const std::optional<ir::SymInt>& high) {
+  if (!stored && builder.graph().value(value).known) return builder.graph().value(value).known.elements();
+  const std::optional<Tensor> elements = stored ? stored : builder.graph().value(value).constant;
+  if (elements) {
+    if (elements->num_elements() > kMaxListed) builder.unsupported(name, "it has too many elements");
+    return ir::KnownValue(*elements).elements();
+  }
+  Compose c(builder);
+  const ir::SymShape extents = c.shape(value);
+  if (!extents.is_constant()) builder.unsupported(name, "it has as many elements as a run decides");
+  const ir::ValueId flat = c.reshape(c.cast(value, DType::kInt64), {num_elements(extents.hints())});
+  return bind_run_numbers(builder, flat, low, high);
+}
+
+ir::SymShape known_integers(const OpBuilder& builder, ir::ValueId value, const char* what) {
+  const ir::Value& own = builder.graph().value(value);
+  if (is_float(own.type.dtype)) builder.invalid(std::string(what) + " is no list of integers");
+  if (own.known) return own.known.elements();
+  if (own.constant) return ir::KnownValue(*own.constant).elements();
+  builder.unsupported(what, "it is worked out by a run");
+}
+
+ir::SymInt only_integer(const OpBuilder& builder, const ir::SymShape& integers, const char* what) {
+  if (integers.size() != 1)
+    builder.invalid(std::string(what) + " has " + std::to_string(integers.size()) + " elements, expected 1");
+  return integers[0];
+}
+
 ir::ValueId bound_part(OpBuilder& builder, ir::ValueId x, int64_t axis, ir::ValueId count) {
   const ir::SymInt most = builder.type(x).shape[static_cast<size_t>(axis)];
   const ir::SymInt found = bind_run_numbers(builder, count, 0, most)[0];

@@ -56,8 +56,6 @@ public:
   /// Of operators of integers that of real numbers that they stand for (int8.def).
   std::string_view op() const { return op_; }
   const LoadedModel& loaded() const { return state_.loaded; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
 
   /// Operands by their places. One that is looked up counts as read.
   size_t num_operands() const { return node_.inputs.size(); }
@@ -121,7 +119,6 @@ private:
   std::string_view op_;
   std::set<std::string, std::less<>> read_;
   std::set<size_t> read_operands_;
-  V first_own_;
 };
 
 using Converter = void (*)(NodeContext& node);

@@ -67,8 +67,6 @@ public:
   /// 5 for CoreML5 (iOS 15) to 9 (iOS 26).
   int opset() const { return state_.import.opset; }
   ImportState& import_state() { return state_.import; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
 
   /// Operands by the names of the documentation; attributes of the operation, as constexpr_ ones have them,
   /// are operands as well. One that is looked up in whatever way counts as read.
@@ -147,7 +145,6 @@ private:
   const Operation& node_;
   std::map<const Value*, Item> own_items_;  ///< of values that stand in the operation itself
   std::set<std::string, std::less<>> read_;
-  V first_own_;
 };
 
 using Converter = void (*)(NodeContext& node);
