@@ -189,6 +189,15 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(error["code"], "shape_required")
         self.assertIn(error["detail"], done.stderr)
 
+    def test_names_of_files_that_are_no_text_are_printed_as_json_all_the_same(self):
+        picture, graph = (self.folder / os.fsdecode(name) for name in (b"7\xff.png", b"graph\xff.json"))
+        picture.write_bytes((mill.ROOT / "tests/models/pictures/7.png").read_bytes())
+        told = json.loads(mill.check_program(self, "classify", self.package, picture, picture, "--json"))
+        self.assertEqual([one["picture"] for one in told["pictures"]], [f"{self.folder}/7\N{REPLACEMENT CHARACTER}.png"] * 2)
+        told = json.loads(mill.check_program(self, "import", DIGITS, "-o", graph, "--json"))
+        self.assertEqual(told["output"], f"{self.folder}/graph\N{REPLACEMENT CHARACTER}.json")
+        self.assertTrue(graph.exists())
+
 
 if __name__ == "__main__":
     unittest.main()
