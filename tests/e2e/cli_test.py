@@ -89,6 +89,11 @@ class CommandLine(unittest.TestCase):
         self.refused(2, str(missing), "tune", "none.onnx", "-o", missing)
         self.refused(2, str(self.folder), "tune", "none.onnx", "-o", self.folder)
         self.refused(2, "-o RECORDS.json", "tune", "none.onnx")
+        for command in (["import", "none.onnx"], ["report", "none.onnx", "--inputs", "none.npz"], ["detect", "none.tar", "none.png"]):
+            self.refused(2, str(missing), *command, "-o", missing)
+        # Before an item is leased, and before one is done.
+        self.refused(2, str(missing), "worker", "--server", "http://127.0.0.1:1", "--key-file", DIGITS, "--verbs", "run", "--take", missing)
+        self.refused(2, str(missing), "worker", "--batch", "none", "--signing-key", "none", "--result", missing)
         # Before a registry is asked: nobody listens there.
         self.refused(2, str(missing), "pull", "127.0.0.1:1/team/digits:v1", "-o", missing)
         self.refused(2, str(self.folder), "pull", "127.0.0.1:1/team/digits:v1", "-o", self.folder)
