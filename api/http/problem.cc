@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "api/http/target.h"
 #include "runtime/base/hex.h"
 #include "runtime/base/json.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::http {
 namespace {

@@ -88,14 +88,6 @@ TEST(Targets, EncodingDecodes) {
   EXPECT_EQ(percent_decode(percent_encode(text), false), text);
 }
 
-TEST(Utf8, IsChecked) {
-  EXPECT_TRUE(is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
-  for (const char* bad :
-       {"\x80", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3", "\xF8"}) {
-    EXPECT_FALSE(is_utf8(bad)) << bad;
-  }
-}
-
 TEST(Problems, AreReadAsTheErrorsThatTheyTell) {
   const Error told(ErrorCode::kInvalidRequest, "two members are wrong",
                    {{"/a", "no text"}, {"/b", "past 7"}});

@@ -31,6 +31,7 @@ WRITTEN_ONCE = {
     "digits of hexadecimal text": (re.compile(r'"0123456789[aA]|\bisxdigit\b|\bstd::hex\b|%02[xX]|-\s*\'[aA]\'\s*\+\s*10\b'),
                                    {"runtime/base/hex.h", "runtime/base/percent.h"}),  # those of percent encoding are upper-case
     "what a name is": (re.compile(r"\bbool is_name\([^)]*\)(?! const)"), {"runtime/base/names.h", "runtime/base/names.cc"}),
+    "whether bytes are UTF-8": (re.compile(r"\bbool is_utf8\("), {"runtime/base/text.h", "runtime/base/text.cc"}),
     "an error that was JSON": (re.compile(r"\berror_code_from_name\("),
                                {"runtime/base/error.h", "runtime/base/error.cc", "runtime/base/error_json.cc", "api/http/problem.cc"}),
     "how pictures are prepared, out of JSON": (re.compile(r"\bPreprocess\b[^;{}()]*\([^;{}()]*\bJson\b"),
@@ -131,6 +132,7 @@ class Style(unittest.TestCase):
         self.assertFalse(UNBOUNDED_JSON.search("return parse_json(text);"))
         for what, written in (("digits of hexadecimal text", "return c - 'a' + 10;"),
                               ("what a name is", "bool is_name(const std::string& text) {"),
+                              ("whether bytes are UTF-8", "bool is_utf8(std::string_view text) {"),
                               ("an error that was JSON", 'throw Error(error_code_from_name(json.at("code")))'),
                               ("how pictures are prepared, out of JSON", "services::Preprocess preprocess_from_json(const Json& json) {"),
                               ("a body that is read into memory", "std::string text_of(http::BodySource& body) {"),
