@@ -15,6 +15,7 @@
 #include "runtime/package/package_reader.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 
 namespace tensormill::cli {
 
@@ -86,7 +87,7 @@ int show_package(const ShowArguments& arguments, bool json) {
   if (json) {
     Json report = parse_json(opened->metadata_text());
     report["id"] = opened->id().text();
-    std::cout << report.dump() << std::endl;
+    print_json(report);
     return 0;
   }
   if (arguments.graph) {
@@ -120,7 +121,7 @@ int show_tasks(const ir::Graph& graph, bool json) {
     list.push_back({{"name", task.name}, {"calls", task.calls}, {"args", task.args}, {"key", task.key()}});
   }
   if (json) {
-    std::cout << list.dump() << std::endl;
+    print_json(list);
     return 0;
   }
   for (const Json& row : list) {
@@ -156,7 +157,7 @@ int show_foreign(const frontend::FileFacts& facts, const frontend::Importer* mod
     Json report = frontend::to_json(facts);
     // What every model that can be imported has, in the same form.
     if (model != nullptr) report.update(model_json(*model));
-    std::cout << report.dump() << std::endl;
+    print_json(report);
   } else if (arguments.ops) {
     for (const auto& [op, count] : facts.ops) std::cout << op << " " << count << "\n";
   } else {
@@ -193,7 +194,7 @@ int show_model(const ShowArguments& arguments, bool json) {
     return 0;
   }
   if (json) {
-    std::cout << model_json(*model).dump() << std::endl;
+    print_json(model_json(*model));
     return 0;
   }
   if (arguments.ops) {

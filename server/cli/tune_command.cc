@@ -22,6 +22,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/layout_options.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 #include "server/cli/tune_network.h"
 #include "server/cli/tune_on.h"
 #include "server/measure/worker.h"
@@ -105,7 +106,7 @@ int list_tasks(std::vector<tune::Task> tasks, const target::Target& target, tune
          {"points", state.space->size_estimate()}});
   }
   if (json) {
-    std::cout << list.dump() << std::endl;
+    print_json(list);
     return 0;
   }
   std::cout << "task  calls    MFLOP    MiB  default ms  share %    points  algorithm  what\n";
@@ -302,7 +303,7 @@ int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals)
   const Json result =
       tune_on(arguments.elsewhere, {arguments.model, arguments.output, std::move(job)}, globals);
   if (globals.json) {
-    std::cout << result.dump() << std::endl;
+    print_json(result);
     return 0;
   }
   std::cout << std::fixed << std::setprecision(3) << "the model on " << arguments.elsewhere.on << ": "
@@ -375,7 +376,7 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
                 tune::settle_in_network(network, target, options.codegen, arguments.network_rounds, now));
   }
   if (globals.json) {
-    std::cout << report.dump() << std::endl;
+    print_json(report);
   } else {
     progress.print(session, true);
     print_report(report);
