@@ -50,7 +50,7 @@ TensorProto parse_tensor(WireReader reader) {
         tensor.string_data.push_back(reader.bytes("tensor string_data"));
         break;
       case 8:
-        tensor.name = reader.string("tensor name");
+        tensor.name = name_of(reader, "tensor name");
         break;
       case 9:
         tensor.raw_data = reader.bytes("tensor raw_data");
@@ -108,7 +108,7 @@ AttributeProto parse_attribute(WireReader reader) {
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        attribute.name = reader.string("attribute name");
+        attribute.name = name_of(reader, "attribute name");
         break;
       case 2:
         attribute.f = reader.fixed_float("attribute f");
@@ -141,7 +141,7 @@ AttributeProto parse_attribute(WireReader reader) {
         attribute.type = static_cast<AttributeType>(reader.int32("attribute type"));
         break;
       case 21:
-        attribute.ref_attr_name = reader.string("attribute ref_attr_name");
+        attribute.ref_attr_name = name_of(reader, "attribute ref_attr_name");
         break;
       case 22:
         attribute.t = parse_sparse_tensor(reader.message("attribute sparse_tensor"));
@@ -158,25 +158,25 @@ NodeProto parse_node(WireReader reader) {
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        node.inputs.push_back(reader.string("node input"));
+        node.inputs.push_back(name_of(reader, "node input"));
         break;
       case 2:
-        node.outputs.push_back(reader.string("node output"));
+        node.outputs.push_back(name_of(reader, "node output"));
         break;
       case 3:
-        node.name = reader.string("node name");
+        node.name = name_of(reader, "node name");
         break;
       case 4:
-        node.op_type = reader.string("node op_type");
+        node.op_type = name_of(reader, "node op_type");
         break;
       case 5:
         node.attributes.push_back(parse_attribute(reader.message("node attribute")));
         break;
       case 7:
-        node.domain = reader.string("node domain");
+        node.domain = name_of(reader, "node domain");
         break;
       case 8:
-        node.overload = reader.string("node overload");
+        node.overload = name_of(reader, "node overload");
         break;
       default:
         reader.skip();
@@ -194,7 +194,7 @@ GraphProto parse_graph(WireReader reader) {
         graph.nodes.push_back(parse_node(reader.message("node")));
         break;
       case 2:
-        graph.name = reader.string("graph name");
+        graph.name = name_of(reader, "graph name");
         break;
       case 5:
         graph.initializers.push_back(parse_tensor(reader.message("initializer")));
@@ -220,7 +220,7 @@ void parse_opset(WireReader reader, std::map<std::string, int64_t>& opsets) {
   int64_t version = 0;
   while (reader.next()) {
     if (reader.field() == 1) {
-      domain = reader.string("opset domain");
+      domain = name_of(reader, "opset domain");
     } else if (reader.field() == 2) {
       version = reader.int64("opset version");
     } else {
@@ -241,16 +241,16 @@ FunctionProto parse_function(WireReader reader) {
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        function.name = reader.string("function name");
+        function.name = name_of(reader, "function name");
         break;
       case 4:
-        function.body.inputs.push_back(value(reader.string("function input")));
+        function.body.inputs.push_back(value(name_of(reader, "function input")));
         break;
       case 5:
-        function.body.outputs.push_back(value(reader.string("function output")));
+        function.body.outputs.push_back(value(name_of(reader, "function output")));
         break;
       case 6:
-        function.attributes.push_back(reader.string("function attribute"));
+        function.attributes.push_back(name_of(reader, "function attribute"));
         break;
       case 7:
         function.body.nodes.push_back(parse_node(reader.message("function node")));
@@ -259,13 +259,13 @@ FunctionProto parse_function(WireReader reader) {
         parse_opset(reader.message("function opset_import"), function.opsets);
         break;
       case 10:
-        function.domain = reader.string("function domain");
+        function.domain = name_of(reader, "function domain");
         break;
       case 11:
         function.defaults.push_back(parse_attribute(reader.message("function attribute_proto")));
         break;
       case 13:
-        function.overload = reader.string("function overload");
+        function.overload = name_of(reader, "function overload");
         break;
       default:
         reader.skip();
@@ -341,7 +341,7 @@ ModelProto parse_model(std::string_view bytes) {
         model.ir_version = reader.int64("ir_version");
         break;
       case 2:
-        model.producer = reader.string("producer_name");
+        model.producer = name_of(reader, "producer_name");
         break;
       case 7:
         model.graph = parse_graph(reader.message("graph"));

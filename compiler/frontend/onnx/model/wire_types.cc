@@ -1,5 +1,8 @@
 #include "compiler/frontend/onnx/model/wire_types.h"
 
+#include "runtime/base/hex.h"
+#include "runtime/base/text.h"
+
 namespace tensormill::frontend::onnx {
 
 using wire::WireReader;
@@ -12,7 +15,7 @@ Dim parse_dim(WireReader reader) {
     if (reader.field() == 1) {
       dim = reader.int64("dim_value");
     } else if (reader.field() == 2) {
-      dim = reader.string("dim_param");
+      dim = name_of(reader, "dim_param");
     } else {
       reader.skip();
     }
@@ -92,11 +95,26 @@ ValueKind parse_type(WireReader type, ValueInfoProto& value) {
 
 }  // namespace
 
+std::string name_of(WireReader& reader, const char* what) {
+  std::string name = reader.string(what);
+  if (is_utf8(name)) return name;
+  std::string text;
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) < 0x80) {
+      text += c;
+    } else {
+      text += "\\x";
+      append_hex(text, static_cast<uint8_t>(c));
+    }
+  }
+  return text;
+}
+
 ValueInfoProto parse_value_info(WireReader reader) {
   ValueInfoProto value;
   while (reader.next()) {
     if (reader.field() == 1) {
-      value.name = reader.string("value name");
+      value.name = name_of(reader, "value name");
     } else if (reader.field() == 2) {
       value.kind = parse_type(reader.message("value type"), value);
       value.is_tensor = value.kind == ValueKind::kTensor;
