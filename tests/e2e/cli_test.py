@@ -202,11 +202,11 @@ class CommandLine(unittest.TestCase):
         told = json.loads(mill.check_program(self, "import", DIGITS, "-o", graph, "--json"))
         self.assertEqual(told["output"], f"{self.folder}/graph\N{REPLACEMENT CHARACTER}.json")
         self.assertTrue(graph.exists())
-        # Nor need names in a model be any.
+        # Nor need names in a model be UTF-8.
         model = self.folder / "renamed.onnx"
         model.write_bytes(DIGITS.read_bytes().replace(b"image", b"im\xffge"))
         told = json.loads(mill.check_program(self, "show", model, "--json"))
-        self.assertEqual([one["name"] for one in told["inputs"]], ["im\N{REPLACEMENT CHARACTER}ge"])
+        self.assertEqual([one["name"] for one in told["inputs"]], [r"im\xffge"])
 
 
 if __name__ == "__main__":

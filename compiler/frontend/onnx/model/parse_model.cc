@@ -31,7 +31,7 @@ TensorProto parse_tensor(WireReader reader) {
     if (field == 4) reader.append_floats(tensor.float_data, "tensor float_data");
     if (field == 5 || field == 7) reader.append_varints(tensor.int_data, "tensor int data");
     if (field == 6) tensor.string_data.push_back(reader.bytes("tensor string_data"));
-    if (field == 8) tensor.name = reader.string("tensor name");
+    if (field == 8) tensor.name = name_of(reader, "tensor name");
     if (field == 9) tensor.raw_data = reader.bytes("tensor raw_data");
     if (field == 10) reader.append_doubles(tensor.double_data, "tensor double_data");
     if (field == 11) reader.append_uint64s(tensor.uint64_data, "tensor uint64_data");
@@ -63,7 +63,7 @@ AttributeProto parse_attribute(WireReader reader) {
     attribute.graphs.push_back(std::make_shared<const GraphProto>(std::move(graph)));
   };
   while (const int field = reader.next()) {
-    if (field == 1) attribute.name = reader.string("attribute name");
+    if (field == 1) attribute.name = name_of(reader, "attribute name");
     if (field == 2) attribute.f = reader.fixed_float("attribute f");
     if (field == 3) attribute.i = reader.int64("attribute i");
     if (field == 4) attribute.s = reader.bytes("attribute s");
@@ -74,7 +74,7 @@ AttributeProto parse_attribute(WireReader reader) {
     if (field == 9) attribute.strings.push_back(reader.bytes("attribute strings"));
     if (field == 11) add_graph(parse_graph(reader.message("attribute graphs")));
     if (field == 20) attribute.type = static_cast<AttributeType>(reader.int32("attribute type"));
-    if (field == 21) attribute.ref_attr_name = reader.string("attribute ref_attr_name");
+    if (field == 21) attribute.ref_attr_name = name_of(reader, "attribute ref_attr_name");
     if (field == 22) attribute.t = parse_sparse_tensor(reader.message("attribute sparse_tensor"));
   }
   return attribute;
@@ -83,13 +83,13 @@ AttributeProto parse_attribute(WireReader reader) {
 NodeProto parse_node(WireReader reader) {
   NodeProto node;
   while (const int field = reader.next()) {
-    if (field == 1) node.inputs.push_back(reader.string("node input"));
-    if (field == 2) node.outputs.push_back(reader.string("node output"));
-    if (field == 3) node.name = reader.string("node name");
-    if (field == 4) node.op_type = reader.string("node op_type");
+    if (field == 1) node.inputs.push_back(name_of(reader, "node input"));
+    if (field == 2) node.outputs.push_back(name_of(reader, "node output"));
+    if (field == 3) node.name = name_of(reader, "node name");
+    if (field == 4) node.op_type = name_of(reader, "node op_type");
     if (field == 5) node.attributes.push_back(parse_attribute(reader.message("node attribute")));
-    if (field == 7) node.domain = reader.string("node domain");
-    if (field == 8) node.overload = reader.string("node overload");
+    if (field == 7) node.domain = name_of(reader, "node domain");
+    if (field == 8) node.overload = name_of(reader, "node overload");
   }
   if (node.domain == "ai.onnx") node.domain.clear();
   return node;
@@ -99,7 +99,7 @@ GraphProto parse_graph(WireReader reader) {
   GraphProto graph;
   while (const int field = reader.next()) {
     if (field == 1) graph.nodes.push_back(parse_node(reader.message("node")));
-    if (field == 2) graph.name = reader.string("graph name");
+    if (field == 2) graph.name = name_of(reader, "graph name");
     if (field == 5) graph.initializers.push_back(parse_tensor(reader.message("initializer")));
     if (field == 11) graph.inputs.push_back(parse_value_info(reader.message("graph input")));
     if (field == 12) graph.outputs.push_back(parse_value_info(reader.message("graph output")));
@@ -112,7 +112,7 @@ void parse_opset(WireReader reader, std::map<std::string, int64_t>& opsets) {
   std::string domain;
   int64_t version = 0;
   while (const int field = reader.next()) {
-    if (field == 1) domain = reader.string("opset domain");
+    if (field == 1) domain = name_of(reader, "opset domain");
     if (field == 2) version = reader.int64("opset version");
   }
   if (domain == "ai.onnx") domain.clear();
@@ -127,15 +127,15 @@ FunctionProto parse_function(WireReader reader) {
     return info;
   };
   while (const int field = reader.next()) {
-    if (field == 1) function.name = reader.string("function name");
-    if (field == 4) function.body.inputs.push_back(value(reader.string("function input")));
-    if (field == 5) function.body.outputs.push_back(value(reader.string("function output")));
-    if (field == 6) function.attributes.push_back(reader.string("function attribute"));
+    if (field == 1) function.name = name_of(reader, "function name");
+    if (field == 4) function.body.inputs.push_back(value(name_of(reader, "function input")));
+    if (field == 5) function.body.outputs.push_back(value(name_of(reader, "function output")));
+    if (field == 6) function.attributes.push_back(name_of(reader, "function attribute"));
     if (field == 7) function.body.nodes.push_back(parse_node(reader.message("function node")));
     if (field == 9) parse_opset(reader.message("function opset_import"), function.opsets);
-    if (field == 10) function.domain = reader.string("function domain");
+    if (field == 10) function.domain = name_of(reader, "function domain");
     if (field == 11) function.defaults.push_back(parse_attribute(reader.message("function attribute_proto")));
-    if (field == 13) function.overload = reader.string("function overload");
+    if (field == 13) function.overload = name_of(reader, "function overload");
   }
   function.body.name = function.name;
   if (function.domain == "ai.onnx") function.domain.clear();
@@ -203,7 +203,7 @@ ModelProto parse_model(std::string_view bytes) {
   WireReader reader(bytes, bytes.data(), 0);
   while (const int field = reader.next()) {
     if (field == 1) model.ir_version = reader.int64("ir_version");
-    if (field == 2) model.producer = reader.string("producer_name");
+    if (field == 2) model.producer = name_of(reader, "producer_name");
     if (field == 7) {
       model.graph = parse_graph(reader.message("graph"));
       has_graph = true;

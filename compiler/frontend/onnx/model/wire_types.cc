@@ -1,5 +1,8 @@
 #include "compiler/frontend/onnx/model/wire_types.h"
 
+#include "runtime/base/hex.h"
+#include "runtime/base/text.h"
+
 namespace tensormill::frontend::onnx {
 
 using wire::WireReader;
@@ -10,7 +13,7 @@ Dim parse_dim(WireReader reader) {
   Dim dim = std::string();
   while (const int field = reader.next()) {
     if (field == 1) dim = reader.int64("dim_value");
-    if (field == 2) dim = reader.string("dim_param");
+    if (field == 2) dim = name_of(reader, "dim_param");
   }
   // A negative dim_value is how some exporters write "free".
   if (const int64_t* extent = std::get_if<int64_t>(&dim); extent != nullptr && *extent < 0)
@@ -69,10 +72,25 @@ ValueKind parse_type(WireReader type, ValueInfoProto& value) {
 
 }  // namespace
 
+std::string name_of(WireReader& reader, const char* what) {
+  std::string name = reader.string(what);
+  if (is_utf8(name)) return name;
+  std::string text;
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) < 0x80) {
+      text += c;
+    } else {
+      text += "\\x";
+      append_hex(text, static_cast<uint8_t>(c));
+    }
+  }
+  return text;
+}
+
 ValueInfoProto parse_value_info(WireReader reader) {
   ValueInfoProto value;
   while (const int field = reader.next()) {
-    if (field == 1) value.name = reader.string("value name");
+    if (field == 1) value.name = name_of(reader, "value name");
     if (field == 2) {
       value.kind = parse_type(reader.message("value type"), value);
       value.is_tensor = value.kind == ValueKind::kTensor;
