@@ -1,7 +1,7 @@
 #include "compiler/tune/symbolic_task.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "compiler/driver/generic_tails.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/bind_symbols.h"
+#include "compiler/te/dim.h"
 #include "compiler/tune/task.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -66,6 +67,18 @@ public:
   const ir::SymbolTable& table() const { return *planned_.graph.symbols(); }
   const std::vector<std::vector<int64_t>>& timed() const { return timed_; }
 
+  /// Of a buffer of the plan, its extents by the names of the free dims.
+  DimShape named_shape(int32_t buffer) const {
+    const package::GenericPlan& plan = planned_.model.plan;
+    const Shape& sample = plan.plan.buffers[static_cast<size_t>(buffer)].shape;
+    DimShape shape(sample.begin(), sample.end());
+    for (const package::PlanHole& hole : plan.buffer_holes) {
+      if (hole.owner == buffer)
+        shape[static_cast<size_t>(hole.position)] = named_extent(hole.value).to_string();
+    }
+    return shape;
+  }
+
   /// Extents of 0, the least ones, and those around the tails of a kernel.
   std::vector<std::vector<int64_t>> checked(size_t kernel, const std::vector<plan::Tail>& tails) const {
     std::vector<std::vector<int64_t>> points = zeros_;
@@ -102,6 +115,27 @@ private:
 
   std::vector<int64_t> base() const {
     return driver::base_point(planned_.symbols.all, table(), {2, 3, 1, 5, 7, 8, 16, 17, 32, 64});
+  }
+
+  te::Dim named_extent(const DimFormula& formula) const {
+    te::Dim sum(formula.offset);
+    for (const DimProduct& product : formula.products) {
+      te::Dim all(product.scale);
+      for (const DimTerm& term : product.factors)
+        all *= te::floordiv(te::Dim(term.mul) * named_dim(static_cast<size_t>(term.dim)) + te::Dim(term.add),
+                            te::Dim(term.div));
+      sum += all;
+    }
+    return sum;
+  }
+
+  /// A free dim, what a run binds, or, behind them, what is derived from these.
+  te::Dim named_dim(size_t place) const {
+    const package::GenericPlan& plan = planned_.model.plan;
+    const std::vector<std::string>& names = planned_.symbols.names;
+    if (place < names.size()) return te::Dim::symbol(names[place]);
+    if (place < plan.num_dims()) return te::Dim::symbol(plan.run_dims[place - names.size()].name);
+    return te::to_dim(plan.derived[place - plan.num_dims()].formula.value());
   }
 
   std::vector<int64_t> named_point(const std::vector<int64_t>& free) const {
@@ -198,25 +232,34 @@ std::vector<const Workload*> SymbolicKernel::checked(const std::vector<plan::Tai
 
 namespace {
 
-std::string type_text(const package::Buffer& buffer) {
-  return std::string(dtype_info(buffer.dtype).name) + to_string(buffer.shape);
+/// "f32[24,40] f32[40,48] -> f32[24,48]". `shape_of`: of a buffer, as text.
+std::string args_text(const package::ExecPlan& plan, size_t step,
+                      const std::function<std::string(int32_t buffer)>& shape_of) {
+  const package::Step& own = plan.steps[step];
+  std::string text;
+  for (size_t i = 0; i < own.args.size(); ++i) {
+    const package::Buffer& buffer = plan.buffers[static_cast<size_t>(own.args[i])];
+    if (static_cast<int32_t>(i) == own.outputs.at(0)) text += "-> ";
+    text += std::string(dtype_info(buffer.dtype).name) + shape_of(own.args[i]) + " ";
+  }
+  text.pop_back();
+  return text;
 }
 
-/// What people read of the kernel: its parameters where it is measured.
+/// What people read of the kernel: its parameters where it is measured, and at all extents.
 void describe(Task& task, SymbolicPlan& plan, size_t step) {
   for (const std::vector<int64_t>& dims : plan.timed()) {
     const package::ExecPlan& at = plan.at(dims).plan;
-    const package::Step& own = at.steps[step];
-    std::string text;
-    for (size_t i = 0; i < own.args.size(); ++i) {
-      const package::Buffer& buffer = at.buffers[static_cast<size_t>(own.args[i])];
-      if (static_cast<int32_t>(i) == own.outputs.at(0)) text += "-> ";
-      text += type_text(buffer) + " ";
-      if (task.args.empty()) task.bytes += buffer.bytes;
+    const auto shape_of = [&](int32_t buffer) {
+      return to_string(at.buffers[static_cast<size_t>(buffer)].shape);
+    };
+    for (const int32_t arg : at.steps[step].args) {
+      if (task.args.empty()) task.bytes += at.buffers[static_cast<size_t>(arg)].bytes;
     }
-    text.pop_back();
-    task.args += (task.args.empty() ? "" : ", ") + text;
+    task.args += (task.args.empty() ? "" : ", ") + args_text(at, step, shape_of);
   }
+  task.free_args = args_text(plan.model().plan.plan, step,
+                             [&](int32_t buffer) { return to_string(plan.named_shape(buffer)); });
   task.name = task.kernel.symbol.substr(0, task.kernel.symbol.rfind('_'));
 }
 
@@ -305,10 +348,11 @@ std::vector<Task> package_tasks(const ir::Variants& variants, const target::Targ
       if (seen.insert(task.key()).second) tasks.push_back(std::move(task));
     }
   };
+  const auto extract = options.algorithms ? extract_all_tasks : extract_tasks;
   for (const ir::ShapedGraph& variant : variants.graphs)
-    add(extract_all_tasks(variant.graph, target, options.opt_level, options.layout));
+    add(extract(variant.graph, target, options.opt_level, options.layout));
   if (!variants.symbolic) return tasks;
-  add(extract_all_tasks(variants.symbolic->graph, target, options.opt_level, options.layout));
+  add(extract(variants.symbolic->graph, target, options.opt_level, options.layout));
   add(symbolic_tasks(variants, target, options));
   return tasks;
 }

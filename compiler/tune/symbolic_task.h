@@ -27,6 +27,8 @@ struct SymbolicOptions {
   /// Whether this machine runs the target's code: what a node computes before a kernel, and behind it, is
   /// computed here. Without it there are no tasks of nodes that are several kernels.
   bool runs_here = true;
+  /// Of a package's tasks: whether kernels of constant extents are there that only records choose, too.
+  bool algorithms = true;
 };
 
 /// A model's plan for all extents with what its tasks have in common.

@@ -70,6 +70,24 @@ TEST(SymbolicTasks, KernelsOfAllExtentsAreTasks) {
   }
   EXPECT_THAT(product_task(model(), {{24}, {100}}).args, HasSubstr("-> f32[24,48], f32[100,40]"));
   EXPECT_EQ(rows_of(make_workloads(product_task(model()))[0]), 24) << "as the model was imported";
+  EXPECT_EQ(product_task(model(), {{24}, {100}}).free_args, "f32[N,40] f32[40,48] -> f32[N,48]");
+}
+
+TEST(SymbolicTasks, ExtentsHaveTheModelsNamesAndWhatIsMadeOfThem) {
+  ir::Variants variants;
+  variants.free_dims = {"rows"};
+  variants.input_shapes = {{"rows", int64_t{4}}};
+  variants.symbolic = ir::SymbolicModel{
+      ir::parse_graph(
+          "graph \"windows\" dims(N: 9) (%x: f32[N,4]) {\n"
+          "  %y: f32[(N + 1)//2,4] = slice(%x) {extents: dims[(N + 1)//2, 4], starts: dims[0, 0], "
+          "steps: ints[2, 1]}\n  %z: f32[(N + 1)//2,4] = relu(%y)\n  return %z\n}\n",
+          ops::standard_ops()),
+      {"N"}};
+  const std::vector<Task> tasks = tasks_of(variants);
+  ASSERT_FALSE(tasks.empty());
+  EXPECT_EQ(tasks.front().free_args, "f32[rows,4] -> f32[(rows + 1)//2,4]");
+  EXPECT_EQ(tasks.front().args, "f32[9,4] -> f32[5,4]");
 }
 
 TEST(SymbolicTasks, TheKeyIsOfTheStructureAndNotOfAShape) {
