@@ -40,7 +40,13 @@ public:
         libraries_(kernels_.size()) {
     bool takes_all = true;
     zeros_ = driver::take_zeros(*variants.symbolic, planned_.symbols, planned_.model.plan, takes_all);
-    for (const std::vector<int64_t>& dims : options.extents) timed_.push_back(named_point(dims));
+    for (const std::vector<int64_t>& dims : options.extents) {
+      if (std::optional<std::vector<int64_t>> taken = named_point(dims)) {
+        timed_.push_back(*std::move(taken));
+      } else if (!options.may_leave_out) {
+        refuse_extents("", "the model does not take extents of " + to_string(Shape(dims)));
+      }
+    }
     if (timed_.empty()) timed_ = driver::points_of(planned_.symbols.all, table(), {}, 0);
     if (timed_.empty()) timed_.push_back(base());
   }
@@ -138,14 +144,12 @@ private:
     return te::to_dim(plan.derived[place - plan.num_dims()].formula.value());
   }
 
-  std::vector<int64_t> named_point(const std::vector<int64_t>& free) const {
+  std::optional<std::vector<int64_t>> named_point(const std::vector<int64_t>& free) const {
     std::vector<int64_t> dims = free;
     for (const size_t around : planned_.symbols.dims.around) dims.push_back(free.at(around));
-    const std::optional<std::vector<int64_t>> taken =
-        driver::taken_point(planned_.symbols.all, table(), dims);
-    if (!taken || !std::equal(free.begin(), free.end(), taken->begin()))
-      refuse_extents("", "the model does not take extents of " + to_string(Shape(free)));
-    return *taken;
+    std::optional<std::vector<int64_t>> taken = driver::taken_point(planned_.symbols.all, table(), dims);
+    if (taken && !std::equal(free.begin(), free.end(), taken->begin())) taken.reset();
+    return taken;
   }
 
   const target::Target target_;
@@ -305,12 +309,11 @@ std::vector<Task> symbolic_tasks(const ir::Variants& variants, const target::Tar
 std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, const ShapeBuckets& named) {
   constexpr size_t kMost = 16;
   std::vector<std::vector<int64_t>> points;
-  if (named.empty()) {
-    for (const ir::ShapedGraph& graph : variants.graphs) {
-      if (!graph.dims.empty() && points.size() < kMost) points.push_back(graph.dims);
-    }
-    return points;
+  if (variants.free_dims.empty() && named.empty()) return points;
+  for (const ir::ShapedGraph& graph : variants.graphs) {
+    if (named.empty() && points.size() < kMost) points.push_back(graph.dims);
   }
+  if (!points.empty()) return points;
   for (const auto& [name, extents] : named) {
     if (std::find(variants.free_dims.begin(), variants.free_dims.end(), name) == variants.free_dims.end())
       refuse_extents(name, "the model has no free dim " + name);
@@ -337,6 +340,17 @@ std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, co
     if (points.size() > kMost) refuse_extents("", "more than " + std::to_string(kMost) + " combinations");
   }
   return points;
+}
+
+Json extents_json(const std::vector<std::vector<int64_t>>& points,
+                  const std::vector<std::string>& free_dims) {
+  Json list = Json::array();
+  for (const std::vector<int64_t>& point : points) {
+    Json named = Json::object();
+    for (size_t d = 0; d < point.size(); ++d) named[free_dims[d]] = point[d];
+    list.push_back(std::move(named));
+  }
+  return list;
 }
 
 std::vector<Task> package_tasks(const ir::Variants& variants, const target::Target& target,

@@ -13,6 +13,7 @@
 #include "compiler/plan/generic_plan.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/workload.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/base/shape_buckets.h"
 
 namespace tensormill::tune {
@@ -24,6 +25,8 @@ struct SymbolicOptions {
   std::optional<passes::DesiredLayout> layout = {};
   /// Values of the free dims at which kernels are measured; none: those that the model was imported with.
   std::vector<std::vector<int64_t>> extents = {};
+  /// Whether extents that no plan takes are left out; else they are an error.
+  bool may_leave_out = false;
   /// Whether this machine runs the target's code: what a node computes before a kernel, and behind it, is
   /// computed here. Without it there are no tasks of nodes that are several kernels.
   bool runs_here = true;
@@ -62,10 +65,14 @@ private:
 };
 
 /// Each combination of what is named; a free dim that is not has the extent that the model was imported with.
-/// None where nothing is named: then the extents that have kernels of their own, if any. Throws
-/// Error(kInvalidArgument), which points at "/extents", for a name that is no free dim, and for more than 16
-/// combinations.
+/// Where nothing is named: the extents that have kernels of their own, or where none have those that the
+/// model was imported with. None where there are no free dims. Throws Error(kInvalidArgument), which points
+/// at
+/// "/extents", for a name that is no free dim, and for more than 16 combinations.
 std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, const ShapeBuckets& named);
+
+/// [{"N":24},{"N":60}] of values of the free dims.
+Json extents_json(const std::vector<std::vector<int64_t>>& points, const std::vector<std::string>& free_dims);
 
 /// The tasks of all that a package is made of, each once: of the shapes that get kernels of their own, of
 /// what no free extent reaches, and of the kernels of all extents.

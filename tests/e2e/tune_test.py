@@ -190,6 +190,7 @@ class Tune(unittest.TestCase):
         report = json.loads(done.stdout)
         self.assertTrue(all(not task["failures"] for task in report["tasks"]), report)
         self.assertGreater(report["network"]["untuned_ms"], 0)
+        self.assertEqual(report["network"]["extents"], [{"N": 24}, {"N": 60}])
         records = [json.loads(line) for line in self.records.read_text().splitlines()]
         self.assertTrue(all("choose " in step for record in records for step in record["schedule"]), records)
         self.assertTrue(all("f32[60,48]" in record["input"][2] for record in records), records)

@@ -105,7 +105,8 @@ TEST(SymbolicTasks, TilesAreCheckedAround) {
 }
 
 TEST(SymbolicTasks, ExtentsAreNamed) {
-  EXPECT_TRUE(named_extents(model(), {}).empty());
+  EXPECT_THAT(named_extents(model(), {}), testing::ElementsAre(std::vector<int64_t>{24}))
+      << "as the model was imported";
   EXPECT_THAT(named_extents(model(), {{"N", {1, 8}}}),
               testing::ElementsAre(std::vector<int64_t>{1}, std::vector<int64_t>{8}));
   try {
@@ -116,6 +117,26 @@ TEST(SymbolicTasks, ExtentsAreNamed) {
     ASSERT_EQ(error.details().size(), 1U);
     EXPECT_EQ(error.details()[0].pointer, "/extents/M");
   }
+  ir::Variants buckets = model();
+  buckets.graphs.push_back({{3}, buckets.symbolic->graph});
+  EXPECT_THAT(named_extents(buckets, {}), testing::ElementsAre(std::vector<int64_t>{3}));
+  EXPECT_EQ(extents_json({{3}, {9}}, {"N"}), Json::parse(R"([{"N":3},{"N":9}])"));
+}
+
+TEST(SymbolicTasks, ExtentsThatNoPlanTakesAreLeftOutOnlyWhereNobodyNamedThem) {
+  ir::Variants variants = model();
+  const std::string text = ir::print(variants.symbolic->graph);
+  const size_t at = text.find("dims(N: 24) ") + 12;
+  variants.symbolic->graph =
+      ir::parse_graph(text.substr(0, at) + "guards(\"N != 7\" \"\") " + text.substr(at), ops::standard_ops());
+  EXPECT_THROW(tasks_of(variants, {{7}, {9}}), Error);
+  SymbolicOptions options;
+  options.extents = {{7}, {9}};
+  options.may_leave_out = true;
+  const std::vector<Task> tasks = symbolic_tasks(variants, tune_test::host_target(), options);
+  ASSERT_FALSE(tasks.empty());
+  ASSERT_EQ(make_workloads(tasks.front()).size(), 1U);
+  EXPECT_EQ(rows_of(make_workloads(tasks.front())[0]), 9);
 }
 
 /// Runs candidates here, and spoils the last row of what some of them make of some numbers of rows.
