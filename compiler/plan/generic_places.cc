@@ -77,6 +77,14 @@ std::vector<Expr> LoopBuilder::at_lane(const std::vector<Expr>& exprs) const {
 }
 
 Stmt LoopBuilder::compute_places() {
+  std::vector<Stmt> groups;
+  for (size_t first = 0; first < nest_.places.size(); first += static_cast<size_t>(tiling_.places))
+    groups.push_back(compute_group(first));
+  return te::make_seq(std::move(groups));
+}
+
+Stmt LoopBuilder::compute_group(size_t first) {
+  const size_t end = first + static_cast<size_t>(tiling_.places);
   const te::Var& vector = tensor_.axes[tiling_.vector_axis.value_or(tensor_.axes.size() - 1)].var;
   std::vector<Expr> selects, conditions;
   std::unordered_map<const te::ExprNode*, bool> seen;
@@ -88,40 +96,41 @@ Stmt LoopBuilder::compute_places() {
     }
     for (const Expr& arg : expr->args) look(arg);
   };
-  for (const Expr& body : tensor_.body) look(body);
-  for (const NestPlace& place : nest_.places) {
-    if (place.inside) add_new(place.inside, conditions);
+  for (size_t i = first; i < end; ++i) look(tensor_.body[i]);
+  for (size_t i = first; i < end; ++i) {
+    if (nest_.places[i].inside) add_new(nest_.places[i].inside, conditions);
   }
-  const Stmt any = store_places({});
+  const Stmt any = store_group(first, {});
   if (conditions.empty()) return any;
   Expr all = conditions[0];
   for (size_t i = 1; i < conditions.size(); ++i) all = te::logical_and(all, conditions[i]);
   const te::BoundsContext before = context_;
   for (const Expr& condition : conditions) context_.assume(condition);
-  for (const NestPlace& place : nest_.places) {
-    if (place.inside) selects.push_back(place.inside);
+  for (size_t i = first; i < end; ++i) {
+    if (nest_.places[i].inside) selects.push_back(nest_.places[i].inside);
   }
-  const Stmt inside = store_places(selects);
+  const Stmt inside = store_group(first, selects);
   context_ = before;
   return te::make_if(at_lane({all})[0], inside, any);
 }
 
-Stmt LoopBuilder::store_places(const std::vector<Expr>& taken) {
+Stmt LoopBuilder::store_group(size_t first, const std::vector<Expr>& taken) {
   kept_.clear();
   done_.clear();
   Rewriter chooser({}, taken);
   std::vector<Expr> values;
-  for (const Expr& body : tensor_.body) values.push_back(loads(chooser.run(body)));
-  const size_t rank = tensor_.axes.size(), count = values.size();
+  const size_t rank = tensor_.axes.size(), count = static_cast<size_t>(tiling_.places);
+  for (size_t i = 0; i < count; ++i) values.push_back(loads(chooser.run(tensor_.body[first + i])));
   std::vector<bool> is_guarded;
-  for (const NestPlace& place : nest_.places) {
+  for (size_t i = 0; i < count; ++i) {
+    const NestPlace& place = nest_.places[first + i];
     values.insert(values.end(), place.at.begin(), place.at.end());
     const bool is_taken =
         std::any_of(taken.begin(), taken.end(), [&](const Expr& each) { return each.same_as(place.inside); });
     is_guarded.push_back(place.inside && !is_taken);
   }
   for (size_t i = 0; i < count; ++i) {
-    if (is_guarded[i]) values.push_back(nest_.places[i].inside);
+    if (is_guarded[i]) values.push_back(nest_.places[first + i].inside);
   }
   const Stmt body = schedule::name_shared(at_lane(values), [&](const std::vector<Expr>& named) {
     std::vector<Stmt> result;

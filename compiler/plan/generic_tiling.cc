@@ -39,7 +39,7 @@ class TilingChooser {
 public:
   TilingChooser(const Nest& nest, const LoopFacts& facts, schedule::Chooser choose)
       : tensor_(*nest.tensor),
-        has_places_(!nest.places.empty()),
+        places_(static_cast<int64_t>(nest.places.size())),
         lanes_(facts.lanes),
         l2_bytes_(facts.l2_bytes),
         knobs_(std::move(choose)) {}
@@ -56,6 +56,7 @@ public:
       choose_block();
     }
     choose_parallel_axes();
+    if (places_ > 0) tiling_.places = ask("places", places_, schedule::divisors(places_));
     return {tiling_, knobs_.asked()};
   }
 
@@ -317,7 +318,7 @@ private:
     });
     const bool is_behind = std::any_of(tensor_.axes.begin(), unknown,
                                        [](const te::Axis& axis) { return !te::is_int(axis.extent, 1); });
-    if (has_places_ && is_behind && unknown != tensor_.axes.end())
+    if (places_ > 0 && is_behind && unknown != tensor_.axes.end() && ask("free_first", true))
       tiling_.first_axis = static_cast<size_t>(unknown - tensor_.axes.begin());
     if (tiling_.first_axis) {
       tiling_.parallel_axis = tiling_.first_axis;
@@ -366,7 +367,7 @@ private:
   }
 
   const te::TensorNode& tensor_;
-  const bool has_places_;
+  const int64_t places_;
   int lanes_;
   const int64_t l2_bytes_;
   schedule::Knobs knobs_;

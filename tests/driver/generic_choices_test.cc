@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/plan/generic_choices.h"
+#include "compiler/plan/generic_knobs.h"
 #include "compiler/te/interpret.h"
 #include "compiler/te/text.h"
 #include "tests/driver/generic_nests.h"
@@ -74,6 +75,31 @@ TEST_P(GenericChoices, AllPlacesOfAnIterationAreComputedTogether) {
     ASSERT_EQ(te::interpret(loops.function, arguments, loops.dims_at({extent}), 3).code, 0);
     for (int64_t i = 0; i < expected.num_elements(); ++i)
       ASSERT_EQ(arguments.back().element_as_double(i), expected.element_as_double(i)) << extent << " " << i;
+  }
+}
+
+TEST_P(GenericChoices, PlacesAreComputedInGroupsAsAKnobSays) {
+  Expr width;
+  const TermVars vars = one_dim(width);
+  const GenericSource source{split_nests(pairs(width, false)).nests[0], vars, {GetParam()}, {}};
+  const schedule::Tuned rule = choose_loops(source, schedule::choose_from({}));
+  const schedule::Knob& places = rule.knobs.back();
+  EXPECT_EQ(places.name, "places");
+  EXPECT_EQ(places.analytic, 2);
+  EXPECT_EQ(places.candidates, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(te::print(loops_by(source, rule.schedule).function),
+            te::print(build_generic_loops(source.nest, source.vars, source.facts)));
+  const Loops loops{loops_by(source, schedule::parse_schedule("choose places 1\n")).function,
+                    vars.formulas()};
+  te::verify(loops.function, te::Level::kLoops);
+  for (const int64_t extent : {1, 2, 3, 4, 5, 8, 9}) {
+    SCOPED_TRACE(extent);
+    std::vector<tensormill::Tensor> arguments = {small_integers({extent, kChannels})};
+    const tensormill::Tensor expected = te::evaluate(pairs(Expr(extent), false), arguments)[0];
+    arguments.emplace_back(DType::kFloat32, expected.shape());
+    ASSERT_EQ(te::interpret(loops.function, arguments, loops.dims_at({extent}), 3).code, 0);
+    for (int64_t i = 0; i < expected.num_elements(); ++i)
+      ASSERT_EQ(arguments.back().element_as_double(i), expected.element_as_double(i)) << i;
   }
 }
 
