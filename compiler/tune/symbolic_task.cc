@@ -32,22 +32,27 @@ namespace {
 
 class SymbolicPlan {
 public:
-  SymbolicPlan(const ir::Variants& variants, const target::Target& target, const SymbolicOptions& options)
+  /// `free_dims`: the names of the model's.
+  SymbolicPlan(const ir::SymbolicModel& model, const std::vector<std::string>& free_dims,
+               const target::Target& target, const SymbolicOptions& options)
       : target_(target),
         backend_(codegen::make_llvm_backend()),
-        planned_(plan_of(variants, target, options)),
+        planned_(plan_of(model, free_dims, target, options)),
         kernels_(planned_.model.kernels.size()),
         libraries_(kernels_.size()) {
     bool takes_all = true;
-    zeros_ = driver::take_zeros(*variants.symbolic, planned_.symbols, planned_.model.plan, takes_all);
-    for (const std::vector<int64_t>& dims : options.extents) {
-      if (std::optional<std::vector<int64_t>> taken = named_point(dims)) {
-        timed_.push_back(*std::move(taken));
-      } else if (!options.may_leave_out) {
-        refuse_extents("", "the model does not take extents of " + to_string(Shape(dims)));
-      }
-    }
-    if (timed_.empty()) timed_ = driver::points_of(planned_.symbols.all, table(), {}, 0);
+    zeros_ = driver::take_zeros(model, planned_.symbols, planned_.model.plan, takes_all);
+  }
+
+  /// Measures there, where the plan takes these extents of the free dims.
+  bool measure_at(const std::vector<int64_t>& free) {
+    std::optional<std::vector<int64_t>> taken = named_point(free);
+    if (taken) timed_.push_back(*std::move(taken));
+    return taken.has_value();
+  }
+  /// Where the model was imported.
+  void measure_at_hints() {
+    timed_ = driver::points_of(planned_.symbols.all, table(), {}, 0);
     if (timed_.empty()) timed_.push_back(base());
   }
 
@@ -110,13 +115,14 @@ public:
   }
 
 private:
-  static driver::PlannedModel plan_of(const ir::Variants& variants, const target::Target& target,
+  static driver::PlannedModel plan_of(const ir::SymbolicModel& model,
+                                      const std::vector<std::string>& free_dims, const target::Target& target,
                                       const SymbolicOptions& options) {
     driver::CompileOptions compile;
     compile.target = target;
     compile.opt_level = options.opt_level;
     compile.layout = options.layout;
-    return driver::GenericPlanner(target).plan(*variants.symbolic, variants.free_dims, compile, nullptr);
+    return driver::GenericPlanner(target).plan(model, free_dims, compile, nullptr);
   }
 
   std::vector<int64_t> base() const {
@@ -267,40 +273,76 @@ void describe(Task& task, SymbolicPlan& plan, size_t step) {
   task.name = task.kernel.symbol.substr(0, task.kernel.symbol.rfind('_'));
 }
 
+/// The plan for all extents, and those of extents of 1, as a compile makes them; none where it makes none.
+std::vector<std::shared_ptr<SymbolicPlan>> plans_of(const ir::Variants& variants,
+                                                    const target::Target& target,
+                                                    const SymbolicOptions& options) {
+  std::vector<const ir::SymbolicModel*> models;
+  if (variants.symbolic) models.push_back(&*variants.symbolic);
+  for (const ir::SymbolicModel& ones : variants.symbolic_ones) models.push_back(&ones);
+  std::vector<std::shared_ptr<SymbolicPlan>> plans;
+  try {
+    for (const ir::SymbolicModel* model : models)
+      plans.push_back(std::make_shared<SymbolicPlan>(*model, variants.free_dims, target, options));
+  } catch (const Error& error) {
+    // As a compile: such a package has its variants, or the model itself.
+    if (error.code() != ErrorCode::kNotSupported) throw;
+    return {};
+  }
+  return plans;
+}
+
+/// Extents are measured in the first plan that takes them, as the executor has it.
+void measure(const std::vector<std::shared_ptr<SymbolicPlan>>& plans, const SymbolicOptions& options) {
+  const auto takes = [](const std::vector<int64_t>& dims) {
+    return [&dims](const std::shared_ptr<SymbolicPlan>& plan) { return plan->measure_at(dims); };
+  };
+  for (const std::vector<int64_t>& dims : options.extents) {
+    if (std::none_of(plans.begin(), plans.end(), takes(dims)) && !options.may_leave_out && !plans.empty())
+      refuse_extents("", "the model does not take extents of " + to_string(Shape(dims)));
+  }
+  for (const std::shared_ptr<SymbolicPlan>& plan : plans) {
+    const bool is_left_out = !options.extents.empty() && !options.may_leave_out;
+    if (plan->timed().empty() && !is_left_out) plan->measure_at_hints();
+  }
+}
+
+Task task_at(const std::shared_ptr<SymbolicPlan>& plan, const plan::GenericGroup& group, size_t step) {
+  Task task;
+  task.symbolic = std::make_shared<SymbolicKernel>(plan, group, step);
+  const SymbolicPlan::Point& first = plan->at(plan->timed().front());
+  std::vector<ir::ValueId> read;
+  task.kernel = plan::kernel_of(first.graph, first.graph.node(group.node), read);
+  task.kernel.symbol = task.symbolic->kernel().symbol;
+  task.kernel.key = task.symbolic->kernel().key;
+  task.calls = 1;
+  describe(task, *plan, step);
+  return task;
+}
+
 }  // namespace
 
 std::vector<Task> symbolic_tasks(const ir::Variants& variants, const target::Target& target,
                                  const SymbolicOptions& options) {
+  const std::vector<std::shared_ptr<SymbolicPlan>> plans = plans_of(variants, target, options);
+  measure(plans, options);
   std::vector<Task> tasks;
-  if (!variants.symbolic) return tasks;
-  std::shared_ptr<SymbolicPlan> plan;
-  try {
-    plan = std::make_shared<SymbolicPlan>(variants, target, options);
-  } catch (const Error& error) {
-    // As a compile: such a package has its variants, or the model itself.
-    if (error.code() != ErrorCode::kNotSupported) throw;
-    return tasks;
-  }
-  const plan::GenericModel& model = plan->model();
-  std::map<size_t, size_t> task_of;
-  for (const plan::GenericGroup& group : model.groups) {
-    if (group.end_step - group.first_step > 1 && !options.runs_here) continue;
-    for (size_t step = group.first_step; step < group.end_step; ++step) {
-      const auto [found, is_new] = task_of.emplace(model.step_kernels[step].value(), tasks.size());
-      if (!is_new) {
-        ++tasks[found->second].calls;
-        continue;
+  std::map<std::string, std::pair<const SymbolicPlan*, size_t>> task_of;  // by the kernel's symbol
+  for (const std::shared_ptr<SymbolicPlan>& plan : plans) {
+    const plan::GenericModel& model = plan->model();
+    if (plan->timed().empty()) continue;
+    for (const plan::GenericGroup& group : model.groups) {
+      if (group.end_step - group.first_step > 1 && !options.runs_here) continue;
+      for (size_t step = group.first_step; step < group.end_step; ++step) {
+        const std::string& symbol = model.kernels[model.step_kernels[step].value()].symbol;
+        const auto [found, is_new] = task_of.try_emplace(symbol, plan.get(), tasks.size());
+        if (!is_new) {
+          // One plan runs at a time.
+          tasks[found->second.second].calls += found->second.first == plan.get() ? 1 : 0;
+          continue;
+        }
+        tasks.push_back(task_at(plan, group, step));
       }
-      Task task;
-      task.symbolic = std::make_shared<SymbolicKernel>(plan, group, step);
-      const SymbolicPlan::Point& first = plan->at(plan->timed().front());
-      std::vector<ir::ValueId> read;
-      task.kernel = plan::kernel_of(first.graph, first.graph.node(group.node), read);
-      task.kernel.symbol = task.symbolic->kernel().symbol;
-      task.kernel.key = task.symbolic->kernel().key;
-      task.calls = 1;
-      describe(task, *plan, step);
-      tasks.push_back(std::move(task));
     }
   }
   return tasks;

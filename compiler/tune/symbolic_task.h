@@ -79,8 +79,10 @@ Json extents_json(const std::vector<std::vector<int64_t>>& points, const std::ve
 std::vector<Task> package_tasks(const ir::Variants& variants, const target::Target& target,
                                 const SymbolicOptions& options);
 
-/// Tasks of the kernels of the model's plan for all extents, in the order of their first use; none where
-/// there is no such plan. Throws Error(kInvalidArgument) for extents that the model does not take.
+/// Tasks of the kernels of the model's plan for all extents, in the order of their first use, and behind them
+/// those that the plans of extents of 1 have besides; none where there is no such plan. Extents are measured
+/// in the plan that serves them: where they are named, a plan that serves none of them has no tasks. Throws
+/// Error(kInvalidArgument) for extents that the model does not take.
 std::vector<Task> symbolic_tasks(const ir::Variants& variants, const target::Target& target,
                                  const SymbolicOptions& options);
 

@@ -50,6 +50,28 @@ Task product_task(const ir::Variants& variants, std::vector<std::vector<int64_t>
   throw std::logic_error("there is no product");
 }
 
+/// Its plan holds for numbers of rows alone of which the guard is true.
+ir::Variants guarded_model(const std::string& guard) {
+  ir::Variants variants = model();
+  const std::string text = ir::print(variants.symbolic->graph);
+  const size_t at = text.find("dims(N: 24) ") + 12;
+  variants.symbolic->graph = ir::parse_graph(
+      text.substr(0, at) + "guards(\"" + guard + "\" \"\") " + text.substr(at), ops::standard_ops());
+  return variants;
+}
+
+/// The same, where one row is computed in another way: a plan of its own.
+ir::Variants with_ones() {
+  ir::Variants variants = guarded_model("N != 1");
+  const char* ones =
+      "graph \"product\" dims(M: 3) (%x: f32[M,40], %w: f32[40,48]) {\n"
+      "  %y: f32[M,48] = matmul(%x, %w)\n  %z: f32[M,48] = sigmoid(%y)\n  return %z\n}\n";
+  variants.free_dims.push_back("M");
+  variants.symbolic->symbols.push_back("M");
+  variants.symbolic_ones.push_back({ir::parse_graph(ones, ops::standard_ops()), {"N", "M"}});
+  return variants;
+}
+
 std::set<std::string> keys_of(const std::vector<Task>& tasks) {
   std::set<std::string> keys;
   for (const Task& task : tasks) keys.insert(task.key());
@@ -123,12 +145,28 @@ TEST(SymbolicTasks, ExtentsAreNamed) {
   EXPECT_EQ(extents_json({{3}, {9}}, {"N"}), Json::parse(R"([{"N":3},{"N":9}])"));
 }
 
+TEST(SymbolicTasks, PlansOfExtentsOfOneHaveTasksOfTheirOwn) {
+  ir::Variants without = with_ones();
+  without.symbolic_ones.clear();
+  const std::set<std::string> general = keys_of(tasks_of(without));
+  const std::vector<Task> all = tasks_of(with_ones());
+  std::vector<int64_t> rows;
+  for (const Task& task : all) {
+    if (!general.contains(task.key())) rows.push_back(rows_of(make_workloads(task)[0]));
+  }
+  ASSERT_FALSE(rows.empty());
+  EXPECT_THAT(rows, testing::Each(3)) << "of M, where it was imported";
+  // Each of the named extents is measured in the plan that serves it.
+  for (const Task& task : tasks_of(with_ones(), {{5, 1}, {1, 9}})) {
+    ASSERT_EQ(make_workloads(task).size(), 1U);
+    EXPECT_EQ(rows_of(make_workloads(task)[0]), general.contains(task.key()) ? 5 : 9) << task.name;
+  }
+  EXPECT_EQ(keys_of(tasks_of(with_ones(), {{5, 1}})), general);
+  EXPECT_THROW(tasks_of(with_ones(), {{5, 2}}), Error) << "no plan serves both";
+}
+
 TEST(SymbolicTasks, ExtentsThatNoPlanTakesAreLeftOutOnlyWhereNobodyNamedThem) {
-  ir::Variants variants = model();
-  const std::string text = ir::print(variants.symbolic->graph);
-  const size_t at = text.find("dims(N: 24) ") + 12;
-  variants.symbolic->graph =
-      ir::parse_graph(text.substr(0, at) + "guards(\"N != 7\" \"\") " + text.substr(at), ops::standard_ops());
+  ir::Variants variants = guarded_model("N != 7");
   EXPECT_THROW(tasks_of(variants, {{7}, {9}}), Error);
   SymbolicOptions options;
   options.extents = {{7}, {9}};
