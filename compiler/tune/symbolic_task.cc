@@ -395,6 +395,22 @@ Json extents_json(const std::vector<std::vector<int64_t>>& points,
   return list;
 }
 
+namespace {
+
+/// Whether any of the extents that are asked for are 1 where the model has them as 1.
+bool may_serve(const ir::SymbolicModel& ones, const SymbolicOptions& options) {
+  if (options.extents.empty() || options.may_leave_out) return true;
+  const auto& hints = ones.graph.symbols()->hints();
+  return std::any_of(options.extents.begin(), options.extents.end(), [&](const std::vector<int64_t>& dims) {
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] != 1 && hints.count(ones.symbols[d]) == 0) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
 std::vector<Task> package_tasks(const ir::Variants& variants, const target::Target& target,
                                 const SymbolicOptions& options) {
   std::vector<Task> tasks;
@@ -409,6 +425,9 @@ std::vector<Task> package_tasks(const ir::Variants& variants, const target::Targ
     add(extract(variant.graph, target, options.opt_level, options.layout));
   if (!variants.symbolic) return tasks;
   add(extract(variants.symbolic->graph, target, options.opt_level, options.layout));
+  for (const ir::SymbolicModel& ones : variants.symbolic_ones) {
+    if (may_serve(ones, options)) add(extract(ones.graph, target, options.opt_level, options.layout));
+  }
   add(symbolic_tasks(variants, target, options));
   return tasks;
 }

@@ -75,7 +75,7 @@ std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, co
 Json extents_json(const std::vector<std::vector<int64_t>>& points, const std::vector<std::string>& free_dims);
 
 /// The tasks of all that a package is made of, each once: of the shapes that get kernels of their own, of
-/// what no free extent reaches, and of the kernels of all extents.
+/// what no free extent reaches, in plans of extents of 1, too, and of the kernels of all extents.
 std::vector<Task> package_tasks(const ir::Variants& variants, const target::Target& target,
                                 const SymbolicOptions& options);
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/codegen/jit.h"
@@ -163,6 +164,24 @@ TEST(SymbolicTasks, PlansOfExtentsOfOneHaveTasksOfTheirOwn) {
   }
   EXPECT_EQ(keys_of(tasks_of(with_ones(), {{5, 1}})), general);
   EXPECT_THROW(tasks_of(with_ones(), {{5, 2}}), Error) << "no plan serves both";
+}
+
+TEST(SymbolicTasks, WhatExtentsOfOneMakeConstantIsATaskToo) {
+  ir::Variants variants = guarded_model("N != 1");
+  const char* ones =
+      "graph \"product\" dims() (%x: f32[1,40], %w: f32[40,48]) {\n"
+      "  %y: f32[1,48] = matmul(%x, %w)\n  return %y\n}\n";
+  variants.symbolic_ones.push_back({ir::parse_graph(ones, ops::standard_ops()), {"N"}});
+  const auto has_row = [&](std::vector<std::vector<int64_t>> extents) {
+    SymbolicOptions options;
+    options.extents = std::move(extents);
+    const std::vector<Task> tasks = package_tasks(variants, tune_test::host_target(), options);
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [](const Task& task) { return !task.symbolic && task.name == "matmul"; });
+  };
+  EXPECT_TRUE(has_row({}));
+  EXPECT_TRUE(has_row({{1}, {8}}));
+  EXPECT_FALSE(has_row({{8}})) << "nobody asks for one row";
 }
 
 TEST(SymbolicTasks, ExtentsThatNoPlanTakesAreLeftOutOnlyWhereNobodyNamedThem) {
