@@ -6,9 +6,9 @@
 #include <unordered_map>
 
 #include "compiler/plan/generic_choices.h"
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
-#include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
@@ -163,8 +163,7 @@ private:
         place.at[axis] = maker.index(is_all ? own : place.at[axis] * Expr(factor) + own);
         rest /= factor;
         if (is_whole) continue;
-        const Expr within = place.at[axis] < extent;
-        place.inside = place.inside ? te::logical_and(place.inside, within) : within;
+        place.inside = both(place.inside, place.at[axis] < extent);
       }
       tensor.body.push_back(maker.element(stage, place.at));
       nest.places.push_back(std::move(place));

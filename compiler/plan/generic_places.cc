@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "compiler/plan/generic_reads.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/rewrite_args.h"
@@ -46,23 +47,14 @@ private:
   Nodes taken_, done_;
 };
 
-/// Whether it is of indices alone, and the same for all lanes of `vector`.
-bool is_of_iteration(const Expr& condition, const te::Var& vector) {
-  bool is = true;
-  te::for_each_expr(condition, [&](const Expr& part) {
-    is = is && part->op != ExprOp::kRead && part->op != ExprOp::kCheckIndex && !part->type.is_float();
-  });
-  return is && !te::mentions(condition, vector);
-}
-
 void add_new(const Expr& condition, std::vector<Expr>& all) {
-  if (condition->op == ExprOp::kBitAnd) {
-    for (const Expr& part : condition->args) add_new(part, all);
-    return;
+  std::vector<Expr> parts;
+  add_parts(condition, parts);
+  for (const Expr& part : parts) {
+    const bool is_known =
+        std::any_of(all.begin(), all.end(), [&](const Expr& each) { return te::equal(each, part); });
+    if (!is_known) all.push_back(part);
   }
-  const bool is_known =
-      std::any_of(all.begin(), all.end(), [&](const Expr& each) { return te::equal(each, condition); });
-  if (!is_known) all.push_back(condition);
 }
 
 }  // namespace
@@ -90,7 +82,8 @@ Stmt LoopBuilder::compute_group(size_t first) {
   std::unordered_map<const te::ExprNode*, bool> seen;
   const std::function<void(const Expr&)> look = [&](const Expr& expr) {
     if (!seen.emplace(expr.get(), true).second) return;
-    if (expr->op == ExprOp::kSelect && is_of_iteration(expr->args[0], vector)) {
+    // The same for all lanes.
+    if (expr->op == ExprOp::kSelect && is_of_indices(expr->args[0]) && !te::mentions(expr->args[0], vector)) {
       selects.push_back(expr->args[0]);
       add_new(expr->args[0], conditions);
     }
@@ -102,8 +95,6 @@ Stmt LoopBuilder::compute_group(size_t first) {
   }
   const Stmt any = store_group(first, {});
   if (conditions.empty()) return any;
-  Expr all = conditions[0];
-  for (size_t i = 1; i < conditions.size(); ++i) all = te::logical_and(all, conditions[i]);
   const te::BoundsContext before = context_;
   for (const Expr& condition : conditions) context_.assume(condition);
   for (size_t i = first; i < end; ++i) {
@@ -111,7 +102,7 @@ Stmt LoopBuilder::compute_group(size_t first) {
   }
   const Stmt inside = store_group(first, selects);
   context_ = before;
-  return te::make_if(at_lane({all})[0], inside, any);
+  return te::make_if(at_lane({all_of(conditions)})[0], inside, any);
 }
 
 Stmt LoopBuilder::store_group(size_t first, const std::vector<Expr>& taken) {
