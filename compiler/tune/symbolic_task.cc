@@ -11,7 +11,6 @@
 #include "compiler/driver/generic_planner.h"
 #include "compiler/driver/generic_tails.h"
 #include "compiler/driver/verify_kernel.h"
-#include "compiler/ir/bind_symbols.h"
 #include "compiler/te/dim.h"
 #include "compiler/tune/task.h"
 #include "runtime/base/error.h"
@@ -64,11 +63,9 @@ public:
   const Point& at(const std::vector<int64_t>& dims) {
     auto found = points_.find(dims);
     if (found == points_.end()) {
-      std::map<std::string, int64_t> values;
-      for (size_t i = 0; i < dims.size(); ++i) values[planned_.symbols.all[i]] = dims[i];
       found = points_
                   .emplace(dims, Point{driver::plan_at(planned_.model.plan, dims),
-                                       ir::bind_symbols(planned_.graph, values)})
+                                       driver::graph_at(planned_.graph, planned_.symbols.all, dims)})
                   .first;
     }
     return found->second;
@@ -182,13 +179,8 @@ const Workload* SymbolicKernel::at(const std::vector<int64_t>& dims) {
   std::vector<ir::ValueId> read;
   const auto kernel =
       std::make_shared<const plan::Kernel>(plan::kernel_of(point.graph, point.graph.node(group_.node), read));
-  std::vector<const Tensor*> constants;
-  for (const ir::ValueId input : read) {
-    const std::optional<Tensor>& constant = point.graph.value(input).constant;
-    constants.push_back(constant ? &*constant : nullptr);
-  }
-  const auto reference = std::make_shared<const driver::KernelReference>(
-      driver::make_accepted_reference(*kernel, constants, driver::Compares::kParts));
+  const auto reference = std::make_shared<const driver::KernelReference>(driver::make_accepted_reference(
+      *kernel, driver::constants_of(point.graph, read), driver::Compares::kParts));
   if (!reference->refusal.empty()) return nullptr;
   const auto entry_of = [this](size_t step) {
     return plan_->entry(plan_->model().step_kernels[step].value());
