@@ -412,8 +412,9 @@ Action tune_command(CLI::App& app) {
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
   app.add_option("--input-values", arguments->input_values,
                  "inputs that are fixed for good, as JSON: {\"sr\":16000}");
-  app.add_option("--extents", arguments->extents,
-                 "of free dims, at which kernels of all extents are measured, and the model: \"N=1,8;H=224\"");
+  app.add_option(
+      "--extents", arguments->extents,
+      "of free dims, at which kernels of all extents are measured, and the model: \"N=1,8;H=224\"");
   app.add_option("--trials", options.trials, "of the whole model")->check(CLI::PositiveNumber);
   app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")
       ->check(CLI::NonNegativeNumber);
