@@ -2,7 +2,7 @@
 #include "compiler/plan/generic_loop_builder.h"
 
 #include <algorithm>
-#include <functional>
+#include <unordered_set>
 
 #include "compiler/plan/generic_reads.h"
 #include "compiler/schedule/naming.h"
@@ -79,17 +79,15 @@ Stmt LoopBuilder::compute_group(size_t first) {
   const size_t end = first + static_cast<size_t>(tiling_.places);
   const te::Var& vector = tensor_.axes[tiling_.vector_axis.value_or(tensor_.axes.size() - 1)].var;
   std::vector<Expr> selects, conditions;
-  std::unordered_map<const te::ExprNode*, bool> seen;
-  const std::function<void(const Expr&)> look = [&](const Expr& expr) {
-    if (!seen.emplace(expr.get(), true).second) return;
+  std::unordered_set<const te::ExprNode*> seen;
+  const auto look = [&](const Expr& expr) {
     // The same for all lanes.
-    if (expr->op == ExprOp::kSelect && is_of_indices(expr->args[0]) && !te::mentions(expr->args[0], vector)) {
-      selects.push_back(expr->args[0]);
-      add_new(expr->args[0], conditions);
-    }
-    for (const Expr& arg : expr->args) look(arg);
+    if (expr->op != ExprOp::kSelect || !is_of_indices(expr->args[0]) || te::mentions(expr->args[0], vector))
+      return;
+    selects.push_back(expr->args[0]);
+    add_new(expr->args[0], conditions);
   };
-  for (size_t i = first; i < end; ++i) look(tensor_.body[i]);
+  for (size_t i = first; i < end; ++i) visit_once(tensor_.body[i], seen, look);
   for (size_t i = first; i < end; ++i) {
     if (nest_.places[i].inside) add_new(nest_.places[i].inside, conditions);
   }

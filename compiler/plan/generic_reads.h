@@ -2,6 +2,7 @@
 /// are put together. Thread-safety: pure functions.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/te/rewrite_reads.h"
@@ -24,6 +25,14 @@ te::Expr both(const te::Expr& a, const te::Expr& b);
 te::Expr all_of(const std::vector<te::Expr>& conditions);
 /// What a conjunction is made of, behind what is there.
 void add_parts(const te::Expr& condition, std::vector<te::Expr>& parts);
+
+/// Calls visit on each node of the DAG once, from the root on.
+template <typename Visit>
+void visit_once(const te::Expr& expr, std::unordered_set<const te::ExprNode*>& seen, const Visit& visit) {
+  if (!seen.insert(expr.get()).second) return;
+  visit(expr);
+  for (const te::Expr& arg : expr->args) visit_once(arg, seen, visit);
+}
 
 /// Simplifies the indices of reads by what `context`, which outlives it, has when they are rewritten.
 te::ReadRewriter simple_indices(const te::BoundsContext& context);
