@@ -5,9 +5,11 @@
 #include <optional>
 #include <system_error>
 
+#include "compiler/driver/generic_planner.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/ops/ops.h"
 #include "compiler/target/target.h"
+#include "compiler/tune/space.h"
 #include "compiler/tune/task.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -114,11 +116,26 @@ int show_package(const ShowArguments& arguments, bool json) {
   return 0;
 }
 
-/// The kernels that a compile for this machine makes, each with how often the model calls it.
-int show_tasks(const ir::Graph& graph, bool json) {
+/// The kernels that a compile for this machine makes, each with how often the model calls it, and what a
+/// search may choose of it.
+int show_tasks(const frontend::Importer& model, const frontend::ImportOptions& options, bool json) {
+  const target::Target target = target::host_target();
+  driver::GenericPlanner planner(target);
+  const ir::Variants variants = model.import_for_package(
+      options, {}, ops::standard_ops(),
+      [&planner](const ir::SymbolicModel& symbolic) { return planner.takes(symbolic); });
+  tune::SymbolicOptions kinds;
+  kinds.algorithms = false;
   Json list = Json::array();
-  for (const tune::Task& task : tune::extract_tasks(graph, target::host_target(), 3)) {
-    list.push_back({{"name", task.name}, {"calls", task.calls}, {"args", task.args}, {"key", task.key()}});
+  for (const tune::Task& task : tune::package_tasks(variants, target, kinds)) {
+    Json knobs = Json::array();
+    for (const schedule::Knob& knob : tune::Space(task, target).analytic().knobs)
+      knobs.push_back({{"name", knob.name}, {"default", knob.analytic}, {"candidates", knob.candidates}});
+    list.push_back({{"name", task.name},
+                    {"calls", task.calls},
+                    {"args", task.symbolic ? task.free_args : task.args},
+                    {"key", task.key()},
+                    {"knobs", std::move(knobs)}});
   }
   if (json) {
     print_json(list);
@@ -126,7 +143,10 @@ int show_tasks(const ir::Graph& graph, bool json) {
   }
   for (const Json& row : list) {
     std::cout << row["name"].get<std::string>() << " " << row["calls"].get<int64_t>() << " "
-              << row["args"].get<std::string>() << "\n";
+              << row["args"].get<std::string>();
+    for (const Json& knob : row["knobs"])
+      std::cout << " " << knob["name"].get<std::string>() << "=" << knob["default"].get<int64_t>();
+    std::cout << "\n";
   }
   return 0;
 }
@@ -183,9 +203,9 @@ int show_model(const ShowArguments& arguments, bool json) {
     frontend::ImportOptions options;
     options.input_shapes = parse_input_shapes(arguments.input_shapes);
     bind_input_values(arguments.input_values, *model, options);
-    if (!arguments.tasks) options = frontend::with_symbols(facts, std::move(options));
+    if (arguments.tasks) return show_tasks(*model, options, json);
+    options = frontend::with_symbols(facts, std::move(options));
     const ir::Graph graph = model->import(options, ops::standard_ops());
-    if (arguments.tasks) return show_tasks(graph, json);
     std::cout << ir::print(graph);
     if (graph.symbols() != nullptr && graph.symbols()->has_strayed())
       std::cout
