@@ -86,6 +86,20 @@ std::vector<ir::ValueType> infer_suppressed(const ir::InferContext& context) {
           made_type(DType::kInt32, {scores[0]})};
 }
 
+std::vector<ir::ValueType> infer_kept(const ir::InferContext& context) {
+  const ir::SymShape& boxes = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  const ir::SymShape& scores = input_of(context, 1, set_of(DType::kFloat32)).shape;
+  const std::string found = "boxes are " + to_string(boxes) + ", scores " + to_string(scores);
+  if (boxes.size() != 3 || scores.size() != 2 || boxes[2] != 4)
+    fail(found + "; expected [rows,n,4] and [rows,n]");
+  if (boxes[0] != scores[0] || boxes[1] != scores[1]) fail(found + "; expected a score for each box");
+  if (input_of(context, 2, set_of(DType::kFloat64)).shape != ir::SymShape{4})
+    fail("the limits have shape " + to_string(input(context, 2).shape));
+  if (context.inputs.size() > 3 && input_of(context, 3, set_of(DType::kInt64)).shape != scores)
+    fail("the groups have shape " + to_string(input(context, 3).shape) + ", the scores " + to_string(scores));
+  return {made_type(DType::kBool, scores)};
+}
+
 std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
@@ -384,6 +398,12 @@ constexpr HostStep kHostSteps[] = {
         "limits (f64 [4]): their number, the overlap from which on a worse box is dropped, the "
         "score to be above, and the sigma of what a box loses of its score by an overlap below "
         "that (0: nothing); attribute most (int)"),
+    step<"keep_boxes">(
+        4, &infer_kept,
+        "which of boxes [rows,n,4] with scores [rows,n] stay (bool [rows,n]); limits (f64 [4]) as "
+        "suppress_boxes has them, with a sigma of 0; a box goes for a better one of its group (i64 "
+        "[rows,n], optional) alone",
+        1),
     step<"distinct">(2, &infer_distinct,
                      "the distinct slices of x, or of its first `count` (input 1, optional), along attribute "
                      "axis (int), where each stands first, which of them each slice is, how often each is "
