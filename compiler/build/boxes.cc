@@ -23,7 +23,7 @@ V joined(Compose& c, const std::vector<V>& numbers) {
 
 V plus(Compose& c, V x, double number) { return number == 0 ? x : c.plus(x, number); }
 
-/// In a row's boxes a worse one goes for a better one: sides that are turned round have no extent.
+/// Sides that are turned round have no extent: such boxes share nothing with others.
 V proper(Compose& c, V boxes, double added) {
   std::vector<V> numbers{number_of(c, boxes, 0), number_of(c, boxes, 1)};
   for (const int64_t side : {0, 1})
