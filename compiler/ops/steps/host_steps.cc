@@ -180,7 +180,7 @@ std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
   return {made_type(x.dtype, result)};
 }
 
-std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
+std::vector<ir::ValueType> infer_roi_pool(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
   const ir::SymShape &boxes = input_like_first(context, 1).shape,
                      &pictures = input_of(context, 2, set_of(DType::kInt64)).shape;
@@ -194,8 +194,12 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
     fail("pictures of " + to_string(x.shape) + " have no " + std::to_string(height) + " by " +
          std::to_string(width) + " bins");
   static_cast<void>(attr_float(context.attrs, "spatial_scale", 1));
-  for (const char* flag : {"is_max", "half_pixel"}) static_cast<void>(attr_int(context.attrs, flag));
   return {made_type(x.dtype, {boxes[0], x.shape[1], height, width})};
+}
+
+std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
+  for (const char* flag : {"is_max", "half_pixel"}) static_cast<void>(attr_int(context.attrs, flag));
+  return infer_roi_pool(context);
 }
 
 /// The file of a picture.
@@ -345,7 +349,8 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
     const auto along = static_cast<size_t>(node.attrs.int_of("axis"));
     return axes[0] && !axes[1] && *axes[0] < along ? axes[0] : std::nullopt;
   }
-  if (node.op == "roi_align") return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
+  if (node.op == "roi_align" || node.op == "roi_pool")
+    return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
   if (node.op == "recurrent") return axes[0] == size_t{1} && rows_alone(node, axes) ? axes[0] : std::nullopt;
   const bool is_step = std::find(kSteps.begin(), kSteps.end(), node.op) != kSteps.end();
   return is_step && axes[0] && is_all(1, *axes[0]) ? axes[0] : std::nullopt;
@@ -435,6 +440,10 @@ constexpr HostStep kHostSteps[] = {
         "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled "
         "to [m,c,height,width] by as many bilinear points a bin as it has pixels; attributes "
         "height, width, is_max, half_pixel (ints), spatial_scale (float)"),
+    step<"roi_pool">(
+        3, &infer_roi_pool,
+        "the same operands, pooled by the largest pixel of each bin, 0 where it has none; boxes are "
+        "rounded to pixels; attributes height, width (ints), spatial_scale (float)"),
     step<"require">(2 + kMaxErrorNumbers, &infer_require,
                     "x, of one element; where the condition (bool [1]) does not hold, the error of attribute "
                     "what (string), in which the numbers behind it (inputs 2 ..., optional), or else x, "
