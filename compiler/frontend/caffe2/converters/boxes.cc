@@ -59,7 +59,7 @@ void convert_bbox_transform(NodeContext& node) {
   if (!weights.empty() && weights.size() != 4)
     node.invalid("argument weights has " + std::to_string(weights.size()) + " numbers");
   for (size_t i = 0; i < weights.size(); ++i) coding.scales[i] = 1 / weights[i];
-  const ir::SymInt count = shape[0];
+  const ir::SymInt& count = shape[0];
   const bool has_picture = shape[1].hint() == 5;
   const V which = has_picture ? c.cast(c.reshape(c.slice(boxes, 1, 0, 1), {count}), DType::kInt64)
                               : c.filled(DType::kInt64, {count}, 0);

@@ -59,7 +59,8 @@ public:
     const V given = node_.input(0);
     const ir::SymShape shape = node_.shape(given);
     if (topk_ == 0) return node_.set_output(given);
-    const ir::SymInt n = shape[shape.size() - 2], k = topk_ < 0 ? n : min(n, topk_);
+    const ir::SymInt& n = shape[shape.size() - 2];
+    const ir::SymInt k = topk_ < 0 ? n : min(n, topk_);
     const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 2));
     const V all = c_.reshape(given, {batch, n, width_}), ranks = ranked(all);
     const V order = build::ordered_places(node_, ranks, 1, k, false);
