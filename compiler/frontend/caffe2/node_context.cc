@@ -131,6 +131,13 @@ std::vector<int64_t> NodeContext::ints(const char* name) {
   return found == nullptr ? std::vector<int64_t>() : found->integers;
 }
 
+std::vector<double> NodeContext::reals(const char* name) {
+  const Argument* found = argument(name);
+  if (found == nullptr) return {};
+  if (found->reals.empty()) return {found->integers.begin(), found->integers.end()};
+  return {found->reals.begin(), found->reals.end()};
+}
+
 int64_t NodeContext::axis(const char* name, int64_t rank, std::optional<int64_t> otherwise) {
   return normalize_axis(integer(name, otherwise), rank);
 }

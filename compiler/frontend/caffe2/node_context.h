@@ -83,6 +83,7 @@ public:
   bool flag(const char* name, bool otherwise) { return integer(name, int64_t{otherwise}) != 0; }
   std::string text(const char* name, const std::string& otherwise);
   std::vector<int64_t> ints(const char* name);  ///< empty where it is missing
+  std::vector<double> reals(const char* name);  ///< the same
   /// The argument's axis within [0, rank).
   int64_t axis(const char* name, int64_t rank, std::optional<int64_t> otherwise = std::nullopt);
   /// Argument order: whether channels stand last, NHWC, else behind the batch, NCHW.
