@@ -83,6 +83,12 @@ V inverses(OpBuilder& builder, V given) {
   return c.cast(c.reshape(result, shape), c.dtype(given));
 }
 
+V solutions(OpBuilder& builder, V a, V b) {
+  Compose c(builder);
+  const V inverse = inverses(builder, c.cast(a, DType::kFloat64));
+  return c.cast(c.matmul(inverse, c.cast(b, DType::kFloat64)), c.dtype(b));
+}
+
 // A column after the other, each less what the columns before it make of its row.
 V cholesky(OpBuilder& builder, V given) {
   Compose c(builder);

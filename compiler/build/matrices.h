@@ -19,6 +19,8 @@ LogDeterminants log_determinants(OpBuilder& builder, ir::ValueId x);
 
 /// By the cofactors.
 ir::ValueId inverses(OpBuilder& builder, ir::ValueId x);
+/// The x of ax = b, b [...,n,m]; the dims in front broadcast.
+ir::ValueId solutions(OpBuilder& builder, ir::ValueId a, ir::ValueId b);
 /// The lower triangles l of x = l l^T, zeros above them, by the lower triangles of x; NaN where x is not
 /// positive definite.
 ir::ValueId cholesky(OpBuilder& builder, ir::ValueId x);

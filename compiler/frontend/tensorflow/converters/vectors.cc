@@ -27,22 +27,21 @@ void convert_determinant(NodeContext& node) { node.set_output(0, build::determin
 
 namespace {
 
-/// The inverses of square matrices, or of the transposed ones.
-V inverted(NodeContext& node) {
-  const V made = build::inverses(node, node.input(0));
-  return node.flag("adjoint", false) ? build::matrix_transpose(node, made) : made;
+/// The square matrices of the first operand, or the transposed ones.
+V square_operand(NodeContext& node) {
+  const V x = node.input(0);
+  return node.flag("adjoint", false) ? build::matrix_transpose(node, x) : x;
 }
 
 }  // namespace
 
-void convert_matrix_inverse(NodeContext& node) { node.set_output(0, inverted(node)); }
+void convert_matrix_inverse(NodeContext& node) {
+  node.set_output(0, build::inverses(node, square_operand(node)));
+}
 
 // Operands: square matrices a, b: the x of ax = b.
 void convert_matrix_solve(NodeContext& node) {
-  Compose c(node);
-  const V b = node.input(1);
-  const V x = c.matmul(c.cast(inverted(node), DType::kFloat64), c.cast(b, DType::kFloat64));
-  node.set_output(0, c.cast(x, node.dtype(b)));
+  node.set_output(0, build::solutions(node, square_operand(node), node.input(1)));
 }
 
 void convert_log_determinant(NodeContext& node) {
