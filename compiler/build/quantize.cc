@@ -21,6 +21,15 @@ Range range_of(const OpBuilder& builder, DType dtype) {
 
 }  // namespace
 
+// What is left behind the whole part is exact, where x + 1/2 may be rounded.
+ir::ValueId round_away(OpBuilder& builder, ir::ValueId x) {
+  Compose c(builder);
+  const ir::ValueId size = c.unary("abs", x), whole = c.unary("floor", size);
+  const ir::ValueId is_up = c.binary("greater_equal", c.sub(size, whole), c.number(x, 0.5));
+  const ir::ValueId rounded = c.where(is_up, c.plus(whole, 1), whole);
+  return c.where(c.binary("less", x, c.number(x, 0)), c.unary("neg", rounded), rounded);
+}
+
 ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide) {
   const ir::ValueId value = c.cast(x, wide);
   return zero == ir::kAbsent ? value : c.sub(value, c.cast(zero, wide));

@@ -7,6 +7,8 @@
 
 namespace tensormill::build {
 
+/// The nearest whole number of any float type, ties away from zero.
+ir::ValueId round_away(OpBuilder& builder, ir::ValueId x);
 /// x - zero_point in `wide`, which holds the difference; `zero` may be kAbsent.
 ir::ValueId centered(Compose& c, ir::ValueId x, ir::ValueId zero, DType wide);
 /// (x - zero) * scale in float32; scale and zero broadcast to x, and zero may be kAbsent.
