@@ -101,7 +101,7 @@ private:
   std::priority_queue<RankedBox> queue_;
 };
 
-struct Candidate {
+struct ScoredBox {
   float score = 0;
   size_t box = 0;
 };
@@ -113,14 +113,14 @@ public:
       : boxes_(boxes), groups_(groups), limits_(limits) {}
 
   void run(std::span<const float> scores, uint8_t* stays) const {
-    std::vector<Candidate> candidates;
+    std::vector<ScoredBox> candidates;
     // A NaN is no score, and would have no place in the order.
     for (size_t i = 0; i < scores.size(); ++i) {
       stays[i] = 0;
       if (scores[i] > limits_.score) candidates.push_back({scores[i], i});
     }
     std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+                     [](const ScoredBox& a, const ScoredBox& b) { return a.score > b.score; });
     std::vector<size_t> kept;
     for (size_t i = 0; i < candidates.size() && kept.size() < limits_.most; ++i) {
       const size_t box = candidates[i].box;
