@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/missing.h"
-#include "compiler/build/quantize.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/numbers/quantize.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

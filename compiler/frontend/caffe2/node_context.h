@@ -69,7 +69,7 @@ public:
   /// Of integers that stand for real numbers. Throws Error(kInvalidModel) for others.
   Scale scale_of(size_t index);
   /// The integers of an operand: known ones as they are, others as symbols that a run binds
-  /// (build/run_numbers.h), `low` or more.
+  /// (build/extents/run_numbers.h), `low` or more.
   ir::SymShape numbers(size_t index, std::optional<int64_t> low = std::nullopt);
 
   /// x as rows of what is behind the axis, which may be the rank.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/missing.h"
-#include "compiler/build/run_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

@@ -98,7 +98,7 @@ public:
   /// Whether the operand's integers are known, be it as expressions of free dims.
   bool is_known(const char* name);
   /// The integers of an operand, of any rank, row-major, those of several values behind each other: known
-  /// ones as they are, others as symbols that a run binds (build/run_numbers.h), `low` or more.
+  /// ones as they are, others as symbols that a run binds (build/extents/run_numbers.h), `low` or more.
   ir::SymShape numbers(const char* name, std::optional<int64_t> low = std::nullopt,
                        const std::optional<ir::SymInt>& high = std::nullopt);
   ir::SymInt number(const char* name, std::optional<int64_t> low = std::nullopt,

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels_last.h"
+#include "compiler/build/maps/windows.h"
 #include "compiler/build/op_builder.h"
-#include "compiler/build/windows.h"
 #include "compiler/frontend/keras/import.h"
 #include "compiler/frontend/keras/layer_config.h"
 #include "compiler/frontend/keras/weights.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels_last.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tensorflow/loaded_model.h"
 #include "compiler/frontend/tensorflow/schema.h"

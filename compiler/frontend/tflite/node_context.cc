@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/build/quantize.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/numbers/quantize.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::tflite {

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels_last.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tflite/flex.h"
 #include "compiler/frontend/tflite/loaded_model.h"

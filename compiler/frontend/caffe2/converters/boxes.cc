@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/places.h"
-#include "compiler/build/roi_pool.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/pictures/roi_pool.h"
 
 namespace tensormill::frontend::caffe2 {
 

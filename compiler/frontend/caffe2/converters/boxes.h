@@ -1,7 +1,7 @@
 /// What operators on boxes have alike. Thread-safety: as the context.
 #pragma once
 
-#include "compiler/build/boxes.h"
+#include "compiler/build/pictures/boxes.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/data_dependent.h"
-#include "compiler/build/places.h"
+#include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/caffe2/converters/boxes.h"
 
 namespace tensormill::frontend::caffe2 {

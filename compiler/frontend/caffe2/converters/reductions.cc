@@ -1,6 +1,6 @@
 // Reductions along axes, and elements in order.
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {

@@ -1,9 +1,9 @@
 // Pictures of another size, and parts of them.
 #include <algorithm>
 
-#include "compiler/build/channels.h"
-#include "compiler/build/resize_nodes.h"
-#include "compiler/build/roi_align.h"
+#include "compiler/build/maps/channels.h"
+#include "compiler/build/pictures/resize_nodes.h"
+#include "compiler/build/pictures/roi_align.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {

@@ -1,6 +1,6 @@
 // Convolutions, pools and matrix products.
-#include "compiler/build/conv_pool.h"
-#include "compiler/build/einsum.h"
+#include "compiler/build/maps/conv_pool.h"
+#include "compiler/build/numbers/einsum.h"
 #include "compiler/frontend/coreml/converters/windows.h"
 
 namespace tensormill::frontend::coreml {

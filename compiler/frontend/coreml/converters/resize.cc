@@ -1,7 +1,7 @@
 // Pictures in other sizes: the last two axes, or as many as a resize names.
 #include <algorithm>
 
-#include "compiler/build/resize_nodes.h"
+#include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

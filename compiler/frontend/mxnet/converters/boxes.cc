@@ -1,11 +1,11 @@
 // Boxes of detectors: made, compared, and as networks say them.
-#include "compiler/build/boxes.h"
+#include "compiler/build/pictures/boxes.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/build/boxes.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/pictures/boxes.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {

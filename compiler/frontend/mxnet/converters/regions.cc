@@ -3,8 +3,8 @@
 #include <tuple>
 #include <utility>
 
-#include "compiler/build/roi_align.h"
-#include "compiler/build/roi_pool.h"
+#include "compiler/build/pictures/roi_align.h"
+#include "compiler/build/pictures/roi_pool.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {

@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "compiler/build/arithmetic.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

@@ -1,7 +1,7 @@
 // Tensors put together, repeated, rolled, cut into blocks, padded.
 #include <algorithm>
 
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

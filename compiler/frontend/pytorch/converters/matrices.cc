@@ -1,5 +1,5 @@
 // Square matrices: determinants, inverses, triangles, and what is solved with them.
-#include "compiler/build/matrices.h"
+#include "compiler/build/numbers/matrices.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 // Operators that give tensors other forms, most of them views.
 #include <algorithm>
 
-#include "compiler/build/slices.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

@@ -1,8 +1,8 @@
 // Operators that take or put elements at places which tensors name.
 #include <algorithm>
 
-#include "compiler/build/data_dependent.h"
-#include "compiler/build/slices.h"
+#include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

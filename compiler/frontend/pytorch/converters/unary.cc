@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "compiler/build/special.h"
+#include "compiler/build/numbers/special.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/special.h"
-#include "compiler/build/text_operands.h"
+#include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/numbers/special.h"
+#include "compiler/build/text/text_operands.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 #include "runtime/base/text.h"
 

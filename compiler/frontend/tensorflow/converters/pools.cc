@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/tensorflow/converters/ranges.h"
 #include "compiler/frontend/tensorflow/converters/windows.h"
 

@@ -2,9 +2,9 @@
 // range of real numbers that it stands for.
 #include <limits>
 
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/conv_pool.h"
-#include "compiler/build/quantize.h"
+#include "compiler/build/maps/conv_pool.h"
+#include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/numbers/quantize.h"
 #include "compiler/frontend/tensorflow/converters/ranges.h"
 #include "compiler/frontend/tensorflow/converters/windows.h"
 

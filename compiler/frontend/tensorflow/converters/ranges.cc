@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/build/quantize.h"
+#include "compiler/build/numbers/quantize.h"
 
 namespace tensormill::frontend::tensorflow {
 

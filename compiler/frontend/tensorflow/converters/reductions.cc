@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/moves.h"
-#include "compiler/build/places.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

@@ -1,8 +1,8 @@
 // Vectors and matrices, diagonals of tensors, and places among others.
 #include <algorithm>
 
-#include "compiler/build/matrices.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/numbers/matrices.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

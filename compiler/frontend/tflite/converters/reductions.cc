@@ -1,7 +1,7 @@
 // Reductions, normalizations and what sorts.
 
-#include "compiler/build/moves.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

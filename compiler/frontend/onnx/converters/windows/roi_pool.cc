@@ -1,4 +1,4 @@
-#include "compiler/build/roi_pool.h"
+#include "compiler/build/pictures/roi_pool.h"
 
 #include "compiler/frontend/onnx/converters/converters.h"
 
