@@ -12,7 +12,7 @@ namespace tensormill::build {
 namespace {
 
 using V = ir::ValueId;
-constexpr double kPi = std::numbers::pi, kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// 1 - Euler's constant, then (-1)^k (zeta(k) - 1) / k from k = 2 on: the powers of log gamma(2 + w) / w.
 constexpr std::array kAroundTwo = {
@@ -48,7 +48,7 @@ V chosen(Compose& c, V condition, V x, double otherwise) {
 }
 
 /// x less the nearest whole number, times pi: of what has that period in x.
-V angle(Compose& c, V x) { return c.times(c.sub(x, c.unary("round", x)), kPi); }
+V angle(Compose& c, V x) { return c.times(c.sub(x, c.unary("round", x)), std::numbers::pi); }
 
 /// Of 0 to 2.5, where log gamma has both of its roots, of which the results near them keep their digits.
 V log_gamma_near(Compose& c, V x) {
@@ -81,7 +81,7 @@ V tail_place(Compose& c, V y, V q) {
   const V inner = c.where(is_below(c, w, 5), polynomial(c, c.minus(w, 2.5), kCentral),
                           polynomial(c, c.minus(c.unary("sqrt", w), 3), kOuter));
   const V size = c.unary("neg", c.unary("log", q));
-  const V outer = c.unary("sqrt", c.sub(size, c.times(c.unary("log", c.times(size, kPi)), 0.5)));
+  const V outer = c.unary("sqrt", c.sub(size, c.times(c.unary("log", c.times(size, std::numbers::pi)), 0.5)));
   V x = c.where(is_below(c, w, 16), c.mul(inner, y), outer);
   // Halley's step: the first place has some digits, the next one three times as many.
   for (int i = 0; i < 2; ++i) {
@@ -102,7 +102,7 @@ V log_gamma(OpBuilder& builder, V given) {
   const V is_negative = is_below(c, x, 0), size = c.where(is_negative, c.sub(c.number(x, 1), x), x);
   const V positive = c.where(is_below(c, size, 2.5), log_gamma_near(c, size), log_gamma_far(c, size));
   const V sine = c.unary("abs", c.unary("sin", angle(c, x)));
-  const V negative = c.sub(c.unary("log", c.div(c.number(x, kPi), sine)), positive);
+  const V negative = c.sub(c.unary("log", c.div(c.number(x, std::numbers::pi), sine)), positive);
   const V value = c.where(is_negative, negative, positive);
   return c.cast(c.where(c.unary("is_inf", x), c.number(x, kInfinity), value), c.dtype(given));
 }
@@ -120,7 +120,7 @@ V digamma(OpBuilder& builder, V given) {
   const V whole = c.sub(c.unary("log", z), c.div(c.number(z, 0.5), z));
   const V positive = c.sub(c.sub(whole, rest), passed);
   const V turn = angle(c, x), is_pole = c.binary("equal", turn, c.number(x, 0));
-  const V negative = c.sub(positive, c.div(c.number(x, kPi), c.unary("tan", turn)));
+  const V negative = c.sub(positive, c.div(c.number(x, std::numbers::pi), c.unary("tan", turn)));
   const V nan = c.number(x, std::numeric_limits<double>::quiet_NaN());
   return c.cast(c.where(is_negative, c.where(is_pole, nan, negative), positive), c.dtype(given));
 }
