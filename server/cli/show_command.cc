@@ -129,7 +129,8 @@ int show_tasks(const frontend::Importer& model, const frontend::ImportOptions& o
   Json list = Json::array();
   for (const tune::Task& task : tune::package_tasks(variants, target, kinds)) {
     Json knobs = Json::array();
-    for (const schedule::Knob& knob : tune::Space(task, target).analytic().knobs)
+    const tune::Space space(task, target);
+    for (const schedule::Knob& knob : space.analytic().knobs)
       knobs.push_back({{"name", knob.name}, {"default", knob.analytic}, {"candidates", knob.candidates}});
     list.push_back({{"name", task.name},
                     {"calls", task.calls},

@@ -26,7 +26,7 @@ TEST(GenericInPlace, ReadsAtTheElementsOwnPlace) {
     return te::read(x, {at[0], at[1]}) * te::read(x, {at[0], at[1]});
   });
   EXPECT_EQ(find_in_place(own), std::vector<size_t>{0});
-  EXPECT_EQ(build_generic_loops(own, vars, {8}).aliases, (std::vector<int>{0, 0}));
+  EXPECT_EQ(build_generic_loops(own, vars, LoopFacts{8}).aliases, (std::vector<int>{0, 0}));
 }
 
 TEST(GenericInPlace, NotReadsOfOtherPlaces) {
@@ -36,7 +36,7 @@ TEST(GenericInPlace, NotReadsOfOtherPlaces) {
         return te::read(x, {width - Expr(1) - at[0], at[1]}) + te::read(x, {at[0], at[1]});
       });
   EXPECT_TRUE(find_in_place(turned).empty());
-  EXPECT_TRUE(build_generic_loops(turned, vars, {8}).aliases.empty());
+  EXPECT_TRUE(build_generic_loops(turned, vars, LoopFacts{8}).aliases.empty());
 }
 
 /// Sums of y along its rows, of which one is added to each element of x.
