@@ -58,20 +58,6 @@ void check_sharing(NodeContext& node) {
     if (!is_shared) node.unsupported("sharing", "weights of each place are not implemented");
 }
 
-/// Whether the window has all channels, and moves along the others alone.
-bool takes_all_channels(const AxisWindow& channels, const ir::SymInt& part, const ir::SymInt& in,
-                        int64_t groups) {
-  return !channels.is_auto && channels.lower == 0 && channels.upper == 0 && same(part * groups, in);
-}
-
-V convolved(NodeContext& node, V map, V weights, const std::vector<AxisWindow>& axes, int64_t groups) {
-  const MapWindows over = windows_over(node, map, axes, false);
-  build::ConvSpec spec;
-  spec.windows = over.windows;
-  spec.groups = groups;
-  return build::conv(node, over.map, weights, ir::kAbsent, spec);
-}
-
 /// The result, whose sample has these axes.
 void set_map(NodeContext& node, const Item& x, V map, const ir::SymShape& sample) {
   ir::SymShape to = sample;
@@ -80,22 +66,21 @@ void set_map(NodeContext& node, const Item& x, V map, const ir::SymShape& sample
 }
 
 void convolve(NodeContext& node, const Item& x, V weights, int64_t groups) {
-  Compose c(node);
   const V map = as_map(node, x);
   std::vector<AxisWindow> axes = axis_windows(node, window_of(node, weights), node.sample(x).size());
   const ir::SymShape in = node.shape(map), window = node.shape(weights);
-  if (axes.size() > 1 && takes_all_channels(axes[0], window[1], in[1], groups)) {
-    axes.erase(axes.begin());
-    const V y = convolved(node, map, weights, axes, groups);
-    return set_map(node, x, y, split_at(node.shape(y), 1).last);
-  }
-  if (groups != 1) node.invalid("windows of " + to_string(window) + " in groups over " + to_string(in));
-  // The window moves along the channels, too.
-  const V y = convolved(node, c.unsqueeze(map, 1), c.unsqueeze(weights, 1), axes, 1);
-  const ir::SymShape made = node.shape(y);
-  ir::SymShape to = split_at(made, 3).last;
-  to.insert(to.begin(), made[1] * made[2]);
-  set_map(node, x, y, to);
+  const AxisWindow& channels = axes[0];
+  const bool takes_all =
+      !channels.is_auto && channels.lower == 0 && channels.upper == 0 && same(window[1] * groups, in[1]);
+  if (axes.size() < 2 || !takes_all)
+    node.unsupported("kernelShape", "windows that move along the channels are not implemented");
+  axes.erase(axes.begin());
+  const MapWindows over = windows_over(node, map, axes, false);
+  build::ConvSpec spec;
+  spec.windows = over.windows;
+  spec.groups = groups;
+  const V y = build::conv(node, over.map, weights, ir::kAbsent, spec);
+  set_map(node, x, y, split_at(node.shape(y), 1).last);
 }
 
 void convolve_transposed(NodeContext& node, const Item& x, V weights, int64_t groups) {
@@ -178,6 +163,7 @@ void convert_convolution(NodeContext& node) {
   check_sharing(node);
   node.skip("kernelShape");  // as the weights have it
   const Item x = node.operand(1);
+  if (node.sample_rank(x) < 1) node.invalid("operand 1 has no axis");
   const V weights = weights_of(node, node.sample_rank(x));
   const int64_t groups = node.integer("groups", 1);
   if (groups < 1) node.invalid(std::to_string(groups) + " groups");
