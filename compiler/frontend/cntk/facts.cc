@@ -1,6 +1,6 @@
 #include <map>
 
-#include "compiler/frontend/cntk/import.h"
+#include "compiler/frontend/cntk/walk.h"
 
 namespace tensormill::frontend::cntk {
 

@@ -8,7 +8,6 @@
 
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/cntk/loaded_model.h"
-#include "compiler/frontend/facts/file_graph.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/error.h"
 
@@ -19,7 +18,6 @@ namespace tensormill::frontend::cntk {
 std::vector<ErrorDetail> unsupported_operators(const LoadedModel& model);
 /// Throws kOperatorNotImplemented where there are such.
 void check_operators(const LoadedModel& model);
-FileGraph file_graph(const Model& model, const Walk& walk);
 
 /// `request`: shapes of the model's inputs, in their order.
 ir::Graph import_graph(const LoadedModel& model, const build::GraphRequest& request,

@@ -72,7 +72,7 @@ Tensor LoadedModel::tensor(const Variable& variable) const {
   if (is_aligned && stored == *dtype)
     return {stored, shape, std::const_pointer_cast<void>(owner_), const_cast<char*>(array.values.data())};
   Tensor given(stored, shape);
-  if (*count > 0) std::memcpy(given.data(), array.values.data(), array.values.size());
+  if (*count > 0) std::memcpy(given.data(), array.values.data(), given.num_bytes());
   if (stored == *dtype) return given;
   // Elements of float16 are written as float32.
   Tensor made(*dtype, shape);

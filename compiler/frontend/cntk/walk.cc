@@ -36,7 +36,8 @@ private:
   bool has_all_channels(const Function& function) const;
   bool is_one_operator(const Function& function) const;
   const Function& root() const;
-  Source resolved(std::string uid) const;
+  Source resolved(const std::string& uid);
+  Source followed(std::string uid, std::vector<std::string>& passed) const;
   /// What the function's output is called that stands behind this one: of functions that only hand on.
   std::optional<std::string> handed_on(const Function& function, size_t output) const;
   std::optional<std::pair<size_t, size_t>> maker_of(std::string_view uid) const;
@@ -52,6 +53,7 @@ private:
   std::map<std::string_view, size_t> functions_, variables_;
   std::map<std::string_view, std::string_view> arguments_;  ///< of blocks, by their place holders
   std::vector<bool> are_operators_;                         ///< by function
+  std::map<std::string, Source> known_;                     ///< by uid
   std::set<Source> read_;
   enum class State : uint8_t { kNew, kOpen, kDone };
   std::vector<State> states_;
@@ -85,9 +87,10 @@ bool Walker::has_all_channels(const Function& function) const {
 bool Walker::is_one_operator(const Function& function) const {
   if (!function.block || function.block->arguments.size() != 1) return false;
   // A block of somebody's own may have any name, but no attributes.
-  const bool is_known = std::any_of(std::begin(kWholeBlocks), std::end(kWholeBlocks), [&](const BlockRow& row) {
-    return row.name == function.op && function.attributes.find(row.attribute) != nullptr;
-  });
+  const bool is_known =
+      std::any_of(std::begin(kWholeBlocks), std::end(kWholeBlocks), [&](const BlockRow& row) {
+        return row.name == function.op && function.attributes.find(row.attribute) != nullptr;
+      });
   if (!is_known || !has_all_channels(function)) return false;
   const Value* given = function.attributes.find("axis");
   const Axis* axis = given == nullptr ? nullptr : given->as<Axis>();
@@ -131,10 +134,13 @@ std::optional<std::string> Walker::handed_on(const Function& function, size_t ou
   return output_uid(model_.functions[found->second], output);
 }
 
-Source Walker::resolved(std::string uid) const {
+/// What the value is, or what one on the way to it is known to be; names on the way are added to `passed`.
+Source Walker::followed(std::string uid, std::vector<std::string>& passed) const {
   // More steps than there are names would go round in a circle.
   const size_t most = arguments_.size() + model_.functions.size() + 1;
-  for (size_t step = 0; step <= most; ++step) {
+  while (passed.size() <= most) {
+    if (const auto known = known_.find(uid); known != known_.end()) return known->second;
+    passed.push_back(uid);
     if (const auto maker = maker_of(uid)) {
       const Function& function = model_.functions[maker->first];
       const std::optional<std::string> next = handed_on(function, maker->second);
@@ -156,6 +162,13 @@ Source Walker::resolved(std::string uid) const {
   refuse("the value " + quoted(uid) + " stands for itself");
 }
 
+Source Walker::resolved(const std::string& uid) {
+  std::vector<std::string> passed;
+  const Source source = followed(uid, passed);
+  for (std::string& each : passed) known_.emplace(std::move(each), source);
+  return source;
+}
+
 std::vector<std::string> Walker::operand_uids(const Function& function) const {
   std::vector<std::string> uids;
   if (function.block) {
@@ -174,8 +187,8 @@ void Walker::visit(size_t function) {
   std::vector<Step> path;
   const auto open = [&](size_t index) {
     states_[index] = State::kOpen;
-    for (std::string& uid : operand_uids(model_.functions[index])) {
-      walk_.operands[index].push_back(resolved(std::move(uid)));
+    for (const std::string& uid : operand_uids(model_.functions[index])) {
+      walk_.operands[index].push_back(resolved(uid));
       read_.insert(walk_.operands[index].back());
     }
     path.push_back({index, 0});

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "compiler/frontend/cntk/model.h"
+#include "compiler/frontend/facts/file_graph.h"
 
 namespace tensormill::frontend::cntk {
 
@@ -38,6 +39,7 @@ struct Walk {
 
 /// Throws Error(kInvalidModel) for a value that nothing makes.
 Walk walk(const Model& model);
+FileGraph file_graph(const Model& model, const Walk& walk);
 
 /// How many values a function of the order makes.
 size_t count_outputs(const Function& function);
