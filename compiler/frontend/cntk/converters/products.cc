@@ -70,8 +70,9 @@ void convolve(NodeContext& node, const Item& x, V weights, int64_t groups) {
   std::vector<AxisWindow> axes = axis_windows(node, window_of(node, weights), node.sample(x).size());
   const ir::SymShape in = node.shape(map), window = node.shape(weights);
   const AxisWindow& channels = axes[0];
-  const bool takes_all =
-      !channels.is_auto && channels.lower == 0 && channels.upper == 0 && same(window[1] * groups, in[1]);
+  // Of one channel there is nothing to pad.
+  const bool takes_all = (!channels.is_auto || same(in[1], 1)) && channels.lower == 0 &&
+                         channels.upper == 0 && same(window[1] * groups, in[1]);
   if (axes.size() < 2 || !takes_all)
     node.unsupported("kernelShape", "windows that move along the channels are not implemented");
   axes.erase(axes.begin());
@@ -100,7 +101,12 @@ void convolve_transposed(NodeContext& node, const Item& x, V weights, int64_t gr
     node.invalid("attribute outputShape has " + std::to_string(extents.size()) + " extents");
   std::vector<int64_t> strides;
   for (const AxisWindow& axis : axes) strides.push_back(axis.stride);
-  V y = node.add("conv_transpose", {map, weights}, {{"strides", strides}, {"group", int64_t{1}}});
+  V y = node.add("conv_transpose", {map, weights},
+                 {{"strides", strides},
+                  {"dilations", std::vector<int64_t>(axes.size(), 1)},
+                  {"pads", std::vector<int64_t>(2 * axes.size(), 0)},
+                  {"output_padding", std::vector<int64_t>(axes.size(), 0)},
+                  {"group", int64_t{1}}});
   ir::SymShape pads(2 * (axes.size() + 2), 0);
   bool has_pads = false;
   for (size_t d = 0; d < axes.size(); ++d) {
