@@ -195,7 +195,8 @@ void convert_crop(NodeContext& node) {
   V y = x.value;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t axis = rank - 2 + static_cast<int64_t>(i) + x.offset();
-    const ir::SymInt extent = wanted[wanted.size() - 2 + i], start = offset[1 - i];
+    const ir::SymInt& extent = wanted[wanted.size() - 2 + i];
+    const ir::SymInt start = offset[1 - i];
     if (offset[1 - i] < 0 ||
         !ir::demand(ir::Relation::kLessEqual, start + extent, node.shape(y)[static_cast<size_t>(axis)]))
       node.invalid(to_string(extent) + " elements from " + std::to_string(offset[1 - i]) + " on");
