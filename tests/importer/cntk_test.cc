@@ -17,7 +17,7 @@ namespace {
 namespace cm = cntk_model;
 
 constexpr uint64_t kRelu = 3, kPlus = 19, kPastValue = 37, kCombine = 44, kRandom = 76, kTimes = 31,
-                   kSlice = 14, kReduce = 39, kTopK = 87;
+                   kSlice = 14, kReduce = 39, kTopK = 87, kConvolution = 33;
 const size_t kCopiesOfModels = is_sweep() ? 2000 : 200;
 
 /// y = relu(x + w) over samples of three numbers, the Plus within a block.
@@ -139,6 +139,55 @@ TEST(Cntk, StepsOfSequencesAreSamples) {
   refuse_model(cm::model({cm::input("x", {3}, {"steps", "batch"}), cm::input("y", {3})},
                          {cm::function(kPlus, "F1", {"x", "y"})}, "F1"),
                ErrorCode::kNotSupported, "variable \"y\" has other dynamic axes than another input");
+}
+
+/// A convolution of lines of `extent` elements by the window, with automatic pads.
+std::string line_model(const std::vector<float>& window, int64_t extent, int64_t stride, int64_t dilation) {
+  const auto taps = static_cast<int64_t>(window.size());
+  return cm::model({cm::input("x", {extent, 1}), cm::parameter("w", {taps, 1, 1}, window)},
+                   {cm::function(kConvolution, "F1", {"w", "x"},
+                                 {{"strides", cm::dims({stride, 1})},
+                                  {"dilation", cm::dims({dilation, 1})},
+                                  {"autoPadding", cm::list({cm::flag(true), cm::flag(false)})},
+                                  {"maxTempMemSizeInSamples", cm::size(0)}})},
+                   "F1");
+}
+
+void expect_line(const std::string& bytes, int64_t free, const std::vector<float>& x,
+                 const std::vector<float>& y) {
+  const auto model = importer_of_bytes(bytes);
+  const ir::Graph graph = model->import(at_free_extent(*model, free), ops::standard_ops());
+  ir::verify(graph);
+  const auto rows = static_cast<int64_t>(graph.value(graph.inputs()[0]).type.shape[0].hint());
+  std::vector<float> given, wanted;
+  for (int64_t i = 0; i < rows; ++i) {
+    given.insert(given.end(), x.begin(), x.end());
+    wanted.insert(wanted.end(), y.begin(), y.end());
+  }
+  const Tensor input = Tensor::from<float>({rows, 1, static_cast<int64_t>(x.size())}, given);
+  expect_same(evaluated(graph, {{"x", input}}).at("F1_Output_0"),
+              Tensor::from<float>({rows, 1, static_cast<int64_t>(y.size())}, wanted), 0);
+}
+
+TEST(Cntk, WindowsOfAutomaticPadsHaveTheirMiddlesInTheMiddle) {
+  // What CNTK computes on a GPU alone: gaps in windows.
+  expect_line(line_model({1, 0, 0}, 5, 1, 2), 1, {1, 2, 3, 4, 5}, {0, 0, 1, 2, 3});
+  expect_line(line_model({0, 1, 0}, 6, 3, 1), 1, {1, 2, 3, 4, 5, 6}, {2, 5});
+  expect_line(line_model({1}, 6, 3, 1), 1, {1, 2, 3, 4, 5, 6}, {2, 5});
+}
+
+TEST(Cntk, AutomaticPadsOfFreeExtentsFollowFromThem) {
+  const std::string bytes = line_model({0, 1, 0}, -3, 3, 1);
+  expect_line(bytes, 6, {1, 2, 3, 4, 5, 6}, {2, 5});
+  expect_line(bytes, 4, {1, 2, 3, 4}, {1, 4});
+  const auto model = importer_of_bytes(bytes);
+  EXPECT_EQ(model->facts().inputs.at(0).shape, (DimShape{std::string("N"), int64_t{1}, std::string()}));
+  const ir::Graph graph = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  ir::verify(graph);
+  EXPECT_FALSE(graph.value(graph.outputs()[0]).type.shape[2].is_constant());
+  const auto gaps = importer_of_bytes(line_model({1}, -3, 3, 1));
+  expect_error(ErrorCode::kOperatorNotImplemented, "windows with gaps between them over free dims",
+               [&] { gaps->import(with_symbols(gaps->facts(), {}), ops::standard_ops()); });
 }
 
 TEST(Cntk, AllOperatorsThatAreMissingAreNamed) {
