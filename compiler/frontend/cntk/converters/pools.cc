@@ -1,8 +1,8 @@
 // Pools of windows, of whole maps and of boxes, and the way back.
 #include <algorithm>
-#include <limits>
 
 #include "compiler/build/conv_pool.h"
+#include "compiler/build/roi_pool.h"
 #include "compiler/frontend/cntk/converters/windows.h"
 
 namespace tensormill::frontend::cntk {
@@ -101,21 +101,6 @@ void pool_whole(NodeContext& node, const Item& x, PoolKind kind) {
   node.set_output(Compose(node).reduce(op, x.value, axes, true), x.has_batch);
 }
 
-/// Which elements of an axis of `extent` lie in each of `cells` parts of the boxes' sides: bool
-/// [boxes,cells,extent]. `first`, `last`: the sides' ends, whole numbers [boxes,1].
-V cell_members(NodeContext& node, V first, V last, int64_t cells, const ir::SymInt& extent) {
-  Compose c(node);
-  const DType dtype = c.dtype(first);
-  const V length = c.plus(c.sub(last, first), 1);
-  const V size =
-      c.div(c.binary("max", length, c.number(length, 1)), c.number(length, static_cast<double>(cells)));
-  const V cell = c.cast(c.iota(cells, {1, cells}), dtype), at = c.cast(c.iota(extent, {1, 1, extent}), dtype);
-  const V from = c.add(c.unary("floor", c.mul(cell, size)), first);
-  const V to = c.add(c.unary("ceil", c.mul(c.plus(cell, 1), size)), first);
-  return c.binary("and", c.binary("greater_equal", at, c.unsqueeze(from, 2)),
-                  c.binary("less", at, c.unsqueeze(to, 2)));
-}
-
 }  // namespace
 
 void convert_pooling(NodeContext& node) {
@@ -172,9 +157,8 @@ void convert_unpooling(NodeContext& node) {
       node.add("pad", {used}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}}), true);
 }
 
-// Boxes [N,boxes,4] of corners: first along the rows, then along the columns; a cell without elements is 0.
+// Boxes [N,boxes,4] of corners.
 void convert_roi_pooling(NodeContext& node) {
-  Compose c(node);
   const Item x = node.operand(0), boxes = node.operand(1);
   const Dims cells = node.dims("roiOutputShape");
   const ir::SymShape sample = node.sample(x), of_boxes = node.sample(boxes);
@@ -185,25 +169,15 @@ void convert_roi_pooling(NodeContext& node) {
   if (cells.size() != 2 || *std::min_element(cells.begin(), cells.end()) < 1 ||
       *std::max_element(cells.begin(), cells.end()) > kMostCells)
     node.invalid("attribute roiOutputShape is none");
-  const int64_t high = cells[1], wide = cells[0];
-  const ir::SymInt batch = node.shape(x.value)[0], count = batch * of_boxes[0];
-  const V ends = c.reshape(boxes.value, {count, 4});
-  const double scale = node.real("spatialScale", 1);
-  // Halves are rounded away from zero.
-  const auto side = [&](int64_t index) {
-    const V scaled = c.times(c.slice(ends, 1, index, 1), scale);
-    return c.mul(c.unary("sign", scaled), c.unary("floor", c.plus(c.unary("abs", scaled), 0.5)));
-  };
-  const V rows = cell_members(node, side(1), side(3), high, sample[1]),
-          columns = cell_members(node, side(0), side(2), wide, sample[2]);
-  const V none = c.number(x.value, -std::numeric_limits<double>::infinity());
-  // [N,boxes,C,H,cells,W]
-  const V map = c.reshape(x.value, {batch, 1, sample[0], sample[1], 1, sample[2]});
-  const V in_columns = c.where(c.reshape(columns, {batch, of_boxes[0], 1, 1, wide, sample[2]}), map, none);
-  const V narrow = c.unsqueeze(c.reduce("reduce_max", in_columns, {5}, false), 3);
-  const V in_rows = c.where(c.reshape(rows, {batch, of_boxes[0], 1, high, sample[1], 1}), narrow, none);
-  const V made = c.reduce("reduce_max", in_rows, {4}, false);
-  node.set_output(c.where(c.binary("equal", made, none), c.number(made, 0), made), true);
+  build::RoiPool pool;
+  pool.maps = Compose(node).unsqueeze(x.value, 1);
+  pool.boxes = boxes.value;
+  pool.height = sample[1];
+  pool.width = sample[2];
+  pool.rows = cells[1];
+  pool.columns = cells[0];
+  pool.scale = node.real("spatialScale", 1);
+  node.set_output(build::roi_max_pool(node, pool), true);
 }
 
 }  // namespace tensormill::frontend::cntk
