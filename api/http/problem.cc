@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
-#include "api/http/target.h"
 #include "runtime/base/hex.h"
 #include "runtime/base/json.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::http {
 namespace {
@@ -65,6 +67,17 @@ Response problem_response(const Error& error, std::string_view request_id, Diale
   if (status == 503 || status == 429) response.headers.set("Retry-After", "1");
   if (status == 401) response.headers.set("WWW-Authenticate", "Bearer");
   return response;
+}
+
+Error error_of_problem(const Json& problem) {
+  std::vector<ErrorDetail> details;
+  if (problem.contains("errors")) {
+    for (const Json& one : problem.at("errors")) {
+      details.push_back({one.at("pointer").get<std::string>(), one.at("detail").get<std::string>()});
+    }
+  }
+  return {error_code_from_name(problem.at("code").get<std::string>()),
+          problem.at("detail").get<std::string>(), std::move(details)};
 }
 
 bool is_request_id(std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include "api/http/message.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::http {
 
@@ -23,6 +24,10 @@ Dialect dialect_of(std::string_view target);
 /// error's extra JSON object as they are. Adds Retry-After to 429 and 503, WWW-Authenticate to 401.
 Response problem_response(const Error& error, std::string_view request_id,
                           Dialect dialect = Dialect::kNative);
+
+/// The error that a problem tells, or that of a job: {"code","detail","errors"?}. An unknown code is
+/// kInternal. Throws nlohmann's exceptions for another form.
+Error error_of_problem(const Json& problem);
 
 /// Status under `dialect` of an error with code `code`.
 int problem_status(ErrorCode code, Dialect dialect);

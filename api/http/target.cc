@@ -2,27 +2,12 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::http {
 namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorCode::kInvalidRequest, message); }
-
-/// Number of bytes of the UTF-8 sequence at the front of `text`, 0 when it is malformed.
-size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool outside = (first == 0xED && second >= 0xA0) || (first == 0xF4 && second >= 0x90);
-  return overlong || outside ? 0 : length;
-}
 
 void parse_path(std::string_view path, Request& request) {
   if (path == "/") return;
@@ -51,15 +36,6 @@ void parse_query(std::string_view query, Request& request) {
 }
 
 }  // namespace
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = utf8_sequence(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 std::string percent_decode(std::string_view text, bool plus_is_space) {
   std::string decoded;

@@ -17,7 +17,5 @@ void parse_target(std::string_view target, Request& request);
 
 /// Decodes %XX; throws Error(kInvalidRequest) as above.
 std::string percent_decode(std::string_view text, bool plus_is_space);
-/// Whether `text` is well-formed UTF-8 (no overlong forms, no surrogates).
-bool is_utf8(std::string_view text);
 
 }  // namespace tensormill::http

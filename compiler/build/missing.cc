@@ -1,5 +1,7 @@
 #include "compiler/build/missing.h"
 
+#include <algorithm>
+
 namespace tensormill::build {
 
 namespace {
@@ -8,6 +10,12 @@ namespace {
 constexpr size_t kMostPlaces = 10'000;
 
 }  // namespace
+
+bool may_stay_unread(std::span<const UnreadRow> rows, std::string_view op, std::string_view option) {
+  return std::any_of(rows.begin(), rows.end(), [&](const UnreadRow& row) {
+    return (row.op == op || row.op == "*") && row.option == option;
+  });
+}
 
 void Missing::add(const std::string& what, const std::string& why, const std::string& label,
                   const std::string& found, const std::string& path) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,13 @@ public:
 private:
   std::vector<ErrorDetail> places_;
 };
+
+/// A row of a format's unread_options.def: an option of an operator, or of all ("*"), that no converter reads
+/// and no result depends on.
+struct UnreadRow {
+  std::string_view op, option;
+};
+bool may_stay_unread(std::span<const UnreadRow> rows, std::string_view op, std::string_view option);
 
 class Missing {
 public:

@@ -1,5 +1,7 @@
 #include "compiler/build/op_builder.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 
 namespace tensormill::build {
@@ -18,6 +20,13 @@ int64_t OpBuilder::normalize_axis(int64_t axis, int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
+std::vector<int64_t> OpBuilder::normalize_axes(std::vector<int64_t> axes, int64_t rank) const {
+  for (int64_t& axis : axes) axis = normalize_axis(axis, rank);
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  return axes;
+}
+
 ir::SymInt OpBuilder::product(const ir::SymInt& a, const ir::SymInt& b) const {
   int64_t result = 0;
   if (__builtin_mul_overflow(a.hint(), b.hint(), &result))
@@ -31,6 +40,12 @@ std::string OpBuilder::temporary_name() const {
     std::string name = base_ + "#" + std::to_string(i);
     if (reserved_.count(name) == 0 && !graph_.find_value(name)) return name;
   }
+}
+
+bool OpBuilder::rename_if_free(ir::ValueId value, const std::string& name) {
+  if (reserved_.count(name) != 0 || graph_.find_value(name)) return false;
+  graph_.rename_value(value, name);
+  return true;
 }
 
 void OpBuilder::fit_operands(const std::string&, std::vector<ir::ValueId>&, const ir::Attrs&) {}

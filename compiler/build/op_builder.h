@@ -22,7 +22,11 @@ public:
   /// `label`: the model's name of the node, or a made one. Values that nobody names are called BASE#n;
   /// `reserved` are names that the model uses for values of its own, and outlives the builder.
   OpBuilder(ir::Graph& graph, std::string label, std::string base, const std::set<std::string>& reserved)
-      : graph_(graph), label_(std::move(label)), base_(std::move(base)), reserved_(reserved) {}
+      : graph_(graph),
+        label_(std::move(label)),
+        base_(std::move(base)),
+        reserved_(reserved),
+        first_own_(static_cast<ir::ValueId>(graph.values().size())) {}
   OpBuilder(const OpBuilder&) = delete;
   OpBuilder& operator=(const OpBuilder&) = delete;
   virtual ~OpBuilder() = default;
@@ -31,6 +35,8 @@ public:
   ir::Graph& graph() { return graph_; }
   const ir::Graph& graph() const { return graph_; }
   const ir::ValueType& type(ir::ValueId value) const { return graph_.value(value).type; }
+  ir::SymShape shape(ir::ValueId value) const { return type(value).shape; }
+  DType dtype(ir::ValueId value) const { return type(value).dtype; }
   int64_t rank(ir::ValueId value) const { return static_cast<int64_t>(type(value).shape.size()); }
 
   /// Throws Error(kInvalidModel), to which whoever converts the node adds its name.
@@ -39,6 +45,8 @@ public:
   [[noreturn]] void unsupported(std::string attribute, std::string reason) const;
   /// `axis` in [0, rank), from one that may be negative.
   int64_t normalize_axis(int64_t axis, int64_t rank) const;
+  /// The same of several, in order and once each.
+  std::vector<int64_t> normalize_axes(std::vector<int64_t> axes, int64_t rank) const;
   /// a * b; the numbers come from the model, so that an overflow is its fault: Error(kInvalidModel).
   ir::SymInt product(const ir::SymInt& a, const ir::SymInt& b) const;
 
@@ -61,12 +69,18 @@ protected:
   /// Called with a node's results: a frontend may give their readers something else.
   virtual void fit_results(std::vector<ir::ValueId>& results);
   std::string temporary_name() const;
+  /// Whether the value was made since the builder was: false for kAbsent.
+  bool is_own(ir::ValueId value) const { return value >= first_own_; }
+  /// Calls the value by one of the model's names where that is free: not that of an input or output, nor of
+  /// another value. Whether it was.
+  bool rename_if_free(ir::ValueId value, const std::string& name);
 
 private:
   ir::Graph& graph_;
   std::string label_;
   std::string base_;
   const std::set<std::string>& reserved_;
+  const ir::ValueId first_own_;
 };
 
 }  // namespace tensormill::build

@@ -10,7 +10,6 @@
 #include "compiler/driver/generic_verifier.h"
 #include "compiler/driver/symbolic.h"
 #include "compiler/driver/verify_kernel.h"
-#include "compiler/ir/bind_symbols.h"
 #include "compiler/lower/lower.h"
 #include "compiler/plan/sharing.h"
 #include "compiler/te/verify.h"
@@ -86,9 +85,7 @@ private:
         return point.dims == dims && point.tails.empty();
       });
       if (is_known) return;
-      std::map<std::string, int64_t> values;
-      for (size_t i = 0; i < dims.size(); ++i) values[symbols.all[i]] = dims[i];
-      at.push_back({dims, ir::bind_symbols(graph, values), is_full ? all : most, std::move(tails)});
+      at.push_back({dims, graph_at(graph, symbols.all, dims), is_full ? all : most, std::move(tails)});
     };
     for (const std::vector<int64_t>& dims : zeros) add(dims, kFewOperations, {});
     const std::vector<int64_t> least = {1, 2, 3, 5, 7, 8, 16, 17, 32, 33, 64}, ragged = {75, 77, 90, 96, 120};

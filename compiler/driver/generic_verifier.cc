@@ -104,11 +104,7 @@ void GenericVerifier::add_candidates(const plan::GenericModel& model, const Poin
 /// Whether values were compared.
 bool GenericVerifier::check(const plan::GenericModel& model, const package::ExecPlan& plan,
                             const ir::Graph& graph, const Candidate& candidate) {
-  std::vector<const Tensor*> constants;
-  for (const ir::ValueId input : candidate.inputs) {
-    const std::optional<Tensor>& constant = graph.value(input).constant;
-    constants.push_back(constant ? &*constant : nullptr);
-  }
+  const std::vector<const Tensor*> constants = constants_of(graph, candidate.inputs);
   const plan::GenericGroup& group = *candidate.group;
   plan::Kernel named = candidate.kernel;
   named.symbol = plan.steps[group.first_step].function;

@@ -19,11 +19,7 @@ size_t KernelSet::add(const plan::Kernel& kernel, const ir::Graph& graph,
   const auto [found, is_new] = by_key_.emplace(kernel.key, kernels_.size());
   if (!is_new) return found->second;
   kernels_.push_back(kernel);
-  std::vector<const Tensor*>& constants = constants_.emplace_back();
-  for (const ir::ValueId input : inputs) {
-    const std::optional<Tensor>& constant = graph.value(input).constant;
-    constants.push_back(constant ? &*constant : nullptr);
-  }
+  constants_.push_back(constants_of(graph, inputs));
   return found->second;
 }
 

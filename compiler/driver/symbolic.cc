@@ -202,6 +202,11 @@ std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symb
   return points;
 }
 
+ir::Graph graph_at(const ir::Graph& graph, const std::vector<std::string>& symbols,
+                   const std::vector<int64_t>& dims) {
+  return ir::bind_symbols(graph, values_of(symbols, dims));
+}
+
 ir::ShapedGraph at_hints(const ir::SymbolicModel& model) {
   const std::vector<int64_t> dims = points_of(model.symbols, *model.graph.symbols(), {}, 0).at(0);
   std::map<std::string, int64_t> values = model.graph.symbols()->hints();
@@ -229,7 +234,7 @@ const ir::Guard* first_broken(const ir::SymbolTable& table, const std::map<std::
 bool has_shapes_of(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols,
                    const package::GenericPlan& plan, const std::vector<int64_t>& dims) {
   try {
-    const ir::Graph graph = ir::bind_symbols(symbolic.graph, values_of(symbols.all, dims));
+    const ir::Graph graph = graph_at(symbolic.graph, symbols.all, dims);
     const package::ExecPlan at =
         package::instantiate(plan::with_dims_around(plan, symbols.dims, symbolic.symbols),
                              plan::without_branches(dims, symbols.dims));

@@ -46,6 +46,10 @@ std::optional<std::vector<int64_t>> taken_point(const std::vector<std::string>& 
                                                 const ir::SymbolTable& table,
                                                 const std::vector<int64_t>& dims);
 
+/// The graph with these values of the symbols, in their order.
+ir::Graph graph_at(const ir::Graph& graph, const std::vector<std::string>& symbols,
+                   const std::vector<int64_t>& dims);
+
 /// The model at the hints of its symbols.
 ir::ShapedGraph at_hints(const ir::SymbolicModel& model);
 

@@ -273,6 +273,15 @@ KernelReference reference_below(const plan::Kernel& kernel, const std::vector<co
 
 }  // namespace
 
+std::vector<const Tensor*> constants_of(const ir::Graph& graph, const std::vector<ir::ValueId>& inputs) {
+  std::vector<const Tensor*> constants;
+  for (const ir::ValueId input : inputs) {
+    const std::optional<Tensor>& constant = graph.value(input).constant;
+    constants.push_back(constant ? &*constant : nullptr);
+  }
+  return constants;
+}
+
 KernelReference make_reference(const plan::Kernel& kernel, const std::vector<const Tensor*>& constants,
                                Compares compares) {
   return reference_below(kernel, constants, kSeededIntegers, compares);

@@ -27,6 +27,8 @@ struct KernelReference {
   std::vector<Tensor> outputs;  ///< one for each of `compared`; none when the reference refuses the data
   std::string refusal;          ///< why it does; "" when it does not
 };
+/// By input of a node's kernel: the graph's constant; null where there is none.
+std::vector<const Tensor*> constants_of(const ir::Graph& graph, const std::vector<ir::ValueId>& inputs);
 KernelReference make_reference(const plan::Kernel& kernel, const std::vector<const Tensor*>& constants,
                                Compares compares = Compares::kAll);
 /// The same on smaller integers where the reference refuses those: indices of a table of one or two rows.

@@ -43,12 +43,12 @@ Choices own_choices(const te::TensorNode& stage) {
   return choices;
 }
 
+}  // namespace
+
 bool is_output(const te::Program& program, const te::TensorNode& stage) {
   return std::any_of(program.outputs.begin(), program.outputs.end(),
                      [&](const te::Tensor& output) { return output.get() == &stage; });
 }
-
-}  // namespace
 
 ChoiceFinder::ChoiceFinder(const te::Program& program) {
   for (const te::Tensor& stage : te::stages_of(program)) add(program, *stage);

@@ -14,6 +14,8 @@
 
 namespace tensormill::plan {
 
+bool is_output(const te::Program& program, const te::TensorNode& stage);
+
 /// By axis of a stage: how many places of it its expression distinguishes. Places further on repeat them.
 using Choices = std::map<size_t, int64_t>;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/te/rewrite_reads.h"
+#include "compiler/plan/generic_reads.h"
 
 namespace tensormill::plan {
 
@@ -21,11 +21,6 @@ bool is_only_reader(const Nests& nests, size_t last, size_t sum) {
   }
   return std::none_of(nests.outputs.begin(), nests.outputs.end(),
                       [sum](const NestSource& output) { return !output.is_input && output.index == sum; });
-}
-
-bool are_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Expr& left, const Expr& right) { return te::equal(left, right); });
 }
 
 /// Which axis of the sum an index names: an axis of the reader, or its blocks or its place in a block.
@@ -48,10 +43,7 @@ public:
                             (*blocks - 1) * *lanes < *extent;
         if (!is_all || !te::equal(place_[of], te::floordiv(own, Expr(*lanes)))) continue;
         const Expr solution = take(of) * Expr(*lanes) + take(d);
-        if (*blocks * *lanes > *extent) {
-          const Expr exists = solution < axis.extent;
-          where_ = where_ ? te::logical_and(where_, exists) : exists;
-        }
+        if (*blocks * *lanes > *extent) where_ = both(where_, solution < axis.extent);
         return solution;
       }
     }
@@ -98,7 +90,7 @@ std::optional<ReadPlaces> places_of(const std::vector<Expr>& place, const te::Te
 
 std::optional<Nest> with_epilogue(const Nest& sum, const Nest& last, size_t input) {
   const te::TensorNode &tensor = *sum.tensor, &final = *last.tensor;
-  Nest both = sum;
+  Nest joined = sum;
   const te::Var value = te::make_var("sum", tensor.dtypes[0]);
   std::vector<Expr> place;
   bool is_one_place = true;
@@ -114,13 +106,13 @@ std::optional<Nest> with_epilogue(const Nest& sum, const Nest& last, size_t inpu
   for (size_t d = 0; d < final.axes.size(); ++d)
     body = te::substitute(body, final.axes[d].var, places->axes[d]);
   const te::Tensor out = te::placeholder("out", final.dtypes[0], final.shape);
-  both.epilogue = Epilogue{value, body, te::read(out, places->axes), places->where};
+  joined.epilogue = Epilogue{value, body, te::read(out, places->axes), places->where};
   for (size_t i = 0; i < last.inputs.size(); ++i) {
     if (i == input) continue;
-    both.inputs.push_back(last.inputs[i]);
-    both.sources.push_back(last.sources[i]);
+    joined.inputs.push_back(last.inputs[i]);
+    joined.sources.push_back(last.sources[i]);
   }
-  return both;
+  return joined;
 }
 
 std::optional<size_t> sum_before(const Nests& nests, size_t last) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/linear.h"
 
 namespace tensormill::plan {
@@ -105,8 +106,7 @@ Expr ExtentGuard::presence(size_t input) const {
   Expr all;
   for (const Expr& extent : nest_.inputs[input]->shape) {
     if (te::as_int(extent) != nullptr) continue;
-    const Expr own = extent >= Expr(1);
-    all = all ? te::logical_and(all, own) : own;
+    all = both(all, extent >= Expr(1));
   }
   return all;
 }

@@ -4,9 +4,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/linear.h"
-#include "compiler/te/rewrite_reads.h"
-#include "compiler/te/simplify.h"
 
 namespace tensormill::plan {
 
@@ -131,11 +130,8 @@ void drop_single_axes(Nest& nest) {
     reduction->axes.erase(reduction->axes.begin() + static_cast<std::ptrdiff_t>(i));
   }
   if (dropped.empty()) return;
-  te::ReadRewriter rewriter([](const Expr& read, const std::vector<Expr>& indices) {
-    std::vector<Expr> simple;
-    for (const Expr& index : indices) simple.push_back(te::simplify(index));
-    return te::read(read->tensor, std::move(simple), read->output);
-  });
+  const te::BoundsContext nothing_known;
+  te::ReadRewriter rewriter = simple_indices(nothing_known);
   for (Expr& source : reduction->source) {
     for (const te::Var& var : dropped) source = te::substitute(source, var, Expr(0));
     source = rewriter.run(source);

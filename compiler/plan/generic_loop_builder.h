@@ -70,10 +70,13 @@ private:
   std::vector<te::Expr> finished(const std::vector<te::Expr>& values);
 
   te::Stmt compute();
-  /// All places of an iteration, without what chooses between inside and outside where all is inside.
+  /// All places of an iteration.
   te::Stmt compute_places();
+  /// Those that are computed together, from `first` on, without what chooses between inside and outside where
+  /// all of them are inside.
+  te::Stmt compute_group(size_t first);
   /// `taken`: conditions that hold.
-  te::Stmt store_places(const std::vector<te::Expr>& taken);
+  te::Stmt store_group(size_t first, const std::vector<te::Expr>& taken);
 
   /// Whether the loops of the vector axis are made for each row by itself, in parts.
   bool has_own_rows() const;

@@ -5,7 +5,6 @@
 #include "compiler/plan/generic_reads.h"
 #include "compiler/plan/in_place.h"
 #include "compiler/schedule/naming.h"
-#include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
@@ -42,11 +41,9 @@ Stmt LoopBuilder::run() {
   if (tiling_.lanes * tiling_.reduced_lanes == 1) return guard_.around(nest());
   const std::vector<Expr> within = assume_reads_within(tensor_, vars_, context_);
   if (within.empty()) return guard_.around(nest());
-  Expr all = within[0];
-  for (size_t i = 1; i < within.size(); ++i) all = te::logical_and(all, within[i]);
   LoopBuilder other(nest_, vars_, made_, choose_tiling(nest_, LoopFacts{}), empty_);
   other.bind_ranges();
-  return guard_.around(te::make_if(all, nest(), other.nest()));
+  return guard_.around(te::make_if(all_of(within), nest(), other.nest()));
 }
 
 void LoopBuilder::bind_ranges() {
@@ -259,7 +256,7 @@ Stmt LoopBuilder::cut_row(const Expr& body, const Parts& parts) {
   for (const Expr& condition : {begin >= first, begin <= end, end <= last}) {
     if (context_.proves(condition)) continue;
     context_.assume(condition);
-    fits = fits ? te::logical_and(fits, condition) : condition;
+    fits = both(fits, condition);
   }
   const Stmt cut = te::make_seq({segment(parts.outside, first, begin), segment(parts.inside, begin, end),
                                  segment(parts.outside, end, last)});
@@ -273,13 +270,8 @@ Stmt LoopBuilder::segment(const Expr& body, const Expr& begin, const Expr& end) 
   const te::BoundsContext before = context_;
   segment_ = Segment{te::make_var("at"), begin, count};
   context_.bind_extent(segment_->var, Expr(0), count);
-  te::ReadRewriter rewriter([this](const Expr& read, const std::vector<Expr>& indices) {
-    std::vector<Expr> simple;
-    for (const Expr& index : indices) simple.push_back(te::simplify(index, context_));
-    return te::read(read->tensor, std::move(simple), read->output);
-  });
   const te::Var& own = tensor_.axes[*tiling_.vector_axis].var;
-  const Expr value = rewriter.run(te::substitute(body, own, begin + Expr(segment_->var)));
+  const Expr value = simple_indices(context_).run(te::substitute(body, own, begin + Expr(segment_->var)));
   kept_.clear();
   done_.clear();
   Stmt result = each_output(stores(outputs_, output_index(), {at_point(loads(value))}));

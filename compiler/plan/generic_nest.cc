@@ -4,11 +4,12 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/plan/generic_choices.h"
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
-#include "compiler/te/rewrite_reads.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
@@ -18,14 +19,6 @@ namespace {
 
 using te::Expr;
 using te::ExprOp;
-
-/// Calls visit on each node of the DAG once.
-template <typename Visit>
-void visit_once(const Expr& expr, std::unordered_map<const te::ExprNode*, int>& seen, const Visit& visit) {
-  if (!seen.emplace(expr.get(), 0).second) return;
-  visit(expr);
-  for (const Expr& arg : expr->args) visit_once(arg, seen, visit);
-}
 
 class Splitter {
 public:
@@ -46,7 +39,7 @@ public:
 private:
   void count_reads(const std::vector<te::Tensor>& stages) {
     for (const te::Tensor& stage : stages) {
-      std::unordered_map<const te::ExprNode*, int> seen;
+      std::unordered_set<const te::ExprNode*> seen;
       const auto count = [&](const Expr& expr) {
         if (expr->op != ExprOp::kRead) return;
         ++reads_[expr->tensor.get()];
@@ -63,9 +56,7 @@ private:
   }
 
   bool is_nest(const te::TensorNode& stage) const {
-    const bool is_output = std::any_of(program_.outputs.begin(), program_.outputs.end(),
-                                       [&](const te::Tensor& output) { return output.get() == &stage; });
-    if (is_output || stage.reduction || stage.body.size() != 1) return true;
+    if (is_output(program_, stage) || stage.reduction || stage.body.size() != 1) return true;
     if (!choices_.of(stage).empty()) return !choices_.is_put_in_place(stage);
     const auto found = reads_.find(&stage);
     const bool is_shared = found != reads_.end() && found->second > 1;
@@ -163,8 +154,7 @@ private:
         place.at[axis] = maker.index(is_all ? own : place.at[axis] * Expr(factor) + own);
         rest /= factor;
         if (is_whole) continue;
-        const Expr within = place.at[axis] < extent;
-        place.inside = place.inside ? te::logical_and(place.inside, within) : within;
+        place.inside = both(place.inside, place.at[axis] < extent);
       }
       tensor.body.push_back(maker.element(stage, place.at));
       nest.places.push_back(std::move(place));

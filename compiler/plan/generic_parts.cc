@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/linear.h"
 
 namespace tensormill::plan {
@@ -32,7 +33,7 @@ private:
     const bool is_above = condition->op == ExprOp::kGt || condition->op == ExprOp::kGe;
     if ((!is_below && !is_above) || condition->args[0]->type != te::Type{} || reads(condition)) return false;
     if (!te::mentions(condition, last_)) {
-      parts_.rows = parts_.rows ? te::logical_and(parts_.rows, condition) : condition;
+      parts_.rows = both(parts_.rows, condition);
       return true;
     }
     // last < end, or last >= begin.

@@ -2,8 +2,9 @@
 #include "compiler/plan/generic_loop_builder.h"
 
 #include <algorithm>
-#include <functional>
+#include <unordered_set>
 
+#include "compiler/plan/generic_reads.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/rewrite_args.h"
@@ -46,23 +47,14 @@ private:
   Nodes taken_, done_;
 };
 
-/// Whether it is of indices alone, and the same for all lanes of `vector`.
-bool is_of_iteration(const Expr& condition, const te::Var& vector) {
-  bool is = true;
-  te::for_each_expr(condition, [&](const Expr& part) {
-    is = is && part->op != ExprOp::kRead && part->op != ExprOp::kCheckIndex && !part->type.is_float();
-  });
-  return is && !te::mentions(condition, vector);
-}
-
 void add_new(const Expr& condition, std::vector<Expr>& all) {
-  if (condition->op == ExprOp::kBitAnd) {
-    for (const Expr& part : condition->args) add_new(part, all);
-    return;
+  std::vector<Expr> parts;
+  add_parts(condition, parts);
+  for (const Expr& part : parts) {
+    const bool is_known =
+        std::any_of(all.begin(), all.end(), [&](const Expr& each) { return te::equal(each, part); });
+    if (!is_known) all.push_back(part);
   }
-  const bool is_known =
-      std::any_of(all.begin(), all.end(), [&](const Expr& each) { return te::equal(each, condition); });
-  if (!is_known) all.push_back(condition);
 }
 
 }  // namespace
@@ -77,51 +69,57 @@ std::vector<Expr> LoopBuilder::at_lane(const std::vector<Expr>& exprs) const {
 }
 
 Stmt LoopBuilder::compute_places() {
-  const te::Var& vector = tensor_.axes[tiling_.vector_axis.value_or(tensor_.axes.size() - 1)].var;
-  std::vector<Expr> selects, conditions;
-  std::unordered_map<const te::ExprNode*, bool> seen;
-  const std::function<void(const Expr&)> look = [&](const Expr& expr) {
-    if (!seen.emplace(expr.get(), true).second) return;
-    if (expr->op == ExprOp::kSelect && is_of_iteration(expr->args[0], vector)) {
-      selects.push_back(expr->args[0]);
-      add_new(expr->args[0], conditions);
-    }
-    for (const Expr& arg : expr->args) look(arg);
-  };
-  for (const Expr& body : tensor_.body) look(body);
-  for (const NestPlace& place : nest_.places) {
-    if (place.inside) add_new(place.inside, conditions);
-  }
-  const Stmt any = store_places({});
-  if (conditions.empty()) return any;
-  Expr all = conditions[0];
-  for (size_t i = 1; i < conditions.size(); ++i) all = te::logical_and(all, conditions[i]);
-  const te::BoundsContext before = context_;
-  for (const Expr& condition : conditions) context_.assume(condition);
-  for (const NestPlace& place : nest_.places) {
-    if (place.inside) selects.push_back(place.inside);
-  }
-  const Stmt inside = store_places(selects);
-  context_ = before;
-  return te::make_if(at_lane({all})[0], inside, any);
+  std::vector<Stmt> groups;
+  for (size_t first = 0; first < nest_.places.size(); first += static_cast<size_t>(tiling_.places))
+    groups.push_back(compute_group(first));
+  return te::make_seq(std::move(groups));
 }
 
-Stmt LoopBuilder::store_places(const std::vector<Expr>& taken) {
+Stmt LoopBuilder::compute_group(size_t first) {
+  const size_t end = first + static_cast<size_t>(tiling_.places);
+  const te::Var& vector = tensor_.axes[tiling_.vector_axis.value_or(tensor_.axes.size() - 1)].var;
+  std::vector<Expr> selects, conditions;
+  std::unordered_set<const te::ExprNode*> seen;
+  const auto look = [&](const Expr& expr) {
+    // The same for all lanes.
+    if (expr->op != ExprOp::kSelect || !is_of_indices(expr->args[0]) || te::mentions(expr->args[0], vector))
+      return;
+    selects.push_back(expr->args[0]);
+    add_new(expr->args[0], conditions);
+  };
+  for (size_t i = first; i < end; ++i) visit_once(tensor_.body[i], seen, look);
+  for (size_t i = first; i < end; ++i) {
+    if (nest_.places[i].inside) add_new(nest_.places[i].inside, conditions);
+  }
+  const Stmt any = store_group(first, {});
+  if (conditions.empty()) return any;
+  const te::BoundsContext before = context_;
+  for (const Expr& condition : conditions) context_.assume(condition);
+  for (size_t i = first; i < end; ++i) {
+    if (nest_.places[i].inside) selects.push_back(nest_.places[i].inside);
+  }
+  const Stmt inside = store_group(first, selects);
+  context_ = before;
+  return te::make_if(at_lane({all_of(conditions)})[0], inside, any);
+}
+
+Stmt LoopBuilder::store_group(size_t first, const std::vector<Expr>& taken) {
   kept_.clear();
   done_.clear();
   Rewriter chooser({}, taken);
   std::vector<Expr> values;
-  for (const Expr& body : tensor_.body) values.push_back(loads(chooser.run(body)));
-  const size_t rank = tensor_.axes.size(), count = values.size();
+  const size_t rank = tensor_.axes.size(), count = static_cast<size_t>(tiling_.places);
+  for (size_t i = 0; i < count; ++i) values.push_back(loads(chooser.run(tensor_.body[first + i])));
   std::vector<bool> is_guarded;
-  for (const NestPlace& place : nest_.places) {
+  for (size_t i = 0; i < count; ++i) {
+    const NestPlace& place = nest_.places[first + i];
     values.insert(values.end(), place.at.begin(), place.at.end());
     const bool is_taken =
         std::any_of(taken.begin(), taken.end(), [&](const Expr& each) { return each.same_as(place.inside); });
     is_guarded.push_back(place.inside && !is_taken);
   }
   for (size_t i = 0; i < count; ++i) {
-    if (is_guarded[i]) values.push_back(nest_.places[i].inside);
+    if (is_guarded[i]) values.push_back(nest_.places[first + i].inside);
   }
   const Stmt body = schedule::name_shared(at_lane(values), [&](const std::vector<Expr>& named) {
     std::vector<Stmt> result;

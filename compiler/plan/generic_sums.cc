@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
 #include "compiler/te/simplify.h"
@@ -102,7 +103,6 @@ Stmt LoopBuilder::sum_of_taps(const Taps& taps, const std::vector<te::Buffer>& s
 /// is asked there, for all rows of a block at once; `own`: what must still be asked for each row by itself.
 Stmt LoopBuilder::taps_within(const TapSum& sum, size_t depth, const Expr& own) const {
   const std::vector<te::Axis>& axes = tensor_.reduction->axes;
-  const auto both = [](const Expr& a, const Expr& b) { return !a ? b : b ? te::logical_and(a, b) : a; };
   Expr all, of_rows, of_row;
   for (const TapCondition& each : sum.conditions) {
     if (each.depth != depth) continue;
@@ -141,7 +141,7 @@ Expr LoopBuilder::all_count(const TapSum& sum, size_t depth) const {
         condition = extent != nullptr ? for_all(condition, axis.var, *extent) : Expr();
     }
     if (!condition) return Expr();
-    all = all ? te::logical_and(all, condition) : condition;
+    all = both(all, condition);
   }
   return all;
 }

@@ -1,31 +1,12 @@
 #include "compiler/plan/generic_taps.h"
 
-#include <algorithm>
-
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/linear.h"
-#include "compiler/te/rewrite_reads.h"
 
 namespace tensormill::plan {
 
-namespace {
-
 using te::Expr;
 using te::ExprOp;
-
-bool is_of_indices(const Expr& condition) {
-  bool is = true;
-  te::for_each_expr(condition, [&](const Expr& part) {
-    is = is && part->op != ExprOp::kRead && part->op != ExprOp::kCheckIndex && !part->type.is_float();
-  });
-  return is;
-}
-
-void add_parts(const Expr& condition, std::vector<Expr>& parts) {
-  if (condition->op != ExprOp::kBitAnd) return parts.push_back(condition);
-  for (const Expr& part : condition->args) add_parts(part, parts);
-}
-
-}  // namespace
 
 std::optional<Taps> taps_of(const te::Reduction& reduction, const te::BoundsContext& context) {
   if (reduction.source.size() != 1 || reduction.source[0]->op != ExprOp::kSelect) return std::nullopt;
@@ -34,12 +15,7 @@ std::optional<Taps> taps_of(const te::Reduction& reduction, const te::BoundsCont
   Taps taps;
   te::BoundsContext within = context;
   within.assume(chosen[0]);
-  te::ReadRewriter rewriter([&](const Expr& read, const std::vector<Expr>& indices) {
-    std::vector<Expr> simple;
-    for (const Expr& index : indices) simple.push_back(te::simplify(index, within));
-    return te::read(read->tensor, std::move(simple), read->output);
-  });
-  taps.value = rewriter.run(chosen[1]);
+  taps.value = simple_indices(within).run(chosen[1]);
   add_parts(chosen[0], taps.conditions);
   return taps;
 }

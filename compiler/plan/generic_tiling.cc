@@ -39,7 +39,7 @@ class TilingChooser {
 public:
   TilingChooser(const Nest& nest, const LoopFacts& facts, schedule::Chooser choose)
       : tensor_(*nest.tensor),
-        has_places_(!nest.places.empty()),
+        places_(static_cast<int64_t>(nest.places.size())),
         lanes_(facts.lanes),
         l2_bytes_(facts.l2_bytes),
         knobs_(std::move(choose)) {}
@@ -56,6 +56,7 @@ public:
       choose_block();
     }
     choose_parallel_axes();
+    if (places_ > 0) tiling_.places = ask("places", places_, schedule::divisors(places_));
     return {tiling_, knobs_.asked()};
   }
 
@@ -160,16 +161,12 @@ private:
     const int64_t columns = ask("columns", most_columns(all), schedule::divisors(all, kMostColumns));
     (tiling_.column_axis ? tiling_.columns : tiling_.vectors) = columns;
     tiling_.block_axis = rows;
-    tiling_.block = ask_rows(most_rows(columns), schedule::range_candidates(1, kMostBlock));
+    tiling_.block = ask("rows", most_rows(columns), schedule::range_candidates(1, kMostBlock));
     tiling_.is_ragged = true;
     const int64_t panel = columns * lanes_;
     if (!tiling_.column_axis) choose_panels(*count(last), panel);
     tiling_.rows_last = *rows + 1 != last;
     return true;
-  }
-
-  int64_t ask_rows(int64_t by_rule, std::vector<int64_t> candidates) {
-    return ask("rows", by_rule, std::move(candidates));
   }
 
   /// Whether the loop over the panels of a matrix is the outermost, which threads share.
@@ -230,7 +227,7 @@ private:
       const int64_t block = pair_block(*count(i));
       if (block == 0) return false;
       tiling_.block_axis = i;
-      tiling_.block = ask_rows(block, schedule::divisors(*count(i), kMostBlock));
+      tiling_.block = ask("rows", block, schedule::divisors(*count(i), kMostBlock));
       tiling_.vectors = ask("columns", 2, {1, 2, 3, 4});
       tiling_.by_one = tiling_.vectors > 1;
       // Blocks after each other are those of vectors that may have to be taken one by one.
@@ -265,7 +262,7 @@ private:
                                       [&](int64_t rows) { return *extent % rows == 0; });
       if (block == std::end(kBlocks)) continue;
       tiling_.block_axis = i;
-      tiling_.block = ask_rows(*block, schedule::divisors(*extent, kMostBlock));
+      tiling_.block = ask("rows", *block, schedule::divisors(*extent, kMostBlock));
       return true;
     }
     return false;
@@ -276,7 +273,7 @@ private:
     for (size_t i = *tiling_.vector_axis; i-- > 0;) {
       if ((count(i) != nullptr && *count(i) < kRagged) || !shares_reads(i)) continue;
       tiling_.block_axis = i;
-      tiling_.block = ask_rows(kRagged, schedule::range_candidates(1, kMostBlock));
+      tiling_.block = ask("rows", kRagged, schedule::range_candidates(1, kMostBlock));
       tiling_.is_ragged = true;
       const int64_t* columns = count(*tiling_.vector_axis);
       if (columns == nullptr || *columns < int64_t{2} * lanes_) return true;
@@ -317,7 +314,7 @@ private:
     });
     const bool is_behind = std::any_of(tensor_.axes.begin(), unknown,
                                        [](const te::Axis& axis) { return !te::is_int(axis.extent, 1); });
-    if (has_places_ && is_behind && unknown != tensor_.axes.end())
+    if (places_ > 0 && is_behind && unknown != tensor_.axes.end() && ask("free_first", true))
       tiling_.first_axis = static_cast<size_t>(unknown - tensor_.axes.begin());
     if (tiling_.first_axis) {
       tiling_.parallel_axis = tiling_.first_axis;
@@ -366,7 +363,7 @@ private:
   }
 
   const te::TensorNode& tensor_;
-  const bool has_places_;
+  const int64_t places_;
   int lanes_;
   const int64_t l2_bytes_;
   schedule::Knobs knobs_;

@@ -29,6 +29,7 @@ struct Tiling {
   /// So many blocks of block_axis stay in the cache while all panels of column_axis pass by; 0: all of them.
   /// The parallel loop is over the panels of one such run of blocks after the other.
   int64_t chunk = 0;
+  int64_t places = 0;  ///< of an iteration (NestPlace), computed together, one such group after the other
   /// Some pages of memory, so that each part reads and writes pages of its own.
   static constexpr int64_t kRun = 8;
 
@@ -50,6 +51,8 @@ struct ChosenTiling {
 /// As choose_tiling, whose numbers are the knobs' analytic values, with each choice made by `choose`: "lanes"
 /// of a vector, "rows" and "columns" that are computed together ("columns" counts vectors), "blocks" after
 /// each other, "reduced_lanes" of a sum, and what threads share: "panels_first", "joined", "chunk", "parts".
+/// Of nests that compute several places an iteration: "free_first", whether the loop over an axis that is no
+/// number is the outermost, and "places", how many are computed together, which share what they read.
 ChosenTiling choose_tiling_by(const Nest& nest, const LoopFacts& facts, const schedule::Chooser& choose);
 
 /// An extent that is no number, of which `size` elements are computed together: loops do something else

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/plan/generic_reads.h"
 #include "compiler/te/stmt.h"
 
 namespace tensormill::plan {
@@ -63,10 +64,6 @@ std::vector<size_t> find_in_place(const Nest& nest) {
   std::vector<te::Expr> own;
   for (const te::Axis& axis : tensor.axes) own.emplace_back(axis.var);
   if (nest.epilogue) own = nest.epilogue->target->args;
-  const auto are_equal = [](const std::vector<te::Expr>& a, const std::vector<te::Expr>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const te::Expr& x, const te::Expr& y) { return te::equal(x, y); });
-  };
   // Where a read is not at the place of the element that it is read for.
   std::set<const te::TensorNode*> elsewhere;
   const auto visit = [&](const te::Expr& body, bool is_summed) {

@@ -109,12 +109,39 @@ double error_of_median(const std::vector<double>& values) {
   return 1.2533 * 1.4826 * median(std::move(deviations)) / std::sqrt(static_cast<double>(values.size()));
 }
 
+/// A clock that saw nothing pass has none of the others count for nothing.
+double geometric_mean(const std::vector<double>& seconds) {
+  double sum = 0;
+  for (const double each : seconds) sum += std::log(std::max(each, 1e-9));
+  return std::exp(sum / static_cast<double>(seconds.size()));
+}
+
 void append(NetworkRounds more, NetworkRounds& rounds) {
   std::move(more.untuned.begin(), more.untuned.end(), std::back_inserter(rounds.untuned));
   std::move(more.tuned.begin(), more.tuned.end(), std::back_inserter(rounds.tuned));
 }
 
 }  // namespace
+
+NetworkRun mean_run(std::vector<NetworkRun> at_extents) {
+  TM_CHECK(!at_extents.empty(), "a mean of no runs");
+  NetworkRun mean;
+  std::map<std::string, std::vector<double>> kernels;
+  for (NetworkRun& run : at_extents) {
+    std::sort(run.seconds.begin(), run.seconds.end());
+    for (const auto& [key, time] : run.kernels) {
+      mean.kernels.try_emplace(key, time);
+      kernels[key].push_back(time.seconds);
+    }
+  }
+  for (size_t i = 0; i < at_extents.front().seconds.size(); ++i) {
+    std::vector<double> each;
+    for (const NetworkRun& run : at_extents) each.push_back(run.seconds.at(i));
+    mean.seconds.push_back(geometric_mean(each));
+  }
+  for (auto& [key, time] : mean.kernels) time.seconds = geometric_mean(kernels.at(key));
+  return mean;
+}
 
 Json to_json(const std::vector<NetworkPart>& parts) {
   Json list = Json::array();

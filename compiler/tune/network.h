@@ -31,6 +31,11 @@ struct NetworkRun {
   KernelTimes kernels;          ///< of one run
 };
 
+/// Runs of one package at several extents, as one: geometric means of their measurements, the shortest ones
+/// together, and of each kernel's times where it is called, with the calls at the first of them. Not zero,
+/// each of as many measurements.
+NetworkRun mean_run(std::vector<NetworkRun> at_extents);
+
 /// A kernel, or a layer that may be computed by several, which records change.
 struct NetworkPart {
   std::string name;  ///< Record::task

@@ -13,6 +13,7 @@
 #include "compiler/plan/generic_plan.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/workload.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/base/shape_buckets.h"
 
 namespace tensormill::tune {
@@ -24,9 +25,13 @@ struct SymbolicOptions {
   std::optional<passes::DesiredLayout> layout = {};
   /// Values of the free dims at which kernels are measured; none: those that the model was imported with.
   std::vector<std::vector<int64_t>> extents = {};
+  /// Whether extents that no plan takes are left out; else they are an error.
+  bool may_leave_out = false;
   /// Whether this machine runs the target's code: what a node computes before a kernel, and behind it, is
   /// computed here. Without it there are no tasks of nodes that are several kernels.
   bool runs_here = true;
+  /// Of a package's tasks: whether kernels of constant extents are there that only records choose, too.
+  bool algorithms = true;
 };
 
 /// A model's plan for all extents with what its tasks have in common.
@@ -60,18 +65,24 @@ private:
 };
 
 /// Each combination of what is named; a free dim that is not has the extent that the model was imported with.
-/// None where nothing is named: then the extents that have kernels of their own, if any. Throws
-/// Error(kInvalidArgument), which points at "/extents", for a name that is no free dim, and for more than 16
-/// combinations.
+/// Where nothing is named: the extents that have kernels of their own, or where none have those that the
+/// model was imported with. None where there are no free dims. Throws Error(kInvalidArgument), which points
+/// at
+/// "/extents", for a name that is no free dim, and for more than 16 combinations.
 std::vector<std::vector<int64_t>> named_extents(const ir::Variants& variants, const ShapeBuckets& named);
 
+/// [{"N":24},{"N":60}] of values of the free dims.
+Json extents_json(const std::vector<std::vector<int64_t>>& points, const std::vector<std::string>& free_dims);
+
 /// The tasks of all that a package is made of, each once: of the shapes that get kernels of their own, of
-/// what no free extent reaches, and of the kernels of all extents.
+/// what no free extent reaches, in plans of extents of 1, too, and of the kernels of all extents.
 std::vector<Task> package_tasks(const ir::Variants& variants, const target::Target& target,
                                 const SymbolicOptions& options);
 
-/// Tasks of the kernels of the model's plan for all extents, in the order of their first use; none where
-/// there is no such plan. Throws Error(kInvalidArgument) for extents that the model does not take.
+/// Tasks of the kernels of the model's plan for all extents, in the order of their first use, and behind them
+/// those that the plans of extents of 1 have besides; none where there is no such plan. Extents are measured
+/// in the plan that serves them: where they are named, a plan that serves none of them has no tasks. Throws
+/// Error(kInvalidArgument) for extents that the model does not take.
 std::vector<Task> symbolic_tasks(const ir::Variants& variants, const target::Target& target,
                                  const SymbolicOptions& options);
 

@@ -84,9 +84,10 @@ std::vector<Task> tasks_of(const ir::Graph& optimized, const std::vector<std::st
 
 }  // namespace
 
-std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level) {
+std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level,
+                                const std::optional<passes::DesiredLayout>& layout) {
   std::vector<std::string> ran;
-  return tasks_of(passes::run_pipeline(graph, pipeline_of(graph, target, opt_level, {}), ran), {});
+  return tasks_of(passes::run_pipeline(graph, pipeline_of(graph, target, opt_level, layout), ran), {});
 }
 
 std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level,

@@ -23,7 +23,9 @@ struct Task {
   std::vector<char> is_constant;  ///< by input
   std::string name;               ///< the kernel's operators: its symbol without the key
   std::string args;               ///< "f32[1,64,56,56] f32[64] -> f32[1,64,56,56]"
-  int64_t calls = 0;              ///< how often the model runs it untuned: its weight
+  /// The same with the model's names of free extents, "f32[N,40] -> f32[N,48]"; "" where there are none.
+  std::string free_args;
+  int64_t calls = 0;  ///< how often the model runs it untuned: its weight
   /// Of a convolution that has several algorithms: the layer's key (driver/layers.h) and which one this is.
   /// Tasks of one layer stand in for each other; without calls are those that the analytic rule leaves out.
   std::string layer;
@@ -35,10 +37,11 @@ struct Task {
   const std::string key() const { return kernel.key.hex(); }
 };
 
-/// The graph's kernels of constant extents after the passes of `opt_level`, in the order of their first use.
-std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level);
-/// These, and behind them the kernels of each layer's other algorithms, where they are accurate; of maps in a
-/// layout that is requested.
+/// The graph's kernels of constant extents after the passes of `opt_level`, in the order of their first use;
+/// of maps in a layout that is requested.
+std::vector<Task> extract_tasks(const ir::Graph& graph, const target::Target& target, int opt_level,
+                                const std::optional<passes::DesiredLayout>& layout = {});
+/// These, and behind them the kernels of each layer's other algorithms, where they are accurate.
 std::vector<Task> extract_all_tasks(const ir::Graph& graph, const target::Target& target, int opt_level,
                                     const std::optional<passes::DesiredLayout>& layout = {});
 

@@ -30,6 +30,10 @@ void require(const HostCall& call);
 /// box that stays below that overlap loses of its score by a Gaussian of it, unless sigma is 0 (Bodla et al.
 /// 2017, "Soft-NMS").
 void suppress_boxes(const HostCall& call);
+/// boxes f32 [rows,n,4] of two opposite corners, scores f32 [rows,n], limits f64 [4], which says what that of
+/// suppress_boxes says with a sigma of 0, groups i64 [rows,n] (optional) -> bool [rows,n]: which boxes of
+/// each row stay. A box goes for a better one of its group alone.
+void keep_boxes(const HostCall& call);
 /// f32 [n, pairs] probabilities of the first of each two classes (0,1), (0,2) .. (1,2) .. -> f32 [n,
 /// classes].
 void couple_pairs(const HostCall& call);

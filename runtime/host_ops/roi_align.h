@@ -1,4 +1,5 @@
-/// Pooling of boxes whose number of sampling points depends on their size. Thread-safety: pure functions.
+/// Pooling of boxes, by as many sampling points or pixels as their size asks for. Thread-safety: pure
+/// functions.
 #pragma once
 
 #include "runtime/host_ops/registry.h"
@@ -13,5 +14,10 @@ namespace tensormill::host_ops {
 /// finite, gives 0. A picture that is not there is Error(kTensorData). Work is bounded by x and the bins,
 /// whatever the box.
 void roi_align(const HostCall& call);
+/// The same operands and results: the largest pixel of each bin, 0 where a bin has none. A box reaches from
+/// its first to its last pixel, halves rounded away from zero, and is a pixel large at least; bins overlap
+/// where it does not divide by them (Girshick 2015, "Fast R-CNN"; ONNX MaxRoiPool). Attributes: "height",
+/// "width", "spatial_scale".
+void roi_pool(const HostCall& call);
 
 }  // namespace tensormill::host_ops

@@ -101,6 +101,49 @@ private:
   std::priority_queue<RankedBox> queue_;
 };
 
+struct ScoredBox {
+  float score = 0;
+  size_t box = 0;
+};
+
+/// Which boxes of a row stay, as bytes that are 1. Without groups all belong together.
+class RowSelection {
+public:
+  RowSelection(const float* boxes, const int64_t* groups, const SoftLimits& limits)
+      : boxes_(boxes), groups_(groups), limits_(limits) {}
+
+  void run(std::span<const float> scores, uint8_t* stays) const {
+    std::vector<ScoredBox> candidates;
+    // A NaN is no score, and would have no place in the order.
+    for (size_t i = 0; i < scores.size(); ++i) {
+      stays[i] = 0;
+      if (scores[i] > limits_.score) candidates.push_back({scores[i], i});
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const ScoredBox& a, const ScoredBox& b) { return a.score > b.score; });
+    std::vector<size_t> kept;
+    for (size_t i = 0; i < candidates.size() && kept.size() < limits_.most; ++i) {
+      const size_t box = candidates[i].box;
+      if (is_covered(box, kept)) continue;
+      kept.push_back(box);
+      stays[box] = 1;
+    }
+  }
+
+private:
+  bool is_covered(size_t box, const std::vector<size_t>& kept) const {
+    const Sides own = box_at(boxes_, static_cast<int32_t>(box));
+    return std::any_of(kept.begin(), kept.end(), [&](size_t other) {
+      return (groups_ == nullptr || groups_[box] == groups_[other]) &&
+             shared_part(own, box_at(boxes_, static_cast<int32_t>(other))) >= limits_.overlap;
+    });
+  }
+
+  const float* boxes_;
+  const int64_t* groups_;
+  const SoftLimits limits_;
+};
+
 SoftLimits limits_of(const TensorView& view, size_t room) {
   if (view.dtype != DType::kFloat64 || num_elements(view.shape) != 4)
     throw Error(ErrorCode::kInvalidPackage, "a host step suppresses boxes by other limits");
@@ -139,6 +182,29 @@ void suppress_boxes(const HostCall& call) {
     std::copy(selection.kept.begin(), selection.kept.end(), places + label * most);
     std::copy(selection.kept_scores.begin(), selection.kept_scores.end(), kept_scores + label * most);
     counts[label] = static_cast<int32_t>(selection.kept.size());
+  }
+}
+
+void keep_boxes(const HostCall& call) {
+  expect(call, call.inputs.size() == 4 ? 4 : 3, 1);
+  const TensorView &boxes = call.inputs[0], &scores = call.inputs[1];
+  constexpr int64_t kMostBoxes = int64_t{1} << 30;
+  bool fits = boxes.dtype == DType::kFloat32 && scores.dtype == DType::kFloat32 && scores.shape.size() == 2 &&
+              boxes.shape == Shape{scores.shape[0], scores.shape[1], 4} && scores.shape[1] < kMostBoxes;
+  const int64_t* groups = nullptr;
+  if (fits && call.inputs.size() == 4) {
+    fits = call.inputs[3].dtype == DType::kInt64 && call.inputs[3].shape == scores.shape;
+    groups = static_cast<const int64_t*>(call.inputs[3].data);
+  }
+  if (!fits) throw Error(ErrorCode::kInvalidPackage, "a host step keeps some of what are no boxes");
+  const auto rows = static_cast<size_t>(scores.shape[0]), count = static_cast<size_t>(scores.shape[1]);
+  const SoftLimits limits = limits_of(call.inputs[2], count);
+  auto* stays = static_cast<uint8_t*>(storage(call, 0, rows * count, sizeof(uint8_t)));
+  for (size_t row = 0; row < rows; ++row) {
+    const RowSelection selection(static_cast<const float*>(boxes.data) + row * count * 4,
+                                 groups == nullptr ? nullptr : groups + row * count, limits);
+    selection.run(std::span(static_cast<const float*>(scores.data) + row * count, count),
+                  stays + row * count);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/settings_input.h"
+#include "server/cli/terminal.h"
 #include "server/services/store/blob_place.h"
 #include "server/services/store/store_backup.h"
 #include "storage/backup/store_copy.h"
@@ -17,13 +18,11 @@ namespace {
 
 void tell(const std::string& to, const storage::StoreCopy& done, bool json) {
   if (json) {
-    std::cout
-        << Json{{"to", to}, {"blobs", done.blobs}, {"copied", done.copied}, {"bytes", done.bytes}}.dump();
+    print_json(Json{{"to", to}, {"blobs", done.blobs}, {"copied", done.copied}, {"bytes", done.bytes}});
   } else {
     std::cout << to << ": " << done.blobs << " blobs, " << done.copied << " of them new, " << done.bytes
-              << " bytes";
+              << " bytes" << std::endl;
   }
-  std::cout << std::endl;
 }
 
 /// Whether the store is one that several servers may have open. One of the two elsewhere alone is none.

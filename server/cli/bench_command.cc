@@ -218,12 +218,10 @@ int bench(const BenchArguments& arguments, const GlobalOptions& globals) {
     if (!globals.json) print_rate(rows.back());
   }
   if (globals.json) {
-    std::cout << Json{{"url", place.address()},
-                      {"deployment", place.deployment},
-                      {"protocol", arguments.protocol},
-                      {"rates", rows}}
-                     .dump()
-              << std::endl;
+    print_json(Json{{"url", place.address()},
+                    {"deployment", place.deployment},
+                    {"protocol", arguments.protocol},
+                    {"rates", rows}});
   }
   return has_answers ? 0 : error_code_info(ErrorCode::kUnavailable).exit_code;
 }

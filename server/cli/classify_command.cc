@@ -100,7 +100,7 @@ int classify_all(const ClassifyArguments& arguments, const GlobalOptions& global
       if (exit_code == 0) exit_code = row.exit_code;
     }
   }
-  if (globals.json) std::cout << Json{{"pictures", list}}.dump() << std::endl;
+  if (globals.json) print_json(Json{{"pictures", list}});
   return exit_code;
 }
 

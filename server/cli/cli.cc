@@ -30,9 +30,7 @@ int report(const GlobalOptions& globals, std::string_view code, int exit_code, c
     Json list = Json::array();
     for (const ErrorDetail& detail : details)
       list.push_back({{"pointer", detail.pointer}, {"detail", detail.detail}});
-    std::cout << Json{{"error", {{"code", code}, {"detail", message}, {"errors", list}}}}.dump(
-                     -1, ' ', false, Json::error_handler_t::replace)
-              << std::endl;
+    print_json(Json{{"error", {{"code", code}, {"detail", message}, {"errors", list}}}});
   }
   return exit_code;
 }

@@ -133,7 +133,7 @@ void print_report(const CompileArguments& arguments, const driver::CompileOption
                 {"pass_times_ms", as_json(result.pass_times)},
                 {"generic_plan_refused", result.generic_refused}};
     if (options.layout) report["layout"] = layout_json(*options.layout, result.layout);
-    std::cout << report.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    print_json(report);
     return;
   }
   std::cout << arguments.output << ": " << metadata.num_steps << " steps, " << metadata.kernels.size()

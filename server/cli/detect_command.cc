@@ -136,7 +136,7 @@ int detect_all(const DetectArguments& arguments, const GlobalOptions& globals) {
     }
   }
   if (globals.json) {
-    std::cout << Json{{"pictures", list}}.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    print_json(Json{{"pictures", list}});
   }
   return exit_code;
 }

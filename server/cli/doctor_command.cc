@@ -62,7 +62,7 @@ int examine(const SettingsArguments& arguments, bool json) {
                     {"advice", finding.advice}});
   }
   if (json) {
-    std::cout << Json{{"findings", list}, {"missing", missing}, {"bad", bad}}.dump() << std::endl;
+    print_json(Json{{"findings", list}, {"missing", missing}, {"bad", bad}});
   } else {
     print_findings(findings);
     std::cout << "\n"

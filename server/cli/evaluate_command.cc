@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 
 #include "runtime/base/error.h"
@@ -7,6 +6,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
 #include "server/cli/open_package.h"
+#include "server/cli/terminal.h"
 #include "server/report/evaluation.h"
 
 namespace tensormill::cli {
@@ -36,7 +36,7 @@ Action evaluate_command(CLI::App& app) {
     const Json result = in_context(arguments->inputs, [&] {
       return report::evaluate(package.executor(), package.pool(), package.options(), set, arguments->options);
     });
-    std::cout << result.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    print_json(result);
     return 0;
   };
 }

@@ -62,7 +62,7 @@ int explain(const std::string& name, bool json) {
   if (!name.empty()) {
     const ErrorCodeInfo& row = find_code(name);
     if (json) {
-      std::cout << code_json(row).dump() << std::endl;
+      print_json(code_json(row));
     } else {
       print_code(row);
     }
@@ -75,7 +75,7 @@ int explain(const std::string& name, bool json) {
     longest = std::max(longest, row.name.size());
   }
   if (json) {
-    std::cout << Json{{"codes", list}}.dump() << std::endl;
+    print_json(Json{{"codes", list}});
     return 0;
   }
   for (const ErrorCodeInfo& row : all_error_codes())

@@ -6,6 +6,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/settings_input.h"
+#include "server/cli/terminal.h"
 #include "server/services/store/blob_place.h"
 #include "server/services/store/fsck.h"
 #include "server/services/store/replica.h"
@@ -48,12 +49,10 @@ int fsck(const SettingsArguments& arguments, const storage::CatalogPlace& place,
   }
   const server::FsckReport report = server::check_store(blobs, catalog, *uploads);
   if (json) {
-    std::cout << Json{{"blobs", report.blobs},
-                      {"bytes", report.bytes},
-                      {"unreferenced", report.unreferenced},
-                      {"problems", report.problems}}
-                     .dump()
-              << std::endl;
+    print_json(Json{{"blobs", report.blobs},
+                    {"bytes", report.bytes},
+                    {"unreferenced", report.unreferenced},
+                    {"problems", report.problems}});
   } else {
     for (const std::string& problem : report.problems) std::cout << problem << "\n";
     std::cout << report.blobs << " blobs of " << report.bytes << " bytes, " << report.unreferenced

@@ -5,6 +5,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/settings_input.h"
+#include "server/cli/terminal.h"
 #include "server/transport/http_client.h"
 #include "server/transport/transport.h"
 
@@ -45,7 +46,7 @@ int ask(const HealthArguments& arguments, const GlobalOptions& globals) {
                                 .checks_certificate = false});
   const transport::HttpAnswer answer = client.send({.target = address.target});
   if (globals.json) {
-    std::cout << Json{{"url", url}, {"status", answer.status()}}.dump() << std::endl;
+    print_json(Json{{"url", url}, {"status", answer.status()}});
   } else {
     std::string body = answer.text(kMaxBody);
     while (body.ends_with('\n')) body.pop_back();

@@ -7,6 +7,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 
 namespace tensormill::cli {
 
@@ -34,7 +35,7 @@ int import_to_file(const ImportArguments& arguments, bool json) {
   const ir::Graph graph = model->import(frontend::with_symbols(model->facts(), options), ops::standard_ops());
   frontend::graph_file::write(arguments.output, graph);
   if (json) {
-    std::cout << Json{{"output", arguments.output}, {"nodes", graph.nodes().size()}}.dump() << std::endl;
+    print_json(Json{{"output", arguments.output}, {"nodes", graph.nodes().size()}});
   } else {
     std::cout << arguments.output << ": " << graph.nodes().size() << " nodes\n";
   }

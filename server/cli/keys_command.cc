@@ -12,6 +12,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
 #include "server/cli/settings_input.h"
+#include "server/cli/terminal.h"
 #include "server/services/keys/key_file.h"
 
 namespace tensormill::cli {
@@ -69,7 +70,7 @@ int add(const KeysArguments& arguments, bool json) {
   const std::string key =
       server::add_key(file, arguments.name, split_list(arguments.scopes), end_of(arguments.expires));
   if (json) {
-    std::cout << Json{{"name", arguments.name}, {"key", key}}.dump() << std::endl;
+    print_json(Json{{"name", arguments.name}, {"key", key}});
   } else {
     std::cout << key << std::endl;
     std::cerr << "this is shown once; send it as \"Authorization: Bearer KEY\"" << std::endl;
@@ -90,13 +91,13 @@ int list(const KeysArguments& arguments, bool json) {
                     {"created", row.created},
                     {"expires", end.empty() ? Json() : Json(end)}});
   }
-  if (json) std::cout << Json{{"keys", keys}}.dump() << std::endl;
+  if (json) print_json(Json{{"keys", keys}});
   return 0;
 }
 
 int revoke(const KeysArguments& arguments, bool json) {
   server::revoke_key(file_of(arguments), arguments.name);
-  if (json) std::cout << Json{{"revoked", arguments.name}}.dump() << std::endl;
+  if (json) print_json(Json{{"revoked", arguments.name}});
   return 0;
 }
 

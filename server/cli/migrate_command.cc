@@ -8,6 +8,7 @@
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/settings_input.h"
+#include "server/cli/terminal.h"
 #include "server/services/store/blob_place.h"
 #include "storage/catalog/sqlite_catalog.h"
 #include "storage/env/posix_env.h"
@@ -82,8 +83,7 @@ private:
     const storage::CatalogCopy done = is_to_file ? storage::move_to_file(env_, settings_.data, place)
                                                  : storage::move_to_database(env_, settings_.data, place);
     if (json_) {
-      std::cout << Json{{"to", to_.catalog}, {"rows", done.rows}, {"copied", done.copied}}.dump()
-                << std::endl;
+      print_json(Json{{"to", to_.catalog}, {"rows", done.rows}, {"copied", done.copied}});
     } else {
       std::cout << to_.catalog << ": " << done.rows << " rows, " << done.copied
                 << " of them copied now; both sides are the same" << std::endl;
@@ -102,12 +102,8 @@ private:
                                                             std::cerr << now.blobs << " blobs" << std::endl;
                                                         });
     if (json_) {
-      std::cout << Json{{"to", to_.blobs},
-                        {"blobs", done.blobs},
-                        {"copied", done.copied},
-                        {"bytes", done.bytes}}
-                       .dump()
-                << std::endl;
+      print_json(
+          Json{{"to", to_.blobs}, {"blobs", done.blobs}, {"copied", done.copied}, {"bytes", done.bytes}});
     } else {
       std::cout << to_.blobs << ": " << done.blobs << " blobs, " << done.copied << " of them new, "
                 << done.bytes << " bytes; what is in the old place stays there" << std::endl;

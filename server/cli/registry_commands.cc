@@ -12,6 +12,7 @@
 #include "runtime/package/package_reader.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 #include "server/registry/artifact.h"
 #include "server/registry/client.h"
 #include "server/services/store/package_signature.h"
@@ -93,12 +94,10 @@ int push(const PushArguments& arguments, bool json) {
   client.put_manifest(reference.version, manifest);
   const std::string digest = Digest::of(manifest).text();
   if (json) {
-    std::cout << Json{{"reference", reference.text()}, {"digest", digest}, {"bytes", artifact.content_bytes}}
-                     .dump();
+    print_json(Json{{"reference", reference.text()}, {"digest", digest}, {"bytes", artifact.content_bytes}});
   } else {
-    std::cout << reference.text() << ": " << artifact.content_bytes << " bytes, " << digest;
+    std::cout << reference.text() << ": " << artifact.content_bytes << " bytes, " << digest << std::endl;
   }
-  std::cout << std::endl;
   return 0;
 }
 
@@ -139,16 +138,14 @@ int pull(const PullArguments& arguments, bool json) {
   }
   const std::string digest = Digest::of(manifest).text();
   if (json) {
-    std::cout << Json{{"reference", reference.text()},
-                      {"digest", digest},
-                      {"file", output},
-                      {"bytes", artifact.content_bytes},
-                      {"type", artifact.type}}
-                     .dump();
+    print_json(Json{{"reference", reference.text()},
+                    {"digest", digest},
+                    {"file", output},
+                    {"bytes", artifact.content_bytes},
+                    {"type", artifact.type}});
   } else {
-    std::cout << output << ": " << artifact.content_bytes << " bytes, " << digest;
+    std::cout << output << ": " << artifact.content_bytes << " bytes, " << digest << std::endl;
   }
-  std::cout << std::endl;
   return 0;
 }
 

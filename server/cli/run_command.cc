@@ -18,6 +18,7 @@
 #include "server/cli/model_input.h"
 #include "server/cli/open_package.h"
 #include "server/cli/run_on.h"
+#include "server/cli/terminal.h"
 #include "server/report/times.h"
 #include "server/services/jobs/run_package.h"
 
@@ -213,7 +214,7 @@ void write_outputs(const RunArguments& arguments, const exec::GraphExecutor& exe
 
 void print_times(const std::vector<double>& times, bool json) {
   if (json) {
-    std::cout << report::times_json(times).dump() << std::endl;
+    print_json(report::times_json(times));
     return;
   }
   const report::TimeSummary summary = report::summarize(times);

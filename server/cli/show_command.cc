@@ -5,9 +5,11 @@
 #include <optional>
 #include <system_error>
 
+#include "compiler/driver/generic_planner.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/ops/ops.h"
 #include "compiler/target/target.h"
+#include "compiler/tune/space.h"
 #include "compiler/tune/task.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -15,6 +17,7 @@
 #include "runtime/package/package_reader.h"
 #include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 
 namespace tensormill::cli {
 
@@ -86,7 +89,7 @@ int show_package(const ShowArguments& arguments, bool json) {
   if (json) {
     Json report = parse_json(opened->metadata_text());
     report["id"] = opened->id().text();
-    std::cout << report.dump() << std::endl;
+    print_json(report);
     return 0;
   }
   if (arguments.graph) {
@@ -113,19 +116,37 @@ int show_package(const ShowArguments& arguments, bool json) {
   return 0;
 }
 
-/// The kernels that a compile for this machine makes, each with how often the model calls it.
-int show_tasks(const ir::Graph& graph, bool json) {
+/// The kernels that a compile for this machine makes, each with how often the model calls it, and what a
+/// search may choose of it.
+int show_tasks(const frontend::Importer& model, const frontend::ImportOptions& options, bool json) {
+  const target::Target target = target::host_target();
+  driver::GenericPlanner planner(target);
+  const ir::Variants variants = model.import_for_package(
+      options, {}, ops::standard_ops(),
+      [&planner](const ir::SymbolicModel& symbolic) { return planner.takes(symbolic); });
+  tune::SymbolicOptions kinds;
+  kinds.algorithms = false;
   Json list = Json::array();
-  for (const tune::Task& task : tune::extract_tasks(graph, target::host_target(), 3)) {
-    list.push_back({{"name", task.name}, {"calls", task.calls}, {"args", task.args}, {"key", task.key()}});
+  for (const tune::Task& task : tune::package_tasks(variants, target, kinds)) {
+    Json knobs = Json::array();
+    for (const schedule::Knob& knob : tune::Space(task, target).analytic().knobs)
+      knobs.push_back({{"name", knob.name}, {"default", knob.analytic}, {"candidates", knob.candidates}});
+    list.push_back({{"name", task.name},
+                    {"calls", task.calls},
+                    {"args", task.symbolic ? task.free_args : task.args},
+                    {"key", task.key()},
+                    {"knobs", std::move(knobs)}});
   }
   if (json) {
-    std::cout << list.dump() << std::endl;
+    print_json(list);
     return 0;
   }
   for (const Json& row : list) {
     std::cout << row["name"].get<std::string>() << " " << row["calls"].get<int64_t>() << " "
-              << row["args"].get<std::string>() << "\n";
+              << row["args"].get<std::string>();
+    for (const Json& knob : row["knobs"])
+      std::cout << " " << knob["name"].get<std::string>() << "=" << knob["default"].get<int64_t>();
+    std::cout << "\n";
   }
   return 0;
 }
@@ -156,7 +177,7 @@ int show_foreign(const frontend::FileFacts& facts, const frontend::Importer* mod
     Json report = frontend::to_json(facts);
     // What every model that can be imported has, in the same form.
     if (model != nullptr) report.update(model_json(*model));
-    std::cout << report.dump() << std::endl;
+    print_json(report);
   } else if (arguments.ops) {
     for (const auto& [op, count] : facts.ops) std::cout << op << " " << count << "\n";
   } else {
@@ -182,9 +203,9 @@ int show_model(const ShowArguments& arguments, bool json) {
     frontend::ImportOptions options;
     options.input_shapes = parse_input_shapes(arguments.input_shapes);
     bind_input_values(arguments.input_values, *model, options);
-    if (!arguments.tasks) options = frontend::with_symbols(facts, std::move(options));
+    if (arguments.tasks) return show_tasks(*model, options, json);
+    options = frontend::with_symbols(facts, std::move(options));
     const ir::Graph graph = model->import(options, ops::standard_ops());
-    if (arguments.tasks) return show_tasks(graph, json);
     std::cout << ir::print(graph);
     if (graph.symbols() != nullptr && graph.symbols()->has_strayed())
       std::cout
@@ -193,7 +214,7 @@ int show_model(const ShowArguments& arguments, bool json) {
     return 0;
   }
   if (json) {
-    std::cout << model_json(*model).dump() << std::endl;
+    print_json(model_json(*model));
     return 0;
   }
   if (arguments.ops) {

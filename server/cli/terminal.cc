@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "runtime/base/json.h"
+
 namespace tensormill::cli {
 
 namespace {
@@ -62,6 +64,10 @@ std::string printable(std::string_view text) {
     result += is_space ? ' ' : byte < 0x20 || byte == 0x7F || is_second_row ? '?' : text[i];
   }
   return result;
+}
+
+void print_json(const Json& value) {
+  std::cout << value.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
 std::string progress_bar(std::string_view what, int64_t done, int64_t total, int width) {

@@ -1,12 +1,15 @@
-/// What the command line does on a terminal alone: colours, a line of progress. In a pipe, with NO_COLOR set
-/// or on a dumb terminal the text is plain, and progress is not shown. Thread-safety: pure functions of the
-/// environment; a ProgressLine takes calls from any thread.
+/// What the command line prints: JSON for programs, and on a terminal alone colours and a line of progress.
+/// In a pipe, with NO_COLOR set or on a dumb terminal the text is plain, and progress is not shown.
+/// Thread-safety: functions of the environment and the two streams; a ProgressLine takes calls from any
+/// thread.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
+
+#include "runtime/base/json_fwd.h"
 
 namespace tensormill::cli {
 
@@ -24,6 +27,9 @@ std::string coloured(std::string_view text, Colour colour, Stream stream);
 std::string printable(std::string_view text);
 /// "[#####.....] 5/10 kernels", `width` places between the brackets.
 std::string progress_bar(std::string_view what, int64_t done, int64_t total, int width = 24);
+/// One line on standard output. Names of files and of what is in them need not be UTF-8: such bytes become
+/// U+FFFD.
+void print_json(const Json& value);
 /// "1.5 MiB"
 std::string bytes_text(double bytes);
 

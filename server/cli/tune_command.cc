@@ -22,6 +22,7 @@
 #include "server/cli/cli.h"
 #include "server/cli/layout_options.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 #include "server/cli/tune_network.h"
 #include "server/cli/tune_on.h"
 #include "server/measure/worker.h"
@@ -105,7 +106,7 @@ int list_tasks(std::vector<tune::Task> tasks, const target::Target& target, tune
          {"points", state.space->size_estimate()}});
   }
   if (json) {
-    std::cout << list.dump() << std::endl;
+    print_json(list);
     return 0;
   }
   std::cout << "task  calls    MFLOP    MiB  default ms  share %    points  algorithm  what\n";
@@ -218,9 +219,21 @@ void add_network(Json& report, const tune::NetworkOutcome& outcome) {
                        {"left_out", tune::to_json(outcome.left_out)}};
 }
 
+/// " at N=24, at N=60 (geometric mean)"; "" where no extent is free.
+std::string extents_text(const Json& extents) {
+  std::string text;
+  for (const Json& point : extents) {
+    std::string dims;
+    for (const auto& [name, extent] : point.items())
+      dims += (dims.empty() ? "" : ";") + name + "=" + std::to_string(extent.get<int64_t>());
+    text += (text.empty() ? " at " : ", at ") + dims;
+  }
+  return text + (extents.size() > 1 ? " (geometric mean)" : "");
+}
+
 void print_network(const Json& network) {
   std::cout << std::setprecision(3) << "the model: " << network["untuned_ms"].get<double>() << " -> "
-            << network["tuned_ms"].get<double>() << " ms";
+            << network["tuned_ms"].get<double>() << " ms" << extents_text(network["extents"]);
   if (!network["tuned"]) std::cout << ": not faster, so the records are against all that was found";
   std::cout << "\n";
   for (const Json& part : network["left_out"]) {
@@ -302,13 +315,14 @@ int tune_elsewhere(const TuneArguments& arguments, const GlobalOptions& globals)
   const Json result =
       tune_on(arguments.elsewhere, {arguments.model, arguments.output, std::move(job)}, globals);
   if (globals.json) {
-    std::cout << result.dump() << std::endl;
+    print_json(result);
     return 0;
   }
   std::cout << std::fixed << std::setprecision(3) << "the model on " << arguments.elsewhere.on << ": "
             << result.at("before").at("median_ms").get<double>() << " -> "
-            << result.at("after").at("median_ms").get<double>() << " ms after " << result.at("trials")
-            << " trials; package " << result.at("package").get<std::string>() << std::endl;
+            << result.at("after").at("median_ms").get<double>() << " ms" << extents_text(result.at("extents"))
+            << " after " << result.at("trials") << " trials; package "
+            << result.at("package").get<std::string>() << std::endl;
   return 0;
 }
 
@@ -317,11 +331,6 @@ std::vector<tune::Task> selected_tasks(const std::string& selection, std::vector
   for (size_t place : tune::parse_selection(selection, tasks.size()))
     selected.push_back(std::move(tasks[place]));
   return selected;
-}
-
-/// None where none is named.
-std::vector<int64_t> first_of(const std::vector<std::vector<int64_t>>& extents) {
-  return extents.empty() ? std::vector<int64_t>() : extents.front();
 }
 
 int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
@@ -336,7 +345,8 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   const ir::Variants variants = variants_of(arguments, planner);
   const std::vector<std::vector<int64_t>> extents =
       tune::named_extents(variants, parse_shape_buckets(arguments.extents));
-  std::vector<tune::Task> tasks = tune::package_tasks(variants, target, {kOptLevel, layout, extents});
+  std::vector<tune::Task> tasks =
+      tune::package_tasks(variants, target, {kOptLevel, layout, extents, arguments.extents.empty()});
   tune::TuneOptions options = arguments.options;
   options.measure.threads = arguments.threads > 0
                                 ? arguments.threads
@@ -369,13 +379,14 @@ int tune_model(TuneArguments& arguments, const GlobalOptions& globals) {
   session.run();
   Json report = report_of(session);
   if (arguments.network_rounds > 0) {
-    ModelNetwork network(variants, target, {kOptLevel, layout, first_of(extents)}, options.measure.threads,
+    ModelNetwork network(variants, target, {kOptLevel, layout, extents}, options.measure.threads,
                          arguments.output);
     add_network(report,
                 tune::settle_in_network(network, target, options.codegen, arguments.network_rounds, now));
+    report["network"]["extents"] = tune::extents_json(extents, variants.free_dims);
   }
   if (globals.json) {
-    std::cout << report.dump() << std::endl;
+    print_json(report);
   } else {
     progress.print(session, true);
     print_report(report);
@@ -402,8 +413,9 @@ Action tune_command(CLI::App& app) {
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224] x:[N,3,H,W]\"");
   app.add_option("--input-values", arguments->input_values,
                  "inputs that are fixed for good, as JSON: {\"sr\":16000}");
-  app.add_option("--extents", arguments->extents,
-                 "of free dims, at which kernels of all extents are measured: \"N=1,8;H=224\"");
+  app.add_option(
+      "--extents", arguments->extents,
+      "of free dims, at which kernels of all extents are measured, and the model: \"N=1,8;H=224\"");
   app.add_option("--trials", options.trials, "of the whole model")->check(CLI::PositiveNumber);
   app.add_option("--time-budget", options.time_budget_seconds, "seconds; 0: none")
       ->check(CLI::NonNegativeNumber);

@@ -1,7 +1,5 @@
 #include "server/cli/tune_network.h"
 
-#include <algorithm>
-
 #include "compiler/driver/compile.h"
 #include "compiler/package/writer.h"
 #include "compiler/tune/choose.h"
@@ -34,7 +32,9 @@ ModelNetwork::ModelNetwork(const ir::Variants& variants, const target::Target& t
       options_(std::move(options)),
       threads_(threads),
       records_(std::move(records)),
-      pool_(threads) {}
+      pool_(threads) {
+  if (options_.extents.empty()) options_.extents.emplace_back();
+}
 
 std::vector<tune::Record> ModelNetwork::records() {
   // What is no record has been told when the search began.
@@ -71,32 +71,9 @@ void ModelNetwork::compile() {
   tuned_ = compiled(records());
 }
 
-int64_t ModelNetwork::extent_of(const std::string& free_dim) const {
-  const auto found = std::find(variants_.free_dims.begin(), variants_.free_dims.end(), free_dim);
-  TM_CHECK(found != variants_.free_dims.end(), "an input has a dim that is none of the free ones");
-  return options_.dims.at(static_cast<size_t>(found - variants_.free_dims.begin()));
-}
-
-/// Those with free dims, at the extents that are named.
-services::NamedTensors ModelNetwork::inputs(const exec::GraphExecutor& executor) const {
-  services::NamedTensors given;
-  for (size_t i = 0; i < executor.inputs().size() && !options_.dims.empty(); ++i) {
-    const package::Port& port = executor.inputs()[i];
-    Shape shape;
-    bool is_free = false;
-    for (const Dim& extent : variants_.input_shapes.at(i)) {
-      const std::string* name = std::get_if<std::string>(&extent);
-      is_free = is_free || name != nullptr;
-      shape.push_back(name == nullptr ? std::get<int64_t>(extent) : extent_of(*name));
-    }
-    if (is_free) given.emplace_back(port.name, server::filled_tensor(port.dtype, shape, fill_mode_, i));
-  }
-  return given;
-}
-
 // Loaded anew each time: where its pages lie changes a small kernel's time by some percent.
-tune::NetworkRun ModelNetwork::round(const std::shared_ptr<const package::Package>& package, int number,
-                                     bool profile) {
+tune::NetworkRun ModelNetwork::run_at(const std::shared_ptr<const package::Package>& package,
+                                      const std::vector<int64_t>& dims, int number, bool profile) {
   exec::ExecutorOptions executor_options;
   executor_options.max_threads = threads_;
   exec::GraphExecutor executor(package::LoadedPackage::load(package), executor_options);
@@ -108,30 +85,28 @@ tune::NetworkRun ModelNetwork::round(const std::shared_ptr<const package::Packag
   exec::RunOptions run_options;
   run_options.threads = threads_;
   const services::Timing timing =
-      server::run_executor(executor, inputs(executor), options, pool_, run_options).timing;
+      server::run_executor(executor, {}, options, pool_, run_options, dims).timing;
   const Json steps = profile ? parse_json(timing.profile_json) : Json::array();
   return server::network_run(timing.runs_ms, steps, package->metadata());
 }
 
-double ModelNetwork::first_run_ms() {
+double ModelNetwork::first_run_ms(const std::vector<int64_t>& dims) {
   try {
-    return round(untuned_, 1, false).seconds.back() * 1e3;
+    return run_at(untuned_, dims, 1, false).seconds.back() * 1e3;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kTensorData) throw;
   }
   // An input holds places in a table that is smaller than random ones.
   fill_mode_ = services::FillMode::kZeros;
-  return round(untuned_, 1, false).seconds.back() * 1e3;
+  return run_at(untuned_, dims, 1, false).seconds.back() * 1e3;
 }
 
 tune::NetworkRounds ModelNetwork::run(int rounds) {
-  const int number = server::runs_of_a_sample(first_run_ms());
-  tune::NetworkRounds done;
-  for (int i = 0; i < rounds; ++i) {
-    done.untuned.push_back(round(untuned_, number, true));
-    done.tuned.push_back(round(tuned_, number, true));
-  }
-  return done;
+  return server::rounds_of(
+      rounds, options_.extents, [this](const std::vector<int64_t>& dims) { return first_run_ms(dims); },
+      [this](int, bool is_tuned, const std::vector<int64_t>& dims, int number) {
+        return run_at(is_tuned ? tuned_ : untuned_, dims, number, true);
+      });
 }
 
 }  // namespace tensormill::cli

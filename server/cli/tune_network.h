@@ -22,7 +22,8 @@ namespace tensormill::cli {
 struct NetworkOptions {
   int opt_level = 3;
   std::optional<passes::DesiredLayout> layout;
-  std::vector<int64_t> dims = {};  ///< of the free dims, at which it runs; none: the package's first ones
+  /// Values of the free dims at which it runs; none: the package's first ones.
+  std::vector<std::vector<int64_t>> extents = {};
 };
 
 class ModelNetwork final : public tune::NetworkBench {
@@ -38,10 +39,9 @@ public:
 
 private:
   std::shared_ptr<const package::Package> compiled(const std::vector<tune::Record>& records) const;
-  double first_run_ms();
-  int64_t extent_of(const std::string& free_dim) const;
-  services::NamedTensors inputs(const exec::GraphExecutor& executor) const;
-  tune::NetworkRun round(const std::shared_ptr<const package::Package>& package, int number, bool profile);
+  double first_run_ms(const std::vector<int64_t>& dims);
+  tune::NetworkRun run_at(const std::shared_ptr<const package::Package>& package,
+                          const std::vector<int64_t>& dims, int number, bool profile);
 
   const ir::Variants& variants_;
   const target::Target& target_;

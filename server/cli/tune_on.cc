@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "api/http/labels.h"
+#include "api/http/problem.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/error.h"
-#include "runtime/base/error_json.h"
 #include "runtime/base/file.h"
 #include "server/cli/link_options.h"
 #include "server/cli/model_input.h"
@@ -83,9 +83,8 @@ Json tune_on(const RunOnArguments& arguments, const TuneOnRequest& request, cons
   const Json job = ended(link, id, globals);
   if (job.at("state") == "cancelled") throw Error(ErrorCode::kCancelled, "job " + id + " was cancelled");
   if (job.at("state") == "failed") {
-    const Json& error = job.at("error");
-    throw Error(error_code_from_name(error.at("code").get<std::string>()),
-                "job " + id + ": " + error.at("detail").get<std::string>());
+    const Error error = http::error_of_problem(job.at("error"));
+    throw Error(error.code(), "job " + id + ": " + error.message(), error.details());
   }
   Json result = job.at("result");
   const std::string part = request.output + ".part";

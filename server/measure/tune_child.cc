@@ -192,14 +192,15 @@ ShapeBuckets extents_of(const Json& request) { return request.value("extents", S
 
 /// The tasks of all shapes that get kernels of their own, and of what no free extent reaches, each once.
 std::vector<tune::Task> tasks_of(const ir::Variants& variants, const target::Target& target,
-                                 const Json& request) {
+                                 const Json& request, const std::vector<std::vector<int64_t>>& extents) {
   const auto layout = passes::parse_desired_layout(
       request.value("desired_layout", std::string()),
       request.value("desired_layout_ops", std::vector<std::string>()), ops::standard_ops());
   tune::SymbolicOptions options;
   options.opt_level = request.at("opt_level").get<int>();
   options.layout = layout;
-  options.extents = tune::named_extents(variants, extents_of(request));
+  options.extents = extents;
+  options.may_leave_out = extents_of(request).empty();
   // A worker of another kind measures what is not computed here.
   options.runs_here = !request.at("batches").get<bool>();
   return tune::package_tasks(variants, target, options);
@@ -216,7 +217,8 @@ std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string>
   const auto constants = MappedFile::map(Fd::kConstants, "graph constants");
   const ir::Variants variants =
       ir::read_variants(request.at("variants").dump(), *text, constants, ops::standard_ops());
-  std::vector<tune::Task> tasks = tasks_of(variants, target, request);
+  const std::vector<std::vector<int64_t>> points = tune::named_extents(variants, extents_of(request));
+  std::vector<tune::Task> tasks = tasks_of(variants, target, request, points);
   Answers answers;
   const Known known = ask_known(channel, answers, tasks, !extents_of(request).empty());
   std::vector<tune::Task> selected;
@@ -241,7 +243,10 @@ std::string child_tune(jobs::ChildChannel& channel, std::span<const std::string>
   const int64_t others = std::min(resumed, options.trials - request.at("trials").get<int64_t>());
   report.start(session, others, resumed - others);
   if (!session.tasks().empty()) session.run();
-  return report.result(session).dump();
+  Json result = report.result(session);
+  result["extents"] = tune::extents_json(points, variants.free_dims);
+  result["points"] = points;
+  return result.dump();
 }
 
 }  // namespace tensormill::measure

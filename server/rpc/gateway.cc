@@ -4,6 +4,7 @@
 #include <exception>
 #include <mutex>
 
+#include "api/http/problem.h"
 #include "api/http/security.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -60,7 +61,8 @@ Answer answer_of(http::Response response) {
   answer.body = std::make_shared<const std::string>(std::move(*text));
   if (answer.status < 400 || answer.body->empty()) return answer;
   const Json problem = parse_json(*answer.body);
-  fail(answer, error_code_from_name(problem.value("code", "")), problem.value("detail", ""));
+  const Error error = http::error_of_problem(problem);
+  fail(answer, error.code(), error.message());
   answer.trailing.emplace_back("problem-bin", problem_metadata(problem));
   return answer;
 }

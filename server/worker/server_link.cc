@@ -5,7 +5,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
+#include "api/http/problem.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -19,6 +22,8 @@ using transport::HttpClient;
 using transport::HttpRequest;
 
 constexpr size_t kMaxText = size_t{64} << 20;
+/// Bytes of a refusal that are repeated.
+constexpr size_t kMostWords = 2000;
 /// Of tensors.
 constexpr size_t kMaxBytes = size_t{16} << 30;
 /// Without a byte. A poll is answered within half a minute.
@@ -54,21 +59,22 @@ struct ServerLink::Http {
   void check(const HttpAnswer& answer, const std::string& path) const {
     const int status = answer.status();
     if (status / 100 == 2) return;
-    std::string detail = answer.text(kMaxText).substr(0, 2000);
+    std::string detail;
+    std::vector<ErrorDetail> details;
     ErrorCode code = status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalidRequest;
     try {
-      const Json problem = parse_json(detail);
-      const std::string name = problem.at("code").get<std::string>();
+      const Error told = http::error_of_problem(parse_json(answer.text(kMaxText)));
       // What is wrong with the server itself mends itself, or somebody mends it; a full disk is the job's
       // end.
-      if (status < 500 || name == "disk_full") code = error_code_from_name(name);
-      detail = problem.at("detail").get<std::string>();
+      if (status < 500 || told.code() == ErrorCode::kDiskFull) code = told.code();
+      detail = told.message().substr(0, kMostWords);
+      details = told.details();
     } catch (const std::exception&) {
       // No problem of ours: a proxy's page.
       detail = "status " + std::to_string(status);
     }
     for (char& c : detail) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    throw Error(code, url() + path + ": " + detail);
+    throw Error(code, url() + path + ": " + detail, std::move(details));
   }
 
   const std::string key;

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "api/http/conditional.h"
+#include "api/http/problem.h"
 #include "api/http/router.h"
 #include "api/http/target.h"
 #include "api/http/tensor_body.h"
 #include "api/http/time.h"
 #include "api/http/trace_context.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json.h"
 #include "runtime/base/percent.h"
 
 namespace tensormill::http {
@@ -86,12 +88,20 @@ TEST(Targets, EncodingDecodes) {
   EXPECT_EQ(percent_decode(percent_encode(text), false), text);
 }
 
-TEST(Utf8, IsChecked) {
-  EXPECT_TRUE(is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
-  for (const char* bad :
-       {"\x80", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3", "\xF8"}) {
-    EXPECT_FALSE(is_utf8(bad)) << bad;
-  }
+TEST(Problems, AreReadAsTheErrorsThatTheyTell) {
+  const Error told(ErrorCode::kInvalidRequest, "two members are wrong",
+                   {{"/a", "no text"}, {"/b", "past 7"}});
+  Response response = problem_response(told, "id");
+  const Error read = error_of_problem(parse_json(std::get<std::string>(response.body)));
+  EXPECT_EQ(read.code(), told.code());
+  EXPECT_EQ(read.message(), told.message());
+  ASSERT_EQ(read.details().size(), 2u);
+  EXPECT_EQ(read.details()[1].pointer, "/b");
+  EXPECT_EQ(read.details()[1].detail, "past 7");
+  EXPECT_EQ(error_of_problem(parse_json(R"({"code":"of_tomorrow","detail":""})")).code(),
+            ErrorCode::kInternal);
+  for (const char* text : {"{}", "[]", R"({"code":"io_error"})", R"({"code":"io_error","detail":7})"})
+    EXPECT_THROW(error_of_problem(parse_json(text)), Json::exception) << text;
 }
 
 TEST(Queries, AreTyped) {

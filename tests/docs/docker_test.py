@@ -161,6 +161,18 @@ class DockerTest(unittest.TestCase):
         lines = [nginx_line(f"${{NGINX_IMAGE:-nginx:{version}}}") for version in ("1.22", "1.28", "1.30", "1.31", "1.32", "2.0")]
         self.assertEqual([line for line in lines if is_kept_up(line)], [(1, 30), (1, 32), (2, 0)])
 
+    def test_proxies_wait_for_an_answer_as_long_as_the_server_may_need(self):
+        """An import is answered at its end, and may wait for a child before."""
+        text = (ROOT / "config/settings.def").read_text()
+        seconds = {"s": 1, "m": 60}
+        needed = sum(int(number) * seconds[unit] for name in ("import.timeout", "children.wait")
+                     for number, unit in re.findall(rf'"{re.escape(name)}", "(\d+)([sm])"', text))
+        self.assertGreater(needed, 0)
+        waits = {path: re.findall(r'proxy[_-]read[_-]timeout:? "?(\d+)', (DOCKER / path).read_text())
+                 for path in ("nginx/nginx.conf", "kubernetes/tensormill.yaml", "helm/tensormill/values.yaml")}
+        for path, found in waits.items():
+            self.assertEqual([int(wait) > needed for wait in found], [True], path)
+
     def test_no_single_file_is_mounted(self):
         """A mounted file stays the old one when another takes its place: keys would outlive their revocation."""
         for name, service in [one for path in COMPOSE for one in services(path).items()]:

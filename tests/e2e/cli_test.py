@@ -89,6 +89,11 @@ class CommandLine(unittest.TestCase):
         self.refused(2, str(missing), "tune", "none.onnx", "-o", missing)
         self.refused(2, str(self.folder), "tune", "none.onnx", "-o", self.folder)
         self.refused(2, "-o RECORDS.json", "tune", "none.onnx")
+        for command in (["import", "none.onnx"], ["report", "none.onnx", "--inputs", "none.npz"], ["detect", "none.tar", "none.png"]):
+            self.refused(2, str(missing), *command, "-o", missing)
+        # Before an item is leased, and before one is done.
+        self.refused(2, str(missing), "worker", "--server", "http://127.0.0.1:1", "--key-file", DIGITS, "--verbs", "run", "--take", missing)
+        self.refused(2, str(missing), "worker", "--batch", "none", "--signing-key", "none", "--result", missing)
         # Before a registry is asked: nobody listens there.
         self.refused(2, str(missing), "pull", "127.0.0.1:1/team/digits:v1", "-o", missing)
         self.refused(2, str(self.folder), "pull", "127.0.0.1:1/team/digits:v1", "-o", self.folder)
@@ -188,6 +193,20 @@ class CommandLine(unittest.TestCase):
         error = json.loads(done.stdout)["error"]
         self.assertEqual(error["code"], "shape_required")
         self.assertIn(error["detail"], done.stderr)
+
+    def test_names_of_files_that_are_no_text_are_printed_as_json_all_the_same(self):
+        picture, graph = (self.folder / os.fsdecode(name) for name in (b"7\xff.png", b"graph\xff.json"))
+        picture.write_bytes((mill.ROOT / "tests/models/pictures/7.png").read_bytes())
+        told = json.loads(mill.check_program(self, "classify", self.package, picture, picture, "--json"))
+        self.assertEqual([one["picture"] for one in told["pictures"]], [f"{self.folder}/7\N{REPLACEMENT CHARACTER}.png"] * 2)
+        told = json.loads(mill.check_program(self, "import", DIGITS, "-o", graph, "--json"))
+        self.assertEqual(told["output"], f"{self.folder}/graph\N{REPLACEMENT CHARACTER}.json")
+        self.assertTrue(graph.exists())
+        # Nor need names in a model be UTF-8.
+        model = self.folder / "renamed.onnx"
+        model.write_bytes(DIGITS.read_bytes().replace(b"image", b"im\xffge"))
+        told = json.loads(mill.check_program(self, "show", model, "--json"))
+        self.assertEqual([one["name"] for one in told["inputs"]], [r"im\xffge"])
 
 
 if __name__ == "__main__":

@@ -86,6 +86,35 @@ class CoreMl(FixtureCase):
         package = server.compile("mobile", {"picture": [2, 3, 16, 16]})
         self.check("classes", serving.from_npz(server.run(package, inputs).body)["classes"], wanted["classes"])
 
+    def test_a_sequence_keeps_the_states(self):
+        """What a deployment hands from request to request is what a caller of the package hands on, for each sequence."""
+        server = serving.make_server(self)
+        self.assertEqual(server.upload("step", (NETS / "step.zip").read_bytes()).status, 201)
+        package, states = server.compile("step", {}), {"keys": "keys_out", "count": "count_out"}
+        put = server.deploy("step", package, sequence={"states": states})
+        self.assertEqual(put.status, 201, put.body)
+        told = server.request("GET", "/v2/models/step").json()
+        self.assertEqual([[each["name"] for each in told[side]] for side in ("inputs", "outputs")], [["x"], ["y"]])
+        given, _ = arrays_of(NETS / "step.npz")
+        held = {number: {name: np.zeros_like(given[name]) for name in states} for number in (7, 8)}
+
+        def send(number, x, **parameters):
+            tensor = {"name": "x", "datatype": "FP16", "shape": list(x.shape), "data": x.ravel().tolist()}
+            return server.send_json("POST", "/v2/models/step/infer", {"inputs": [tensor], "parameters": {"sequence_id": number, **parameters}})
+
+        for step in range(3):
+            for number in held:
+                x = (given["x"] * (number + step) / 8).astype(given["x"].dtype)
+                wanted = serving.from_npz(server.run(package, {"x": x, **held[number]}).body)
+                held[number] = {name: wanted[behind] for name, behind in states.items()}
+                self.assertEqual(held[number]["count"].tolist(), [step + 1])
+                answer = send(number, x, sequence_start=step == 0, sequence_end=step == 2)
+                self.assertEqual(answer.status, 200, answer.body)
+                (output,) = answer.json()["outputs"]
+                self.assertEqual((output["name"], output["shape"]), ("y", list(wanted["y"].shape)))
+                np.testing.assert_array_equal(np.array(output["data"], wanted["y"].dtype).reshape(wanted["y"].shape), wanted["y"])
+        self.assertEqual(send(7, given["x"]).status, 400, "it is over")
+
     def test_models_of_other_kinds(self):
         # specificationVersion 4, a description, and a neural network.
         network = bytes([8, 4, 18, 0]) + b"\xa2\x1f\x00"

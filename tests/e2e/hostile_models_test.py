@@ -269,6 +269,23 @@ class HostileModels(unittest.TestCase):
         self.assertIn(f"it is a link to {cache.resolve()}/outside, which is outside of the model's folder", done.stderr)
         self.assertIn(f"and of {blobs.resolve()}", done.stderr)
 
+    def test_names_may_be_in_another_encoding_than_utf8(self):
+        """As exporters write whose users' folders and layers have names of their own alphabet."""
+        made = model([node("Add", "input weight", "output")], [("input", F, [2, 3])], [("output", F, [2, 3])],
+                     [("weight", np.ones((2, 3), np.float32))]).SerializeToString()
+        for name in (b"input", b"output", b"weight", b"the_node"):
+            made = made.replace(name, name[:-2] + b"\xb2\xe3")
+        path = self.folder / "gbk.onnx"
+        path.write_bytes(made)
+        done = mill.run_program("compile", path, "-o", self.folder / "gbk.tar")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = mill.run_program("run", self.folder / "gbk.tar", "--fill-mode", "ones", "-o", self.folder / "gbk.npz")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with np.load(self.folder / "gbk.npz") as outputs:
+            np.testing.assert_array_equal(outputs[r"outp\xb2\xe3"], np.full((2, 3), 2, np.float32))
+        done = mill.run_program("show", path, "--json")
+        self.assertIn(r'"inp\\xb2\\xe3"', done.stdout)
+
     def test_opsets(self):
         for opset in (99, 0, -5):
             self.refused(model([node("Relu", "x", "y")], [X], [Y], opset=opset), f"opset {opset} is outside of 1 to", NOT_SUPPORTED)

@@ -31,6 +31,8 @@ class Mxnet(FixtureCase):
         self.check_all(NETS / "resmobile.zip", NETS / "resmobile.npz", "--input-shapes", "data:[2,3,24,24]")
         self.check_all(NETS / "letters.zip", NETS / "letters.npz", "--input-shapes", "data:[2,1,16,16]")
         self.check_all(NETS / "resmobile.zip", NETS / "resmobile.npz", "--input-shapes", "data:[N,3,24,24]")
+        for extents in ("2,3,24,24", "N,3,24,24"):
+            self.check_all(NETS / "detector.zip", NETS / "detector.npz", "--input-shapes", f"data:[{extents}]")
 
     def unpacked(self, name="resmobile"):
         with zipfile.ZipFile(NETS / f"{name}.zip") as archive:

@@ -37,7 +37,8 @@ class Pytorch(TorchCase):
                 self.check_outputs(self.run_on(inputs), outputs)
 
     def test_families(self):
-        for name in ("unary1", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed", "lengths_ends", "lengths_found", "lengths_sorted"):
+        for name in ("unary1", "functions", "matrices", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed", "lengths_ends", "lengths_found", "lengths_sorted",
+                     "lengths_repeated"):
             with self.subTest(family=name):
                 inputs, outputs = arrays_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)

@@ -138,6 +138,14 @@ class ConnectionsTest(unittest.TestCase):
         held.socket.close()
         self.assertEqual(server.stop(), 0)
 
+    def test_a_proxy_that_is_trusted_brings_more(self):
+        """All of its clients come from its address."""
+        server = serving.make_server(self, "--set", "http.max_connections_per_address=1", "--set", "http.trusted_proxies=127.0.0.2")
+        held = [Raw(self, server, "127.0.0.2") for _ in range(3)]
+        for client in held:
+            client.send("GET", "/healthz")
+            self.assertIn(b" 200 ", client.until(b"\r\n\r\n"))
+
     def test_an_address_that_is_none_is_refused(self):
         done = mill.run_program("serve", "--listen", "127.0.0.1:0", "--set", "http.unlimited_addresses=here",
                                 "--data", str(self.server.folder / "other"))

@@ -132,6 +132,8 @@ class Tuning(unittest.TestCase):
         job = self.server.finished(first)
         self.assertEqual(job["state"], "succeeded", job["error"])
         self.assertEqual(job["resolved"]["extents"], {"N": [24, 60]})
+        self.assertEqual(job["result"]["extents"], [{"N": 24}, {"N": 60}])
+        self.assertGreater(job["result"]["before"]["median_ms"], 0)
         found = self.lines(f"/{job['result']['records']}")
         self.assertTrue(found)
         for line in found:

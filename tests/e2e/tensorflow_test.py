@@ -116,6 +116,10 @@ class Tensorflow(FixtureCase):
         for family in ("counted", "of_run", "rows", "mapped_rows", "chosen"):
             self.check_arrays(FIXTURES / f"tensorflow_ops/{family}.npz", FIXTURES / f"tensorflow_ops/{family}.pb")
 
+    def test_integers_of_ranges(self):
+        for family in ("quantized_steps", "quantized_graphs"):
+            self.check_arrays(FIXTURES / f"tensorflow_ops/{family}.npz", FIXTURES / f"tensorflow_ops/{family}.pb")
+
     def test_recurrent(self):
         rows, want = rows_of("recurrent")
         self.compile(NETS / "recurrent.pb", "-O", 1, "--input-shapes", "rows:[2,4,3]")

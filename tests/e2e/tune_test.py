@@ -150,7 +150,7 @@ class Tune(unittest.TestCase):
         self.model.write_text(FOUND)
         listed = self.run_ok("show", self.model, "--tasks")
         self.assertIn("f32[40,24] -> f32[40,40]", listed)
-        self.assertNotIn("run0", listed)
+        self.assertRegex(listed, r"any_\S+ 1 i64\[2,1600\] -> i64\[2,run0\]")
         done = subprocess.run(
             self.command("tune", self.model, "-o", self.records, "--trials", 6, "--min-repeat-ms", "1", "--tuner", "random", "--json"),
             capture_output=True, text=True, timeout=mill.PROGRAM_LIMIT_S,
@@ -176,6 +176,11 @@ class Tune(unittest.TestCase):
             return path
 
         self.model = product(48)
+        (listed,) = json.loads(self.run_ok("show", self.model, "--tasks", "--json"))
+        self.assertEqual(listed["args"], "f32[N,40] f32[40,48] -> f32[N,48]")
+        rows = next(knob for knob in listed["knobs"] if knob["name"] == "rows")
+        self.assertIn(rows["default"], rows["candidates"])
+        self.assertIn(f" rows={rows['default']}", self.run_ok("show", self.model, "--tasks"))
         done = subprocess.run(
             self.command("tune", self.model, "--extents", "N=24,60", "-o", self.records, "--trials", 8,
                          "--min-repeat-ms", "1", "--tuner", "random", "--json"),
@@ -185,12 +190,14 @@ class Tune(unittest.TestCase):
         report = json.loads(done.stdout)
         self.assertTrue(all(not task["failures"] for task in report["tasks"]), report)
         self.assertGreater(report["network"]["untuned_ms"], 0)
+        self.assertEqual(report["network"]["extents"], [{"N": 24}, {"N": 60}])
         records = [json.loads(line) for line in self.records.read_text().splitlines()]
         self.assertTrue(all("choose " in step for record in records for step in record["schedule"]), records)
         self.assertTrue(all("f32[60,48]" in record["input"][2] for record in records), records)
         kernels = self.kernels("--tuning-records", self.records, shapes=[])
         self.assertTrue(all(kernel["tuning_record"] for kernel in kernels), kernels)
-        self.assertLessEqual({record["task_key"] for record in records}, {kernel["task_key"] for kernel in kernels})
+        self.assertEqual({record["task_key"] for record in records}, {listed["key"]})
+        self.assertLessEqual({listed["key"]}, {kernel["task_key"] for kernel in kernels})
         self.model = product(56)
         others = self.kernels("--tuning-records", self.records, shapes=[])
         self.assertFalse(any(kernel["tuning_record"] for kernel in others), others)

@@ -102,6 +102,17 @@ class BoardTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 3, refused.stderr)
         self.assertIn("no free dim M", refused.stderr)
 
+    def test_a_job_that_is_refused_for_many_reasons_is_refused_with_them(self):
+        shapes = " ".join(f"a{i}:[{1 << 41}]" for i in range(80))
+        refused = mill.run_program("tune", mill.ROOT / "tests/models/digits.onnx", "--target", "llvm -mcpu=x86-64-v2", "--input-shapes",
+                                   shapes, "--on", "board=a", "--server", f"http://127.0.0.1:{self.server.port}",
+                                   "-o", self.server.folder / "records.json", "--json")
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        error = json.loads(refused.stdout)["error"]
+        self.assertEqual(len(error["errors"]), 80, error)
+        self.assertIn("/input_shapes/a7/0", {one["pointer"] for one in error["errors"]})
+        self.assertNotIn("status 422", error["detail"])
+
     def test_a_board_that_dies_is_waited_for_and_a_cancel_ends_what_it_does(self):
         job = self.submit(trials=4000)
         first = self.board("--name", "first")

@@ -4,7 +4,8 @@ import struct
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures/caffe2_ops"))
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+sys.path[:0] = [str(FIXTURES), str(FIXTURES / "caffe2_ops")]
 
 import net_file  # noqa: E402
 import numpy as np  # noqa: E402

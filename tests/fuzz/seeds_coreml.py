@@ -1,23 +1,12 @@
 """Seeds of the target coreml: the size of a weight file (four bytes), that file, and the message of model.mlmodel; and one of a manifest."""
 
 import struct
+import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures"))
 
-def varint(value):
-    value &= (1 << 64) - 1
-    out = b""
-    while value >= 0x80:
-        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def message(field, *parts):
-    data = b"".join(part.encode() if isinstance(part, str) else part for part in parts)
-    return varint(field << 3 | 2) + varint(len(data)) + data
+from proto_bytes import message, number, varint  # noqa: E402
 
 
 def entry(field, key, value):

@@ -202,6 +202,24 @@ TEST(Caffe2, RandomFillsAreRefused) {
   }
 }
 
+TEST(Caffe2, NetsInsideOfNetsAreRefused) {
+  refuse_net(net_over_x(nets::op("RecurrentNetwork", {"x"}, {"y"})), ErrorCode::kOperatorNotImplemented,
+             "op RecurrentNetwork: it runs a net that is an argument of it");
+}
+
+TEST(Caffe2, FormsOfDetectorsThatAreNotImplementedAreRefused) {
+  const auto refuse = [](const std::string& operators, const std::string& text) {
+    refuse_net(net_over_x(operators), ErrorCode::kOperatorNotImplemented, text);
+  };
+  refuse(nets::op("BBoxTransform", {"x", "x", "x"}, {"y"}, nets::integer("rotated", 1)),
+         "op BBoxTransform: rotated: boxes with an angle");
+  refuse(nets::op("BoxWithNMSLimit", {"x", "x"}, {"y", "b", "c"}, nets::integer("soft_nms_enabled", 1)),
+         "op BoxWithNMSLimit: soft_nms_enabled: scores that fall by overlaps");
+  refuse(nets::op("RoIPool", {"x", "x"}, {"y", "places"}), "op RoIPool: is_test: the places");
+  refuse_net(net_over_x(nets::op("BBoxTransform", {"x", "x", "x"}, {"y"})), ErrorCode::kInvalidModel,
+             "boxes of shape [2,3]");
+}
+
 TEST(Caffe2, ArgumentsThatNobodyReadsAreRefused) {
   refuse_net(net_over_x(nets::op("Relu", {"x"}, {"y"}, nets::integer("slope", 1))),
              ErrorCode::kOperatorNotImplemented, "op Relu: slope: the argument is not implemented");

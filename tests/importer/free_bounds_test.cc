@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/conv_pool.h"
-#include "compiler/build/filter_axis.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/build/model_graph.h"
-#include "compiler/build/resize_nodes.h"
+#include "compiler/build/pictures/filter_axis.h"
+#include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/ops/ops.h"
 
 namespace tensormill::build {

@@ -168,6 +168,61 @@ TEST(Mxnet, AllOperatorsThatAreMissingAreNamed) {
   }
 }
 
+std::string over_data(const std::string& op, const std::string& inputs, const std::string& attributes,
+                      const std::string& heads, const std::string& shape = "(2, 9, 6)") {
+  const std::string data = mx::node("null", "data", "[]", R"j(,"attrs":{"__shape__":")j" + shape + R"("})");
+  const std::string node = mx::node(op, "n", inputs, R"(,"attrs":{)" + attributes + "}");
+  return mx::archive(mx::symbol({data, node}, heads), mx::parameters({}));
+}
+
+TEST(Mxnet, WhatMakesTargetsOfTrainingIsRefusedWithTheReason) {
+  const auto model =
+      importer_of_bytes(over_data("_contrib_MultiBoxTarget", "[[0,0,0],[0,0,0],[0,0,0]]", "", "[[1,0,0]]"));
+  expect_error(ErrorCode::kOperatorNotImplemented,
+               "op _contrib_MultiBoxTarget: it makes the targets of training",
+               [&] { model->import({}, ops::standard_ops()); });
+}
+
+TEST(Mxnet, OutputsOfDetectorsHaveMxnetsNames) {
+  const auto names_of = [](const std::string& bytes) {
+    std::vector<std::string> names;
+    for (const SignatureValue& output : importer_of_bytes(bytes)->facts().outputs)
+      names.push_back(output.name);
+    return names;
+  };
+  using NameList = std::vector<std::string>;
+  const std::string three = "[[0,0,0],[0,0,0],[0,0,0]]", scored = R"("output_score":"True")";
+  EXPECT_EQ(names_of(over_data("_contrib_box_nms", "[[0,0,0]]", "", "[[1,0,0]]")), (NameList{"n_output0"}));
+  EXPECT_EQ(names_of(over_data("_contrib_Proposal", three, "", "[[1,0,0]]")), (NameList{"n_output"}));
+  EXPECT_EQ(names_of(over_data("_contrib_Proposal", three, scored, "[[1,0,0],[1,1,0]]")),
+            (NameList{"n_output", "n_score"}));
+}
+
+TEST(Mxnet, BoxesAreChosenAmongAnyNumberOfThem) {
+  const auto model = importer_of_bytes(
+      over_data("_contrib_box_nms", "[[0,0,0]]", R"("topk":"4","id_index":"0")", "[[1,0,0]]", "(0, 0, 6)"));
+  const ir::Graph graph = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  ir::verify(graph);
+  EXPECT_TRUE(same(graph.value(graph.outputs()[0]).type.shape, graph.value(graph.inputs()[0]).type.shape));
+}
+
+TEST(Mxnet, WrongOperatorsOfDetectorsAreErrors) {
+  const auto fails = [](const std::string& op, const std::string& inputs, const std::string& attributes,
+                        ErrorCode code, const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto model = importer_of_bytes(over_data(op, inputs, attributes, "[[1,0,0]]"));
+    expect_error(code, text, [&] { model->import({}, ops::standard_ops()); });
+  };
+  const std::string one = "[[0,0,0]]", two = "[[0,0,0],[0,0,0]]";
+  fails("_contrib_box_nms", one, R"("score_index":"3")", ErrorCode::kInvalidModel,
+        "boxes of 6 numbers with coord_start 2, score_index 3");
+  fails("_contrib_box_nms", one, R"("in_format":"polar")", ErrorCode::kInvalidModel,
+        "in_format is \"polar\"");
+  fails("_contrib_box_iou", two, "", ErrorCode::kInvalidModel, "boxes of shape [2,9,6]");
+  fails("_contrib_ROIAlign", two, R"j("pooled_size":"(2, 2)","spatial_scale":"1")j", ErrorCode::kInvalidModel,
+        "maps of shape [2,9,6]");
+}
+
 TEST(Mxnet, AnAttributeThatNobodyReadsIsRefused) {
   const auto with = [](const std::string& attributes) {
     const std::string relu =

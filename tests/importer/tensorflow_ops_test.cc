@@ -29,6 +29,29 @@ TEST_P(TensorflowOps, GiveTheNumbersOfTensorflow) {
 
 INSTANTIATE_TEST_SUITE_P(Families, TensorflowOps, testing::ValuesIn(families()), label_of);
 
+/// The derivative of log gamma, from the sum of 1 / x's and the logarithm that it nears.
+double digamma_of(double x) {
+  if (x < 0 && x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
+  double sum = 0;
+  for (; x < 50; ++x) sum += 1 / x;
+  const double square = x * x;
+  return std::log(x) - 0.5 / x - 1 / (12 * square) + 1 / (120 * square * square) - sum;
+}
+
+/// The y of rising(y) = x.
+double solved(const std::function<double(double)>& rising, double x) {
+  constexpr double kFar = 100;
+  if (!(x >= rising(-kFar) && x <= rising(kFar))) return std::numeric_limits<double>::quiet_NaN();
+  if (x == rising(-kFar) || x == rising(kFar)) return x == rising(kFar) ? INFINITY : -INFINITY;
+  if (x == rising(0)) return 0;
+  double low = -kFar, high = kFar;
+  for (int i = 0; i < 200; ++i) {
+    const double middle = (low + high) / 2;
+    (rising(middle) < x ? low : high) = middle;
+  }
+  return low;
+}
+
 /// A unary operator of the fixtures, on numbers whose results a formula of several steps would lose.
 struct ExactFunction {
   const char* op;
@@ -63,6 +86,19 @@ TEST(TensorflowFunctions, KeepTheirDigits) {
       {"Erfc",
        [](double x) { return std::erfc(x); },
        {0, 0.4F, 0.5F, 1, 3, 5, 9, -0.5F, -3, 30, kInfinity, -kInfinity, nan}},
+      {"Lgamma",
+       [](double x) { return std::lgamma(x); },
+       {1, 2, 1.001F, 1.999F, 1e-30F, 0.3F, 2.5F, 15, 16.5F, 1e30F, -0.5F, -2.5F, -30.25F, 0, -1, kInfinity,
+        -kInfinity, nan}},
+      {"Digamma",
+       [](double x) { return digamma_of(x); },
+       {1, 2, 0.5F, 1e-6F, 9, 1e10F, -0.5F, -7.75F, -3, nan}},
+      {"Erfinv",
+       [](double x) { return solved([](double y) { return std::erf(y); }, x); },
+       {0, 0.25F, -0.25F, 0.75F, -0.96875F, 1e-10F, 1, -1, 1.5F, nan}},
+      {"Ndtri",
+       [](double x) { return solved([](double y) { return std::erfc(-y * std::sqrt(0.5)) / 2; }, x); },
+       {0.5F, 0.25F, 0.75F, 0.0009765625F, 1e-20F, 2e-38F, 0.99999F, 0, 1, -0.5F, 1.5F, nan}},
   };
   const auto model = importer_of("tensorflow_ops/unary.pb");
   const ir::Graph graph = model->import({}, ops::standard_ops());

@@ -15,9 +15,8 @@ class Caffe2Arguments(ConverterTables, unittest.TestCase):
         self.assertFalse({row[0] for row in int8} & set(self.types()))
         self.assertLessEqual({row[1] for row in int8}, set(self.types()))
 
-    def test_fills_have_converters_unless_they_are_random(self):
+    def test_fills_have_converters(self):
         self.assertLessEqual({row[0] for row in self.rows("fills.def", "FILL")}, set(self.types()))
-        self.assertFalse({row[0] for row in self.rows("random_fills.def", "RANDOM")} & set(self.types()))
 
 
 if __name__ == "__main__":

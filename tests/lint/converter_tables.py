@@ -46,3 +46,8 @@ class ConverterTables:
         for row in self.rows("unread_options.def", "UNREAD"):
             self.assertIn(row[0], {*self.types(), '"*"'})
             self.assertGreater(len(row[2]), 8, row)
+
+    def test_what_is_refused_has_no_converter_and_stands_in_order(self):
+        refused = [row[0] for row in self.rows("refused_ops.def", "REFUSED")] if (FRONTEND / self.ROOM / "refused_ops.def").is_file() else []
+        self.assertEqual(refused, sorted(set(refused)))
+        self.assertFalse(set(refused) & set(self.types()))

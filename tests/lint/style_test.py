@@ -26,6 +26,22 @@ CPU_COUNT = re.compile(r"\b(?:hardware_concurrency|sched_getaffinity|pthread_get
                        r"|get_nprocs(?:_conf)?|CPU_COUNT(?:_S)?|omp_get_(?:num_procs|max_threads))\b")
 ASKS_FOR_CPUS = {"runtime/base/cpu_count.cc": None,
                  "server/batching/home_core.cc": "sched_getaffinity"}  # whether a thread may go to one core
+# What several files once wrote for themselves, each a little differently: by what shows it in the text, where it stands.
+WRITTEN_ONCE = {
+    "digits of hexadecimal text": (re.compile(r'"0123456789[aA]|\bisxdigit\b|\bstd::hex\b|%02[xX]|-\s*\'[aA]\'\s*\+\s*10\b'),
+                                   {"runtime/base/hex.h", "runtime/base/percent.h"}),  # those of percent encoding are upper-case
+    "what a name is": (re.compile(r"\bbool is_name\([^)]*\)(?! const)"), {"runtime/base/names.h", "runtime/base/names.cc"}),
+    "whether bytes are UTF-8": (re.compile(r"\bbool is_utf8\("), {"runtime/base/text.h", "runtime/base/text.cc"}),
+    "an error that was JSON": (re.compile(r"\berror_code_from_name\("),
+                               {"runtime/base/error.h", "runtime/base/error.cc", "runtime/base/error_json.cc", "api/http/problem.cc"}),
+    "how pictures are prepared, out of JSON": (re.compile(r"\bPreprocess\b[^;{}()]*\([^;{}()]*\bJson\b"),
+                                               {"api/schema/deployment_spec.cc"}),
+    "a body that is read into memory": (
+        re.compile(r"\b(?:std::string|TensorBody|std::vector<[^;>]*>)\s+\w+\([^;{}()]*\bBodySource&"),
+        {"api/http/tensor_body.h", "api/http/tensor_body.cc",
+         "server/services/workers/worker_finish.cc"}),  # a line of bounded length, and parts by read_body_part
+    "JSON for programs on standard output": (re.compile(r"\bstd::cout\s*<<[^;]*\bdump\((?![^;]*Colour::)"), {"server/cli/terminal.cc"}),
+}
 # Words that this code once had for itself, in names of headers: run-time values are dynamic, what is said before is static.
 PRIVATE_NAME = re.compile(r"\b\w+_(?:as|of)_runs?\b|\b(?:\w+_)?told(?:_\w*)?\b|\b(?:\w+_)?truths?_of\b")
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
@@ -114,6 +130,14 @@ class Style(unittest.TestCase):
         self.assertTrue(UNBOUNDED_JSON.search("return nlohmann::json::parse(text);"))
         self.assertTrue(UNBOUNDED_JSON.search("return parse_own_json(text);"))
         self.assertFalse(UNBOUNDED_JSON.search("return parse_json(text);"))
+        for what, written in (("digits of hexadecimal text", "return c - 'a' + 10;"),
+                              ("what a name is", "bool is_name(const std::string& text) {"),
+                              ("whether bytes are UTF-8", "bool is_utf8(std::string_view text) {"),
+                              ("an error that was JSON", 'throw Error(error_code_from_name(json.at("code")))'),
+                              ("how pictures are prepared, out of JSON", "services::Preprocess preprocess_from_json(const Json& json) {"),
+                              ("a body that is read into memory", "std::string text_of(http::BodySource& body) {"),
+                              ("JSON for programs on standard output", 'std::cout << Json{{"a", 1}}.dump() << std::endl;')):
+            self.assertTrue(WRITTEN_ONCE[what][0].search(written), what)
         for asked in ("std::thread::hardware_concurrency()", "sysconf(_SC_NPROCESSORS_ONLN)", "get_nprocs()", "CPU_COUNT(&set)"):
             self.assertTrue(CPU_COUNT.search(asked), asked)
 
@@ -166,6 +190,12 @@ class Style(unittest.TestCase):
                     wrong.append(at(path, code, found.start()))
         self.assertEqual(wrong, [], "use usable_cores() of runtime/base/cpu_count.h")
         self.assertEqual(right, set(ASKS_FOR_CPUS), "a file that asks no more is no exception any more")
+
+    def test_what_has_a_place_is_not_written_again(self):
+        texts = {str(path): (ROOT / path).read_text() for path in tracked("*.cc", "*.h") if path.parts[0] in ROOMS}
+        for what, (shows, places) in WRITTEN_ONCE.items():
+            with self.subTest(what):
+                self.assertEqual({path for path, text in texts.items() if shows.search(text)}, places)
 
     def test_files_fit_a_reader(self):
         paths = tracked("*.cc", "*.h", "*.py", "*.js", "dev")

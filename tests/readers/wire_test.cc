@@ -4,6 +4,7 @@
 
 #include "compiler/frontend/wire/flexbuffer.h"
 #include "compiler/frontend/wire/pickle.h"
+#include "compiler/frontend/wire/protobuf.h"
 #include "compiler/frontend/wire/work_budget.h"
 #include "compiler/frontend/wire/zip.h"
 #include "runtime/base/error.h"
@@ -80,6 +81,34 @@ TEST(PickleTest, WhatEndsEarlyIsRefused) {
   for (const char* bytes : {"", "cos\nsystem", "\x8c\x20short", "X\xff\xff\xff\xff", "\xff", "}"}) {
     EXPECT_THROW(pickle_imports(bytes), Error) << bytes;
   }
+}
+
+/// The numbers of field 2, and how many fields there are.
+std::pair<std::vector<int64_t>, int> read_numbers(std::string_view bytes) {
+  std::pair<std::vector<int64_t>, int> to;
+  WireReader reader(bytes, bytes.data(), 0);
+  while (const int field = reader.next()) {
+    if (field == 2) reader.append_varints(to.first, "numbers");
+    ++to.second;
+  }
+  return to;
+}
+
+TEST(ProtobufTest, FieldsThatNobodyReadsAreSteppedOver) {
+  using namespace std::string_view_literals;
+  const std::pair<std::vector<int64_t>, int> expected{{7, 8, 300}, 6};
+  // A varint, 64 bits, a text, 32 bits: each between numbers, the last of which are packed.
+  EXPECT_EQ(read_numbers("\x08\x96\x01\x10\x07\x19--------\x22\x02\x10\x09\x12\x03\x08\xac\x02\x2d----"sv),
+            expected);
+  EXPECT_EQ(read_numbers(""sv).second, 0);
+}
+
+TEST(ProtobufTest, AFieldThatNobodyReadsMustBeWhole) {
+  using namespace std::string_view_literals;
+  // Cut off, each of the kinds; a group, which has no length; and no field at all.
+  for (const std::string_view bytes :
+       {"\x08\x96"sv, "\x19-------"sv, "\x22\x02-"sv, "\x2d---"sv, "\x0b"sv, "\x00"sv})
+    EXPECT_THROW(read_numbers(bytes), Error) << bytes.size();
 }
 
 TEST(WorkBudgetTest, WhatIsSpentIsGone) {

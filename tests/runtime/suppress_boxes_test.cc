@@ -80,5 +80,51 @@ TEST(SuppressBoxes, OtherOperandsAreAStrangersPlan) {
   EXPECT_THROW(kept_of({0}, {1}, 1, 1, {1, 0.5}), Error);
 }
 
+using Stays = std::vector<uint8_t>;
+
+/// Which of two rows of three boxes stay, each of extent 10 by 1 from where it begins.
+Stays stays_of(const std::vector<float>& starts, const std::vector<float>& scores,
+               const std::vector<double>& limits, const std::vector<int64_t>& groups = {}) {
+  std::vector<float> boxes;
+  for (const float start : starts) boxes.insert(boxes.end(), {start, 0, start + 10, 1});
+  const Tensor at = Tensor::from<float>({2, 3, 4}, boxes), of = Tensor::from<float>({2, 3}, scores),
+               bounds = Tensor::from<double>({static_cast<int64_t>(limits.size())}, limits);
+  std::vector<TensorView> inputs{{at.dtype(), at.shape(), at.data()},
+                                 {of.dtype(), of.shape(), of.data()},
+                                 {bounds.dtype(), bounds.shape(), bounds.data()}};
+  const Shape shape{static_cast<int64_t>(groups.size()) / 3, 3};
+  if (!groups.empty()) inputs.push_back({DType::kInt64, shape, groups.data()});
+  Stays stays(6, 7);
+  const std::vector<void*> outputs{stays.data()};
+  const std::vector<size_t> bytes{stays.size()};
+  find_host_op("keep_boxes")({inputs, outputs, bytes, "{}"});
+  return stays;
+}
+
+TEST(KeepBoxes, OfEachRowTheBestOnesStay) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<float> starts = {0, 1, 40, 0, 1, 2}, scores = {0.5F, 0.9F, 0.7F, 0.9F, 0.2F, 0.3F};
+  EXPECT_EQ(stays_of(starts, scores, {kInfinity, 0.5, -kInfinity, 0}), (Stays{0, 1, 1, 1, 0, 0}));
+  EXPECT_EQ(stays_of(starts, scores, {kInfinity, 0.8, -kInfinity, 0}), (Stays{0, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(stays_of(starts, scores, {1, 0.8, -kInfinity, 0}), (Stays{0, 1, 0, 1, 0, 0}));
+  // A score must be above the limit; a NaN and minus infinity are none.
+  EXPECT_EQ(stays_of(starts, scores, {9, 2, 0.5, 0}), (Stays{0, 1, 1, 1, 0, 0}));
+  const float nan = std::numeric_limits<float>::quiet_NaN(), none = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(stays_of(starts, {nan, none, 1, 1, 1, 1}, {9, 2, -kInfinity, 0}), (Stays{0, 0, 1, 1, 1, 1}));
+}
+
+TEST(KeepBoxes, ABoxGoesForOnesOfItsGroupAlone) {
+  const std::vector<float> starts = {0, 1, 2, 0, 1, 2}, scores = {3, 2, 1, 3, 2, 1};
+  EXPECT_EQ(stays_of(starts, scores, {9, 0.5, 0, 0}, {4, -1, 4, 0, 0, 1}), (Stays{1, 1, 0, 1, 0, 1}));
+  // Of equal scores the first stays.
+  EXPECT_EQ(stays_of(starts, {1, 1, 1, 1, 2, 1}, {9, 0.5, 0, 0}), (Stays{1, 0, 0, 0, 1, 0}));
+}
+
+TEST(KeepBoxes, OtherOperandsAreAStrangersPlan) {
+  const std::vector<float> six(6, 1);
+  EXPECT_THROW(stays_of(six, six, {9, 0.5, 0}), Error);
+  EXPECT_THROW(stays_of(six, six, {9, 0.5, 0, 0}, {1, 2, 3}), Error);
+}
+
 }  // namespace
 }  // namespace tensormill::host_ops

@@ -170,6 +170,17 @@ TEST(Network, WhereTheWholeIsSlowerNothingIsTaken) {
   EXPECT_EQ(chosen.at(kLayer).at("direct"), "direct") << "although it was the slower one of the two";
 }
 
+TEST(Network, RunsAtSeveralExtentsAreOne) {
+  const NetworkRun mean =
+      mean_run({{{2.0, 1.0}, {{kOne, {2, 4.0}}, {kTwo, {1, 3.0}}}}, {{4.0, 8.0}, {{kOne, {2, 1.0}}}}});
+  ASSERT_THAT(mean.seconds, SizeIs(2));
+  EXPECT_NEAR(mean.seconds[0], 2.0, 1e-12) << "of the least at each";
+  EXPECT_NEAR(mean.seconds[1], 4.0, 1e-12);
+  EXPECT_NEAR(mean.kernels.at(kOne).seconds, 2.0, 1e-12);
+  EXPECT_EQ(mean.kernels.at(kOne).calls, 2);
+  EXPECT_NEAR(mean.kernels.at(kTwo).seconds, 3.0, 1e-12) << "it runs at the first extents alone";
+}
+
 TEST(Network, TheSameCodeIsNeverSlower) {
   FakeModel model({record(kOne, "default", 1, true)}, {{"default", 1.0}});
   model.gain = 0.98;

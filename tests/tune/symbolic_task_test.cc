@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/codegen/jit.h"
@@ -50,6 +51,28 @@ Task product_task(const ir::Variants& variants, std::vector<std::vector<int64_t>
   throw std::logic_error("there is no product");
 }
 
+/// Its plan holds for numbers of rows alone of which the guard is true.
+ir::Variants guarded_model(const std::string& guard) {
+  ir::Variants variants = model();
+  const std::string text = ir::print(variants.symbolic->graph);
+  const size_t at = text.find("dims(N: 24) ") + 12;
+  variants.symbolic->graph = ir::parse_graph(
+      text.substr(0, at) + "guards(\"" + guard + "\" \"\") " + text.substr(at), ops::standard_ops());
+  return variants;
+}
+
+/// The same, where one row is computed in another way: a plan of its own.
+ir::Variants with_ones() {
+  ir::Variants variants = guarded_model("N != 1");
+  const char* ones =
+      "graph \"product\" dims(M: 3) (%x: f32[M,40], %w: f32[40,48]) {\n"
+      "  %y: f32[M,48] = matmul(%x, %w)\n  %z: f32[M,48] = sigmoid(%y)\n  return %z\n}\n";
+  variants.free_dims.push_back("M");
+  variants.symbolic->symbols.push_back("M");
+  variants.symbolic_ones.push_back({ir::parse_graph(ones, ops::standard_ops()), {"N", "M"}});
+  return variants;
+}
+
 std::set<std::string> keys_of(const std::vector<Task>& tasks) {
   std::set<std::string> keys;
   for (const Task& task : tasks) keys.insert(task.key());
@@ -70,6 +93,24 @@ TEST(SymbolicTasks, KernelsOfAllExtentsAreTasks) {
   }
   EXPECT_THAT(product_task(model(), {{24}, {100}}).args, HasSubstr("-> f32[24,48], f32[100,40]"));
   EXPECT_EQ(rows_of(make_workloads(product_task(model()))[0]), 24) << "as the model was imported";
+  EXPECT_EQ(product_task(model(), {{24}, {100}}).free_args, "f32[N,40] f32[40,48] -> f32[N,48]");
+}
+
+TEST(SymbolicTasks, ExtentsHaveTheModelsNamesAndWhatIsMadeOfThem) {
+  ir::Variants variants;
+  variants.free_dims = {"rows"};
+  variants.input_shapes = {{"rows", int64_t{4}}};
+  variants.symbolic = ir::SymbolicModel{
+      ir::parse_graph(
+          "graph \"windows\" dims(N: 9) (%x: f32[N,4]) {\n"
+          "  %y: f32[(N + 1)//2,4] = slice(%x) {extents: dims[(N + 1)//2, 4], starts: dims[0, 0], "
+          "steps: ints[2, 1]}\n  %z: f32[(N + 1)//2,4] = relu(%y)\n  return %z\n}\n",
+          ops::standard_ops()),
+      {"N"}};
+  const std::vector<Task> tasks = tasks_of(variants);
+  ASSERT_FALSE(tasks.empty());
+  EXPECT_EQ(tasks.front().free_args, "f32[rows,4] -> f32[(rows + 1)//2,4]");
+  EXPECT_EQ(tasks.front().args, "f32[9,4] -> f32[5,4]");
 }
 
 TEST(SymbolicTasks, TheKeyIsOfTheStructureAndNotOfAShape) {
@@ -87,7 +128,8 @@ TEST(SymbolicTasks, TilesAreCheckedAround) {
 }
 
 TEST(SymbolicTasks, ExtentsAreNamed) {
-  EXPECT_TRUE(named_extents(model(), {}).empty());
+  EXPECT_THAT(named_extents(model(), {}), testing::ElementsAre(std::vector<int64_t>{24}))
+      << "as the model was imported";
   EXPECT_THAT(named_extents(model(), {{"N", {1, 8}}}),
               testing::ElementsAre(std::vector<int64_t>{1}, std::vector<int64_t>{8}));
   try {
@@ -98,6 +140,60 @@ TEST(SymbolicTasks, ExtentsAreNamed) {
     ASSERT_EQ(error.details().size(), 1U);
     EXPECT_EQ(error.details()[0].pointer, "/extents/M");
   }
+  ir::Variants buckets = model();
+  buckets.graphs.push_back({{3}, buckets.symbolic->graph});
+  EXPECT_THAT(named_extents(buckets, {}), testing::ElementsAre(std::vector<int64_t>{3}));
+  EXPECT_EQ(extents_json({{3}, {9}}, {"N"}), Json::parse(R"([{"N":3},{"N":9}])"));
+}
+
+TEST(SymbolicTasks, PlansOfExtentsOfOneHaveTasksOfTheirOwn) {
+  ir::Variants without = with_ones();
+  without.symbolic_ones.clear();
+  const std::set<std::string> general = keys_of(tasks_of(without));
+  const std::vector<Task> all = tasks_of(with_ones());
+  std::vector<int64_t> rows;
+  for (const Task& task : all) {
+    if (!general.contains(task.key())) rows.push_back(rows_of(make_workloads(task)[0]));
+  }
+  ASSERT_FALSE(rows.empty());
+  EXPECT_THAT(rows, testing::Each(3)) << "of M, where it was imported";
+  // Each of the named extents is measured in the plan that serves it.
+  for (const Task& task : tasks_of(with_ones(), {{5, 1}, {1, 9}})) {
+    ASSERT_EQ(make_workloads(task).size(), 1U);
+    EXPECT_EQ(rows_of(make_workloads(task)[0]), general.contains(task.key()) ? 5 : 9) << task.name;
+  }
+  EXPECT_EQ(keys_of(tasks_of(with_ones(), {{5, 1}})), general);
+  EXPECT_THROW(tasks_of(with_ones(), {{5, 2}}), Error) << "no plan serves both";
+}
+
+TEST(SymbolicTasks, WhatExtentsOfOneMakeConstantIsATaskToo) {
+  ir::Variants variants = guarded_model("N != 1");
+  const char* ones =
+      "graph \"product\" dims() (%x: f32[1,40], %w: f32[40,48]) {\n"
+      "  %y: f32[1,48] = matmul(%x, %w)\n  return %y\n}\n";
+  variants.symbolic_ones.push_back({ir::parse_graph(ones, ops::standard_ops()), {"N"}});
+  const auto has_row = [&](std::vector<std::vector<int64_t>> extents) {
+    SymbolicOptions options;
+    options.extents = std::move(extents);
+    const std::vector<Task> tasks = package_tasks(variants, tune_test::host_target(), options);
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [](const Task& task) { return !task.symbolic && task.name == "matmul"; });
+  };
+  EXPECT_TRUE(has_row({}));
+  EXPECT_TRUE(has_row({{1}, {8}}));
+  EXPECT_FALSE(has_row({{8}})) << "nobody asks for one row";
+}
+
+TEST(SymbolicTasks, ExtentsThatNoPlanTakesAreLeftOutOnlyWhereNobodyNamedThem) {
+  ir::Variants variants = guarded_model("N != 7");
+  EXPECT_THROW(tasks_of(variants, {{7}, {9}}), Error);
+  SymbolicOptions options;
+  options.extents = {{7}, {9}};
+  options.may_leave_out = true;
+  const std::vector<Task> tasks = symbolic_tasks(variants, tune_test::host_target(), options);
+  ASSERT_FALSE(tasks.empty());
+  ASSERT_EQ(make_workloads(tasks.front()).size(), 1U);
+  EXPECT_EQ(rows_of(make_workloads(tasks.front())[0]), 9);
 }
 
 /// Runs candidates here, and spoils the last row of what some of them make of some numbers of rows.

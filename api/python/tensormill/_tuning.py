@@ -75,7 +75,7 @@ def tune(model: Union[Model, PathLike], target: Union[str, Mapping[str, Any]] = 
     """Searches for faster schedules of a model's kernels (``tvmc.tune``) and returns the records.
 
     ``tuning_records`` is a file that is continued if it is there. ``extents`` of free dims, at which kernels that serve all
-    are measured: ``{"N": [1, 8]}``. ``progress``: a bar, none, or a function that gets
+    are measured, and at the end the model: ``{"N": [1, 8]}``. ``progress``: a bar, none, or a function that gets
     ``trials``, ``trial_budget``, ``default_ms`` and ``best_ms``. Raises ProgramError; what was measured before stays in the file.
     """
     source = model if isinstance(model, Model) else Model(Path(os.fspath(model)), None, {})

@@ -1,6 +1,7 @@
 #include "compiler/frontend/caffe2/import.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "compiler/build/missing.h"
@@ -17,18 +18,27 @@ namespace {
 /// Operators that an import converts.
 constexpr size_t kMostOperators = size_t{1} << 17;
 
-constexpr std::string_view kRandom[] = {
-#define CAFFE2_RANDOM(type) type,
-#include "compiler/frontend/caffe2/random_fills.def"
-#undef CAFFE2_RANDOM
+constexpr std::string_view kDrawn =
+    "its numbers are drawn when the net runs, and are no trained weights: save these, as "
+    "caffe2.python.predictor.mobile_exporter does";
+constexpr std::string_view kNets =
+    "it runs a net that is an argument of it, step by step; nets inside of nets are not implemented: export "
+    "the network to ONNX, which has recurrent layers and loops as operators";
+
+struct RefusedRow {
+  std::string_view type, why;
+};
+constexpr RefusedRow kRefused[] = {
+#define CAFFE2_REFUSED(type, why) {type, why},
+#include "compiler/frontend/caffe2/refused_ops.def"
+#undef CAFFE2_REFUSED
 };
 
 /// Why an operator has no converter; "" where there is nothing to say but that.
 std::string reason_of(std::string_view type) {
-  const bool is_random = std::find(std::begin(kRandom), std::end(kRandom), type) != std::end(kRandom);
-  return is_random ? "its numbers are drawn when the net runs, and are no trained weights: save these, as "
-                     "caffe2.python.predictor.mobile_exporter does"
-                   : "";
+  const auto* row = std::find_if(std::begin(kRefused), std::end(kRefused),
+                                 [&](const RefusedRow& each) { return each.type == type; });
+  return row == std::end(kRefused) ? "" : std::string(row->why);
 }
 
 void add_missing(Missing& missing, const Operator& node, bool is_init, size_t index, const std::string& why) {

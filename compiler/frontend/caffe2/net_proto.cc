@@ -24,41 +24,18 @@ private:
 Argument NetReader::argument(WireReader reader) {
   names_.spend(1);
   Argument to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.name = reader.bytes("an argument's name");
-        break;
-      case 2:
-        to.real = static_cast<double>(reader.fixed_float("f"));
-        break;
-      case 3:
-        to.integer = reader.int64("i");
-        break;
-      case 4:
-        to.text = reader.bytes("s");
-        break;
-      case 5:
-        reader.append_floats(to.reals, "floats");
-        break;
-      case 6:
-        reader.append_varints(to.integers, "ints");
-        break;
-      case 7:
-        names_.spend(1);
-        to.texts.push_back(reader.bytes("strings"));
-        break;
-      case 8:
-      case 9:
-      case 10:
-      case 11:
-      case 12:
-        to.has_others = true;
-        reader.skip();
-        break;
-      default:
-        reader.skip();
+  while (const int field = reader.next()) {
+    if (field == 1) to.name = reader.bytes("an argument's name");
+    if (field == 2) to.real = static_cast<double>(reader.fixed_float("f"));
+    if (field == 3) to.integer = reader.int64("i");
+    if (field == 4) to.text = reader.bytes("s");
+    if (field == 5) reader.append_floats(to.reals, "floats");
+    if (field == 6) reader.append_varints(to.integers, "ints");
+    if (field == 7) {
+      names_.spend(1);
+      to.texts.push_back(reader.bytes("strings"));
     }
+    if (field >= 8 && field <= 12) to.has_others = true;
   }
   return to;
 }
@@ -66,52 +43,34 @@ Argument NetReader::argument(WireReader reader) {
 Operator NetReader::op(WireReader reader) {
   operators_.spend(1);
   Operator to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        names_.spend(1);
-        to.inputs.push_back(reader.bytes("an input"));
-        break;
-      case 2:
-        names_.spend(1);
-        to.outputs.push_back(reader.bytes("an output"));
-        break;
-      case 3:
-        to.name = reader.bytes("an operator's name");
-        break;
-      case 4:
-        to.type = reader.bytes("an operator's type");
-        break;
-      case 5:
-        to.arguments.push_back(argument(reader.message("an argument")));
-        break;
-      default:
-        reader.skip();
+  while (const int field = reader.next()) {
+    if (field == 1) {
+      names_.spend(1);
+      to.inputs.push_back(reader.bytes("an input"));
     }
+    if (field == 2) {
+      names_.spend(1);
+      to.outputs.push_back(reader.bytes("an output"));
+    }
+    if (field == 3) to.name = reader.bytes("an operator's name");
+    if (field == 4) to.type = reader.bytes("an operator's type");
+    if (field == 5) to.arguments.push_back(argument(reader.message("an argument")));
   }
   return to;
 }
 
 Net NetReader::net(WireReader reader) {
   Net to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.name = reader.bytes("the net's name");
-        break;
-      case 2:
-        to.operators.push_back(op(reader.message("an operator")));
-        break;
-      case 7:
-        names_.spend(1);
-        to.inputs.push_back(reader.bytes("external_input"));
-        break;
-      case 8:
-        names_.spend(1);
-        to.outputs.push_back(reader.bytes("external_output"));
-        break;
-      default:
-        reader.skip();
+  while (const int field = reader.next()) {
+    if (field == 1) to.name = reader.bytes("the net's name");
+    if (field == 2) to.operators.push_back(op(reader.message("an operator")));
+    if (field == 7) {
+      names_.spend(1);
+      to.inputs.push_back(reader.bytes("external_input"));
+    }
+    if (field == 8) {
+      names_.spend(1);
+      to.outputs.push_back(reader.bytes("external_output"));
     }
   }
   return to;

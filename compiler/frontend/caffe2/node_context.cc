@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "compiler/build/quantize.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/missing.h"
+#include "compiler/build/numbers/quantize.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -11,20 +12,11 @@ namespace tensormill::frontend::caffe2 {
 
 namespace {
 
-struct UnreadRow {
-  std::string_view op, argument;
-};
-constexpr UnreadRow kUnread[] = {
+constexpr build::UnreadRow kUnread[] = {
 #define CAFFE2_UNREAD(op, argument, why) {op, argument},
 #include "compiler/frontend/caffe2/unread_options.def"
 #undef CAFFE2_UNREAD
 };
-
-bool may_stay_unread(std::string_view op, std::string_view argument) {
-  return std::any_of(std::begin(kUnread), std::end(kUnread), [&](const UnreadRow& row) {
-    return (row.op == op || row.op == "*") && row.argument == argument;
-  });
-}
 
 constexpr Int8Row kInt8[] = {
 #define CAFFE2_INT8(type, op, has_relu) {type, op, has_relu},
@@ -49,8 +41,7 @@ NodeContext::NodeContext(ImportState& state, const Operator& node, const std::st
       state_(state),
       node_(node),
       int8_(find_int8(node.type)),
-      op_(int8_ == nullptr ? node.type : int8_->op),
-      first_own_(static_cast<V>(state.graph.values().size())) {}
+      op_(int8_ == nullptr ? node.type : int8_->op) {}
 
 Item& NodeContext::given(size_t index) {
   if (!has_operand(index)) invalid("operand " + std::to_string(index) + " is missing");
@@ -94,28 +85,10 @@ Scale NodeContext::scale_of(size_t index) {
 
 ir::SymShape NodeContext::numbers(size_t index, std::optional<int64_t> low) {
   const std::string shown = "operand " + std::to_string(index);
-  Item& item = given(index);
-  const auto check = [&](DType dtype) {
-    if (is_float(dtype) || dtype == kString) invalid(shown + " is no integers");
-  };
-  if (!item.stored) {
-    const ir::Value& value = graph().value(item.value);
-    check(value.type.dtype);
-    if (value.known) return value.known.elements();
-  }
-  const std::optional<Tensor> elements = item.stored ? item.stored : graph().value(item.value).constant;
-  if (elements) {
-    check(elements->dtype());
-    if (elements->num_elements() > build::kMaxListed) unsupported(shown, "it has too many elements");
-    ir::SymShape all;
-    for (int64_t i = 0; i < elements->num_elements(); ++i) all.emplace_back(elements->element_as_int(i));
-    return all;
-  }
-  Compose c(*this);
-  const ir::SymShape extents = shape(item.value);
-  if (!extents.is_constant()) unsupported(shown, "it has as many elements as a run decides");
-  const V flat = c.reshape(c.cast(item.value, DType::kInt64), {num_elements(extents.hints())});
-  return build::bind_run_numbers(*this, flat, low, std::nullopt);
+  const Item& item = given(index);
+  const DType own = item.stored ? item.stored->dtype() : dtype(item.value);
+  if (is_float(own) || own == kString) invalid(shown + " is no integers");
+  return build::integers_of(*this, item.stored, item.value, shown, low, std::nullopt);
 }
 
 V NodeContext::as_rows(V x, int64_t axis) {
@@ -158,6 +131,13 @@ std::vector<int64_t> NodeContext::ints(const char* name) {
   return found == nullptr ? std::vector<int64_t>() : found->integers;
 }
 
+std::vector<double> NodeContext::reals(const char* name) {
+  const Argument* found = argument(name);
+  if (found == nullptr) return {};
+  if (found->reals.empty()) return {found->integers.begin(), found->integers.end()};
+  return {found->reals.begin(), found->reals.end()};
+}
+
 int64_t NodeContext::axis(const char* name, int64_t rank, std::optional<int64_t> otherwise) {
   return normalize_axis(integer(name, otherwise), rank);
 }
@@ -170,11 +150,10 @@ bool NodeContext::is_channels_last() {
 
 void NodeContext::set_item(size_t index, Item item) {
   if (!has_output(index)) invalid("output " + std::to_string(index) + " is missing");
-  const std::string name(node_.outputs[index]);
   const V value = item.value;
   state_.items.insert_or_assign(node_.outputs[index], std::move(item));
-  if (value == ir::kAbsent || value < first_own_ || graph().value(value).constant) return;
-  if (state_.reserved.count(name) == 0 && !graph().find_value(name)) graph().rename_value(value, name);
+  if (is_own(value) && !graph().value(value).constant)
+    rename_if_free(value, std::string(node_.outputs[index]));
 }
 
 Scale NodeContext::own_scale() {
@@ -215,7 +194,7 @@ void NodeContext::check_read() const {
     if (read_operands_.count(i) == 0)
       unsupported("operand " + std::to_string(i), "the operand is not implemented");
   for (const Argument& each : node_.arguments)
-    if (read_.count(each.name) == 0 && !may_stay_unread(op(), each.name))
+    if (read_.count(each.name) == 0 && !build::may_stay_unread(kUnread, op(), each.name))
       unsupported(std::string(each.name.substr(0, 200)), "the argument is not implemented");
 }
 

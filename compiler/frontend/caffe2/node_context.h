@@ -56,8 +56,6 @@ public:
   /// Of operators of integers that of real numbers that they stand for (int8.def).
   std::string_view op() const { return op_; }
   const LoadedModel& loaded() const { return state_.loaded; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
 
   /// Operands by their places. One that is looked up counts as read.
   size_t num_operands() const { return node_.inputs.size(); }
@@ -71,7 +69,7 @@ public:
   /// Of integers that stand for real numbers. Throws Error(kInvalidModel) for others.
   Scale scale_of(size_t index);
   /// The integers of an operand: known ones as they are, others as symbols that a run binds
-  /// (build/run_numbers.h), `low` or more.
+  /// (build/extents/run_numbers.h), `low` or more.
   ir::SymShape numbers(size_t index, std::optional<int64_t> low = std::nullopt);
 
   /// x as rows of what is behind the axis, which may be the rank.
@@ -85,6 +83,7 @@ public:
   bool flag(const char* name, bool otherwise) { return integer(name, int64_t{otherwise}) != 0; }
   std::string text(const char* name, const std::string& otherwise);
   std::vector<int64_t> ints(const char* name);  ///< empty where it is missing
+  std::vector<double> reals(const char* name);  ///< the same
   /// The argument's axis within [0, rank).
   int64_t axis(const char* name, int64_t rank, std::optional<int64_t> otherwise = std::nullopt);
   /// Argument order: whether channels stand last, NHWC, else behind the batch, NCHW.
@@ -121,7 +120,6 @@ private:
   std::string_view op_;
   std::set<std::string, std::less<>> read_;
   std::set<size_t> read_operands_;
-  V first_own_;
 };
 
 using Converter = void (*)(NodeContext& node);

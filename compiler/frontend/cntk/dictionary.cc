@@ -68,12 +68,8 @@ private:
 
 Dims Reader::dims(WireReader reader) {
   std::vector<uint64_t> given;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      reader.append_uint64s(given, "an extent");
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) reader.append_uint64s(given, "an extent");
   }
   extents_.spend(given.size());
   Dims to;
@@ -84,20 +80,10 @@ Dims Reader::dims(WireReader reader) {
 
 Axis Reader::axis(WireReader reader) {
   Axis to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.index = reader.int32("an axis");
-        break;
-      case 2:
-        to.name = reader.bytes("an axis' name");
-        break;
-      case 3:
-        to.is_ordered = reader.varint("is_ordered_dynamic_axis") != 0;
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.index = reader.int32("an axis");
+    if (field == 2) to.name = reader.bytes("an axis' name");
+    if (field == 3) to.is_ordered = reader.varint("is_ordered_dynamic_axis") != 0;
   }
   return to;
 }
@@ -105,12 +91,10 @@ Axis Reader::axis(WireReader reader) {
 /// The packed elements of FloatValues and DoubleValues.
 std::string_view packed(WireReader reader) {
   std::string_view values;
-  while (reader.next()) {
-    if (reader.field() == 1) {
+  while (const int field = reader.next()) {
+    if (field == 1) {
       if (!values.empty()) reader.fail("elements in several parts");
       values = reader.bytes("elements");
-    } else {
-      reader.skip();
     }
   }
   return values;
@@ -129,26 +113,14 @@ void Reader::take_elements(const WireReader& reader, Array& to) {
 
 Array Reader::array(WireReader reader) {
   Array to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.dtype = reader.int64("data_type");
-        break;
-      case 2:
-        to.storage = reader.int64("storage_format");
-        break;
-      case 3:
-        to.dims = dims(reader.message("a shape"));
-        break;
-      case 4:
-        to.values = packed(reader.message("float_values"));
-        break;
-      case 5:
-        to.values = packed(reader.message("double_values"));
-        to.is_double = true;
-        break;
-      default:
-        reader.skip();
+  while (const int field = reader.next()) {
+    if (field == 1) to.dtype = reader.int64("data_type");
+    if (field == 2) to.storage = reader.int64("storage_format");
+    if (field == 3) to.dims = dims(reader.message("a shape"));
+    if (field == 4) to.values = packed(reader.message("float_values"));
+    if (field == 5) {
+      to.values = packed(reader.message("double_values"));
+      to.is_double = true;
     }
   }
   if (to.values.empty() && count_elements(to.dims) != 0 && !elements_.empty()) take_elements(reader, to);
@@ -157,12 +129,8 @@ Array Reader::array(WireReader reader) {
 
 List Reader::list(WireReader reader) {
   List to;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.push_back(value(reader.message("a value of a list")));
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.push_back(value(reader.message("a value of a list")));
   }
   return to;
 }
@@ -171,47 +139,19 @@ Value Reader::value(WireReader reader) {
   values_.spend(1);
   Value to;
   int64_t type = 0;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 2:
-        type = reader.int64("value_type");
-        break;
-      case 3:
-        to = {reader.varint("a bool") != 0};
-        break;
-      case 4:
-        to = {int64_t{reader.int32("an integer")}};
-        break;
-      case 5:
-        to = {reader.int64("a size")};
-        break;
-      case 6:
-        to = {static_cast<double>(reader.fixed_float("a number"))};
-        break;
-      case 7:
-        to = {reader.fixed_double("a number")};
-        break;
-      case 8:
-        to = {reader.bytes("a text")};
-        break;
-      case 9:
-        to = {dims(reader.message("a shape"))};
-        break;
-      case 10:
-        to = {axis(reader.message("an axis"))};
-        break;
-      case 11:
-        to = {list(reader.message("a list"))};
-        break;
-      case 12:
-        to = {dictionary(reader.message("a dictionary"))};
-        break;
-      case 13:
-        to = {array(reader.message("an array"))};
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 2) type = reader.int64("value_type");
+    if (field == 3) to = {reader.varint("a bool") != 0};
+    if (field == 4) to = {int64_t{reader.int32("an integer")}};
+    if (field == 5) to = {reader.int64("a size")};
+    if (field == 6) to = {static_cast<double>(reader.fixed_float("a number"))};
+    if (field == 7) to = {reader.fixed_double("a number")};
+    if (field == 8) to = {reader.bytes("a text")};
+    if (field == 9) to = {dims(reader.message("a shape"))};
+    if (field == 10) to = {axis(reader.message("an axis"))};
+    if (field == 11) to = {list(reader.message("a list"))};
+    if (field == 12) to = {dictionary(reader.message("a dictionary"))};
+    if (field == 13) to = {array(reader.message("an array"))};
   }
   if (to.as<std::monostate>() != nullptr) return default_of(type);
   return to;
@@ -219,29 +159,17 @@ Value Reader::value(WireReader reader) {
 
 Entry Reader::entry(WireReader reader) {
   Entry to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.key = reader.bytes("a key");
-        break;
-      case 2:
-        to.value = value(reader.message("a value"));
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.key = reader.bytes("a key");
+    if (field == 2) to.value = value(reader.message("a value"));
   }
   return to;
 }
 
 Dictionary Reader::dictionary(WireReader reader) {
   Dictionary to;
-  while (reader.next()) {
-    if (reader.field() == 2) {
-      to.entries.push_back(entry(reader.message("an entry")));
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 2) to.entries.push_back(entry(reader.message("an entry")));
   }
   return to;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/build/missing.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -9,20 +10,11 @@ namespace tensormill::frontend::cntk {
 
 namespace {
 
-struct UnreadRow {
-  std::string_view op, attribute;
-};
-constexpr UnreadRow kUnread[] = {
+constexpr build::UnreadRow kUnread[] = {
 #define CNTK_UNREAD(op, attribute, reason) {op, attribute},
 #include "compiler/frontend/cntk/unread_options.def"
 #undef CNTK_UNREAD
 };
-
-bool may_stay_unread(std::string_view op, std::string_view attribute) {
-  return std::any_of(std::begin(kUnread), std::end(kUnread), [&](const UnreadRow& row) {
-    return (row.op == op || row.op == "*") && row.attribute == attribute;
-  });
-}
 
 std::string base_of(const Function& function) {
   return function.name.empty() ? output_uid(function, 0) : std::string(function.name);
@@ -40,8 +32,7 @@ NodeContext::NodeContext(ImportState& state, size_t function)
       state_(state),
       index_(function),
       function_(state.loaded.model().functions[function]),
-      sources_(state.loaded.walk().operands[function]),
-      first_own_(static_cast<V>(state.graph.values().size())) {}
+      sources_(state.loaded.walk().operands[function]) {}
 
 ir::SymShape NodeContext::sample(const Item& item) const {
   const ir::SymShape all = shape(item.value);
@@ -176,11 +167,10 @@ int64_t NodeContext::place(const char* name, int64_t rank, std::optional<int64_t
 
 void NodeContext::set_output(size_t index, V value, bool has_batch) {
   state_.items.insert_or_assign(Source{false, index_, index}, Item{value, has_batch});
-  if (value < first_own_ || graph().value(value).constant) return;
+  if (!is_own(value) || graph().value(value).constant) return;
   const bool is_named = index == 0 && !function_.name.empty() && is_utf8(function_.name);
   const std::string name = is_named ? std::string(function_.name) : output_uid(function_, index);
-  if (is_utf8(name) && state_.reserved.count(name) == 0 && !graph().find_value(name))
-    graph().rename_value(value, name);
+  if (is_utf8(name)) rename_if_free(value, name);
 }
 
 void NodeContext::check_read() const {
@@ -188,7 +178,7 @@ void NodeContext::check_read() const {
     if (read_operands_.count(i) == 0)
       unsupported("operand " + std::to_string(i), "the operand is not implemented");
   for (const Entry& each : function_.attributes.entries)
-    if (read_.count(each.key) == 0 && !may_stay_unread(op(), each.key))
+    if (read_.count(each.key) == 0 && !build::may_stay_unread(kUnread, op(), each.key))
       unsupported(std::string(each.key.substr(0, 200)), "the attribute is not implemented");
 }
 

@@ -40,8 +40,6 @@ public:
 
   const Function& function() const { return function_; }
   std::string_view op() const { return function_.op; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
   /// Of the sample, without the batch.
   ir::SymShape sample(const Item& item) const;
   int64_t sample_rank(const Item& item) const { return rank(item.value) - item.offset(); }
@@ -99,7 +97,6 @@ private:
   const std::vector<Source>& sources_;
   std::set<std::string, std::less<>> read_;
   std::set<size_t> read_operands_;
-  V first_own_;
 };
 
 using Converter = void (*)(NodeContext& node);

@@ -39,14 +39,9 @@ using Range = std::pair<int64_t, int64_t>;
 /// SizeRange: an upper bound below 0 is none.
 Range size_range(WireReader reader) {
   Range to{0, -1};
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.first = reader.int64("lowerBound");
-    } else if (reader.field() == 2) {
-      to.second = std::max<int64_t>(reader.int64("upperBound"), -1);
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.first = reader.int64("lowerBound");
+    if (field == 2) to.second = std::max<int64_t>(reader.int64("upperBound"), -1);
   }
   return to;
 }
@@ -54,12 +49,8 @@ Range size_range(WireReader reader) {
 /// The numbers of fields 1 and 2.
 std::pair<int64_t, int64_t> two_numbers(WireReader reader) {
   std::pair<int64_t, int64_t> to;
-  while (reader.next()) {
-    if (reader.field() == 1 || reader.field() == 2) {
-      (reader.field() == 1 ? to.first : to.second) = reader.int64("a size");
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1 || field == 2) (field == 1 ? to.first : to.second) = reader.int64("a size");
   }
   return to;
 }
@@ -75,26 +66,12 @@ class DescriptionReader {
 public:
   void description(WireReader reader, Model& to) {
     Interface own;
-    while (reader.next()) {
-      switch (reader.field()) {
-        case 1:
-          own.inputs.push_back(feature(reader.message("an input")));
-          break;
-        case 10:
-          own.outputs.push_back(feature(reader.message("an output")));
-          break;
-        case 20:
-          to.interfaces.push_back(interface_of(reader.message("a function's description")));
-          break;
-        case 21:
-          to.default_function = reader.bytes("defaultFunctionName");
-          break;
-        case 100:
-          metadata(reader.message("metadata"), to);
-          break;
-        default:
-          reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field == 1) own.inputs.push_back(feature(reader.message("an input")));
+      if (field == 10) own.outputs.push_back(feature(reader.message("an output")));
+      if (field == 20) to.interfaces.push_back(interface_of(reader.message("a function's description")));
+      if (field == 21) to.default_function = reader.bytes("defaultFunctionName");
+      if (field == 100) metadata(reader.message("metadata"), to);
     }
     if (!own.inputs.empty() || !own.outputs.empty()) to.interfaces.push_back(std::move(own));
   }
@@ -103,20 +80,10 @@ private:
   Interface interface_of(WireReader reader) {
     features_.spend(1);
     Interface to;
-    while (reader.next()) {
-      switch (reader.field()) {
-        case 1:
-          to.name = reader.bytes("a function's name");
-          break;
-        case 2:
-          to.inputs.push_back(feature(reader.message("an input")));
-          break;
-        case 3:
-          to.outputs.push_back(feature(reader.message("an output")));
-          break;
-        default:
-          reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field == 1) to.name = reader.bytes("a function's name");
+      if (field == 2) to.inputs.push_back(feature(reader.message("an input")));
+      if (field == 3) to.outputs.push_back(feature(reader.message("an output")));
     }
     return to;
   }
@@ -124,78 +91,49 @@ private:
   Feature feature(WireReader reader) {
     features_.spend(1);
     Feature to;
-    while (reader.next()) {
-      if (reader.field() == 1) {
-        to.name = reader.bytes("a feature's name");
-      } else if (reader.field() == 3) {
-        feature_type(reader.message("a feature's type"), to);
-      } else {
-        reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field == 1) to.name = reader.bytes("a feature's name");
+      if (field == 3) feature_type(reader.message("a feature's type"), to);
     }
     return to;
   }
 
   void feature_type(WireReader reader, Feature& to) {
-    while (reader.next()) {
-      switch (reader.field()) {
-        case 4:
-          to.is_image = true;
-          image(reader.message("an image's type"), to);
-          break;
-        case 5:
-          array(reader.message("an array's type"), to);
-          break;
-        case 1000:
-          to.is_optional = reader.varint("isOptional") != 0;
-          break;
-        default:
-          reader.skip();
+    while (const int field = reader.next()) {
+      if (field == 4) {
+        to.is_image = true;
+        image(reader.message("an image's type"), to);
       }
+      if (field == 5) array(reader.message("an array's type"), to);
+      if (field == 1000) to.is_optional = reader.varint("isOptional") != 0;
     }
   }
 
   void array(WireReader reader, Feature& to) {
-    while (reader.next()) {
-      if (reader.field() == 21) {
+    while (const int field = reader.next()) {
+      if (field == 21) {
         WireReader all = reader.message("enumerated shapes");
-        while (all.next()) {
-          if (all.field() == 1) {
-            widen(to.ranges, shape(all.message("a shape")));
-          } else {
-            all.skip();
-          }
+        while (const int all_field = all.next()) {
+          if (all_field == 1) widen(to.ranges, shape(all.message("a shape")));
         }
-      } else if (reader.field() == 31) {
-        WireReader all = reader.message("a range of shapes");
-        while (all.next()) {
-          features_.spend(1);
-          if (all.field() == 1) {
-            to.ranges.push_back(size_range(all.message("a range")));
-          } else {
-            all.skip();
-          }
-        }
-      } else if (reader.field() == 41) {
-        to.otherwise = reader.int32("intDefaultValue");
-      } else if (reader.field() == 51) {
-        to.otherwise = static_cast<double>(reader.fixed_float("floatDefaultValue"));
-      } else if (reader.field() == 61) {
-        to.otherwise = reader.fixed_double("doubleDefaultValue");
-      } else {
-        reader.skip();
       }
+      if (field == 31) {
+        WireReader all = reader.message("a range of shapes");
+        while (const int all_field = all.next()) {
+          features_.spend(1);
+          if (all_field == 1) to.ranges.push_back(size_range(all.message("a range")));
+        }
+      }
+      if (field == 41) to.otherwise = reader.int32("intDefaultValue");
+      if (field == 51) to.otherwise = static_cast<double>(reader.fixed_float("floatDefaultValue"));
+      if (field == 61) to.otherwise = reader.fixed_double("doubleDefaultValue");
     }
   }
 
   std::vector<int64_t> shape(WireReader reader) {
     std::vector<int64_t> to;
-    while (reader.next()) {
-      if (reader.field() == 1) {
-        reader.append_varints(to, "a shape");
-      } else {
-        reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field == 1) reader.append_varints(to, "a shape");
     }
     features_.spend(to.size());
     return to;
@@ -204,32 +142,24 @@ private:
   /// Ranges are those of [1,C,H,W], the tensor that the program has.
   void image(WireReader reader, Feature& to) {
     std::optional<Range> width, height;
-    while (reader.next()) {
-      if (reader.field() == 3) {
-        to.note = "image " + color(reader.int64("colorSpace"));
-      } else if (reader.field() == 21) {
+    while (const int field = reader.next()) {
+      if (field == 3) to.note = "image " + color(reader.int64("colorSpace"));
+      if (field == 21) {
         WireReader all = reader.message("enumerated sizes");
-        while (all.next()) {
+        while (const int all_field = all.next()) {
           features_.spend(1);
-          if (all.field() != 1) {
-            all.skip();
-            continue;
-          }
+          if (all_field != 1) continue;
           const auto [w, h] = two_numbers(all.message("a size"));
           width = width ? Range{std::min(width->first, w), std::max(width->second, w)} : Range{w, w};
           height = height ? Range{std::min(height->first, h), std::max(height->second, h)} : Range{h, h};
         }
-      } else if (reader.field() == 31) {
+      }
+      if (field == 31) {
         WireReader all = reader.message("a range of sizes");
-        while (all.next()) {
-          if (all.field() == 1 || all.field() == 2) {
-            (all.field() == 1 ? width : height) = size_range(all.message("a range"));
-          } else {
-            all.skip();
-          }
+        while (const int all_field = all.next()) {
+          if (all_field == 1 || all_field == 2)
+            (all_field == 1 ? width : height) = size_range(all.message("a range"));
         }
-      } else {
-        reader.skip();
       }
     }
     if (width || height)
@@ -242,16 +172,10 @@ private:
   }
 
   static void metadata(WireReader reader, Model& to) {
-    while (reader.next()) {
-      if (reader.field() == 1) {
-        to.description = reader.bytes("shortDescription");
-      } else if (reader.field() == 2) {
-        to.version = reader.bytes("versionString");
-      } else if (reader.field() == 3) {
-        to.author = reader.bytes("author");
-      } else {
-        reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field == 1) to.description = reader.bytes("shortDescription");
+      if (field == 2) to.version = reader.bytes("versionString");
+      if (field == 3) to.author = reader.bytes("author");
     }
   }
 
@@ -313,19 +237,13 @@ Model read_model(std::string_view bytes) {
   Model model;
   DescriptionReader descriptions;
   std::string_view other;
-  while (reader.next()) {
+  while (const int field = reader.next()) {
     const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                    [&](const KindRow& row) { return row.field == reader.field(); });
+                                    [&](const KindRow& row) { return row.field == field; });
     if (kind != std::end(kKinds)) other = kind->title;
-    if (reader.field() == 1) {
-      model.specification = reader.int64("specificationVersion");
-    } else if (reader.field() == 2) {
-      descriptions.description(reader.message("the description"), model);
-    } else if (reader.field() == kMlProgram) {
-      model.functions = ProgramReader().functions(reader.message("the program"));
-    } else {
-      reader.skip();
-    }
+    if (field == 1) model.specification = reader.int64("specificationVersion");
+    if (field == 2) descriptions.description(reader.message("the description"), model);
+    if (field == kMlProgram) model.functions = ProgramReader().functions(reader.message("the program"));
   }
   if (!model.functions.empty()) return model;
   if (!other.empty()) refuse(other);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/missing.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -10,20 +11,11 @@ namespace tensormill::frontend::coreml {
 
 namespace {
 
-struct UnreadRow {
-  std::string_view op, operand;
-};
-constexpr UnreadRow kUnread[] = {
+constexpr build::UnreadRow kUnread[] = {
 #define COREML_UNREAD(op, operand, why) {op, operand},
 #include "compiler/frontend/coreml/unread_options.def"
 #undef COREML_UNREAD
 };
-
-bool may_stay_unread(std::string_view op, std::string_view operand) {
-  return std::any_of(std::begin(kUnread), std::end(kUnread), [&](const UnreadRow& row) {
-    return (row.op == op || row.op == "*") && row.operand == operand;
-  });
-}
 
 std::string base_name(const Operation& node, const std::string& label) {
   return node.outputs.empty() ? label : std::string(node.outputs.front().name);
@@ -42,8 +34,7 @@ Item* BlockState::find(std::string_view name) {
 NodeContext::NodeContext(BlockState& state, const Operation& node, const std::string& label)
     : OpBuilder(state.import.graph, label, base_name(node, label), state.import.reserved),
       state_(state),
-      node_(node),
-      first_own_(static_cast<V>(state.import.graph.values().size())) {}
+      node_(node) {}
 
 std::vector<Item*> NodeContext::given(const char* name) {
   read_.insert(name);
@@ -208,24 +199,11 @@ bool NodeContext::is_known(const char* name) {
 
 ir::SymShape NodeContext::numbers_of(const char* name, Item& item, std::optional<int64_t> low,
                                      const std::optional<ir::SymInt>& high) {
-  const auto fail = [&] { invalid("operand " + std::string(name) + " is no integers"); };
-  if (item.stored == nullptr) {
-    const ir::Value& value = graph().value(item.value);
-    if (is_float(value.type.dtype) || value.type.dtype == kString) fail();
-    if (value.known) return value.known.elements();
-  }
-  if (const std::optional<Tensor> elements = elements_of(item)) {
-    if (is_float(elements->dtype()) || elements->dtype() == kString) fail();
-    if (elements->num_elements() > build::kMaxListed) unsupported(name, "it has too many elements");
-    ir::SymShape all;
-    for (int64_t i = 0; i < elements->num_elements(); ++i) all.emplace_back(elements->element_as_int(i));
-    return all;
-  }
-  Compose c(*this);
-  const ir::SymShape extents = shape(item.value);
-  if (!extents.is_constant()) unsupported(name, "it has as many elements as a run decides");
-  const V flat = c.reshape(c.cast(item.value, DType::kInt64), {num_elements(extents.hints())});
-  return build::bind_run_numbers(*this, flat, low, high);
+  std::optional<Tensor> stored;
+  if (item.stored != nullptr) stored = state_.import.loaded.constant(*item.stored);
+  const DType own = stored ? stored->dtype() : dtype(item.value);
+  if (is_float(own) || own == kString) invalid("operand " + std::string(name) + " is no integers");
+  return build::integers_of(*this, stored, item.value, name, low, high);
 }
 
 ir::SymShape NodeContext::numbers(const char* name, std::optional<int64_t> low,
@@ -252,13 +230,7 @@ int64_t NodeContext::axis(const char* name, int64_t rank, std::optional<int64_t>
 }
 
 std::vector<int64_t> NodeContext::axes(const char* name, int64_t rank) {
-  std::set<int64_t> all;
-  if (has(name)) {
-    for (const int64_t each : ints(name)) all.insert(normalize_axis(each, rank));
-  } else {
-    for (int64_t i = 0; i < rank; ++i) all.insert(i);
-  }
-  return {all.begin(), all.end()};
+  return has(name) ? normalize_axes(ints(name), rank) : Compose(*this).count_to(rank);
 }
 
 const TensorType& NodeContext::output_type(size_t index) const {
@@ -293,9 +265,7 @@ void NodeContext::set_output(size_t index, V value) {
               ", the file says " + std::to_string(said.dims.size()));
   }
   state_.items.insert_or_assign(output.name, Item{nullptr, value});
-  const std::string name(output.name);
-  if (value < first_own_ || graph().value(value).constant) return;
-  if (state_.import.reserved.count(name) == 0 && !graph().find_value(name)) graph().rename_value(value, name);
+  if (is_own(value) && !graph().value(value).constant) rename_if_free(value, std::string(output.name));
 }
 
 void NodeContext::set_outputs(const std::vector<V>& values) {
@@ -329,7 +299,7 @@ std::vector<V> NodeContext::call(const Block& block, const std::vector<V>& input
 
 void NodeContext::check_read() const {
   const auto check = [&](std::string_view name) {
-    if (read_.count(name) == 0 && !may_stay_unread(op(), name))
+    if (read_.count(name) == 0 && !build::may_stay_unread(kUnread, op(), name))
       unsupported(std::string(name.substr(0, 200)), "the operand is not implemented");
   };
   for (const auto& [name, bindings] : node_.inputs)

@@ -67,8 +67,6 @@ public:
   /// 5 for CoreML5 (iOS 15) to 9 (iOS 26).
   int opset() const { return state_.import.opset; }
   ImportState& import_state() { return state_.import; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
 
   /// Operands by the names of the documentation; attributes of the operation, as constexpr_ ones have them,
   /// are operands as well. One that is looked up in whatever way counts as read.
@@ -100,7 +98,7 @@ public:
   /// Whether the operand's integers are known, be it as expressions of free dims.
   bool is_known(const char* name);
   /// The integers of an operand, of any rank, row-major, those of several values behind each other: known
-  /// ones as they are, others as symbols that a run binds (build/run_numbers.h), `low` or more.
+  /// ones as they are, others as symbols that a run binds (build/extents/run_numbers.h), `low` or more.
   ir::SymShape numbers(const char* name, std::optional<int64_t> low = std::nullopt,
                        const std::optional<ir::SymInt>& high = std::nullopt);
   ir::SymInt number(const char* name, std::optional<int64_t> low = std::nullopt,
@@ -147,7 +145,6 @@ private:
   const Operation& node_;
   std::map<const Value*, Item> own_items_;  ///< of values that stand in the operation itself
   std::set<std::string, std::less<>> read_;
-  V first_own_;
 };
 
 using Converter = void (*)(NodeContext& node);

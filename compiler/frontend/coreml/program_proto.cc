@@ -15,14 +15,9 @@ std::pair<std::string_view, Made> ProgramReader::map_entry(WireReader entry, con
                                                            Made (ProgramReader::*read)(WireReader)) {
   values_.spend(1);
   std::pair<std::string_view, Made> to;
-  while (entry.next()) {
-    if (entry.field() == 1) {
-      to.first = entry.bytes(what);
-    } else if (entry.field() == 2) {
-      to.second = (this->*read)(entry.message(what));
-    } else {
-      entry.skip();
-    }
+  while (const int field = entry.next()) {
+    if (field == 1) to.first = entry.bytes(what);
+    if (field == 2) to.second = (this->*read)(entry.message(what));
   }
   if (!is_utf8(to.first)) entry.fail(std::string(what) + " whose name is not UTF-8");
   return to;
@@ -30,19 +25,12 @@ std::pair<std::string_view, Made> ProgramReader::map_entry(WireReader entry, con
 
 int64_t ProgramReader::dimension(WireReader reader) {
   int64_t size = -1;
-  while (reader.next()) {
-    if (reader.field() != 1) {
-      reader.skip();
-      continue;
-    }
+  while (const int field = reader.next()) {
+    if (field != 1) continue;
     WireReader constant = reader.message("a dimension");
     size = 0;
-    while (constant.next()) {
-      if (constant.field() == 1) {
-        size = constant.int64("a dimension's size");
-      } else {
-        constant.skip();
-      }
+    while (const int constant_field = constant.next()) {
+      if (constant_field == 1) size = constant.int64("a dimension's size");
     }
     if (size < 0) reader.fail("a dimension of " + std::to_string(size));
   }
@@ -52,16 +40,12 @@ int64_t ProgramReader::dimension(WireReader reader) {
 TensorType ProgramReader::tensor_type(WireReader reader) {
   TensorType to;
   int64_t rank = 0;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.dtype = static_cast<DataType>(reader.int32("a type of elements"));
-    } else if (reader.field() == 2) {
-      rank = reader.int64("a rank");
-    } else if (reader.field() == 3) {
+  while (const int field = reader.next()) {
+    if (field == 1) to.dtype = static_cast<DataType>(reader.int32("a type of elements"));
+    if (field == 2) rank = reader.int64("a rank");
+    if (field == 3) {
       values_.spend(1);
       to.dims.push_back(dimension(reader.message("a dimension")));
-    } else {
-      reader.skip();
     }
   }
   to.has_rank = rank >= 0;
@@ -73,37 +57,17 @@ TensorType ProgramReader::tensor_type(WireReader reader) {
 
 ValueType ProgramReader::value_type(WireReader reader) {
   ValueType to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.tensor = tensor_type(reader.message("a tensor's type"));
-        break;
-      case 2:
-        to.kind = ValueKind::kList;
-        reader.skip();
-        break;
-      case 3:
-        to.kind = ValueKind::kTuple;
-        reader.skip();
-        break;
-      case 4:
-        to.kind = ValueKind::kDictionary;
-        reader.skip();
-        break;
-      case 5: {
-        WireReader state = reader.message("a state's type");
-        while (state.next()) {
-          if (state.field() == 1) {
-            to = value_type(state.message("a wrapped type"));
-          } else {
-            state.skip();
-          }
-        }
-        to.kind = ValueKind::kState;
-        break;
+  while (const int field = reader.next()) {
+    if (field == 1) to.tensor = tensor_type(reader.message("a tensor's type"));
+    if (field == 2) to.kind = ValueKind::kList;
+    if (field == 3) to.kind = ValueKind::kTuple;
+    if (field == 4) to.kind = ValueKind::kDictionary;
+    if (field == 5) {
+      WireReader state = reader.message("a state's type");
+      while (const int state_field = state.next()) {
+        if (state_field == 1) to = value_type(state.message("a wrapped type"));
       }
-      default:
-        reader.skip();
+      to.kind = ValueKind::kState;
     }
   }
   return to;
@@ -112,25 +76,17 @@ ValueType ProgramReader::value_type(WireReader reader) {
 NamedType ProgramReader::named_type(WireReader reader) {
   values_.spend(1);
   NamedType to;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.name = reader.bytes("a value's name");
-    } else if (reader.field() == 2) {
-      to.type = value_type(reader.message("a value's type"));
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.name = reader.bytes("a value's name");
+    if (field == 2) to.type = value_type(reader.message("a value's type"));
   }
   if (to.name.empty() || !is_utf8(to.name)) reader.fail("a value without a name in UTF-8");
   return to;
 }
 
 void ProgramReader::append(WireReader reader, int kind, Elements& to) {
-  while (reader.next()) {
-    if (reader.field() != 1) {
-      reader.skip();
-      continue;
-    }
+  while (const int field = reader.next()) {
+    if (field != 1) continue;
     const size_t before = to.floats.size() + to.doubles.size() + to.ints.size() + to.strings.size();
     switch (kind) {
       case 1:
@@ -156,33 +112,22 @@ void ProgramReader::append(WireReader reader, int kind, Elements& to) {
 
 Elements ProgramReader::elements(WireReader reader) {
   Elements to;
-  while (reader.next()) {
-    if (reader.field() >= 1 && reader.field() <= 7) {
-      append(reader.message("elements"), reader.field(), to);
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field >= 1 && field <= 7) append(reader.message("elements"), field, to);
   }
   return to;
 }
 
 void ProgramReader::immediate(WireReader reader, Value& to) {
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.data = elements(reader.message("a tensor's elements"));
-    } else if (reader.field() == 2 || reader.field() == 3) {
+  while (const int field = reader.next()) {
+    if (field == 1) to.data = elements(reader.message("a tensor's elements"));
+    if (field == 2 || field == 3) {
       WireReader list = reader.message("a list of values");
       std::vector<Value> all;
-      while (list.next()) {
-        if (list.field() == 1) {
-          all.push_back(value(list.message("a value of a list")));
-        } else {
-          list.skip();
-        }
+      while (const int list_field = list.next()) {
+        if (list_field == 1) all.push_back(value(list.message("a value of a list")));
       }
       to.data = std::move(all);
-    } else {
-      reader.skip();
     }
   }
 }
@@ -190,27 +135,18 @@ void ProgramReader::immediate(WireReader reader, Value& to) {
 Value ProgramReader::value(WireReader reader) {
   values_.spend(1);
   Value to;
-  while (reader.next()) {
-    if (reader.field() == 2) {
-      to.type = value_type(reader.message("a value's type"));
-    } else if (reader.field() == 3) {
-      immediate(reader.message("an immediate value"), to);
-    } else if (reader.field() == 5) {
+  while (const int field = reader.next()) {
+    if (field == 2) to.type = value_type(reader.message("a value's type"));
+    if (field == 3) immediate(reader.message("an immediate value"), to);
+    if (field == 5) {
       BlobRef blob;
       WireReader file = reader.message("a value in a file");
-      while (file.next()) {
-        if (file.field() == 1) {
-          blob.file = file.bytes("a file's name");
-        } else if (file.field() == 2) {
-          blob.offset = file.varint("an offset");
-        } else {
-          file.skip();
-        }
+      while (const int file_field = file.next()) {
+        if (file_field == 1) blob.file = file.bytes("a file's name");
+        if (file_field == 2) blob.offset = file.varint("an offset");
       }
       if (!is_utf8(blob.file)) file.fail("a file whose name is not UTF-8");
       to.data = blob;
-    } else {
-      reader.skip();
     }
   }
   return to;
@@ -218,22 +154,15 @@ Value ProgramReader::value(WireReader reader) {
 
 std::vector<Binding> ProgramReader::argument(WireReader reader) {
   std::vector<Binding> to;
-  while (reader.next()) {
-    if (reader.field() != 1) {
-      reader.skip();
-      continue;
-    }
+  while (const int field = reader.next()) {
+    if (field != 1) continue;
     values_.spend(1);
     Binding binding;
     WireReader each = reader.message("an operand");
-    while (each.next()) {
-      if (each.field() == 1) {
-        binding.name = each.bytes("an operand's name");
-      } else if (each.field() == 2) {
+    while (const int each_field = each.next()) {
+      if (each_field == 1) binding.name = each.bytes("an operand's name");
+      if (each_field == 2)
         binding.value = std::make_shared<const Value>(value(each.message("an operand's value")));
-      } else {
-        each.skip();
-      }
     }
     if (!is_utf8(binding.name)) each.fail("an operand whose name is not UTF-8");
     to.push_back(std::move(binding));
@@ -244,27 +173,14 @@ std::vector<Binding> ProgramReader::argument(WireReader reader) {
 Operation ProgramReader::operation(WireReader reader) {
   operations_.spend(1);
   Operation to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.type = reader.bytes("an operation's type");
-        break;
-      case 2:
-        to.inputs.insert(map_entry(reader.message("an operand"), "an operand", &ProgramReader::argument));
-        break;
-      case 3:
-        to.outputs.push_back(named_type(reader.message("an operation's output")));
-        break;
-      case 4:
-        to.blocks.push_back(block(reader.message("an operation's block")));
-        break;
-      case 5:
-        to.attributes.insert(
-            map_entry(reader.message("an attribute"), "an attribute", &ProgramReader::value));
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.type = reader.bytes("an operation's type");
+    if (field == 2)
+      to.inputs.insert(map_entry(reader.message("an operand"), "an operand", &ProgramReader::argument));
+    if (field == 3) to.outputs.push_back(named_type(reader.message("an operation's output")));
+    if (field == 4) to.blocks.push_back(block(reader.message("an operation's block")));
+    if (field == 5)
+      to.attributes.insert(map_entry(reader.message("an attribute"), "an attribute", &ProgramReader::value));
   }
   if (to.type.empty() || !is_utf8(to.type)) reader.fail("an operation without a type in UTF-8");
   const auto name = to.attributes.find("name");
@@ -277,22 +193,14 @@ Operation ProgramReader::operation(WireReader reader) {
 Block ProgramReader::block(WireReader reader) {
   operations_.spend(1);
   Block to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.inputs.push_back(named_type(reader.message("a block's input")));
-        break;
-      case 2:
-        values_.spend(1);
-        to.outputs.push_back(reader.bytes("a block's output"));
-        if (!is_utf8(to.outputs.back())) reader.fail("a block's output whose name is not UTF-8");
-        break;
-      case 3:
-        to.operations.push_back(operation(reader.message("an operation")));
-        break;
-      default:
-        reader.skip();
+  while (const int field = reader.next()) {
+    if (field == 1) to.inputs.push_back(named_type(reader.message("a block's input")));
+    if (field == 2) {
+      values_.spend(1);
+      to.outputs.push_back(reader.bytes("a block's output"));
+      if (!is_utf8(to.outputs.back())) reader.fail("a block's output whose name is not UTF-8");
     }
+    if (field == 3) to.operations.push_back(operation(reader.message("an operation")));
   }
   return to;
 }
@@ -302,18 +210,15 @@ Function ProgramReader::function(WireReader reader) {
   Function to;
   bool has_block = false;
   std::string others;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.inputs.push_back(named_type(reader.message("a function's input")));
-    } else if (reader.field() == 3) {
+  while (const int field = reader.next()) {
+    if (field == 1) to.inputs.push_back(named_type(reader.message("a function's input")));
+    if (field == 3) {
       auto [opset, made] = map_entry(reader.message("a block"), "a block", &ProgramReader::block);
       if (opset_number(opset) == 0) others += (others.empty() ? "" : ", ") + std::string(opset.substr(0, 40));
       if (opset_number(opset) <= opset_number(to.opset)) continue;
       to.opset = opset;
       to.block = std::move(made);
       has_block = true;
-    } else {
-      reader.skip();
     }
   }
   if (!has_block && others.empty()) reader.fail("a function without a block");
@@ -325,11 +230,8 @@ Function ProgramReader::function(WireReader reader) {
 
 std::vector<Function> ProgramReader::functions(WireReader reader) {
   std::map<std::string_view, Function> all;
-  while (reader.next()) {
-    if (reader.field() != 2) {
-      reader.skip();
-      continue;
-    }
+  while (const int field = reader.next()) {
+    if (field != 2) continue;
     auto [name, made] = map_entry(reader.message("a function"), "a function", &ProgramReader::function);
     made.name = name;
     if (name.empty() || !is_utf8(name) || !all.emplace(name, std::move(made)).second)

@@ -71,7 +71,7 @@ Fields first_fields(std::string_view bytes) {
   return fields;
 }
 
-bool is_name(std::string_view text) {
+bool is_word(std::string_view text) {
   return !text.empty() && text.size() < 1024 &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isgraph(c) != 0; });
 }
@@ -82,7 +82,7 @@ bool is_node_def(std::string_view bytes) {
   const Fields node = first_fields(bytes);
   const Field* name = node.find(1, kBytes);
   const Field* op = node.find(2, kBytes);
-  return name != nullptr && op != nullptr && is_name(name->bytes) && is_name(op->bytes) &&
+  return name != nullptr && op != nullptr && is_word(name->bytes) && is_word(op->bytes) &&
          std::all_of(node.all.begin(), node.all.end(),
                      [](const Field& field) { return field.type == kBytes && field.number <= 8; });
 }
@@ -99,7 +99,7 @@ bool is_meta_graph(std::string_view bytes) {
 bool is_caffe2_operator(std::string_view bytes) {
   const Fields node = first_fields(bytes);
   const Field* type = node.find(4, kBytes);
-  return node.is_whole && type != nullptr && is_name(type->bytes);
+  return node.is_whole && type != nullptr && is_word(type->bytes);
 }
 
 /// Dictionary of CNTK: entries of a key and a value, which begins with a version and a type; those of a
@@ -145,7 +145,7 @@ FileFormat protobuf_format(std::string_view bytes) {
                                                                                    : FileFormat::kUnknown;
   if (is_node_def(first.bytes)) return FileFormat::kFrozenGraph;
   const Field* second = fields.find(2, kBytes);
-  const bool is_named = first.bytes.empty() || is_name(first.bytes);
+  const bool is_named = first.bytes.empty() || is_word(first.bytes);
   if (is_named && second != nullptr && is_caffe2_operator(second->bytes)) return FileFormat::kCaffe2;
   return FileFormat::kUnknown;
 }

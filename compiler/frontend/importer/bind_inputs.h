@@ -38,4 +38,15 @@ auto with_facts(const ModelFacts& facts, const Action& action) {
   }
 }
 
+/// An importer of the type Made; an error says that it was one of a model of this kind.
+template <typename Made, typename... Arguments>
+std::unique_ptr<Importer> made_importer(const char* kind, Arguments&&... arguments) {
+  try {
+    return std::make_unique<Made>(std::forward<Arguments>(arguments)...);
+  } catch (Error& error) {
+    error.add_context(kind);
+    throw;
+  }
+}
+
 }  // namespace tensormill::frontend

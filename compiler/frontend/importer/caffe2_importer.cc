@@ -10,7 +10,6 @@
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/source_files.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
-#include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -106,14 +105,7 @@ private:
   /// be imported.
   void add_output_types() {
     const auto has_dims = [](const caffe2::Input& input) { return input.dims.has_value(); };
-    if (!std::all_of(model().inputs.begin(), model().inputs.end(), has_dims) || !unsupported().empty())
-      return;
-    try {
-      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
-    } catch (const Error& error) {
-      // An import at the shapes that are asked for says it again, or takes them.
-      if (error.code() == ErrorCode::kInternal) throw;
-    }
+    if (std::all_of(model().inputs.begin(), model().inputs.end(), has_dims)) set_output_types(facts_, *this);
   }
 
   const caffe2::LoadedModel loaded_;
@@ -149,12 +141,7 @@ ModelSource open_caffe2(const std::string& path) {
 }
 
 std::unique_ptr<Importer> make_caffe2_importer(ModelSource source) {
-  try {
-    return std::make_unique<Caffe2Importer>(std::move(source));
-  } catch (Error& error) {
-    error.add_context("Caffe2 network");
-    throw;
-  }
+  return made_importer<Caffe2Importer>("Caffe2 network", std::move(source));
 }
 
 }  // namespace tensormill::frontend

@@ -4,7 +4,6 @@
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
-#include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -42,7 +41,7 @@ public:
     facts_.ops = file.ops;
     facts_.parameters = file.parameters;
     facts_.weight_bytes = file.weight_bytes;
-    add_output_types();
+    set_output_types(facts_, *this);
   }
 
   std::string format() const override { return "cntk"; }
@@ -66,17 +65,6 @@ public:
   }
 
 private:
-  /// How the extents of outputs follow from those of the inputs, where the operators can be imported.
-  void add_output_types() {
-    if (!unsupported().empty()) return;
-    try {
-      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
-    } catch (const Error& error) {
-      // An import at the shapes that are asked for says it again, or takes them.
-      if (error.code() == ErrorCode::kInternal) throw;
-    }
-  }
-
   const cntk::LoadedModel loaded_;
   ModelFacts facts_;
 };
@@ -86,12 +74,7 @@ private:
 bool is_cntk(std::string_view bytes) { return detect_format(bytes) == FileFormat::kCntk; }
 
 std::unique_ptr<Importer> make_cntk_importer(ModelSource source) {
-  try {
-    return std::make_unique<CntkImporter>(std::move(source));
-  } catch (Error& error) {
-    error.add_context("CNTK model");
-    throw;
-  }
+  return made_importer<CntkImporter>("CNTK model", std::move(source));
 }
 
 }  // namespace tensormill::frontend

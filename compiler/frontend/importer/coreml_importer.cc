@@ -10,7 +10,6 @@
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/source_files.h"
-#include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -127,13 +126,7 @@ private:
                  !is_dictionary(coreml::type_of(function_, output.name)) &&
                  std::none_of(output.shape.begin(), output.shape.end(), is_free);
         });
-    if (is_said || !unsupported().empty()) return;
-    try {
-      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
-    } catch (const Error& error) {
-      // An import at the shapes that are asked for says it again, or takes them.
-      if (error.code() == ErrorCode::kInternal) throw;
-    }
+    if (!is_said) set_output_types(facts_, *this);
   }
 
   const std::string signature_;  ///< as it was asked for
@@ -171,12 +164,7 @@ ModelSource open_mlpackage(const std::string& path) {
 }
 
 std::unique_ptr<Importer> make_coreml_importer(ModelSource source, const std::string& signature) {
-  try {
-    return std::make_unique<CoremlImporter>(std::move(source), signature);
-  } catch (Error& error) {
-    error.add_context("Core ML model");
-    throw;
-  }
+  return made_importer<CoremlImporter>("Core ML model", std::move(source), signature);
 }
 
 }  // namespace tensormill::frontend

@@ -3,11 +3,31 @@
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/onnx/free_dims/variant_import.h"
+#include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend {
+
+namespace {
+
+void set_types(ModelFacts& facts, const ir::Graph& graph) {
+  for (size_t i = 0; i < facts.outputs.size(); ++i) {
+    SignatureValue& output = facts.outputs[i];
+    const ir::ValueType& type = graph.value(graph.outputs()[i]).type;
+    output.dtype = type.dtype;
+    output.shape.clear();
+    for (const ir::SymInt& extent : shown_shape(type.dtype, type.shape)) {
+      const bool is_dim = !extent.is_constant() && extent.expr().symbols().size() == 1 &&
+                          extent.expr().symbols()[0] == extent.expr().to_string();
+      output.shape.push_back(extent.is_constant() ? Dim(extent.hint())
+                                                  : Dim(is_dim ? extent.expr().to_string() : std::string()));
+    }
+  }
+}
+
+}  // namespace
 
 ImportOptions with_ones(const ModelFacts& facts, ImportOptions options) {
   for (const SignatureValue& input : facts.inputs) {
@@ -21,18 +41,12 @@ ImportOptions with_ones(const ModelFacts& facts, ImportOptions options) {
   return options;
 }
 
-void set_output_types(ModelFacts& facts, const ir::Graph& graph) {
-  for (size_t i = 0; i < facts.outputs.size(); ++i) {
-    SignatureValue& output = facts.outputs[i];
-    const ir::ValueType& type = graph.value(graph.outputs()[i]).type;
-    output.dtype = type.dtype;
-    output.shape.clear();
-    for (const ir::SymInt& extent : shown_shape(type.dtype, type.shape)) {
-      const bool is_dim = !extent.is_constant() && extent.expr().symbols().size() == 1 &&
-                          extent.expr().symbols()[0] == extent.expr().to_string();
-      output.shape.push_back(extent.is_constant() ? Dim(extent.hint())
-                                                  : Dim(is_dim ? extent.expr().to_string() : std::string()));
-    }
+void set_output_types(ModelFacts& facts, const Importer& importer) {
+  if (!importer.unsupported().empty()) return;
+  try {
+    set_types(facts, importer.import(with_symbols(facts, {}), ops::standard_ops()));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInternal) throw;
   }
 }
 

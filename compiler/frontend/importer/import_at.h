@@ -14,9 +14,10 @@ ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& opt
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                               const TakesSymbolic& takes_symbolic);
 
-/// The types of the facts' outputs, as the graph has them: an extent that is a symbol is a free dim of its
-/// name, one that is another expression is free without a name.
-void set_output_types(ModelFacts& facts, const ir::Graph& graph);
+/// The types of the facts' outputs, as an import at all free dims has them: an extent that is a symbol is a
+/// free dim of its name, one that is another expression is free without a name. Where the model cannot be
+/// imported so, they stay: an import at the shapes that are asked for says it again, or takes them.
+void set_output_types(ModelFacts& facts, const Importer& importer);
 
 /// A package that keeps the model opens it by the signature that was requested (kept_import.h), "": none was,
 /// and rounds as was requested.

@@ -12,7 +12,6 @@
 #include "compiler/frontend/keras/kept_form.h"
 #include "compiler/frontend/wire/tfjs_weights.h"
 #include "compiler/frontend/wire/zip.h"
-#include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -90,7 +89,7 @@ public:
         format_(format_of(this->source().model->text())),
         loaded_(load(this->source(), format_)),
         facts_(keras_facts(loaded_->model, format_)) {
-    add_output_types();
+    set_output_types(facts_, *this);
   }
 
   std::string format() const override { return format_; }
@@ -126,17 +125,6 @@ public:
   }
 
 private:
-  /// What the layers say of the outputs, where they can be imported.
-  void add_output_types() {
-    if (!unsupported().empty()) return;
-    try {
-      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
-    } catch (const Error& error) {
-      // An import at the shapes that are asked for says it again, or takes them.
-      if (error.code() == ErrorCode::kInternal) throw;
-    }
-  }
-
   const std::string format_;
   const std::shared_ptr<const keras::LoadedModel> loaded_;
   ModelFacts facts_;
@@ -152,12 +140,7 @@ bool is_keras(std::string_view bytes) {
 }
 
 std::unique_ptr<Importer> make_keras_importer(ModelSource source) {
-  try {
-    return std::make_unique<KerasImporter>(std::move(source));
-  } catch (Error& error) {
-    error.add_context("Keras model");
-    throw;
-  }
+  return made_importer<KerasImporter>("Keras model", std::move(source));
 }
 
 }  // namespace tensormill::frontend

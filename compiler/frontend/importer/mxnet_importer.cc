@@ -9,7 +9,6 @@
 #include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/source_files.h"
 #include "compiler/frontend/mxnet/import.h"
-#include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -117,13 +116,7 @@ private:
   void add_output_types() {
     const bool is_known = std::all_of(loaded_->interface.inputs.begin(), loaded_->interface.inputs.end(),
                                       [](const mxnet::Input& input) { return input.has_rank; });
-    if (!is_known || !unsupported().empty()) return;
-    try {
-      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
-    } catch (const Error& error) {
-      // An import at the shapes that are asked for says it again, or takes them.
-      if (error.code() == ErrorCode::kInternal) throw;
-    }
+    if (is_known) set_output_types(facts_, *this);
   }
 
   const std::shared_ptr<const Loaded> loaded_;
@@ -153,12 +146,7 @@ ModelSource open_mxnet_model(const std::string& path) {
 }
 
 std::unique_ptr<Importer> make_mxnet_importer(ModelSource source) {
-  try {
-    return std::make_unique<MxnetImporter>(std::move(source));
-  } catch (Error& error) {
-    error.add_context("MXNet model");
-    throw;
-  }
+  return made_importer<MxnetImporter>("MXNet model", std::move(source));
 }
 
 }  // namespace tensormill::frontend

@@ -98,12 +98,7 @@ bool is_pt2(std::string_view bytes) {
 }
 
 std::unique_ptr<Importer> make_pytorch_importer(ModelSource source) {
-  try {
-    return std::make_unique<PytorchImporter>(std::move(source));
-  } catch (Error& error) {
-    error.add_context("PyTorch exported program");
-    throw;
-  }
+  return made_importer<PytorchImporter>("PyTorch exported program", std::move(source));
 }
 
 }  // namespace tensormill::frontend

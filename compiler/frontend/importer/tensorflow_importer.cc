@@ -11,7 +11,6 @@
 #include "compiler/frontend/tensorflow/import.h"
 #include "compiler/frontend/tensorflow/tfjs.h"
 #include "compiler/frontend/wire/tfjs_weights.h"
-#include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 
@@ -134,13 +133,7 @@ private:
     const bool is_said = std::all_of(
         entry_.outputs.begin(), entry_.outputs.end(),
         [](const tensorflow::Port& port) { return port.dtype != tensorflow::DataType::kInvalid; });
-    if (is_said || !unsupported().empty()) return;
-    try {
-      set_output_types(facts_, import(with_symbols(facts_, {}), ops::standard_ops()));
-    } catch (const Error& error) {
-      // An import at the shapes that are asked for says it again, or takes them.
-      if (error.code() == ErrorCode::kInternal) throw;
-    }
+    if (!is_said) set_output_types(facts_, *this);
   }
 
   const std::string signature_;  ///< as it was asked for
@@ -203,12 +196,7 @@ ModelSource open_saved_model(const std::string& path) {
 }
 
 std::unique_ptr<Importer> make_tensorflow_importer(ModelSource source, const std::string& signature) {
-  try {
-    return std::make_unique<TensorflowImporter>(std::move(source), signature);
-  } catch (Error& error) {
-    error.add_context("TensorFlow model");
-    throw;
-  }
+  return made_importer<TensorflowImporter>("TensorFlow model", std::move(source), signature);
 }
 
 }  // namespace tensormill::frontend

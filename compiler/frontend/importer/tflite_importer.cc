@@ -183,12 +183,7 @@ private:
 bool is_tflite(std::string_view bytes) { return bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3"; }
 
 std::unique_ptr<Importer> make_tflite_importer(ModelSource source, const std::string& signature) {
-  try {
-    return std::make_unique<TfliteImporter>(std::move(source), signature);
-  } catch (Error& error) {
-    error.add_context("TFLite model");
-    throw;
-  }
+  return made_importer<TfliteImporter>("TFLite model", std::move(source), signature);
 }
 
 }  // namespace tensormill::frontend

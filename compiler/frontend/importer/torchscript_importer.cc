@@ -117,12 +117,7 @@ bool is_torchscript(std::string_view bytes) {
 }
 
 std::unique_ptr<Importer> make_torchscript_importer(ModelSource source) {
-  try {
-    return std::make_unique<TorchscriptImporter>(std::move(source));
-  } catch (Error& error) {
-    error.add_context("TorchScript module");
-    throw;
-  }
+  return made_importer<TorchscriptImporter>("TorchScript module", std::move(source));
 }
 
 }  // namespace tensormill::frontend

@@ -1,7 +1,7 @@
 /// From a Keras model to the graph IR: its layers converted call by call (layers.def). Maps whose channels
-/// stand last are computed with the channels first (build/channels_last.h). Errors: kInvalidModel for a layer
-/// that does not fit its inputs or weights, naming it; kOperatorNotImplemented with all layers that are not
-/// supported in its details. Thread-safety: pure functions.
+/// stand last are computed with the channels first (build/maps/channels_last.h). Errors: kInvalidModel for a
+/// layer that does not fit its inputs or weights, naming it; kOperatorNotImplemented with all layers that are
+/// not supported in its details. Thread-safety: pure functions.
 #pragma once
 
 #include <map>

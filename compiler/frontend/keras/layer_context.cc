@@ -38,8 +38,7 @@ LayerContext::LayerContext(ImportState& state, const LayerCall& call)
       state_(state),
       call_(call),
       config_(call.layer.config),
-      compute_dtype_(compute_dtype_of(call.layer)),
-      first_own_(static_cast<ir::ValueId>(state.graph.values().size())) {}
+      compute_dtype_(compute_dtype_of(call.layer)) {}
 
 const Value& LayerContext::value(size_t place) const {
   if (place >= call_.inputs.size())
@@ -199,8 +198,7 @@ std::vector<Value> LayerContext::call_layer(const Layer& inner, const Weights& w
 std::vector<Value> LayerContext::outputs() {
   if (outputs_.empty()) return {};
   const V made = outputs_.front().data;
-  const bool is_free = state_.reserved.count(label()) == 0 && !graph().find_value(label());
-  if (made >= first_own_ && is_free && !graph().value(made).constant) graph().rename_value(made, label());
+  if (is_own(made) && !graph().value(made).constant) rename_if_free(made, label());
   return outputs_;
 }
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels_last.h"
+#include "compiler/build/maps/windows.h"
 #include "compiler/build/op_builder.h"
-#include "compiler/build/windows.h"
 #include "compiler/frontend/keras/import.h"
 #include "compiler/frontend/keras/layer_config.h"
 #include "compiler/frontend/keras/weights.h"
@@ -77,7 +77,6 @@ public:
   V mask(size_t place = 0) const { return value(place).mask; }
   /// Throws Error(kInvalidModel) where the call has fewer tensors.
   const Value& value(size_t place) const;
-  ir::SymShape shape(V value) const { return type(value).shape; }
   /// An argument of the call by name or position; null where it was not given. Tensors are {kTensorMark:
   /// place}.
   const Json& argument(const std::string& name, size_t position = SIZE_MAX) const;
@@ -137,7 +136,6 @@ private:
   const LayerCall& call_;
   const LayerConfig config_;
   const DType compute_dtype_;
-  const ir::ValueId first_own_;
   mutable std::set<std::string> read_arguments_;
   mutable std::set<size_t> read_positions_;
   std::vector<Value> outputs_;

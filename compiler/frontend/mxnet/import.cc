@@ -1,6 +1,7 @@
 #include "compiler/frontend/mxnet/import.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "compiler/build/missing.h"
@@ -13,6 +14,22 @@ using build::Missing;
 
 namespace {
 
+struct RefusedRow {
+  std::string_view op, why;
+};
+constexpr RefusedRow kRefused[] = {
+#define MXNET_REFUSED(op, why) {op, why},
+#include "compiler/frontend/mxnet/refused_ops.def"
+#undef MXNET_REFUSED
+};
+
+/// Why an operator has no converter; "" where there is nothing to say but that.
+std::string reason_of(std::string_view op) {
+  const auto* row = std::find_if(std::begin(kRefused), std::end(kRefused),
+                                 [&](const RefusedRow& each) { return each.op == op; });
+  return row == std::end(kRefused) ? "" : std::string(row->why);
+}
+
 void add_missing(Missing& missing, const Node& node, size_t index, const std::string& why) {
   missing.add("op " + node.op.substr(0, 200), why, node_label(node, index), "", std::to_string(index));
 }
@@ -21,7 +38,7 @@ void note_missing(const Symbol& symbol, const Interface& interface, Missing& mis
   for (size_t i = 0; i < symbol.nodes.size(); ++i) {
     const Node& node = symbol.nodes[i];
     if (interface.is_used[i] && !node.is_variable() && find_converter(node.op) == nullptr)
-      add_missing(missing, node, i, "");
+      add_missing(missing, node, i, reason_of(node.op));
   }
 }
 

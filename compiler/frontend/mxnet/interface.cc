@@ -39,6 +39,10 @@ int64_t number_of(const Node& node, std::string_view name, int64_t otherwise) {
   return numbers.size() == 1 ? numbers[0] : otherwise;
 }
 
+bool is_proposal(const Node& node) {
+  return is_one_of(node.op, {"_contrib_Proposal", "_contrib_MultiProposal"});
+}
+
 /// Operators whose result has the shape of their first operand.
 bool keeps_shape(const Node& node) {
   return is_one_of(node.op, {"Activation", "BatchNorm",     "BatchNorm_v1",  "BlockGrad",     "Cast",
@@ -240,6 +244,8 @@ size_t num_outputs(const Node& node) {
   if (const std::string* kind = node.op == "topk" ? attribute(node, "ret_typ") : nullptr;
       kind != nullptr && *kind == "both")
     return 2;
+  if (node.op == "_contrib_box_encode" || (is_proposal(node) && is_set(node, "output_score", false)))
+    return 2;
   if (node.op == "RNN" && is_set(node, "state_outputs", false)) {
     const std::string* mode = attribute(node, "mode");
     return mode != nullptr && *mode == "lstm" ? 3 : 2;
@@ -249,6 +255,9 @@ size_t num_outputs(const Node& node) {
 
 std::string output_name(const Node& node, size_t index) {
   if (node.is_variable()) return node.name;
+  // It has a second output, which nobody sees.
+  if (node.op.starts_with("_contrib_box_n")) return node.name + "_output0";
+  if (is_proposal(node)) return node.name + (index == 0 ? "_output" : "_score");
   if (num_outputs(node) == 1 || (node.op == "RNN" && index == 0)) return node.name + "_output";
   if (node.op == "RNN") return node.name + (index == 1 ? "_state_output" : "_statecell_output");
   return node.name + "_output" + std::to_string(index);

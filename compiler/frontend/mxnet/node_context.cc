@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "compiler/build/missing.h"
 #include "compiler/frontend/mxnet/interface.h"
 #include "runtime/base/error.h"
 
@@ -10,10 +11,7 @@ namespace tensormill::frontend::mxnet {
 
 namespace {
 
-struct UnreadRow {
-  std::string_view op, option;
-};
-constexpr UnreadRow kUnread[] = {
+constexpr build::UnreadRow kUnread[] = {
 #define MXNET_UNREAD(op, option, why) {op, option},
 #include "compiler/frontend/mxnet/unread_options.def"
 #undef MXNET_UNREAD
@@ -21,11 +19,11 @@ constexpr UnreadRow kUnread[] = {
 
 /// "__NAME__" is a note of whoever made the symbol; before 1.0 these were called NAME, or OPERAND_NAME.
 bool may_stay_unread(std::string_view op, std::string_view option) {
-  if (option.starts_with("__")) return true;
-  return std::any_of(std::begin(kUnread), std::end(kUnread), [&](const UnreadRow& row) {
-    const bool is_note = row.op == "*" && option.ends_with("_" + std::string(row.option));
-    return is_note || ((row.op == op || row.op == "*") && row.option == option);
-  });
+  const auto is_note = [&](const build::UnreadRow& row) {
+    return row.op == "*" && option.ends_with("_" + std::string(row.option));
+  };
+  return option.starts_with("__") || std::any_of(std::begin(kUnread), std::end(kUnread), is_note) ||
+         build::may_stay_unread(kUnread, op, option);
 }
 
 /// Both ends without blanks and what encloses a list.
@@ -61,8 +59,7 @@ NodeContext::NodeContext(ImportState& state, size_t index, const std::string& la
     : OpBuilder(state.graph, label, label, state.reserved),
       state_(state),
       index_(index),
-      node_(state.loaded.symbol().nodes[index]),
-      first_own_(static_cast<V>(state.graph.values().size())) {}
+      node_(state.loaded.symbol().nodes[index]) {}
 
 V NodeContext::value_of(const Entry& entry) {
   const auto found = state_.values.find({entry.node, entry.index});
@@ -196,17 +193,13 @@ int64_t NodeContext::axis(const char* name, int64_t rank, std::optional<int64_t>
 }
 
 std::vector<int64_t> NodeContext::axes(const char* name, int64_t rank) {
-  std::set<int64_t> all;
-  for (const int64_t each : ints(name, std::vector<int64_t>())) all.insert(normalize_axis(each, rank));
-  for (int64_t i = 0; i < rank && ints(name, std::vector<int64_t>()).empty(); ++i) all.insert(i);
-  return {all.begin(), all.end()};
+  const std::vector<int64_t> named = ints(name, std::vector<int64_t>());
+  return named.empty() ? Compose(*this).count_to(rank) : normalize_axes(named, rank);
 }
 
 void NodeContext::set_output(size_t index, V value) {
   state_.values.insert_or_assign(std::pair(index_, index), value);
-  if (value < first_own_ || graph().value(value).constant) return;
-  const std::string name = output_name(node_, index);
-  if (state_.reserved.count(name) == 0 && !graph().find_value(name)) graph().rename_value(value, name);
+  if (is_own(value) && !graph().value(value).constant) rename_if_free(value, output_name(node_, index));
 }
 
 void NodeContext::set_outputs(const std::vector<V>& values) {

@@ -35,8 +35,6 @@ public:
   const Node& node() const { return node_; }
   /// "Convolution"
   std::string_view op() const { return node_.op; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
 
   size_t num_inputs() const { return node_.inputs.size(); }
   bool has_input(size_t index) const { return index < node_.inputs.size(); }
@@ -84,7 +82,6 @@ private:
   const size_t index_;
   const Node& node_;
   std::set<std::string, std::less<>> read_;
-  V first_own_;
 };
 
 using Converter = void (*)(NodeContext& node);

@@ -274,9 +274,7 @@ void NodeContext::take(const std::string& name, View made) {
   if (state_.is_typed) check_type(name, made);
   const V value = made.value;
   state_.tensors.insert_or_assign(name, std::move(made));
-  if (value < first_own_ || state_.import.reserved.count(name) != 0 || graph().find_value(name)) return;
-  graph().rename_value(value, name);
-  first_own_ = std::max(first_own_, value + 1);
+  if (value >= first_own_ && rename_if_free(value, name)) first_own_ = value + 1;
 }
 
 void NodeContext::check_type(const std::string& name, const View& made) const {

@@ -69,8 +69,6 @@ public:
   const Node& node() const { return node_; }
   const OpRow& row() const { return row_; }
   const std::string& op() const { return row_.name; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
 
   /// Where an argument's elements lie, as the file says it or as far as it is known: whether they lie in that
   /// format (throws Error(kInvalidModel) where tensors of its rank have none), whether torch takes it for the

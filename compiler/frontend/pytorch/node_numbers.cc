@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/frontend/pytorch/node_context.h"
 #include "runtime/base/error.h"
 

@@ -13,9 +13,13 @@ bool is_among(const std::string& op, const std::array<std::string_view, kCount>&
   return std::find(names.begin(), names.end(), op) != names.end();
 }
 
-constexpr std::array<std::string_view, 16> kTruthNames = {
-    "eq",          "ne",          "lt",    "le",    "gt",       "ge",   "logical_and", "logical_or",
-    "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "isin", "signbit",     "isposinf"};
+constexpr std::array<std::string_view, 22> kTruthNames = {
+    "eq",          "ne",         "lt",          "le",
+    "gt",          "ge",         "greater",     "greater_equal",
+    "less",        "less_equal", "not_equal",   "isclose",
+    "logical_and", "logical_or", "logical_xor", "logical_not",
+    "isnan",       "isinf",      "isfinite",    "isin",
+    "signbit",     "isposinf"};
 /// Of whole numbers of 64 bits, whatever they add up.
 constexpr std::array<std::string_view, 6> kSumNames = {"sum", "nansum", "prod", "cumsum", "cumprod", "trace"};
 /// Of real numbers, unless it is told otherwise.

@@ -11,69 +11,36 @@ using wire::WireReader;
 
 TensorShape GraphProtoReader::shape(WireReader reader) {
   TensorShape to;
-  while (reader.next()) {
-    if (reader.field() == 2) {
+  while (const int field = reader.next()) {
+    if (field == 2) {
       WireReader dim = reader.message("a dim");
       int64_t size = 0;
-      while (dim.next()) {
-        if (dim.field() == 1) {
-          size = dim.int64("a dim's size");
-        } else {
-          dim.skip();
-        }
+      while (const int dim_field = dim.next()) {
+        if (dim_field == 1) size = dim.int64("a dim's size");
       }
       if (size < -1) reader.fail("a dim of " + std::to_string(size));
       elements_.spend(1);
       to.dims.push_back(size);
-    } else if (reader.field() == 3) {
-      to.has_rank = reader.varint("unknown_rank") == 0;
-    } else {
-      reader.skip();
     }
+    if (field == 3) to.has_rank = reader.varint("unknown_rank") == 0;
   }
   return to;
 }
 
 TensorValue GraphProtoReader::tensor(WireReader reader) {
   TensorValue to;
-  while (reader.next()) {
+  while (const int field = reader.next()) {
     const size_t before = to.floats.size() + to.doubles.size() + to.ints.size() + to.strings.size();
-    switch (reader.field()) {
-      case 1:
-        to.dtype = static_cast<DataType>(reader.int32("dtype"));
-        break;
-      case 2:
-        to.shape = shape(reader.message("tensor_shape"));
-        break;
-      case 4:
-        to.content = reader.bytes("tensor_content");
-        break;
-      case 5:
-        reader.append_floats(to.floats, "float_val");
-        break;
-      case 6:
-        reader.append_doubles(to.doubles, "double_val");
-        break;
-      case 7:
-      case 10:
-      case 11:
-      case 13:
-      case 16:
-      case 17:
-        reader.append_varints(to.ints, "int_val");
-        break;
-      case 8:
-        to.strings.push_back(reader.bytes("string_val"));
-        break;
-      case 9:
-        reader.append_floats(to.floats, "scomplex_val");
-        break;
-      case 12:
-        reader.append_doubles(to.doubles, "dcomplex_val");
-        break;
-      default:
-        reader.skip();
-    }
+    if (field == 1) to.dtype = static_cast<DataType>(reader.int32("dtype"));
+    if (field == 2) to.shape = shape(reader.message("tensor_shape"));
+    if (field == 4) to.content = reader.bytes("tensor_content");
+    if (field == 5) reader.append_floats(to.floats, "float_val");
+    if (field == 6) reader.append_doubles(to.doubles, "double_val");
+    if (field == 7 || field == 10 || field == 11 || field == 13 || field == 16 || field == 17)
+      reader.append_varints(to.ints, "int_val");
+    if (field == 8) to.strings.push_back(reader.bytes("string_val"));
+    if (field == 9) reader.append_floats(to.floats, "scomplex_val");
+    if (field == 12) reader.append_doubles(to.doubles, "dcomplex_val");
     elements_.spend(to.floats.size() + to.doubles.size() + to.ints.size() + to.strings.size() - before);
   }
   uint64_t bytes = static_cast<uint64_t>(type_bytes(to.dtype));
@@ -88,14 +55,9 @@ TensorValue GraphProtoReader::tensor(WireReader reader) {
 
 FunctionRef GraphProtoReader::function_ref(WireReader reader) {
   FunctionRef to;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.name = reader.bytes("a function's name");
-    } else if (reader.field() == 2) {
-      attribute(reader.message("an attribute"), to.attributes);
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.name = reader.bytes("a function's name");
+    if (field == 2) attribute(reader.message("an attribute"), to.attributes);
   }
   return to;
 }
@@ -103,36 +65,16 @@ FunctionRef GraphProtoReader::function_ref(WireReader reader) {
 AttrList GraphProtoReader::attr_list(WireReader reader) {
   AttrList to;
   std::vector<int64_t> types, bools;
-  while (reader.next()) {
+  while (const int field = reader.next()) {
     const size_t before = to.ints.size() + to.floats.size() + types.size() + bools.size();
-    switch (reader.field()) {
-      case 2:
-        to.strings.push_back(reader.bytes("a text of a list"));
-        break;
-      case 3:
-        reader.append_varints(to.ints, "integers of a list");
-        break;
-      case 4:
-        reader.append_floats(to.floats, "floats of a list");
-        break;
-      case 5:
-        reader.append_varints(bools, "bools of a list");
-        break;
-      case 6:
-        reader.append_varints(types, "types of a list");
-        break;
-      case 7:
-        to.shapes.push_back(shape(reader.message("a shape of a list")));
-        break;
-      case 8:
-        to.tensors.push_back(tensor(reader.message("a tensor of a list")));
-        break;
-      case 9:
-        to.functions.push_back(function_ref(reader.message("a function of a list")));
-        break;
-      default:
-        reader.skip();
-    }
+    if (field == 2) to.strings.push_back(reader.bytes("a text of a list"));
+    if (field == 3) reader.append_varints(to.ints, "integers of a list");
+    if (field == 4) reader.append_floats(to.floats, "floats of a list");
+    if (field == 5) reader.append_varints(bools, "bools of a list");
+    if (field == 6) reader.append_varints(types, "types of a list");
+    if (field == 7) to.shapes.push_back(shape(reader.message("a shape of a list")));
+    if (field == 8) to.tensors.push_back(tensor(reader.message("a tensor of a list")));
+    if (field == 9) to.functions.push_back(function_ref(reader.message("a function of a list")));
     elements_.spend(1 + to.ints.size() + to.floats.size() + types.size() + bools.size() - before);
   }
   for (const int64_t type : types) to.types.push_back(static_cast<DataType>(type));
@@ -142,41 +84,18 @@ AttrList GraphProtoReader::attr_list(WireReader reader) {
 
 AttrValue GraphProtoReader::attr_value(WireReader reader) {
   AttrValue to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.value = std::make_shared<const AttrList>(attr_list(reader.message("a list")));
-        break;
-      case 2:
-        to.value = reader.bytes("a text");
-        break;
-      case 3:
-        to.value = reader.int64("an integer");
-        break;
-      case 4:
-        to.value = reader.fixed_float("a float");
-        break;
-      case 5:
-        to.value = reader.varint("a bool") != 0;
-        break;
-      case 6:
-        to.value = static_cast<DataType>(reader.int32("a type"));
-        break;
-      case 7:
-        to.value = std::make_shared<const TensorShape>(shape(reader.message("a shape")));
-        break;
-      case 8:
-        to.value = std::make_shared<const TensorValue>(tensor(reader.message("a tensor")));
-        break;
-      case 9:
-        to.value = AttrPlaceholder{reader.bytes("a placeholder")};
-        break;
-      case 10:
-        to.value = std::make_shared<const FunctionRef>(function_ref(reader.message("a function")));
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.value = std::make_shared<const AttrList>(attr_list(reader.message("a list")));
+    if (field == 2) to.value = reader.bytes("a text");
+    if (field == 3) to.value = reader.int64("an integer");
+    if (field == 4) to.value = reader.fixed_float("a float");
+    if (field == 5) to.value = reader.varint("a bool") != 0;
+    if (field == 6) to.value = static_cast<DataType>(reader.int32("a type"));
+    if (field == 7) to.value = std::make_shared<const TensorShape>(shape(reader.message("a shape")));
+    if (field == 8) to.value = std::make_shared<const TensorValue>(tensor(reader.message("a tensor")));
+    if (field == 9) to.value = AttrPlaceholder{reader.bytes("a placeholder")};
+    if (field == 10)
+      to.value = std::make_shared<const FunctionRef>(function_ref(reader.message("a function")));
   }
   return to;
 }
@@ -186,14 +105,9 @@ void GraphProtoReader::attribute(WireReader entry, Attributes& to) {
   attributes_.spend(1);
   std::string_view name;
   AttrValue value;
-  while (entry.next()) {
-    if (entry.field() == 1) {
-      name = entry.bytes("an attribute's name");
-    } else if (entry.field() == 2) {
-      value = attr_value(entry.message("an attribute's value"));
-    } else {
-      entry.skip();
-    }
+  while (const int field = entry.next()) {
+    if (field == 1) name = entry.bytes("an attribute's name");
+    if (field == 2) value = attr_value(entry.message("an attribute's value"));
   }
   to[name] = std::move(value);
 }
@@ -215,24 +129,14 @@ Node GraphProtoReader::single_node(std::string_view bytes) {
 Node GraphProtoReader::fields_of_node(WireReader& reader) {
   nodes_.spend(1);
   Node to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.name = reader.bytes("a node's name");
-        break;
-      case 2:
-        to.op = reader.bytes("a node's operator");
-        break;
-      case 3:
-        elements_.spend(1);
-        to.inputs.push_back(reader.bytes("a node's input"));
-        break;
-      case 5:
-        attribute(reader.message("an attribute"), to.attributes);
-        break;
-      default:
-        reader.skip();
+  while (const int field = reader.next()) {
+    if (field == 1) to.name = reader.bytes("a node's name");
+    if (field == 2) to.op = reader.bytes("a node's operator");
+    if (field == 3) {
+      elements_.spend(1);
+      to.inputs.push_back(reader.bytes("a node's input"));
     }
+    if (field == 5) attribute(reader.message("an attribute"), to.attributes);
   }
   if (!is_utf8(to.name) || !is_utf8(to.op)) reader.fail("a node whose name or operator is not UTF-8");
   return to;
@@ -241,113 +145,64 @@ Node GraphProtoReader::fields_of_node(WireReader& reader) {
 Argument GraphProtoReader::argument(WireReader reader) {
   elements_.spend(1);
   Argument to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.name = reader.bytes("an argument's name");
-        break;
-      case 3:
-        to.type = static_cast<DataType>(reader.int32("an argument's type"));
-        break;
-      case 4:
-        to.type_attr = reader.bytes("type_attr");
-        break;
-      case 5:
-        to.number_attr = reader.bytes("number_attr");
-        break;
-      case 6:
-        to.type_list_attr = reader.bytes("type_list_attr");
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.name = reader.bytes("an argument's name");
+    if (field == 3) to.type = static_cast<DataType>(reader.int32("an argument's type"));
+    if (field == 4) to.type_attr = reader.bytes("type_attr");
+    if (field == 5) to.number_attr = reader.bytes("number_attr");
+    if (field == 6) to.type_list_attr = reader.bytes("type_list_attr");
   }
   return to;
 }
 
 void GraphProtoReader::signature(WireReader reader, Function& to) {
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.name = reader.bytes("a function's name");
-        break;
-      case 2:
-        to.inputs.push_back(argument(reader.message("input_arg")));
-        break;
-      case 3:
-        to.outputs.push_back(argument(reader.message("output_arg")));
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.name = reader.bytes("a function's name");
+    if (field == 2) to.inputs.push_back(argument(reader.message("input_arg")));
+    if (field == 3) to.outputs.push_back(argument(reader.message("output_arg")));
   }
 }
 
 Function GraphProtoReader::function(WireReader reader) {
   nodes_.spend(1);
   Function to;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        signature(reader.message("a function's signature"), to);
-        break;
-      case 3:
-        to.nodes.push_back(node(reader.message("a node")));
-        break;
-      case 4: {
-        elements_.spend(1);
-        WireReader entry = reader.message("a result");
-        std::string_view name, value;
-        while (entry.next()) {
-          if (entry.field() == 1) {
-            name = entry.bytes("a result's name");
-          } else if (entry.field() == 2) {
-            value = entry.bytes("a result's value");
-          } else {
-            entry.skip();
-          }
-        }
-        to.results[name] = value;
-        break;
+  while (const int field = reader.next()) {
+    if (field == 1) signature(reader.message("a function's signature"), to);
+    if (field == 3) to.nodes.push_back(node(reader.message("a node")));
+    if (field == 4) {
+      elements_.spend(1);
+      WireReader entry = reader.message("a result");
+      std::string_view name, value;
+      while (const int entry_field = entry.next()) {
+        if (entry_field == 1) name = entry.bytes("a result's name");
+        if (entry_field == 2) value = entry.bytes("a result's value");
       }
-      case 5:
-        attribute(reader.message("an attribute"), to.attributes);
-        break;
-      default:
-        reader.skip();
+      to.results[name] = value;
     }
+    if (field == 5) attribute(reader.message("an attribute"), to.attributes);
   }
   return to;
 }
 
 Graph GraphProtoReader::graph(WireReader reader) {
   Graph to;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      to.nodes.push_back(node(reader.message("a node")));
-    } else if (reader.field() == 2) {
+  while (const int field = reader.next()) {
+    if (field == 1) to.nodes.push_back(node(reader.message("a node")));
+    if (field == 2) {
       WireReader library = reader.message("the library of functions");
-      while (library.next()) {
-        if (library.field() != 1) {
-          library.skip();
-          continue;
-        }
+      while (const int library_field = library.next()) {
+        if (library_field != 1) continue;
         Function made = function(library.message("a function"));
         const std::string_view name = made.name;
         if (name.empty() || !to.functions.emplace(name, std::move(made)).second)
           library.fail("function \"" + std::string(name.substr(0, 200)) + "\" has no name, or stands twice");
       }
-    } else if (reader.field() == 4) {
+    }
+    if (field == 4) {
       WireReader versions = reader.message("versions");
-      while (versions.next()) {
-        if (versions.field() == 1) {
-          to.producer = versions.int64("producer");
-        } else {
-          versions.skip();
-        }
+      while (const int versions_field = versions.next()) {
+        if (versions_field == 1) to.producer = versions.int64("producer");
       }
-    } else {
-      reader.skip();
     }
   }
   return to;

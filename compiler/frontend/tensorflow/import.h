@@ -1,9 +1,9 @@
 /// From TensorFlow's graphs to the graph IR: a signature of a SavedModel, or the placeholders and results of
 /// a frozen graph, converted node by node (tf_ops.def). What the results do not need is not looked at;
 /// functions are put where they are called. Maps whose channels stand last are computed with the channels
-/// first (build/channels_last.h). Errors: kInvalidModel for a node that does not fit its operands, naming it;
-/// kOperatorNotImplemented with all operators that are not supported in its details. Thread-safety: pure
-/// functions.
+/// first (build/maps/channels_last.h). Errors: kInvalidModel for a node that does not fit its operands,
+/// naming it; kOperatorNotImplemented with all operators that are not supported in its details.
+/// Thread-safety: pure functions.
 #pragma once
 
 #include <string>

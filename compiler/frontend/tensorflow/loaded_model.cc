@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "compiler/build/transposed.h"
+#include "compiler/build/moves/transposed.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -50,16 +50,21 @@ std::optional<DType> dtype_of(DataType type) {
     case DataType::kBFloat16:
       return DType::kBFloat16;
     case DataType::kInt8:
+    case DataType::kQInt8:
       return DType::kInt8;
     case DataType::kInt16:
+    case DataType::kQInt16:
       return DType::kInt16;
     case DataType::kInt32:
+    case DataType::kQInt32:
       return DType::kInt32;
     case DataType::kInt64:
       return DType::kInt64;
     case DataType::kUInt8:
+    case DataType::kQUInt8:
       return DType::kUInt8;
     case DataType::kUInt16:
+    case DataType::kQUInt16:
       return DType::kUInt16;
     case DataType::kUInt32:
       return DType::kUInt32;

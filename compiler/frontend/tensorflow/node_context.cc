@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -16,8 +16,7 @@ NodeContext::NodeContext(ImportState& state, const Node& node, const OpRow& row,
       node_(node),
       row_(row),
       inputs_(std::move(inputs)),
-      placeholders_(placeholders),
-      first_own_(static_cast<V>(state.graph.values().size())) {}
+      placeholders_(placeholders) {}
 
 NodeContext::NodeContext(NodeContext& node, std::vector<Item> inputs)
     : NodeContext(node.state_, node.node_, node.row_, std::move(inputs), node.placeholders_) {
@@ -81,18 +80,11 @@ bool NodeContext::is_known(size_t index) const {
 }
 
 ir::SymShape NodeContext::known_ints(size_t index, const char* what) const {
-  const ir::Value& value = graph().value(input(index));
-  if (is_float(value.type.dtype)) invalid(std::string(what) + " is no list of integers");
-  if (value.known) return value.known.elements();
-  if (value.constant) return ir::KnownValue(*value.constant).elements();
-  unsupported(what, "it is worked out by a run");
+  return build::known_integers(*this, input(index), what);
 }
 
 ir::SymInt NodeContext::known_int(size_t index, const char* what) const {
-  const ir::SymShape values = known_ints(index, what);
-  if (values.size() != 1)
-    invalid(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected 1");
-  return values[0];
+  return build::only_integer(*this, known_ints(index, what), what);
 }
 
 ir::SymShape NodeContext::run_time_numbers(size_t index, const char* what, std::optional<int64_t> low) {
@@ -115,10 +107,7 @@ ir::SymShape NodeContext::extents_at(size_t index, const char* what) {
 }
 
 ir::SymInt NodeContext::number_at(size_t index, const char* what) {
-  const ir::SymShape values = run_time_numbers(index, what, std::nullopt);
-  if (values.size() != 1)
-    invalid(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected 1");
-  return values[0];
+  return build::only_integer(*this, run_time_numbers(index, what, std::nullopt), what);
 }
 
 double NodeContext::known_real(size_t index, const char* what) const {
@@ -312,10 +301,8 @@ void NodeContext::set_items(std::vector<Item> items) { outputs_ = std::move(item
 
 void NodeContext::set_output(size_t index, V value) {
   set_item(index, {value, {}});
-  if (value < first_own_ || index > 0 || !has_name_) return;
   // Values have the names of the nodes that make them, where these are free.
-  if (!state_.reserved.contains(label()) && !graph().find_value(label()))
-    graph().rename_value(value, label());
+  if (is_own(value) && index == 0 && has_name_) rename_if_free(value, label());
 }
 
 }  // namespace tensormill::frontend::tensorflow

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels_last.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tensorflow/loaded_model.h"
 #include "compiler/frontend/tensorflow/schema.h"
@@ -127,8 +127,6 @@ public:
   const Node& node() const { return node_; }
   std::string_view op() const { return row_.name; }
   ImportState& import_state() { return state_; }
-  ir::SymShape shape(V value) const { return type(value).shape; }
-  DType dtype(V value) const { return type(value).dtype; }
 
   size_t num_inputs() const { return inputs_.size(); }
   /// Throw Error(kInvalidModel) where the operand is missing, or is of another kind.
@@ -224,7 +222,6 @@ private:
   const Attributes* placeholders_;
   std::set<std::string_view> read_;
   std::vector<Item> outputs_;
-  V first_own_;
   bool has_name_ = true;  ///< whether the node's name is that of its first output
 };
 

@@ -39,17 +39,16 @@ private:
     WireReader reader(bytes, bytes.data(), 0);
     int graphs = 0;
     bool is_served = false;
-    while (reader.next()) {
-      if (reader.field() == 1) {
+    while (const int field = reader.next()) {
+      if (field == 1) {
         const int64_t version = reader.int64("saved_model_schema_version");
         if (version != 1) throw Error(ErrorCode::kNotSupported, "schema version " + std::to_string(version));
-      } else if (reader.field() == 2 && !is_served) {
+      }
+      if (field == 2 && !is_served) {
         if (++graphs > 16) reader.fail("more than 16 meta graphs");
         model_ = {};
         read_meta_graph(reader.message("a meta graph"));
         is_served = std::find(model_.tags.begin(), model_.tags.end(), "serve") != model_.tags.end();
-      } else {
-        reader.skip();
       }
     }
     if (graphs == 0) reader.fail("no meta graph");
@@ -57,42 +56,23 @@ private:
 
   void read_meta_graph(WireReader reader) {
     GraphProtoReader graphs;
-    while (reader.next()) {
-      switch (reader.field()) {
-        case 1:
-          read_meta_info(reader.message("meta_info_def"));
-          break;
-        case 2:
-          model_.graph = graphs.graph(reader.message("graph_def"));
-          break;
-        case 3:
-          read_saver(reader.message("saver_def"));
-          break;
-        case 5:
-          read_signature(reader.message("signature_def"));
-          break;
-        case 6:
-          read_asset(reader.message("asset_file_def"));
-          break;
-        case 7:
-          read_objects(reader.message("object_graph_def"));
-          break;
-        default:
-          reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field == 1) read_meta_info(reader.message("meta_info_def"));
+      if (field == 2) model_.graph = graphs.graph(reader.message("graph_def"));
+      if (field == 3) read_saver(reader.message("saver_def"));
+      if (field == 5) read_signature(reader.message("signature_def"));
+      if (field == 6) read_asset(reader.message("asset_file_def"));
+      if (field == 7) read_objects(reader.message("object_graph_def"));
     }
   }
 
   void read_saver(WireReader reader) {
-    while (reader.next()) {
-      if (reader.field() == 1) {
+    while (const int field = reader.next()) {
+      if (field == 1) {
         const std::string tensor = reader.string("filename_tensor_name");
         model_.checkpoint_node = tensor.substr(0, tensor.find(':'));
-      } else if (reader.field() == 3) {
-        model_.restore_node = reader.string("restore_op_name");
-      } else {
-        reader.skip();
       }
+      if (field == 3) model_.restore_node = reader.string("restore_op_name");
     }
   }
 
@@ -100,28 +80,20 @@ private:
   void read_asset(WireReader reader) {
     values_.spend(1);
     std::string tensor, name;
-    while (reader.next()) {
-      if (reader.field() == 1) {
-        tensor = tensor_info(reader.message("an asset's tensor")).name;
-      } else if (reader.field() == 2) {
-        name = reader.string("an asset's name");
-      } else {
-        reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field == 1) tensor = tensor_info(reader.message("an asset's tensor")).name;
+      if (field == 2) name = reader.string("an asset's name");
     }
     model_.assets[tensor.substr(0, tensor.find(':'))].name = name;
   }
 
   void read_meta_info(WireReader reader) {
-    while (reader.next()) {
-      if (reader.field() == 4) {
+    while (const int field = reader.next()) {
+      if (field == 4) {
         values_.spend(1);
         model_.tags.push_back(reader.string("a tag"));
-      } else if (reader.field() == 5) {
-        model_.tensorflow_version = reader.string("tensorflow_version");
-      } else {
-        reader.skip();
       }
+      if (field == 5) model_.tensorflow_version = reader.string("tensorflow_version");
     }
   }
 
@@ -137,35 +109,20 @@ private:
     TensorInfo to;
     to.shape.has_rank = false;
     std::vector<TensorInfo> parts;
-    while (reader.next()) {
+    while (const int field = reader.next()) {
       values_.spend(1);
-      switch (reader.field()) {
-        case 1:
-          to.name = reader.string("a tensor's name");
-          break;
-        case 2:
-          to.dtype = static_cast<DataType>(reader.int32("a tensor's type"));
-          break;
-        case 3:
-          to.shape = GraphProtoReader().shape(reader.message("a tensor's shape"));
-          break;
-        case 4:
-          read_sparse(reader.message("a sparse tensor"), parts);
-          break;
-        case 5: {
-          WireReader composite = reader.message("a tensor of several");
-          while (composite.next()) {
-            if (composite.field() == 2) {
-              WireReader component = composite.message("a component");
-              for (TensorInfo& part : tensor_infos(component, depth + 1)) parts.push_back(std::move(part));
-            } else {
-              composite.skip();
-            }
+      if (field == 1) to.name = reader.string("a tensor's name");
+      if (field == 2) to.dtype = static_cast<DataType>(reader.int32("a tensor's type"));
+      if (field == 3) to.shape = GraphProtoReader().shape(reader.message("a tensor's shape"));
+      if (field == 4) read_sparse(reader.message("a sparse tensor"), parts);
+      if (field == 5) {
+        WireReader composite = reader.message("a tensor of several");
+        while (const int composite_field = composite.next()) {
+          if (composite_field == 2) {
+            WireReader component = composite.message("a component");
+            for (TensorInfo& part : tensor_infos(component, depth + 1)) parts.push_back(std::move(part));
           }
-          break;
         }
-        default:
-          reader.skip();
       }
     }
     if (parts.empty()) return {std::move(to)};
@@ -177,12 +134,9 @@ private:
   /// Elements [n], places [n,rank], shape [rank], in the order of TensorFlow's message.
   void read_sparse(WireReader reader, std::vector<TensorInfo>& to) {
     std::map<uint32_t, std::string> names;
-    while (reader.next()) {
-      if (reader.field() >= 1 && reader.field() <= 3) {
-        names[static_cast<uint32_t>(reader.field())] = reader.string("a sparse tensor's part");
-      } else {
-        reader.skip();
-      }
+    while (const int field = reader.next()) {
+      if (field >= 1 && field <= 3)
+        names[static_cast<uint32_t>(field)] = reader.string("a sparse tensor's part");
     }
     if (names.size() != 3) reader.fail("a sparse tensor without one of its parts");
     to.push_back({names[1], DataType::kInvalid, {true, {-1}}});
@@ -196,14 +150,11 @@ private:
     values_.spend(1);
     std::string name;
     std::vector<TensorInfo> parts;
-    while (entry.next()) {
-      if (entry.field() == 1) {
-        name = entry.string("a name");
-      } else if (entry.field() == 2) {
+    while (const int field = entry.next()) {
+      if (field == 1) name = entry.string("a name");
+      if (field == 2) {
         WireReader tensor = entry.message("a tensor");
         parts = tensor_infos(tensor, 0);
-      } else {
-        entry.skip();
       }
     }
     if (!is_utf8(name)) entry.fail("an input or output whose name is not UTF-8");
@@ -215,28 +166,15 @@ private:
     values_.spend(1);
     std::string key;
     Signature to;
-    while (entry.next()) {
-      if (entry.field() == 1) {
-        key = entry.string("a signature's key");
-      } else if (entry.field() == 2) {
+    while (const int field = entry.next()) {
+      if (field == 1) key = entry.string("a signature's key");
+      if (field == 2) {
         WireReader reader = entry.message("a signature");
-        while (reader.next()) {
-          switch (reader.field()) {
-            case 1:
-              named_tensor(reader.message("an input"), to.inputs);
-              break;
-            case 2:
-              named_tensor(reader.message("an output"), to.outputs);
-              break;
-            case 3:
-              to.method = reader.string("method_name");
-              break;
-            default:
-              reader.skip();
-          }
+        while (const int reader_field = reader.next()) {
+          if (reader_field == 1) named_tensor(reader.message("an input"), to.inputs);
+          if (reader_field == 2) named_tensor(reader.message("an output"), to.outputs);
+          if (reader_field == 3) to.method = reader.string("method_name");
         }
-      } else {
-        entry.skip();
       }
     }
     if (!is_utf8(key)) entry.fail("a signature whose name is not UTF-8");
@@ -245,15 +183,12 @@ private:
 
   /// SavedObjectGraph: objects, and which of them functions are bound to.
   void read_objects(WireReader reader) {
-    while (reader.next()) {
-      if (reader.field() == 1) {
+    while (const int field = reader.next()) {
+      if (field == 1) {
         values_.spend(1);
         model_.objects.push_back(read_object(reader.message("an object")));
-      } else if (reader.field() == 2) {
-        read_bound_inputs(reader.message("a concrete function"));
-      } else {
-        reader.skip();
       }
+      if (field == 2) read_bound_inputs(reader.message("a concrete function"));
     }
     for (const auto& [function, objects] : model_.bound_inputs)
       for (const int64_t object : objects)
@@ -264,19 +199,12 @@ private:
 
   SavedObject read_object(WireReader reader) {
     SavedObject to;
-    while (reader.next()) {
-      if (reader.field() != 7) {
-        reader.skip();
-        continue;
-      }
+    while (const int field = reader.next()) {
+      if (field != 7) continue;
       to.is_variable = true;
       WireReader variable = reader.message("a variable");
-      while (variable.next()) {
-        if (variable.field() == 6) {
-          to.name = variable.string("a variable's name");
-        } else {
-          variable.skip();
-        }
+      while (const int variable_field = variable.next()) {
+        if (variable_field == 6) to.name = variable.string("a variable's name");
       }
     }
     return to;
@@ -286,20 +214,13 @@ private:
     values_.spend(1);
     std::string name;
     std::vector<int64_t> bound;
-    while (entry.next()) {
-      if (entry.field() == 1) {
-        name = entry.string("a function's name");
-      } else if (entry.field() == 2) {
+    while (const int field = entry.next()) {
+      if (field == 1) name = entry.string("a function's name");
+      if (field == 2) {
         WireReader function = entry.message("a concrete function");
-        while (function.next()) {
-          if (function.field() == 2) {
-            function.append_varints(bound, "bound_inputs");
-          } else {
-            function.skip();
-          }
+        while (const int function_field = function.next()) {
+          if (function_field == 2) function.append_varints(bound, "bound_inputs");
         }
-      } else {
-        entry.skip();
       }
     }
     values_.spend(bound.size());
@@ -313,27 +234,16 @@ private:
     const std::string_view graph = variable_texts(found->second.data, 1).front();
     WireReader reader(graph, graph.data(), 0);
     size_t index = 0;
-    while (reader.next()) {
-      if (reader.field() != 1) {
-        reader.skip();
-        continue;
-      }
+    while (const int field = reader.next()) {
+      if (field != 1) continue;
       WireReader node = reader.message("an object of the checkpoint");
-      while (node.next()) {
-        if (node.field() != 2) {
-          node.skip();
-          continue;
-        }
+      while (const int node_field = node.next()) {
+        if (node_field != 2) continue;
         WireReader attribute = node.message("an attribute of the checkpoint");
         std::string name, key;
-        while (attribute.next()) {
-          if (attribute.field() == 1) {
-            name = attribute.string("an attribute's name");
-          } else if (attribute.field() == 3) {
-            key = attribute.string("checkpoint_key");
-          } else {
-            attribute.skip();
-          }
+        while (const int attribute_field = attribute.next()) {
+          if (attribute_field == 1) name = attribute.string("an attribute's name");
+          if (attribute_field == 3) key = attribute.string("checkpoint_key");
         }
         if (name == "VARIABLE_VALUE" && index < model_.objects.size())
           model_.objects[index].checkpoint_key = key;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/build/data_dependent.h"
-#include "compiler/build/text_operands.h"
+#include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/text/text_operands.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

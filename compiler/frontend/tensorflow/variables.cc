@@ -29,33 +29,14 @@ uint32_t fixed32(WireReader& reader, const char* what) {
 BundleEntry read_entry(std::string_view bytes) {
   BundleEntry to;
   WireReader reader(bytes, bytes.data(), 0);
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        to.dtype = static_cast<DataType>(reader.int32("dtype"));
-        break;
-      case 2:
-        to.shape = GraphProtoReader().shape(reader.message("shape"));
-        break;
-      case 3:
-        to.shard = reader.int64("shard");
-        break;
-      case 4:
-        to.offset = reader.int64("offset");
-        break;
-      case 5:
-        to.size = reader.int64("size");
-        break;
-      case 6:
-        to.crc = fixed32(reader, "crc32c");
-        break;
-      case 7:
-        to.is_sliced = true;
-        reader.skip();
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) to.dtype = static_cast<DataType>(reader.int32("dtype"));
+    if (field == 2) to.shape = GraphProtoReader().shape(reader.message("shape"));
+    if (field == 3) to.shard = reader.int64("shard");
+    if (field == 4) to.offset = reader.int64("offset");
+    if (field == 5) to.size = reader.int64("size");
+    if (field == 6) to.crc = fixed32(reader, "crc32c");
+    if (field == 7) to.is_sliced = true;
   }
   return to;
 }
@@ -64,14 +45,10 @@ BundleEntry read_entry(std::string_view bytes) {
 int64_t read_header(std::string_view bytes) {
   int64_t shards = 1;
   WireReader reader(bytes, bytes.data(), 0);
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      shards = reader.int64("num_shards");
-    } else if (reader.field() == 2) {
-      if (reader.varint("endianness") != 0) throw Error(ErrorCode::kNotSupported, "variables are big endian");
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) shards = reader.int64("num_shards");
+    if (field == 2 && reader.varint("endianness") != 0)
+      throw Error(ErrorCode::kNotSupported, "variables are big endian");
   }
   if (shards < 0 || shards > kMaxShards) reader.fail(std::to_string(shards) + " shards");
   return shards;

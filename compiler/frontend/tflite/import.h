@@ -1,6 +1,6 @@
 /// From a .tflite file to the graph IR: an entry point of the file, converted operator by operator
 /// (import_ops.def). Maps whose channels stand last are computed with the channels first
-/// (build/channels_last.h). Quantized tensors are integers in the graph, dequantized where an operator
+/// (build/maps/channels_last.h). Quantized tensors are integers in the graph, dequantized where an operator
 /// computes with real numbers and quantized behind it. Errors: kInvalidModel for an operator that does not
 /// fit its operands, naming it; kOperatorNotImplemented with all operators that are not supported in its
 /// details. Thread-safety: pure functions.

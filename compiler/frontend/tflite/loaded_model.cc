@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "compiler/build/transposed.h"
+#include "compiler/build/moves/transposed.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/build/quantize.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/numbers/quantize.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::tflite {
@@ -41,8 +42,7 @@ bool is_quantized(const Tensor& tensor) {
 NodeContext::NodeContext(GraphState& state, const Operator& node, const std::string& label)
     : OpBuilder(state.import.graph, label, base_of(state, node, label), state.import.reserved),
       state_(state),
-      node_(node),
-      first_own_(static_cast<ir::ValueId>(state.import.graph.values().size())) {}
+      node_(node) {}
 
 const Tensor& NodeContext::input_tensor(size_t index) const {
   if (!has_input(index)) invalid("operand " + std::to_string(index) + " is missing");
@@ -169,18 +169,11 @@ bool NodeContext::is_known(size_t index) {
 }
 
 ir::SymShape NodeContext::known_ints(size_t index, const char* what) {
-  const ir::Value& value = graph().value(stored(index));
-  if (is_float(value.type.dtype)) invalid(std::string(what) + " is no list of integers");
-  if (value.known) return value.known.elements();
-  if (value.constant) return ir::KnownValue(*value.constant).elements();
-  unsupported(what, "it is worked out by a run");
+  return build::known_integers(*this, stored(index), what);
 }
 
 ir::SymInt NodeContext::known_int(size_t index, const char* what) {
-  const ir::SymShape values = known_ints(index, what);
-  if (values.size() != 1)
-    invalid(std::string(what) + " has " + std::to_string(values.size()) + " elements, expected 1");
-  return values[0];
+  return build::only_integer(*this, known_ints(index, what), what);
 }
 
 V NodeContext::activated(V x, Activation activation) {
@@ -223,9 +216,8 @@ void NodeContext::set_stored(size_t index, V value) {
     invalid("output " + std::to_string(index) + " is " + std::string(dtype_long_name(type(value).dtype)) +
             ", the file says " + std::string(type_name(tensor.type)));
   state_.values[static_cast<size_t>(node_.outputs[index])] = value;
-  if (value < first_own_ || tensor.name.empty() || !named_.insert(value).second) return;
-  const std::string name(tensor.name);
-  if (state_.import.reserved.count(name) == 0 && !graph().find_value(name)) graph().rename_value(value, name);
+  if (is_own(value) && !tensor.name.empty() && named_.insert(value).second)
+    rename_if_free(value, std::string(tensor.name));
 }
 
 std::vector<V> NodeContext::converted_with(const std::vector<V>& operands,

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/build/channels_last.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels_last.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tflite/flex.h"
 #include "compiler/frontend/tflite/loaded_model.h"
@@ -114,7 +114,6 @@ public:
   /// The one integer of such an operand.
   ir::SymInt known_int(size_t index, const char* what);
   bool is_known(size_t index);
-  ir::SymShape shape(V value) const { return type(value).shape; }
 
   /// Maps with their channels last.
   build::ChannelsLast& maps() { return state_.import.maps; }
@@ -154,7 +153,6 @@ private:
 
   GraphState& state_;
   const Operator& node_;
-  ir::ValueId first_own_;
   std::set<V> named_;
   /// Of an operator that is converted with other operands: these, and its outputs.
   std::vector<V> operands_, results_;

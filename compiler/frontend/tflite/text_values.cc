@@ -1,5 +1,5 @@
 // Operators whose operands are strings.
-#include "compiler/build/text_operands.h"
+#include "compiler/build/text/text_operands.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

@@ -37,16 +37,19 @@ void WireReader::fail(const std::string& what) const {
   throw Error(ErrorCode::kInvalidModel, "at byte " + std::to_string(offset) + ": " + what);
 }
 
-bool WireReader::next() {
-  if (static_cast<size_t>(stream_.CurrentPosition()) == bytes_.size()) return false;
+int WireReader::next() {
+  if (!is_read_) skip();
+  if (static_cast<size_t>(stream_.CurrentPosition()) == bytes_.size()) return 0;
   uint32_t tag = 0;
   if (!stream_.ReadVarint32(&tag) || tag >> 3 == 0) fail("malformed field tag");
   field_ = static_cast<int>(tag >> 3);
   wire_type_ = static_cast<int>(tag & 7);
-  return true;
+  is_read_ = false;
+  return field_;
 }
 
-void WireReader::expect(int wire_type, const char* what) const {
+void WireReader::expect(int wire_type, const char* what) {
+  is_read_ = true;
   if (wire_type_ != wire_type) {
     fail(std::string(what) + " has wire type " + std::to_string(wire_type_) + ", expected " +
          std::to_string(wire_type));

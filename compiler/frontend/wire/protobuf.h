@@ -20,9 +20,9 @@ public:
   /// `base`: the start of the file, for offsets in messages. Throws Error(kInvalidModel).
   WireReader(std::string_view bytes, const char* base, int depth);
 
-  /// Advances to the next field; false at the end of the message.
-  bool next();
-  int field() const { return field_; }
+  /// Advances to the next field, stepping over the one before where nobody has read it: its number, or 0 at
+  /// the end of the message.
+  int next();
   /// The value of the current field; each throws when the wire type does not fit, naming `what`.
   uint64_t varint(const char* what);
   int64_t int64(const char* what) { return static_cast<int64_t>(varint(what)); }
@@ -38,12 +38,11 @@ public:
   void append_uint64s(std::vector<uint64_t>& values, const char* what);
   void append_floats(std::vector<float>& values, const char* what);
   void append_doubles(std::vector<double>& values, const char* what);
-  /// Steps over a field that has no meaning here.
-  void skip();
   [[noreturn]] void fail(const std::string& what) const;
 
 private:
-  void expect(int wire_type, const char* what) const;
+  void skip();
+  void expect(int wire_type, const char* what);
   template <typename Read>
   void each_packed(int scalar_wire_type, const char* what, Read&& read);
 
@@ -53,6 +52,7 @@ private:
   google::protobuf::io::CodedInputStream stream_;
   int field_ = 0;
   int wire_type_ = 0;
+  bool is_read_ = true;
 };
 
 }  // namespace tensormill::frontend::wire

@@ -86,6 +86,20 @@ std::vector<ir::ValueType> infer_suppressed(const ir::InferContext& context) {
           made_type(DType::kInt32, {scores[0]})};
 }
 
+std::vector<ir::ValueType> infer_kept(const ir::InferContext& context) {
+  const ir::SymShape& boxes = input_of(context, 0, set_of(DType::kFloat32)).shape;
+  const ir::SymShape& scores = input_of(context, 1, set_of(DType::kFloat32)).shape;
+  const std::string found = "boxes are " + to_string(boxes) + ", scores " + to_string(scores);
+  if (boxes.size() != 3 || scores.size() != 2 || boxes[2] != 4)
+    fail(found + "; expected [rows,n,4] and [rows,n]");
+  if (boxes[0] != scores[0] || boxes[1] != scores[1]) fail(found + "; expected a score for each box");
+  if (input_of(context, 2, set_of(DType::kFloat64)).shape != ir::SymShape{4})
+    fail("the limits have shape " + to_string(input(context, 2).shape));
+  if (context.inputs.size() > 3 && input_of(context, 3, set_of(DType::kInt64)).shape != scores)
+    fail("the groups have shape " + to_string(input(context, 3).shape) + ", the scores " + to_string(scores));
+  return {made_type(DType::kBool, scores)};
+}
+
 std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
@@ -166,7 +180,7 @@ std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
   return {made_type(x.dtype, result)};
 }
 
-std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
+std::vector<ir::ValueType> infer_roi_pool(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
   const ir::SymShape &boxes = input_like_first(context, 1).shape,
                      &pictures = input_of(context, 2, set_of(DType::kInt64)).shape;
@@ -180,8 +194,12 @@ std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
     fail("pictures of " + to_string(x.shape) + " have no " + std::to_string(height) + " by " +
          std::to_string(width) + " bins");
   static_cast<void>(attr_float(context.attrs, "spatial_scale", 1));
-  for (const char* flag : {"is_max", "half_pixel"}) static_cast<void>(attr_int(context.attrs, flag));
   return {made_type(x.dtype, {boxes[0], x.shape[1], height, width})};
+}
+
+std::vector<ir::ValueType> infer_roi_align(const ir::InferContext& context) {
+  for (const char* flag : {"is_max", "half_pixel"}) static_cast<void>(attr_int(context.attrs, flag));
+  return infer_roi_pool(context);
 }
 
 /// The file of a picture.
@@ -331,7 +349,8 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
     const auto along = static_cast<size_t>(node.attrs.int_of("axis"));
     return axes[0] && !axes[1] && *axes[0] < along ? axes[0] : std::nullopt;
   }
-  if (node.op == "roi_align") return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
+  if (node.op == "roi_align" || node.op == "roi_pool")
+    return !axes[0] && is_all(1, 0) ? std::optional<size_t>(0) : std::nullopt;
   if (node.op == "recurrent") return axes[0] == size_t{1} && rows_alone(node, axes) ? axes[0] : std::nullopt;
   const bool is_step = std::find(kSteps.begin(), kSteps.end(), node.op) != kSteps.end();
   return is_step && axes[0] && is_all(1, *axes[0]) ? axes[0] : std::nullopt;
@@ -384,6 +403,12 @@ constexpr HostStep kHostSteps[] = {
         "limits (f64 [4]): their number, the overlap from which on a worse box is dropped, the "
         "score to be above, and the sigma of what a box loses of its score by an overlap below "
         "that (0: nothing); attribute most (int)"),
+    step<"keep_boxes">(
+        4, &infer_kept,
+        "which of boxes [rows,n,4] with scores [rows,n] stay (bool [rows,n]); limits (f64 [4]) as "
+        "suppress_boxes has them, with a sigma of 0; a box goes for a better one of its group (i64 "
+        "[rows,n], optional) alone",
+        1),
     step<"distinct">(2, &infer_distinct,
                      "the distinct slices of x, or of its first `count` (input 1, optional), along attribute "
                      "axis (int), where each stands first, which of them each slice is, how often each is "
@@ -415,6 +440,10 @@ constexpr HostStep kHostSteps[] = {
         "x [n,c,h,w] (f32, f64) in boxes [m,4] of its type, each of a picture (i64 [m]), pooled "
         "to [m,c,height,width] by as many bilinear points a bin as it has pixels; attributes "
         "height, width, is_max, half_pixel (ints), spatial_scale (float)"),
+    step<"roi_pool">(
+        3, &infer_roi_pool,
+        "the same operands, pooled by the largest pixel of each bin, 0 where it has none; boxes are "
+        "rounded to pixels; attributes height, width (ints), spatial_scale (float)"),
     step<"require">(2 + kMaxErrorNumbers, &infer_require,
                     "x, of one element; where the condition (bool [1]) does not hold, the error of attribute "
                     "what (string), in which the numbers behind it (inputs 2 ..., optional), or else x, "

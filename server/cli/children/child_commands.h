@@ -23,8 +23,8 @@ std::string child_import(jobs::ChildChannel& channel, std::span<const std::strin
 /// one is desired}. Descriptors: the bundle's text and constants; to write: metadata.json, mod.json, mod.so,
 /// mod.params, the dumps as one JSON object; to read: the tuned schedules, {KERNEL:[steps,record,reason]}.
 std::string child_compile(jobs::ChildChannel& channel, std::span<const std::string> arguments);
-/// {"fill_mode","seed","repeat","number","profile","threads","memory_budget"} -> the timing. Descriptors:
-/// metadata.json, mod.json, mod.so, mod.params, the inputs as NPZ; to write: the outputs as NPZ.
+/// {"fill_mode","seed","repeat","number","profile","threads","memory_budget","dims"} -> the timing.
+/// Descriptors: metadata.json, mod.json, mod.so, mod.params, the inputs as NPZ; to write: the outputs as NPZ.
 std::string child_run(jobs::ChildChannel& channel, std::span<const std::string> arguments);
 /// Nothing -> {"evaluation","quality"} for a report's row (server/report/rows.h). Descriptors: the members as
 /// for a run, the set of inputs as NPZ, the labels, and the request:

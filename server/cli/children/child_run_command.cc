@@ -55,7 +55,8 @@ std::string child_run(jobs::ChildChannel&, std::span<const std::string> argument
   run_options.deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(request.at("timeout_ms").get<int64_t>());
   const services::RunResult result =
-      server::run_executor(executor, inputs, run_options_from(request), pool, run_options);
+      server::run_executor(executor, inputs, run_options_from(request), pool, run_options,
+                           request.at("dims").get<std::vector<int64_t>>());
   std::vector<npz::NamedTensor> outputs;
   for (const auto& [name, tensor] : result.outputs) outputs.push_back({name, tensor});
   write_all(kAnswerFd, npz::write_npz(outputs), "outputs");

@@ -100,6 +100,7 @@ PackageTiming benchmark_package(jobs::JobContext& context, parallel::ThreadPool&
   run.memory = options.memory;
   run.timeout = options.timeout;
   run.nice = jobs::kMeasureNice;
+  run.dims = request.dims;
   jobs::ChildSpec spec = child_run_spec(members, feed, answer, run);
   spec.time_limit = options.timeout;
   const parallel::Lease lease = lease_cores(pool, request.threads, context);

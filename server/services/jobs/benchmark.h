@@ -24,6 +24,7 @@ struct BenchmarkRequest {
   int threads = 1;
   bool profile = false;
   services::FillMode fill_mode = services::FillMode::kRandom;
+  std::vector<int64_t> dims = {};  ///< of the free dims; none: the package's first ones
 };
 
 struct PackageTiming {

@@ -17,10 +17,14 @@ std::vector<int> descriptors_of(const MemberBlobs& members) {
 
 jobs::ChildSpec child_run_spec(std::vector<int> members, const FileDescriptor& feed,
                                const FileDescriptor& answer, const ChildRun& run) {
-  Json request = {{"seed", run.options.seed},         {"repeat", run.options.repeat},
-                  {"number", run.options.number},     {"profile", run.options.profile},
-                  {"threads", run.threads},           {"memory_budget", run.memory},
-                  {"timeout_ms", run.timeout.count()}};
+  Json request = {{"seed", run.options.seed},
+                  {"repeat", run.options.repeat},
+                  {"number", run.options.number},
+                  {"profile", run.options.profile},
+                  {"threads", run.threads},
+                  {"memory_budget", run.memory},
+                  {"timeout_ms", run.timeout.count()},
+                  {"dims", run.dims}};
   if (run.options.fill_mode) request["fill_mode"] = fill_mode_name(*run.options.fill_mode);
   jobs::ChildSpec spec;
   spec.command = "child-run";

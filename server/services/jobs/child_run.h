@@ -19,6 +19,7 @@ struct ChildRun {
   uint64_t memory = 0;                   ///< bytes, of the process and of the run
   std::chrono::milliseconds timeout{0};  ///< of the run
   int nice = 0;
+  std::vector<int64_t> dims = {};  ///< as of run_executor
 };
 
 /// Of the members in package::kMembers' order, borrowed.

@@ -126,6 +126,8 @@ Json MeasureRunner::run_package(jobs::JobContext& context, const Json& resolved)
   resolved.at("threads").get_to(request.threads);
   resolved.at("profile").get_to(request.profile);
   request.fill_mode = parse_fill_mode(resolved.at("fill_mode").get<std::string>());
+  // Servers of older versions name none.
+  request.dims = resolved.value("dims", std::vector<int64_t>());
   context.progress(measure_stage(0, 1).dump());
   PackageTiming timing =
       benchmark_package(context, pool_, descriptors_of(members), request, options_.benchmark);

@@ -4,8 +4,8 @@
 ///
 /// Resolved forms: {"blobs":{"code","tensors"},"requests","timeout_s"}, requests as measure::Exchange makes
 /// them, about files that begin as the blobs; or {"blobs":{MEMBER…},"repeat","number","threads","profile",
-/// "fill_mode"}. Both have "target", "on" and "job". Results have "cpu" and "cores", and "answers" with
-/// "outputs", or "timing" {"runs_ms","profile"?}. "outputs" is a blob of the distinct outputs of the
+/// "fill_mode","dims"}. Both have "target", "on" and "job". Results have "cpu" and "cores", and "answers"
+/// with "outputs", or "timing" {"runs_ms","profile"?}. "outputs" is a blob of the distinct outputs of the
 /// candidates, one behind the other; an answer names its own by its place, as "outputs".
 #pragma once
 

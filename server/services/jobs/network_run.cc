@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/base/json.h"
 
@@ -32,6 +33,24 @@ tune::NetworkRun network_run(const std::vector<double>& runs_ms, const Json& pro
     time.seconds += step.at("duration_us").get<double>() * 1e-6;
   }
   return run;
+}
+
+tune::NetworkRounds rounds_of(int rounds, const std::vector<std::vector<int64_t>>& extents,
+                              const std::function<double(const std::vector<int64_t>& dims)>& first_run_ms,
+                              const RunAt& run) {
+  std::vector<int> numbers;
+  for (const std::vector<int64_t>& dims : extents) numbers.push_back(runs_of_a_sample(first_run_ms(dims)));
+  tune::NetworkRounds done;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<tune::NetworkRun> untuned, tuned;
+    for (size_t i = 0; i < extents.size(); ++i) {
+      untuned.push_back(run(round, false, extents[i], numbers[i]));
+      tuned.push_back(run(round, true, extents[i], numbers[i]));
+    }
+    done.untuned.push_back(tune::mean_run(std::move(untuned)));
+    done.tuned.push_back(tune::mean_run(std::move(tuned)));
+  }
+  return done;
 }
 
 }  // namespace tensormill::server

@@ -188,7 +188,8 @@ PackageTiming RemoteBench::benchmark(const PackageFiles& package, const Benchmar
                            {"number", request.number},
                            {"threads", request.threads},
                            {"profile", request.profile},
-                           {"fill_mode", fill_mode_name(request.fill_mode)}});
+                           {"fill_mode", fill_mode_name(request.fill_mode)},
+                           {"dims", request.dims}});
   const Json& timing = result.at("timing");
   return {timing.at("runs_ms").get<std::vector<double>>(), timing.value("profile", Json())};
 }

@@ -26,10 +26,10 @@ uint64_t next_random(uint64_t& state) {
 }
 
 void set_inputs(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
-                const services::RunOptions& options) {
+                const services::RunOptions& options, const std::vector<int64_t>& dims) {
   executor.clear_inputs();
   // What is filled has the extents that the given inputs bind, never those of the run before.
-  if (options.fill_mode) executor.bind_dims(executor.package().first_dims());
+  if (options.fill_mode) executor.bind_dims(dims.empty() ? executor.package().first_dims() : dims);
   std::vector<bool> given(executor.inputs().size());
   for (const auto& [name, tensor] : inputs) {
     const size_t index = executor.input_index(name);
@@ -136,8 +136,8 @@ services::Timing measured_run(exec::GraphExecutor& executor, const services::Run
 
 services::RunResult run_executor(exec::GraphExecutor& executor, const services::NamedTensors& inputs,
                                  const services::RunOptions& options, parallel::ThreadPool& pool,
-                                 const exec::RunOptions& run_options) {
-  set_inputs(executor, inputs, options);
+                                 const exec::RunOptions& run_options, const std::vector<int64_t>& dims) {
+  set_inputs(executor, inputs, options, dims);
   services::RunResult result;
   result.timing = measured_run(executor, options, pool, run_options);
   for (size_t i = 0; i < executor.outputs().size(); ++i) {

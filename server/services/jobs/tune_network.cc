@@ -8,14 +8,16 @@
 namespace tensormill::server {
 
 TuneNetwork::TuneNetwork(const CompileTools& tools, jobs::JobContext& context, TuneBench& bench,
-                         const TuneSearch& search, const GraphFiles& graph, Json form, int threads)
+                         const TuneSearch& search, const GraphFiles& graph, Json form, int threads,
+                         std::vector<std::vector<int64_t>> extents)
     : tools_(tools),
       context_(context),
       bench_(bench),
       search_(search),
       graph_(graph),
       form_(std::move(form)),
-      threads_(threads) {}
+      threads_(threads),
+      extents_(extents.empty() ? std::vector<std::vector<int64_t>>(1) : std::move(extents)) {}
 
 std::vector<tune::Record> TuneNetwork::records() {
   std::vector<tune::Record> records;
@@ -46,36 +48,30 @@ void TuneNetwork::compile() {
   tuned_ = compiled(tuned_of(tools_.records, form_));
 }
 
-PackageTiming TuneNetwork::measure(const Compiled& package, const BenchmarkRequest& request) const {
-  return bench_.benchmark(package.files, request);
-}
-
-tune::NetworkRun TuneNetwork::round(const Compiled& package, int number) const {
-  const PackageTiming timing = measure(package, {kNetworkSamples, number, threads_, true, fill_mode_});
-  return network_run(timing.runs_ms, timing.profile, package.metadata);
-}
-
-double TuneNetwork::first_run_ms() {
+double TuneNetwork::first_run_ms(const std::vector<int64_t>& dims) {
+  const auto measure = [&] {
+    return bench_.benchmark(untuned_->files, {1, 2, threads_, false, fill_mode_, dims}).runs_ms.at(0);
+  };
   try {
-    return measure(*untuned_, {1, 2, threads_, false, fill_mode_}).runs_ms.at(0);
+    return measure();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kTensorData) throw;
   }
   // An input holds places in a table that is smaller than random ones.
   fill_mode_ = services::FillMode::kZeros;
-  return measure(*untuned_, {1, 2, threads_, false, fill_mode_}).runs_ms.at(0);
+  return measure();
 }
 
-// In turns, so that whatever else changes on the machine changes both.
 tune::NetworkRounds TuneNetwork::run(int rounds) {
-  const int number = runs_of_a_sample(first_run_ms());
-  tune::NetworkRounds done;
-  for (int i = 0; i < rounds; ++i) {
-    context_.progress(Json{{"stage", "measure"}, {"done", i}, {"total", rounds}}.dump());
-    done.untuned.push_back(round(*untuned_, number));
-    done.tuned.push_back(round(*tuned_, number));
-  }
-  return done;
+  return rounds_of(
+      rounds, extents_, [this](const std::vector<int64_t>& dims) { return first_run_ms(dims); },
+      [&](int round, bool is_tuned, const std::vector<int64_t>& dims, int number) {
+        context_.progress(Json{{"stage", "measure"}, {"done", round}, {"total", rounds}}.dump());
+        const Compiled& package = is_tuned ? *tuned_ : *untuned_;
+        const PackageTiming timing =
+            bench_.benchmark(package.files, {kNetworkSamples, number, threads_, true, fill_mode_, dims});
+        return network_run(timing.runs_ms, timing.profile, package.metadata);
+      });
 }
 
 }  // namespace tensormill::server

@@ -16,9 +16,11 @@ namespace tensormill::server {
 
 class TuneNetwork final : public tune::NetworkBench {
 public:
-  /// `form` is the compilation's resolved form, of which only the records are not settled.
+  /// `form` is the compilation's resolved form, of which only the records are not settled. `extents`: values
+  /// of the free dims at which the packages run; none: their first ones.
   TuneNetwork(const CompileTools& tools, jobs::JobContext& context, TuneBench& bench,
-              const TuneSearch& search, const GraphFiles& graph, Json form, int threads);
+              const TuneSearch& search, const GraphFiles& graph, Json form, int threads,
+              std::vector<std::vector<int64_t>> extents);
 
   std::vector<tune::Record> records() override;
   void keep(const tune::Record& record) override;
@@ -36,9 +38,7 @@ private:
     package::Metadata metadata;
   };
   std::unique_ptr<Compiled> compiled(const Tuned& tuned) const;
-  PackageTiming measure(const Compiled& package, const BenchmarkRequest& request) const;
-  double first_run_ms();
-  tune::NetworkRun round(const Compiled& package, int number) const;
+  double first_run_ms(const std::vector<int64_t>& dims);
 
   const CompileTools& tools_;
   jobs::JobContext& context_;
@@ -47,6 +47,7 @@ private:
   const GraphFiles& graph_;
   Json form_;
   int threads_;
+  const std::vector<std::vector<int64_t>> extents_;
   services::FillMode fill_mode_ = services::FillMode::kRandom;
   std::unique_ptr<Compiled> untuned_, tuned_;
 };

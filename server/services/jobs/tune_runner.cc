@@ -75,7 +75,10 @@ storage::JobFinish TuneRunner::run(jobs::JobContext& context) {
   TuneSearch search(tools_, context, resolved, *bench, files);
   Json result = search.run(graph);
   remember_kernels(tools_.catalog, form, search.kernels());
-  TuneNetwork network(tools_, context, *bench, search, graph, form, resolved.at("threads").get<int>());
+  const auto points = result.at("points").get<std::vector<std::vector<int64_t>>>();
+  result.erase("points");
+  TuneNetwork network(tools_, context, *bench, search, graph, form, resolved.at("threads").get<int>(),
+                      points);
   const target::Target target = target::parse_target(form.at("target").get<std::string>(), {});
   const tune::NetworkOutcome outcome =
       tune::settle_in_network(network, target, driver::code_generator(), kRounds, now);

@@ -1,5 +1,5 @@
 // Constants, and numbers that stand for real ones.
-#include "compiler/build/quantize.h"
+#include "compiler/build/numbers/quantize.h"
 #include "compiler/frontend/caffe2/node_context.h"
 #include "runtime/base/error.h"
 

@@ -1,9 +1,9 @@
 // What moves elements, or sees them in another shape.
-#include "compiler/build/moves.h"
+#include "compiler/build/moves/moves.h"
 
 #include <algorithm>
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/caffe2/converters/windows.h"
 
 namespace tensormill::frontend::caffe2 {

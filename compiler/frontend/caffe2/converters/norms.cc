@@ -1,7 +1,7 @@
 // Elements less their mean, by their deviation, or by what is around them.
 #include "compiler/frontend/caffe2/node_context.h"
 
-#include "compiler/build/channels.h"
+#include "compiler/build/maps/channels.h"
 
 namespace tensormill::frontend::caffe2 {
 

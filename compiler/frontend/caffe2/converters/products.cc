@@ -1,8 +1,8 @@
 // Convolutions, pools and matrix products.
 #include <algorithm>
 
-#include "compiler/build/channels.h"
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/channels.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/caffe2/converters/windows.h"
 
 namespace tensormill::frontend::caffe2 {

@@ -1,8 +1,6 @@
 // Reductions along axes, and elements in order.
-#include <algorithm>
-#include <set>
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {
@@ -23,11 +21,11 @@ const char* reduction_of(NodeContext& node) {
 // Along all axes where none are named.
 void convert_reduce(NodeContext& node) {
   const V x = node.operand(0);
-  std::set<int64_t> axes;
-  for (const int64_t axis : node.ints("axes")) axes.insert(node.normalize_axis(axis, node.rank(x)));
-  for (int64_t d = 0; !node.has("axes") && d < node.rank(x); ++d) axes.insert(d);
+  Compose c(node);
+  const std::vector<int64_t> axes =
+      node.has("axes") ? node.normalize_axes(node.ints("axes"), node.rank(x)) : c.count_to(node.rank(x));
   const bool keeps = node.flag("keepdims", true);
-  node.set_output(Compose(node).reduce(reduction_of(node), x, {axes.begin(), axes.end()}, keeps));
+  node.set_output(c.reduce(reduction_of(node), x, axes, keeps));
 }
 
 // ReduceFront... along the first axes, ReduceBack... along the last.

@@ -1,10 +1,9 @@
 // Pictures of another size, and parts of them.
 #include <algorithm>
-#include <cmath>
 
-#include "compiler/build/channels.h"
-#include "compiler/build/resize_nodes.h"
-#include "compiler/build/roi_align.h"
+#include "compiler/build/maps/channels.h"
+#include "compiler/build/pictures/resize_nodes.h"
+#include "compiler/build/pictures/roi_align.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {
@@ -33,15 +32,7 @@ ir::SymInt scaled_extent(NodeContext& node, const ir::SymInt& extent, double fac
       node.invalid("a size of " + std::to_string(size));
     return static_cast<int64_t>(size);
   }
-  int64_t parts = 1;
-  while (parts < 65536 &&
-         factor * static_cast<double>(parts) != std::floor(factor * static_cast<double>(parts)))
-    parts *= 2;
-  const double whole = factor * static_cast<double>(parts);
-  if (whole != std::floor(whole))
-    node.unsupported("scale",
-                     "a factor of " + std::to_string(factor) + " of a free extent is not implemented");
-  return floordiv(extent * static_cast<int64_t>(whole), parts);
+  return build::scaled_by_fraction(node, "scale", extent, factor);
 }
 
 V resized(NodeContext& node, V x, const Scales& scales, const build::ResizeOptions& options) {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "compiler/build/windows.h"
+#include "compiler/build/maps/windows.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {

@@ -1,11 +1,11 @@
 // What moves elements, or sees them in another shape.
-#include "compiler/build/moves.h"
+#include "compiler/build/moves/moves.h"
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/cntk/node_context.h"
 
 namespace tensormill::frontend::cntk {

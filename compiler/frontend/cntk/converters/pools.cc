@@ -1,8 +1,8 @@
 // Pools of windows, of whole maps and of boxes, and the way back.
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
-#include "compiler/build/roi_pool.h"
+#include "compiler/build/maps/conv_pool.h"
+#include "compiler/build/pictures/roi_pool.h"
 #include "compiler/frontend/cntk/converters/windows.h"
 
 namespace tensormill::frontend::cntk {
@@ -162,22 +162,18 @@ void convert_roi_pooling(NodeContext& node) {
   const Item x = node.operand(0), boxes = node.operand(1);
   const Dims cells = node.dims("roiOutputShape");
   const ir::SymShape sample = node.sample(x), of_boxes = node.sample(boxes);
-  constexpr int64_t kMostCells = 4096;
   if (kind_of(node) != PoolKind::kMax) node.unsupported("poolingType", "only the largest elements are taken");
   if (sample.size() != 3 || of_boxes.size() != 2 || !same(of_boxes[1], 4) || !x.has_batch || !boxes.has_batch)
     node.invalid("a map of shape " + to_string(sample) + " and boxes of shape " + to_string(of_boxes));
-  if (cells.size() != 2 || *std::min_element(cells.begin(), cells.end()) < 1 ||
-      *std::max_element(cells.begin(), cells.end()) > kMostCells)
-    node.invalid("attribute roiOutputShape is none");
-  build::RoiPool pool;
-  pool.maps = Compose(node).unsqueeze(x.value, 1);
-  pool.boxes = boxes.value;
-  pool.height = sample[1];
-  pool.width = sample[2];
-  pool.rows = cells[1];
-  pool.columns = cells[0];
+  if (cells.size() != 2) node.invalid("attribute roiOutputShape is none");
+  Compose c(node);
+  const ir::SymInt batch = node.shape(x.value)[0], count = batch * of_boxes[0];
+  const V ends = c.reshape(boxes.value, {count, 4});
+  const V which = c.reshape(c.expand(c.positions(batch, 0, 2), {batch, of_boxes[0]}), {count, 1});
+  build::RoiPool pool{x.value, c.concat({c.cast(which, c.dtype(ends)), ends}, 1), cells[1], cells[0]};
   pool.scale = node.real("spatialScale", 1);
-  node.set_output(build::roi_max_pool(node, pool), true);
+  const V pooled = build::roi_pool(node, pool);
+  node.set_output(c.reshape(pooled, {batch, of_boxes[0], sample[0], cells[1], cells[0]}), true);
 }
 
 }  // namespace tensormill::frontend::cntk

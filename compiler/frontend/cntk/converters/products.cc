@@ -1,7 +1,7 @@
 // Matrix products and convolutions.
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/cntk/converters/windows.h"
 
 namespace tensormill::frontend::cntk {

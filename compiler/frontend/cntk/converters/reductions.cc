@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/cntk/node_context.h"
 
 namespace tensormill::frontend::cntk {

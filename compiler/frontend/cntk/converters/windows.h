@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "compiler/build/windows.h"
+#include "compiler/build/maps/windows.h"
 #include "compiler/frontend/cntk/node_context.h"
 
 namespace tensormill::frontend::cntk {

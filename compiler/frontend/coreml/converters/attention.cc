@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/quantize.h"
-#include "compiler/build/text.h"
+#include "compiler/build/numbers/quantize.h"
+#include "compiler/build/text/text.h"
 #include "compiler/frontend/coreml/node_context.h"
 #include "runtime/base/narrow.h"
 

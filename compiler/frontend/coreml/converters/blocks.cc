@@ -1,5 +1,5 @@
 // Blocks of space as channels or as parts of the batch, bands of matrices.
-#include "compiler/build/space.h"
+#include "compiler/build/maps/space.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

@@ -1,7 +1,7 @@
 // Boxes that stay when those that overlap better ones are dropped.
 #include <limits>
 
-#include "compiler/build/data_dependent.h"
+#include "compiler/build/extents/data_dependent.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "compiler/build/arithmetic.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

@@ -1,5 +1,5 @@
 // Elements taken from places and put at places that tensors name.
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

@@ -2,7 +2,7 @@
 // import knows.
 #include <algorithm>
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/coreml/node_context.h"
 #include "runtime/base/narrow.h"
 

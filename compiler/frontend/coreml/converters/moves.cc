@@ -1,9 +1,9 @@
 // What moves elements, or sees them in another shape.
-#include "compiler/build/moves.h"
+#include "compiler/build/moves/moves.h"
 
 #include <algorithm>
 
-#include "compiler/build/slices.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

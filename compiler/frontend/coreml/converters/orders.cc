@@ -1,6 +1,6 @@
 // Elements in order, their places, and places as vectors.
-#include "compiler/build/data_dependent.h"
-#include "compiler/build/places.h"
+#include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

@@ -1,6 +1,6 @@
 // Convolutions, pools and matrix products.
-#include "compiler/build/conv_pool.h"
-#include "compiler/build/einsum.h"
+#include "compiler/build/maps/conv_pool.h"
+#include "compiler/build/numbers/einsum.h"
 #include "compiler/frontend/coreml/converters/windows.h"
 
 namespace tensormill::frontend::coreml {
@@ -140,14 +140,41 @@ build::Windows windows_over(NodeContext& node, V map, const std::vector<int64_t>
   return windows;
 }
 
-void convert_conv(NodeContext& node) {
-  const V x = node.tensor("x"), weight = node.tensor("weight");
+namespace {
+
+V conv_of(NodeContext& node, V x, V weight, V bias) {
   const std::vector<int64_t> kernel = kernel_of(node, weight, x);
   build::ConvSpec spec;
   spec.windows = windows_over(node, x, kernel, steps_of(node, "strides", kernel.size()),
                               steps_of(node, "dilations", kernel.size()));
   spec.groups = groups_of(node);
-  node.set_output(build::conv(node, x, weight, node.optional_tensor("bias"), spec));
+  return build::conv(node, x, weight, bias, spec);
+}
+
+}  // namespace
+
+void convert_conv(NodeContext& node) {
+  node.set_output(conv_of(node, node.tensor("x"), node.tensor("weight"), node.optional_tensor("bias")));
+}
+
+// Weights are bytes; a factor and a summand, of all or one a channel of the result, make real numbers of
+// them.
+void convert_conv_quantized(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("x"), bytes = node.tensor("weight"), bias = node.optional_tensor("bias");
+  const std::string kind = node.text("quantization_type");
+  if (kind != "linear") node.unsupported("quantization_type", "\"" + kind + "\" is not implemented");
+  const int64_t bits = node.integer("nbits", 8);
+  if (bits < 1 || bits > 8) node.invalid("nbits is " + std::to_string(bits));
+  const DType real = node.dtype(x);
+  const auto along = [&](const char* name) {
+    const V numbers = node.tensor(name);
+    ir::SymShape to(node.shape(bytes).size(), 1);
+    if (!to.empty()) to[0] = num_elements(node.shape(numbers));
+    return c.reshape(c.cast(numbers, real), to);
+  };
+  const V weight = c.add(c.mul(c.cast(bytes, real), along("quant_scale")), along("quant_bias"));
+  node.set_output(conv_of(node, x, weight, bias == ir::kAbsent ? bias : c.cast(bias, real)));
 }
 
 // Weights [C_in,C_out/groups,spatial...].

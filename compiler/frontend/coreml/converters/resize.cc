@@ -1,8 +1,7 @@
 // Pictures in other sizes: the last two axes, or as many as a resize names.
 #include <algorithm>
-#include <cmath>
 
-#include "compiler/build/resize_nodes.h"
+#include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {
@@ -93,14 +92,7 @@ ir::SymInt scaled_extent(NodeContext& node, const char* name, const ir::SymInt& 
   const auto rank = static_cast<int64_t>(said.size());
   if (extent.is_constant() && rank >= from_end && said[static_cast<size_t>(rank - from_end)] > 0)
     return said[static_cast<size_t>(rank - from_end)];
-  int64_t parts = 1;
-  while (parts < 65536 &&
-         factor * static_cast<double>(parts) != std::floor(factor * static_cast<double>(parts)))
-    parts *= 2;
-  const double whole = factor * static_cast<double>(parts);
-  if (whole != std::floor(whole))
-    node.unsupported(name, "a factor of " + std::to_string(factor) + " of a free extent is not implemented");
-  return floordiv(extent * static_cast<int64_t>(whole), parts);
+  return build::scaled_by_fraction(node, name, extent, factor);
 }
 
 ir::SymShape scaled_shape(NodeContext& node, V x) {

@@ -1,7 +1,7 @@
 // Pictures read at places that tensors name: parts of them, turned ones, and any.
 #include <algorithm>
 
-#include "compiler/build/grid.h"
+#include "compiler/build/pictures/grid.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

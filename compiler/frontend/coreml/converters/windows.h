@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "compiler/build/windows.h"
+#include "compiler/build/maps/windows.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {

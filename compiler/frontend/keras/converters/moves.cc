@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "compiler/build/filter_axis.h"
-#include "compiler/build/resize_nodes.h"
+#include "compiler/build/pictures/filter_axis.h"
+#include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/frontend/keras/converters/windows.h"
 
 namespace tensormill::frontend::keras {

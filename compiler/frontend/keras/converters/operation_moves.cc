@@ -1,7 +1,7 @@
 // Operators of keras.ops that move elements, and what operators take.
 #include <algorithm>
 
-#include "compiler/build/slices.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/keras/converters/operands.h"
 
 namespace tensormill::frontend::keras {

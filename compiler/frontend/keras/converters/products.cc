@@ -1,7 +1,7 @@
 // Dense layers, convolutions and pools.
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/keras/converters/windows.h"
 
 namespace tensormill::frontend::keras {

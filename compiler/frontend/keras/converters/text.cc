@@ -1,10 +1,10 @@
 // Words and numbers of a vocabulary, and texts that are split into words.
-#include "compiler/build/text.h"
+#include "compiler/build/text/text.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "compiler/build/lookup.h"
+#include "compiler/build/text/lookup.h"
 #include "compiler/frontend/keras/converters/categories.h"
 #include "compiler/frontend/keras/layer_context.h"
 #include "runtime/base/text.h"

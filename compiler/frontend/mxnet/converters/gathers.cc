@@ -1,6 +1,6 @@
 // Elements taken from places that tensors name.
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {

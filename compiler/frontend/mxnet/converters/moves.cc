@@ -1,10 +1,10 @@
 // What moves elements, or sees them in another shape.
-#include "compiler/build/moves.h"
+#include "compiler/build/moves/moves.h"
 
 #include <algorithm>
 
-#include "compiler/build/slices.h"
-#include "compiler/build/space.h"
+#include "compiler/build/maps/space.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/mxnet/converters/shapes.h"
 #include "compiler/frontend/mxnet/node_context.h"
 

@@ -1,7 +1,7 @@
 // Reductions along axes, places of extremes, and elements in order.
 #include <algorithm>
 
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {

@@ -1,5 +1,5 @@
 // Pictures in other sizes.
-#include "compiler/build/resize_maps.h"
+#include "compiler/build/pictures/resize_maps.h"
 
 #include <cmath>
 

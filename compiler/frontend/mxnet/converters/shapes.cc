@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/build/moves.h"
+#include "compiler/build/moves/moves.h"
 
 namespace tensormill::frontend::mxnet {
 

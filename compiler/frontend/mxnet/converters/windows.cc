@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 
 namespace tensormill::frontend::mxnet {
 

@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/bounds.h"
 #include "compiler/ops/steps/host_steps.h"

@@ -139,7 +139,6 @@ private:
   const std::set<std::string>& reserved_;
   const ImportForm& form_;
   ir::ValueId guard_;
-  ir::ValueId first_own_;  ///< values from here on were made by this node
   std::vector<ir::ValueId> outputs_;
   mutable std::map<ir::ValueId, ir::KnownValue> evaluated_;  ///< values that `known` worked out
 };

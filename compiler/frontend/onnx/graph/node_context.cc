@@ -116,7 +116,6 @@ NodeContext::NodeContext(ir::Graph& graph, DataExtents& extents, const NodeProto
       reserved_(reserved_names),
       form_(form),
       guard_(guard),
-      first_own_(static_cast<ir::ValueId>(graph.values().size())),
       outputs_(node.outputs.size(), ir::kAbsent) {}
 
 const Digest& NodeContext::source_digest() const { return source_.digest; }
@@ -294,7 +293,7 @@ void NodeContext::set_output(size_t index, ir::ValueId value) {
   TM_CHECK(index < outputs_.size() || index > 0, "output " + std::to_string(index) + " of " + label());
   // An output that the model does not name is not wanted.
   if (index >= outputs_.size() || node_.outputs[index].empty()) return;
-  bool taken = value < first_own_;
+  bool taken = !is_own(value);
   for (ir::ValueId output : outputs_) taken = taken || output == value;
   // Nothing computes in narrow types; a view of the same shape is another value too.
   if (taken)

@@ -15,61 +15,28 @@ using wire::WireReader;
 void parse_external_entry(WireReader reader, TensorProto& tensor) {
   std::string key;
   std::string value;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      key = reader.string("external data key");
-    } else if (reader.field() == 2) {
-      value = reader.string("external data value");
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) key = reader.string("external data key");
+    if (field == 2) value = reader.string("external data value");
   }
   tensor.external_data[key] = value;
 }
 
 TensorProto parse_tensor(WireReader reader) {
   TensorProto tensor;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        reader.append_varints(tensor.dims, "tensor dims");
-        break;
-      case 2:
-        tensor.data_type = reader.int32("tensor data_type");
-        break;
-      case 3:
-        reader.fail("tensor segments are not supported");
-      case 4:
-        reader.append_floats(tensor.float_data, "tensor float_data");
-        break;
-      case 5:
-      case 7:
-        reader.append_varints(tensor.int_data, "tensor int data");
-        break;
-      case 6:
-        tensor.string_data.push_back(reader.bytes("tensor string_data"));
-        break;
-      case 8:
-        tensor.name = reader.string("tensor name");
-        break;
-      case 9:
-        tensor.raw_data = reader.bytes("tensor raw_data");
-        break;
-      case 10:
-        reader.append_doubles(tensor.double_data, "tensor double_data");
-        break;
-      case 11:
-        reader.append_uint64s(tensor.uint64_data, "tensor uint64_data");
-        break;
-      case 13:
-        parse_external_entry(reader.message("tensor external_data"), tensor);
-        break;
-      case 14:
-        tensor.external = reader.varint("tensor data_location") == 1;
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) reader.append_varints(tensor.dims, "tensor dims");
+    if (field == 2) tensor.data_type = reader.int32("tensor data_type");
+    if (field == 3) reader.fail("tensor segments are not supported");
+    if (field == 4) reader.append_floats(tensor.float_data, "tensor float_data");
+    if (field == 5 || field == 7) reader.append_varints(tensor.int_data, "tensor int data");
+    if (field == 6) tensor.string_data.push_back(reader.bytes("tensor string_data"));
+    if (field == 8) tensor.name = name_of(reader, "tensor name");
+    if (field == 9) tensor.raw_data = reader.bytes("tensor raw_data");
+    if (field == 10) reader.append_doubles(tensor.double_data, "tensor double_data");
+    if (field == 11) reader.append_uint64s(tensor.uint64_data, "tensor uint64_data");
+    if (field == 13) parse_external_entry(reader.message("tensor external_data"), tensor);
+    if (field == 14) tensor.external = reader.varint("tensor data_location") == 1;
   }
   return tensor;
 }
@@ -77,20 +44,10 @@ TensorProto parse_tensor(WireReader reader) {
 TensorProto parse_sparse_tensor(WireReader reader) {
   TensorProto tensor;
   const auto parts = std::make_shared<SparseParts>();
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        parts->values = parse_tensor(reader.message("sparse tensor values"));
-        break;
-      case 2:
-        parts->indices = parse_tensor(reader.message("sparse tensor indices"));
-        break;
-      case 3:
-        reader.append_varints(tensor.dims, "sparse tensor dims");
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) parts->values = parse_tensor(reader.message("sparse tensor values"));
+    if (field == 2) parts->indices = parse_tensor(reader.message("sparse tensor indices"));
+    if (field == 3) reader.append_varints(tensor.dims, "sparse tensor dims");
   }
   tensor.name = parts->values.name;
   tensor.data_type = parts->values.data_type;
@@ -105,82 +62,34 @@ AttributeProto parse_attribute(WireReader reader) {
   const auto add_graph = [&](GraphProto graph) {
     attribute.graphs.push_back(std::make_shared<const GraphProto>(std::move(graph)));
   };
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        attribute.name = reader.string("attribute name");
-        break;
-      case 2:
-        attribute.f = reader.fixed_float("attribute f");
-        break;
-      case 3:
-        attribute.i = reader.int64("attribute i");
-        break;
-      case 4:
-        attribute.s = reader.bytes("attribute s");
-        break;
-      case 5:
-        attribute.t = parse_tensor(reader.message("attribute t"));
-        break;
-      case 6:
-        add_graph(parse_graph(reader.message("attribute g")));
-        break;
-      case 7:
-        reader.append_floats(attribute.floats, "attribute floats");
-        break;
-      case 8:
-        reader.append_varints(attribute.ints, "attribute ints");
-        break;
-      case 9:
-        attribute.strings.push_back(reader.bytes("attribute strings"));
-        break;
-      case 11:
-        add_graph(parse_graph(reader.message("attribute graphs")));
-        break;
-      case 20:
-        attribute.type = static_cast<AttributeType>(reader.int32("attribute type"));
-        break;
-      case 21:
-        attribute.ref_attr_name = reader.string("attribute ref_attr_name");
-        break;
-      case 22:
-        attribute.t = parse_sparse_tensor(reader.message("attribute sparse_tensor"));
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) attribute.name = name_of(reader, "attribute name");
+    if (field == 2) attribute.f = reader.fixed_float("attribute f");
+    if (field == 3) attribute.i = reader.int64("attribute i");
+    if (field == 4) attribute.s = reader.bytes("attribute s");
+    if (field == 5) attribute.t = parse_tensor(reader.message("attribute t"));
+    if (field == 6) add_graph(parse_graph(reader.message("attribute g")));
+    if (field == 7) reader.append_floats(attribute.floats, "attribute floats");
+    if (field == 8) reader.append_varints(attribute.ints, "attribute ints");
+    if (field == 9) attribute.strings.push_back(reader.bytes("attribute strings"));
+    if (field == 11) add_graph(parse_graph(reader.message("attribute graphs")));
+    if (field == 20) attribute.type = static_cast<AttributeType>(reader.int32("attribute type"));
+    if (field == 21) attribute.ref_attr_name = name_of(reader, "attribute ref_attr_name");
+    if (field == 22) attribute.t = parse_sparse_tensor(reader.message("attribute sparse_tensor"));
   }
   return attribute;
 }
 
 NodeProto parse_node(WireReader reader) {
   NodeProto node;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        node.inputs.push_back(reader.string("node input"));
-        break;
-      case 2:
-        node.outputs.push_back(reader.string("node output"));
-        break;
-      case 3:
-        node.name = reader.string("node name");
-        break;
-      case 4:
-        node.op_type = reader.string("node op_type");
-        break;
-      case 5:
-        node.attributes.push_back(parse_attribute(reader.message("node attribute")));
-        break;
-      case 7:
-        node.domain = reader.string("node domain");
-        break;
-      case 8:
-        node.overload = reader.string("node overload");
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) node.inputs.push_back(name_of(reader, "node input"));
+    if (field == 2) node.outputs.push_back(name_of(reader, "node output"));
+    if (field == 3) node.name = name_of(reader, "node name");
+    if (field == 4) node.op_type = name_of(reader, "node op_type");
+    if (field == 5) node.attributes.push_back(parse_attribute(reader.message("node attribute")));
+    if (field == 7) node.domain = name_of(reader, "node domain");
+    if (field == 8) node.overload = name_of(reader, "node overload");
   }
   if (node.domain == "ai.onnx") node.domain.clear();
   return node;
@@ -188,29 +97,13 @@ NodeProto parse_node(WireReader reader) {
 
 GraphProto parse_graph(WireReader reader) {
   GraphProto graph;
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        graph.nodes.push_back(parse_node(reader.message("node")));
-        break;
-      case 2:
-        graph.name = reader.string("graph name");
-        break;
-      case 5:
-        graph.initializers.push_back(parse_tensor(reader.message("initializer")));
-        break;
-      case 11:
-        graph.inputs.push_back(parse_value_info(reader.message("graph input")));
-        break;
-      case 12:
-        graph.outputs.push_back(parse_value_info(reader.message("graph output")));
-        break;
-      case 15:
-        graph.initializers.push_back(parse_sparse_tensor(reader.message("sparse_initializer")));
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) graph.nodes.push_back(parse_node(reader.message("node")));
+    if (field == 2) graph.name = name_of(reader, "graph name");
+    if (field == 5) graph.initializers.push_back(parse_tensor(reader.message("initializer")));
+    if (field == 11) graph.inputs.push_back(parse_value_info(reader.message("graph input")));
+    if (field == 12) graph.outputs.push_back(parse_value_info(reader.message("graph output")));
+    if (field == 15) graph.initializers.push_back(parse_sparse_tensor(reader.message("sparse_initializer")));
   }
   return graph;
 }
@@ -218,14 +111,9 @@ GraphProto parse_graph(WireReader reader) {
 void parse_opset(WireReader reader, std::map<std::string, int64_t>& opsets) {
   std::string domain;
   int64_t version = 0;
-  while (reader.next()) {
-    if (reader.field() == 1) {
-      domain = reader.string("opset domain");
-    } else if (reader.field() == 2) {
-      version = reader.int64("opset version");
-    } else {
-      reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) domain = name_of(reader, "opset domain");
+    if (field == 2) version = reader.int64("opset version");
   }
   if (domain == "ai.onnx") domain.clear();
   opsets[domain] = version;
@@ -238,38 +126,16 @@ FunctionProto parse_function(WireReader reader) {
     info.name = std::move(name);
     return info;
   };
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        function.name = reader.string("function name");
-        break;
-      case 4:
-        function.body.inputs.push_back(value(reader.string("function input")));
-        break;
-      case 5:
-        function.body.outputs.push_back(value(reader.string("function output")));
-        break;
-      case 6:
-        function.attributes.push_back(reader.string("function attribute"));
-        break;
-      case 7:
-        function.body.nodes.push_back(parse_node(reader.message("function node")));
-        break;
-      case 9:
-        parse_opset(reader.message("function opset_import"), function.opsets);
-        break;
-      case 10:
-        function.domain = reader.string("function domain");
-        break;
-      case 11:
-        function.defaults.push_back(parse_attribute(reader.message("function attribute_proto")));
-        break;
-      case 13:
-        function.overload = reader.string("function overload");
-        break;
-      default:
-        reader.skip();
-    }
+  while (const int field = reader.next()) {
+    if (field == 1) function.name = name_of(reader, "function name");
+    if (field == 4) function.body.inputs.push_back(value(name_of(reader, "function input")));
+    if (field == 5) function.body.outputs.push_back(value(name_of(reader, "function output")));
+    if (field == 6) function.attributes.push_back(name_of(reader, "function attribute"));
+    if (field == 7) function.body.nodes.push_back(parse_node(reader.message("function node")));
+    if (field == 9) parse_opset(reader.message("function opset_import"), function.opsets);
+    if (field == 10) function.domain = name_of(reader, "function domain");
+    if (field == 11) function.defaults.push_back(parse_attribute(reader.message("function attribute_proto")));
+    if (field == 13) function.overload = name_of(reader, "function overload");
   }
   function.body.name = function.name;
   if (function.domain == "ai.onnx") function.domain.clear();
@@ -335,27 +201,15 @@ ModelProto parse_model(std::string_view bytes) {
   ModelProto model;
   bool has_graph = false;
   WireReader reader(bytes, bytes.data(), 0);
-  while (reader.next()) {
-    switch (reader.field()) {
-      case 1:
-        model.ir_version = reader.int64("ir_version");
-        break;
-      case 2:
-        model.producer = reader.string("producer_name");
-        break;
-      case 7:
-        model.graph = parse_graph(reader.message("graph"));
-        has_graph = true;
-        break;
-      case 8:
-        parse_opset(reader.message("opset_import"), model.opsets);
-        break;
-      case 25:
-        model.functions.push_back(parse_function(reader.message("function")));
-        break;
-      default:
-        reader.skip();
+  while (const int field = reader.next()) {
+    if (field == 1) model.ir_version = reader.int64("ir_version");
+    if (field == 2) model.producer = name_of(reader, "producer_name");
+    if (field == 7) {
+      model.graph = parse_graph(reader.message("graph"));
+      has_graph = true;
     }
+    if (field == 8) parse_opset(reader.message("opset_import"), model.opsets);
+    if (field == 25) model.functions.push_back(parse_function(reader.message("function")));
   }
   if (!has_graph) throw Error(ErrorCode::kInvalidModel, "the file has no graph: not an ONNX model");
   return model;

@@ -1,8 +1,9 @@
 // Operators on the elements of two or three tensors, or of tensors and numbers.
 #include <algorithm>
 #include <array>
+#include <limits>
 
-#include "compiler/build/arithmetic.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -115,24 +116,53 @@ void convert_pow(NodeContext& node) {
   node.set_output(0, c.cast(c.binary("pow", numeric(node, x), power), dtype));
 }
 
+// In float64, whatever the operands are.
+void convert_float_power(NodeContext& node) {
+  const auto wide = [&](const char* name) { return node.as(node.operand(name), DType::kFloat64); };
+  node.set_output(0, Compose(node).binary("pow", wide("self"), wide("exponent")));
+}
+
+// Whether both are equal, or no further apart than atol + rtol * |other|.
+void convert_isclose(NodeContext& node) {
+  Compose c(node);
+  const Pair pair = promoted(node);
+  const bool takes_nan = node.flag("equal_nan");
+  const double relative = node.real("rtol"), absolute = node.real("atol");
+  const V a = numeric(node, pair.a), b = numeric(node, pair.b);
+  V y = c.binary("equal", a, b);
+  const V x = floated(node, a), other = floated(node, b);
+  const V apart = c.unary("abs", c.sub(x, other));
+  const V most = c.plus(c.times(c.unary("abs", other), relative), absolute);
+  const V is_near = both(node, c.binary("less_equal", apart, most),
+                         c.binary("less", apart, c.number(apart, std::numeric_limits<double>::infinity())));
+  y = node.add("or", {y, is_near});
+  if (takes_nan) y = node.add("or", {y, both(node, node.add("is_nan", {x}), node.add("is_nan", {other}))});
+  node.set_output(0, y);
+}
+
 void convert_comparison(NodeContext& node) {
   struct Name {
     std::string_view torch;
     const char* graph;
   };
-  static constexpr std::array<Name, 6> kNames = {{{"eq", "equal"},
-                                                  {"ne", "equal"},
-                                                  {"lt", "less"},
-                                                  {"le", "less_equal"},
-                                                  {"gt", "greater"},
-                                                  {"ge", "greater_equal"}}};
+  static constexpr std::array<Name, 11> kNames = {{{"greater", "greater"},
+                                                   {"greater_equal", "greater_equal"},
+                                                   {"less", "less"},
+                                                   {"less_equal", "less_equal"},
+                                                   {"not_equal", "equal"},
+                                                   {"eq", "equal"},
+                                                   {"ne", "equal"},
+                                                   {"lt", "less"},
+                                                   {"le", "less_equal"},
+                                                   {"gt", "greater"},
+                                                   {"ge", "greater_equal"}}};
   const auto* name =
       std::find_if(kNames.begin(), kNames.end(), [&](const Name& each) { return each.torch == node.op(); });
   if (name == kNames.end()) node.invalid("it has a converter of other operators");
   Pair pair = promoted(node);
   if (std::string_view(name->graph) != "equal") pair = {numeric(node, pair.a), numeric(node, pair.b)};
   const V result = node.add(name->graph, {pair.a, pair.b});
-  node.set_output(0, node.as_output(node.op() == "ne" ? negated(node, result) : result));
+  node.set_output(0, node.as_output(node.op().starts_with("n") ? negated(node, result) : result));
 }
 
 void convert_logical(NodeContext& node) {
@@ -215,10 +245,16 @@ void convert_real_binary(NodeContext& node) {
   if (op == "atan2" || op == "arctan2") return set_rounded(angle(node, a, b));
   if (op == "hypot") return set_rounded(c.unary("sqrt", c.add(c.mul(a, a), c.mul(b, b))));
   if (op == "logaddexp") return set_rounded(log_of_sum(node, a, b));
+  if (op == "logaddexp2") {
+    const V sum = log_of_sum(node, c.times(a, std::numbers::ln2), c.times(b, std::numbers::ln2));
+    return set_rounded(c.times(sum, 1 / std::numbers::ln2));
+  }
+  if (op == "ldexp") return set_rounded(c.mul(a, c.binary("pow", c.number(b, 2), b)));
   if (op == "copysign") return node.set_output(0, signed_as(node, pair.a, pair.b));
-  if (op == "xlogy" || op == "special_xlogy") {
+  if (op == "xlogy" || op == "special_xlogy" || op == "special_xlog1py") {
     const V zero = c.where(node.add("is_nan", {pair.b}), pair.b, c.number(pair.a, 0));
-    return node.set_output(0, c.where(is_zero(node, pair.a), zero, c.mul(pair.a, c.unary("log", pair.b))));
+    const V log = c.unary(op == "special_xlog1py" ? "log1p" : "log", pair.b);
+    return node.set_output(0, c.where(is_zero(node, pair.a), zero, c.mul(pair.a, log)));
   }
   node.invalid("it has a converter of other operators");
 }

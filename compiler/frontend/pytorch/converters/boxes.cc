@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/build/data_dependent.h"
-#include "compiler/build/grid.h"
-#include "compiler/build/roi_align.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/pictures/grid.h"
+#include "compiler/build/pictures/roi_align.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

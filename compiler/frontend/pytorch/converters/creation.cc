@@ -1,7 +1,7 @@
 // Tensors that are made of numbers.
 #include <cmath>
 
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/build/slices.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/pytorch/node_context.h"
 
 namespace tensormill::frontend::pytorch {

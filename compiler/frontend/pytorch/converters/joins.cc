@@ -1,6 +1,7 @@
 // Tensors put together, repeated, rolled, cut into blocks, padded.
 #include <algorithm>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -73,14 +74,42 @@ void convert_repeat(NodeContext& node) {
       0, repeats.empty() ? node.add("identity", {x}) : node.add("tile", {x}, {{"repeats", repeats}}));
 }
 
+namespace {
+
+/// Which element stands at each place of a row in which element i stands `repeats`[i] times.
+V repeated_places(NodeContext& node, V repeats) {
+  Compose c(node);
+  const V counts = c.cast(repeats, DType::kInt64);
+  const V ends = node.add("cumsum", {counts}, {{"axis", int64_t{0}}});
+  const V sum = c.reduce("reduce_sum", counts, {0}, true);
+  const bool is_said = node.has("output_size");
+  const ir::SymInt total = is_said ? node.sym("output_size") : node.bind_number(sum, 0, std::nullopt);
+  const V is_behind = c.binary("greater_equal", c.iota(total, {total, 1}), ends);
+  const V places = c.reduce("reduce_sum", c.cast(is_behind, DType::kInt64), {1}, false);
+  if (!is_said) return places;
+  const V said = c.dims({total}, {1});
+  return build::required(node, places, c.binary("equal", sum, said),
+                         "the repeats add up to {}, and output_size is {}", {sum, said});
+}
+
+}  // namespace
+
 void convert_repeat_interleave(NodeContext& node) {
   Compose c(node);
+  if (!takes(node, "self"))
+    return node.set_output(0, node.as_output(repeated_places(node, node.tensor("repeats"))));
   V x = node.tensor("self");
-  if (node.is_tensor("repeats")) node.unsupported("repeats", "a tensor is not implemented");
-  static_cast<void>(node.has("output_size") ? node.sym("output_size") : ir::SymInt(0));
-  const ir::SymInt repeats = node.sym("repeats");
   if (!node.has("dim")) x = c.reshape(x, {num_elements(node.shape(x))});
   const int64_t axis = node.has("dim") ? node.axis("dim", node.rank(x)) : 0;
+  if (node.is_tensor("repeats")) {
+    const V given = node.tensor("repeats");
+    const ir::SymInt count = num_elements(node.shape(given));
+    const V row = c.reshape(given, {count});
+    const V repeats = same(count, 1) ? c.expand(row, {node.shape(x)[static_cast<size_t>(axis)]}) : row;
+    return node.set_output(0, c.gather(x, repeated_places(node, repeats), axis));
+  }
+  static_cast<void>(node.has("output_size") ? node.sym("output_size") : ir::SymInt(0));
+  const ir::SymInt repeats = node.sym("repeats");
   ir::SymShape wide = node.shape(x), whole = wide;
   wide.insert(wide.begin() + axis + 1, repeats);
   whole[static_cast<size_t>(axis)] = node.product(whole[static_cast<size_t>(axis)], repeats);

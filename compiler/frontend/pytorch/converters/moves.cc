@@ -1,7 +1,7 @@
 // Operators that give tensors other forms, most of them views.
 #include <algorithm>
 
-#include "compiler/build/slices.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -100,7 +100,7 @@ void convert_transpose(NodeContext& node) {
   const int64_t rank = node.rank(node.tensor("self"));
   std::vector<int64_t> perm = Compose(node).count_to(rank);
   const std::string& op = node.op();
-  if (op == "numpy_T" || op == "matrix_H" || op == "t") {
+  if (op == "numpy_T" || op == "matrix_H" || op == "t" || op == "t_copy") {
     if (rank > 2 && op != "numpy_T") node.invalid("the input has rank " + std::to_string(rank));
     std::reverse(perm.begin(), perm.end());
   } else if (op == "mT") {

@@ -62,6 +62,28 @@ void convert_batch_norm(NodeContext& node) {
       node.unsupported("output " + std::to_string(i), "statistics of training are not implemented");
 }
 
+// By the statistics of the batch itself, which nothing keeps.
+void convert_batch_norm_of_batch(NodeContext& node) {
+  Compose c(node);
+  const V given = node.tensor("input"), x = widened(node, given);
+  if (!node.flag("training")) node.invalid("it has no running mean or variance");
+  if (node.rank(x) < 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
+  std::vector<int64_t> axes{0};
+  for (int64_t axis = 2; axis < node.rank(x); ++axis) axes.push_back(axis);
+  const V mean = c.reduce("reduce_mean", x, axes, true), apart = c.sub(x, mean);
+  const V variance = c.reduce("reduce_mean", c.mul(apart, apart), axes, true);
+  const V factor = c.unary("rsqrt", c.plus(variance, node.real("eps")));
+  const auto optional = [&](const char* name) {
+    const V row = node.optional_tensor(name);
+    return row == ir::kAbsent ? row : c.cast(row, node.dtype(x));
+  };
+  const V y = affine(node, c.mul(apart, factor), optional("weight"), optional("bias"));
+  node.set_output(0, c.cast(y, node.dtype(given)));
+  const ir::SymShape row{node.shape(x)[1]};
+  node.set_output(1, c.reshape(mean, row));
+  node.set_output(2, c.reshape(factor, row));
+}
+
 void convert_layer_norm(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("input");

@@ -1,8 +1,8 @@
 // Operators that take or put elements at places which tensors name.
 #include <algorithm>
 
-#include "compiler/build/data_dependent.h"
-#include "compiler/build/slices.h"
+#include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -197,6 +197,20 @@ void convert_masked_select(NodeContext& node) {
   const ir::SymShape row{num_elements(whole)};
   const V places = build::places_of_nonzero(node, c.reshape(c.expand(mask, whole), row));
   node.set_output(0, c.gather(c.reshape(c.expand(x, whole), row), c.squeeze(places, 1), 0));
+}
+
+// The places that the mask marks take the source's elements, one after the other.
+void convert_masked_scatter(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self"), mask = to_bool(node, node.tensor("mask")), source = node.tensor("source");
+  const ir::SymShape whole = broadcast_shapes(node.shape(x), node.shape(mask));
+  const ir::SymShape row{num_elements(whole)};
+  const V marked = c.reshape(c.expand(mask, whole), row);
+  const V numbers = c.cast(marked, DType::kInt64);
+  const V before = node.add("cumsum", {numbers}, {{"axis", int64_t{0}}, {"exclusive", int64_t{1}}});
+  const V places = c.where(marked, before, c.number(before, 0));
+  const V taken = c.gather(c.reshape(source, {num_elements(node.shape(source))}), places, 0);
+  node.set_output(0, c.reshape(c.where(marked, taken, c.reshape(c.expand(x, whole), row)), whole));
 }
 
 // A mask may be of any value of a run where one value takes the place of all that it marks.

@@ -1,7 +1,7 @@
 // Pools over maps [N,C,spatial...] or [C,spatial...].
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

@@ -1,7 +1,7 @@
 // Matrix products and convolutions.
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

@@ -171,6 +171,13 @@ void convert_norm(NodeContext& node) {
   node.set_output(0, norm_of(node, x, p, axes_of(node, x), keeps(node)));
 }
 
+// The norm of x1 - x2 + eps along the last axis.
+void convert_pairwise_distance(NodeContext& node) {
+  Compose c(node);
+  const V apart = c.plus(c.sub(node.tensor("x1"), node.tensor("x2")), node.real("eps"));
+  node.set_output(0, norm_of(node, apart, node.real("p"), {node.rank(apart) - 1}, node.flag("keepdim")));
+}
+
 void convert_running(NodeContext& node) {
   Compose c(node);
   static_cast<void>(node.optional_dtype("dtype"));
@@ -187,9 +194,16 @@ void convert_softmax(NodeContext& node) {
   const bool is_log = op.find("log_softmax") != std::string::npos;
   const bool has_dtype = takes(node, "dtype");
   if (has_dtype) static_cast<void>(node.optional_dtype("dtype"));
-  const V x = Compose(node).cast(node.tensor("self"), node.output_dtype());
-  node.set_output(
-      0, softmax_along(node, is_log ? "log_softmax" : "softmax", x, node.axis_or_first("dim", node.rank(x))));
+  Compose c(node);
+  const V x = c.cast(node.tensor("self"), node.output_dtype());
+  const int64_t axis = node.axis_or_first("dim", node.rank(x));
+  const V y = softmax_along(node, is_log ? "log_softmax" : "softmax", x, axis);
+  if (op != "_safe_softmax") return node.set_output(0, y);
+  // Where all are masked, nothing is taken.
+  const V highest = c.reduce("reduce_max", with_axis(node, x), {axis}, true);
+  const V none = c.number(highest, -std::numeric_limits<double>::infinity());
+  const V is_masked = c.binary("equal", highest, none);
+  node.set_output(0, c.where(node.rank(x) == 0 ? c.reshape(is_masked, {}) : is_masked, c.number(y, 0), y));
 }
 
 namespace {
@@ -221,7 +235,7 @@ void convert_sort(NodeContext& node) {
   set_sorted(node, node.shape(x)[static_cast<size_t>(axis)], axis, node.flag("descending"));
 }
 
-// The lower of both in the middle.
+// The lower of both in the middle, or the one of place k, counted from 1.
 void convert_median(NodeContext& node) {
   Compose c(node);
   V x = node.tensor("self");
@@ -244,7 +258,11 @@ void convert_median(NodeContext& node) {
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
   if (!extent.is_constant()) node.unsupported("self", "the axis is a free dim");
   const V order = sorted_positions(node, x, axis, extent, false);
-  const V place = c.slice(order, axis, (extent - 1) / 2, 1);
+  ir::SymInt at = (extent - 1) / 2;
+  if (node.op() == "kthvalue") at = node.integer("k") - 1;
+  if (!ir::demand(ir::Relation::kLessEqual, 0, at) || !ir::demand(ir::Relation::kLess, at, extent))
+    node.invalid("place " + to_string(at) + " of " + to_string(extent));
+  const V place = c.slice(order, axis, at, 1);
   const V value = c.gather_elements(x, place, axis);
   const auto set = [&](size_t index, V y) {
     node.set_output(index, keepdim ? (own.empty() ? c.reshape(y, {}) : y) : c.squeeze(y, axis));

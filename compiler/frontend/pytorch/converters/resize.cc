@@ -1,8 +1,8 @@
 // Maps resized by interpolation, or read at places that a tensor names.
 #include <algorithm>
 
-#include "compiler/build/grid.h"
-#include "compiler/build/resize_nodes.h"
+#include "compiler/build/pictures/grid.h"
+#include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {

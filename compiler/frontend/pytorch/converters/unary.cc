@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "compiler/build/numbers/special.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -40,14 +41,21 @@ constexpr std::array kReal = {Same{"sqrt", "sqrt"},
                               Same{"atanh", "atanh"},
                               Same{"mish", "mish"},
                               Same{"hardswish", "hard_swish"},
+                              Same{"arccos", "acos"},
+                              Same{"arccosh", "acosh"},
+                              Same{"arcsin", "asin"},
+                              Same{"arcsinh", "asinh"},
+                              Same{"arctan", "atan"},
+                              Same{"arctanh", "atanh"},
                               Same{"special_expit", "sigmoid"},
                               Same{"special_erf", "erf"},
                               Same{"special_erfc", "erfc"},
                               Same{"special_expm1", "expm1"},
                               Same{"special_log1p", "log1p"}};
 /// Those of any number, whose result has the operand's type.
-constexpr std::array kAny = {Same{"abs", "abs"}, Same{"neg", "neg"}, Same{"sign", "sign"},
-                             Same{"sgn", "sign"}, Same{"relu", "relu"}};
+constexpr std::array kAny = {Same{"abs", "abs"},      Same{"absolute", "abs"}, Same{"neg", "neg"},
+                             Same{"negative", "neg"}, Same{"sign", "sign"},    Same{"sgn", "sign"},
+                             Same{"relu", "relu"}};
 constexpr std::array kRounding = {Same{"floor", "floor"}, Same{"ceil", "ceil"}};
 
 template <size_t kCount>
@@ -77,6 +85,15 @@ V composed(NodeContext& node, std::string_view op, V x) {
     const V turned = c.times(x, kPi);
     return c.where(is_zero(node, x), c.number(x, 1), c.div(c.unary("sin", turned), turned));
   }
+  if (op == "special_entr") {
+    const V below = c.number(x, -std::numeric_limits<double>::infinity());
+    const V value = c.unary("neg", c.mul(x, c.unary("log", x)));
+    return c.where(is_zero(node, x), c.number(x, 0), c.where(is_negative(node, x), below, value));
+  }
+  if (op == "lgamma" || op == "special_gammaln") return build::log_gamma(node, x);
+  if (op == "digamma" || op == "special_digamma" || op == "special_psi") return build::digamma(node, x);
+  if (op == "erfinv" || op == "special_erfinv") return build::erf_inverse(node, x);
+  if (op == "special_ndtri") return build::normal_quantile(node, x);
   node.invalid("it has a converter of other operators");
 }
 
@@ -89,7 +106,7 @@ void convert_real_unary(NodeContext& node) {
 void convert_any_unary(NodeContext& node) {
   const V x = node.tensor("self");
   const bool is_bool = node.dtype(x) == DType::kBool;
-  if (is_bool && node.op() == "neg") node.invalid("of truth values");
+  if (is_bool && node.op().starts_with("neg")) node.invalid("of truth values");
   node.set_output(0, is_bool ? x : node.add(graph_name(node, kAny), {x}));
 }
 

@@ -1,5 +1,5 @@
 // Operators of sound.
-#include "compiler/build/audio.h"
+#include "compiler/build/signal/audio.h"
 
 #include "compiler/frontend/tensorflow/node_context.h"
 

@@ -1,8 +1,8 @@
 // Fourier transforms, and what makes complex numbers and takes their parts.
 #include <algorithm>
 
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/fourier.h"
+#include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/signal/fourier.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

@@ -1,10 +1,10 @@
 // Operators whose results have data-dependent extents.
-#include "compiler/build/data_dependent.h"
+#include "compiler/build/extents/data_dependent.h"
 
 #include <limits>
 
-#include "compiler/build/places.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

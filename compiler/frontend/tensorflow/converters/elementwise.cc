@@ -4,8 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/text_operands.h"
+#include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/numbers/special.h"
+#include "compiler/build/text/text_operands.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 #include "runtime/base/text.h"
 
@@ -46,6 +47,19 @@ void convert_unary(NodeContext& node) {
        {"IsInf", "is_inf"}, {"LogicalNot", "not"},    {"Invert", "not"},        {"Rint", "round"},
        {"Elu", "elu"},      {"Expm1", "expm1"},       {"Log1p", "log1p"},       {"Erfc", "erfc"}}};
   node.set_output(0, made(node, graph_name(node, kNames), node.input(0)));
+}
+
+void convert_special(NodeContext& node) {
+  const V x = node.input(0);
+  if (!is_float(node.dtype(x))) node.invalid("operands are no real numbers");
+  node.set_output(0, node.pointwise(x, [&](V each) {
+    if (node.op() == "Lgamma") return build::log_gamma(node, each);
+    if (node.op() == "Erfinv") return build::erf_inverse(node, each);
+    if (node.op() == "Ndtri") return build::normal_quantile(node, each);
+    // TensorFlow's kernel has no side of 0 for it.
+    const V nan = number(node, each, std::numeric_limits<double>::quiet_NaN());
+    return selected(node, is_zero(node, each), nan, build::digamma(node, each));
+  }));
 }
 
 // Integers are round.

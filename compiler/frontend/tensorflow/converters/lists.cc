@@ -2,8 +2,8 @@
 // elements along an axis, which loops go over (row_loops.h).
 #include <algorithm>
 
-#include "compiler/build/moves.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/converters/open_lists.h"
 
 namespace tensormill::frontend::tensorflow {

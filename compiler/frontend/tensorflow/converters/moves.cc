@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/moves.h"
-#include "compiler/build/run_numbers.h"
-#include "compiler/build/space.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/maps/space.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

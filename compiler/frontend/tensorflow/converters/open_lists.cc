@@ -1,6 +1,6 @@
 #include "compiler/frontend/tensorflow/converters/open_lists.h"
 
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
 
 namespace tensormill::frontend::tensorflow {
 

@@ -1,9 +1,9 @@
 // Pictures: resizing, parts of them, and boxes.
 #include <algorithm>
 
-#include "compiler/build/filter_axis.h"
-#include "compiler/build/grid.h"
-#include "compiler/build/resize_maps.h"
+#include "compiler/build/pictures/filter_axis.h"
+#include "compiler/build/pictures/grid.h"
+#include "compiler/build/pictures/resize_maps.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

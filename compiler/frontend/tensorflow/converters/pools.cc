@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
+#include "compiler/frontend/tensorflow/converters/ranges.h"
 #include "compiler/frontend/tensorflow/converters/windows.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -131,6 +132,25 @@ void convert_avg_pool(NodeContext& node) {
   check_rank(node, node.input(0), static_cast<int64_t>(rank) + 2, "the input");
   const V map = node.map(node.input(0));
   node.set_output(0, node.unmap(build::avg_pool(node, map, pool_of(node, map, rank))));
+}
+
+// Operands: a map of integers, the ends of its range, which stays. Means are rounded toward zero, and the
+// float64 that they are computed in tells a whole one from what is below it.
+void convert_quantized_pool(NodeContext& node) {
+  Compose c(node);
+  constexpr double kRoom = 1 + 1e-9;
+  const V x = node.input(0);
+  check_rank(node, x, 4, "the input");
+  static_cast<void>(steps_of(node, node.dtype(x)));
+  const V map = node.map(x);
+  const build::PoolSpec spec = pool_of(node, map, 2);
+  if (node.op() == "QuantizedMaxPool") {
+    node.set_output(0, node.unmap(build::max_pool(node, map, spec)));
+  } else {
+    const V mean = build::avg_pool(node, c.cast(map, DType::kFloat64), spec);
+    node.set_output(0, node.unmap(c.cast(c.cast(c.times(mean, kRoom), DType::kInt32), node.dtype(x))));
+  }
+  set_range(node, 1, range_at(node, 1));
 }
 
 // Operands: a map, a filter [kh,kw,C] that is added to what lies under a window before the largest is taken.

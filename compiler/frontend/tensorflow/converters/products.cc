@@ -1,9 +1,9 @@
 // Convolutions and matrix products.
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
-#include "compiler/build/einsum.h"
-#include "compiler/build/moves.h"
+#include "compiler/build/maps/conv_pool.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/numbers/einsum.h"
 #include "compiler/frontend/tensorflow/converters/activated.h"
 #include "compiler/frontend/tensorflow/converters/windows.h"
 

@@ -1,9 +1,9 @@
 // Rows of different lengths: how many parts strings have, and the parts as a table.
 #include <algorithm>
 
-#include "compiler/build/places.h"
-#include "compiler/build/run_numbers.h"
-#include "compiler/build/text.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/text/text.h"
 #include "compiler/frontend/tensorflow/converters/ragged_rows.h"
 
 namespace tensormill::frontend::tensorflow {

@@ -1,8 +1,8 @@
 #include "compiler/frontend/tensorflow/converters/ragged_rows.h"
 
-#include "compiler/build/places.h"
-#include "compiler/build/run_numbers.h"
-#include "compiler/build/text.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/text/text.h"
 
 namespace tensormill::frontend::tensorflow {
 

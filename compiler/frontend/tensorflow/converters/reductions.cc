@@ -1,11 +1,10 @@
 // Reductions and what sorts.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/moves.h"
-#include "compiler/build/places.h"
-#include "compiler/build/run_numbers.h"
+#include "compiler/build/extents/run_numbers.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -22,11 +21,7 @@ const char* reduction_of(std::string_view op) {
 
 /// Operand 1, in order and once each.
 std::vector<int64_t> axes_of(NodeContext& node, int64_t rank) {
-  std::vector<int64_t> axes = node.known_ints(1, "axis");
-  for (int64_t& axis : axes) axis = node.normalize_axis(axis, rank);
-  std::sort(axes.begin(), axes.end());
-  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-  return axes;
+  return node.normalize_axes(node.known_ints(1, "axis"), rank);
 }
 
 /// Small integers are summed as wider ones, whose lower bits are the same.

@@ -1,7 +1,7 @@
 // Sparse tensors, as operators have them: places [n,rank], values [n], a shape.
-#include "compiler/build/data_dependent.h"
-#include "compiler/build/moves.h"
-#include "compiler/build/places.h"
+#include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

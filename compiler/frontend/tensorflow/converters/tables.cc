@@ -3,8 +3,8 @@
 #include <cstring>
 #include <set>
 
-#include "compiler/build/lookup.h"
-#include "compiler/build/text.h"
+#include "compiler/build/text/lookup.h"
+#include "compiler/build/text/text.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 #include "runtime/base/text.h"
 

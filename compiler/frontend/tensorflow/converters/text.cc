@@ -1,5 +1,5 @@
 // Operators on strings.
-#include "compiler/build/text.h"
+#include "compiler/build/text/text.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Vectors and matrices, diagonals of tensors, and places among others.
 #include <algorithm>
 
-#include "compiler/build/matrices.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/numbers/matrices.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -27,26 +27,36 @@ void convert_determinant(NodeContext& node) { node.set_output(0, build::determin
 
 namespace {
 
-/// The inverses of square matrices, or of the transposed ones.
-V inverted(NodeContext& node) {
-  Compose c(node);
-  const V made = build::inverses(node, node.input(0));
-  if (!node.flag("adjoint", false)) return made;
-  std::vector<int64_t> perm = c.count_to(node.rank(made));
-  std::swap(perm.back(), perm[perm.size() - 2]);
-  return c.transpose(made, perm);
+/// The square matrices of the first operand, or the transposed ones.
+V square_operand(NodeContext& node) {
+  const V x = node.input(0);
+  return node.flag("adjoint", false) ? build::matrix_transpose(node, x) : x;
 }
 
 }  // namespace
 
-void convert_matrix_inverse(NodeContext& node) { node.set_output(0, inverted(node)); }
+void convert_matrix_inverse(NodeContext& node) {
+  node.set_output(0, build::inverses(node, square_operand(node)));
+}
 
 // Operands: square matrices a, b: the x of ax = b.
 void convert_matrix_solve(NodeContext& node) {
-  Compose c(node);
-  const V b = node.input(1);
-  const V x = c.matmul(c.cast(inverted(node), DType::kFloat64), c.cast(b, DType::kFloat64));
-  node.set_output(0, c.cast(x, node.dtype(b)));
+  node.set_output(0, build::solutions(node, square_operand(node), node.input(1)));
+}
+
+void convert_log_determinant(NodeContext& node) {
+  const build::LogDeterminants made = build::log_determinants(node, node.input(0));
+  node.set_output(0, made.sign);
+  node.set_output(1, made.log);
+}
+
+void convert_cholesky(NodeContext& node) { node.set_output(0, build::cholesky(node, node.input(0))); }
+
+// Operands: square matrices a, of which a triangle counts, b: the x of ax = b, or of the transposed a.
+void convert_triangular_solve(NodeContext& node) {
+  const bool is_lower = node.flag("lower", true), is_turned = node.flag("adjoint", false);
+  const V given = node.input(0), a = is_turned ? build::matrix_transpose(node, given) : given;
+  node.set_output(0, build::triangular_solutions(node, a, node.input(1), {is_lower != is_turned}));
 }
 
 // Of x [a,b,...] the tensor [a,b,...,a,b,...] with x where both places are one, else 0.

@@ -2,7 +2,7 @@
 /// UnsupportedForm for windows over the batch or the channels. Thread-safety: as the context.
 #pragma once
 
-#include "compiler/build/windows.h"
+#include "compiler/build/maps/windows.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {

@@ -1,5 +1,5 @@
 // Custom operators of sound, whose options are a map.
-#include "compiler/build/audio.h"
+#include "compiler/build/signal/audio.h"
 
 #include "compiler/frontend/tflite/converters/custom_options.h"
 #include "runtime/base/json.h"

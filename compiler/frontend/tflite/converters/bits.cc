@@ -1,5 +1,5 @@
 // Operators on the bits of elements.
-#include "compiler/build/arithmetic.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

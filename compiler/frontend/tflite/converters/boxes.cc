@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/data_dependent.h"
+#include "compiler/build/extents/data_dependent.h"
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/wire/flexbuffer.h"
 #include "runtime/base/json.h"

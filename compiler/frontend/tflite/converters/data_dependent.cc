@@ -1,5 +1,5 @@
 // Operators whose results have data-dependent extents.
-#include "compiler/build/data_dependent.h"
+#include "compiler/build/extents/data_dependent.h"
 
 #include "compiler/frontend/tflite/node_context.h"
 

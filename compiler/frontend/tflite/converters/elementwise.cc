@@ -1,7 +1,7 @@
 // Operators on each element alone.
 #include <array>
 
-#include "compiler/build/arithmetic.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "compiler/build/fixed_point.h"
+#include "compiler/build/numbers/fixed_point.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

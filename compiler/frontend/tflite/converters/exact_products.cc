@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/build/moves.h"
+#include "compiler/build/moves/moves.h"
 #include "compiler/frontend/tflite/converters/exact.h"
 #include "compiler/frontend/tflite/converters/windows.h"
 

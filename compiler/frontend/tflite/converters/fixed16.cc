@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "compiler/build/fixed_point.h"
+#include "compiler/build/numbers/fixed_point.h"
 
 namespace tensormill::frontend::tflite {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/fixed_point.h"
+#include "compiler/build/numbers/fixed_point.h"
 #include "compiler/frontend/tflite/converters/fixed16.h"
 #include "compiler/frontend/tflite/converters/recurrent.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/build/moves.h"
+#include "compiler/build/moves/moves.h"
 #include "compiler/frontend/tflite/converters/moved.h"
 
 namespace tensormill::frontend::tflite {

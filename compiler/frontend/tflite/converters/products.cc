@@ -1,7 +1,7 @@
 // Convolutions, pools and matrix products.
 #include <algorithm>
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/tflite/converters/windows.h"
 
 namespace tensormill::frontend::tflite {

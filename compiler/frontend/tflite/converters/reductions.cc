@@ -1,8 +1,7 @@
 // Reductions, normalizations and what sorts.
-#include <algorithm>
 
-#include "compiler/build/moves.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/moves.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {
@@ -19,11 +18,7 @@ const char* reduction_of(std::string_view op) {
 
 /// Operand `index`, in order and once each.
 std::vector<int64_t> axes_of(NodeContext& node, size_t index, int64_t rank) {
-  std::vector<int64_t> axes = node.known_ints(index, "axis");
-  for (int64_t& axis : axes) axis = node.normalize_axis(axis, rank);
-  std::sort(axes.begin(), axes.end());
-  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-  return axes;
+  return node.normalize_axes(node.known_ints(index, "axis"), rank);
 }
 
 }  // namespace

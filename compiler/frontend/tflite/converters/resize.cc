@@ -1,5 +1,5 @@
 // RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR over maps [N,H,W,C].
-#include "compiler/build/resize_maps.h"
+#include "compiler/build/pictures/resize_maps.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/places.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/tflite/converters/moved.h"
 
 namespace tensormill::frontend::tflite {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/build/places.h"
-#include "compiler/build/space.h"
+#include "compiler/build/maps/space.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/tflite/converters/moved.h"
 
 namespace tensormill::frontend::tflite {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/build/arithmetic.h"
+#include "compiler/build/numbers/arithmetic.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

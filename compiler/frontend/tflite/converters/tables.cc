@@ -1,6 +1,6 @@
 // Tables of a file, which a subgraph that runs once fills: what is looked up in them are strings or numbers.
-#include "compiler/build/lookup.h"
-#include "compiler/build/text.h"
+#include "compiler/build/text/lookup.h"
+#include "compiler/build/text/text.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

@@ -1,8 +1,8 @@
 // Operators that exchange a part of a tensor, or its order.
 
-#include "compiler/build/arithmetic.h"
-#include "compiler/build/places.h"
-#include "compiler/build/quantize.h"
+#include "compiler/build/moves/places.h"
+#include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/numbers/quantize.h"
 #include "compiler/frontend/tflite/converters/moved.h"
 
 namespace tensormill::frontend::tflite {

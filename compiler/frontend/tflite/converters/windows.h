@@ -1,7 +1,7 @@
 /// Windows as TFLite's operators have them. Thread-safety: pure functions.
 #pragma once
 
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {

@@ -1,4 +1,4 @@
-#include "compiler/build/einsum.h"
+#include "compiler/build/numbers/einsum.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/matrices.h"
+#include "compiler/build/numbers/matrices.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 

@@ -1,7 +1,7 @@
 // Fourier transforms, of signals and of their frames.
 #include <algorithm>
 
-#include "compiler/build/fourier.h"
+#include "compiler/build/signal/fourier.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"

@@ -1,6 +1,6 @@
 // com.microsoft's operators that exporters and optimizers write beside those of fused.cc.
-#include "compiler/build/channels.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

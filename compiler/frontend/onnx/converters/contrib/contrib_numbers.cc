@@ -1,6 +1,6 @@
 // com.microsoft's arithmetic that the standard has no operator for: inverses, integer products, hashes.
 #include "compiler/build/compose.h"
-#include "compiler/build/matrices.h"
+#include "compiler/build/numbers/matrices.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/quantized/quantize.h"
 

@@ -1,8 +1,8 @@
 // com.microsoft's operators that move elements, and those of pictures whose channels stand last.
 #include <limits>
 
-#include "compiler/build/channels.h"
 #include "compiler/build/compose.h"
+#include "compiler/build/maps/channels.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

@@ -1,6 +1,6 @@
 // com.microsoft's QLinear operators: dequantize, compute in float32, quantize. Means are those of the
 // integers.
-#include "compiler/build/channels.h"
+#include "compiler/build/maps/channels.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/quantized/quantize.h"
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <numeric>
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
@@ -161,13 +159,7 @@ void convert_reduce(NodeContext& context) {
     context.set_output(0, reduced_over_no_axes(context, x));
     return;
   }
-  for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
-  std::sort(axes.begin(), axes.end());
-  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-  if (axes.empty()) {
-    axes.resize(static_cast<size_t>(rank));
-    std::iota(axes.begin(), axes.end(), 0);
-  }
+  axes = axes.empty() ? Compose(context).count_to(rank) : context.normalize_axes(axes, rank);
   const ir::Attrs attrs{{"axes", axes}, {"keepdims", int64_t{context.int_attr("keepdims", 1) != 0}}};
   context.set_output(0, cast(reduced(context, op, cast(x, wide), attrs), dtype));
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/lookup.h"
+#include "compiler/build/text/lookup.h"
 #include "compiler/frontend/onnx/converters/control/map_parts.h"
 #include "compiler/frontend/onnx/converters/ml/ml.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"

@@ -2,7 +2,7 @@
 #include "compiler/frontend/onnx/converters/ml/text.h"
 
 #include "compiler/build/compose.h"
-#include "compiler/build/text_operands.h"
+#include "compiler/build/text/text_operands.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/build/text.h"
+#include "compiler/build/text/text.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 
 namespace tensormill::frontend::onnx {

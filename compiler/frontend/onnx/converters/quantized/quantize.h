@@ -1,7 +1,7 @@
 /// Arithmetic of the quantized operators. Thread-safety: pure functions of the context.
 #pragma once
 
-#include "compiler/build/quantize.h"
+#include "compiler/build/numbers/quantize.h"
 #include "compiler/frontend/onnx/graph/converter.h"
 
 namespace tensormill::frontend::onnx {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/slices.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"

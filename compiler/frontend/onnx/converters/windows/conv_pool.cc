@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/conv_pool.h"
+#include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"

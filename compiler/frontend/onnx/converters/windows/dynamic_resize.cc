@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/build/resize_nodes.h"
+#include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"

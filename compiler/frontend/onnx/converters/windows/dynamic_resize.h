@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/resize_taps.h"
+#include "compiler/build/pictures/resize_taps.h"
 #include "compiler/frontend/onnx/graph/converter.h"
 
 namespace tensormill::frontend::onnx {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "compiler/build/resize_nodes.h"
+#include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/converters/windows/dynamic_resize.h"

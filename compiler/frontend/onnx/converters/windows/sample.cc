@@ -4,7 +4,7 @@
 #include <array>
 
 #include "compiler/build/compose.h"
-#include "compiler/build/roi_align.h"
+#include "compiler/build/pictures/roi_align.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/windows/windows.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/build/windows.h"
+#include "compiler/build/maps/windows.h"
 #include "compiler/frontend/onnx/graph/converter.h"
 
 namespace tensormill::frontend::onnx {
