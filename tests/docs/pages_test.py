@@ -39,6 +39,7 @@ class PagesRun(unittest.TestCase):
             shutil.unpack_archive(ROOT / "tests/fixtures/coreml_nets/mobile.zip", folder)
             shutil.copyfile(ROOT / "tests/fixtures/mxnet_nets/resmobile.zip", Path(folder) / "resmobile.zip")
             shutil.copyfile(ROOT / "tests/fixtures/caffe2_nets/squeeze.zip", Path(folder) / "squeezenet.zip")
+            shutil.copyfile(ROOT / "tests/fixtures/cntk_nets/mlp.model", Path(folder) / "classifier.model")
             found = pages.blocks(pages.PAGES / name)
             for block in found:
                 if block.file:

@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image
 
 import seeds_caffe2
+import seeds_cntk
 import seeds_coreml
 import seeds_mxnet
 import seeds_onnx
@@ -146,6 +147,7 @@ def format_seeds():
     yield "program.mlmodel", seeds_coreml.model()
     yield "nets.zip", zip_of([("m/init_net.pb", seeds_caffe2.init()), ("m/predict_net.pb", seeds_caffe2.predict())])
     yield "predict_net.pb", seeds_caffe2.predict()
+    yield "cntk.model", seeds_cntk.small()
     yield "saved_model.zip", zip_of([("m/saved_model.pb", (CORPUS / "graph_def/saved_model").read_bytes())])
     yield "saved_model.tar", tar_of([("m/saved_model.pb", (CORPUS / "graph_def/saved_model").read_bytes())])
     yield "tensors.npz", zip_of([("a.npy", npy(np.arange(2)))])
@@ -303,7 +305,7 @@ def relocations(good):
 def main():
     folders = {"npz": npz_seeds, "package": package_seeds, "archive": archive_seeds, "picture": picture_seeds,
                "elf": elf_seeds, "model_format": format_seeds, "tflite": seeds_tflite.seeds, "onnx": seeds_onnx.seeds, "tfjs": seeds_tfjs.tfjs_seeds,
-               "coreml": seeds_coreml.seeds, "mxnet": seeds_mxnet.seeds, "caffe2": seeds_caffe2.seeds,
+               "coreml": seeds_coreml.seeds, "mxnet": seeds_mxnet.seeds, "caffe2": seeds_caffe2.seeds, "cntk": seeds_cntk.seeds,
                **seeds_text.SEEDS}
     for folder, seeds in folders.items():
         for name, data in seeds():

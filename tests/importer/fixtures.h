@@ -39,11 +39,11 @@ inline void expect_outputs(const Tensors& got, const Tensors& want, const Tolera
   }
 }
 
-/// FIXTURE.zip is a model of that format which, at the extents of the inputs in FIXTURE.npz, gives its
-/// outputs.
+/// FIXTURE.zip, or of another extension, is a model of that format which, at the extents of the inputs in
+/// FIXTURE.npz, gives its outputs.
 inline void expect_numbers_of(const std::string& fixture, const std::string& format,
-                              const Tolerance& tolerance) {
-  const auto model = importer_of(fixture + ".zip");
+                              const Tolerance& tolerance, const std::string& extension = ".zip") {
+  const auto model = importer_of(fixture + extension);
   EXPECT_EQ(model->format(), format);
   const Tensors inputs = arrays_of(fixture + ".npz", "in.");
   ImportOptions options;

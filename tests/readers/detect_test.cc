@@ -32,6 +32,8 @@ TEST(DetectTest, FixturesOfEveryFormat) {
                                                      {"pytorch/module.pt", FileFormat::kPickledModule},
                                                      {"pytorch/state_dict_old.pt", FileFormat::kStateDict},
                                                      {"caffe2_nets/squeeze.zip", FileFormat::kCaffe2},
+                                                     {"cntk_nets/residual.model", FileFormat::kCntk},
+                                                     {"cntk_nets/steps.model", FileFormat::kCntk},
                                                      {"tensorflow/frozen.pb", FileFormat::kFrozenGraph}};
   for (const auto& [name, format] : formats) EXPECT_EQ(detect_format(fixture(name)->text()), format) << name;
   EXPECT_EQ(detect_path(fixture_path("tensorflow/net")), FileFormat::kSavedModel);
@@ -41,6 +43,7 @@ TEST(DetectTest, FixturesOfEveryFormat) {
 TEST(DetectTest, WhatHasAReaderIsDescribed) {
   const std::map<std::string, std::string> words = {{"pytorch/net.pt2", "schema 8."},
                                                     {"caffe2_nets/squeeze.zip", "23 operators, 16 fills"},
+                                                    {"cntk_nets/mlp.model", "12 operators"},
                                                     {"tensorflow/net", "TensorFlow 2.21.0"},
                                                     {"tensorflow/frozen.pb", "producer "}};
   for (const auto& [name, text] : words) {
@@ -62,6 +65,19 @@ TEST(DetectTest, ProtobufMessagesAreToldByTheirFields) {
   // A net without a name, or with an empty one.
   EXPECT_EQ(detect_format(field(2, op)), FileFormat::kCaffe2);
   EXPECT_EQ(detect_format(field(1, "") + field(2, op)), FileFormat::kCaffe2);
+  // CNTK: entries whose values begin with a version and a type.
+  const std::string value = field(1, 1) + field(2, 6) + field(8, "Plus3");
+  const auto entry = [](const std::string& key, const std::string& held) {
+    return field(2, field(1, key) + field(2, held));
+  };
+  EXPECT_EQ(detect_format(field(1, 2) + entry("version", field(1, 1) + field(2, 3) + field(5, 3)) +
+                          entry("root", value)),
+            FileFormat::kCntk);
+  EXPECT_EQ(detect_format(field(1, 1) + entry("root", value)), FileFormat::kCntk);
+  EXPECT_EQ(detect_format("ktnc\x01"), FileFormat::kCntk);
+  // A dictionary of something else.
+  EXPECT_EQ(detect_format(field(1, 2) + entry("learner", value)), FileFormat::kUnknown);
+  EXPECT_EQ(detect_format(std::string("B\0C\0N\0\0\0B\0V\0", 12)), FileFormat::kCntkV1);
   // Core ML: the specification's version, a description, and a model at 502.
   EXPECT_EQ(detect_format(field(1, 7) + field(2, field(1, "")) + std::string("\xb2\x1f\x02", 3) + "ab"),
             FileFormat::kCoreMl);

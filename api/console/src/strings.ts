@@ -59,7 +59,7 @@ export const S = {
   },
   models: {
     one: 'Model', add: 'Add a model', upload: 'Upload', file: 'File', name: 'Name',
-    fileHint: 'an .onnx, .tflite, .pb, .keras, .h5, .pt2, .pt, .mlmodel or .tmg file, or a tar or zip of an .onnx file with its weights, of a SavedModel, of an .mlpackage, of an MXNet model or of a Caffe2 network',
+    fileHint: 'an .onnx, .tflite, .pb, .keras, .h5, .pt2, .pt, .mlmodel, .model, .dnn or .tmg file, or a tar or zip of an .onnx file with its weights, of a SavedModel, of an .mlpackage, of an MXNet model or of a Caffe2 network',
     dropHint: 'You can also drop the file anywhere on this page, in any view.',
     none: 'No model yet', noneWhy: 'Drop a file of ONNX, TFLite, TensorFlow, Keras or PyTorch anywhere on this page, choose one below, or begin with the small model of handwritten digits that comes with the program.',
     sample: 'Import the sample model', build: 'Compile or tune', see: 'See the graph',

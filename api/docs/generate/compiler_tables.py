@@ -8,7 +8,7 @@ OPERATORS = """# Operators
 
 Operators of models that compile: those of ONNX, with the opsets in which their meaning is the standard's: made of the importer's
 tables. Those of TFLite are behind them, with the highest
-version that is implemented, those of TensorFlow's graphs, of PyTorch's exported programs, of Core ML's ML Programs, of MXNet and of Caffe2's networks, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
+version that is implemented, those of TensorFlow's graphs, of PyTorch's exported programs, of Core ML's ML Programs, of MXNet, of Caffe2's networks and of CNTK, and the layers of Keras. `tensormill show MODEL --ops` says which of a model's operators are among them; a model with others is refused
 with all of their names.
 """
 TABLES = "compiler/frontend/onnx/operators"
@@ -57,6 +57,10 @@ def caffe2_operators():
     return sorted(row[0] for row in rows("compiler/frontend/caffe2/ops.def", "CAFFE2_OP") + rows("compiler/frontend/caffe2/int8.def", "CAFFE2_INT8"))
 
 
+def cntk_operators():
+    return sorted(row[0] for row in rows("compiler/frontend/cntk/ops.def", "CNTK_OP"))
+
+
 def coreml_operations():
     return sorted(row[0] for row in rows("compiler/frontend/coreml/ops.def", "COREML_OP"))
 
@@ -87,6 +91,7 @@ def operators_page():
     lines += ["", "## Core ML\n", ", ".join(code(name) for name in coreml_operations()) + "."]
     lines += ["", "## MXNet\n", ", ".join(code(name) for name in mxnet_operators()) + "."]
     lines += ["", "## Caffe2\n", ", ".join(code(name) for name in caffe2_operators()) + "."]
+    lines += ["", "## CNTK\n", ", ".join(code(name) for name in cntk_operators()) + ". Blocks are the operators within them."]
 
     layers, operations = keras_layers()
     lines += ["", "## Keras\n", "Layers: " + ", ".join(code(name) for name in layers) + ".\n",

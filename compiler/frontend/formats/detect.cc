@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compiler/frontend/caffe2/model.h"
+#include "compiler/frontend/cntk/model.h"
 #include "compiler/frontend/coreml/model.h"
 #include "compiler/frontend/formats/archive_names.h"
 #include "compiler/frontend/formats/protobuf_format.h"
@@ -30,6 +31,9 @@ namespace tensormill::frontend {
 namespace {
 
 constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";
+/// "BCN" and an end, in wide characters of two bytes or of four.
+constexpr std::string_view kCntkV1Mark("B\0C\0N\0\0\0", 8);
+constexpr std::string_view kCntkV1WideMark("B\0\0\0C\0\0\0N\0\0\0\0\0\0\0", 16);
 /// The number that torch.save wrote first, before it wrote zips.
 constexpr std::string_view kOldTorchMagic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e", 15);
 
@@ -202,6 +206,8 @@ FileFormat marked_format(std::string_view bytes) {
   if (bytes.starts_with(kHdf5Magic))
     return bytes.find("model_config") != std::string_view::npos ? FileFormat::kKerasH5 : FileFormat::kHdf5;
   if (bytes.starts_with("GGUF")) return FileFormat::kGguf;
+  if (bytes.starts_with(cntk::kLargeFileMark)) return FileFormat::kCntk;
+  if (bytes.starts_with(kCntkV1Mark) || bytes.starts_with(kCntkV1WideMark)) return FileFormat::kCntkV1;
   if (mxnet::is_parameters(bytes)) return FileFormat::kMxnetParameters;
   if (bytes.starts_with(kOldTorchMagic)) {
     // Behind the number lie the protocol's version, a dictionary of sizes, and then what was saved.
@@ -325,6 +331,8 @@ std::optional<FileFacts> facts_in(std::string_view bytes, FileFormat format) {
       return tensorflow::facts_of(tensorflow::read_graph(bytes));
     case FileFormat::kCoreMl:
       return coreml::facts_of(coreml::read_model(bytes), "coreml");
+    case FileFormat::kCntk:
+      return cntk::facts_of(cntk::read_model(bytes));
     case FileFormat::kMxnet:
       return mxnet_facts(bytes);
     case FileFormat::kMlPackage:

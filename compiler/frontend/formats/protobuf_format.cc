@@ -102,12 +102,31 @@ bool is_caffe2_operator(std::string_view bytes) {
   return node.is_whole && type != nullptr && is_word(type->bytes);
 }
 
+/// Dictionary of CNTK: entries of a key and a value, which begins with a version and a type; those of a
+/// function among them.
+bool is_cntk_dictionary(const Fields& fields) {
+  bool is_function = false;
+  for (const Field& field : fields.all) {
+    if (field.number == 1 && field.type == kVarint) continue;
+    if (field.number != 2 || field.type != kBytes) return false;
+    const Fields entry = first_fields(field.bytes);
+    const Field* key = entry.find(1, kBytes);
+    const Field* value = entry.find(2, kBytes);
+    if (key == nullptr || value == nullptr || !is_name(key->bytes)) return false;
+    const Fields parts = first_fields(value->bytes);
+    if (parts.find(2, kVarint) == nullptr) return false;
+    is_function = is_function || key->bytes == "primitive_functions" || key->bytes == "root";
+  }
+  return is_function;
+}
+
 }  // namespace
 
 FileFormat protobuf_format(std::string_view bytes) {
   const Fields fields = first_fields(bytes);
   if (fields.all.empty()) return FileFormat::kUnknown;
   const Field& first = fields.all.front();
+  if (is_cntk_dictionary(fields)) return FileFormat::kCntk;
   if (first.number == 1 && first.type == kVarint) {
     const bool has_model = std::any_of(fields.all.begin(), fields.all.end(), [](const Field& field) {
       return field.number >= 200 && field.number <= 3000 && field.type == kBytes;

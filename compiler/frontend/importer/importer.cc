@@ -6,6 +6,7 @@
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/caffe2_importer.h"
+#include "compiler/frontend/importer/cntk_importer.h"
 #include "compiler/frontend/importer/coreml_importer.h"
 #include "compiler/frontend/importer/graph_importer.h"
 #include "compiler/frontend/importer/keras_importer.h"
@@ -56,6 +57,7 @@ std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& s
                 "signature \"" + signature + "\" was asked for; models of this format have none");
   if (is_mxnet(bytes)) return make_mxnet_importer(std::move(source));
   if (is_caffe2(bytes)) return make_caffe2_importer(std::move(source));
+  if (is_cntk(bytes)) return make_cntk_importer(std::move(source));
   if (is_keras(bytes)) return make_keras_importer(std::move(source));
   if (is_pt2(bytes)) return make_pytorch_importer(std::move(source));
   if (is_torchscript(bytes)) return make_torchscript_importer(std::move(source));
@@ -88,8 +90,8 @@ std::unique_ptr<Importer> open_importer(const std::string& path, Links links, co
   if (is_mlmodel_file(bytes)) return make_coreml_importer(open_mlpackage(path), signature);
   if (is_caffe2_net(bytes)) return make_importer(open_caffe2(path), signature);
   const bool is_onnx = !is_tflite(bytes) && !is_keras(bytes) && !is_pt2(bytes) && !is_tensorflow(bytes) &&
-                       !is_coreml(bytes) && !is_mxnet(bytes) && !is_caffe2(bytes) && !is_torchscript(bytes) &&
-                       !graph_file::is_graph_file(bytes);
+                       !is_coreml(bytes) && !is_mxnet(bytes) && !is_caffe2(bytes) && !is_cntk(bytes) &&
+                       !is_torchscript(bytes) && !graph_file::is_graph_file(bytes);
   if (is_onnx) return make_importer(onnx::open_model(path, links), signature);
   source.digest = Digest::of(source.model->bytes());
   return make_importer(std::move(source), signature);

@@ -35,7 +35,8 @@ class Importer {
 public:
   virtual ~Importer() = default;
   /// A row of formats.def: "onnx", "tflite", "tmg", "keras", "keras-h5", "pt2",
-  /// "torchscript", "saved-model", "frozen-graph", "coreml", "mlpackage", "mxnet", "caffe2".
+  /// "torchscript", "saved-model", "frozen-graph", "coreml", "mlpackage", "mxnet", "caffe2",
+  /// "cntk".
   virtual std::string format() const = 0;
   /// The model's files and their digest.
   const ModelSource& source() const { return source_; }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compiler/frontend/caffe2/loaded_model.h"
+#include "compiler/frontend/cntk/loaded_model.h"
 #include "compiler/frontend/coreml/loaded_model.h"
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/keras/model.h"
@@ -245,6 +246,24 @@ void fuzz_caffe2(std::string_view bytes) {
     if (!caffe2::is_fill(fill.type) || !is_small) continue;
     attempt([&] {
       const Tensor made = model.filled(fill);
+      // What there is, is read to its end.
+      if (made.num_elements() > 0) static_cast<void>(made.element_as_double(made.num_elements() - 1));
+    });
+  }
+}
+
+void fuzz_cntk(std::string_view bytes) {
+  namespace cntk = frontend::cntk;
+  const auto file = mapping_of(bytes);
+  const cntk::LoadedModel model(file, cntk::read_model(file->text()));
+  const frontend::FileFacts facts = cntk::facts_of(model.model());
+  TM_CHECK(!frontend::to_json(facts).dump().empty() && !frontend::to_text(facts).empty(),
+           "facts without words");
+  static_cast<void>(cntk::file_graph(model.model(), model.walk()).json({}));
+  for (const cntk::Variable& variable : model.model().variables) {
+    if (!variable.value) continue;
+    attempt([&] {
+      const Tensor made = model.tensor(variable);
       // What there is, is read to its end.
       if (made.num_elements() > 0) static_cast<void>(made.element_as_double(made.num_elements() - 1));
     });

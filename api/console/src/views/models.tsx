@@ -53,7 +53,7 @@ function UploadForm(): JSX.Element {
       work={() => importModel(file.current!.files![0]!, name, false)}>
       <p class="hint">{S.models.dropHint}</p>
       <Field label={S.models.file} hint={S.models.fileHint}>
-        <input ref={file} type="file" name="file" required accept=".onnx,.tflite,.keras,.h5,.pt2,.pt,.mlmodel,.tmg,.tar,.zip" onChange={chosen} /></Field>
+        <input ref={file} type="file" name="file" required accept=".onnx,.tflite,.keras,.h5,.pt2,.pt,.mlmodel,.model,.dnn,.tmg,.tar,.zip" onChange={chosen} /></Field>
       <Field label={S.models.name}>
         <input name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,127}" placeholder="resnet50" value={name}
           onInput={(event) => setName(event.currentTarget.value)} /></Field>
