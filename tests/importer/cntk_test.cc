@@ -21,7 +21,7 @@ constexpr uint64_t kRelu = 3, kPlus = 19, kPastValue = 37, kCombine = 44, kRando
 const size_t kCopiesOfModels = is_sweep() ? 2000 : 200;
 
 /// y = relu(x + w) over samples of three numbers, the Plus within a block.
-std::string small_model(const std::vector<float>& weights = {1, -2, 3}) {
+std::string one_block(const std::vector<float>& weights = {1, -2, 3}) {
   return cm::model(
       {cm::input("Input1", {3}, {"batch"}, "x"), cm::parameter("Parameter2", {3}, weights),
        cm::variable(4, "Placeholder3", {3})},
@@ -54,7 +54,7 @@ void expect_small_numbers(const ir::Graph& graph) {
 }
 
 TEST(Cntk, AModelIsImported) {
-  const std::string bytes = small_model();
+  const std::string bytes = one_block();
   EXPECT_EQ(detect_format(bytes), FileFormat::kCntk);
   const auto model = importer_of_bytes(bytes);
   EXPECT_EQ(model->format(), "cntk");
@@ -64,7 +64,7 @@ TEST(Cntk, AModelIsImported) {
 }
 
 TEST(Cntk, SaysWhatIsInAFile) {
-  const auto model = importer_of_bytes(small_model());
+  const auto model = importer_of_bytes(one_block());
   EXPECT_EQ(model->facts().ops, (std::map<std::string, int64_t>{{"Plus", 1}, {"ReLU", 1}}));
   EXPECT_EQ(model->facts().parameters, 3);
   EXPECT_EQ(model->facts().weight_bytes, 12);
@@ -76,7 +76,7 @@ TEST(Cntk, SaysWhatIsInAFile) {
 }
 
 TEST(Cntk, ElementsOfLargeFilesStandBehindTheMessage) {
-  const std::string message = small_model({});
+  const std::string message = one_block({});
   std::string bytes = "ktnc";
   put_bytes(bytes, message.size(), 4);
   bytes += message + cm::floats({1, -2, 3});
@@ -283,7 +283,7 @@ TEST(Cntk, WrongModelsAreErrors) {
 }
 
 TEST(Cntk, CutOffFilesAreErrors) {
-  const std::string whole = small_model();
+  const std::string whole = one_block();
   const std::set<ErrorCode> refusals = {ErrorCode::kInvalidModel, ErrorCode::kNotSupported};
   for (size_t size = 1; size < whole.size(); ++size) {
     SCOPED_TRACE(size);
@@ -298,7 +298,7 @@ TEST(Cntk, CutOffFilesAreErrors) {
 
 TEST(Cntk, BrokenCopiesAreImportedOrRefused) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(fixture_path("cntk_nets/inception.model"));
-  const std::string small = small_model(), whole(file->text());
+  const std::string small = one_block(), whole(file->text());
   const auto import_copy = [&](size_t i, std::mt19937& random) {
     std::string copy = i % 4 == 0 ? whole : small;
     for (size_t k = 0; k < 1 + random() % 3; ++k)

@@ -112,7 +112,7 @@ bool is_cntk_dictionary(const Fields& fields) {
     const Fields entry = first_fields(field.bytes);
     const Field* key = entry.find(1, kBytes);
     const Field* value = entry.find(2, kBytes);
-    if (key == nullptr || value == nullptr || !is_name(key->bytes)) return false;
+    if (key == nullptr || value == nullptr || !is_word(key->bytes)) return false;
     const Fields parts = first_fields(value->bytes);
     if (parts.find(2, kVarint) == nullptr) return false;
     is_function = is_function || key->bytes == "primitive_functions" || key->bytes == "root";
