@@ -186,8 +186,8 @@ TEST(Mxnet, WhatMakesTargetsOfTrainingIsRefusedWithTheReason) {
 TEST(Mxnet, OutputsOfDetectorsHaveMxnetsNames) {
   const auto names_of = [](const std::string& bytes) {
     std::vector<std::string> names;
-    for (const SignatureValue& output : importer_of_bytes(bytes)->facts().outputs)
-      names.push_back(output.name);
+    const auto model = importer_of_bytes(bytes);
+    for (const SignatureValue& output : model->facts().outputs) names.push_back(output.name);
     return names;
   };
   using NameList = std::vector<std::string>;

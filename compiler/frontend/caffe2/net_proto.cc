@@ -2,6 +2,7 @@
 #include "compiler/frontend/caffe2/model.h"
 #include "compiler/frontend/wire/protobuf.h"
 #include "compiler/frontend/wire/work_budget.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::caffe2 {
 
@@ -21,11 +22,18 @@ private:
   wire::WorkBudget names_{"names and arguments", 8'000'000};
 };
 
+/// A name, which errors and graphs say.
+std::string_view utf8_name(WireReader& reader, const char* what) {
+  const std::string_view text = reader.bytes(what);
+  if (!is_utf8(text)) reader.fail(std::string(what) + " is not UTF-8");
+  return text;
+}
+
 Argument NetReader::argument(WireReader reader) {
   names_.spend(1);
   Argument to;
   while (const int field = reader.next()) {
-    if (field == 1) to.name = reader.bytes("an argument's name");
+    if (field == 1) to.name = utf8_name(reader, "an argument's name");
     if (field == 2) to.real = static_cast<double>(reader.fixed_float("f"));
     if (field == 3) to.integer = reader.int64("i");
     if (field == 4) to.text = reader.bytes("s");
@@ -46,14 +54,14 @@ Operator NetReader::op(WireReader reader) {
   while (const int field = reader.next()) {
     if (field == 1) {
       names_.spend(1);
-      to.inputs.push_back(reader.bytes("an input"));
+      to.inputs.push_back(utf8_name(reader, "an input"));
     }
     if (field == 2) {
       names_.spend(1);
-      to.outputs.push_back(reader.bytes("an output"));
+      to.outputs.push_back(utf8_name(reader, "an output"));
     }
-    if (field == 3) to.name = reader.bytes("an operator's name");
-    if (field == 4) to.type = reader.bytes("an operator's type");
+    if (field == 3) to.name = utf8_name(reader, "an operator's name");
+    if (field == 4) to.type = utf8_name(reader, "an operator's type");
     if (field == 5) to.arguments.push_back(argument(reader.message("an argument")));
   }
   return to;
@@ -62,15 +70,15 @@ Operator NetReader::op(WireReader reader) {
 Net NetReader::net(WireReader reader) {
   Net to;
   while (const int field = reader.next()) {
-    if (field == 1) to.name = reader.bytes("the net's name");
+    if (field == 1) to.name = utf8_name(reader, "the net's name");
     if (field == 2) to.operators.push_back(op(reader.message("an operator")));
     if (field == 7) {
       names_.spend(1);
-      to.inputs.push_back(reader.bytes("external_input"));
+      to.inputs.push_back(utf8_name(reader, "external_input"));
     }
     if (field == 8) {
       names_.spend(1);
-      to.outputs.push_back(reader.bytes("external_output"));
+      to.outputs.push_back(utf8_name(reader, "external_output"));
     }
   }
   return to;
