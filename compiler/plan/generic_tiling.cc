@@ -314,7 +314,7 @@ private:
     });
     const bool is_behind = std::any_of(tensor_.axes.begin(), unknown,
                                        [](const te::Axis& axis) { return !te::is_int(axis.extent, 1); });
-    if (places_ > 0 && is_behind && unknown != tensor_.axes.end() && ask("free_first", true))
+    if (places_ > 0 && is_behind && unknown != tensor_.axes.end())
       tiling_.first_axis = static_cast<size_t>(unknown - tensor_.axes.begin());
     if (tiling_.first_axis) {
       tiling_.parallel_axis = tiling_.first_axis;

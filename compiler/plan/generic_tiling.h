@@ -51,8 +51,8 @@ struct ChosenTiling {
 /// As choose_tiling, whose numbers are the knobs' analytic values, with each choice made by `choose`: "lanes"
 /// of a vector, "rows" and "columns" that are computed together ("columns" counts vectors), "blocks" after
 /// each other, "reduced_lanes" of a sum, and what threads share: "panels_first", "joined", "chunk", "parts".
-/// Of nests that compute several places an iteration: "free_first", whether the loop over an axis that is no
-/// number is the outermost, and "places", how many are computed together, which share what they read.
+/// Of nests that compute several places an iteration: "places", how many are computed together, which share
+/// what they read.
 ChosenTiling choose_tiling_by(const Nest& nest, const LoopFacts& facts, const schedule::Chooser& choose);
 
 /// An extent that is no number, of which `size` elements are computed together: loops do something else

@@ -52,25 +52,6 @@ te::Program pairs(const Expr& width, bool has_sum) {
   return {{x}, {total}};
 }
 
-/// Sums and differences of neighbours in the three rows of x [3, W].
-te::Program pairs_of_rows(const Expr& width) {
-  const Tensor x = te::placeholder("x", DType::kFloat32, {Expr(3), width});
-  const Expr count = te::floordiv(width + Expr(1), Expr(2));
-  const Tensor both = te::compute("both", {Expr(3), count, Expr(2)}, [&](const auto& at) {
-    std::vector<Expr> values;
-    for (int64_t k = 0; k < 2; ++k) {
-      const Expr place = at[1] * Expr(2) + Expr(k);
-      values.push_back(te::select(place < width, te::read(x, {at[0], clamped(place, width)}),
-                                  te::float_imm(DType::kFloat32, 0)));
-    }
-    return pick(at[2], {values[0] + values[1], values[0] - values[1]});
-  });
-  const Tensor out = te::compute("out", {Expr(3), width}, [&](const auto& at) {
-    return te::read(both, {at[0], te::floordiv(at[1], Expr(2)), te::floormod(at[1], Expr(2))});
-  });
-  return {{x}, {out}};
-}
-
 TermVars one_dim(Expr& width) {
   TermVars vars(1);
   width = vars.expr({0, {{1, {{0, 1, 0, 1}}}}});
@@ -115,27 +96,6 @@ TEST_P(GenericChoices, PlacesAreComputedInGroupsAsAKnobSays) {
     SCOPED_TRACE(extent);
     std::vector<tensormill::Tensor> arguments = {small_integers({extent, kChannels})};
     const tensormill::Tensor expected = te::evaluate(pairs(Expr(extent), false), arguments)[0];
-    arguments.emplace_back(DType::kFloat32, expected.shape());
-    ASSERT_EQ(te::interpret(loops.function, arguments, loops.dims_at({extent}), 3).code, 0);
-    for (int64_t i = 0; i < expected.num_elements(); ++i)
-      ASSERT_EQ(arguments.back().element_as_double(i), expected.element_as_double(i)) << i;
-  }
-}
-
-TEST_P(GenericChoices, AFreeAxisIsTheOutermostLoopUnlessAKnobSaysElse) {
-  Expr width;
-  const TermVars vars = one_dim(width);
-  const GenericSource source{split_nests(pairs_of_rows(width)).nests.at(0), vars, {GetParam()}, {}};
-  ASSERT_EQ(source.nest.places.size(), 2U);
-  EXPECT_EQ(te::print(loops_by(source, schedule::parse_schedule("choose free_first 1\n")).function),
-            te::print(build_generic_loops(source.nest, source.vars, source.facts)));
-  const Loops loops{loops_by(source, schedule::parse_schedule("choose free_first 0\n")).function,
-                    vars.formulas()};
-  te::verify(loops.function, te::Level::kLoops);
-  for (const int64_t extent : {1, 2, 7, 8, 9, 33}) {
-    SCOPED_TRACE(extent);
-    std::vector<tensormill::Tensor> arguments = {small_integers({3, extent})};
-    const tensormill::Tensor expected = te::evaluate(pairs_of_rows(Expr(extent)), arguments)[0];
     arguments.emplace_back(DType::kFloat32, expected.shape());
     ASSERT_EQ(te::interpret(loops.function, arguments, loops.dims_at({extent}), 3).code, 0);
     for (int64_t i = 0; i < expected.num_elements(); ++i)

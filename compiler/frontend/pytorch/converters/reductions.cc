@@ -239,7 +239,7 @@ void convert_sort(NodeContext& node) {
 void convert_median(NodeContext& node) {
   Compose c(node);
   V x = node.tensor("self");
-  const bool is_all = node.row().overload == "default";
+  const bool is_place = node.op() == "kthvalue", is_all = !is_place && node.row().overload == "default";
   const ir::SymShape own = node.shape(x);
   int64_t axis = 0;
   bool keepdim = false;
@@ -259,7 +259,7 @@ void convert_median(NodeContext& node) {
   if (!extent.is_constant()) node.unsupported("self", "the axis is a free dim");
   const V order = sorted_positions(node, x, axis, extent, false);
   ir::SymInt at = (extent - 1) / 2;
-  if (node.op() == "kthvalue") at = node.integer("k") - 1;
+  if (is_place) at = node.integer("k") - 1;
   if (!ir::demand(ir::Relation::kLessEqual, 0, at) || !ir::demand(ir::Relation::kLess, at, extent))
     node.invalid("place " + to_string(at) + " of " + to_string(extent));
   const V place = c.slice(order, axis, at, 1);

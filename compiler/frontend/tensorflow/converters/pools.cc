@@ -142,13 +142,14 @@ void convert_quantized_pool(NodeContext& node) {
   const V x = node.input(0);
   check_rank(node, x, 4, "the input");
   static_cast<void>(steps_of(node, node.dtype(x)));
-  const V map = node.map(x);
-  const build::PoolSpec spec = pool_of(node, map, 2);
+  const V map = node.first(x);
+  const build::PoolSpec spec{windows_of(node, map, spatial(node, "ksize", 2, false, false),
+                                        spatial(node, "strides", 2, false, false), {1, 1}, false)};
   if (node.op() == "QuantizedMaxPool") {
-    node.set_output(0, node.unmap(build::max_pool(node, map, spec)));
+    node.set_output(0, node.last(build::max_pool(node, map, spec)));
   } else {
     const V mean = build::avg_pool(node, c.cast(map, DType::kFloat64), spec);
-    node.set_output(0, node.unmap(c.cast(c.cast(c.times(mean, kRoom), DType::kInt32), node.dtype(x))));
+    node.set_output(0, node.last(c.cast(c.cast(c.times(mean, kRoom), DType::kInt32), node.dtype(x))));
   }
   set_range(node, 1, range_at(node, 1));
 }
