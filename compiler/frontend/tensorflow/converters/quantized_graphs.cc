@@ -193,10 +193,11 @@ void convert_quantized_bias_add(NodeContext& node) {
   const auto in_sum = [&](V integers, const Range& range) {
     return nearest_integers(node, real_numbers(node, integers, range), sum, DType::kInt32);
   };
+  // The kernel adds what 0 is, which is 0 or, where float64 rounds down to less than half a step, -1.
   const V zero = c.cast(place_of(node, 0, sum, DType::kInt32, false), DType::kInt32);
-  const V added = c.sub(in_sum(node.input(1), other), zero);
-  const V moved = node.pointwise(x, [&](V each) { return in_sum(each, own); });
-  node.set_output(0, node.binary("add", moved, added));
+  const V added = c.add(in_sum(node.input(1), other), zero);
+  const V addends = node.pointwise(x, [&](V each) { return in_sum(each, own); });
+  node.set_output(0, node.binary("add", addends, added));
   set_range(node, 1, sum);
 }
 
@@ -214,17 +215,37 @@ void convert_quantized_relu(NodeContext& node) {
   set_range(node, 1, range);
 }
 
-// Operands: int32, the ends of their range, those of the range of the result.
-void convert_requantize(NodeContext& node) {
-  const DType to = node.dtype_attr("out_type");
-  const Range from = range_at(node, 1), range = range_at(node, 3);
-  node.set_output(0, node.pointwise(node.input(0), [&](V each) {
-    return nearest_integers(node, real_numbers(node, each, from), range, to);
-  }));
-  set_range(node, 1, range);
+namespace {
+
+/// uint8 of int32.
+V in_fixed_point(NodeContext& node, V x, const Range& from, const Range& to) {
+  Compose c(node);
+  constexpr double kPoint = 65536, kMost = 255;
+  const auto wide = [&](V each) { return c.cast(each, DType::kFloat64); };
+  const V span = wide(c.sub(to.high, to.low)), is_point = c.binary("equal", span, c.number(span, 0));
+  const auto whole = [&](V each) {
+    return c.cast(c.where(is_point, c.number(each, 0), each), DType::kInt64);
+  };
+  const V factor = whole(c.div(c.times(wide(c.sub(from.high, from.low)), kMost * kPoint), span));
+  const V middle = c.cast(c.times(wide(c.add(from.low, from.high)), 0.5), DType::kFloat32);
+  const V per_unit = c.cast(c.div(c.number(span, kMost), span), DType::kFloat32);
+  const V center = whole(c.times(c.mul(middle, per_unit), kPoint));
+  const V begin = whole(c.div(c.times(wide(to.low), kMost * kPoint), span));
+  const V shift = c.plus(c.sub(center, begin), kPoint / 2);
+  return node.pointwise(x, [&](V each) {
+    const V scaled = c.mul(c.cast(each, DType::kInt64), factor);
+    const V place = c.add(build::right_shift(node, scaled, c.number(scaled, 32)), shift);
+    return c.cast(c.clip(build::right_shift(node, place, c.number(place, 16)), 0, kMost), DType::kUInt8);
+  });
 }
 
-namespace {
+/// Integers of `from` as those of `to`. int32 becomes uint8 in the fixed point of TensorFlow's kernel, 16
+/// bits behind the point, which may differ by one from the nearest integer.
+V moved(NodeContext& node, V x, const Range& from, const Range& to, DType type) {
+  if (node.dtype(x) == DType::kInt32 && type == DType::kUInt8) return in_fixed_point(node, x, from, to);
+  return node.pointwise(
+      x, [&](V each) { return nearest_integers(node, real_numbers(node, each, from), to, type); });
+}
 
 /// The range of the integers that are there.
 Range used_range(NodeContext& node) {
@@ -240,30 +261,22 @@ Range used_range(NodeContext& node) {
 
 }  // namespace
 
+// Operands: int32, the ends of their range, those of the range of the result.
+void convert_requantize(NodeContext& node) {
+  const Range range = range_at(node, 3);
+  node.set_output(0, moved(node, node.input(0), range_at(node, 1), range, node.dtype_attr("out_type")));
+  set_range(node, 1, range);
+}
+
 void convert_requantization_range(NodeContext& node) { set_range(node, 0, used_range(node)); }
 
-// In the fixed point of TensorFlow's kernel: 16 bits behind the point.
+// Operands: int32, the ends of their range.
 void convert_quantize_down(NodeContext& node) {
-  Compose c(node);
-  constexpr double kPoint = 65536, kMost = 255;
-  if (node.dtype_attr("out_type") != DType::kUInt8)
-    node.unsupported("out_type", "other types than quint8 are not implemented");
-  const Range from = range_at(node, 1), to = used_range(node);
-  const auto wide = [&](V x) { return c.cast(x, DType::kFloat64); };
-  const V span = wide(c.sub(to.high, to.low)), is_point = c.binary("equal", span, c.number(span, 0));
-  const auto whole = [&](V x) { return c.cast(c.where(is_point, c.number(x, 0), x), DType::kInt64); };
-  const V factor = whole(c.div(c.times(wide(c.sub(from.high, from.low)), kMost * kPoint), span));
-  const V middle = c.cast(c.times(wide(c.add(from.low, from.high)), 0.5), DType::kFloat32);
-  const V per_unit = c.cast(c.div(c.number(span, kMost), span), DType::kFloat32);
-  const V center = whole(c.times(c.mul(middle, per_unit), kPoint));
-  const V begin = whole(c.div(c.times(wide(to.low), kMost * kPoint), span));
-  const V shift = c.plus(c.sub(center, begin), kPoint / 2);
-  node.set_output(0, node.pointwise(node.input(0), [&](V each) {
-    const V moved = c.mul(c.cast(each, DType::kInt64), factor);
-    const V place = c.add(build::right_shift(node, moved, c.number(moved, 32)), shift);
-    return c.cast(c.clip(build::right_shift(node, place, c.number(place, 16)), 0, kMost), DType::kUInt8);
-  }));
-  set_range(node, 1, to);
+  const DType type = node.dtype_attr("out_type");
+  if (type != DType::kUInt8) node.unsupported("out_type", "other types than quint8 are not implemented");
+  const Range range = used_range(node);
+  node.set_output(0, moved(node, node.input(0), range_at(node, 1), range, type));
+  set_range(node, 1, range);
 }
 
 // Operands: the axis, values, the low ends of their ranges, the high ends.
@@ -288,8 +301,7 @@ void convert_quantized_concat(NodeContext& node) {
     if (node.dtype(x) != type) node.invalid("values of several types");
     const V is_same = c.binary("and", c.binary("equal", ranges[i].low, all.low),
                                c.binary("equal", ranges[i].high, all.high));
-    const V moved = nearest_integers(node, real_numbers(node, x, ranges[i]), all, type);
-    parts.push_back(c.where(is_same, x, moved));
+    parts.push_back(c.where(is_same, x, moved(node, x, ranges[i], all, type)));
   }
   const int64_t axis = node.normalize_axis(node.known_int(0, "concat_dim"), node.rank(parts[0]));
   node.set_output(0, c.concat(parts, axis));
