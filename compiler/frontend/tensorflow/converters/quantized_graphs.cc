@@ -253,7 +253,7 @@ Range used_range(NodeContext& node) {
   const V x = node.input(0);
   const Range range = range_at(node, 1);
   const auto end = [&](const char* op) {
-    return real_numbers(node, c.reduce(op, x, c.count_to(node.rank(x)), false), range);
+    return real_number(node, c.reduce(op, x, c.count_to(node.rank(x)), false), range);
   };
   const V low = end("reduce_min");
   return {c.binary("min", low, c.number(low, 0)), end("reduce_max")};

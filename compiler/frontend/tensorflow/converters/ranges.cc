@@ -17,6 +17,11 @@ V is_point(Compose& c, const Range& range) { return c.binary("equal", range.low,
 /// In float64, of the difference in float32.
 V span_of(Compose& c, const Range& range) { return c.cast(c.sub(range.high, range.low), DType::kFloat64); }
 
+/// As many steps as there are integers: from the first to beyond the last.
+V span_of_all(Compose& c, const Range& range, const Steps& steps) {
+  return c.times(span_of(c, range), steps.count / (steps.count - 1));
+}
+
 }  // namespace
 
 Range range_at(NodeContext& node, size_t low, size_t high) {
@@ -55,6 +60,17 @@ V real_numbers(NodeContext& node, V integers, const Range& range) {
   return c.add(begin, c.mul(c.cast(integers, DType::kFloat32), step));
 }
 
+V real_number(NodeContext& node, V integer, const Range& range) {
+  Compose c(node);
+  const Steps steps = steps_of(node, node.dtype(integer));
+  const V span = span_of_all(c, range, steps);
+  const V step = c.div(span, c.number(span, steps.count)), near_step = c.cast(step, DType::kFloat32);
+  const V begin = c.mul(build::round_away(node, c.div(range.low, near_step)), near_step);
+  const V place = c.minus(c.cast(integer, DType::kFloat64), steps.low);
+  const V number = c.add(c.cast(begin, DType::kFloat64), c.mul(place, step));
+  return c.where(is_point(c, range), range.low, c.cast(number, DType::kFloat32));
+}
+
 V nearest_integers(NodeContext& node, V x, const Range& range, DType to) {
   Compose c(node);
   const Steps steps = steps_of(node, to);
@@ -69,7 +85,7 @@ V nearest_integers(NodeContext& node, V x, const Range& range, DType to) {
 V place_of(NodeContext& node, double number, const Range& range, DType type, bool is_any) {
   Compose c(node);
   const Steps steps = steps_of(node, type);
-  const V span = c.times(span_of(c, range), steps.count / (steps.count - 1));
+  const V span = span_of_all(c, range, steps);
   const V scale = c.div(c.number(span, steps.count), span);
   const V low = build::round_away(node, c.mul(c.cast(range.low, DType::kFloat64), scale));
   const V place = c.plus(c.sub(build::round_away(node, c.times(scale, number)), low), steps.low);

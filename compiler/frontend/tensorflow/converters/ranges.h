@@ -26,6 +26,9 @@ Steps steps_of(const NodeContext& node, DType dtype);
 
 /// The real numbers, float32.
 V real_numbers(NodeContext& node, V integers, const Range& range);
+/// The real number of one integer, float32, worked out in float64: the kernels treat numbers and tensors
+/// differently, and float32 tells few of the integers of int32 apart.
+V real_number(NodeContext& node, V integer, const Range& range);
 /// The integers of type `to` that are nearest to real numbers x, float32.
 V nearest_integers(NodeContext& node, V x, const Range& range, DType to);
 /// Which integer of a type a real number is, float64; one of the type, or where `is_any` is set any one.
