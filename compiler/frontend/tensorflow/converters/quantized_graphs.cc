@@ -193,7 +193,7 @@ void convert_quantized_bias_add(NodeContext& node) {
   const auto in_sum = [&](V integers, const Range& range) {
     return nearest_integers(node, real_numbers(node, integers, range), sum, DType::kInt32);
   };
-  // The kernel adds what 0 is, which is 0 or, where float64 rounds down to less than half a step, -1.
+  // The kernel adds what 0 is: 0, or -1 where float64 makes less than a half of the low end's fraction.
   const V zero = c.cast(place_of(node, 0, sum, DType::kInt32, false), DType::kInt32);
   const V added = c.add(in_sum(node.input(1), other), zero);
   const V addends = node.pointwise(x, [&](V each) { return in_sum(each, own); });
@@ -217,7 +217,7 @@ void convert_quantized_relu(NodeContext& node) {
 
 namespace {
 
-/// uint8 of int32.
+/// uint8 of int32, which are float32 on the way: TensorFlow's qint32 becomes no other type.
 V in_fixed_point(NodeContext& node, V x, const Range& from, const Range& to) {
   Compose c(node);
   constexpr double kPoint = 65536, kMost = 255;
@@ -230,10 +230,10 @@ V in_fixed_point(NodeContext& node, V x, const Range& from, const Range& to) {
   const V middle = c.cast(c.times(wide(c.add(from.low, from.high)), 0.5), DType::kFloat32);
   const V per_unit = c.cast(c.div(c.number(span, kMost), span), DType::kFloat32);
   const V center = whole(c.times(c.mul(middle, per_unit), kPoint));
-  const V begin = whole(c.div(c.times(wide(to.low), kMost * kPoint), span));
+  const V begin = whole(build::round_away(node, c.div(c.times(wide(to.low), kMost * kPoint), span)));
   const V shift = c.plus(c.sub(center, begin), kPoint / 2);
   return node.pointwise(x, [&](V each) {
-    const V scaled = c.mul(c.cast(each, DType::kInt64), factor);
+    const V scaled = c.mul(c.cast(c.cast(each, DType::kFloat32), DType::kInt64), factor);
     const V place = c.add(build::right_shift(node, scaled, c.number(scaled, 32)), shift);
     return c.cast(c.clip(build::right_shift(node, place, c.number(place, 16)), 0, kMost), DType::kUInt8);
   });

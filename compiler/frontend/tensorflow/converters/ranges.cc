@@ -66,7 +66,8 @@ V real_number(NodeContext& node, V integer, const Range& range) {
   const V span = span_of_all(c, range, steps);
   const V step = c.div(span, c.number(span, steps.count)), near_step = c.cast(step, DType::kFloat32);
   const V begin = c.mul(build::round_away(node, c.div(range.low, near_step)), near_step);
-  const V place = c.minus(c.cast(integer, DType::kFloat64), steps.low);
+  const V known = c.cast(integer, DType::kFloat32);  // qint32 becomes no other type
+  const V place = c.minus(c.cast(known, DType::kFloat64), steps.low);
   const V number = c.add(c.cast(begin, DType::kFloat64), c.mul(place, step));
   return c.where(is_point(c, range), range.low, c.cast(number, DType::kFloat32));
 }

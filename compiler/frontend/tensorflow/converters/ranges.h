@@ -26,8 +26,8 @@ Steps steps_of(const NodeContext& node, DType dtype);
 
 /// The real numbers, float32.
 V real_numbers(NodeContext& node, V integers, const Range& range);
-/// The real number of one integer, float32, worked out in float64: the kernels treat numbers and tensors
-/// differently, and float32 tells few of the integers of int32 apart.
+/// The real number of one integer, float32, worked out in float64 as the kernels do for single numbers: in
+/// the float32 of tensors, steps of int32 are lost.
 V real_number(NodeContext& node, V integer, const Range& range);
 /// The integers of type `to` that are nearest to real numbers x, float32.
 V nearest_integers(NodeContext& node, V x, const Range& range, DType to);
