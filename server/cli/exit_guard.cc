@@ -3,38 +3,39 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <utility>
 
 namespace tensormill::cli {
 
-ExitGuard::ExitGuard(std::string last_words)
-    : last_words_(std::move(last_words)), thread_([this] { watch(); }) {}
+ExitGuard::ExitGuard(std::string last_words, const FileDescriptor& stop, std::chrono::milliseconds limit)
+    : last_words_(std::move(last_words)), stop_(stop.get()), limit_(limit) {
+  thread_ = std::thread([this] { watch(); });
+}
 
 ExitGuard::~ExitGuard() {
-  {
-    const std::lock_guard lock(mutex_);
-    disarmed_ = true;
-  }
-  changed_.notify_all();
+  ended_.ring();
   thread_.join();
 }
 
-void ExitGuard::arm(std::chrono::milliseconds limit) {
-  {
-    const std::lock_guard lock(mutex_);
-    deadline_ = std::chrono::steady_clock::now() + limit;
-  }
-  changed_.notify_all();
-}
-
+// Of what poll() fails with there is only a signal.
 void ExitGuard::watch() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return disarmed_ || deadline_; });
-  if (disarmed_ || changed_.wait_until(lock, *deadline_, [this] { return disarmed_; })) return;
-  leave();
+  std::array<pollfd, 2> watched{{{stop_, POLLIN, 0}, {ended_.fd(), POLLIN, 0}}};
+  while (::poll(watched.data(), watched.size(), -1) < 0) {
+  }
+  if (watched[1].revents != 0) return;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + limit_;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0) leave();
+    constexpr int64_t kMost = 1'000'000;
+    if (::poll(&watched[1], 1, static_cast<int>(std::min<int64_t>(left.count(), kMost))) > 0) return;
+  }
 }
 
 void ExitGuard::leave() const {

@@ -1,29 +1,29 @@
-/// Ends the process at a time, whatever its other threads do: a handler that never returns, a lock that
-/// nobody gives back, a log that nobody reads. Safe at any moment: what was acknowledged is on the disk, and
-/// children end with their parent. Thread-safety: all methods from one thread.
+/// Ends the process some time after it is to end, whatever its other threads do: a start that is not over, a
+/// handler that never returns, a lock that nobody gives back, a log that nobody reads. Safe at any moment:
+/// what was acknowledged is on the disk, and children end with their parent. Thread-safety: all methods from
+/// one thread.
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
+
+#include "runtime/base/file.h"
+#include "server/cli/bell.h"
 
 namespace tensormill::cli {
 
 class ExitGuard {
 public:
-  /// Starts the thread at once: when it is needed there may be none to have. `last_words` go into the
-  /// log where it takes them at once.
-  explicit ExitGuard(std::string last_words);
-  /// Disarms it.
+  /// `stop`, which outlives the guard and is not read, becomes readable when the process is to end; once
+  /// `limit` is over then, it ends with exit code 0. The thread starts at once: when it is needed there may
+  /// be none to have. `last_words` go into the log where it takes them at once.
+  ExitGuard(std::string last_words, const FileDescriptor& stop, std::chrono::milliseconds limit);
+  /// The process has ended by itself.
   ~ExitGuard();
   ExitGuard(const ExitGuard&) = delete;
   ExitGuard& operator=(const ExitGuard&) = delete;
 
-  /// Once `limit` is over the process ends with exit code 0.
-  void arm(std::chrono::milliseconds limit);
   /// Ends it now, without destructors.
   [[noreturn]] void leave() const;
 
@@ -31,10 +31,9 @@ private:
   void watch();
 
   const std::string last_words_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<std::chrono::steady_clock::time_point> deadline_;
-  bool disarmed_ = false;
+  const int stop_;
+  const std::chrono::milliseconds limit_;
+  const Bell ended_;
   std::thread thread_;
 };
 

@@ -290,8 +290,10 @@ int serve(const SettingsArguments& arguments) {
   GrpcEndpoint grpc(settings);
   transport::TransportOptions options = transport_options(settings, grpc);
   const FileDescriptor signals = stop_signals();
-  // The first to come and the last to go: it covers the end of all that is below.
-  ExitGuard guard("the process ends although requests or jobs are still in work");
+  // The first to come and the last to go: it covers the start and the end of all that is below. The log may
+  // be a pipe that nobody reads any more, and hold this thread for ever.
+  ExitGuard guard("the process ends although requests or jobs are still in work", signals,
+                  settings.drain_timeout + kExitGrace);
   metrics::RequestLog log(settings.log_level);
   metrics::AuditLog audit(settings.audit_log);
   server::Server server(settings);
@@ -314,8 +316,6 @@ int serve(const SettingsArguments& arguments) {
   std::cout << "listening on " << url_of(options.address, transport->port(), tls) << std::endl;
   log.note("listening", {{"address", options.address}, {"port", std::to_string(transport->port())}});
   wait_for_signal(signals);
-  // First of all: the log may be a pipe that nobody reads any more, and would hold this thread for ever.
-  guard.arm(settings.drain_timeout + kExitGrace);
   log.note("draining", {});
   server.set_draining();
   // Both at once: they have one time.

@@ -1,6 +1,5 @@
 // tensormill worker
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/names.h"
+#include "server/cli/bell.h"
 #include "server/cli/cli.h"
 #include "server/cli/link_options.h"
 #include "server/cli/model_input.h"
@@ -97,22 +97,6 @@ worker::WorkerOptions options_of(const WorkerArguments& arguments) {
   };
   return options;
 }
-
-/// A descriptor that other threads make readable.
-class Bell {
-public:
-  Bell() : fd_(::eventfd(0, EFD_CLOEXEC)) {
-    if (!fd_.valid()) throw_errno(errno, "cannot make an event");
-  }
-  void ring() const {
-    const uint64_t one = 1;
-    if (::write(fd_.get(), &one, sizeof one) != sizeof one) throw_errno(errno, "cannot tell an event");
-  }
-  int fd() const { return fd_.get(); }
-
-private:
-  FileDescriptor fd_;
-};
 
 /// Returns when one of the two is readable: whether it is the first.
 bool wait_for(int first, int second) {

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -209,12 +210,30 @@ class EndTest(unittest.TestCase):
         log = Pipe(self, folder / "server.log")
         server = serving.Server(folder, "--set", "http.drain_timeout=200ms")
         self.addCleanup(server.stop, signal.SIGKILL)
+        said = []
+        serving.wait_for(lambda: said.extend(log.lines()) or any('"listening"' in line for line in said), "the last word of the start")
         log.fill()
         self.assertEqual(server.stop(), 0)
-        said = [json.loads(line)["msg"] for line in log.lines()]
-        self.assertIn("listening", said)
-        self.assertNotIn("draining", said)
-        self.assertNotIn("stopped", said)
+        self.assertEqual(log.lines(), [])
+
+    def test_the_guard_ends_a_server_that_cannot_say_that_it_starts(self):
+        """The thread that would wait for the signal stands still before it."""
+        folder = self.folder()
+        log = Pipe(self, folder / "server.log")
+        log.fill()
+        command = [mill.PROGRAM, "serve", "--listen", "127.0.0.1:0", "--data", folder / "data", "--set", "http.drain_timeout=200ms"]
+        with open(log.path, "w") as errors:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        self.addCleanup(process.kill)
+
+        def waits_for_signals():
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            return int(status.split("SigBlk:")[1].split()[0], 16) >> (signal.SIGTERM - 1) & 1
+
+        serving.wait_for(waits_for_signals, "a server that takes signals when it wants to")
+        process.terminate()
+        self.assertEqual(process.wait(timeout=serving.DEADLINE), 0)
+        self.assertEqual(log.lines(), [])
 
     def folder(self):
         folder = tempfile.TemporaryDirectory()

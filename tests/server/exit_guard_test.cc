@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,15 +13,18 @@
 namespace tensormill::cli {
 namespace {
 
+/// Readable: the process is to end.
+FileDescriptor said() { return FileDescriptor(::eventfd(1, EFD_CLOEXEC)); }
+
 TEST(ExitGuardTest, EndsAProcessWhoseThreadsDoNot) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        ExitGuard guard("left in the middle");
+        const FileDescriptor stop = said();
+        ExitGuard guard("left in the middle", stop, std::chrono::milliseconds(10));
         std::mutex never;
         never.lock();
         std::thread stuck([&] { never.lock(); });
-        guard.arm(std::chrono::milliseconds(10));
         stuck.join();
       },
       testing::ExitedWithCode(0), R"("level":"warning","msg":"left in the middle")");
@@ -43,8 +47,8 @@ TEST(ExitGuardTest, EndsAProcessWhoseLogNobodyReads) {
   EXPECT_EXIT(
       {
         fill_standard_error();
-        ExitGuard guard("unheard");
-        guard.arm(std::chrono::milliseconds(10));
+        const FileDescriptor stop = said();
+        ExitGuard guard("unheard", stop, std::chrono::milliseconds(10));
         // Stuck in the middle of a line of the log.
         for (const char letter : {'x', 'y'}) {
           if (::write(STDERR_FILENO, &letter, 1) < 0) ::_exit(3);
@@ -54,9 +58,9 @@ TEST(ExitGuardTest, EndsAProcessWhoseLogNobodyReads) {
 }
 
 TEST(ExitGuardTest, LeavesAProcessThatEndsInTimeAlone) {
-  ExitGuard never_armed("unused");
-  ExitGuard guard("unused");
-  guard.arm(std::chrono::hours(1));
+  const FileDescriptor never(::eventfd(0, EFD_CLOEXEC)), stop = said();
+  ExitGuard idle("unused", never, std::chrono::milliseconds(0));
+  ExitGuard guard("unused", stop, std::chrono::hours(1));
 }
 
 }  // namespace
