@@ -1,4 +1,4 @@
-/// attention: softmax(Q K^T * scale + mask) V for heads that stand side by side in the columns of Q, K and V
+/// attention: softmax(Q K^T * scale + masks) V for heads that stand side by side in the columns of Q, K and V
 /// (Vaswani et al., "Attention Is All You Need", 2017, section 3.2).
 #include <cmath>
 #include <limits>
@@ -12,6 +12,8 @@ namespace tensormill::ops::attention_ops {
 std::vector<ir::OpDef> family();
 
 namespace {
+
+constexpr int kMostMasks = 4;
 
 template <typename Dims>
 struct Heads {
@@ -60,13 +62,25 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
            std::to_string(h.offsets[i]) + " on do not fit");
     }
   }
-  const bool masked = has_input(context, 3);
-  if (masked && context.inputs[3]->dtype != compute_dtype(q.dtype)) input_like_first(context, 3);
-  if (masked && broadcast_checked(context.inputs[3]->shape, h.scores()) != h.scores()) {
-    fail("mask has shape " + to_string(context.inputs[3]->shape) + ", which does not broadcast to " +
-         to_string(h.scores()));
+  for (size_t i = 3; i < context.inputs.size(); ++i) {
+    if (!has_input(context, i)) continue;
+    const ir::ValueType& mask = *context.inputs[i];
+    if (mask.dtype != compute_dtype(q.dtype)) input_like_first(context, i);
+    if (broadcast_checked(mask.shape, h.scores()) != h.scores())
+      fail("mask has shape " + to_string(mask.shape) + ", which does not broadcast to " +
+           to_string(h.scores()));
   }
   return {made_type(q.dtype, {h.batch, h.queries, h.heads * h.width})};
+}
+
+/// The inputs of masks that are given.
+template <typename Inputs>
+std::vector<size_t> masks_of(const Inputs& inputs) {
+  std::vector<size_t> masks;
+  for (size_t i = 3; i < inputs.size(); ++i) {
+    if (inputs[i] != nullptr) masks.push_back(i);
+  }
+  return masks;
 }
 
 void reference(const ir::ReferenceContext& context) {
@@ -77,8 +91,10 @@ void reference(const ir::ReferenceContext& context) {
   const Heads<Shape> h = read_heads(context.attrs, q_shape, k_shape);
   const std::vector<double> q = to_doubles(*context.inputs[0]), k = to_doubles(*context.inputs[1]),
                             v = to_doubles(*context.inputs[2]);
-  const bool masked = context.inputs.size() > 3 && context.inputs[3] != nullptr;
-  const Shape strides = masked ? broadcast_strides(context.inputs[3]->shape(), h.scores()) : Shape();
+  const std::vector<size_t> masks = masks_of(context.inputs);
+  std::vector<Shape> strides;
+  for (const size_t mask : masks)
+    strides.push_back(broadcast_strides(context.inputs[mask]->shape(), h.scores()));
   std::vector<double> result(static_cast<size_t>(out.num_elements()));
   std::vector<double> scores(static_cast<size_t>(h.keys));
   for_each_index({h.batch, h.heads, h.queries}, [&](int64_t, const Shape& at) {
@@ -91,9 +107,10 @@ void reference(const ir::ReferenceContext& context) {
                  k[static_cast<size_t>((at[0] * h.keys + t) * k_shape[2] + h.offsets[1] + head + d)];
       }
       score *= h.scale;
-      if (masked) {
-        score += context.inputs[3]->element_as_double(at[0] * strides[0] + at[1] * strides[1] +
-                                                      at[2] * strides[2] + t * strides[3]);
+      for (size_t i = 0; i < masks.size(); ++i) {
+        const Shape& step = strides[i];
+        score += context.inputs[masks[i]]->element_as_double(at[0] * step[0] + at[1] * step[1] +
+                                                             at[2] * step[2] + t * step[3]);
       }
       scores[static_cast<size_t>(t)] = score;
       most = max_double(most, score);
@@ -138,11 +155,13 @@ TeOutputs compute(const ir::ComputeContext& context) {
       [&](const Index& at, const Index& d) {
         return element(0, at[0], at[2], at[1], d[0]) * te::read(keys, {at[0], at[1], d[0], at[3]});
       });
-  const bool masked = context.inputs.size() > 3 && context.inputs[3] != nullptr;
+  const std::vector<size_t> masks = masks_of(context.inputs);
   const te::Tensor logits = compute_safe(name + "_logits", h.scores(), dtype, [&](const Index& at) {
-    Expr scaled = te::read(scores, at) * te::imm_like({dtype, 1}, h.scale);
-    if (!masked) return scaled;
-    return scaled + widen(read_broadcast(context.inputs[3], context.input_types[3].shape, h.scores(), at));
+    Expr sum = te::read(scores, at) * te::imm_like({dtype, 1}, h.scale);
+    for (const size_t mask : masks)
+      sum =
+          sum + widen(read_broadcast(context.inputs[mask], context.input_types[mask].shape, h.scores(), at));
+    return sum;
   });
   const ir::SymShape rows = {h.batch, h.heads, h.queries};
   const auto at_key = [](Index row, const Expr& t) {
@@ -154,7 +173,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
                   [&](const Index& row, const Index& t) { return te::read(logits, at_key(row, t[0])); });
   const te::Tensor powers = compute_safe(name + "_exp", h.scores(), dtype, [&](const Index& at) {
     const Expr difference = te::read(logits, at) - te::read(most, {at[0], at[1], at[2]});
-    return masked ? weight_exp(difference) : te::make(te::ExprOp::kExp, {difference});
+    return masks.empty() ? te::make(te::ExprOp::kExp, {difference}) : weight_exp(difference);
   });
   const te::Tensor sums =
       reduce_safe(name + "_sum", te::ReduceOp::kSum, rows, {h.keys}, dtype,
@@ -177,15 +196,15 @@ std::vector<ir::OpDef> family() {
   ir::OpDef def;
   def.name = "attention";
   def.min_inputs = 3;
-  def.max_inputs = 4;
+  def.max_inputs = 3 + kMostMasks;
   def.pattern = ir::Pattern::kComplex;
   def.tolerance = 2e-5;
   def.infer = &infer;
   def.reference = &reference;
   def.compute = &compute;
   def.doc =
-      "softmax(Q K^T * scale + mask) V per head, heads side by side: inputs q [N,S,..], k and v [N,T,..], "
-      "mask "
+      "softmax(Q K^T * scale + masks) V per head, heads side by side: inputs q [N,S,..], k and v [N,T,..], "
+      "up to four masks "
       "broadcasting to [N,heads,S,T]; head h is columns offsets[i] + h*width on of input i; attributes "
       "heads, "
       "width (ints, required), scale (float, 1), offsets (3 ints, 0); result [N,S,heads*width]";

@@ -24,9 +24,11 @@ struct ChannelForm {
   ir::SymShape spatial;  ///< the blocked tensors' extents, or fewer ones where those are ones
   std::vector<Lane> lanes;
   size_t rank = 2;  ///< spatial dimensions of the blocked tensors, 1 to 3
+  /// Above 0: the value is [N,groups,rest], which the other fields say as [N,C,spatial...].
+  int64_t groups = 0;
 
   /// True for [N,C,spatial...], the only form in which arithmetic looks at it.
-  bool is_image() const { return channel_dims.size() == 1 && spatial.size() == rank; }
+  bool is_image() const { return groups == 0 && channel_dims.size() == 1 && spatial.size() == rank; }
 };
 
 /// Makes blocked tensors out of lists of lanes. All tensors it names have lanes of `block` channels and zeros
@@ -38,6 +40,7 @@ public:
   int64_t block() const { return block_; }
   /// The model's nodes that the next copies are made for.
   void set_origins(std::vector<std::string> origins) { origins_ = std::move(origins); }
+  const std::vector<std::string>& origins() const { return origins_; }
   int64_t blocks(int64_t channels) const { return (channels + block_ - 1) / block_; }
   /// Records that `tensor` has `channels` channels and returns its lanes.
   std::vector<Lane> whole(ir::ValueId tensor, int64_t channels);

@@ -1,9 +1,10 @@
-// merge(softmax(split(Q) split(K)^T * scale + mask) split(V)) = attention(Q, K, V, mask), where split makes
-// [N,heads,S,width] of [N,S,heads*width] by a reshape and a transpose, and merge undoes it. Q, K and V that
-// are parts of one tensor, cut along its columns, are read from it. Narrow floats may be computed as float32.
+// merge(softmax(split(Q) split(K)^T * scale + masks) split(V)) = attention(Q, K, V, masks), where split makes
+// [N,heads,S,width] of columns of [N,S,..] by moves (head_source.h), and merge makes [N,S,heads*width] of it.
+// Narrow floats may be computed as float32.
 #include <cmath>
 
 #include "compiler/ir/patch.h"
+#include "compiler/passes/head_source.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
 
@@ -13,16 +14,16 @@ namespace {
 
 using Perm = std::vector<int64_t>;
 
-/// Columns [offset, offset + heads*width) of a [N,S,..] tensor, head by head.
-struct HeadSource {
+/// What is added to scores.
+struct Mask {
   ir::ValueId value = ir::kAbsent;
-  int64_t offset = 0, heads = 0, width = 0;
+  bool is_of_windows = false;  ///< it has one more axis before, of one element
 };
 
 struct Scores {
   const ir::Node* product = nullptr;
   double scale = 1;
-  ir::ValueId mask = ir::kAbsent;
+  std::vector<Mask> masks;
 };
 
 class AttentionFuser {
@@ -52,69 +53,58 @@ private:
     return product.attrs.has(which) && product.attrs.int_of(which) != 0;
   }
 
-  /// What a cast makes wider, or `value` where none does.
-  ir::ValueId narrow_of(ir::ValueId value) const {
-    const ir::Node* cast = match(graph_, value, "cast");
-    if (cast == nullptr) return value;
-    const DType from = type(cast->inputs[0]).dtype;
-    return is_float(from) && dtype_bytes(from) < dtype_bytes(type(value).dtype) ? cast->inputs[0] : value;
-  }
+  size_t most_masks() const { return static_cast<size_t>(graph_.ops().get("attention").max_inputs) - 3; }
 
-  std::optional<HeadSource> match_heads(ir::ValueId value, const Perm& perm) const {
-    const ir::Node* transpose = match(graph_, narrow_of(value), "transpose");
-    if (transpose == nullptr || permutation_of(graph_, *transpose) != perm) return std::nullopt;
-    const ir::Node* reshape = match(graph_, transpose->inputs[0], "reshape");
-    if (reshape == nullptr) return std::nullopt;
-    const ir::SymShape &from = type(reshape->inputs[0]).shape, &to = type(reshape->outputs[0]).shape;
-    if (from.size() != 3 || to.size() != 4 || !are_equal(from[0], to[0]) || !are_equal(from[1], to[1]) ||
-        !to[2].is_constant() || !to[3].is_constant())
-      return std::nullopt;
-    HeadSource source{reshape->inputs[0], 0, to[2], to[3]};
-    const ir::Node* split = match(graph_, source.value, "split");
-    if (split != nullptr && (split->attrs.int_of("axis") == 2 || split->attrs.int_of("axis") == -1)) {
-      const ir::SymShape sizes = split->attrs.sym_ints_of("sizes");
-      if (!sizes.is_constant()) return std::nullopt;
-      const int slot = graph_.value(source.value).slot;
-      for (int i = 0; i < slot; ++i) source.offset += sizes[static_cast<size_t>(i)];
-      source.value = split->inputs[0];
-    }
-    return source;
-  }
+  bool is_read_once(ir::ValueId value) const { return reads_[static_cast<size_t>(value)] == 1; }
 
-  /// scores = product [* or / scalar] [+ mask], each step read once.
-  std::optional<Scores> match_scores(ir::ValueId value) const {
-    Scores scores;
-    const auto step = [&](std::string_view op) -> const ir::Node* {
-      return reads_[static_cast<size_t>(value)] == 1 ? match(graph_, value, op) : nullptr;
-    };
-    if (const ir::Node* add = step("add")) {
-      const size_t side = match_product(add->inputs[0]) ? 0 : 1;
-      if (!have_same_type(graph_, add->inputs[side], value)) return std::nullopt;
-      scores.mask = add->inputs[1 - side];
-      value = add->inputs[side];
+  /// scores = product [* or / scalar] [+ mask ...], each step read once.
+  std::optional<Scores> match_scores(ir::ValueId value, size_t masks = 0) const {
+    double scale = 1;
+    bool is_scaled = false;
+    while (const std::optional<Times> times = match_times(graph_, value)) {
+      if (!is_read_once(value)) return std::nullopt;
+      is_scaled = true;
+      scale *= times->by;
+      value = times->x;
     }
-    for (const std::string_view op : {"mul", "div"}) {
-      const ir::Node* node = step(op);
-      const std::optional<double> scalar =
-          node != nullptr ? scalar_of(graph_, node->inputs[1]) : std::nullopt;
-      if (!scalar) continue;
-      scores.scale = op == "mul" ? *scalar : 1 / *scalar;
-      // A quotient by what has no reciprocal in float32 is no product.
-      if (op == "div" && !std::isnormal(static_cast<float>(scores.scale))) return std::nullopt;
-      value = node->inputs[0];
-      break;
-    }
-    scores.product = step("matmul");
-    if (scores.product == nullptr) return std::nullopt;
-    return scores;
-  }
-
-  /// Whether a product stands behind at most one scaling.
-  bool match_product(ir::ValueId value) const {
-    if (match(graph_, value, "matmul") != nullptr) return true;
     const ir::Node* node = producer_of(graph_, value);
-    return node != nullptr && (node->op == "mul" || node->op == "div") &&
-           scalar_of(graph_, node->inputs[1]) && match(graph_, node->inputs[0], "matmul") != nullptr;
+    if (node == nullptr || !is_read_once(value) || masks > most_masks()) return std::nullopt;
+    if (node->op == "matmul") return Scores{node, scale, {}};
+    if (is_scaled) return std::nullopt;
+    if (node->op == "reshape") return match_windows(*node, masks);
+    if (node->op != "add") return std::nullopt;
+    for (const size_t side : {0, 1}) {
+      if (!have_same_type(graph_, node->inputs[side], value)) continue;
+      std::optional<Scores> scores = match_scores(node->inputs[side], masks + 1);
+      if (!scores) continue;
+      scores->masks.push_back({node->inputs[1 - side]});
+      return scores;
+    }
+    return std::nullopt;
+  }
+
+  /// A mask for each window of one image: it is added to the scores as [1,windows,heads,S,T].
+  std::optional<Scores> match_windows(const ir::Node& reshape, size_t masks) const {
+    const ir::Node* add = match(graph_, reshape.inputs[0], "add");
+    const ir::SymShape& shape = type(reshape.outputs[0]).shape;
+    ir::SymShape windows = {1};
+    windows.insert(windows.end(), shape.begin(), shape.end());
+    if (add == nullptr || !is_read_once(reshape.inputs[0]) ||
+        !are_equal(type(reshape.inputs[0]).shape, windows))
+      return std::nullopt;
+    for (const size_t side : {0, 1}) {
+      const ir::Node* inner = match(graph_, add->inputs[side], "reshape");
+      if (inner == nullptr || !is_read_once(add->inputs[side]) ||
+          !have_same_type(graph_, inner->inputs[0], reshape.outputs[0]) ||
+          !have_same_type(graph_, add->inputs[side], add->outputs[0]))
+        continue;
+      std::optional<Scores> scores = match_scores(inner->inputs[0], masks + 1);
+      if (!scores) continue;
+      const ir::ValueId mask = add->inputs[1 - side];
+      scores->masks.push_back({mask, type(mask).shape.size() == windows.size()});
+      return scores;
+    }
+    return std::nullopt;
   }
 
   void visit(const ir::Node& softmax) {
@@ -134,11 +124,13 @@ private:
     if (swap == nullptr || permutation_of(graph_, *swap) != Perm{0, 2, 1, 3}) return;
     const ir::Node* merge = only_reader(swap->outputs[0], "reshape");
     const bool flipped = transposes(*scores->product, "transpose_b");
-    const std::optional<HeadSource> q = match_heads(scores->product->inputs[0], {0, 2, 1, 3});
+    using enum HeadAxis;
+    const HeadAxes rows = {kBatch, kHead, kRow, kColumn}, columns = {kBatch, kHead, kColumn, kRow};
+    const std::optional<HeadSource> q = head_source(graph_, scores->product->inputs[0], rows);
     const std::optional<HeadSource> k =
-        match_heads(scores->product->inputs[1], flipped ? Perm{0, 2, 1, 3} : Perm{0, 2, 3, 1});
-    const std::optional<HeadSource> v = match_heads(mix->inputs[1], {0, 2, 1, 3});
-    if (merge == nullptr || !q || !k || !v) return;
+        head_source(graph_, scores->product->inputs[1], flipped ? rows : columns);
+    const std::optional<HeadSource> v = head_source(graph_, mix->inputs[1], rows);
+    if (merge == nullptr || !q || !k || !v || v->scale != 1) return;
     const bool alike =
         q->heads == k->heads && q->heads == v->heads && q->width == k->width && q->width == v->width;
     const ir::SymShape merged = {shape[0], shape[2], q->heads * q->width};
@@ -163,18 +155,26 @@ private:
       inputs.push_back(source.value);
       offsets.push_back(source.offset);
     }
-    if (scores.mask != ir::kAbsent) {
-      const ir::ValueId narrow = narrow_of(scores.mask);
-      inputs.push_back(type(narrow).dtype == type(inputs[0]).dtype ? narrow : scores.mask);
+    for (const Mask& mask : scores.masks) {
+      const ir::ValueId narrow = narrow_of(graph_, mask.value);
+      const bool is_narrow = type(narrow).dtype == type(inputs[0]).dtype;
+      inputs.push_back(without_windows(is_narrow ? narrow : mask.value, mask.is_of_windows));
     }
     const ir::Attrs attrs{{"heads", sources[0].heads},
                           {"width", sources[0].width},
-                          {"scale", scores.scale},
+                          {"scale", scores.scale * sources[0].scale * sources[1].scale},
                           {"offsets", offsets}};
     std::vector<std::string> origins = merge_origins(scores.product->origins, softmax.origins);
     origins = merge_origins(std::move(origins), merge.origins);
     patch_.replace(merge.outputs[0],
                    patch_.add_node("attention", std::move(inputs), attrs, std::move(origins))[0]);
+  }
+
+  ir::ValueId without_windows(ir::ValueId mask, bool is_of_windows) {
+    if (!is_of_windows) return mask;
+    const ir::SymShape& shape = type(mask).shape;
+    return patch_.add_node("reshape", {mask}, {{"shape", ir::SymShape(shape.begin() + 1, shape.end())}},
+                           {})[0];
   }
 
   const ir::Graph& graph_;

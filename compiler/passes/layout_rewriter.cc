@@ -1,5 +1,6 @@
 #include "compiler/passes/layout_rewriter.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "compiler/ir/op_def.h"
@@ -33,6 +34,11 @@ bool LayoutRewriter::rewrite(const ir::Node& node) {
     if (ops::is_empty(type(output).shape)) return false;
   }
   const std::string& op = node.op;
+  if (op == "layer_norm" || op == "instance_norm") return rewrite_norm(node);
+  const bool reads_groups = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId input) {
+    return form(input) != nullptr && form(input)->groups > 0;
+  });
+  if (reads_groups) return op == "reshape" && rewrite_groups(node);
   if (op == "conv") return rewrite_conv(node);
   if (op == "conv_integer") return rewrite_conv_integer(node);
   if (op == "max_pool" || op == "avg_pool") return rewrite_pool(node);
@@ -45,7 +51,7 @@ bool LayoutRewriter::rewrite(const ir::Node& node) {
   if (op == "depth_to_space") return rewrite_depth_to_space(node);
   if (op == "tile") return rewrite_tile(node);
   if (op == "gather") return rewrite_gather(node);
-  if (op == "reshape") return rewrite_reshape(node);
+  if (op == "reshape") return rewrite_groups(node) || rewrite_reshape(node);
   if (op == "transpose") return rewrite_transpose(node);
   return op != "fused" && graph_.ops().get(op).pattern == ir::Pattern::kElementwise &&
          rewrite_elementwise(node);

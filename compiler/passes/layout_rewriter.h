@@ -79,6 +79,16 @@ private:
   /// `value` with zeros in its pad lanes.
   ir::ValueId masked(ir::ValueId value, int64_t channels, const std::vector<std::string>& origins);
 
+  // ---- layout_norm.cc
+  /// An image as groups of its channels, [N,groups,rest], and back.
+  bool rewrite_groups(const ir::Node& node);
+  /// A normalization of each channel of an image, or of groups of channels.
+  bool rewrite_norm(const ir::Node& node);
+  /// The mean of each group of the channels of a blocked tensor, at one pixel of each of its channels.
+  ir::ValueId mean_of_groups(ir::ValueId x, int64_t channels, int64_t groups);
+  /// A constant of one value a group as one pixel of each channel in blocks; kAbsent where it is no constant.
+  ir::ValueId of_channels(ir::ValueId value, size_t rank, int64_t channels);
+
   // ---- layout_moves.cc
   bool rewrite_concat(const ir::Node& node);
   bool rewrite_split(const ir::Node& node);

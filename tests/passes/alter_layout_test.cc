@@ -310,6 +310,71 @@ TEST(AlterLayout, ImagesOfAnotherRankAreMadePlainFirst) {
   altered(net.finish({conv_of_rank(net, pixel, 9, 1, 1), sum}));
 }
 
+/// A map, normalized in groups of its channels, between two convolutions.
+ir::Graph norm_net(int64_t channels, int64_t groups, bool has_scale, bool is_free = false) {
+  Net net;
+  const ir::ValueId x = net.conv(net.image({2, 3, 7, 5}, is_free), channels, 3);
+  const ir::SymShape map = net.shape(x);
+  const ir::SymInt rest = channels / groups * map[2] * map[3];
+  const ir::ValueId rows = net.add("reshape", {x}, {{"shape", ir::SymShape{map[0], groups, rest}}});
+  const ir::ValueId normed =
+      has_scale ? net.add("instance_norm", {rows, net.constant({groups}), net.constant({groups})},
+                          {{"epsilon", 1e-3}})
+                : net.add("layer_norm", {rows}, {{"axis", int64_t{2}}, {"epsilon", 1e-3}});
+  const ir::ValueId scaled =
+      net.add("mul", {net.add("reshape", {normed}, {{"shape", map}}), net.constant({channels, 1, 1})});
+  return net.finish({net.conv(net.add("relu", {scaled}), 16, 3)});
+}
+
+TEST(AlterLayout, NormalizationsOfGroupsStayInBlocks) {
+  for (const int bits : {128, 512}) {
+    for (const int64_t groups : {1, 2, 5, 20}) {
+      for (const bool has_scale : {false, true}) {
+        const ir::Graph graph = altered(norm_net(20, groups, has_scale), bits);
+        EXPECT_EQ(count(graph, "layer_norm") + count(graph, "instance_norm"), 0) << groups;
+        // Of one element a channel, but for what goes out.
+        EXPECT_EQ(transforms(graph), groups == 20 ? 1 : 1 + 4) << groups << " groups";
+      }
+    }
+  }
+  EXPECT_EQ(count(passes::alter_layout(norm_net(32, 2, false, true), context_of(512)), "layer_norm"), 0);
+}
+
+TEST(AlterLayout, NormalizationsOfEachChannelStayInBlocks) {
+  Net net;
+  const ir::ValueId x = net.conv(net.input({2, 3, 7, 5}), 20, 3);
+  const ir::ValueId normed = net.add("instance_norm", {x, net.constant({20}), net.constant({20})});
+  const ir::Graph graph = altered(net.finish({net.conv(net.add("relu", {normed}), 16, 3)}));
+  EXPECT_EQ(count(graph, "instance_norm"), 0);
+  EXPECT_EQ(transforms(graph), 1) << "out";
+}
+
+/// Scales of each element and of computed values, groups that are read otherwise.
+TEST(AlterLayout, OtherReadersOfGroupsGetPlainTensors) {
+  const auto plain = [](const auto& make) {
+    Net net;
+    const ir::ValueId x = net.conv(net.input({2, 3, 7, 5}), 20, 3);
+    const ir::ValueId rows = net.add("reshape", {x}, {{"shape", Shape{2, 4, 175}}});
+    return transforms(altered(net.finish({make(net, rows)})));
+  };
+  EXPECT_EQ(plain([](Net& net, ir::ValueId x) {
+              return net.add("layer_norm", {x, net.constant({175}), net.constant({175})});
+            }),
+            1);
+  EXPECT_EQ(plain([](Net& net, ir::ValueId x) {
+              return net.add("instance_norm", {x, net.input({4}), net.constant({4})});
+            }),
+            1);
+  EXPECT_EQ(plain([](Net& net, ir::ValueId x) {
+              return net.add("softmax", {x}, {{"axis", int64_t{1}}});
+            }),
+            1);
+  EXPECT_EQ(plain([](Net& net, ir::ValueId x) {
+              return net.add("reshape", {x}, {{"shape", Shape{2, 4, 25, 7}}});
+            }),
+            1);
+}
+
 TEST(AlterLayout, ConvolutionsOfComputedWeightsStay) {
   Net net;
   const ir::ValueId weights = net.input({8, 16, 3, 3});

@@ -96,6 +96,75 @@ TEST(FuseAttention, LeavesKeysOfAnotherBatch) {
   EXPECT_EQ(count(rewritten(net.graph, &passes::fuse_attention), "attention"), 0);
 }
 
+/// How Q, K and V are cut out of one product.
+struct Cut {
+  Shape parts = {4, 5, 3, 2, 8};        ///< of a row's columns
+  Shape perm = {2, 0, 3, 1, 4};         ///< to [3,N,heads,S,width]
+  bool gathers = false;                 ///< places of an axis, not parts of a split
+  double of_q = 1, of_k = 1, of_v = 1;  ///< what each is multiplied by
+  int64_t rows = 5;                     ///< of K and V
+  bool has_bias = false, has_windows = false;
+};
+
+/// Attention of two heads of four windows of one image, as vision transformers are exported.
+ir::Graph window_net(const Cut& cut) {
+  Net net;
+  const ir::ValueId x = net.input({4, 5, 48});
+  const ir::ValueId all =
+      net.add("transpose", {net.add("reshape", {x}, {{"shape", cut.parts}})}, {{"perm", cut.perm}});
+  std::vector<ir::ValueId> parts;
+  if (!cut.gathers) {
+    parts = net.graph.add_node("split", {all}, {{"axis", int64_t{0}}, {"sizes", Shape{1, 1, 1}}});
+    for (ir::ValueId& part : parts) part = net.add("reshape", {part}, {{"shape", Shape{4, 2, 5, 8}}});
+  } else {
+    for (const int64_t place : {0, 1, -1}) {
+      const ir::ValueId index =
+          net.graph.add_constant(net.graph.unique_name("i"), Tensor::from<int64_t>({}, std::span(&place, 1)));
+      parts.push_back(net.add("gather", {all, index}, {{"axis", int64_t{0}}}));
+    }
+  }
+  const auto times = [&](ir::ValueId value, double by) {
+    return by == 1 ? value : net.add("mul", {value, scalar(net, static_cast<float>(by))});
+  };
+  const auto first_rows = [&](ir::ValueId value) {
+    const Shape starts(4, 0), extents = {4, 2, cut.rows, 8};
+    return cut.rows == 5 ? value : net.add("slice", {value}, {{"starts", starts}, {"extents", extents}});
+  };
+  const ir::ValueId k =
+      net.add("transpose", {times(first_rows(parts[1]), cut.of_k)}, {{"perm", Shape{0, 1, 3, 2}}});
+  ir::ValueId scores = net.add("matmul", {times(parts[0], cut.of_q), k});
+  if (cut.has_bias) scores = net.add("add", {scores, net.constant({1, 2, 5, 5})});
+  if (cut.has_windows) {
+    const ir::ValueId image = net.add("reshape", {scores}, {{"shape", Shape{1, 4, 2, 5, 5}}});
+    const ir::ValueId masked = net.add("add", {net.constant({1, 4, 1, 5, 5}), image});
+    scores = net.add("reshape", {masked}, {{"shape", Shape{4, 2, 5, 5}}});
+  }
+  const ir::ValueId shares = net.add("softmax", {scores}, {{"axis", int64_t{3}}});
+  const ir::ValueId mix = net.add("matmul", {shares, times(first_rows(parts[2]), cut.of_v)});
+  const ir::ValueId back = net.add("transpose", {mix}, {{"perm", Shape{0, 2, 1, 3}}});
+  return net.finish({net.add("reshape", {back}, {{"shape", Shape{4, 5, 16}}})});
+}
+
+TEST(FuseAttention, FollowsHeadsThroughWhateverMovesThem) {
+  for (const bool gathers : {false, true}) {
+    for (const bool has_windows : {false, true}) {
+      const Cut cut = {
+          .gathers = gathers, .of_q = 0.5, .of_k = 0.25, .has_bias = true, .has_windows = has_windows};
+      const ir::Graph graph = rewritten(window_net(cut), &passes::fuse_attention);
+      EXPECT_EQ(count(graph, "attention"), 1);
+      EXPECT_EQ(count(graph, "transpose") + count(graph, "matmul") + count(graph, "mul"), 0);
+    }
+  }
+}
+
+TEST(FuseAttention, LeavesHeadsThatAreNoColumnsSideBySide) {
+  const Cut apart = {.parts = {4, 5, 2, 3, 8}, .perm = {3, 0, 2, 1, 4}};
+  const Cut scaled = {.of_v = 0.5};
+  const Cut fewer = {.rows = 3};
+  for (const Cut& cut : {apart, scaled, fewer})
+    EXPECT_EQ(count(rewritten(window_net(cut), &passes::fuse_attention), "attention"), 0);
+}
+
 ir::Graph layer_norm_net(Shape axes, bool affine) {
   Net net;
   const ir::ValueId x = net.input({3, 4, 7});
