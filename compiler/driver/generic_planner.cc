@@ -20,8 +20,13 @@ bool pins(const ir::Guard& guard) {
          !guard.demanded && (guard.left.is_constant() || guard.right.is_constant());
 }
 
-bool pins_none(const ir::SymbolTable& table) {
-  return std::none_of(table.guards().begin(), table.guards().end(), pins) && !table.has_strayed();
+/// Why a plan would serve but a part of what the model takes; "" where it serves all.
+std::string what_pins(const ir::SymbolTable& table) {
+  const char* differs = "nodes compute something else at some extents than at others";
+  const auto pin = std::find_if(table.guards().begin(), table.guards().end(), pins);
+  if (pin != table.guards().end())
+    return std::string(differs) + ": node \"" + pin->origin + "\", where " + ir::to_string(*pin);
+  return table.has_strayed() ? differs : "";
 }
 
 /// `graph`: the optimized model, with the guards of its kernels.
@@ -35,21 +40,25 @@ PlannedModel plan_of(const ir::SymbolicModel& model, ir::Graph graph,
   return {std::move(graph), std::move(symbols), std::move(planned)};
 }
 
-/// `for_plan_alone`: as PassContext's.
+/// `for_plan_alone`: as PassContext's. `reason`: receives why there is none; may be null.
 std::optional<PlannedModel> plan_if_taken(const ir::SymbolicModel& model, const CompileOptions& options,
-                                          bool for_plan_alone) {
+                                          bool for_plan_alone, std::string* reason) {
   const ir::SymbolTable& table = *model.graph.symbols();
-  if (!pins_none(table)) return std::nullopt;
+  const auto is_refused = [&](const std::string& why) {
+    if (reason != nullptr) *reason = why;
+    return !why.empty();
+  };
+  if (is_refused(what_pins(table))) return std::nullopt;
   try {
     ir::Graph graph = optimize_generic(model.graph, options, nullptr, for_plan_alone);
     plan::find_kernel_guards(graph);
-    if (!pins_none(table)) return std::nullopt;
+    if (is_refused(what_pins(table))) return std::nullopt;
     PlannedModel planned = plan_of(model, std::move(graph), model.symbols, options);
     static_cast<void>(plan::with_dims_around(planned.model.plan, planned.symbols.dims, model.symbols));
-    if (pins_none(table)) return planned;
+    if (!is_refused(what_pins(table))) return planned;
   } catch (const Error& error) {
     // What cannot be made for all extents is made for some shapes, and interpreted at others.
-    static_cast<void>(error);
+    static_cast<void>(is_refused(error.message()));
   }
   return std::nullopt;
 }
@@ -62,14 +71,14 @@ bool are_default(const CompileOptions& options) {
 
 }  // namespace
 
-bool takes_symbolic(const ir::SymbolicModel& model) {
-  return plan_if_taken(model, CompileOptions(), true).has_value();
+bool takes_symbolic(const ir::SymbolicModel& model, std::string* reason) {
+  return plan_if_taken(model, CompileOptions(), true, reason).has_value();
 }
 
 GenericPlanner::GenericPlanner(target::Target target) { options_.target = std::move(target); }
 
-bool GenericPlanner::takes(const ir::SymbolicModel& model) {
-  std::optional<PlannedModel> planned = plan_if_taken(model, options_, false);
+bool GenericPlanner::takes(const ir::SymbolicModel& model, std::string* reason) {
+  std::optional<PlannedModel> planned = plan_if_taken(model, options_, false, reason);
   if (!planned) return false;
   kept_.push_back({model.graph.symbols(), model.symbols, *std::move(planned)});
   return true;

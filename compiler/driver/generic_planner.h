@@ -23,14 +23,14 @@ struct PlannedModel {
 
 /// Whether a plan of the model serves all that the model takes, but for few extents: no two extents are taken
 /// for equal that the model does not demand to be. What passes and kernels take for granted is among the
-/// guards of the graph then.
-bool takes_symbolic(const ir::SymbolicModel& model);
+/// guards of the graph then. `reason`: receives why not; null: nothing does.
+bool takes_symbolic(const ir::SymbolicModel& model, std::string* reason = nullptr);
 
 class GenericPlanner {
 public:
   explicit GenericPlanner(target::Target target);
   /// As takes_symbolic; stores the plan that it made.
-  bool takes(const ir::SymbolicModel& model);
+  bool takes(const ir::SymbolicModel& model, std::string* reason = nullptr);
   /// The stored plan of the model where it is of such options, which is handed out once; or one that is made
   /// now. `options`: of the planner's target. `free_dims`: the names that the package has of
   /// them. `layout_log`: receives what the desired layout was applied to; null: nothing does. Throws

@@ -63,13 +63,15 @@ bool LayoutRewriter::rewrite_norm(const ir::Node& node) {
   const ChannelForm* from = form(node.inputs[0]);
   if (from == nullptr || (from->groups == 0 && (node.op != "instance_norm" || !from->is_image())))
     return false;
-  // layer_norm's scale is of each element: of the pixels, too.
   const int64_t axis = node.attrs.has("axis") ? node.attrs.int_of("axis") : -1;
-  if (node.op == "layer_norm" && (node.inputs.size() > 1 || ops::normal_axis(axis, 3) != 2)) return false;
+  if (node.op == "layer_norm" && ops::normal_axis(axis, 3) != 2) return false;
   const auto channels = static_cast<int64_t>(from->lanes.size());
   const int64_t groups = from->groups > 0 ? from->groups : channels;
   std::vector<ir::ValueId> affine;
   for (size_t i = 1; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == ir::kAbsent) continue;
+    // layer_norm's are of each element: of the pixels, too.
+    if (node.op == "layer_norm") return false;
     affine.push_back(of_channels(node.inputs[i], from->rank, channels));
     if (affine.back() == ir::kAbsent) return false;
   }

@@ -185,8 +185,14 @@ bool Prover::nonpositive(Linear linear, int depth) {
   if (range.high <= 0) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
   met_remainder_ |= std::any_of(linear.terms.begin(), linear.terms.end(), is_remainder);
-  // One fact and the ranges of the rest are often enough; the cases of many clamps would use up the steps.
-  if (depth == kMaxDepth && by_facts(linear, 1)) return true;
+  // One fact and the ranges of the rest are often enough, or two, where long ways lead round in circles and
+  // the cases of many clamps would use up the steps.
+  if (depth == kMaxDepth) {
+    if (by_facts(linear, 1)) return true;
+    steps_ = kMaxSteps;
+    if (by_facts(linear, 2)) return true;
+    steps_ = kMaxSteps;
+  }
   return by_cases(linear, depth) || by_parts(linear, depth) || by_facts(linear, depth) ||
          by_check(linear, depth) || by_quotient(linear, depth) || by_division(linear, depth) ||
          (remainders_ && (by_end(linear, depth) || by_remainder(linear, depth) || by_digits(linear, depth)));

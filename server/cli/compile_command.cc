@@ -282,9 +282,11 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
     options.recorded_options["shape_buckets." + name] = to_string(Shape(extents));
   driver::GenericPlanner planner(options.target);
   hooks.planner = &planner;
-  const ir::Variants variants = model->import_for_package(
-      import, buckets, ops::standard_ops(),
-      [&planner](const ir::SymbolicModel& symbolic) { return planner.takes(symbolic); });
+  const ir::Variants variants =
+      model->import_for_package(import, buckets, ops::standard_ops(),
+                                [&planner](const ir::SymbolicModel& symbolic, std::string* reason) {
+                                  return planner.takes(symbolic, reason);
+                                });
   const driver::CompileResult result = driver::compile(variants, options, hooks);
   line.clear();
   tell_refused(arguments, result, records);

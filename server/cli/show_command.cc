@@ -122,8 +122,9 @@ int show_tasks(const frontend::Importer& model, const frontend::ImportOptions& o
   const target::Target target = target::host_target();
   driver::GenericPlanner planner(target);
   const ir::Variants variants = model.import_for_package(
-      options, {}, ops::standard_ops(),
-      [&planner](const ir::SymbolicModel& symbolic) { return planner.takes(symbolic); });
+      options, {}, ops::standard_ops(), [&planner](const ir::SymbolicModel& symbolic, std::string* reason) {
+        return planner.takes(symbolic, reason);
+      });
   tune::SymbolicOptions kinds;
   kinds.algorithms = false;
   Json list = Json::array();

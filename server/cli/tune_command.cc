@@ -66,9 +66,10 @@ ir::Variants variants_of(const TuneArguments& arguments, driver::GenericPlanner&
       open_model_file(arguments.model, arguments.format, arguments.signature);
   bind_input_values(arguments.input_values, *model, import);
   frontend::set_quantized(*model, arguments.quantized, import);
-  return model->import_for_package(
-      import, {}, ops::standard_ops(),
-      [&planner](const ir::SymbolicModel& symbolic) { return planner.takes(symbolic); });
+  return model->import_for_package(import, {}, ops::standard_ops(),
+                                   [&planner](const ir::SymbolicModel& symbolic, std::string* reason) {
+                                     return planner.takes(symbolic, reason);
+                                   });
 }
 
 /// Each task with its default's time, which is measured: all trials go to the defaults.

@@ -243,8 +243,8 @@ TEST_F(GraphFiles, HoldWhatARunBinds) {
   EXPECT_EQ(symbol.high->to_string(), "5");
   EXPECT_LE(graph.symbols()->hints().at(symbol.name), 5);
   EXPECT_EQ(to_string(graph.value(graph.outputs()[0]).type.shape), "[1,run0]");
-  const ir::Variants variants = again->import_for_package(options, {}, ops::standard_ops(),
-                                                          [](const ir::SymbolicModel&) { return true; });
+  const ir::Variants variants = again->import_for_package(
+      options, {}, ops::standard_ops(), [](const ir::SymbolicModel&, std::string*) { return true; });
   EXPECT_TRUE(variants.graphs.empty() && variants.symbolic) << "a package of it has a plan";
 }
 

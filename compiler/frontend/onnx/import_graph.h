@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "compiler/frontend/onnx/import.h"
 #include "compiler/ir/variants.h"
@@ -13,7 +14,8 @@ namespace tensormill::frontend::onnx {
 /// `tally`: what it has met, or null.
 using ImportGraph = std::function<ir::Graph(const ImportOptions& options, ImportTally* tally)>;
 
-/// Whether a plan for all extents can be made of the model as it was imported with symbols.
-using TakesSymbolic = std::function<bool(const ir::SymbolicModel& model)>;
+/// Whether a plan for all extents can be made of the model as it was imported with symbols. `reason`:
+/// receives why not; null: nothing does.
+using TakesSymbolic = std::function<bool(const ir::SymbolicModel& model, std::string* reason)>;
 
 }  // namespace tensormill::frontend::onnx

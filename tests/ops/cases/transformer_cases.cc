@@ -73,6 +73,8 @@ void add_attentions(std::vector<Case>& cases) {
   add("mask of a lower rank", {1, 5, 17, 1, 16}, {17}, 0);
   add("narrow heads", {1, 3, 5, 2, 3}, {1, 2, 3, 5}, 0);
   add("one of each", {1, 1, 1, 1, 1}, {}, 0);
+  add("a bias and a mask of windows", {4, 7, 9, 2, 16}, {1, 2, 7, 9}, 0);
+  cases.back().operands.push_back({.shape = {4, 1, 7, 9}});
   add("no queries", {1, 0, 3, 1, 2}, {}, 0);
   add("mask of float32", {1, 3, 5, 2, 3}, {3, 5}, 0);
   cases.back().operands.back().dtype = DType::kFloat32;

@@ -97,7 +97,7 @@ private:
 };
 
 /// A step takes all extents: nothing of it is computed before a run.
-bool takes_any_step(const ir::SymbolicModel& /*model*/) { return true; }
+bool takes_any_step(const ir::SymbolicModel& /*model*/, std::string* /*reason*/) { return true; }
 
 /// What is no shape of the model may be one with other dims bound. To be called where `error` is handled: any
 /// other goes on as it is, of whatever class.

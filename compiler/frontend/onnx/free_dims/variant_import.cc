@@ -135,12 +135,13 @@ private:
     variants.not_symbolic = std::move(symbolic.reason);
     if (!symbolic.model) return;
     notes_.takes_some = true;
-    const bool is_planned = model_.takes_symbolic(*symbolic.model);
+    std::string reason;
+    const bool is_planned = model_.takes_symbolic(*symbolic.model, &reason);
     dependents_ = dependent_symbols(*symbolic.model, is_planned);
     if (!is_planned) {
       const std::map<std::string, int64_t> hints = symbolic.model->graph.symbols()->hints();
       for (const std::string& symbol : symbolic.model->symbols) hints_.push_back(hints.at(symbol));
-      variants.not_symbolic = "nodes compute something else at some extents than at others";
+      variants.not_symbolic = std::move(reason);
       return;
     }
     check_asked();
@@ -154,7 +155,7 @@ private:
     variants.leaves_out = spread.size() > kFewSpread;
     for (const std::set<size_t>& ones : subsets_of(spread)) {
       SymbolicImport with_ones = import_symbolic(model_, ones);
-      if (with_ones.model && model_.takes_symbolic(*with_ones.model)) {
+      if (with_ones.model && model_.takes_symbolic(*with_ones.model, nullptr)) {
         variants.symbolic_ones.push_back(*std::move(with_ones.model));
       } else if (!with_ones.takes_none) {
         variants.leaves_out = true;

@@ -134,7 +134,7 @@ void convert_group_normalization(NodeContext& context) {
                     " groups");
   ir::SymShape grouped{shape[0], groups};
   if (context.data_shape(x).extents.empty() && shape[1].is_constant()) {
-    grouped.push_back(num_elements({shape.begin() + 1, shape.end()}) / groups);
+    grouped.push_back(floordiv(num_elements(ir::SymShape(shape.begin() + 1, shape.end())), groups));
   } else {
     // Axes of the run stay axes.
     grouped.push_back(shape[1] / groups);

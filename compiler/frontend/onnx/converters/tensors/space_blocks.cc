@@ -14,11 +14,11 @@ constexpr int64_t kMaxBlock = 1 << 15;
 void convert_depth_to_space(NodeContext& context) {
   const ir::SymShape shape = context.type(context.input(0)).shape;
   const int64_t block = context.required_int("blocksize");
-  if (shape.size() != 4 || block < 1 || block > kMaxBlock || shape[1] % (block * block) != 0) {
+  if (shape.size() != 4 || block < 1 || block > kMaxBlock || !demand_divisible(shape[1], block * block)) {
     context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
   }
   const bool depth_first = context.string_attr("mode", "DCR") == "DCR";
-  const ir::SymInt channels = shape[1] / (block * block);
+  const ir::SymInt channels = floordiv(shape[1], block * block);
   const ir::SymShape blocks = depth_first
                                   ? ir::SymShape{shape[0], block, block, channels, shape[2], shape[3]}
                                   : ir::SymShape{shape[0], channels, block, block, shape[2], shape[3]};
@@ -32,11 +32,12 @@ void convert_depth_to_space(NodeContext& context) {
 void convert_space_to_depth(NodeContext& context) {
   const ir::SymShape shape = context.type(context.input(0)).shape;
   const int64_t block = context.required_int("blocksize");
-  if (shape.size() != 4 || block < 1 || block > kMaxBlock || shape[2] % block != 0 || shape[3] % block != 0) {
+  if (shape.size() != 4 || block < 1 || block > kMaxBlock || !demand_divisible(shape[2], block) ||
+      !demand_divisible(shape[3], block)) {
     context.invalid("shape " + to_string(shape) + " does not fit blocksize " + std::to_string(block));
   }
-  const ir::SymInt height = shape[2] / block;
-  const ir::SymInt width = shape[3] / block;
+  const ir::SymInt height = floordiv(shape[2], block);
+  const ir::SymInt width = floordiv(shape[3], block);
   const ir::ValueId blocks =
       context.reshape(context.input(0), {shape[0], shape[1], height, block, width, block});
   const ir::ValueId moved =
