@@ -159,8 +159,13 @@ private:
     if (!varies(expr)) return expr;
     Expr form = te::bounded_form(expr, ranges_);
     if (form->type.lanes == 1 && !varies(form)) return form;
-    const Linear affine = te::fold_mods(te::to_affine(form, ranges_), ranges_);
-    if (!te::equal(te::to_expr(affine, ranges_), form)) return rebuild(form, mask);
+    Linear affine = te::fold_mods(te::to_affine(form, ranges_), ranges_);
+    if (!te::equal(te::to_expr(affine, ranges_), form)) {
+      // The terms as they stand: sums of some of them would get other forms, and those these again.
+      affine = te::to_linear(form);
+      const bool is_term = affine.terms.size() == 1 && te::equal(affine.terms[0].atom, form);
+      if (affine.overflow || is_term) return rebuild(form, mask);
+    }
     Linear base;
     base.constant = affine.constant;
     int64_t stride = 0;

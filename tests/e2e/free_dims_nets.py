@@ -242,7 +242,39 @@ def inputs_of(shapes, dims):
 
 
 # name: model, --input-shapes, values of the free dims that are asked for
+def grown_by_filters():
+    """Transposed convolutions of few channels, whose phases are pixels beside each other."""
+    b = Builder([("x", ["N", 8, "H", "W"])])
+    value = b.add("ConvTranspose", ["x", weights(8, 4, 4, 4)], strides=[2, 2], pads=[1, 1, 1, 1])
+    value = b.add("ConvTranspose", [value, weights(4, 4, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1])
+    return b.model([b.add("ConvTranspose", [value, weights(4, 3, 3, 3)], strides=[2, 2], auto_pad="SAME_LOWER")])
+
+
+def normed_groups():
+    """Maps that are normalized by channels and by groups of them, also as exporters write the latter."""
+    b = Builder([("x", ["N", 3, "H", "W"])])
+    value = conv(b, "x", 3, 20, relu=False)
+    value = b.add("Relu", [b.add("GroupNormalization", [value, weights(20), weights(20)], num_groups=4)])
+    value = conv(b, value, 20, 32, relu=False)
+    rows = b.add("Reshape", [value, b.ints(0, 2, -1)])
+    rows = b.add("InstanceNormalization", [rows, np.ones(2, np.float32), np.zeros(2, np.float32)])
+    value = b.add("Relu", [b.add("Mul", [b.add("Reshape", [rows, b.add("Shape", [value])]), weights(32, 1, 1)])])
+    value = conv(b, value, 32, 16, relu=False)
+    return b.model([conv(b, b.add("InstanceNormalization", [value, weights(16), weights(16)]), 16, 4)], opset=21)
+
+
+def squares():
+    """Both sides are one free extent: pads of "same" and blocks of space."""
+    b = Builder([("x", ["N", 4, "H", "H"])])
+    most = b.add("MaxPool", ["x"], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+    mean = b.add("AveragePool", ["x"], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_LOWER")
+    return b.model([most, conv(b, mean, 4, 4, stride=2, auto_pad="SAME_UPPER"), b.add("SpaceToDepth", ["x"], blocksize=2)])
+
+
 NETS = {
+    "grown_by_filters": (grown_by_filters, "x:[N,8,H,W]", [(1, 1, 1), (2, 7, 5), (1, 17, 16)]),
+    "normed_groups": (normed_groups, "x:[N,3,H,W]", [(1, 8, 16), (2, 33, 21), (1, 1, 7)]),
+    "squares": (squares, "x:[N,4,H,H]", [(1, 2), (2, 34), (1, 64)]),
     "residual": (residual, "x:[N,3,H,W]", [(1, 64, 64), (2, 33, 71), (1, 1, 1), (3, 224, 97)]),
     "inverted_residual": (inverted_residual, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 1, 1), (3, 130, 97)]),
     "same_padding": (same_padding, "x:[N,2,H,W]", [(1, 32, 32), (2, 33, 71), (1, 30, 29), (1, 1, 1), (3, 131, 97)]),
