@@ -46,6 +46,18 @@ int64_t checked_rows(const OpBuilder& builder, V x) {
   return n.hint();
 }
 
+/// What `make` makes of B matrices x [B,n,n] in f64, in the shape and type of those that are given.
+template <typename Make>
+V made_of_matrices(OpBuilder& builder, V given, const Make& make) {
+  Compose c(builder);
+  const ir::SymShape shape = checked_square(builder, given);
+  const int64_t n = checked_rows(builder, given);
+  if (n == 0) return c.unary("identity", given);
+  const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 2));
+  const V x = c.reshape(c.cast(given, DType::kFloat64), {batch, n, n});
+  return c.cast(c.reshape(make(c, x, batch, n), shape), c.dtype(given));
+}
+
 }  // namespace
 
 V determinants(OpBuilder& builder, V x) {
@@ -65,22 +77,17 @@ LogDeterminants log_determinants(OpBuilder& builder, V x) {
 }
 
 V inverses(OpBuilder& builder, V given) {
-  Compose c(builder);
-  const ir::SymShape shape = checked_square(builder, given);
-  const int64_t n = checked_rows(builder, given);
-  if (n == 0) return c.unary("identity", given);
-  const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 2));
-  const V x = c.reshape(c.cast(given, DType::kFloat64), {batch, n, n});
-  V cofactors = c.filled(DType::kFloat64, {batch, 1, 1}, 1);
-  if (n > 1) {
-    std::vector<double> signs;
-    for (int64_t i = 0; i < n * n; ++i) signs.push_back((i / n + i % n) % 2 == 0 ? 1 : -1);
-    const V sizes = builder.add("determinants", {minors(c, x, n)});
-    cofactors = c.mul(c.reshape(sizes, {batch, n, n}), c.doubles(DType::kFloat64, signs, {n, n}));
-  }
-  const V whole = c.reshape(builder.add("determinants", {x}), {batch, 1, 1});
-  const V result = c.div(c.transpose(cofactors, {0, 2, 1}), whole);
-  return c.cast(c.reshape(result, shape), c.dtype(given));
+  return made_of_matrices(builder, given, [&](Compose& c, V x, const ir::SymInt& batch, int64_t n) {
+    V cofactors = c.filled(DType::kFloat64, {batch, 1, 1}, 1);
+    if (n > 1) {
+      std::vector<double> signs;
+      for (int64_t i = 0; i < n * n; ++i) signs.push_back((i / n + i % n) % 2 == 0 ? 1 : -1);
+      const V sizes = builder.add("determinants", {minors(c, x, n)});
+      cofactors = c.mul(c.reshape(sizes, {batch, n, n}), c.doubles(DType::kFloat64, signs, {n, n}));
+    }
+    const V whole = c.reshape(builder.add("determinants", {x}), {batch, 1, 1});
+    return c.div(c.transpose(cofactors, {0, 2, 1}), whole);
+  });
 }
 
 V solutions(OpBuilder& builder, V a, V b) {
@@ -91,24 +98,20 @@ V solutions(OpBuilder& builder, V a, V b) {
 
 // A column after the other, each less what the columns before it make of its row.
 V cholesky(OpBuilder& builder, V given) {
-  Compose c(builder);
-  const ir::SymShape shape = checked_square(builder, given);
-  const int64_t n = checked_rows(builder, given);
-  if (n == 0) return c.unary("identity", given);
-  const ir::SymInt batch = num_elements(ir::SymShape(shape.begin(), shape.end() - 2));
-  const V x = c.reshape(c.cast(given, DType::kFloat64), {batch, n, n});
-  std::vector<V> columns;
-  for (int64_t j = 0; j < n; ++j) {
-    V column = c.slice(c.slice(x, 2, j, 1), 1, j, n - j);
-    if (j > 0) {
-      const V before = c.concat(columns, 2);
-      column = c.sub(column, c.matmul(c.slice(before, 1, j, n - j), c.slice(before, 1, j, 1), true));
+  return made_of_matrices(builder, given, [](Compose& c, V x, const ir::SymInt& batch, int64_t n) {
+    std::vector<V> columns;
+    for (int64_t j = 0; j < n; ++j) {
+      V column = c.slice(c.slice(x, 2, j, 1), 1, j, n - j);
+      if (j > 0) {
+        const V before = c.concat(columns, 2);
+        column = c.sub(column, c.matmul(c.slice(before, 1, j, n - j), c.slice(before, 1, j, 1), true));
+      }
+      column = c.div(column, c.unary("sqrt", c.slice(column, 1, 0, 1)));
+      if (j > 0) column = c.concat({c.filled(DType::kFloat64, {batch, j, 1}, 0), column}, 1);
+      columns.push_back(column);
     }
-    column = c.div(column, c.unary("sqrt", c.slice(column, 1, 0, 1)));
-    if (j > 0) column = c.concat({c.filled(DType::kFloat64, {batch, j, 1}, 0), column}, 1);
-    columns.push_back(column);
-  }
-  return c.cast(c.reshape(c.concat(columns, 2), shape), c.dtype(given));
+    return c.concat(columns, 2);
+  });
 }
 
 // A row after the other, each less what the rows before it make of it.

@@ -26,10 +26,10 @@ bool is_open(const Item& item) {
 
 /// What becomes of a value that iterations hand on.
 enum class Kind : uint8_t {
-  kKept,     ///< the same in all
-  kCounter,  ///< 1 more in each
-  kCarried,  ///< a tensor
-  kMade      ///< an open list, of which each iteration sets its own element
+  kInvariant,  ///< the same in all
+  kCounter,    ///< 1 more in each
+  kCarried,    ///< a tensor
+  kMade        ///< an open list, of which each iteration sets its own element
 };
 
 class RowLoop {
@@ -62,7 +62,7 @@ private:
       const bool is_kept = body_.argument(body_.result(i)) == i;
       const bool is_tensor = std::holds_alternative<V>(initial_[i].value);
       if (is_kept) {
-        kinds_.push_back(Kind::kKept);
+        kinds_.push_back(Kind::kInvariant);
       } else if (is_open(initial_[i])) {
         if (list_of(initial_[i])->whole != ir::kAbsent || !is_set_once(i))
           refuse("a list whose elements are not set one by one");
@@ -124,7 +124,7 @@ private:
       std::optional<int64_t> first;
       if (kinds_[i] == Kind::kMade) {
         first = first_made(*list_of(initial_[i]));
-      } else if (kinds_[i] == Kind::kKept && is_open(initial_[i]) &&
+      } else if (kinds_[i] == Kind::kInvariant && is_open(initial_[i]) &&
                  list_of(initial_[i])->whole != ir::kAbsent) {
         first = first_read(*list_of(initial_[i]));
       }
@@ -150,7 +150,7 @@ private:
   }
 
   void add_limit(std::optional<size_t> counter, std::optional<size_t> limit) {
-    if (!counter || !limit || kinds_[*counter] != Kind::kCounter || kinds_[*limit] != Kind::kKept)
+    if (!counter || !limit || kinds_[*counter] != Kind::kCounter || kinds_[*limit] != Kind::kInvariant)
       node_.unsupported("cond", "in a loop over rows a number that changes is not implemented as its limit");
     const ir::SymInt trips = node_.number_at(*limit, "a loop's limit") - start_of(*counter);
     // Of two limits the one that is met first counts.
@@ -185,7 +185,9 @@ private:
     return trips_.table()->proves_with_zeros(ir::Relation::kLessEqual, 0, trips_) == std::optional(true);
   }
 
-  bool is_scanned(size_t index) const { return kinds_[index] == Kind::kKept && first_[index].has_value(); }
+  bool is_scanned(size_t index) const {
+    return kinds_[index] == Kind::kInvariant && first_[index].has_value();
+  }
 
   /// Of rows of lengths of their own where they begin and how long they are: each takes what it has of all.
   void add_scanned(const TensorList& list, int64_t first, std::vector<V>& operands) {
@@ -365,7 +367,7 @@ private:
     std::vector<V>::const_iterator carried = made.begin(),
                                    part = made.begin() + static_cast<std::ptrdiff_t>(carried_);
     for (size_t i = 0; i < next.size(); ++i) {
-      if (kinds_[i] == Kind::kKept) {
+      if (kinds_[i] == Kind::kInvariant) {
         results.push_back({initial_[i].value, {}});
       } else if (kinds_[i] == Kind::kCarried) {
         results.push_back({*carried++, {}});
