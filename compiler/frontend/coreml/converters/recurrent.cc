@@ -3,6 +3,7 @@
 // LSTM, r, o, z of a GRU.
 #include <algorithm>
 
+#include "compiler/build/numbers/unrolled.h"
 #include "compiler/frontend/coreml/node_context.h"
 #include "runtime/host_ops/recurrent_math.h"
 
@@ -100,16 +101,9 @@ private:
   }
 
   CellState unrolled(const CellWeights& d, V x, const CellState& first, V& y) {
-    const int64_t steps = node_.shape(x)[0];
-    const V all = input_sums(x, d.w, d.bias);
     CellState state = first;
-    std::vector<V> outputs(static_cast<size_t>(steps));
-    for (int64_t count = 0; count < steps; ++count) {
-      const int64_t t = d.is_reverse ? steps - 1 - count : count;
-      state = step(d, c_.squeeze(c_.slice(all, 0, t, 1), 0), state);
-      outputs[static_cast<size_t>(t)] = c_.unsqueeze(state.h, 0);
-    }
-    y = c_.concat(outputs, 0);
+    y = build::unrolled_steps(c_, input_sums(x, d.w, d.bias), d.is_reverse, state,
+                              [&](V inputs, const CellState& before) { return step(d, inputs, before); });
     return state;
   }
 

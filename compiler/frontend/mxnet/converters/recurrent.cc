@@ -1,6 +1,7 @@
 // RNN over sequences [steps, batch, input]: LSTM, GRU and plain layers, one or two directions, unrolled.
 // Gates stand in the order i, f, z, o of an LSTM, r, u, n of a GRU; all weights of all layers come before all
 // biases in one list of numbers.
+#include "compiler/build/numbers/unrolled.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {
@@ -100,16 +101,10 @@ public:
   /// `y`: [steps, batch, hidden].
   CellState run(V x, CellState state, bool is_reverse, V& y) {
     const ir::SymShape s = node_.shape(x);
-    const int64_t steps = s[0];
     const V sums = c_.add(c_.matmul(c_.reshape(x, {s[0] * s[1], s[2]}), d_.w, true), d_.w_bias);
     const V all = c_.reshape(sums, {s[0], s[1], spec_.gates * spec_.hidden});
-    std::vector<V> outputs(static_cast<size_t>(steps));
-    for (int64_t count = 0; count < steps; ++count) {
-      const int64_t t = is_reverse ? steps - 1 - count : count;
-      state = step(c_.squeeze(c_.slice(all, 0, t, 1), 0), state);
-      outputs[static_cast<size_t>(t)] = c_.unsqueeze(state.h, 0);
-    }
-    y = c_.concat(outputs, 0);
+    y = build::unrolled_steps(c_, all, is_reverse, state,
+                              [&](V inputs, const CellState& before) { return step(inputs, before); });
     return state;
   }
 

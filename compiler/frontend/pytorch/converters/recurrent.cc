@@ -2,6 +2,7 @@
 // a host step for each direction. Gates stand in torch's order: i, f, g, o and r, z, n.
 #include <algorithm>
 
+#include "compiler/build/numbers/unrolled.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 #include "runtime/host_ops/recurrent_math.h"
 
@@ -75,16 +76,9 @@ private:
   V part(V x, int64_t index) { return c_.slice(x, node_.rank(x) - 1, hidden_ * index, hidden_); }
 
   State unrolled(const Direction& d, V x, const State& first, V& y) {
-    const int64_t steps = node_.shape(x)[0];
-    const V all = input_sums(d, x, d.w_bias);
     State state = first;
-    std::vector<V> outputs(static_cast<size_t>(steps));
-    for (int64_t count = 0; count < steps; ++count) {
-      const int64_t t = d.is_reverse ? steps - 1 - count : count;
-      state = step(d, c_.squeeze(c_.slice(all, 0, t, 1), 0), state);
-      outputs[static_cast<size_t>(t)] = c_.unsqueeze(state.h, 0);
-    }
-    y = c_.concat(outputs, 0);
+    y = build::unrolled_steps(c_, input_sums(d, x, d.w_bias), d.is_reverse, state,
+                              [&](V inputs, const State& before) { return step(d, inputs, before); });
     return state;
   }
 
