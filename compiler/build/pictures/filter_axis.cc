@@ -6,6 +6,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "compiler/build/rows.h"
+
 namespace tensormill::build {
 
 using V = ir::ValueId;
@@ -81,9 +83,7 @@ constexpr NamedFilter kFilters[] = {{"lanczos1", [](Compose& c, V x) { return la
                                     {"mitchellcubic", &mitchell_cubic}};
 
 const NamedFilter* find_filter(const std::string& name) {
-  const auto* found = std::find_if(std::begin(kFilters), std::end(kFilters),
-                                   [&](const NamedFilter& each) { return each.name == name; });
-  return found == std::end(kFilters) ? nullptr : found;
+  return find_in(kFilters, &NamedFilter::name, name);
 }
 
 }  // namespace

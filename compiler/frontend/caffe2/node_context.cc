@@ -1,10 +1,9 @@
 #include "compiler/frontend/caffe2/node_context.h"
 
-#include <algorithm>
-
 #include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/missing.h"
 #include "compiler/build/numbers/quantize.h"
+#include "compiler/build/rows.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -30,11 +29,7 @@ std::string base_name(const Operator& node, const std::string& label) {
 
 }  // namespace
 
-const Int8Row* find_int8(std::string_view type) {
-  const auto* row = std::find_if(std::begin(kInt8), std::end(kInt8),
-                                 [&](const Int8Row& each) { return each.type == type; });
-  return row == std::end(kInt8) ? nullptr : row;
-}
+const Int8Row* find_int8(std::string_view type) { return build::find_in(kInt8, &Int8Row::type, type); }
 
 NodeContext::NodeContext(ImportState& state, const Operator& node, const std::string& label)
     : OpBuilder(state.graph, label, base_name(node, label), state.reserved),

@@ -1,4 +1,5 @@
 // value_info.json: types and shapes of inputs, {"data": [1, [1, 3, 224, 224]]}.
+#include "compiler/build/rows.h"
 #include "compiler/frontend/caffe2/model.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
@@ -15,32 +16,15 @@ constexpr int64_t kMostExtent = int64_t{1} << 40;
 }
 
 /// Of TensorProto.DataType of ONNX.
-std::optional<DType> onnx_dtype(int64_t number) {
-  switch (number) {
-    case 1:
-      return DType::kFloat32;
-    case 2:
-      return DType::kUInt8;
-    case 3:
-      return DType::kInt8;
-    case 6:
-      return DType::kInt32;
-    case 7:
-      return DType::kInt64;
-    case 9:
-      return DType::kBool;
-    case 11:
-      return DType::kFloat64;
-    default:
-      return std::nullopt;
-  }
-}
+constexpr build::NumberedType kOnnxTypes[] = {{1, DType::kFloat32}, {2, DType::kUInt8}, {3, DType::kInt8},
+                                              {6, DType::kInt32},   {7, DType::kInt64}, {9, DType::kBool},
+                                              {11, DType::kFloat64}};
 
 Input input_of(const std::string& name, const Json& entry) {
   const std::string shown = "\"" + name.substr(0, 200) + "\"";
   if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() || !entry[1].is_array())
     fail(shown + " is not [type, [dims...]]");
-  const std::optional<DType> dtype = onnx_dtype(entry[0].get<int64_t>());
+  const std::optional<DType> dtype = build::dtype_numbered(kOnnxTypes, entry[0].get<int64_t>());
   if (!dtype) fail(shown + " has the type " + entry[0].dump() + ", which no input here has");
   Input input{name, *dtype, std::vector<int64_t>()};
   for (const Json& dim : entry[1]) {

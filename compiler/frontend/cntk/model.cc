@@ -1,5 +1,6 @@
 #include "compiler/frontend/cntk/model.h"
 
+#include "compiler/build/rows.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -107,16 +108,8 @@ Function function_of(const Dictionary& from) {
 }  // namespace
 
 std::optional<DType> dtype_of(int64_t number) {
-  switch (number) {
-    case 1:
-      return DType::kFloat32;
-    case 2:
-      return DType::kFloat64;
-    case 4:
-      return DType::kFloat16;
-    default:
-      return std::nullopt;
-  }
+  constexpr build::NumberedType kTypes[] = {{1, DType::kFloat32}, {2, DType::kFloat64}, {4, DType::kFloat16}};
+  return build::dtype_numbered(kTypes, number);
 }
 
 Model read_model(std::string_view bytes) {

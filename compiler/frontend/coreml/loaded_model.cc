@@ -33,47 +33,6 @@ void unpack(std::string_view packed, DataType type, Tensor& to) {
 
 }  // namespace
 
-std::optional<DType> dtype_of(DataType type) {
-  switch (type) {
-    case DataType::kBool:
-      return DType::kBool;
-    case DataType::kString:
-      return kString;
-    case DataType::kFloat16:
-      return DType::kFloat16;
-    case DataType::kFloat32:
-      return DType::kFloat32;
-    case DataType::kFloat64:
-      return DType::kFloat64;
-    case DataType::kBFloat16:
-      return DType::kBFloat16;
-    case DataType::kInt4:
-    case DataType::kInt8:
-      return DType::kInt8;
-    case DataType::kInt16:
-      return DType::kInt16;
-    case DataType::kInt32:
-      return DType::kInt32;
-    case DataType::kInt64:
-      return DType::kInt64;
-    case DataType::kUInt1:
-    case DataType::kUInt2:
-    case DataType::kUInt3:
-    case DataType::kUInt4:
-    case DataType::kUInt6:
-    case DataType::kUInt8:
-      return DType::kUInt8;
-    case DataType::kUInt16:
-      return DType::kUInt16;
-    case DataType::kUInt32:
-      return DType::kUInt32;
-    case DataType::kUInt64:
-      return DType::kUInt64;
-    default:
-      return std::nullopt;
-  }
-}
-
 Shape fixed_shape_of(const TensorType& type) {
   Shape shape;
   for (const int64_t dim : type.dims) shape.push_back(dim);

@@ -21,7 +21,7 @@ namespace tensormill::frontend::coreml {
 /// Of elements; numbers of the schema.
 enum class DataType : int32_t {
   kUnused = 0,
-#define COREML_TYPE(enumerator, number, blob, name, bits) enumerator = number,
+#define COREML_TYPE(enumerator, number, blob, name, bits, dtype) enumerator = number,
 #include "compiler/frontend/coreml/data_types.def"
 #undef COREML_TYPE
 };

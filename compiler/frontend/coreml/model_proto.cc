@@ -1,8 +1,11 @@
 // model.mlmodel: the description of a model, and the functions of its program.
 #include <algorithm>
 
+#include "compiler/build/rows.h"
+#include "compiler/frontend/coreml/loaded_model.h"
 #include "compiler/frontend/coreml/program_proto.h"
 #include "runtime/base/error.h"
+#include "runtime/base/narrow.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::coreml {
@@ -15,9 +18,10 @@ struct TypeRow {
   DataType type;
   std::string_view name;
   int bits;
+  std::optional<DType> dtype;  ///< of tensors
 };
 constexpr TypeRow kTypes[] = {
-#define COREML_TYPE(enumerator, number, blob, name, bits) {DataType::enumerator, name, bits},
+#define COREML_TYPE(enumerator, number, blob, name, bits, dtype) {DataType::enumerator, name, bits, dtype},
 #include "compiler/frontend/coreml/data_types.def"
 #undef COREML_TYPE
 };
@@ -194,21 +198,23 @@ private:
 }  // namespace
 
 std::string_view type_name(DataType type) {
-  for (const TypeRow& row : kTypes)
-    if (row.type == type) return row.name;
-  return {};
+  const TypeRow* row = build::find_in(kTypes, &TypeRow::type, type);
+  return row == nullptr ? std::string_view() : row->name;
 }
 
 DataType type_named(std::string_view name) {
-  for (const TypeRow& row : kTypes)
-    if (row.name == name) return row.type;
-  return DataType::kUnused;
+  const TypeRow* row = build::find_in(kTypes, &TypeRow::name, name);
+  return row == nullptr ? DataType::kUnused : row->type;
 }
 
 int type_bits(DataType type) {
-  for (const TypeRow& row : kTypes)
-    if (row.type == type) return row.bits;
-  return 0;
+  const TypeRow* row = build::find_in(kTypes, &TypeRow::type, type);
+  return row == nullptr ? 0 : row->bits;
+}
+
+std::optional<DType> dtype_of(DataType type) {
+  const TypeRow* row = build::find_in(kTypes, &TypeRow::type, type);
+  return row == nullptr ? std::nullopt : row->dtype;
 }
 
 int opset_number(std::string_view opset) {

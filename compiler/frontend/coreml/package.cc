@@ -50,7 +50,7 @@ struct BlobRow {
   uint32_t number;
 };
 constexpr BlobRow kBlobs[] = {
-#define COREML_TYPE(enumerator, own, blob, name, bits) {DataType::enumerator, blob},
+#define COREML_TYPE(enumerator, own, blob, name, bits, dtype) {DataType::enumerator, blob},
 #include "compiler/frontend/coreml/data_types.def"
 #undef COREML_TYPE
 };

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <array>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/keras/layer_context.h"
 
 namespace tensormill::frontend::keras {
@@ -18,17 +18,11 @@ constexpr std::array kOperations = {
 #undef KERAS_OPERATION
 };
 
-template <typename Rows>
-const LayerRow* row_in(const Rows& rows, std::string_view name) {
-  const auto* row =
-      std::find_if(rows.begin(), rows.end(), [&](const LayerRow& each) { return each.name == name; });
-  return row == rows.end() ? nullptr : row;
-}
-
 }  // namespace
 
 const LayerRow* find_row(const Layer& layer) {
-  return layer.is_operation ? row_in(kOperations, layer.class_name) : row_in(kLayers, layer.class_name);
+  return layer.is_operation ? build::find_in(kOperations, &LayerRow::name, layer.class_name)
+                            : build::find_in(kLayers, &LayerRow::name, layer.class_name);
 }
 
 }  // namespace tensormill::frontend::keras

@@ -97,7 +97,7 @@ private:
   /// What the variable itself says.
   static void set_said(const Node& node, Input& input) {
     const int64_t flag = number_of(node, "__dtype__", -1);
-    if (flag >= 0) input.dtype = dtype_of_flag(flag, node.name);
+    if (flag >= 0) input.dtype = checked_type(flag, node.name);
     const std::vector<int64_t> dims = numbers_of(node, "__shape__");
     if (dims.empty() || dims.size() > kMostDims) return;
     input.has_rank = true;
@@ -106,17 +106,10 @@ private:
     for (const int64_t dim : dims) input.dims.push_back(dim > 0 ? dim : -1);
   }
 
-  static DType dtype_of_flag(int64_t flag, const std::string& name) {
-    switch (flag) {
-#define MXNET_TYPE(flag, type) \
-  case flag:                   \
-    return DType::type;
-#include "compiler/frontend/mxnet/type_flags.def"
-#undef MXNET_TYPE
-      default:
-        throw Error(ErrorCode::kNotSupported,
-                    "input \"" + name.substr(0, 200) + "\" has the type " + std::to_string(flag));
-    }
+  static DType checked_type(int64_t flag, const std::string& name) {
+    if (const std::optional<DType> dtype = dtype_of(flag)) return *dtype;
+    throw Error(ErrorCode::kNotSupported,
+                "input \"" + name.substr(0, 200) + "\" has the type " + std::to_string(flag));
   }
 
   /// What the operators say that read it, or what has its shape.

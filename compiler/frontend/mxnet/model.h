@@ -41,6 +41,9 @@ struct Symbol {
 /// Throws Error(kInvalidModel) naming the node; Error(kTooLarge) for more than 64 MiB.
 Symbol read_symbol(std::string_view json);
 
+/// Of a number that attributes and files of parameters have for a type; nothing for another one.
+std::optional<DType> dtype_of(int64_t flag);
+
 /// A dense array of a file of parameters.
 struct Parameter {
   DType dtype = DType::kFloat32;

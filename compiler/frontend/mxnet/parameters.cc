@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/mxnet/model.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -42,18 +43,6 @@ private:
   std::string_view bytes_;
   size_t at_ = 0;
 };
-
-std::optional<DType> dtype_of(int32_t flag) {
-  switch (flag) {
-#define MXNET_TYPE(flag, type) \
-  case flag:                   \
-    return DType::type;
-#include "compiler/frontend/mxnet/type_flags.def"
-#undef MXNET_TYPE
-    default:
-      return std::nullopt;
-  }
-}
 
 Shape shape_of(Stream& stream, uint32_t dims, bool is_wide) {
   if (dims > kMostArrayDims) stream.fail("an array of " + std::to_string(dims) + " dims");
@@ -102,6 +91,15 @@ std::string_view without_kind(std::string_view name) {
 }
 
 }  // namespace
+
+std::optional<DType> dtype_of(int64_t flag) {
+  constexpr build::NumberedType kTypes[] = {
+#define MXNET_TYPE(flag, type) {flag, DType::type},
+#include "compiler/frontend/mxnet/type_flags.def"
+#undef MXNET_TYPE
+  };
+  return build::dtype_numbered(kTypes, flag);
+}
 
 bool is_parameters(std::string_view bytes) {
   uint64_t head[2] = {0, 1};

@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/pytorch/model.h"
 #include "runtime/base/error.h"
 
@@ -38,11 +38,7 @@ constexpr std::array kScalars = {
     ScalarRow{ScalarType::kUInt64, "uint64", 8},
 };
 
-const ScalarRow* scalar_row(ScalarType type) {
-  const auto* row = std::find_if(kScalars.begin(), kScalars.end(),
-                                 [&](const ScalarRow& each) { return each.type == type; });
-  return row == kScalars.end() ? nullptr : row;
-}
+const ScalarRow* scalar_row(ScalarType type) { return build::find_in(kScalars, &ScalarRow::type, type); }
 
 }  // namespace
 

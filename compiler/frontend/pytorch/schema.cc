@@ -1,8 +1,6 @@
 #include "compiler/frontend/pytorch/schema.h"
 
-#include <algorithm>
-#include <map>
-
+#include "compiler/build/rows.h"
 #include "compiler/frontend/pytorch/node_context.h"
 #include "runtime/base/text.h"
 
@@ -32,10 +30,7 @@ Json value_of(const std::string& text) {
 /// "self other ~device=None alpha=1"
 std::vector<SchemaArgument> arguments_of(std::string_view text) {
   std::vector<SchemaArgument> arguments;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (std::string_view word : build::words_of(text)) {
     SchemaArgument argument;
     argument.is_unread = word.starts_with('~');
     if (argument.is_unread) word.remove_prefix(1);
@@ -62,6 +57,11 @@ OpRow row_of(const RawRow& raw) {
   return row;
 }
 
+const build::ReadRows<OpRow>& op_rows() {
+  static const build::ReadRows<OpRow> read(kRows, &row_of, &OpRow::target);
+  return read;
+}
+
 }  // namespace
 
 std::string_view short_target(std::string_view target) {
@@ -69,23 +69,8 @@ std::string_view short_target(std::string_view target) {
   return target.starts_with(kPrefix) ? target.substr(kPrefix.size()) : target;
 }
 
-const std::vector<OpRow>& all_rows() {
-  static const std::vector<OpRow> rows = [] {
-    std::vector<OpRow> made;
-    for (const RawRow& raw : kRows) made.push_back(row_of(raw));
-    return made;
-  }();
-  return rows;
-}
+const std::vector<OpRow>& all_rows() { return op_rows().all(); }
 
-const OpRow* find_row(std::string_view target) {
-  static const std::map<std::string_view, const OpRow*> by_target = [] {
-    std::map<std::string_view, const OpRow*> made;
-    for (const OpRow& row : all_rows()) made.emplace(row.target, &row);
-    return made;
-  }();
-  const auto found = by_target.find(short_target(target));
-  return found == by_target.end() ? nullptr : found->second;
-}
+const OpRow* find_row(std::string_view target) { return op_rows().find(short_target(target)); }
 
 }  // namespace tensormill::frontend::pytorch

@@ -39,46 +39,6 @@ size_t listed_elements(const TensorValue& value) {
 
 }  // namespace
 
-std::optional<DType> dtype_of(DataType type) {
-  switch (type) {
-    case DataType::kFloat:
-      return DType::kFloat32;
-    case DataType::kDouble:
-      return DType::kFloat64;
-    case DataType::kHalf:
-      return DType::kFloat16;
-    case DataType::kBFloat16:
-      return DType::kBFloat16;
-    case DataType::kInt8:
-    case DataType::kQInt8:
-      return DType::kInt8;
-    case DataType::kInt16:
-    case DataType::kQInt16:
-      return DType::kInt16;
-    case DataType::kInt32:
-    case DataType::kQInt32:
-      return DType::kInt32;
-    case DataType::kInt64:
-      return DType::kInt64;
-    case DataType::kUInt8:
-    case DataType::kQUInt8:
-      return DType::kUInt8;
-    case DataType::kUInt16:
-    case DataType::kQUInt16:
-      return DType::kUInt16;
-    case DataType::kUInt32:
-      return DType::kUInt32;
-    case DataType::kUInt64:
-      return DType::kUInt64;
-    case DataType::kBool:
-      return DType::kBool;
-    case DataType::kString:
-      return kString;
-    default:
-      return std::nullopt;
-  }
-}
-
 std::optional<DType> dtype_of_parts(DataType type) {
   if (type == DataType::kComplex64) return DType::kFloat32;
   return type == DataType::kComplex128 ? std::optional(DType::kFloat64) : std::nullopt;

@@ -1,8 +1,8 @@
 #include "compiler/frontend/tensorflow/schema.h"
 
 #include <algorithm>
-#include <map>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -21,19 +21,9 @@ constexpr RawRow kRows[] = {
 #undef TF_OP
 };
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
 OpRow row_of(const RawRow& raw) {
-  OpRow row{raw.name, words_of(raw.outputs), {}, {}, raw.convert};
-  for (std::string_view word : words_of(raw.attributes)) {
+  OpRow row{raw.name, build::words_of(raw.outputs), {}, {}, raw.convert};
+  for (std::string_view word : build::words_of(raw.attributes)) {
     const bool is_unread = word.starts_with('~');
     if (is_unread) word.remove_prefix(1);
     (is_unread ? row.unread : row.attributes).push_back(word);
@@ -55,23 +45,9 @@ bool fills_table(std::string_view op) {
   return op.starts_with("InitializeTable") || op.starts_with("LookupTableImport");
 }
 
-const std::vector<OpRow>& all_rows() {
-  static const std::vector<OpRow> rows = [] {
-    std::vector<OpRow> made;
-    for (const RawRow& raw : kRows) made.push_back(row_of(raw));
-    return made;
-  }();
-  return rows;
-}
-
 const OpRow* find_row(std::string_view op) {
-  static const std::map<std::string_view, const OpRow*> by_name = [] {
-    std::map<std::string_view, const OpRow*> made;
-    for (const OpRow& row : all_rows()) made.emplace(row.name, &row);
-    return made;
-  }();
-  const auto found = by_name.find(op);
-  return found == by_name.end() ? nullptr : found->second;
+  static const build::ReadRows<OpRow> rows(kRows, &row_of, &OpRow::name);
+  return rows.find(op);
 }
 
 }  // namespace tensormill::frontend::tensorflow

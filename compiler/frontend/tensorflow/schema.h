@@ -25,6 +25,5 @@ struct OpRow {
 bool fills_table(std::string_view op);
 /// The row of an operator; null where there is none.
 const OpRow* find_row(std::string_view op);
-const std::vector<OpRow>& all_rows();
 
 }  // namespace tensormill::frontend::tensorflow

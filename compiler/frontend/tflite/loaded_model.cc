@@ -15,44 +15,6 @@ constexpr uint64_t kMaxDenseBytes = uint64_t{1} << 31;
 
 }  // namespace
 
-std::optional<DType> dtype_of(TensorType type) {
-  switch (type) {
-    case TensorType::kFloat32:
-      return DType::kFloat32;
-    case TensorType::kFloat16:
-      return DType::kFloat16;
-    case TensorType::kInt32:
-      return DType::kInt32;
-    case TensorType::kUInt8:
-    case TensorType::kUInt4:
-      return DType::kUInt8;
-    case TensorType::kInt64:
-      return DType::kInt64;
-    case TensorType::kBool:
-      return DType::kBool;
-    case TensorType::kInt16:
-      return DType::kInt16;
-    case TensorType::kInt8:
-    case TensorType::kInt4:
-    case TensorType::kInt2:
-      return DType::kInt8;
-    case TensorType::kFloat64:
-      return DType::kFloat64;
-    case TensorType::kUInt64:
-      return DType::kUInt64;
-    case TensorType::kUInt32:
-      return DType::kUInt32;
-    case TensorType::kUInt16:
-      return DType::kUInt16;
-    case TensorType::kBFloat16:
-      return DType::kBFloat16;
-    case TensorType::kString:
-      return kString;
-    default:
-      return std::nullopt;
-  }
-}
-
 LoadedModel::LoadedModel(std::shared_ptr<const MappedFile> file)
     : file_(std::move(file)), model_(read_model(file_->text())) {}
 

@@ -2,45 +2,36 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <utility>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/caffe2/node_context.h"
 
 namespace tensormill::frontend::caffe2 {
 
 namespace {
 
-using OpNames = std::pair<std::string_view, const char*>;
+using build::OpName;
 
 constexpr std::array kUnary = {
-    OpNames{"Abs", "abs"},           OpNames{"Acos", "acos"},
-    OpNames{"Asin", "asin"},         OpNames{"Atan", "atan"},
-    OpNames{"Ceil", "ceil"},         OpNames{"Cos", "cos"},
-    OpNames{"Cosh", "cosh"},         OpNames{"Erf", "erf"},
-    OpNames{"Exp", "exp"},           OpNames{"Floor", "floor"},
-    OpNames{"Log", "log"},           OpNames{"Negative", "neg"},
-    OpNames{"Not", "not"},           OpNames{"Reciprocal", "reciprocal"},
-    OpNames{"Relu", "relu"},         OpNames{"Rsqrt", "rsqrt"},
-    OpNames{"Sigmoid", "sigmoid"},   OpNames{"Sign", "sign"},
-    OpNames{"Sin", "sin"},           OpNames{"Sinh", "sinh"},
-    OpNames{"Softplus", "softplus"}, OpNames{"Softsign", "softsign"},
-    OpNames{"Sqrt", "sqrt"},         OpNames{"Tan", "tan"},
-    OpNames{"Tanh", "tanh"},
+    OpName{"Abs", "abs"},           OpName{"Acos", "acos"},
+    OpName{"Asin", "asin"},         OpName{"Atan", "atan"},
+    OpName{"Ceil", "ceil"},         OpName{"Cos", "cos"},
+    OpName{"Cosh", "cosh"},         OpName{"Erf", "erf"},
+    OpName{"Exp", "exp"},           OpName{"Floor", "floor"},
+    OpName{"Log", "log"},           OpName{"Negative", "neg"},
+    OpName{"Not", "not"},           OpName{"Reciprocal", "reciprocal"},
+    OpName{"Relu", "relu"},         OpName{"Rsqrt", "rsqrt"},
+    OpName{"Sigmoid", "sigmoid"},   OpName{"Sign", "sign"},
+    OpName{"Sin", "sin"},           OpName{"Sinh", "sinh"},
+    OpName{"Softplus", "softplus"}, OpName{"Softsign", "softsign"},
+    OpName{"Sqrt", "sqrt"},         OpName{"Tan", "tan"},
+    OpName{"Tanh", "tanh"},
 };
 constexpr std::array kBinary = {
-    OpNames{"Add", "add"},       OpNames{"And", "and"},          OpNames{"Div", "div"},
-    OpNames{"EQ", "equal"},      OpNames{"GE", "greater_equal"}, OpNames{"GT", "greater"},
-    OpNames{"LE", "less_equal"}, OpNames{"LT", "less"},          OpNames{"Mul", "mul"},
-    OpNames{"Or", "or"},         OpNames{"Sub", "sub"},          OpNames{"Xor", "xor"},
+    OpName{"Add", "add"},          OpName{"And", "and"},    OpName{"Div", "div"},       OpName{"EQ", "equal"},
+    OpName{"GE", "greater_equal"}, OpName{"GT", "greater"}, OpName{"LE", "less_equal"}, OpName{"LT", "less"},
+    OpName{"Mul", "mul"},          OpName{"Or", "or"},      OpName{"Sub", "sub"},       OpName{"Xor", "xor"},
 };
-
-template <size_t N>
-const char* operator_of(NodeContext& node, const std::array<OpNames, N>& names) {
-  const auto* found =
-      std::find_if(names.begin(), names.end(), [&](const OpNames& row) { return row.first == node.op(); });
-  if (found == names.end()) node.invalid("it has a converter of other operators");
-  return found->second;
-}
 
 /// Where the axes of operand 1 stand among those of operand 0: argument axis, or axis_str as a letter of
 /// order; the last ones without it.
@@ -116,11 +107,11 @@ std::optional<DType> dtype_named(std::string name) {
 }  // namespace
 
 void convert_unary(NodeContext& node) {
-  node.set_output(node.add(operator_of(node, kUnary), {node.operand(0)}));
+  node.set_output(node.add(build::graph_name(node, kUnary, node.op()), {node.operand(0)}));
 }
 
 void convert_binary(NodeContext& node) {
-  const char* op = operator_of(node, kBinary);
+  const char* op = build::graph_name(node, kBinary, node.op());
   const V b = second_of(node);
   node.set_output(node.add(op, {node.operand(0), b}));
 }

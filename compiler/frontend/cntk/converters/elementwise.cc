@@ -1,55 +1,46 @@
 // Functions of elements, of which CNTK makes no NaN of 0 and of numbers below it.
-#include <algorithm>
 #include <array>
-#include <utility>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/cntk/node_context.h"
 
 namespace tensormill::frontend::cntk {
 
 namespace {
 
-using OpNames = std::pair<std::string_view, const char*>;
+using build::OpName;
 
 constexpr std::array kUnary = {
-    OpNames{"Abs", "abs"},
-    OpNames{"Acos", "acos"},
-    OpNames{"Asin", "asin"},
-    OpNames{"Asinh", "asinh"},
-    OpNames{"Atan", "atan"},
-    OpNames{"Atanh", "atanh"},
-    OpNames{"Cos", "cos"},
-    OpNames{"Cosh", "cosh"},
-    OpNames{"ELU", "elu"},
-    OpNames{"Exp", "exp"},
-    OpNames{"Floor", "floor"},
-    OpNames{"Negate", "neg"},
-    OpNames{"ReLU", "relu"},
-    OpNames{"Sigmoid", "sigmoid"},
-    OpNames{"Sin", "sin"},
-    OpNames{"Sinh", "sinh"},
-    OpNames{"StableSigmoid", "sigmoid"},
-    OpNames{"Tan", "tan"},
-    OpNames{"Tanh", "tanh"},
+    OpName{"Abs", "abs"},
+    OpName{"Acos", "acos"},
+    OpName{"Asin", "asin"},
+    OpName{"Asinh", "asinh"},
+    OpName{"Atan", "atan"},
+    OpName{"Atanh", "atanh"},
+    OpName{"Cos", "cos"},
+    OpName{"Cosh", "cosh"},
+    OpName{"ELU", "elu"},
+    OpName{"Exp", "exp"},
+    OpName{"Floor", "floor"},
+    OpName{"Negate", "neg"},
+    OpName{"ReLU", "relu"},
+    OpName{"Sigmoid", "sigmoid"},
+    OpName{"Sin", "sin"},
+    OpName{"Sinh", "sinh"},
+    OpName{"StableSigmoid", "sigmoid"},
+    OpName{"Tan", "tan"},
+    OpName{"Tanh", "tanh"},
 };
 constexpr std::array kBinary = {
-    OpNames{"ElementTimes", "mul"},
-    OpNames{"Minus", "sub"},
-    OpNames{"Plus", "add"},
-    OpNames{"Pow", "pow"},
+    OpName{"ElementTimes", "mul"},
+    OpName{"Minus", "sub"},
+    OpName{"Plus", "add"},
+    OpName{"Pow", "pow"},
 };
 constexpr std::array kComparisons = {
-    OpNames{"Equal", "equal"}, OpNames{"Greater", "greater"},      OpNames{"GreaterEqual", "greater_equal"},
-    OpNames{"Less", "less"},   OpNames{"LessEqual", "less_equal"}, OpNames{"NotEqual", "equal"},
+    OpName{"Equal", "equal"}, OpName{"Greater", "greater"},      OpName{"GreaterEqual", "greater_equal"},
+    OpName{"Less", "less"},   OpName{"LessEqual", "less_equal"}, OpName{"NotEqual", "equal"},
 };
-
-template <size_t N>
-const char* operator_of(NodeContext& node, const std::array<OpNames, N>& names) {
-  const auto* found =
-      std::find_if(names.begin(), names.end(), [&](const OpNames& row) { return row.first == node.op(); });
-  if (found == names.end()) node.invalid("it has a converter of other operators");
-  return found->second;
-}
 
 /// So many operands, whose axes go together.
 NodeContext::Aligned operands_of(NodeContext& node, size_t count) {
@@ -67,7 +58,7 @@ void convert_identity(NodeContext& node) {
 
 void convert_unary(NodeContext& node) {
   const Item x = node.operand(0);
-  node.set_output(node.add(operator_of(node, kUnary), {x.value}), x.has_batch);
+  node.set_output(node.add(build::graph_name(node, kUnary, node.op()), {x.value}), x.has_batch);
 }
 
 // Of what is hardly more than 0 or less the logarithm is that of the least number.
@@ -105,14 +96,14 @@ void convert_straight_through(NodeContext& node) {
 
 void convert_binary(NodeContext& node) {
   const NodeContext::Aligned both = operands_of(node, 2);
-  node.set_output(node.add(operator_of(node, kBinary), both.values), both.has_batch);
+  node.set_output(node.add(build::graph_name(node, kBinary, node.op()), both.values), both.has_batch);
 }
 
 // 1 or 0, of the operands' type.
 void convert_comparison(NodeContext& node) {
   Compose c(node);
   const NodeContext::Aligned both = operands_of(node, 2);
-  V holds = node.add(operator_of(node, kComparisons), both.values);
+  V holds = node.add(build::graph_name(node, kComparisons, node.op()), both.values);
   if (node.op() == "NotEqual") holds = c.unary("not", holds);
   node.set_output(c.cast(holds, node.dtype(both.values[0])), both.has_batch);
 }

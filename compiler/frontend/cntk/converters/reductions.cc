@@ -1,21 +1,20 @@
 // Reductions along axes of samples, and what takes all elements of a sample together.
-#include <algorithm>
 #include <array>
 #include <set>
-#include <utility>
 
 #include "compiler/build/moves/places.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/cntk/node_context.h"
 
 namespace tensormill::frontend::cntk {
 
 namespace {
 
-using OpNames = std::pair<std::string_view, const char*>;
+using build::OpName;
 constexpr std::array kReductions = {
-    OpNames{"LogSum", "reduce_log_sum_exp"}, OpNames{"Max", "reduce_max"},
-    OpNames{"Mean", "reduce_mean"},          OpNames{"Min", "reduce_min"},
-    OpNames{"Prod", "reduce_prod"},          OpNames{"Sum", "reduce_sum"},
+    OpName{"LogSum", "reduce_log_sum_exp"}, OpName{"Max", "reduce_max"},
+    OpName{"Mean", "reduce_mean"},          OpName{"Min", "reduce_min"},
+    OpName{"Prod", "reduce_prod"},          OpName{"Sum", "reduce_sum"},
 };
 
 /// The sample's elements beside each other: [N,elements] or [1,elements].
@@ -87,12 +86,11 @@ void convert_reduce_elements(NodeContext& node) {
     const char* op = name == "Argmax" ? "arg_max" : "arg_min";
     return node.set_output(place_of_most(node, x, reduced, op, keeps), x.has_batch);
   }
-  const auto* found = std::find_if(kReductions.begin(), kReductions.end(),
-                                   [&](const OpNames& row) { return row.first == name; });
-  if (found == kReductions.end()) node.unsupported("reductionOpName", "\"" + name + "\" is not implemented");
+  const OpName* found = build::find_in(kReductions, &OpName::model, name);
+  if (found == nullptr) node.unsupported("reductionOpName", "\"" + name + "\" is not implemented");
   std::vector<int64_t> axes;
   for (const int64_t axis : reduced.axes) axes.push_back(axis + x.offset());
-  node.set_output(c.reduce(found->second, x.value, axes, keeps), x.has_batch);
+  node.set_output(c.reduce(found->graph, x.value, axes, keeps), x.has_batch);
 }
 
 // Over all elements of a sample, be they of one axis or more.

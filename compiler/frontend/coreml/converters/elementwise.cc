@@ -1,28 +1,26 @@
 // Functions of elements: of one operand and of two.
-#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/coreml/node_context.h"
 
 namespace tensormill::frontend::coreml {
 
 namespace {
 
-using Names = std::pair<std::string_view, const char*>;
+using build::OpName;
 
 /// Operations whose operator is called otherwise.
 constexpr std::array kOperators = {
-    Names{"logical_not", "not"}, Names{"logical_and", "and"}, Names{"logical_or", "or"},
-    Names{"logical_xor", "xor"}, Names{"maximum", "max"},     Names{"minimum", "min"},
-    Names{"real_div", "div"},
+    OpName{"logical_not", "not"}, OpName{"logical_and", "and"}, OpName{"logical_or", "or"},
+    OpName{"logical_xor", "xor"}, OpName{"maximum", "max"},     OpName{"minimum", "min"},
+    OpName{"real_div", "div"},
 };
 
 std::string operator_of(std::string_view op) {
-  const auto* found =
-      std::find_if(kOperators.begin(), kOperators.end(), [&](const Names& row) { return row.first == op; });
-  return found == kOperators.end() ? std::string(op) : found->second;
+  const OpName* found = build::find_in(kOperators, &OpName::model, op);
+  return found == nullptr ? std::string(op) : found->graph;
 }
 
 /// A number for each channel of x [N,C,...], as an operand that broadcasts to it.

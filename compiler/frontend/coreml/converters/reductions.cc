@@ -5,19 +5,10 @@ namespace tensormill::frontend::coreml {
 
 namespace {
 
-const char* reduction_of(NodeContext& node) {
-  const std::string_view op = node.op();
-  if (op == "reduce_sum") return "reduce_sum";
-  if (op == "reduce_mean") return "reduce_mean";
-  if (op == "reduce_max") return "reduce_max";
-  if (op == "reduce_min") return "reduce_min";
-  if (op == "reduce_prod") return "reduce_prod";
+std::string reduction_of(std::string_view op) {
   if (op == "reduce_l1_norm") return "reduce_l1";
   if (op == "reduce_l2_norm") return "reduce_l2";
-  if (op == "reduce_log_sum") return "reduce_log_sum";
-  if (op == "reduce_log_sum_exp") return "reduce_log_sum_exp";
-  if (op == "reduce_sum_square") return "reduce_sum_square";
-  node.invalid("it has a converter of other operations");
+  return std::string(op);
 }
 
 }  // namespace
@@ -29,7 +20,7 @@ void convert_reduce(NodeContext& node) {
   if (axes.empty() && node.op() != "reduce_sum" && node.op() != "reduce_mean" && node.op() != "reduce_max" &&
       node.op() != "reduce_min" && node.op() != "reduce_prod")
     node.unsupported("axes", "none are not implemented");
-  node.set_cast(0, Compose(node).reduce(reduction_of(node), x, axes, keeps));
+  node.set_cast(0, Compose(node).reduce(reduction_of(node.op()).c_str(), x, axes, keeps));
 }
 
 // Of equals the first.

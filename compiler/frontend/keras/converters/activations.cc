@@ -2,29 +2,27 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/keras/layer_context.h"
 
 namespace tensormill::frontend::keras {
 
 namespace {
 
-struct Name {
-  std::string_view keras;
-  const char* graph;
-};
-constexpr std::array kUnary = {Name{"relu", "relu"},
-                               Name{"elu", "elu"},
-                               Name{"celu", "elu"},
-                               Name{"selu", "selu"},
-                               Name{"softplus", "softplus"},
-                               Name{"softsign", "softsign"},
-                               Name{"tanh", "tanh"},
-                               Name{"sigmoid", "sigmoid"},
-                               Name{"exponential", "exp"},
-                               Name{"mish", "mish"},
-                               Name{"gelu", "gelu"},
-                               Name{"hard_silu", "hard_swish"},
-                               Name{"hard_swish", "hard_swish"}};
+using build::OpName;
+constexpr std::array kUnary = {OpName{"relu", "relu"},
+                               OpName{"elu", "elu"},
+                               OpName{"celu", "elu"},
+                               OpName{"selu", "selu"},
+                               OpName{"softplus", "softplus"},
+                               OpName{"softsign", "softsign"},
+                               OpName{"tanh", "tanh"},
+                               OpName{"sigmoid", "sigmoid"},
+                               OpName{"exponential", "exp"},
+                               OpName{"mish", "mish"},
+                               OpName{"gelu", "gelu"},
+                               OpName{"hard_silu", "hard_swish"},
+                               OpName{"hard_swish", "hard_swish"}};
 
 /// Functions that are several nodes. kAbsent where the name is none of them.
 V composed(Compose& c, std::string_view name, V x) {
@@ -73,9 +71,8 @@ V named(LayerContext& context, const std::string& name, V x) {
     const double slope = context.has_old_rules() ? 0.2 : 1.0 / 6;
     return context.elementwise("hard_sigmoid", {x}, {{"alpha", slope}, {"beta", 0.5}});
   }
-  for (const Name& each : kUnary) {
-    if (each.keras == name) return context.elementwise(each.graph, {x});
-  }
+  if (const OpName* unary = build::find_in(kUnary, &OpName::model, name))
+    return context.elementwise(unary->graph, {x});
   const V made = context.pointwise(x, [&](V y) {
     Compose c(context);
     const V result = composed(c, name, y);

@@ -2,67 +2,56 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/keras/converters/operands.h"
 
 namespace tensormill::frontend::keras {
 
 namespace {
 
-struct OperatorName {
-  std::string_view keras;
-  const char* graph;
-};
+using build::OpName;
 
-template <size_t kCount>
-const char* name_in(const LayerContext& context, const std::array<OperatorName, kCount>& names) {
-  for (const OperatorName& name : names) {
-    if (name.keras == context.class_name()) return name.graph;
-  }
-  context.invalid("it has a converter of other operators");
-}
+constexpr std::array kBinary = {OpName{"Add", "add"},
+                                OpName{"Subtract", "sub"},
+                                OpName{"Multiply", "mul"},
+                                OpName{"Divide", "div"},
+                                OpName{"TrueDivide", "div"},
+                                OpName{"FloorDivide", "div"},
+                                OpName{"Power", "pow"},
+                                OpName{"Maximum", "max"},
+                                OpName{"Minimum", "min"},
+                                OpName{"Greater", "greater"},
+                                OpName{"GreaterEqual", "greater_equal"},
+                                OpName{"Less", "less"},
+                                OpName{"LessEqual", "less_equal"},
+                                OpName{"Equal", "equal"},
+                                OpName{"NotEqual", "equal"},
+                                OpName{"LogicalAnd", "and"},
+                                OpName{"LogicalOr", "or"}};
 
-constexpr std::array kBinary = {OperatorName{"Add", "add"},
-                                OperatorName{"Subtract", "sub"},
-                                OperatorName{"Multiply", "mul"},
-                                OperatorName{"Divide", "div"},
-                                OperatorName{"TrueDivide", "div"},
-                                OperatorName{"FloorDivide", "div"},
-                                OperatorName{"Power", "pow"},
-                                OperatorName{"Maximum", "max"},
-                                OperatorName{"Minimum", "min"},
-                                OperatorName{"Greater", "greater"},
-                                OperatorName{"GreaterEqual", "greater_equal"},
-                                OperatorName{"Less", "less"},
-                                OperatorName{"LessEqual", "less_equal"},
-                                OperatorName{"Equal", "equal"},
-                                OperatorName{"NotEqual", "equal"},
-                                OperatorName{"LogicalAnd", "and"},
-                                OperatorName{"LogicalOr", "or"}};
-
-constexpr std::array kUnaryNames = {
-    OperatorName{"Negative", "neg"}, OperatorName{"Absolute", "abs"},
-    OperatorName{"Abs", "abs"},      OperatorName{"Exp", "exp"},
-    OperatorName{"Log", "log"},      OperatorName{"Sqrt", "sqrt"},
-    OperatorName{"Rsqrt", "rsqrt"},  OperatorName{"Floor", "floor"},
-    OperatorName{"Ceil", "ceil"},    OperatorName{"Round", "round"},
-    OperatorName{"Sign", "sign"},    OperatorName{"Sin", "sin"},
-    OperatorName{"Cos", "cos"},      OperatorName{"Tan", "tan"},
-    OperatorName{"Erf", "erf"},      OperatorName{"Reciprocal", "reciprocal"}};
+constexpr std::array kUnaryNames = {OpName{"Negative", "neg"}, OpName{"Absolute", "abs"},
+                                    OpName{"Abs", "abs"},      OpName{"Exp", "exp"},
+                                    OpName{"Log", "log"},      OpName{"Sqrt", "sqrt"},
+                                    OpName{"Rsqrt", "rsqrt"},  OpName{"Floor", "floor"},
+                                    OpName{"Ceil", "ceil"},    OpName{"Round", "round"},
+                                    OpName{"Sign", "sign"},    OpName{"Sin", "sin"},
+                                    OpName{"Cos", "cos"},      OpName{"Tan", "tan"},
+                                    OpName{"Erf", "erf"},      OpName{"Reciprocal", "reciprocal"}};
 
 /// As activations are called.
-constexpr std::array kActivations = {OperatorName{"Relu", "relu"},
-                                     OperatorName{"Relu6", "relu6"},
-                                     OperatorName{"Sigmoid", "sigmoid"},
-                                     OperatorName{"Tanh", "tanh"},
-                                     OperatorName{"Silu", "silu"},
-                                     OperatorName{"Softplus", "softplus"},
-                                     OperatorName{"Softsign", "softsign"},
-                                     OperatorName{"Selu", "selu"},
-                                     OperatorName{"HardSigmoid", "hard_sigmoid"},
-                                     OperatorName{"HardSilu", "hard_silu"},
-                                     OperatorName{"HardTanh", "hard_tanh"},
-                                     OperatorName{"LogSigmoid", "log_sigmoid"},
-                                     OperatorName{"TanhShrink", "tanh_shrink"}};
+constexpr std::array kActivations = {OpName{"Relu", "relu"},
+                                     OpName{"Relu6", "relu6"},
+                                     OpName{"Sigmoid", "sigmoid"},
+                                     OpName{"Tanh", "tanh"},
+                                     OpName{"Silu", "silu"},
+                                     OpName{"Softplus", "softplus"},
+                                     OpName{"Softsign", "softsign"},
+                                     OpName{"Selu", "selu"},
+                                     OpName{"HardSigmoid", "hard_sigmoid"},
+                                     OpName{"HardSilu", "hard_silu"},
+                                     OpName{"HardTanh", "hard_tanh"},
+                                     OpName{"LogSigmoid", "log_sigmoid"},
+                                     OpName{"TanhShrink", "tanh_shrink"}};
 
 /// `axis`: a number, a list, or nothing for all axes.
 std::vector<int64_t> axes_of_operator(const LayerContext& context, int64_t rank) {
@@ -87,7 +76,7 @@ void convert_binary_operation(LayerContext& context) {
     for (V& operand : operands) operand = context.cast(operand, DType::kBool);
   if (name == "FloorDivide" && !is_float(context.type(operands[0]).dtype))
     context.unsupported("operands", "integers are not implemented");
-  V y = context.elementwise(name_in(context, kBinary), operands);
+  V y = context.elementwise(build::graph_name(context, kBinary, context.class_name()), operands);
   if (name == "NotEqual") y = context.elementwise("not", {y});
   if (name == "FloorDivide") y = context.elementwise("floor", {y});
   context.set_output(y);
@@ -96,7 +85,8 @@ void convert_binary_operation(LayerContext& context) {
 void convert_unary_operation(LayerContext& context) {
   if (context.config().integer("decimals", 0) != 0)
     context.unsupported("option decimals", "it is not implemented");
-  context.set_output(context.elementwise(name_in(context, kUnaryNames), {context.raw(0)}));
+  context.set_output(
+      context.elementwise(build::graph_name(context, kUnaryNames, context.class_name()), {context.raw(0)}));
 }
 
 void convert_square(LayerContext& context) {
@@ -108,7 +98,8 @@ void convert_logical_not(LayerContext& context) {
 }
 
 void convert_activation_operation(LayerContext& context) {
-  context.set_output(activated(context, name_in(context, kActivations), context.raw(0)));
+  context.set_output(
+      activated(context, build::graph_name(context, kActivations, context.class_name()), context.raw(0)));
 }
 
 void convert_sloped_operation(LayerContext& context) {
@@ -154,11 +145,10 @@ void convert_cast_operation(LayerContext& context) {
 }
 
 void convert_reduction(LayerContext& context) {
-  static constexpr std::array kNames = {
-      OperatorName{"Mean", "reduce_mean"}, OperatorName{"Sum", "reduce_sum"},
-      OperatorName{"Max", "reduce_max"},   OperatorName{"Min", "reduce_min"},
-      OperatorName{"Prod", "reduce_prod"}, OperatorName{"Var", "reduce_mean"},
-      OperatorName{"Std", "reduce_mean"},  OperatorName{"Norm", "reduce_sum"}};
+  static constexpr std::array kNames = {OpName{"Mean", "reduce_mean"}, OpName{"Sum", "reduce_sum"},
+                                        OpName{"Max", "reduce_max"},   OpName{"Min", "reduce_min"},
+                                        OpName{"Prod", "reduce_prod"}, OpName{"Var", "reduce_mean"},
+                                        OpName{"Std", "reduce_mean"},  OpName{"Norm", "reduce_sum"}};
   const LayerConfig& config = context.config();
   const V x = context.raw(0);
   const std::vector<int64_t> axes = axes_of_operator(context, context.rank(x));
@@ -175,7 +165,8 @@ void convert_reduction(LayerContext& context) {
     return context.set_output(c.unary("sqrt", c.reduce("reduce_sum", c.mul(x, x), axes, keeps)));
   }
   if (name != "Var" && name != "Std")
-    return context.set_output(c.reduce(name_in(context, kNames), x, axes, keeps));
+    return context.set_output(
+        c.reduce(build::graph_name(context, kNames, context.class_name()), x, axes, keeps));
   const V centered = c.sub(x, c.reduce("reduce_mean", x, axes, true));
   const V variance = c.reduce("reduce_mean", c.mul(centered, centered), axes, keeps);
   context.set_output(name == "Std" ? c.unary("sqrt", variance) : variance);

@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {
@@ -36,10 +37,10 @@ V within_lengths(NodeContext& node, V x, V lengths, int64_t axis, double outside
 
 void convert_activation(NodeContext& node) {
   Compose c(node);
-  using Names = std::pair<std::string_view, const char*>;
-  constexpr std::array kNames = {Names{"relu", "relu"},         Names{"sigmoid", "sigmoid"},
-                                 Names{"tanh", "tanh"},         Names{"softrelu", "softplus"},
-                                 Names{"softsign", "softsign"}, Names{"mish", "mish"}};
+  using build::OpName;
+  constexpr std::array kNames = {OpName{"relu", "relu"},         OpName{"sigmoid", "sigmoid"},
+                                 OpName{"tanh", "tanh"},         OpName{"softrelu", "softplus"},
+                                 OpName{"softsign", "softsign"}, OpName{"mish", "mish"}};
   const V x = node.input(0);
   const std::string name = node.text("act_type");
   if (name == "log_sigmoid") return node.set_output(c.unary("neg", c.unary("softplus", c.unary("neg", x))));

@@ -1,10 +1,10 @@
 // Functions of elements: of one operand, of two, and of one and a number.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 
 #include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/mxnet/node_context.h"
 
 namespace tensormill::frontend::mxnet {
@@ -54,11 +54,7 @@ std::string word_of(std::string_view op) {
   return word;
 }
 
-const Meaning* meaning_of(std::string_view word) {
-  const auto* found = std::find_if(kMeanings.begin(), kMeanings.end(),
-                                   [&](const Meaning& each) { return each.word == word; });
-  return found == kMeanings.end() ? nullptr : found;
-}
+const Meaning* meaning_of(std::string_view word) { return build::find_in(kMeanings, &Meaning::word, word); }
 
 V is_not_zero(NodeContext& node, V x) { return Compose(node).cast(x, DType::kBool); }
 
@@ -91,11 +87,12 @@ V combined(NodeContext& node, const Meaning& meaning, V a, V b) {
   return meaning.is_comparison ? c.cast(y, dtype) : y;
 }
 
-using Names = std::pair<std::string_view, const char*>;
+using build::OpName;
 /// Functions that the graph has under another name.
 constexpr std::array kFunctions = {
-    Names{"arccos", "acos"}, Names{"arccosh", "acosh"}, Names{"arcsin", "asin"},  Names{"arcsinh", "asinh"},
-    Names{"arctan", "atan"}, Names{"arctanh", "atanh"}, Names{"negative", "neg"},
+    OpName{"arccos", "acos"},   OpName{"arccosh", "acosh"}, OpName{"arcsin", "asin"},
+    OpName{"arcsinh", "asinh"}, OpName{"arctan", "atan"},   OpName{"arctanh", "atanh"},
+    OpName{"negative", "neg"},
 };
 
 /// x rounded toward zero.
@@ -109,12 +106,11 @@ bool is_real(NodeContext& node, V x) { return is_float(node.dtype(x)); }
 }  // namespace
 
 void convert_unary(NodeContext& node) {
-  const auto* found = std::find_if(kFunctions.begin(), kFunctions.end(),
-                                   [&](const Names& row) { return row.first == node.op(); });
+  const OpName* found = build::find_in(kFunctions, &OpName::model, node.op());
   const V x = node.input(0);
   const bool is_whole = (node.op() == "floor" || node.op() == "ceil") && !is_real(node, x);
   if (is_whole) return node.set_output(x);
-  node.set_output(node.add(found == kFunctions.end() ? std::string(node.op()) : found->second, {x}));
+  node.set_output(node.add(found == nullptr ? std::string(node.op()) : found->graph, {x}));
 }
 
 void convert_identity(NodeContext& node) { node.set_output(node.input(0)); }

@@ -1,9 +1,10 @@
 // Operators on the elements of two or three tensors, or of tensors and numbers.
-#include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -141,27 +142,21 @@ void convert_isclose(NodeContext& node) {
 }
 
 void convert_comparison(NodeContext& node) {
-  struct Name {
-    std::string_view torch;
-    const char* graph;
-  };
-  static constexpr std::array<Name, 11> kNames = {{{"greater", "greater"},
-                                                   {"greater_equal", "greater_equal"},
-                                                   {"less", "less"},
-                                                   {"less_equal", "less_equal"},
-                                                   {"not_equal", "equal"},
-                                                   {"eq", "equal"},
-                                                   {"ne", "equal"},
-                                                   {"lt", "less"},
-                                                   {"le", "less_equal"},
-                                                   {"gt", "greater"},
-                                                   {"ge", "greater_equal"}}};
-  const auto* name =
-      std::find_if(kNames.begin(), kNames.end(), [&](const Name& each) { return each.torch == node.op(); });
-  if (name == kNames.end()) node.invalid("it has a converter of other operators");
+  static constexpr std::array<build::OpName, 11> kNames = {{{"greater", "greater"},
+                                                            {"greater_equal", "greater_equal"},
+                                                            {"less", "less"},
+                                                            {"less_equal", "less_equal"},
+                                                            {"not_equal", "equal"},
+                                                            {"eq", "equal"},
+                                                            {"ne", "equal"},
+                                                            {"lt", "less"},
+                                                            {"le", "less_equal"},
+                                                            {"gt", "greater"},
+                                                            {"ge", "greater_equal"}}};
+  const char* op = build::graph_name(node, kNames, node.op());
   Pair pair = promoted(node);
-  if (std::string_view(name->graph) != "equal") pair = {numeric(node, pair.a), numeric(node, pair.b)};
-  const V result = node.add(name->graph, {pair.a, pair.b});
+  if (std::string_view(op) != "equal") pair = {numeric(node, pair.a), numeric(node, pair.b)};
+  const V result = node.add(op, {pair.a, pair.b});
   node.set_output(0, node.as_output(node.op().starts_with("n") ? negated(node, result) : result));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 #include "runtime/base/error.h"
 
@@ -31,6 +32,18 @@ std::optional<ir::SymInt> whole_of(const Number& number) {
   return std::nullopt;
 }
 
+/// By the operators that integers and real numbers have alike.
+template <typename T>
+Number compared(NodeContext& node, const std::string& op, const T& a, const T& b) {
+  if (op == "eq") return a == b;
+  if (op == "ne") return a != b;
+  if (op == "lt") return a < b;
+  if (op == "le") return a <= b;
+  if (op == "gt") return a > b;
+  if (op == "ge") return a >= b;
+  node.invalid("it has a converter of other operators");
+}
+
 Number of_integers(NodeContext& node, const std::string& op, const ir::SymInt& a, const ir::SymInt& b) {
   if (op == "add") return a + b;
   if (op == "sub") return a - b;
@@ -53,13 +66,7 @@ Number of_integers(NodeContext& node, const std::string& op, const ir::SymInt& a
   }
   if (op == "sym_max") return max(a, b);
   if (op == "sym_min") return min(a, b);
-  if (op == "eq") return a == b;
-  if (op == "ne") return a != b;
-  if (op == "lt") return a < b;
-  if (op == "le") return a <= b;
-  if (op == "gt") return a > b;
-  if (op == "ge") return a >= b;
-  node.invalid("it has a converter of other operators");
+  return compared(node, op, a, b);
 }
 
 Number of_reals(NodeContext& node, const std::string& op, double a, double b) {
@@ -72,13 +79,7 @@ Number of_reals(NodeContext& node, const std::string& op, double a, double b) {
   if (op == "pow") return std::pow(a, b);
   if (op == "sym_max") return std::max(a, b);
   if (op == "sym_min") return std::min(a, b);
-  if (op == "eq") return a == b;
-  if (op == "ne") return a != b;
-  if (op == "lt") return a < b;
-  if (op == "le") return a <= b;
-  if (op == "gt") return a > b;
-  if (op == "ge") return a >= b;
-  node.invalid("it has a converter of other operators");
+  return compared(node, op, a, b);
 }
 
 /// Or what is made of comparisons.
@@ -98,29 +99,24 @@ V python_number(NodeContext& node, const Operand& operand) {
 
 /// Of two numbers of which a run works out one.
 void compute_number(NodeContext& node) {
-  struct Name {
-    std::string_view python;
-    const char* graph;
-  };
-  constexpr std::array<Name, 11> kNames = {{{"add", "add"},
-                                            {"sub", "sub"},
-                                            {"mul", "mul"},
-                                            {"sym_max", "max"},
-                                            {"sym_min", "min"},
-                                            {"eq", "equal"},
-                                            {"lt", "less"},
-                                            {"le", "less_equal"},
-                                            {"gt", "greater"},
-                                            {"ge", "greater_equal"},
-                                            {"truediv", "div"}}};
+  constexpr std::array<build::OpName, 11> kNames = {{{"add", "add"},
+                                                     {"sub", "sub"},
+                                                     {"mul", "mul"},
+                                                     {"sym_max", "max"},
+                                                     {"sym_min", "min"},
+                                                     {"eq", "equal"},
+                                                     {"lt", "less"},
+                                                     {"le", "less_equal"},
+                                                     {"gt", "greater"},
+                                                     {"ge", "greater_equal"},
+                                                     {"truediv", "div"}}};
   if (node.op() == "and_" || node.op() == "or_") {
     const V a = to_bool(node, python_number(node, node.operand("a"))),
             b = to_bool(node, python_number(node, node.operand("b")));
     return node.set_run_number({node.add(node.op() == "and_" ? "and" : "or", {a, b})});
   }
-  const auto* found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const Name& name) { return name.python == node.op(); });
-  if (found == kNames.end()) node.unsupported("a", "of numbers that a run works out it is not implemented");
+  const build::OpName* found = build::find_in(kNames, &build::OpName::model, node.op());
+  if (found == nullptr) node.unsupported("a", "of numbers that a run works out it is not implemented");
   Compose c(node);
   V a = python_number(node, node.operand("a")), b = python_number(node, node.operand("b"));
   const bool is_real = is_float(node.dtype(a)) || is_float(node.dtype(b)) || node.op() == "truediv";
@@ -172,18 +168,17 @@ ExtentReal real_in_runs(NodeContext& node, const char* name, const ExtentOperand
 
 /// Real numbers of free extents stay what they are in each run, where an operator asks for that.
 bool set_real_of_extents(NodeContext& node) {
-  constexpr std::array<std::pair<std::string_view, const char*>, 4> kNames = {
+  constexpr std::array<build::OpName, 4> kNames = {
       {{"add", "add"}, {"sub", "sub"}, {"mul", "mul"}, {"truediv", "div"}}};
   const std::string op = node.op();
-  const auto* found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const auto& name) { return name.first == op; });
-  if (found == kNames.end()) return false;
+  const build::OpName* found = build::find_in(kNames, &build::OpName::model, op);
+  if (found == nullptr) return false;
   const ExtentOperand a = extent_operand(node, "a"), b = extent_operand(node, "b");
   const bool is_whole = a.is_whole() && b.is_whole() && op != "truediv";
   if (is_whole || !(a.is_free() || b.is_free()) || (op == "truediv" && b.is_zero())) return false;
   const ExtentReal first = real_in_runs(node, "a", a), second = real_in_runs(node, "b", b);
   const std::optional<Ratio> left = node.ratio("a"), right = node.ratio("b");
-  node.set_extent_real({Compose(node).binary(found->second, first.value, second.value),
+  node.set_extent_real({Compose(node).binary(found->graph, first.value, second.value),
                         [op, x_of = first.fixed, y_of = second.fixed] {
                           const double x = x_of(), y = y_of();
                           return op == "add" ? x + y : op == "sub" ? x - y : op == "mul" ? x * y : x / y;

@@ -1,9 +1,9 @@
 // Operators on each element of one tensor.
-#include <algorithm>
 #include <array>
 #include <limits>
 
 #include "compiler/build/numbers/special.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -12,59 +12,48 @@ namespace {
 
 constexpr double kLn2 = std::numbers::ln2, kPi = std::numbers::pi;
 
-struct Same {
-  std::string_view name;
-  const char* graph;
-};
+using build::OpName;
 /// Functions of real numbers that the graph has, too.
-constexpr std::array kReal = {Same{"sqrt", "sqrt"},
-                              Same{"rsqrt", "rsqrt"},
-                              Same{"reciprocal", "reciprocal"},
-                              Same{"exp", "exp"},
-                              Same{"log", "log"},
-                              Same{"expm1", "expm1"},
-                              Same{"log1p", "log1p"},
-                              Same{"tanh", "tanh"},
-                              Same{"sigmoid", "sigmoid"},
-                              Same{"erf", "erf"},
-                              Same{"erfc", "erfc"},
-                              Same{"sin", "sin"},
-                              Same{"cos", "cos"},
-                              Same{"tan", "tan"},
-                              Same{"asin", "asin"},
-                              Same{"acos", "acos"},
-                              Same{"atan", "atan"},
-                              Same{"sinh", "sinh"},
-                              Same{"cosh", "cosh"},
-                              Same{"asinh", "asinh"},
-                              Same{"acosh", "acosh"},
-                              Same{"atanh", "atanh"},
-                              Same{"mish", "mish"},
-                              Same{"hardswish", "hard_swish"},
-                              Same{"arccos", "acos"},
-                              Same{"arccosh", "acosh"},
-                              Same{"arcsin", "asin"},
-                              Same{"arcsinh", "asinh"},
-                              Same{"arctan", "atan"},
-                              Same{"arctanh", "atanh"},
-                              Same{"special_expit", "sigmoid"},
-                              Same{"special_erf", "erf"},
-                              Same{"special_erfc", "erfc"},
-                              Same{"special_expm1", "expm1"},
-                              Same{"special_log1p", "log1p"}};
+constexpr std::array kReal = {OpName{"sqrt", "sqrt"},
+                              OpName{"rsqrt", "rsqrt"},
+                              OpName{"reciprocal", "reciprocal"},
+                              OpName{"exp", "exp"},
+                              OpName{"log", "log"},
+                              OpName{"expm1", "expm1"},
+                              OpName{"log1p", "log1p"},
+                              OpName{"tanh", "tanh"},
+                              OpName{"sigmoid", "sigmoid"},
+                              OpName{"erf", "erf"},
+                              OpName{"erfc", "erfc"},
+                              OpName{"sin", "sin"},
+                              OpName{"cos", "cos"},
+                              OpName{"tan", "tan"},
+                              OpName{"asin", "asin"},
+                              OpName{"acos", "acos"},
+                              OpName{"atan", "atan"},
+                              OpName{"sinh", "sinh"},
+                              OpName{"cosh", "cosh"},
+                              OpName{"asinh", "asinh"},
+                              OpName{"acosh", "acosh"},
+                              OpName{"atanh", "atanh"},
+                              OpName{"mish", "mish"},
+                              OpName{"hardswish", "hard_swish"},
+                              OpName{"arccos", "acos"},
+                              OpName{"arccosh", "acosh"},
+                              OpName{"arcsin", "asin"},
+                              OpName{"arcsinh", "asinh"},
+                              OpName{"arctan", "atan"},
+                              OpName{"arctanh", "atanh"},
+                              OpName{"special_expit", "sigmoid"},
+                              OpName{"special_erf", "erf"},
+                              OpName{"special_erfc", "erfc"},
+                              OpName{"special_expm1", "expm1"},
+                              OpName{"special_log1p", "log1p"}};
 /// Those of any number, whose result has the operand's type.
-constexpr std::array kAny = {Same{"abs", "abs"},      Same{"absolute", "abs"}, Same{"neg", "neg"},
-                             Same{"negative", "neg"}, Same{"sign", "sign"},    Same{"sgn", "sign"},
-                             Same{"relu", "relu"}};
-constexpr std::array kRounding = {Same{"floor", "floor"}, Same{"ceil", "ceil"}};
-
-template <size_t kCount>
-const char* graph_name(NodeContext& node, const std::array<Same, kCount>& names) {
-  const auto found =
-      std::find_if(names.begin(), names.end(), [&](const Same& each) { return each.name == node.op(); });
-  if (found == names.end()) node.invalid("it has a converter of other operators");
-  return found->graph;
-}
+constexpr std::array kAny = {OpName{"abs", "abs"},      OpName{"absolute", "abs"}, OpName{"neg", "neg"},
+                             OpName{"negative", "neg"}, OpName{"sign", "sign"},    OpName{"sgn", "sign"},
+                             OpName{"relu", "relu"}};
+constexpr std::array kRounding = {OpName{"floor", "floor"}, OpName{"ceil", "ceil"}};
 
 V clamped(NodeContext& node, V x, double low, double high) { return Compose(node).clip(x, low, high); }
 
@@ -100,14 +89,15 @@ V composed(NodeContext& node, std::string_view op, V x) {
 }  // namespace
 
 void convert_real_unary(NodeContext& node) {
-  node.set_output(0, node.add(graph_name(node, kReal), {floated(node, node.tensor("self"))}));
+  node.set_output(0,
+                  node.add(build::graph_name(node, kReal, node.op()), {floated(node, node.tensor("self"))}));
 }
 
 void convert_any_unary(NodeContext& node) {
   const V x = node.tensor("self");
   const bool is_bool = node.dtype(x) == DType::kBool;
   if (is_bool && node.op().starts_with("neg")) node.invalid("of truth values");
-  node.set_output(0, is_bool ? x : node.add(graph_name(node, kAny), {x}));
+  node.set_output(0, is_bool ? x : node.add(build::graph_name(node, kAny, node.op()), {x}));
 }
 
 void convert_composed_unary(NodeContext& node) {
@@ -126,7 +116,7 @@ void convert_rounding(NodeContext& node) {
     const V whole = c.where(is_negative(node, x), c.unary("ceil", x), c.unary("floor", x));
     return node.set_output(0, node.op() == "frac" ? c.sub(x, whole) : whole);
   }
-  node.set_output(0, node.add(graph_name(node, kRounding), {x}));
+  node.set_output(0, node.add(build::graph_name(node, kRounding, node.op()), {x}));
 }
 
 // With decimals it rounds x * 10^decimals.

@@ -1,6 +1,7 @@
 // Functions on lists, dictionaries and texts.
 #include <algorithm>
 
+#include "compiler/build/rows.h"
 #include "compiler/frontend/pytorch/script/builtin_functions.h"
 #include "compiler/frontend/pytorch/script/builtins.h"
 #include "runtime/base/error.h"
@@ -253,9 +254,8 @@ constexpr ListRow kListRows[] = {
 }  // namespace
 
 Builtin list_builtin(std::string_view name) {
-  const auto* row = std::find_if(std::begin(kListRows), std::end(kListRows),
-                                 [&](const ListRow& each) { return each.name == name; });
-  return row == std::end(kListRows) ? nullptr : row->function;
+  const ListRow* row = build::find_in(kListRows, &ListRow::name, name);
+  return row == nullptr ? nullptr : row->function;
 }
 
 Value element_of(const Value& holder, const Value& index) {

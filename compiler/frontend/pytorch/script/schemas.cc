@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "compiler/build/rows.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::pytorch::script {
@@ -18,13 +19,8 @@ constexpr RawSchema kSchemas[] = {
 };
 
 std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
+  const std::vector<std::string_view> words = build::words_of(text);
+  return {words.begin(), words.end()};
 }
 
 using Table = std::map<std::string, std::vector<Schema>, std::less<>>;

@@ -6,6 +6,7 @@
 
 #include "compiler/build/numbers/arithmetic.h"
 #include "compiler/build/numbers/special.h"
+#include "compiler/build/rows.h"
 #include "compiler/build/text/text_operands.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 #include "runtime/base/text.h"
@@ -14,18 +15,7 @@ namespace tensormill::frontend::tensorflow {
 
 namespace {
 
-struct Name {
-  std::string_view file;
-  const char* graph;
-};
-
-template <size_t kCount>
-const char* graph_name(const NodeContext& node, const std::array<Name, kCount>& names) {
-  for (const Name& name : names) {
-    if (name.file == node.op()) return name.graph;
-  }
-  node.invalid("it has a converter of other operators");
-}
+using build::OpName;
 
 /// The operator on elements that are computed where the map is.
 V made(NodeContext& node, const char* op, V x) { return node.elementwise(op, {x}); }
@@ -36,7 +26,7 @@ V is_zero(NodeContext& node, V x) { return node.binary("equal", x, number(node, 
 }  // namespace
 
 void convert_unary(NodeContext& node) {
-  static constexpr std::array<Name, 36> kNames = {
+  static constexpr std::array<OpName, 36> kNames = {
       {{"Abs", "abs"},      {"Neg", "neg"},           {"Sign", "sign"},         {"Relu", "relu"},
        {"Sqrt", "sqrt"},    {"Rsqrt", "rsqrt"},       {"Floor", "floor"},       {"Ceil", "ceil"},
        {"Exp", "exp"},      {"Log", "log"},           {"Tanh", "tanh"},         {"Sigmoid", "sigmoid"},
@@ -46,7 +36,7 @@ void convert_unary(NodeContext& node) {
        {"Selu", "selu"},    {"Softplus", "softplus"}, {"Softsign", "softsign"}, {"IsNan", "is_nan"},
        {"IsInf", "is_inf"}, {"LogicalNot", "not"},    {"Invert", "not"},        {"Rint", "round"},
        {"Elu", "elu"},      {"Expm1", "expm1"},       {"Log1p", "log1p"},       {"Erfc", "erfc"}}};
-  node.set_output(0, made(node, graph_name(node, kNames), node.input(0)));
+  node.set_output(0, made(node, build::graph_name(node, kNames, node.op()), node.input(0)));
 }
 
 void convert_special(NodeContext& node) {
@@ -105,25 +95,25 @@ void convert_is_finite(NodeContext& node) {
 }
 
 void convert_binary(NodeContext& node) {
-  static constexpr std::array<Name, 18> kNames = {{{"Add", "add"},
-                                                   {"AddV2", "add"},
-                                                   {"Sub", "sub"},
-                                                   {"Mul", "mul"},
-                                                   {"RealDiv", "div"},
-                                                   {"TruncateDiv", "div"},
-                                                   {"Maximum", "max"},
-                                                   {"Minimum", "min"},
-                                                   {"Pow", "pow"},
-                                                   {"BitwiseAnd", "and"},
-                                                   {"BitwiseOr", "or"},
-                                                   {"BitwiseXor", "xor"},
-                                                   {"LogicalAnd", "and"},
-                                                   {"LogicalOr", "or"},
-                                                   {"Less", "less"},
-                                                   {"LessEqual", "less_equal"},
-                                                   {"Greater", "greater"},
-                                                   {"GreaterEqual", "greater_equal"}}};
-  node.set_output(0, node.binary(graph_name(node, kNames), node.input(0), node.input(1)));
+  static constexpr std::array<OpName, 18> kNames = {{{"Add", "add"},
+                                                     {"AddV2", "add"},
+                                                     {"Sub", "sub"},
+                                                     {"Mul", "mul"},
+                                                     {"RealDiv", "div"},
+                                                     {"TruncateDiv", "div"},
+                                                     {"Maximum", "max"},
+                                                     {"Minimum", "min"},
+                                                     {"Pow", "pow"},
+                                                     {"BitwiseAnd", "and"},
+                                                     {"BitwiseOr", "or"},
+                                                     {"BitwiseXor", "xor"},
+                                                     {"LogicalAnd", "and"},
+                                                     {"LogicalOr", "or"},
+                                                     {"Less", "less"},
+                                                     {"LessEqual", "less_equal"},
+                                                     {"Greater", "greater"},
+                                                     {"GreaterEqual", "greater_equal"}}};
+  node.set_output(0, node.binary(build::graph_name(node, kNames, node.op()), node.input(0), node.input(1)));
 }
 
 // Of integers Div is TruncateDiv.

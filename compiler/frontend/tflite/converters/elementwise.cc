@@ -2,24 +2,14 @@
 #include <array>
 
 #include "compiler/build/numbers/arithmetic.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/tflite/node_context.h"
 
 namespace tensormill::frontend::tflite {
 
 namespace {
 
-struct Name {
-  std::string_view tflite;
-  const char* graph;
-};
-
-template <size_t kCount>
-const char* graph_name(const NodeContext& node, const std::array<Name, kCount>& names) {
-  for (const Name& name : names) {
-    if (name.tflite == node.op()) return name.graph;
-  }
-  node.invalid("it has a converter of other operators");
-}
+using build::OpName;
 
 Activation binary_activation(const NodeContext& node) {
   const std::string_view op = node.op();
@@ -33,24 +23,25 @@ Activation binary_activation(const NodeContext& node) {
 }  // namespace
 
 void convert_binary(NodeContext& node) {
-  static constexpr std::array<Name, 7> kNames = {{{"ADD", "add"},
-                                                  {"SUB", "sub"},
-                                                  {"MUL", "mul"},
-                                                  {"DIV", "div"},
-                                                  {"MAXIMUM", "max"},
-                                                  {"MINIMUM", "min"},
-                                                  {"POW", "pow"}}};
-  const V result = node.elementwise(graph_name(node, kNames), {node.real(0), node.real(1)});
+  static constexpr std::array<OpName, 7> kNames = {{{"ADD", "add"},
+                                                    {"SUB", "sub"},
+                                                    {"MUL", "mul"},
+                                                    {"DIV", "div"},
+                                                    {"MAXIMUM", "max"},
+                                                    {"MINIMUM", "min"},
+                                                    {"POW", "pow"}}};
+  const V result = node.elementwise(build::graph_name(node, kNames, node.op()), {node.real(0), node.real(1)});
   node.set_real(0, result, binary_activation(node));
 }
 
 void convert_stablehlo_binary(NodeContext& node) {
-  static constexpr std::array<Name, 5> kNames = {{{"STABLEHLO_ADD", "add"},
-                                                  {"STABLEHLO_MULTIPLY", "mul"},
-                                                  {"STABLEHLO_MAXIMUM", "max"},
-                                                  {"STABLEHLO_MINIMUM", "min"},
-                                                  {"STABLEHLO_AND", "and"}}};
-  node.set_real(0, node.elementwise(graph_name(node, kNames), {node.real(0), node.real(1)}));
+  static constexpr std::array<OpName, 5> kNames = {{{"STABLEHLO_ADD", "add"},
+                                                    {"STABLEHLO_MULTIPLY", "mul"},
+                                                    {"STABLEHLO_MAXIMUM", "max"},
+                                                    {"STABLEHLO_MINIMUM", "min"},
+                                                    {"STABLEHLO_AND", "and"}}};
+  node.set_real(0,
+                node.elementwise(build::graph_name(node, kNames, node.op()), {node.real(0), node.real(1)}));
 }
 
 void convert_add_n(NodeContext& node) {
@@ -60,13 +51,13 @@ void convert_add_n(NodeContext& node) {
 }
 
 void convert_comparison(NodeContext& node) {
-  static constexpr std::array<Name, 6> kNames = {{{"LESS", "less"},
-                                                  {"LESS_EQUAL", "less_equal"},
-                                                  {"GREATER", "greater"},
-                                                  {"GREATER_EQUAL", "greater_equal"},
-                                                  {"EQUAL", "equal"},
-                                                  {"NOT_EQUAL", "equal"}}};
-  V result = node.elementwise(graph_name(node, kNames), {node.real(0), node.real(1)});
+  static constexpr std::array<OpName, 6> kNames = {{{"LESS", "less"},
+                                                    {"LESS_EQUAL", "less_equal"},
+                                                    {"GREATER", "greater"},
+                                                    {"GREATER_EQUAL", "greater_equal"},
+                                                    {"EQUAL", "equal"},
+                                                    {"NOT_EQUAL", "equal"}}};
+  V result = node.elementwise(build::graph_name(node, kNames, node.op()), {node.real(0), node.real(1)});
   if (node.op() == "NOT_EQUAL") result = node.elementwise("not", {result});
   node.set_stored(0, result);
 }
@@ -92,24 +83,24 @@ void convert_floor_div(NodeContext& node) {
 }
 
 void convert_unary(NodeContext& node) {
-  static constexpr std::array<Name, 17> kNames = {{{"RELU", "relu"},
-                                                   {"LOGISTIC", "sigmoid"},
-                                                   {"TANH", "tanh"},
-                                                   {"EXP", "exp"},
-                                                   {"LOG", "log"},
-                                                   {"SQRT", "sqrt"},
-                                                   {"RSQRT", "rsqrt"},
-                                                   {"ABS", "abs"},
-                                                   {"NEG", "neg"},
-                                                   {"SIN", "sin"},
-                                                   {"COS", "cos"},
-                                                   {"FLOOR", "floor"},
-                                                   {"CEIL", "ceil"},
-                                                   {"ROUND", "round"},
-                                                   {"ELU", "elu"},
-                                                   {"HARD_SWISH", "hard_swish"},
-                                                   {"SIGN", "sign"}}};
-  node.set_real(0, node.elementwise(graph_name(node, kNames), {node.real(0)}));
+  static constexpr std::array<OpName, 17> kNames = {{{"RELU", "relu"},
+                                                     {"LOGISTIC", "sigmoid"},
+                                                     {"TANH", "tanh"},
+                                                     {"EXP", "exp"},
+                                                     {"LOG", "log"},
+                                                     {"SQRT", "sqrt"},
+                                                     {"RSQRT", "rsqrt"},
+                                                     {"ABS", "abs"},
+                                                     {"NEG", "neg"},
+                                                     {"SIN", "sin"},
+                                                     {"COS", "cos"},
+                                                     {"FLOOR", "floor"},
+                                                     {"CEIL", "ceil"},
+                                                     {"ROUND", "round"},
+                                                     {"ELU", "elu"},
+                                                     {"HARD_SWISH", "hard_swish"},
+                                                     {"SIGN", "sign"}}};
+  node.set_real(0, node.elementwise(build::graph_name(node, kNames, node.op()), {node.real(0)}));
 }
 
 void convert_square(NodeContext& node) {
