@@ -7,10 +7,7 @@ namespace tensormill::frontend::caffe2 {
 namespace {
 
 std::string shown_type_of(const Input& input) {
-  if (!input.dims) return {};
-  std::vector<std::string> dims;
-  for (const int64_t dim : *input.dims) dims.push_back(dim < 0 ? "?" : std::to_string(dim));
-  return shown_type(dtype_name(input.dtype), dims);
+  return input.dims ? shown_type(dtype_name(input.dtype), shown_dims(*input.dims)) : std::string();
 }
 
 void add_operators(const Net& net, bool is_init, FileGraph& shown) {

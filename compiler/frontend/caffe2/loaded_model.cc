@@ -1,8 +1,8 @@
 #include "compiler/frontend/caffe2/loaded_model.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "compiler/build/rows.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -20,11 +20,7 @@ constexpr FillRow kFills[] = {
 #undef CAFFE2_FILL
 };
 
-const FillRow* fill_row(std::string_view type) {
-  const auto* row = std::find_if(std::begin(kFills), std::end(kFills),
-                                 [&](const FillRow& each) { return each.type == type; });
-  return row == std::end(kFills) ? nullptr : row;
-}
+const FillRow* fill_row(std::string_view type) { return build::find_in(kFills, &FillRow::type, type); }
 
 [[noreturn]] void invalid(const std::string& what) { throw Error(ErrorCode::kInvalidModel, what); }
 
@@ -71,31 +67,11 @@ Tensor filled_alike(const Operator& fill, DType dtype, const Shape& shape) {
 bool is_fill(std::string_view type) { return fill_row(type) != nullptr; }
 
 std::optional<DType> dtype_of(int64_t number) {
-  switch (number) {
-    case 1:
-      return DType::kFloat32;
-    case 2:
-      return DType::kInt32;
-    case 3:
-    case 6:
-      return DType::kUInt8;
-    case 5:
-      return DType::kBool;
-    case 7:
-      return DType::kInt8;
-    case 8:
-      return DType::kUInt16;
-    case 9:
-      return DType::kInt16;
-    case 10:
-      return DType::kInt64;
-    case 12:
-      return DType::kFloat16;
-    case 13:
-      return DType::kFloat64;
-    default:
-      return std::nullopt;
-  }
+  constexpr build::NumberedType kTypes[] = {{1, DType::kFloat32},  {2, DType::kInt32},   {3, DType::kUInt8},
+                                            {5, DType::kBool},     {6, DType::kUInt8},   {7, DType::kInt8},
+                                            {8, DType::kUInt16},   {9, DType::kInt16},   {10, DType::kInt64},
+                                            {12, DType::kFloat16}, {13, DType::kFloat64}};
+  return build::dtype_numbered(kTypes, number);
 }
 
 std::optional<DType> filled_dtype(const Operator& fill) {
@@ -108,11 +84,7 @@ std::optional<DType> filled_dtype(const Operator& fill) {
 
 std::optional<int64_t> filled_elements(const Operator& fill) {
   const Argument* shape = fill.find("shape");
-  int64_t elements = 1;
-  if (shape == nullptr) return elements;
-  for (const int64_t dim : shape->integers)
-    if (dim < 0 || __builtin_mul_overflow(elements, dim, &elements)) return std::nullopt;
-  return elements;
+  return shape == nullptr ? 1 : count_elements(shape->integers);
 }
 
 LoadedModel::LoadedModel(std::shared_ptr<const void> owner, Model model)

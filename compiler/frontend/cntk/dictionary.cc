@@ -183,13 +183,6 @@ const Value* Dictionary::find(std::string_view key) const {
   return found == entries.rend() ? nullptr : &found->value;
 }
 
-std::optional<int64_t> count_elements(const Dims& dims) {
-  int64_t elements = 1;
-  for (const int64_t dim : dims)
-    if (dim < 0 || __builtin_mul_overflow(elements, dim, &elements)) return std::nullopt;
-  return elements;
-}
-
 Dictionary read_dictionary(std::string_view bytes) {
   if (!bytes.starts_with(kLargeFileMark))
     return Reader(std::string_view()).dictionary(WireReader(bytes, bytes.data(), 0));

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/frontend/facts/facts.h"
+
 namespace tensormill::frontend::cntk {
 
 /// Extents in CNTK's order, the axis of which elements lie beside each other first; those below 0 are no
@@ -55,9 +57,6 @@ struct Entry {
 
 /// Of a file of more than 2 GB, in which the elements stand behind the message.
 inline constexpr std::string_view kLargeFileMark = "ktnc";
-
-/// How many elements there are; nothing where a dim is no number, or they are too many to count.
-std::optional<int64_t> count_elements(const Dims& dims);
 
 /// Reads a file. Throws Error(kInvalidModel) with the byte.
 Dictionary read_dictionary(std::string_view bytes);

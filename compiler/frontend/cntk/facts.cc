@@ -6,27 +6,9 @@ namespace tensormill::frontend::cntk {
 
 namespace {
 
-std::vector<std::string> shown_dims(const Variable& variable) {
-  std::vector<std::string> dims;
-  for (const int64_t dim : tensor_dims(variable)) dims.push_back(dim < 0 ? "?" : std::to_string(dim));
-  return dims;
-}
-
 std::string_view type_name(const Variable& variable) {
   const std::optional<DType> dtype = dtype_of(variable.dtype);
   return dtype ? dtype_long_name(*dtype) : "unknown";
-}
-
-void count_weights(const Variable& variable, FileFacts& facts) {
-  const std::optional<int64_t> elements = count_elements(variable.value->dims);
-  const std::optional<DType> dtype = dtype_of(variable.value->dtype);
-  int64_t bytes = 0;
-  if (!elements || !dtype) return;
-  if (__builtin_mul_overflow(*elements, static_cast<int64_t>(dtype_bytes(*dtype)), &bytes) ||
-      __builtin_add_overflow(facts.weight_bytes, bytes, &bytes))
-    return;
-  facts.parameters += *elements;
-  facts.weight_bytes = bytes;
 }
 
 std::string value_name(const Model& model, const Source& source) {
@@ -35,6 +17,11 @@ std::string value_name(const Model& model, const Source& source) {
 }
 
 }  // namespace
+
+std::string shown_type_of(const Variable& variable) {
+  const std::optional<DType> dtype = dtype_of(variable.dtype);
+  return dtype ? shown_type(dtype_name(*dtype), shown_dims(tensor_dims(variable))) : std::string();
+}
 
 FileFacts facts_of(const Model& model) {
   const Walk walk = cntk::walk(model);
@@ -46,18 +33,14 @@ FileFacts facts_of(const Model& model) {
     FileValue value;
     value.name = input.name;
     value.type = std::string(type_name(variable));
-    value.shape = shown_dims(variable);
+    value.shape = shown_dims(tensor_dims(variable));
     facts.inputs.push_back(std::move(value));
   }
-  for (const Output& output : walk.outputs) {
-    FileValue value;
-    value.name = output.name;
-    value.has_rank = false;
-    facts.outputs.push_back(std::move(value));
-  }
+  for (const Output& output : walk.outputs) facts.outputs.push_back(unshaped_value(output.name));
   for (const size_t index : walk.order) ++facts.ops[model.functions[index].op];
   for (const Variable& variable : model.variables)
-    if (variable.value) count_weights(variable, facts);
+    if (variable.value)
+      facts.add_weight(count_elements(variable.value->dims), dtype_of(variable.value->dtype));
   return facts;
 }
 
@@ -66,9 +49,8 @@ FileGraph file_graph(const Model& model, const Walk& walk) {
   std::map<Source, std::string> names;
   for (const Input& input : walk.inputs) {
     const Variable& variable = model.variables[input.variable];
-    const std::optional<DType> dtype = dtype_of(variable.dtype);
     names.emplace(Source{true, input.variable, 0}, input.name);
-    shown.add_input(input.name, dtype ? shown_type(dtype_name(*dtype), shown_dims(variable)) : std::string());
+    shown.add_input(input.name, shown_type_of(variable));
   }
   for (const Output& output : walk.outputs) {
     names.emplace(output.source, output.name);
@@ -87,9 +69,8 @@ FileGraph file_graph(const Model& model, const Walk& walk) {
     for (const Source& operand : walk.operands[index]) {
       made.inputs.push_back(name_of(operand));
       const Variable* variable = operand.is_variable ? &model.variables[operand.index] : nullptr;
-      const std::optional<DType> dtype = variable == nullptr ? std::nullopt : dtype_of(variable->dtype);
-      if (variable != nullptr && variable->value && dtype)
-        shown.add_value(made.inputs.back(), shown_type(dtype_name(*dtype), shown_dims(*variable)), true);
+      if (variable != nullptr && variable->value && dtype_of(variable->dtype))
+        shown.add_value(made.inputs.back(), shown_type_of(*variable), true);
     }
     for (size_t i = 0; i < count_outputs(function); ++i) made.outputs.push_back(name_of({false, index, i}));
     shown.add_node(std::move(made));

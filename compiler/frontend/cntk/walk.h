@@ -49,5 +49,7 @@ std::string output_uid(const Function& function, size_t index);
 /// What is read of a shape of an input's samples, -1 for a dim that is free, in the order in which the axes
 /// stand in a tensor: first the batch, where there is one.
 std::vector<int64_t> tensor_dims(const Variable& variable);
+/// "f32[?,3]"; "" for one of a type that no tensor has.
+std::string shown_type_of(const Variable& variable);
 
 }  // namespace tensormill::frontend::cntk

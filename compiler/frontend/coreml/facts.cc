@@ -26,7 +26,7 @@ FileValue file_value(std::string_view name, const ValueType* type, const Feature
                  : dtype                                         ? std::string(dtype_long_name(*dtype))
                                                                  : std::string(type_name(type->tensor.dtype));
     if (is_state) value.note = "state";
-    for (const int64_t dim : type->tensor.dims) value.shape.push_back(dim < 0 ? "?" : std::to_string(dim));
+    value.shape = shown_dims(type->tensor.dims);
   }
   if (feature == nullptr) return value;
   if (!feature->note.empty()) value.note = feature->note;

@@ -9,16 +9,7 @@ namespace {
 std::string shown_type_of(const ValueType& type) {
   if (type.kind != ValueKind::kTensor || !type.tensor.has_rank) return {};
   const std::optional<DType> dtype = dtype_of(type.tensor.dtype);
-  std::vector<std::string> dims;
-  for (const int64_t dim : type.tensor.dims) dims.push_back(dim < 0 ? "?" : std::to_string(dim));
-  return shown_type(dtype ? dtype_name(*dtype) : type_name(type.tensor.dtype), dims);
-}
-
-/// What the blocks of an operation read stands before it, as its own operands do.
-void add_operands(const Operation& node, std::vector<std::string>& to) {
-  for (const auto& [name, bindings] : node.inputs)
-    for (const Binding& binding : bindings)
-      if (binding.value == nullptr) to.emplace_back(binding.name);
+  return shown_type(dtype ? dtype_name(*dtype) : type_name(type.tensor.dtype), shown_dims(type.tensor.dims));
 }
 
 }  // namespace
@@ -27,6 +18,14 @@ std::string operation_label(const Operation& node, size_t index) {
   if (!node.label.empty()) return std::string(node.label.substr(0, 500));
   if (!node.outputs.empty()) return std::string(node.outputs.front().name.substr(0, 500));
   return std::string(node.type.substr(0, 500)) + "#" + std::to_string(index);
+}
+
+std::vector<std::string> operand_names(const Operation& node) {
+  std::vector<std::string> names;
+  for (const auto& [operand, bindings] : node.inputs)
+    for (const Binding& binding : bindings)
+      if (binding.value == nullptr) names.emplace_back(binding.name);
+  return names;
 }
 
 std::string path_within(const std::string& around, size_t index, size_t block) {
@@ -49,7 +48,7 @@ FileGraph file_graph(const Function& function) {
                   .within = {},
                   .is_aside = is_constant};
     for (size_t k = 0; k < node.blocks.size(); ++k) made.within.push_back(path_within("", i, k));
-    add_operands(node, made.inputs);
+    made.inputs = operand_names(node);
     for (const NamedType& output : node.outputs) made.outputs.emplace_back(output.name);
     shown.add_node(std::move(made));
   }

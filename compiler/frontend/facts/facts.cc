@@ -42,6 +42,34 @@ Json printable(const Json& json) {
 
 }  // namespace
 
+FileValue unshaped_value(std::string name, std::string type) {
+  FileValue value;
+  value.name = std::move(name);
+  value.type = std::move(type);
+  value.has_rank = false;
+  return value;
+}
+
+std::optional<int64_t> count_elements(std::span<const int64_t> dims) {
+  int64_t elements = 1;
+  for (const int64_t dim : dims)
+    if (dim < 0 || __builtin_mul_overflow(elements, dim, &elements)) return std::nullopt;
+  return elements;
+}
+
+void FileFacts::add_weight(std::optional<int64_t> elements, std::optional<int64_t> element_bytes) {
+  int64_t bytes = 0;
+  if (!elements || !element_bytes || __builtin_mul_overflow(*elements, *element_bytes, &bytes) ||
+      __builtin_add_overflow(weight_bytes, bytes, &bytes))
+    return;
+  parameters += *elements;
+  weight_bytes = bytes;
+}
+
+void FileFacts::add_weight(std::optional<int64_t> elements, std::optional<DType> dtype) {
+  if (dtype) add_weight(elements, static_cast<int64_t>(dtype_bytes(*dtype)));
+}
+
 Json to_json(const FileFacts& facts) {
   Json notes = Json::object();
   for (const auto& [name, text] : facts.notes) notes[name] = text;

@@ -4,13 +4,27 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/dtype.h"
 #include "runtime/base/json_fwd.h"
 
 namespace tensormill::frontend {
+
+/// Extents as words: "?" for one that is free, which is less than 0.
+template <typename Dims>
+std::vector<std::string> shown_dims(const Dims& dims) {
+  std::vector<std::string> words;
+  for (const auto dim : dims) words.push_back(dim < 0 ? "?" : std::to_string(dim));
+  return words;
+}
+
+/// The product of extents; nothing where it is too large or one of them is less than 0.
+std::optional<int64_t> count_elements(std::span<const int64_t> dims);
 
 /// An input or output. Types and dims are words: formats have types that no tensor here has.
 struct FileValue {
@@ -20,6 +34,8 @@ struct FileValue {
   bool has_rank = true;
   std::string note = {};  ///< "scale 0.0078 zero point -1"
 };
+/// One of which the file does not say how many dims it has.
+FileValue unshaped_value(std::string name, std::string type = {});
 
 struct FileFacts {
   std::string format;   ///< a row of formats.def: "tflite"
@@ -30,6 +46,10 @@ struct FileFacts {
   int64_t weight_bytes = 0;
   /// What else is worth knowing, in order: {"quantization", "int8 weights and activations"}.
   std::vector<std::pair<std::string, std::string>> notes;
+
+  /// A weight; nothing: it is not known how many elements it has, or of how many bytes.
+  void add_weight(std::optional<int64_t> elements, std::optional<int64_t> element_bytes);
+  void add_weight(std::optional<int64_t> elements, std::optional<DType> dtype);
 };
 
 /// {"format","version","inputs","outputs","operators","parameters","weight_bytes","notes"}: text that is not

@@ -13,12 +13,6 @@ std::string version_text(int64_t version) {
          std::to_string(version % 100);
 }
 
-std::vector<std::string> dims_of(const Input& input) {
-  std::vector<std::string> dims;
-  for (const int64_t dim : input.dims) dims.push_back(dim < 0 ? "?" : std::to_string(dim));
-  return dims;
-}
-
 }  // namespace
 
 FileFacts facts_of(const Model& model) {
@@ -30,16 +24,11 @@ FileFacts facts_of(const Model& model) {
     FileValue value;
     value.name = input.name;
     value.type = dtype_long_name(input.dtype);
-    value.shape = dims_of(input);
+    value.shape = shown_dims(input.dims);
     value.has_rank = input.has_rank;
     facts.inputs.push_back(std::move(value));
   }
-  for (const Output& output : interface.outputs) {
-    FileValue value;
-    value.name = output.name;
-    value.has_rank = false;
-    facts.outputs.push_back(std::move(value));
-  }
+  for (const Output& output : interface.outputs) facts.outputs.push_back(unshaped_value(output.name));
   for (size_t i = 0; i < model.symbol.nodes.size(); ++i)
     if (interface.is_used[i] && !model.symbol.nodes[i].is_variable()) ++facts.ops[model.symbol.nodes[i].op];
   for (const auto& [name, parameter] : model.parameters) {
@@ -53,7 +42,7 @@ FileGraph file_graph(const Model& model, const Interface& interface) {
   FileGraph shown("main");
   for (const Input& input : interface.inputs)
     shown.add_input(input.name,
-                    input.has_rank ? shown_type(dtype_name(input.dtype), dims_of(input)) : std::string());
+                    input.has_rank ? shown_type(dtype_name(input.dtype), shown_dims(input.dims)) : "");
   for (const Output& output : interface.outputs) shown.add_output(output.name, "");
   const std::vector<Node>& nodes = model.symbol.nodes;
   const auto value_name = [&](const Entry& entry) { return output_name(nodes[entry.node], entry.index); };
@@ -63,9 +52,8 @@ FileGraph file_graph(const Model& model, const Interface& interface) {
     if (node.is_variable()) {
       const auto parameter = model.parameters.find(node.name);
       if (parameter == model.parameters.end()) continue;
-      std::vector<std::string> dims;
-      for (const int64_t dim : parameter->second.shape) dims.push_back(std::to_string(dim));
-      shown.add_value(node.name, shown_type(dtype_name(parameter->second.dtype), dims), true);
+      const Parameter& stored = parameter->second;
+      shown.add_value(node.name, shown_type(dtype_name(stored.dtype), shown_dims(stored.shape)), true);
       continue;
     }
     FileNode made{.op = node.op.substr(0, 200), .label = node.name.substr(0, 500), .path = std::to_string(i)};

@@ -51,11 +51,7 @@ FileFacts facts_of(const Program& program) {
   for (const InputSpec& input : program.inputs) {
     const StoredTensor* tensor = program.stored(input);
     if (tensor == nullptr) continue;
-    int64_t elements = 1;
-    for (const int64_t size : tensor->sizes)
-      if (__builtin_mul_overflow(elements, size, &elements)) elements = 0;
-    facts.parameters += elements;
-    facts.weight_bytes += elements * scalar_bytes(tensor->dtype);
+    facts.add_weight(count_elements(tensor->sizes), scalar_bytes(tensor->dtype));
   }
   for (const auto& [symbol, range] : program.ranges)
     facts.notes.emplace_back("symbol " + symbol, range_text(range));

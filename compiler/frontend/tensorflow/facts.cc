@@ -10,15 +10,7 @@ namespace {
 
 void add_shape(const TensorShape& shape, FileValue& value) {
   value.has_rank = shape.has_rank;
-  for (const int64_t dim : shape.dims) value.shape.push_back(dim < 0 ? "?" : std::to_string(dim));
-}
-
-void add_weight(const TensorValue& tensor, FileFacts& facts) {
-  int64_t elements = 1;
-  for (const int64_t dim : tensor.shape.dims)
-    if (__builtin_mul_overflow(elements, dim, &elements)) return;
-  facts.parameters += elements;
-  facts.weight_bytes += elements * type_bytes(tensor.dtype);
+  value.shape = shown_dims(shape.dims);
 }
 
 void count_node(const Node& node, FileFacts& facts) {
@@ -27,7 +19,7 @@ void count_node(const Node& node, FileFacts& facts) {
   const auto value = node.attributes.find("value");
   if (value == node.attributes.end()) return;
   if (const auto* tensor = std::get_if<std::shared_ptr<const TensorValue>>(&value->second.value))
-    add_weight(**tensor, facts);
+    facts.add_weight(count_elements((*tensor)->shape.dims), type_bytes((*tensor)->dtype));
 }
 
 /// The nodes that the named ones need, and those of the functions that they call.
@@ -75,9 +67,7 @@ private:
 };
 
 FileValue placeholder(const Node& node) {
-  FileValue value;
-  value.name = node.name.substr(0, 1000);
-  value.has_rank = false;
+  FileValue value = unshaped_value(std::string(node.name.substr(0, 1000)));
   const auto dtype = node.attributes.find("dtype");
   if (dtype != node.attributes.end())
     if (const auto* type = std::get_if<DataType>(&dtype->second.value)) value.type = type_name(*type);
@@ -99,13 +89,9 @@ FileFacts facts_of(const Graph& graph) {
     if (node.op == "Placeholder") facts.inputs.push_back(placeholder(node));
     count_node(node, facts);
   }
-  for (const Node* node : result_nodes(graph)) {
-    FileValue value;
-    value.name = node->name.substr(0, 1000);
-    value.type = node->op.substr(0, 200);
-    value.has_rank = false;
-    facts.outputs.push_back(std::move(value));
-  }
+  for (const Node* node : result_nodes(graph))
+    facts.outputs.push_back(
+        unshaped_value(std::string(node->name.substr(0, 1000)), std::string(node->op.substr(0, 200))));
   return facts;
 }
 

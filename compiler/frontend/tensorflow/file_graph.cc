@@ -28,9 +28,8 @@ bool is_constant(std::string_view op) {
 
 std::string type_of(const Port& port) {
   const std::optional<DType> dtype = dtype_of(port.dtype);
-  std::vector<std::string> dims;
-  for (const int64_t dim : port.shape.dims) dims.push_back(dim < 0 ? "?" : std::to_string(dim));
-  if (!port.shape.has_rank) dims = {"..."};
+  std::vector<std::string> dims = {"..."};
+  if (port.shape.has_rank) dims = shown_dims(port.shape.dims);
   return shown_type(dtype ? dtype_name(*dtype) : type_name(port.dtype), dims);
 }
 

@@ -33,8 +33,7 @@ FileValue value_of(const Subgraph& graph, int32_t index, std::string_view alias)
                : tensor.name.empty() ? std::to_string(index)
                                      : std::string(tensor.name);
   value.type = type_name(tensor.type);
-  for (const int32_t extent : tensor.signature)
-    value.shape.push_back(extent < 0 ? "?" : std::to_string(extent));
+  value.shape = shown_dims(tensor.signature);
   value.note = quantization_note(tensor);
   return value;
 }

@@ -40,9 +40,7 @@ private:
 
 std::string type_of(const Tensor& tensor) {
   const std::optional<DType> dtype = dtype_of(tensor.type);
-  std::vector<std::string> dims;
-  for (const int32_t extent : tensor.signature) dims.push_back(extent < 0 ? "?" : std::to_string(extent));
-  return shown_type(dtype ? dtype_name(*dtype) : type_name(tensor.type), dims);
+  return shown_type(dtype ? dtype_name(*dtype) : type_name(tensor.type), shown_dims(tensor.signature));
 }
 
 /// The subgraphs that an operator calls, and those that these call.

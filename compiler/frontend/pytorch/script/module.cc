@@ -162,22 +162,16 @@ FileFacts facts_of(const Module& module) {
       "file version " + module.version + ", " + std::to_string(module.code.classes.size()) + " classes";
   const Function& forward = module.forward();
   for (size_t i = 1; i < forward.parameters.size(); ++i) {
-    FileValue value;
-    value.name = forward.parameters[i].name;
-    value.type = forward.parameters[i].type ? type_text(*forward.parameters[i].type) : "Tensor";
-    value.has_rank = false;
-    facts.inputs.push_back(std::move(value));
+    const Parameter& parameter = forward.parameters[i];
+    facts.inputs.push_back(
+        unshaped_value(parameter.name, parameter.type ? type_text(*parameter.type) : "Tensor"));
   }
   for (const auto& [name, each] : module.code.classes)
     for (const auto& [method, function] : each.methods) count_calls(function.body, facts);
   for (const auto& [name, function] : module.code.functions) count_calls(function.body, facts);
   std::set<const void*> seen;
   const auto add = [&](const PickleValue& value, const std::string& /*name*/) {
-    int64_t elements = 1;
-    for (const int64_t size : value.tensor.sizes)
-      if (__builtin_mul_overflow(elements, size, &elements)) elements = 0;
-    facts.parameters += elements;
-    facts.weight_bytes += elements * scalar_bytes(value.tensor.dtype);
+    facts.add_weight(count_elements(value.tensor.sizes), scalar_bytes(value.tensor.dtype));
   };
   for_each_tensor(*module.root, "", seen, add);
   for (const auto& constant : module.constants) for_each_tensor(*constant, "", seen, add);
