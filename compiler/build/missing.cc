@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/build/rows.h"
+
 namespace tensormill::build {
 
 namespace {
@@ -17,15 +19,23 @@ bool may_stay_unread(std::span<const UnreadRow> rows, std::string_view op, std::
   });
 }
 
-void Missing::add(const std::string& what, const std::string& why, const std::string& label,
-                  const std::string& found, const std::string& path) {
-  const std::string kind = what + (why.empty() ? "" : ": " + why);
+std::string reason_of(std::span<const RefusedRow> rows, std::string_view op) {
+  const RefusedRow* row = find_in(rows, &RefusedRow::op, op);
+  return row == nullptr ? std::string() : std::string(row->why);
+}
+
+std::string numbered_node(const char* noun, size_t index, std::string_view op, const std::string& label) {
+  return std::string(noun) + " " + std::to_string(index) + ", " + std::string(op) + " \"" + label + "\"";
+}
+
+void Missing::add(const NodePlace& node, const std::string& why) {
+  const std::string kind = node.what + (why.empty() ? "" : ": " + why);
   Row& row = rows_[kind];
-  if (row.paths.size() < kMostPlaces) row.paths.insert(path.empty() ? label : path);
+  if (row.paths.size() < kMostPlaces) row.paths.insert(node.path.empty() ? node.label : node.path);
   if (row.count++ > 0) return;
-  row.reason = what + ": " + (why.empty() ? "not implemented" : why);
-  row.label = label;
-  row.found = found;
+  row.reason = node.what + ": " + (why.empty() ? "not implemented" : why);
+  row.label = node.label;
+  row.found = node.found;
   order_.push_back(kind);
 }
 
@@ -56,6 +66,10 @@ void Missing::throw_all() const {
     message += " " + detail.detail + ", first \"" + detail.pointer + "\";";
   message.pop_back();
   throw MissingError(message, all, places());
+}
+
+void Missing::check() const {
+  if (!empty()) throw_all();
 }
 
 }  // namespace tensormill::build

@@ -34,21 +34,42 @@ struct UnreadRow {
 };
 bool may_stay_unread(std::span<const UnreadRow> rows, std::string_view op, std::string_view option);
 
+/// A row of a table of a format's operators that have no converter, with the reason.
+struct RefusedRow {
+  std::string_view op, why;
+};
+/// Why an operator has no converter; "" where there is nothing to say but that.
+std::string reason_of(std::span<const RefusedRow> rows, std::string_view op);
+
+/// What a node calls, a subgraph or another node, could not be converted, which is noted.
+struct CallFails {};
+
+/// What is said of a node that is not imported.
+struct NodePlace {
+  std::string what;        ///< "op Conv"
+  std::string label;       ///< the model's name of it, or a made one
+  std::string found = {};  ///< what else is known of the first one of its kind: "operands f32[1,3]"
+  std::string path = {};   ///< where it is in the file, where the label may stand twice in it; "": as label
+  std::string named = {};  ///< what errors about it begin with: "operator 3, Conv \"a\""
+};
+/// "operator 3, Conv \"a\""
+std::string numbered_node(const char* noun, size_t index, std::string_view op, const std::string& label);
+
 class Missing {
 public:
   /// What one of the missing is called, and one of the places where it stands: "operator", "node".
-  Missing(std::string noun, std::string place) : noun_(std::move(noun)), place_(std::move(place)) {}
+  explicit Missing(std::string noun = "operator", std::string place = "node")
+      : noun_(std::move(noun)), place_(std::move(place)) {}
 
-  /// `what` is missing at `label`; `why`: "" where there is nothing of it at all. Of the first place `found`,
-  /// where it is not empty, says more. `path`: where that is in the file, where the label may stand twice in
-  /// it.
-  void add(const std::string& what, const std::string& why, const std::string& label,
-           const std::string& found, const std::string& path = "");
+  /// `why`: "" where there is nothing of it at all.
+  void add(const NodePlace& node, const std::string& why);
   bool empty() const { return order_.empty(); }
   /// One each, in the order in which they were found first: the place, and "WHAT, 3 nodes, FOUND".
   std::vector<ErrorDetail> details() const;
   /// Throws MissingError.
   [[noreturn]] void throw_all() const;
+  /// The same where it is not empty.
+  void check() const;
 
 private:
   struct Row {

@@ -4,21 +4,16 @@
 /// Thread-safety: pure functions.
 #pragma once
 
-#include <vector>
-
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/caffe2/loaded_model.h"
 #include "compiler/frontend/facts/file_graph.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::frontend::caffe2 {
 
-/// The operators that are not implemented: a row each, with how often it stands in the nets and where first.
-/// Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const Model& model);
-/// Throws kOperatorNotImplemented where there are such.
-void check_operators(const Model& model);
+/// The operators that are not implemented.
+build::Missing missing_operators(const Model& model);
 FileGraph file_graph(const Model& model);
 
 /// `request`: shapes of the model's inputs, in its order.

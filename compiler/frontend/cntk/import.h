@@ -4,20 +4,15 @@
 /// functions.
 #pragma once
 
-#include <vector>
-
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/cntk/loaded_model.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::frontend::cntk {
 
-/// The operators that are not implemented: a row each, with how often it stands in the model and where first.
-/// Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const LoadedModel& model);
-/// Throws kOperatorNotImplemented where there are such.
-void check_operators(const LoadedModel& model);
+/// The operators that are not implemented.
+build::Missing missing_operators(const LoadedModel& model);
 
 /// `request`: shapes of the model's inputs, in their order.
 ir::Graph import_graph(const LoadedModel& model, const build::GraphRequest& request,

@@ -4,78 +4,68 @@
 #include <map>
 #include <set>
 
-#include "compiler/build/missing.h"
+#include "compiler/build/format_import.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/coreml/file_graph.h"
 #include "compiler/frontend/coreml/node_context.h"
-#include "compiler/ir/patch.h"
 
 namespace tensormill::frontend::coreml {
 
-using build::Missing;
-
 namespace {
-
-/// Operations that an import converts, those of blocks that stand for several as often as they do.
-constexpr size_t kMostOperations = size_t{1} << 17;
 
 using Paths = std::map<const Block*, std::string>;
 
-void add_missing(Missing& missing, const Block& block, size_t index, const std::string& path,
-                 const std::string& why) {
-  const Operation& node = block.operations[index];
-  missing.add("op " + std::string(node.type), why, operation_label(node, index), "",
-              path + std::to_string(index));
+/// What the paths of operations begin with, of those of the block and of the blocks within it.
+void add_paths(const Block& block, const std::string& path, Paths& paths) {
+  paths.emplace(&block, path);
+  for (size_t i = 0; i < block.operations.size(); ++i)
+    for (size_t k = 0; k < block.operations[i].blocks.size(); ++k)
+      add_paths(block.operations[i].blocks[k], path_within(path, i, k), paths);
 }
 
-/// Of the block and of those of its operations.
-void note_missing(const Block& block, const std::string& path, Paths& paths, Missing& missing) {
-  paths.emplace(&block, path);
+build::NodePlace place_of(const Block& block, size_t index, const std::string& path) {
+  const Operation& node = block.operations[index];
+  const std::string label = operation_label(node, index);
+  return {"op " + std::string(node.type), label, "", path + std::to_string(index),
+          build::numbered_node("operation", index, node.type.substr(0, 200), label)};
+}
+
+void note_missing(const Block& block, const Paths& paths, build::Missing& missing) {
   for (size_t i = 0; i < block.operations.size(); ++i) {
     const Operation& node = block.operations[i];
-    if (find_converter(node.type) == nullptr) add_missing(missing, block, i, path, "");
-    for (size_t k = 0; k < node.blocks.size(); ++k)
-      note_missing(node.blocks[k], path_within(path, i, k), paths, missing);
+    if (find_converter(node.type) == nullptr) missing.add(place_of(block, i, paths.at(&block)), "");
+    for (const Block& within : node.blocks) note_missing(within, paths, missing);
   }
 }
 
-class FunctionImport {
+class FunctionImport final : public build::FormatImport {
 public:
   FunctionImport(const LoadedModel& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
-      : loaded_(loaded),
+      : FormatImport(ops, request,
+                     {std::string(request.function->name), build::names_of(request.function->inputs),
+                      output_names(*request.function)},
+                     missing_operations(*request.function),
+                     {"operation", size_t{1} << 17, "", {"operation "}}),
+        loaded_(loaded),
         request_(request),
         function_(*request.function),
-        graph_(ops),
-        reserved_(names_of(function_)),
         state_{loaded, graph_, reserved_, opset_number(function_.opset)} {
+    add_paths(function_.block, "", paths_);
     state_.call = [this](const Block& block, BlockState& around, const std::vector<V>& inputs) {
       return call(block, around, inputs);
     };
   }
 
-  ir::Graph run() {
-    graph_.set_name(std::string(function_.name));
-    graph_.set_symbols(request_.symbols);
-    note_missing(function_.block, "", paths_, missing_);
-    if (!missing_.empty()) missing_.throw_all();
-    BlockState state{state_};
-    add_inputs(state);
-    convert_all(state, function_.block);
-    if (!missing_.empty()) missing_.throw_all();
+private:
+  bool convert_all() override {
+    add_inputs();
+    if (!convert_block(main_, function_.block)) return false;
     // Behind what is wrong with the model, which an import at any extents finds.
     for (size_t i = 0; i < function_.inputs.size(); ++i) check_ranges(i, true);
-    set_outputs(state);
-    return ir::remove_dead(graph_);
+    return true;
   }
 
-private:
-  static std::set<std::string> names_of(const Function& function) {
-    std::set<std::string> names;
-    for (const NamedType& input : function.inputs) names.emplace(input.name);
-    for (const std::string& output : output_names(function)) names.insert(output);
-    return names;
-  }
-
-  void add_inputs(BlockState& state) {
+  void add_inputs() {
     for (size_t i = 0; i < function_.inputs.size(); ++i) {
       const NamedType& input = function_.inputs[i];
       const std::string name(input.name);
@@ -85,12 +75,12 @@ private:
           type_bits(input.type.tensor.dtype) < 8)
         throw Error(ErrorCode::kNotSupported,
                     "input \"" + name + "\" is no tensor of a type that is known here");
-      Item item{nullptr, build::add_input(graph_, request_, i, name, *dtype)};
+      Item item{nullptr, add_input(i, *dtype)};
       if (is_state) {
         item.state = input.name;
         state_.states.emplace(input.name, item.value);
       }
-      if (!state.items.emplace(input.name, item).second)
+      if (!main_.items.emplace(input.name, item).second)
         throw Error(ErrorCode::kInvalidModel, "input \"" + name + "\" stands twice");
       check_ranges(i, false);
     }
@@ -119,47 +109,26 @@ private:
   }
 
   /// Whether all operations could be converted.
-  bool convert_all(BlockState& state, const Block& block) {
-    std::set<std::string_view> lost;
+  bool convert_block(BlockState& state, const Block& block) {
+    build::LostValues<std::string> lost;
     for (size_t i = 0; i < block.operations.size(); ++i) {
       const Operation& node = block.operations[i];
-      // What stands behind an operation that could not be converted has no operands.
-      const bool has_operands =
-          std::none_of(node.inputs.begin(), node.inputs.end(), [&](const auto& operand) {
-            return std::any_of(operand.second.begin(), operand.second.end(), [&](const Binding& binding) {
-              return binding.value == nullptr && lost.count(binding.name) != 0;
-            });
-          });
-      if (has_operands && convert(state, block, i)) continue;
-      for (const NamedType& output : node.outputs) lost.insert(output.name);
+      lost.convert(operand_names(node), build::names_of(node.outputs),
+                   [&] { return convert(state, block, i); });
     }
-    return lost.empty();
+    return lost.is_whole();
   }
 
   bool convert(BlockState& state, const Block& block, size_t index) {
     const Operation& node = block.operations[index];
     const std::string label = operation_label(node, index);
-    if (++converted_ > kMostOperations)
-      throw Error(ErrorCode::kTooLarge, "operation \"" + label + "\": more than " +
-                                            std::to_string(kMostOperations) + " operations");
-    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
-    NodeContext context(state, node, label);
-    try {
-      find_converter(node.type)(context);
-      context.check_read();
-      return true;
-    } catch (const UnsupportedForm& form) {
-      add_missing(missing_, block, index, paths_.at(&block), form.attribute + ": " + form.reason);
-      return false;
-    } catch (const CallFails&) {
-      return false;
-    } catch (Error& error) {
-      if (error.message().find("operation ") != 0)
-        error.add_context("operation " + std::to_string(index) + ", " +
-                          std::string(node.type.substr(0, 200)) + " \"" + label + "\"");
-      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
-      throw;
-    }
+    return try_convert(
+        label, [&] { return place_of(block, index, paths_.at(&block)); },
+        [&] {
+          NodeContext context(state, node, label);
+          find_converter(node.type)(context);
+          context.check_read();
+        });
   }
 
   std::optional<std::vector<V>> call(const Block& block, BlockState& around, const std::vector<V>& inputs) {
@@ -169,7 +138,7 @@ private:
     BlockState state{state_, &around};
     for (size_t i = 0; i < inputs.size(); ++i)
       state.items.insert_or_assign(block.inputs[i].name, Item{nullptr, inputs[i]});
-    if (!convert_all(state, block)) return std::nullopt;
+    if (!convert_block(state, block)) return std::nullopt;
     std::vector<V> outputs;
     for (const std::string_view output : block.outputs)
       outputs.push_back(value_of(state, output, "output of a block"));
@@ -187,23 +156,18 @@ private:
     return item->value;
   }
 
-  void set_outputs(BlockState& state) {
-    const std::vector<std::string> names = output_names(function_);
-    build::set_outputs(graph_, request_, names, [&](size_t i) {
-      const std::string_view kept = state_of(function_, names[i]);
-      return kept.empty() ? value_of(state, names[i], "output \"" + names[i] + "\"") : state_.states.at(kept);
-    });
+  V output(size_t index) override {
+    const std::string& name = names_.outputs[index];
+    const std::string_view state = state_of(function_, name);
+    return state.empty() ? value_of(main_, name, "output \"" + name + "\"") : state_.states.at(state);
   }
 
   const LoadedModel& loaded_;
   const ImportRequest& request_;
   const Function& function_;
-  ir::Graph graph_;
-  const std::set<std::string> reserved_;
-  Missing missing_{"operator", "node"};
   Paths paths_;
   ImportState state_;
-  size_t converted_ = 0;
+  BlockState main_{state_};
 };
 
 std::vector<std::string> result_names(const Function& function) {
@@ -241,9 +205,8 @@ constexpr OpRow kOps[] = {
 }  // namespace
 
 Converter find_converter(std::string_view type) {
-  const auto* row =
-      std::find_if(std::begin(kOps), std::end(kOps), [&](const OpRow& each) { return each.type == type; });
-  return row == std::end(kOps) ? nullptr : row->convert;
+  const OpRow* row = build::find_in(kOps, &OpRow::type, type);
+  return row == nullptr ? nullptr : row->convert;
 }
 
 const Function& entry_function(const Model& model, std::string_view name) {
@@ -282,11 +245,12 @@ const ValueType* type_of(const Function& function, std::string_view value) {
   return nullptr;
 }
 
-std::vector<ErrorDetail> unsupported_operations(const Function& function) {
-  Missing missing("operator", "node");
+build::Missing missing_operations(const Function& function) {
+  build::Missing missing;
   Paths paths;
-  note_missing(function.block, "", paths, missing);
-  return missing.details();
+  add_paths(function.block, "", paths);
+  note_missing(function.block, paths, missing);
+  return missing;
 }
 
 ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops) {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/coreml/loaded_model.h"
 #include "compiler/frontend/facts/file_graph.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::frontend::coreml {
 
@@ -28,9 +28,8 @@ std::string_view state_of(const Function& function, std::string_view output);
 /// where nothing does.
 const ValueType* type_of(const Function& function, std::string_view value);
 
-/// The operations that are not implemented, those of blocks within others, too: a row each, with how often it
-/// stands in the function and where first. Empty when none.
-std::vector<ErrorDetail> unsupported_operations(const Function& function);
+/// The operations that are not implemented, those of blocks within others, too.
+build::Missing missing_operations(const Function& function);
 FileGraph file_graph(const Function& function);
 
 struct ImportRequest : build::GraphRequest {

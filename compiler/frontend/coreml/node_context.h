@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/missing.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/coreml/loaded_model.h"
 
 namespace tensormill::frontend::coreml {
 
+using build::CallFails;
 using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
@@ -53,9 +55,6 @@ struct BlockState {
   /// Null where no operation before has made it.
   Item* find(std::string_view name);
 };
-
-/// Thrown where an operation of a called block is not supported, which is noted.
-struct CallFails {};
 
 class NodeContext : public build::OpBuilder {
 public:

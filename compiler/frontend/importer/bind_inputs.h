@@ -23,9 +23,6 @@ BoundInputs bind_inputs(const ModelFacts& facts, const ImportOptions& options);
 /// says behind the model's extents, kTextWidth otherwise. Throws as above.
 build::GraphRequest graph_request(const ModelFacts& facts, const ImportOptions& options);
 
-/// Of a tensor whose number of dims the file does not say.
-inline DimShape any_shape() { return {Dim(std::string("..."))}; }
-
 /// action(); an error that operators are not implemented says what is known of the model.
 template <typename Action>
 auto with_facts(const ModelFacts& facts, const Action& action) {

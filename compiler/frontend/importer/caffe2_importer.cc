@@ -8,8 +8,8 @@
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/importer/source_files.h"
-#include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend {
@@ -21,65 +21,34 @@ caffe2::LoadedModel load_caffe2(const ModelSource& source) {
   return {files.owner, caffe2::read_model(files.files)};
 }
 
-SignatureValue signature_value(const caffe2::Input& input) {
-  SignatureValue value;
-  value.name = input.name;
-  value.dtype = input.dtype;
-  value.shape = any_shape();
-  if (!input.dims) return value;
-  value.shape.clear();
-  for (const int64_t dim : *input.dims) value.shape.push_back(dim < 0 ? Dim(std::string()) : Dim(dim));
-  return value;
-}
-
 class Caffe2Importer final : public Importer {
 public:
   explicit Caffe2Importer(ModelSource source)
       : Importer(std::move(source)), loaded_(load_caffe2(this->source())) {
-    const FileFacts file = caffe2::facts_of(model());
-    facts_.producer = "Caffe2 " + file.version;
-    for (const caffe2::Input& input : model().inputs) facts_.inputs.push_back(signature_value(input));
-    for (const std::string& name : caffe2::output_names(model())) {
-      SignatureValue value;
-      value.name = name;
-      value.shape = any_shape();
-      facts_.outputs.push_back(std::move(value));
-    }
-    facts_.ops = file.ops;
-    facts_.parameters = file.parameters;
-    facts_.weight_bytes = file.weight_bytes;
+    facts_ = model_facts("Caffe2 ", caffe2::facts_of(model()));
+    for (const caffe2::Input& input : model().inputs)
+      facts_.inputs.push_back(
+          signature_value(input.name, input.dtype, input.dims ? dim_shape(*input.dims) : any_shape()));
+    for (const std::string& name : caffe2::output_names(model()))
+      facts_.outputs.push_back(signature_value(name, DType::kFloat32, any_shape()));
     add_output_types();
   }
 
   std::string format() const override { return "caffe2"; }
-  const ModelFacts& facts() const override { return facts_; }
-  std::vector<ErrorDetail> unsupported() const override { return caffe2::unsupported_operators(model()); }
+  std::vector<ErrorDetail> unsupported() const override {
+    return caffe2::missing_operators(model()).details();
+  }
   FileGraph file_graph() const override { return caffe2::file_graph(model()); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     return with_facts(facts_, [&] {
       // What is not there is told before any shape is asked for.
-      caffe2::check_operators(model());
+      caffe2::missing_operators(model()).check();
       return caffe2::import_graph(loaded_, graph_request(facts_at(options), options), ops);
     });
   }
 
-  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops,
-                                  const TakesSymbolic& takes_symbolic) const override {
-    with_facts(facts_, [&] { caffe2::check_operators(model()); });
-    const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
-      return import(at, ops);
-    };
-    return onnx::import_variants([this]() -> const ModelSource& { return source(); }, facts_at(options),
-                                 options, buckets, graph_at, takes_symbolic);
-  }
-
-private:
-  const caffe2::Model& model() const { return loaded_.model(); }
-
-  /// The facts, and of inputs without a number of dims the shapes that the options say.
-  ModelFacts facts_at(const ImportOptions& options) const {
+  ModelFacts facts_at(const ImportOptions& options) const override {
     ModelFacts facts = facts_;
     std::string without;
     for (size_t i = 0; i < facts.inputs.size(); ++i) {
@@ -96,10 +65,14 @@ private:
       }
     }
     if (without.empty()) return facts;
+    with_facts(facts_, [&] { caffe2::missing_operators(model()).check(); });
     throw Error(ErrorCode::kShapeRequired,
                 std::string("a Caffe2 network does not say the shapes of its inputs: give input_shapes of ") +
                     without + ", or " + caffe2::kValueInfo + " beside it");
   }
+
+private:
+  const caffe2::Model& model() const { return loaded_.model(); }
 
   /// How the extents of outputs follow from those of the inputs, where these are known and the operators can
   /// be imported.
@@ -109,7 +82,6 @@ private:
   }
 
   const caffe2::LoadedModel loaded_;
-  ModelFacts facts_;
 };
 
 }  // namespace

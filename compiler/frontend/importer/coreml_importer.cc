@@ -9,6 +9,7 @@
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/importer/source_files.h"
 #include "runtime/base/error.h"
 
@@ -33,7 +34,7 @@ bool is_dictionary(const coreml::ValueType* type) {
   return type != nullptr && type->kind == coreml::ValueKind::kDictionary;
 }
 
-SignatureValue signature_value(std::string_view name, const coreml::ValueType* type) {
+SignatureValue value_of(std::string_view name, const coreml::ValueType* type) {
   SignatureValue value;
   value.name = name;
   const std::optional<DType> dtype = type == nullptr ? std::nullopt : coreml::dtype_of(type->tensor.dtype);
@@ -42,22 +43,20 @@ SignatureValue signature_value(std::string_view name, const coreml::ValueType* t
       is_dictionary(type);
   value.kind = is_tensor ? ValueKind::kTensor : ValueKind::kOther;
   value.dtype = dtype.value_or(DType::kFloat32);
-  if (type == nullptr) return value;
-  for (const int64_t dim : type->tensor.dims) value.shape.push_back(dim < 0 ? Dim(std::string()) : Dim(dim));
+  if (type != nullptr) value.shape = dim_shape(type->tensor.dims);
   return value;
 }
 
 std::vector<SignatureValue> inputs_of(const coreml::Function& function) {
   std::vector<SignatureValue> values;
-  for (const coreml::NamedType& input : function.inputs)
-    values.push_back(signature_value(input.name, &input.type));
+  for (const coreml::NamedType& input : function.inputs) values.push_back(value_of(input.name, &input.type));
   return values;
 }
 
 std::vector<SignatureValue> outputs_of(const coreml::Function& function) {
   std::vector<SignatureValue> values;
   for (const std::string& name : coreml::output_names(function))
-    values.push_back(signature_value(name, coreml::type_of(function, name)));
+    values.push_back(value_of(name, coreml::type_of(function, name)));
   return values;
 }
 
@@ -73,17 +72,12 @@ std::set<std::string> named_weights(const ModelSource& source) {
 class CoremlImporter final : public Importer {
 public:
   CoremlImporter(ModelSource source, const std::string& signature)
-      : Importer(std::move(source)),
-        signature_(signature),
+      : Importer(std::move(source), signature),
         loaded_(load_coreml(this->source())),
         function_(coreml::entry_function(loaded_->model(), signature)) {
-    const FileFacts file = coreml::facts_of(loaded_->model(), format());
-    facts_.producer = "Core ML " + file.version;
+    facts_ = model_facts("Core ML ", coreml::facts_of(loaded_->model(), format()));
     facts_.inputs = inputs_of(function_);
     facts_.outputs = outputs_of(function_);
-    facts_.ops = file.ops;
-    facts_.parameters = file.parameters;
-    facts_.weight_bytes = file.weight_bytes;
     add_output_types();
   }
 
@@ -92,7 +86,6 @@ public:
         wire::is_archive(source().model->text()) || source().external.contains(coreml::kManifest);
     return is_package ? "mlpackage" : "coreml";
   }
-  const ModelFacts& facts() const override { return facts_; }
   std::vector<NamedSignature> signatures() const override {
     std::vector<NamedSignature> all;
     if (loaded_->model().functions.size() == 1) return all;
@@ -100,20 +93,14 @@ public:
       all.push_back({std::string(function.name), inputs_of(function), outputs_of(function)});
     return all;
   }
-  std::vector<ErrorDetail> unsupported() const override { return coreml::unsupported_operations(function_); }
+  std::vector<ErrorDetail> unsupported() const override {
+    return coreml::missing_operations(function_).details();
+  }
   FileGraph file_graph() const override { return coreml::file_graph(function_); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     const coreml::ImportRequest request{graph_request(facts_, options), &function_};
     return with_facts(facts_, [&] { return coreml::import_graph(*loaded_, request, ops); });
-  }
-
-  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops,
-                                  const TakesSymbolic& takes_symbolic) const override {
-    ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
-    keep_choices(variants, signature_, options);
-    return variants;
   }
 
 private:
@@ -129,10 +116,8 @@ private:
     if (!is_said) set_output_types(facts_, *this);
   }
 
-  const std::string signature_;  ///< as it was asked for
   const std::unique_ptr<const coreml::LoadedModel> loaded_;
   const coreml::Function& function_;
-  ModelFacts facts_;
 };
 
 }  // namespace

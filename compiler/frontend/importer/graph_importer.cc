@@ -2,7 +2,6 @@
 
 #include "compiler/frontend/graph_file/graph_file.h"
 #include "compiler/frontend/importer/bind_inputs.h"
-#include "compiler/frontend/importer/import_at.h"
 #include "compiler/ops/ops.h"
 #include "runtime/base/error.h"
 
@@ -45,12 +44,11 @@ ModelFacts facts_of(const ir::Graph& graph) {
 class GraphImporter final : public Importer {
 public:
   explicit GraphImporter(ModelSource source)
-      : Importer(std::move(source)),
-        file_(graph_file::read(this->source().model, ops::standard_ops())),
-        facts_(facts_of(file_.graph)) {}
+      : Importer(std::move(source)), file_(graph_file::read(this->source().model, ops::standard_ops())) {
+    facts_ = facts_of(file_.graph);
+  }
 
   std::string format() const override { return "tmg"; }
-  const ModelFacts& facts() const override { return facts_; }
   // An operator that is not there is an error of the text.
   std::vector<ErrorDetail> unsupported() const override { return {}; }
 
@@ -65,15 +63,8 @@ public:
     return graph_file::bind(file_, binding);
   }
 
-  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops,
-                                  const TakesSymbolic& takes_symbolic) const override {
-    return import_at_shapes(*this, options, buckets, ops, takes_symbolic);
-  }
-
 private:
   const graph_file::GraphFile file_;
-  const ModelFacts facts_;
 };
 
 }  // namespace

@@ -53,14 +53,14 @@ void set_output_types(ModelFacts& facts, const Importer& importer) {
 ir::Variants import_at_shapes(const Importer& importer, const ImportOptions& options,
                               const ShapeBuckets& buckets, const ir::OpRegistry& ops,
                               const TakesSymbolic& takes_symbolic) {
+  const ModelFacts facts = importer.facts_at(options);
   // What is not there is told before any shape is looked at.
-  if (!importer.unsupported().empty())
-    static_cast<void>(importer.import(with_ones(importer.facts(), options), ops));
+  if (!importer.unsupported().empty()) static_cast<void>(importer.import(with_ones(facts, options), ops));
   const onnx::ImportGraph graph_at = [&](const ImportOptions& at, onnx::ImportTally*) {
     return importer.import(at, ops);
   };
   const auto source = [&]() -> const ModelSource& { return importer.kept_source(); };
-  return onnx::import_variants(source, importer.facts(), options, buckets, graph_at, takes_symbolic);
+  return onnx::import_variants(source, facts, options, buckets, graph_at, takes_symbolic);
 }
 
 void keep_choices(ir::Variants& variants, const std::string& signature, const ImportOptions& options) {

@@ -9,6 +9,7 @@
 #include "compiler/frontend/importer/cntk_importer.h"
 #include "compiler/frontend/importer/coreml_importer.h"
 #include "compiler/frontend/importer/graph_importer.h"
+#include "compiler/frontend/importer/import_at.h"
 #include "compiler/frontend/importer/keras_importer.h"
 #include "compiler/frontend/importer/mxnet_importer.h"
 #include "compiler/frontend/importer/pytorch_importer.h"
@@ -25,11 +26,11 @@ namespace {
 
 class OnnxImporter final : public Importer {
 public:
-  explicit OnnxImporter(ModelSource source)
-      : Importer(std::move(source)), facts_(onnx::read_facts(this->source())) {}
+  explicit OnnxImporter(ModelSource source) : Importer(std::move(source)) {
+    facts_ = onnx::read_facts(this->source());
+  }
 
   std::string format() const override { return "onnx"; }
-  const ModelFacts& facts() const override { return facts_; }
   std::vector<ErrorDetail> unsupported() const override { return onnx::unsupported_nodes(source()); }
   FileGraph file_graph() const override { return onnx::file_graph(source()); }
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
@@ -40,12 +41,17 @@ public:
                                   const TakesSymbolic& takes_symbolic) const override {
     return onnx::import_for_package(source(), options, buckets, ops, takes_symbolic);
   }
-
-private:
-  const ModelFacts facts_;
 };
 
 }  // namespace
+
+ir::Variants Importer::import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
+                                          const ir::OpRegistry& ops,
+                                          const TakesSymbolic& takes_symbolic) const {
+  ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+  keep_choices(variants, signature_, options);
+  return variants;
+}
 
 std::unique_ptr<Importer> make_importer(ModelSource source, const std::string& signature) {
   const std::string_view bytes = source.model->text();

@@ -44,7 +44,10 @@ public:
   virtual const ModelSource& kept_source() const { return source_; }
   const Digest& digest() const { return source_.digest; }
   /// What can be said without importing.
-  virtual const ModelFacts& facts() const = 0;
+  const ModelFacts& facts() const { return facts_; }
+  /// The facts, and of inputs of which the model does not say how many dims they have what the options say.
+  /// Throws kShapeRequired where these say nothing.
+  virtual ModelFacts facts_at(const ImportOptions& /*options*/) const { return facts_; }
   /// The model's named signatures, in its order; empty where its format has none, or the model.
   virtual std::vector<NamedSignature> signatures() const { return {}; }
   /// The operators that cannot be imported, all of them; empty when none.
@@ -59,13 +62,18 @@ public:
   /// `takes_symbolic` is given and takes it.
   virtual ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
                                           const ir::OpRegistry& ops,
-                                          const TakesSymbolic& takes_symbolic) const = 0;
+                                          const TakesSymbolic& takes_symbolic) const;
 
 protected:
-  explicit Importer(ModelSource source) : source_(std::move(source)) {}
+  /// `signature`: as it was asked for.
+  explicit Importer(ModelSource source, std::string signature = {})
+      : source_(std::move(source)), signature_(std::move(signature)) {}
+
+  ModelFacts facts_;
 
 private:
-  ModelSource source_;
+  const ModelSource source_;
+  const std::string signature_;
 };
 
 /// The file's graph for who looks at why `error`, thrown by an import of `model`, refuses it: JSON of the

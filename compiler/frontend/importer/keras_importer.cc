@@ -5,6 +5,7 @@
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/importer/source_files.h"
 #include "compiler/frontend/importer/tensorflow_importer.h"
 #include "compiler/frontend/keras/file_graph.h"
@@ -58,55 +59,31 @@ std::shared_ptr<const keras::LoadedModel> load(const ModelSource& source, std::s
   return loaded;
 }
 
-ModelFacts keras_facts(const keras::Model& model, std::string_view format) {
-  const FileFacts file = keras::facts_of(model, format);
-  ModelFacts facts;
-  facts.producer = file.version;
-  for (const keras::Port& port : keras::input_ports(model)) {
-    const std::optional<DType> dtype = dtype_from_long_name(port.type);
-    SignatureValue value;
-    value.name = port.name;
-    value.kind = dtype ? ValueKind::kTensor : ValueKind::kOther;
-    value.dtype = dtype.value_or(DType::kUInt8);
-    value.shape = port.shape;
-    facts.inputs.push_back(std::move(value));
-  }
-  for (const std::string& name : keras::output_names(model)) {
-    SignatureValue value;
-    value.name = name;
-    facts.outputs.push_back(std::move(value));
-  }
-  facts.ops = file.ops;
-  facts.parameters = file.parameters;
-  facts.weight_bytes = file.weight_bytes;
-  return facts;
-}
-
 class KerasImporter final : public Importer {
 public:
   explicit KerasImporter(ModelSource source)
       : Importer(std::move(source)),
         format_(format_of(this->source().model->text())),
-        loaded_(load(this->source(), format_)),
-        facts_(keras_facts(loaded_->model, format_)) {
+        loaded_(load(this->source(), format_)) {
+    const keras::Model& model = loaded_->model;
+    facts_ = model_facts("", keras::facts_of(model, format_));
+    for (const keras::Port& port : keras::input_ports(model))
+      facts_.inputs.push_back(signature_value(port.name, dtype_from_long_name(port.type), port.shape));
+    for (const std::string& name : keras::output_names(model))
+      facts_.outputs.push_back(signature_value(name, DType::kFloat32, {}));
     set_output_types(facts_, *this);
   }
 
   std::string format() const override { return format_; }
-  const ModelFacts& facts() const override { return facts_; }
-  std::vector<ErrorDetail> unsupported() const override { return keras::unsupported_layers(loaded_->model); }
+  std::vector<ErrorDetail> unsupported() const override {
+    return keras::missing_layers(loaded_->model).details();
+  }
 
   FileGraph file_graph() const override { return keras::file_graph(loaded_->model); }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
     return with_facts(facts_,
                       [&] { return keras::import_graph(loaded_, graph_request(facts_, options), ops); });
-  }
-
-  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops,
-                                  const TakesSymbolic& takes_symbolic) const override {
-    return import_at_shapes(*this, options, buckets, ops, takes_symbolic);
   }
 
   /// In the form without HDF5: its library is for confined children alone, and a package is served elsewhere.
@@ -127,7 +104,6 @@ public:
 private:
   const std::string format_;
   const std::shared_ptr<const keras::LoadedModel> loaded_;
-  ModelFacts facts_;
   mutable std::mutex mutex_;
   mutable std::optional<ModelSource> kept_;
 };

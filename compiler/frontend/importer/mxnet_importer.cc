@@ -7,6 +7,7 @@
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/importer/source_files.h"
 #include "compiler/frontend/mxnet/import.h"
 #include "runtime/base/error.h"
@@ -38,89 +39,61 @@ private:
         interface(mxnet::interface_of(model.model())) {}
 };
 
-/// What `options` say of inputs of which the model does not say how many dims they have.
-ModelFacts facts_at(const mxnet::Interface& interface, ModelFacts facts, const ImportOptions& options) {
-  for (size_t i = 0; i < interface.inputs.size(); ++i) {
-    const mxnet::Input& input = interface.inputs[i];
-    const auto given = options.input_shapes.find(input.name);
-    if (given == options.input_shapes.end()) {
-      if (input.has_rank) continue;
-      throw Error(ErrorCode::kShapeRequired,
-                  "input \"" + input.name + "\" has no shape in the model; give it with input_shapes");
-    }
-    const bool is_open = !input.has_rank || (input.is_guess && given->second.size() != input.dims.size());
-    if (!is_open) continue;
-    facts.inputs[i].shape = given->second;
-    for (Dim& dim : facts.inputs[i].shape)
-      if (const auto* extent = std::get_if<int64_t>(&dim); extent != nullptr && *extent < 0)
-        dim = std::string();
-  }
-  return facts;
-}
-
 class MxnetImporter final : public Importer {
 public:
-  explicit MxnetImporter(ModelSource source)
-      : Importer(std::move(source)), loaded_(std::make_shared<const Loaded>(this->source())) {
-    const FileFacts file = mxnet::facts_of(loaded_->model.model());
-    facts_.producer = "MXNet " + file.version;
-    for (const mxnet::Input& input : loaded_->interface.inputs) {
-      SignatureValue value;
-      value.name = input.name;
-      value.dtype = input.dtype;
-      for (const int64_t dim : input.dims) value.shape.push_back(dim < 0 ? Dim(std::string()) : Dim(dim));
-      facts_.inputs.push_back(std::move(value));
-    }
-    for (const mxnet::Output& output : loaded_->interface.outputs) {
-      SignatureValue value;
-      value.name = output.name;
-      facts_.outputs.push_back(std::move(value));
-    }
-    facts_.ops = file.ops;
-    facts_.parameters = file.parameters;
-    facts_.weight_bytes = file.weight_bytes;
+  explicit MxnetImporter(ModelSource source) : Importer(std::move(source)), loaded_(this->source()) {
+    facts_ = model_facts("MXNet ", mxnet::facts_of(loaded_.model.model()));
+    for (const mxnet::Input& input : loaded_.interface.inputs)
+      facts_.inputs.push_back(signature_value(input.name, input.dtype, dim_shape(input.dims)));
+    for (const mxnet::Output& output : loaded_.interface.outputs)
+      facts_.outputs.push_back(signature_value(output.name, DType::kFloat32, {}));
     add_output_types();
   }
-  /// The same model with other facts.
-  MxnetImporter(const MxnetImporter& other, ModelFacts facts)
-      : Importer(other.source()), loaded_(other.loaded_), facts_(std::move(facts)) {}
 
   std::string format() const override { return "mxnet"; }
-  const ModelFacts& facts() const override { return facts_; }
   std::vector<ErrorDetail> unsupported() const override {
-    return mxnet::unsupported_operators(loaded_->model.symbol(), loaded_->interface);
+    return mxnet::missing_operators(loaded_.model.symbol(), loaded_.interface).details();
   }
   FileGraph file_graph() const override {
-    return mxnet::file_graph(loaded_->model.model(), loaded_->interface);
+    return mxnet::file_graph(loaded_.model.model(), loaded_.interface);
+  }
+
+  ModelFacts facts_at(const ImportOptions& options) const override {
+    ModelFacts facts = facts_;
+    for (size_t i = 0; i < facts.inputs.size(); ++i) {
+      const mxnet::Input& input = loaded_.interface.inputs[i];
+      const auto given = options.input_shapes.find(input.name);
+      if (given == options.input_shapes.end()) {
+        if (input.has_rank) continue;
+        throw Error(ErrorCode::kShapeRequired,
+                    "input \"" + input.name + "\" has no shape in the model; give it with input_shapes");
+      }
+      const bool is_open = !input.has_rank || (input.is_guess && given->second.size() != input.dims.size());
+      if (!is_open) continue;
+      facts.inputs[i].shape = given->second;
+      for (Dim& dim : facts.inputs[i].shape)
+        if (const auto* extent = std::get_if<int64_t>(&dim); extent != nullptr && *extent < 0)
+          dim = std::string();
+    }
+    return facts;
   }
 
   ir::Graph import(const ImportOptions& options, const ir::OpRegistry& ops) const override {
-    const ModelFacts facts = facts_at(loaded_->interface, facts_, options);
-    const build::GraphRequest request = graph_request(facts, options);
+    const build::GraphRequest request = graph_request(facts_at(options), options);
     return with_facts(facts_,
-                      [&] { return mxnet::import_graph(loaded_->model, loaded_->interface, request, ops); });
-  }
-
-  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops,
-                                  const TakesSymbolic& takes_symbolic) const override {
-    const MxnetImporter ranked(*this, facts_at(loaded_->interface, facts_, options));
-    ir::Variants variants = import_at_shapes(ranked, options, buckets, ops, takes_symbolic);
-    keep_choices(variants, "", options);
-    return variants;
+                      [&] { return mxnet::import_graph(loaded_.model, loaded_.interface, request, ops); });
   }
 
 private:
   /// How the extents of outputs follow from those of the inputs, where the shapes of these are known and the
   /// operators can be imported.
   void add_output_types() {
-    const bool is_known = std::all_of(loaded_->interface.inputs.begin(), loaded_->interface.inputs.end(),
+    const bool is_known = std::all_of(loaded_.interface.inputs.begin(), loaded_.interface.inputs.end(),
                                       [](const mxnet::Input& input) { return input.has_rank; });
     if (is_known) set_output_types(facts_, *this);
   }
 
-  const std::shared_ptr<const Loaded> loaded_;
-  ModelFacts facts_;
+  const Loaded loaded_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "compiler/frontend/importer/pytorch_importer.h"
 
 #include "compiler/frontend/importer/bind_inputs.h"
-#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/pytorch/file_graph.h"
 #include "compiler/frontend/pytorch/import.h"
 #include "compiler/frontend/wire/zip.h"
@@ -22,27 +22,11 @@ std::vector<SignatureValue> signature_of(const pytorch::Program& program,
   std::vector<SignatureValue> values;
   for (const pytorch::Port& port : ports) {
     const pytorch::TensorMeta& meta = program.graph.tensors.at(port.value);
-    const std::optional<DType> dtype = pytorch::dtype_of(meta.dtype);
-    SignatureValue value;
-    value.name = port.name;
-    value.kind = dtype ? ValueKind::kTensor : ValueKind::kOther;
-    value.dtype = dtype.value_or(DType::kUInt8);
-    for (const pytorch::SymDim& size : meta.sizes) value.shape.push_back(dim_of(size));
-    values.push_back(std::move(value));
+    DimShape shape;
+    for (const pytorch::SymDim& size : meta.sizes) shape.push_back(dim_of(size));
+    values.push_back(signature_value(port.name, pytorch::dtype_of(meta.dtype), std::move(shape)));
   }
   return values;
-}
-
-ModelFacts facts_of(const pytorch::Program& program, const pytorch::Ports& ports) {
-  const FileFacts file = pytorch::facts_of(program);
-  ModelFacts facts;
-  facts.producer = "PyTorch " + file.version;
-  facts.inputs = signature_of(program, ports.inputs);
-  facts.outputs = signature_of(program, ports.outputs);
-  facts.ops = file.ops;
-  facts.parameters = file.parameters;
-  facts.weight_bytes = file.weight_bytes;
-  return facts;
 }
 
 class PytorchImporter final : public Importer {
@@ -50,13 +34,15 @@ public:
   explicit PytorchImporter(ModelSource source)
       : Importer(std::move(source)),
         loaded_(this->source().model),
-        ports_(pytorch::ports_of(loaded_.program())),
-        facts_(facts_of(loaded_.program(), ports_)) {}
+        ports_(pytorch::ports_of(loaded_.program())) {
+    facts_ = model_facts("PyTorch ", pytorch::facts_of(loaded_.program()));
+    facts_.inputs = signature_of(loaded_.program(), ports_.inputs);
+    facts_.outputs = signature_of(loaded_.program(), ports_.outputs);
+  }
 
   std::string format() const override { return "pt2"; }
-  const ModelFacts& facts() const override { return facts_; }
   std::vector<ErrorDetail> unsupported() const override {
-    return pytorch::unsupported_operators(loaded_.program());
+    return pytorch::missing_operators(loaded_.program()).details();
   }
   FileGraph file_graph() const override { return pytorch::file_graph(loaded_.program(), ports_); }
 
@@ -65,16 +51,9 @@ public:
     return with_facts(facts_, [&] { return pytorch::import_graph(loaded_, request, ops); });
   }
 
-  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops,
-                                  const TakesSymbolic& takes_symbolic) const override {
-    return import_at_shapes(*this, options, buckets, ops, takes_symbolic);
-  }
-
 private:
   const pytorch::LoadedProgram loaded_;
   const pytorch::Ports ports_;
-  const ModelFacts facts_;
 };
 
 }  // namespace

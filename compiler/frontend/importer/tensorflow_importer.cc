@@ -6,6 +6,7 @@
 #include "compiler/frontend/formats/protobuf_format.h"
 #include "compiler/frontend/importer/bind_inputs.h"
 #include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/importer/source_files.h"
 #include "compiler/frontend/tensorflow/file_graph.h"
 #include "compiler/frontend/tensorflow/import.h"
@@ -63,8 +64,7 @@ std::vector<SignatureValue> values_of(const std::vector<tensorflow::Port>& ports
     value.kind =
         dtype || port.dtype == tensorflow::DataType::kInvalid ? ValueKind::kTensor : ValueKind::kOther;
     value.dtype = dtype.value_or(DType::kFloat32);
-    for (const int64_t extent : port.shape.dims)
-      value.shape.push_back(extent < 0 ? Dim(std::string()) : Dim(extent));
+    value.shape = dim_shape(port.shape.dims);
     values.push_back(std::move(value));
   }
   return values;
@@ -73,7 +73,7 @@ std::vector<SignatureValue> values_of(const std::vector<tensorflow::Port>& ports
 class TensorflowImporter final : public Importer {
 public:
   TensorflowImporter(ModelSource source, const std::string& signature)
-      : Importer(std::move(source)), signature_(signature), opened_(open(this->source())) {
+      : Importer(std::move(source), signature), opened_(open(this->source())) {
     const tensorflow::SavedModel& model = opened_.model->model();
     const FileFacts& file = opened_.facts;
     // A SavedModel without a signature has nothing that could be called; another graph is called as it is.
@@ -84,17 +84,13 @@ public:
                                                    " has none");
     entry_ =
         has_signatures ? tensorflow::entry_point(model, signature) : tensorflow::graph_entry(model.graph);
-    facts_.producer = "TensorFlow " + file.version;
+    facts_ = model_facts("TensorFlow ", file);
     facts_.inputs = values_of(entry_.inputs);
     facts_.outputs = values_of(entry_.outputs);
-    facts_.ops = file.ops;
-    facts_.parameters = file.parameters;
-    facts_.weight_bytes = file.weight_bytes;
     add_output_types();
   }
 
   std::string format() const override { return opened_.facts.format; }
-  const ModelFacts& facts() const override { return facts_; }
   std::vector<NamedSignature> signatures() const override {
     std::vector<NamedSignature> all;
     const tensorflow::SavedModel& model = opened_.model->model();
@@ -105,7 +101,7 @@ public:
     return all;
   }
   std::vector<ErrorDetail> unsupported() const override {
-    return tensorflow::unsupported_operators(opened_.model->model(), entry_);
+    return tensorflow::missing_operators(opened_.model->model(), entry_).details();
   }
   FileGraph file_graph() const override { return tensorflow::file_graph(opened_.model->model(), entry_); }
 
@@ -119,14 +115,6 @@ public:
     return with_facts(facts_, [&] { return tensorflow::import_graph(*opened_.model, request, ops); });
   }
 
-  ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
-                                  const ir::OpRegistry& ops,
-                                  const TakesSymbolic& takes_symbolic) const override {
-    ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
-    keep_choices(variants, signature_, options);
-    return variants;
-  }
-
 private:
   /// What the nodes say of a graph's outputs, where they can be imported.
   void add_output_types() {
@@ -136,10 +124,8 @@ private:
     if (!is_said) set_output_types(facts_, *this);
   }
 
-  const std::string signature_;  ///< as it was asked for
   const Opened opened_;
   tensorflow::EntryPoint entry_;
-  ModelFacts facts_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "compiler/frontend/importer/bind_inputs.h"
-#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/tensorflow/single_node.h"
 #include "compiler/frontend/tflite/facts.h"
 #include "compiler/frontend/tflite/file_graph.h"
@@ -100,29 +100,10 @@ std::vector<SignatureValue> signature_of(const tflite::Model& model, const tflit
   std::vector<SignatureValue> values;
   for (const tflite::Port& port : ports) {
     const tflite::Tensor& tensor = model.subgraphs[entry.subgraph].tensors[static_cast<size_t>(port.tensor)];
-    const std::optional<DType> dtype = tflite::dtype_of(tensor.type);
-    SignatureValue value;
-    value.name = port.name;
-    value.kind = dtype ? ValueKind::kTensor : ValueKind::kOther;
-    value.dtype = dtype.value_or(DType::kUInt8);
-    value.quantization = quantization_of(tensor);
-    for (const int32_t extent : tensor.signature)
-      value.shape.push_back(extent < 0 ? Dim(std::string()) : Dim(int64_t{extent}));
-    values.push_back(std::move(value));
+    values.push_back(signature_value(port.name, tflite::dtype_of(tensor.type), dim_shape(tensor.signature)));
+    values.back().quantization = quantization_of(tensor);
   }
   return values;
-}
-
-ModelFacts facts_of(const tflite::Model& model, const tflite::EntryPoint& entry, std::string_view bytes) {
-  const FileFacts file = tflite::read_facts(bytes);
-  ModelFacts facts;
-  facts.producer = "TFLite " + file.version;
-  facts.inputs = signature_of(model, entry, entry.inputs);
-  facts.outputs = signature_of(model, entry, entry.outputs);
-  facts.ops = file.ops;
-  facts.parameters = file.parameters;
-  facts.weight_bytes = file.weight_bytes;
-  return facts;
 }
 
 /// Operators of TensorFlow are added as those of its own files.
@@ -131,15 +112,16 @@ constexpr tflite::FlexOperators kFlex = {&tensorflow::is_single_node, &tensorflo
 class TfliteImporter final : public Importer {
 public:
   TfliteImporter(ModelSource source, const std::string& signature)
-      : Importer(std::move(source)),
-        signature_(signature),
+      : Importer(std::move(source), signature),
         loaded_(this->source().model),
         entry_(tflite::entry_point(loaded_.model(), signature)),
-        facts_(facts_of(loaded_.model(), entry_, this->source().model->text())),
-        notes_(notes_of(loaded_.model(), entry_, this->source().model->text())) {}
+        notes_(notes_of(loaded_.model(), entry_, this->source().model->text())) {
+    facts_ = model_facts("TFLite ", tflite::read_facts(this->source().model->text()));
+    facts_.inputs = signature_of(loaded_.model(), entry_, entry_.inputs);
+    facts_.outputs = signature_of(loaded_.model(), entry_, entry_.outputs);
+  }
 
   std::string format() const override { return "tflite"; }
-  const ModelFacts& facts() const override { return facts_; }
   std::vector<NamedSignature> signatures() const override {
     std::vector<NamedSignature> all;
     for (const tflite::Signature& each : loaded_.model().signatures) {
@@ -151,7 +133,7 @@ public:
     return all;
   }
   std::vector<ErrorDetail> unsupported() const override {
-    return tflite::unsupported_operators(loaded_.model(), entry_, kFlex);
+    return tflite::missing_operators(loaded_.model(), entry_, kFlex).details();
   }
   FileGraph file_graph() const override { return tflite::file_graph(loaded_.model(), entry_); }
 
@@ -163,18 +145,15 @@ public:
   ir::Variants import_for_package(const ImportOptions& options, const ShapeBuckets& buckets,
                                   const ir::OpRegistry& ops,
                                   const TakesSymbolic& takes_symbolic) const override {
-    ir::Variants variants = import_at_shapes(*this, options, buckets, ops, takes_symbolic);
+    ir::Variants variants = Importer::import_for_package(options, buckets, ops, takes_symbolic);
     variants.quantizations = quantizations_of(facts_);
     variants.notes = notes_;
-    keep_choices(variants, signature_, options);
     return variants;
   }
 
 private:
-  const std::string signature_;  ///< as it was asked for
   const tflite::LoadedModel loaded_;
   const tflite::EntryPoint entry_;
-  const ModelFacts facts_;
   const NotesByName notes_;
 };
 

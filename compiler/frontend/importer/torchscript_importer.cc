@@ -2,7 +2,7 @@
 
 #include "compiler/frontend/formats/detect.h"
 #include "compiler/frontend/importer/bind_inputs.h"
-#include "compiler/frontend/importer/import_at.h"
+#include "compiler/frontend/importer/model_facts.h"
 #include "compiler/frontend/onnx/free_dims/free_dims.h"
 #include "compiler/frontend/onnx/free_dims/shape_variants.h"
 #include "compiler/frontend/pytorch/script/file_graph.h"
@@ -16,47 +16,24 @@ namespace {
 
 namespace script = pytorch::script;
 
-ModelFacts facts_of(const script::Module& module, const script::Ports& ports) {
-  const FileFacts file = script::facts_of(module);
-  ModelFacts facts;
-  facts.producer = "TorchScript " + file.version;
-  for (const script::InputPort& port : ports.inputs) {
-    SignatureValue value;
-    value.name = port.name;
-    value.dtype = port.dtype;
-    value.shape = port.traced ? DimShape(port.traced->size(), Dim(std::string())) : any_shape();
-    facts.inputs.push_back(std::move(value));
-  }
-  for (const std::string& name : ports.outputs) {
-    SignatureValue value;
-    value.name = name;
-    value.shape = any_shape();
-    facts.outputs.push_back(std::move(value));
-  }
-  facts.ops = file.ops;
-  facts.parameters = file.parameters;
-  facts.weight_bytes = file.weight_bytes;
-  return facts;
-}
-
-DimShape shape_of(const Shape& extents) {
-  DimShape shape;
-  for (const int64_t extent : extents) shape.emplace_back(extent);
-  return shape;
-}
-
 class TorchscriptImporter final : public Importer {
 public:
   explicit TorchscriptImporter(ModelSource source)
       : Importer(std::move(source)),
         loaded_(this->source().model),
-        ports_(script::ports_of(loaded_.module())),
-        facts_(facts_of(loaded_.module(), ports_)) {}
+        ports_(script::ports_of(loaded_.module())) {
+    facts_ = model_facts("TorchScript ", script::facts_of(loaded_.module()));
+    for (const script::InputPort& port : ports_.inputs)
+      facts_.inputs.push_back(
+          signature_value(port.name, port.dtype,
+                          port.traced ? DimShape(port.traced->size(), Dim(std::string())) : any_shape()));
+    for (const std::string& name : ports_.outputs)
+      facts_.outputs.push_back(signature_value(name, DType::kFloat32, any_shape()));
+  }
 
   std::string format() const override { return "torchscript"; }
-  const ModelFacts& facts() const override { return facts_; }
   std::vector<ErrorDetail> unsupported() const override {
-    return script::unsupported_operators(loaded_.module());
+    return script::missing_operators(loaded_.module()).details();
   }
   FileGraph file_graph() const override { return script::file_graph(loaded_.module(), ports_); }
 
@@ -75,9 +52,7 @@ public:
                                  options, buckets, graph_at, takes_symbolic);
   }
 
-private:
-  /// The facts with the shapes that the options say.
-  ModelFacts facts_at(const ImportOptions& options) const {
+  ModelFacts facts_at(const ImportOptions& options) const override {
     ModelFacts facts = facts_;
     std::string without;
     for (size_t i = 0; i < facts.inputs.size(); ++i) {
@@ -87,27 +62,25 @@ private:
       if (given != options.input_shapes.end()) {
         input.shape = given->second;
       } else if (value != options.input_values.end()) {
-        input.shape = shape_of(value->second.shape());
+        input.shape = dim_shape(value->second.shape());
       } else {
         const std::optional<std::vector<int64_t>>& traced = ports_.inputs[i].traced;
         if (traced && traced->empty()) continue;  // there is nothing to say of it
         without += (without.empty() ? "\"" : ", \"") + input.name + "\"" +
-                   (traced ? " (it was traced with " +
-                                 to_string(shape_of(Shape(traced->begin(), traced->end()))) + ")"
-                           : "");
+                   (traced ? " (it was traced with " + to_string(dim_shape(*traced)) + ")" : "");
       }
     }
     if (without.empty()) return facts;
     // What is not there is told before any shape is asked for.
-    with_facts(facts_, [&] { script::check_operators(loaded_.module()); });
+    with_facts(facts_, [&] { script::missing_operators(loaded_.module()).check(); });
     throw Error(
         ErrorCode::kShapeRequired,
         "a TorchScript module does not say the shapes of its inputs: give input_shapes of " + without);
   }
 
+private:
   const script::LoadedModule loaded_;
   const script::Ports ports_;
-  const ModelFacts facts_;
 };
 
 }  // namespace

@@ -3,36 +3,30 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/build/missing.h"
+#include "compiler/build/format_import.h"
 #include "compiler/frontend/keras/file_graph.h"
 #include "compiler/frontend/keras/layer_context.h"
-#include "compiler/ir/patch.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::keras {
 
-using build::Missing;
-
 namespace {
 
-/// Calls of layers that an import converts, those of models as often as these are called.
-constexpr size_t kMostCalls = size_t{1} << 17;
 constexpr size_t kMostDepth = 32;
 
-void add_missing(Missing& missing, const std::string& class_name, const std::string& label,
-                 const std::string& why) {
-  missing.add("layer " + class_name, why, label, "");
+build::NodePlace place_of(const std::string& class_name, const std::string& label) {
+  return {"layer " + class_name, label, "", "", "layer \"" + label + "\" (" + class_name + ")"};
 }
 
 /// What is no class that is known, and what can never be imported.
-void note_missing(const Network& network, const std::string& around, Missing& missing) {
+void note_missing(const Network& network, const std::string& around, build::Missing& missing) {
   std::set<std::string> refused;
   for (const ErrorDetail& each : refused_layers(network)) {
     if (each.pointer.find('/') != std::string::npos && network.find(each.pointer) == nullptr) continue;
     const Layer* layer = network.find(each.pointer);
     const std::string class_name = layer == nullptr ? "" : layer->class_name;
     const bool is_named = each.detail.starts_with(class_name + ": ");
-    add_missing(missing, class_name, around + each.pointer,
+    missing.add(place_of(class_name, around + each.pointer),
                 each.detail.substr(is_named ? class_name.size() + 2 : 0));
     refused.insert(each.pointer);
   }
@@ -41,7 +35,7 @@ void note_missing(const Network& network, const std::string& around, Missing& mi
     if (layer.network) {
       note_missing(*layer.network, around + layer.name + "/", missing);
     } else if (layer.class_name != "InputLayer" && find_row(layer) == nullptr) {
-      add_missing(missing, (layer.is_operation ? "keras.ops " : "") + layer.class_name, around + layer.name,
+      missing.add(place_of((layer.is_operation ? "keras.ops " : "") + layer.class_name, around + layer.name),
                   "");
     }
   }
@@ -68,47 +62,41 @@ private:
   std::vector<std::vector<std::vector<Value>>> results_;
 };
 
-class GraphImport {
+class GraphImport final : public build::FormatImport {
 public:
   GraphImport(std::shared_ptr<const LoadedModel> loaded, const build::GraphRequest& request,
               const ir::OpRegistry& ops)
-      : model_(loaded->model),
-        request_(request),
-        ports_(input_ports(model_)),
-        output_names_(output_names(model_)),
-        graph_(ops),
-        reserved_(all_names()),
+      : FormatImport(ops, request,
+                     {loaded->model.network.name, build::names_of(input_ports(loaded->model)),
+                      output_names(loaded->model)},
+                     missing_layers(loaded->model),
+                     {"layer",
+                      size_t{1} << 17,
+                      ", those of models as often as these are called",
+                      {"layer ", "model "}}),
+        model_(loaded->model),
         state_{std::move(loaded), graph_, reserved_} {
     state_.call = [this](const LayerCall& call) { return call_inner(call); };
   }
 
-  ir::Graph run() {
-    graph_.set_name(model_.network.name);
-    graph_.set_symbols(request_.symbols);
-    note_missing(model_.network, "", missing_);
-    if (!missing_.empty()) missing_.throw_all();
-    const std::optional<std::vector<Value>> outputs = convert(model_.network, std::nullopt, add_inputs(), "");
-    if (!outputs) missing_.throw_all();
-    build::set_outputs(graph_, request_, output_names_, [&](size_t i) { return (*outputs)[i].data; });
-    return ir::remove_dead(graph_);
+private:
+  bool convert_all() override {
+    outputs_ = convert(model_.network, std::nullopt, add_inputs(), "");
+    return outputs_.has_value();
   }
 
-private:
-  std::set<std::string> all_names() const {
-    std::set<std::string> names(output_names_.begin(), output_names_.end());
-    for (const Port& port : ports_) names.insert(port.name);
-    return names;
-  }
+  V output(size_t index) override { return (*outputs_)[index].data; }
 
   std::vector<Value> add_inputs() {
     std::vector<Value> values;
-    for (size_t i = 0; i < ports_.size(); ++i) {
-      const Port& port = ports_[i];
+    const std::vector<Port> ports = input_ports(model_);
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const Port& port = ports[i];
       const std::optional<DType> dtype = dtype_from_long_name(port.type);
       if (!dtype)
         throw Error(ErrorCode::kNotSupported,
                     "input \"" + port.name + "\" has elements of type " + port.type);
-      values.push_back({build::add_input(graph_, request_, i, port.name, *dtype), ir::kAbsent});
+      values.push_back({add_input(i, *dtype), ir::kAbsent});
     }
     return values;
   }
@@ -168,36 +156,23 @@ private:
   }
 
   std::optional<std::vector<Value>> convert_layer(const LayerCall& call) {
-    if (++converted_ > kMostCalls)
-      throw Error(ErrorCode::kTooLarge, "layer \"" + call.label + "\": more than " +
-                                            std::to_string(kMostCalls) +
-                                            " layers, those of models as often as these are called");
     const Layer& layer = call.layer;
     if (layer.network) return convert_network(call);
-    const LayerRow* row = find_row(layer);
-    const ir::SymbolTable::Origin origin(graph_.symbols().get(), call.label);
-    try {
-      if (row == nullptr) throw UnsupportedForm{"", ""};
-      LayerContext context(state_, call);
-      row->convert(context);
-      refuse_unread(context);
-      std::vector<Value> outputs = context.outputs();
-      if (row->mask == MaskRule::kPassed && !call.inputs.empty()) {
-        for (Value& output : outputs) output.mask = call.inputs.front().mask;
-      }
-      return outputs;
-    } catch (const UnsupportedForm& form) {
-      add_missing(missing_, layer.class_name, call.label,
-                  form.attribute + (form.reason.empty() ? "" : ": " + form.reason));
-      return std::nullopt;
-    } catch (const CallFails&) {
-      return std::nullopt;
-    } catch (Error& error) {
-      if (error.message().find("layer ") != 0 && error.message().find("model ") != 0)
-        error.add_context("layer \"" + call.label + "\" (" + layer.class_name + ")");
-      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
-      throw;
-    }
+    std::vector<Value> outputs;
+    const bool is_done = try_convert(
+        call.label, [&] { return place_of(layer.class_name, call.label); },
+        [&] {
+          const LayerRow* row = find_row(layer);
+          if (row == nullptr) throw UnsupportedForm{"", ""};
+          LayerContext context(state_, call);
+          row->convert(context);
+          refuse_unread(context);
+          outputs = context.outputs();
+          if (row->mask == MaskRule::kPassed && !call.inputs.empty()) {
+            for (Value& output : outputs) output.mask = call.inputs.front().mask;
+          }
+        });
+    return is_done ? std::optional(std::move(outputs)) : std::nullopt;
   }
 
   static void refuse_unread(const LayerContext& context) {
@@ -208,12 +183,13 @@ private:
   }
 
   std::optional<std::vector<Value>> convert_network(const LayerCall& call) {
+    count_node(call.label);
     if (depth_ == kMostDepth)
       throw Error(ErrorCode::kInvalidModel,
                   "models lie more than " + std::to_string(kMostDepth) + " deep in each other");
     if (call.named.is_object() && call.named.contains("training") && call.named.at("training") == true &&
         !call.layer.has_call_objects) {
-      add_missing(missing_, call.layer.class_name, call.label, "argument training: it is not implemented");
+      missing_.add(place_of(call.layer.class_name, call.label), "argument training: it is not implemented");
       return std::nullopt;
     }
     ++depth_;
@@ -235,14 +211,9 @@ private:
   }
 
   const Model& model_;
-  const build::GraphRequest& request_;
-  const std::vector<Port> ports_;
-  const std::vector<std::string> output_names_;
-  ir::Graph graph_;
-  const std::set<std::string> reserved_;
   ImportState state_;
-  Missing missing_{"layer", "layer"};
-  size_t converted_ = 0, depth_ = 0;
+  std::optional<std::vector<Value>> outputs_;
+  size_t depth_ = 0;
 };
 
 }  // namespace
@@ -285,10 +256,10 @@ std::vector<std::string> output_names(const Model& model) {
   return names;
 }
 
-std::vector<ErrorDetail> unsupported_layers(const Model& model) {
-  Missing missing("layer", "layer");
+build::Missing missing_layers(const Model& model) {
+  build::Missing missing("layer", "layer");
   note_missing(model.network, "", missing);
-  return missing.details();
+  return missing;
 }
 
 ir::Graph import_graph(std::shared_ptr<const LoadedModel> model, const build::GraphRequest& request,

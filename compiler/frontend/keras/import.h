@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/keras/model.h"
 #include "compiler/ir/graph.h"
@@ -34,9 +35,8 @@ std::vector<Port> input_ports(const Model& model);
 /// Names are those of the layers, or of a dictionary of outputs; they are unique.
 std::vector<std::string> output_names(const Model& model);
 
-/// The layers that are not implemented or can never be imported: a row a class and reason, with how often it
-/// stands in the model and where first. Empty when none.
-std::vector<ErrorDetail> unsupported_layers(const Model& model);
+/// The layers that are not implemented or can never be imported.
+build::Missing missing_layers(const Model& model);
 
 /// Throws as above, and Error(kInvalidArgument) for an output that the model does not have. Constants are
 /// views of what `model` keeps.

@@ -12,6 +12,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/build/maps/channels_last.h"
 #include "compiler/build/maps/windows.h"
+#include "compiler/build/missing.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/keras/import.h"
 #include "compiler/frontend/keras/layer_config.h"
@@ -19,6 +20,7 @@
 
 namespace tensormill::frontend::keras {
 
+using build::CallFails;
 using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
@@ -49,8 +51,6 @@ struct ImportState {
   /// noted.
   std::function<std::vector<Value>(const LayerCall& call)> call = {};
 };
-
-struct CallFails {};
 
 class LayerContext : public build::OpBuilder {
 public:

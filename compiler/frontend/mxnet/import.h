@@ -4,20 +4,17 @@
 /// functions.
 #pragma once
 
-#include <vector>
-
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/facts/file_graph.h"
 #include "compiler/frontend/mxnet/interface.h"
 #include "compiler/frontend/mxnet/loaded_model.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::frontend::mxnet {
 
-/// The operators that are not implemented: a row each, with how often it stands in the symbol and where
-/// first. Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const Symbol& symbol, const Interface& interface);
+/// The operators that are not implemented.
+build::Missing missing_operators(const Symbol& symbol, const Interface& interface);
 FileGraph file_graph(const Model& model, const Interface& interface);
 
 /// The request's shapes stand in the order of the interface's inputs. Throws as above.

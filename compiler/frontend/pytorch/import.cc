@@ -4,14 +4,11 @@
 #include <array>
 #include <set>
 
-#include "compiler/build/missing.h"
+#include "compiler/build/format_import.h"
 #include "compiler/frontend/pytorch/file_graph.h"
 #include "compiler/frontend/pytorch/node_context.h"
-#include "compiler/ir/patch.h"
 
 namespace tensormill::frontend::pytorch {
-
-using build::Missing;
 
 namespace {
 
@@ -30,18 +27,19 @@ std::string operands_of(const Graph& graph, const Node& node) {
   return text;
 }
 
-void add_missing(Missing& missing, const Graph& graph, const Node& node, size_t index,
-                 const std::string& around, const std::string& why) {
-  const std::string label = node_label(node, index);
-  missing.add("op " + std::string(short_target(node.target)).substr(0, 200), why, label,
-              "operands " + operands_of(graph, node), around + label);
+/// `around`: what the paths of the graph's nodes begin with.
+build::NodePlace place_of(const Graph& graph, size_t index, const std::string& around) {
+  const Node& node = graph.nodes[index];
+  const std::string op(short_target(node.target).substr(0, 200)), label = node_label(node, index);
+  return {"op " + op, label, "operands " + operands_of(graph, node), around + label,
+          build::numbered_node("node", index, op, label)};
 }
 
-/// Of the graph and of those within its nodes; `around`: what their paths begin with.
-void note_missing(const Graph& graph, const std::string& around, Missing& missing) {
+/// Of the graph and of those within its nodes.
+void note_missing(const Graph& graph, const std::string& around, build::Missing& missing) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (find_row(node.target) == nullptr) add_missing(missing, graph, node, i, around, "");
+    if (find_row(node.target) == nullptr) missing.add(place_of(graph, i, around), "");
     for (const NamedArgument& input : node.inputs)
       if (input.argument.graph)
         note_missing(*input.argument.graph, paths_within(around, node, i, input), missing);
@@ -89,46 +87,38 @@ std::set<std::string, std::less<>> used_in(const Graph& graph) {
   return used;
 }
 
-/// Nodes that an import converts.
-constexpr size_t kMostNodes = size_t{1} << 20;
+/// "" is none.
+void add_tensors(const Argument& argument, std::vector<std::string>& names) {
+  for (const std::string& name : argument.names)
+    if (!name.empty()) names.push_back(name);
+}
 
-class GraphImport {
+class GraphImport final : public build::FormatImport {
 public:
   GraphImport(const LoadedProgram& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
-      : loaded_(loaded),
+      : FormatImport(
+            ops, request,
+            {"program", build::names_of(request.ports.inputs), build::names_of(request.ports.outputs)},
+            missing_operators(loaded.program()), {"node", size_t{1} << 20, "", {"node "}}),
+        loaded_(loaded),
         request_(request),
-        graph_(ops),
-        reserved_(names_of(request.ports)),
-        state_{loaded, graph_, reserved_, {}} {
+        state_{loaded, graph_, reserved_, {}},
+        main_(state_of(loaded.program().graph)) {
     state_.call = [this](const Graph& graph, const std::vector<View>& inputs) { return call(graph, inputs); };
     add_paths(loaded.program().graph, "", paths_);
   }
 
-  ir::Graph run() {
-    const Graph& graph = loaded_.program().graph;
-    graph_.set_name("program");
-    graph_.set_symbols(request_.symbols);
-    note_missing(graph, "", missing_);
-    if (!missing_.empty()) missing_.throw_all();
-    GraphState state{state_, graph, {}, {}, used_in(graph)};
-    add_weights(state);
-    add_inputs(state);
-    check_ranges();
-    convert_all(state);
-    if (!missing_.empty()) missing_.throw_all();
-    set_outputs(state);
-    return ir::remove_dead(graph_);
-  }
-
 private:
-  static std::set<std::string> names_of(const Ports& ports) {
-    std::set<std::string> names;
-    for (const Port& port : ports.inputs) names.insert(port.name);
-    for (const Port& port : ports.outputs) names.insert(port.name);
-    return names;
+  bool convert_all() override {
+    add_weights();
+    add_inputs();
+    check_ranges();
+    return convert_nodes(main_);
   }
 
-  void add_weights(GraphState& state) {
+  GraphState state_of(const Graph& graph) { return {state_, graph, {}, {}, used_in(graph)}; }
+
+  void add_weights() {
     for (const InputSpec& input : loaded_.program().inputs) {
       const StoredTensor* stored = loaded_.program().stored(input);
       if (input.kind == "user_input" || stored == nullptr) continue;
@@ -136,23 +126,23 @@ private:
       storage->stored = stored;
       storage->name = input.target;
       storage->is_weight = true;
-      state.tensors.insert_or_assign(input.name, View{std::move(storage)});
+      main_.tensors.insert_or_assign(input.name, View{std::move(storage)});
     }
   }
 
-  void add_inputs(GraphState& state) {
+  void add_inputs() {
     for (size_t i = 0; i < request_.ports.inputs.size(); ++i) {
       const Port& port = request_.ports.inputs[i];
-      const TensorMeta& meta = state.graph.tensors.at(port.value);
+      const TensorMeta& meta = main_.graph.tensors.at(port.value);
       const std::optional<DType> dtype = dtype_of(meta.dtype);
       if (!dtype)
         throw Error(ErrorCode::kNotSupported, "input \"" + port.name + "\" has elements of type " +
                                                   std::string(scalar_name(meta.dtype)));
       auto storage = std::make_shared<Storage>();
       storage->name = port.name;
-      storage->value = build::add_input(graph_, request_, i, port.name, *dtype);
+      storage->value = add_input(i, *dtype);
       const V value = storage->value;
-      state.tensors.insert_or_assign(port.value, View{std::move(storage), {}, value, 0});
+      main_.tensors.insert_or_assign(port.value, View{std::move(storage), {}, value, 0});
       note_extents(port, meta, request_.input_shapes[i]);
     }
   }
@@ -191,61 +181,40 @@ private:
   }
 
   /// Whether all nodes could be converted.
-  bool convert_all(GraphState& state) {
-    std::set<std::string> lost;
-    bool is_whole = true;
+  bool convert_nodes(GraphState& state) {
+    build::LostValues<std::string> lost;
     for (size_t i = 0; i < state.graph.nodes.size(); ++i) {
       const Node& node = state.graph.nodes[i];
-      // What stands behind a node that could not be converted has no operands.
-      bool has_operands = true;
-      for (const NamedArgument& input : node.inputs)
-        for (const std::string& name : input.argument.names)
-          has_operands = has_operands && lost.count(name) == 0;
-      if (has_operands && convert(state, i)) continue;
-      is_whole = false;
-      for (const Argument& output : node.outputs) lost.insert(output.names.begin(), output.names.end());
-      lost.erase("");
+      std::vector<std::string> read, made;
+      for (const NamedArgument& input : node.inputs) add_tensors(input.argument, read);
+      for (const Argument& output : node.outputs) add_tensors(output, made);
+      lost.convert(read, made, [&] { return convert(state, i); });
     }
-    return is_whole;
+    return lost.is_whole();
   }
 
   bool convert(GraphState& state, size_t index) {
     const Node& node = state.graph.nodes[index];
     const std::string label = node_label(node, index);
-    if (++converted_ > kMostNodes)
-      throw Error(ErrorCode::kTooLarge,
-                  "node \"" + label + "\": more than " + std::to_string(kMostNodes) + " nodes");
-    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
-    const OpRow& row = *find_row(node.target);
-    NodeContext context(state, node, row, label);
-    try {
-      row.convert(context);
-      context.check_read();
-      return true;
-    } catch (const UnsupportedForm& form) {
-      add_missing(missing_, state.graph, node, index, paths_[&state.graph],
-                  form.attribute + ": " + form.reason);
-      return false;
-    } catch (const CallFails&) {
-      return false;
-    } catch (Error& error) {
-      if (error.message().find("node ") != 0)
-        error.add_context("node " + std::to_string(index) + ", " +
-                          std::string(short_target(node.target)).substr(0, 200) + " \"" + label + "\"");
-      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
-      throw;
-    }
+    return try_convert(
+        label, [&] { return place_of(state.graph, index, paths_[&state.graph]); },
+        [&] {
+          const OpRow& row = *find_row(node.target);
+          NodeContext context(state, node, row, label);
+          row.convert(context);
+          context.check_read();
+        });
   }
 
   std::optional<std::vector<V>> call(const Graph& graph, const std::vector<View>& inputs) {
     if (inputs.size() != graph.inputs.size())
       throw Error(ErrorCode::kInvalidModel, "a graph of " + std::to_string(graph.inputs.size()) +
                                                 " inputs is called with " + std::to_string(inputs.size()));
-    GraphState state{state_, graph, {}, {}, used_in(graph)};
+    GraphState state = state_of(graph);
     for (size_t i = 0; i < inputs.size(); ++i)
       if (graph.inputs[i].names.size() == 1)
         state.tensors.insert_or_assign(graph.inputs[i].names[0], inputs[i]);
-    if (!convert_all(state)) return std::nullopt;
+    if (!convert_nodes(state)) return std::nullopt;
     std::vector<V> outputs;
     for (const Argument& output : graph.outputs)
       for (const std::string& name : output.names)
@@ -266,24 +235,17 @@ private:
     return read_view(builder, found->second);
   }
 
-  void set_outputs(GraphState& state) {
-    const std::vector<Port>& ports = request_.ports.outputs;
-    std::vector<std::string> names;
-    for (const Port& port : ports) names.push_back(port.name);
-    build::set_outputs(graph_, request_, names, [&](size_t i) {
-      return value_of(state, ports[i].value, "output \"" + ports[i].name + "\"");
-    });
+  V output(size_t index) override {
+    const Port& port = request_.ports.outputs[index];
+    return value_of(main_, port.value, "output \"" + port.name + "\"");
   }
 
   const LoadedProgram& loaded_;
   const ImportRequest& request_;
-  ir::Graph graph_;
-  const std::set<std::string> reserved_;
-  Missing missing_{"operator", "node"};
   ImportState state_;
+  GraphState main_;
   std::map<const Graph*, std::string> paths_;
   std::map<std::string, ir::SymInt> symbols_;
-  size_t converted_ = 0;
 };
 
 std::string unique_among(std::set<std::string>& taken, const std::string& base) {
@@ -326,10 +288,10 @@ Ports ports_of(const Program& program) {
   return ports;
 }
 
-std::vector<ErrorDetail> unsupported_operators(const Program& program) {
-  Missing missing("operator", "node");
+build::Missing missing_operators(const Program& program) {
+  build::Missing missing;
   note_missing(program.graph, "", missing);
-  return missing.details();
+  return missing;
 }
 
 ir::Graph import_graph(const LoadedProgram& program, const ImportRequest& request,

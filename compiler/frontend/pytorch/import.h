@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/pytorch/loaded_program.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -28,9 +28,8 @@ struct Ports {
 /// module that keeps a state between its runs.
 Ports ports_of(const Program& program);
 
-/// The operators that are not implemented: a row each, with how often it stands in the program and where
-/// first. Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const Program& program);
+/// The operators that are not implemented.
+build::Missing missing_operators(const Program& program);
 
 struct ImportRequest : build::GraphRequest {
   Ports ports;

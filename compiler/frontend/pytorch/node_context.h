@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/missing.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/pytorch/extent_real.h"
 #include "compiler/frontend/pytorch/loaded_program.h"
@@ -19,6 +20,7 @@
 
 namespace tensormill::frontend::pytorch {
 
+using build::CallFails;
 using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
@@ -51,9 +53,6 @@ struct GraphState {
   std::map<std::string, RunNumber, std::less<>> run_numbers = {};
   std::map<std::string, ExtentReal, std::less<>> extent_reals = {};
 };
-
-/// Thrown where an operator of a graph within a node is not supported, which is noted.
-struct CallFails {};
 
 /// A tensor or a number, as which both an operator may take.
 struct Operand {

@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/build/missing.h"
+#include "compiler/build/format_import.h"
 #include "compiler/frontend/tensorflow/file_graph.h"
 #include "compiler/frontend/tensorflow/scope.h"
-#include "compiler/ir/patch.h"
 
 namespace tensormill::frontend::tensorflow {
 
-using build::Missing;
-
 namespace {
 
-/// Nodes that an import converts, those of loops and functions as often as these run.
-constexpr size_t kMostNodes = size_t{1} << 20;
 constexpr int kMostDepth = 64;
 
 /// What the file says of a node's operands.
@@ -40,6 +35,13 @@ std::string shapes_of(const ir::Graph& graph, const std::vector<Item>& inputs) {
 
 std::string name_of(std::string_view op) { return std::string(op.substr(0, 200)); }
 
+build::NodePlace place_of(const Node& node, std::optional<std::string_view> function,
+                          const std::string& found) {
+  const std::string op = name_of(node.op);
+  return {"op " + op, name_of(node.name), found, node_path(function, node),
+          "node \"" + std::string(node.name.substr(0, 500)) + "\", " + op};
+}
+
 /// What changes a variable or a table: a package keeps nothing between its runs.
 bool is_assignment(std::string_view op) {
   return op.starts_with("LookupTableInsert") || op.starts_with("LookupTableRemove") ||
@@ -52,7 +54,7 @@ bool is_assignment(std::string_view op) {
 /// What is not there, among the nodes that the results need and those of the functions that they call.
 class MissingOperators {
 public:
-  MissingOperators(const Graph& graph, Missing& missing) : graph_(graph), missing_(missing) {}
+  MissingOperators(const Graph& graph, build::Missing& missing) : graph_(graph), missing_(missing) {}
 
   void note(const std::vector<Node>& nodes, const std::vector<std::string_view>& results,
             const std::set<std::string_view>& given) {
@@ -125,37 +127,40 @@ private:
 
   void look_at(const Node& node, std::optional<std::string_view> function, bool is_control) {
     if (is_assignment(node.op)) {
-      missing_.add("op " + name_of(node.op),
-                   "it changes a variable or a table, and a package keeps nothing between runs",
-                   name_of(node.name), types_of(node), node_path(function, node));
+      missing_.add(place_of(node, function, types_of(node)),
+                   "it changes a variable or a table, and a package keeps nothing between runs");
     } else if (!is_control && find_row(node.op) == nullptr) {
-      missing_.add("op " + name_of(node.op), "", name_of(node.name), types_of(node),
-                   node_path(function, node));
+      missing_.add(place_of(node, function, types_of(node)), "");
     }
   }
 
   const Graph& graph_;
-  Missing& missing_;
+  build::Missing& missing_;
   std::set<std::string_view> seen_;
   std::vector<std::string_view> before_;  ///< functions that only have to run before
 };
 
-void note_missing(const SavedModel& model, const EntryPoint& entry, Missing& missing) {
-  std::vector<std::string_view> results;
-  std::set<std::string_view> given;
-  for (const Port& port : entry.outputs) results.push_back(port.tensor);
-  for (const Port& port : entry.inputs)
-    given.insert(std::string_view(port.tensor).substr(0, port.tensor.find(':')));
-  MissingOperators(model.graph, missing).note(model.graph.nodes, results, given);
+bool is_asked(const ImportRequest& request, const Port& port) {
+  const std::vector<std::string>& outputs = request.outputs;
+  return outputs.empty() || std::find(outputs.begin(), outputs.end(), port.name) != outputs.end();
 }
 
-class GraphImport {
+build::Missing missing_of(const SavedModel& model, const ImportRequest& request) {
+  EntryPoint asked = request.entry;
+  std::erase_if(asked.outputs, [&](const Port& port) { return !is_asked(request, port); });
+  return missing_operators(model, asked);
+}
+
+class GraphImport final : public build::FormatImport {
 public:
   GraphImport(const LoadedModel& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
-      : loaded_(loaded),
+      : FormatImport(ops, request,
+                     {request.entry.key.empty() ? "graph" : request.entry.key,
+                      build::names_of(request.entry.inputs), build::names_of(request.entry.outputs)},
+                     missing_of(loaded.model(), request),
+                     {"node", size_t{1} << 20, ", those of loops as often as they go round", {"node "}}),
+        loaded_(loaded),
         request_(request),
-        graph_(ops),
-        reserved_(names_of(request.entry)),
         state_{loaded, graph_, reserved_},
         scopes_(
             graph_,
@@ -163,7 +168,7 @@ public:
               return convert(scope, node, inputs);
             },
             [this](const Body& body, const Node& node, const UnsupportedForm& form) {
-              add_missing(body, node, form, {});
+              missing_.add(place_in(body, node, {}), form.attribute + ": " + form.reason);
             },
             [this](Scope& scope, size_t node, const LoopForm& form, const std::vector<Item>& initial) {
               return loop_over(scope, node, form, initial);
@@ -173,39 +178,18 @@ public:
     };
   }
 
-  ir::Graph run() {
-    graph_.set_name(request_.entry.key.empty() ? "graph" : request_.entry.key);
-    graph_.set_symbols(request_.symbols);
-    EntryPoint asked = request_.entry;
-    std::erase_if(asked.outputs, [this](const Port& port) { return !is_asked(port); });
-    note_missing(loaded_.model(), asked, missing_);
-    if (!missing_.empty()) missing_.throw_all();
+private:
+  bool convert_all() override {
     const Body body(loaded_.model().graph.nodes, std::nullopt);
     Scope scope{body};
     add_inputs(scope);
     state_.fill_tables = [&] { fill_tables(scope); };
-    std::vector<V> outputs;
     for (const Port& port : request_.entry.outputs)
-      outputs.push_back(is_asked(port) ? output(scope, port) : ir::kAbsent);
-    if (!missing_.empty()) missing_.throw_all();
-    std::vector<std::string> names;
-    for (const Port& port : request_.entry.outputs) names.push_back(port.name);
-    build::set_outputs(graph_, request_, names, [&](size_t i) { return outputs[i]; });
-    return ir::remove_dead(graph_);
+      outputs_.push_back(is_asked(request_, port) ? value_of(scope, port) : ir::kAbsent);
+    return missing_.empty();
   }
 
-private:
-  static std::set<std::string> names_of(const EntryPoint& entry) {
-    std::set<std::string> names;
-    for (const Port& port : entry.inputs) names.insert(port.name);
-    for (const Port& port : entry.outputs) names.insert(port.name);
-    return names;
-  }
-
-  bool is_asked(const Port& port) const {
-    return request_.outputs.empty() ||
-           std::find(request_.outputs.begin(), request_.outputs.end(), port.name) != request_.outputs.end();
-  }
+  V output(size_t index) override { return outputs_[index]; }
 
   void add_inputs(Scope& scope) {
     for (size_t i = 0; i < request_.entry.inputs.size(); ++i) {
@@ -217,12 +201,12 @@ private:
       const Reference reference = parse_reference(scope.body, port.tensor, nullptr);
       std::vector<Item>& results = scope.results[scope.body.find(reference.name)];
       if (results.size() <= reference.output) results.resize(reference.output + 1);
-      results[reference.output] = {build::add_input(graph_, request_, i, port.name, *dtype), {}};
+      results[reference.output] = {add_input(i, *dtype), {}};
     }
   }
 
   /// kAbsent where it could not be converted.
-  V output(Scope& scope, const Port& port) {
+  V value_of(Scope& scope, const Port& port) {
     const std::optional<Item> item = scopes_.evaluate(scope, port.tensor);
     if (!item) return ir::kAbsent;
     const V* value = std::get_if<V>(&item->value);
@@ -233,43 +217,30 @@ private:
     return gathered_rows(context, *value);
   }
 
-  void add_missing(const Body& body, const Node& node, const UnsupportedForm& form,
-                   const std::vector<Item>& inputs) {
-    missing_.add("op " + name_of(node.op), form.attribute + ": " + form.reason, name_of(node.name),
-                 "operands " + shapes_of(graph_, inputs), node_path(body.function, node));
+  build::NodePlace place_in(const Body& body, const Node& node, const std::vector<Item>& inputs) const {
+    return place_of(node, body.function, "operands " + shapes_of(graph_, inputs));
   }
 
   std::optional<std::vector<Item>> convert(Scope& scope, size_t index, const std::vector<Item>& inputs) {
     const Node& node = (*scope.body.nodes)[index];
     const std::string label = std::string(node.name.substr(0, 500));
-    if (++converted_ > kMostNodes)
-      throw Error(ErrorCode::kTooLarge, "node \"" + label + "\": more than " + std::to_string(kMostNodes) +
-                                            " nodes, those of loops as often as they go round");
-    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
     const OpRow* row = find_row(node.op);
     // Of functions that a call names by an attribute, or that are not looked at before.
     if (row == nullptr) {
-      missing_.add("op " + name_of(node.op), "", label, types_of(node), node_path(scope.body.function, node));
+      missing_.add(place_of(node, scope.body.function, types_of(node)), "");
       return std::nullopt;
     }
-    try {
-      NodeContext context(state_, node, *row, inputs, scope.placeholders);
-      convert_node(context, row->convert);
-      context.check_read();
-      std::vector<Item> outputs = context.take_outputs();
-      if (node.op != "Merge" && node.op != "RefMerge") pass_conditions(inputs, outputs);
-      return outputs;
-    } catch (const UnsupportedForm& form) {
-      add_missing(scope.body, node, form, inputs);
-      return std::nullopt;
-    } catch (const CallFails&) {
-      return std::nullopt;
-    } catch (Error& error) {
-      if (error.message().find("node ") != 0)
-        error.add_context("node \"" + label + "\", " + name_of(node.op));
-      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
-      throw;
-    }
+    std::vector<Item> outputs;
+    const bool is_done = try_convert(
+        label, [&] { return place_in(scope.body, node, inputs); },
+        [&] {
+          NodeContext context(state_, node, *row, inputs, scope.placeholders);
+          convert_node(context, row->convert);
+          context.check_read();
+          outputs = context.take_outputs();
+          if (node.op != "Merge" && node.op != "RefMerge") pass_conditions(inputs, outputs);
+        });
+    return is_done ? std::optional(std::move(outputs)) : std::nullopt;
   }
 
   std::vector<Item> loop_over(const Scope& scope, size_t index, const LoopForm& form,
@@ -281,7 +252,7 @@ private:
       NodeContext context(state_, node, *find_row(node.op), initial, scope.placeholders);
       return looped_over_rows(context, form, initial);
     } catch (Error& error) {
-      if (error.message().find("node ") != 0) error.add_context("node \"" + label + "\", a loop");
+      if (!names_node(error)) error.add_context("node \"" + label + "\", a loop");
       throw;
     }
   }
@@ -355,8 +326,8 @@ private:
     const Node& node = (*scope.body.nodes)[index];
     const Function* function = function_of(node);
     if (function == nullptr && !fills_table(node.op)) return;
-    if (++converted_ > kMostNodes)
-      throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(kMostNodes) + " nodes fill tables");
+    if (++converted_ > limit_.most)
+      throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(limit_.most) + " nodes fill tables");
     std::vector<Item> inputs;
     for (const std::string_view input : node.inputs) {
       if (input.starts_with('^')) continue;
@@ -438,22 +409,24 @@ private:
 
   const LoadedModel& loaded_;
   const ImportRequest& request_;
-  ir::Graph graph_;
-  const std::set<std::string> reserved_;
-  Missing missing_{"operator", "node"};
   ImportState state_;
   std::map<const Function*, Body> bodies_;
   ScopeImport scopes_;
-  size_t converted_ = 0;
+  std::vector<V> outputs_;
   int depth_ = 0;
 };
 
 }  // namespace
 
-std::vector<ErrorDetail> unsupported_operators(const SavedModel& model, const EntryPoint& entry) {
-  Missing missing("operator", "node");
-  note_missing(model, entry, missing);
-  return missing.details();
+build::Missing missing_operators(const SavedModel& model, const EntryPoint& entry) {
+  std::vector<std::string_view> results;
+  std::set<std::string_view> given;
+  for (const Port& port : entry.outputs) results.push_back(port.tensor);
+  for (const Port& port : entry.inputs)
+    given.insert(std::string_view(port.tensor).substr(0, port.tensor.find(':')));
+  build::Missing missing;
+  MissingOperators(model.graph, missing).note(model.graph.nodes, results, given);
+  return missing;
 }
 
 ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/tensorflow/loaded_model.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -37,9 +37,8 @@ EntryPoint entry_point(const SavedModel& model, const std::string& key);
 /// The names of signatures that can be requested.
 std::vector<std::string> signature_names(const SavedModel& model);
 
-/// The operators that are not implemented: a row each, with how often it stands in what the results need, and
-/// where first. Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const SavedModel& model, const EntryPoint& entry);
+/// The operators that are not implemented, among what the results need.
+build::Missing missing_operators(const SavedModel& model, const EntryPoint& entry);
 
 struct ImportRequest : build::GraphRequest {
   EntryPoint entry;

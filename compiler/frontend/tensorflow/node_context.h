@@ -12,12 +12,14 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/build/maps/channels_last.h"
+#include "compiler/build/missing.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tensorflow/loaded_model.h"
 #include "compiler/frontend/tensorflow/schema.h"
 
 namespace tensormill::frontend::tensorflow {
 
+using build::CallFails;
 using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
@@ -112,9 +114,6 @@ struct ImportState {
                                                  const std::vector<Item>& inputs)>
       call = {};
 };
-
-/// Thrown where an operator of a called function is not supported, which is noted.
-struct CallFails {};
 
 class NodeContext : public build::OpBuilder {
 public:

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/build/missing.h"
+#include "compiler/build/format_import.h"
+#include "compiler/build/rows.h"
 #include "compiler/frontend/tflite/file_graph.h"
 #include "compiler/frontend/tflite/node_context.h"
 #include "compiler/frontend/tflite/options.h"
-#include "compiler/ir/patch.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::tflite {
-
-using build::Missing;
 
 namespace {
 
@@ -45,27 +43,27 @@ std::string shapes_of(const Subgraph& graph, const Operator& node) {
   return text;
 }
 
-void add_missing(Missing& missing, const Model& model, const Subgraph& graph, size_t index,
-                 const std::string& why) {
+build::NodePlace place_of(const Model& model, const Subgraph& graph, size_t index) {
   const Operator& node = graph.operators[index];
   const OperatorCode& code = model.codes[node.code];
-  missing.add("op " + operator_name(code) + " version " + std::to_string(code.version), why,
-              operator_label(model, graph, index), "operands " + shapes_of(graph, node),
-              operator_path(model, graph, index));
+  const std::string name = operator_name(code), label = operator_label(model, graph, index);
+  return {"op " + name + " version " + std::to_string(code.version), label,
+          "operands " + shapes_of(graph, node), operator_path(model, graph, index),
+          build::numbered_node("operator", index, name, label)};
 }
 
 /// Of the subgraph and of those that it calls.
 void note_missing(const Model& model, uint32_t index, const FlexOperators& flex, std::set<uint32_t>& seen,
-                  Missing& missing) {
+                  build::Missing& missing) {
   if (!seen.insert(index).second) return;
   const Subgraph& graph = model.subgraphs[index];
   for (size_t i = 0; i < graph.operators.size(); ++i) {
     const OperatorCode& code = model.codes[graph.operators[i].code];
     const OpRow* row = find_row(code, flex);
     if (row == nullptr) {
-      add_missing(missing, model, graph, i, "");
+      missing.add(place_of(model, graph, i), "");
     } else if (code.version > row->max_version) {
-      add_missing(missing, model, graph, i,
+      missing.add(place_of(model, graph, i),
                   "versions up to " + std::to_string(row->max_version) + " are known");
     } else {
       for (const int64_t called : named_subgraphs(graph.operators[i].options))
@@ -74,70 +72,58 @@ void note_missing(const Model& model, uint32_t index, const FlexOperators& flex,
   }
 }
 
-/// Operators that an import converts, those of loops as often as these go round.
-constexpr size_t kMostOperators = size_t{1} << 17;
 constexpr size_t kMostDepth = 32;
 
-class GraphImport {
+class GraphImport final : public build::FormatImport {
 public:
   GraphImport(const LoadedModel& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
-      : loaded_(loaded),
+      : FormatImport(
+            ops, request,
+            {std::string(loaded.model().subgraphs[request.entry.subgraph].name),
+             build::names_of(request.entry.inputs), build::names_of(request.entry.outputs)},
+            missing_operators(loaded.model(), request.entry, request.flex),
+            {"operator", size_t{1} << 17, ", those of loops as often as they go round", {"operator "}}),
+        loaded_(loaded),
         request_(request),
-        graph_(ops),
-        reserved_(names_of(request.entry)),
-        state_{loaded, graph_, reserved_, request.is_exact, request.flex} {
+        state_{loaded, graph_, reserved_, request.is_exact, request.flex},
+        main_(state_of(request.entry.subgraph)) {
     state_.call = [this](uint32_t subgraph, const std::vector<V>& inputs) { return call(subgraph, inputs); };
   }
 
-  ir::Graph run() {
-    const Subgraph& subgraph = loaded_.model().subgraphs[request_.entry.subgraph];
-    graph_.set_name(std::string(subgraph.name));
-    graph_.set_symbols(request_.symbols);
-    std::set<uint32_t> seen;
-    note_missing(loaded_.model(), request_.entry.subgraph, request_.flex, seen, missing_);
-    if (!missing_.empty()) missing_.throw_all();
-    GraphState state{state_, subgraph, std::vector<V>(subgraph.tensors.size(), ir::kAbsent)};
-    add_inputs(state);
-    convert_all(state);
-    if (!missing_.empty()) missing_.throw_all();
-    set_outputs(state);
-    return ir::remove_dead(graph_);
-  }
-
 private:
-  static std::set<std::string> names_of(const EntryPoint& entry) {
-    std::set<std::string> names;
-    for (const Port& port : entry.inputs) names.insert(port.name);
-    for (const Port& port : entry.outputs) names.insert(port.name);
-    return names;
+  bool convert_all() override {
+    add_inputs();
+    return convert_operators(main_);
   }
 
-  void add_inputs(GraphState& state) {
+  GraphState state_of(uint32_t index) {
+    const Subgraph& subgraph = loaded_.model().subgraphs[index];
+    return {state_, subgraph, std::vector<V>(subgraph.tensors.size(), ir::kAbsent)};
+  }
+
+  void add_inputs() {
     for (size_t i = 0; i < request_.entry.inputs.size(); ++i) {
       const Port& port = request_.entry.inputs[i];
-      const Tensor& tensor = state.subgraph.tensors[static_cast<size_t>(port.tensor)];
+      const Tensor& tensor = main_.subgraph.tensors[static_cast<size_t>(port.tensor)];
       const std::optional<DType> dtype = dtype_of(tensor.type);
       const bool is_packed = dtype != kString && type_bits(tensor.type) < 8;
       if (!dtype || is_packed)
         throw Error(ErrorCode::kNotSupported, "input \"" + port.name + "\" has elements of type " +
                                                   std::string(type_name(tensor.type)));
-      state.values[static_cast<size_t>(port.tensor)] =
-          build::add_input(graph_, request_, i, port.name, *dtype);
+      main_.values[static_cast<size_t>(port.tensor)] = add_input(i, *dtype);
     }
   }
 
   /// Whether all operators could be converted.
-  bool convert_all(GraphState& state) {
-    std::set<int32_t> lost;
+  bool convert_operators(GraphState& state) {
+    build::LostValues<int32_t> lost;
     for (size_t i = 0; i < state.subgraph.operators.size(); ++i) {
       const Operator& node = state.subgraph.operators[i];
-      // What stands behind an operator that could not be converted has no operands.
-      const bool has_operands = std::none_of(node.inputs.begin(), node.inputs.end(), [&](int32_t input) {
-        return input >= 0 && lost.count(input) != 0;
-      });
-      if (!has_operands || !convert(state, i)) lost.insert(node.outputs.begin(), node.outputs.end());
+      std::vector<int32_t> read(node.inputs.begin(), node.inputs.end());
+      std::erase_if(read, [](int32_t input) { return input < 0; });
+      lost.convert(read, node.outputs, [&] { return convert(state, i); });
     }
-    return lost.empty();
+    return lost.is_whole();
   }
 
   /// Of quantized numbers the exact form where that was asked for and there is one.
@@ -155,27 +141,12 @@ private:
   bool convert(GraphState& state, size_t index) {
     const Operator& node = state.subgraph.operators[index];
     const std::string label = operator_label(loaded_.model(), state.subgraph, index);
-    const std::string name = operator_name(loaded_.model().codes[node.code]);
-    if (++converted_ > kMostOperators)
-      throw Error(ErrorCode::kTooLarge, "operator \"" + label + "\": more than " +
-                                            std::to_string(kMostOperators) +
-                                            " operators, those of loops as often as they go round");
-    const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
-    NodeContext context(state, node, label);
-    try {
-      convert_node(context, converter_of(state, node));
-      return true;
-    } catch (const UnsupportedForm& form) {
-      add_missing(missing_, loaded_.model(), state.subgraph, index, form.attribute + ": " + form.reason);
-      return false;
-    } catch (const CallFails&) {
-      return false;
-    } catch (Error& error) {
-      if (error.message().find("operator ") != 0)
-        error.add_context("operator " + std::to_string(index) + ", " + name + " \"" + label + "\"");
-      if (error.code() == ErrorCode::kInvalidTensor) throw Error(ErrorCode::kInvalidModel, error.message());
-      throw;
-    }
+    return try_convert(
+        label, [&] { return place_of(loaded_.model(), state.subgraph, index); },
+        [&] {
+          NodeContext context(state, node, label);
+          convert_node(context, converter_of(state, node));
+        });
   }
 
   std::optional<std::vector<V>> call(uint32_t index, const std::vector<V>& inputs) {
@@ -187,12 +158,12 @@ private:
       throw Error(ErrorCode::kInvalidModel, "subgraph " + std::to_string(index) + " has " +
                                                 std::to_string(subgraph.inputs.size()) + " inputs, not " +
                                                 std::to_string(inputs.size()));
-    GraphState state{state_, subgraph, std::vector<V>(subgraph.tensors.size(), ir::kAbsent)};
+    GraphState state = state_of(index);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (subgraph.inputs[i] >= 0) state.values[static_cast<size_t>(subgraph.inputs[i])] = inputs[i];
     }
     ++depth_;
-    const bool is_whole = convert_all(state);
+    const bool is_whole = convert_operators(state);
     --depth_;
     if (!is_whole) return std::nullopt;
     std::vector<V> outputs;
@@ -209,22 +180,16 @@ private:
     return graph_.add_constant(graph_.unique_name("constant"), loaded_.constant(from));
   }
 
-  void set_outputs(const GraphState& state) {
-    const std::vector<Port>& ports = request_.entry.outputs;
-    std::vector<std::string> names;
-    for (const Port& port : ports) names.push_back(port.name);
-    build::set_outputs(graph_, request_, names, [&](size_t i) {
-      return value_of(state, ports[i].tensor, "output \"" + ports[i].name + "\"");
-    });
+  V output(size_t index) override {
+    const Port& port = request_.entry.outputs[index];
+    return value_of(main_, port.tensor, "output \"" + port.name + "\"");
   }
 
   const LoadedModel& loaded_;
   const ImportRequest& request_;
-  ir::Graph graph_;
-  const std::set<std::string> reserved_;
-  Missing missing_{"operator", "node"};
   ImportState state_;
-  size_t converted_ = 0, depth_ = 0;
+  GraphState main_;
+  size_t depth_ = 0;
 };
 
 /// The builtin codes: a row that names none of them does not compile.
@@ -266,21 +231,17 @@ constexpr OpRow kFlexRow = {Code::CUSTOM, 1, &convert_flex};
 
 const OpRow* find_row(const OperatorCode& code, const FlexOperators& flex) {
   if (code.builtin == Code::CUSTOM) {
-    for (const CustomRow& each : kCustomRows)
-      if (each.name == code.custom) return &each.row;
     const std::string_view name = code.custom;
+    if (const CustomRow* custom = build::find_in(kCustomRows, &CustomRow::name, name)) return &custom->row;
     const bool is_flex = name.starts_with(kFlexPrefix) && flex.is_imported != nullptr;
     return is_flex && flex.is_imported(name.substr(kFlexPrefix.size())) ? &kFlexRow : nullptr;
   }
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
-                                 [&](const OpRow& each) { return each.code == code.builtin; });
-  return row == std::end(kRows) ? nullptr : row;
+  return build::find_in(kRows, &OpRow::code, code.builtin);
 }
 
 Converter find_exact(const OperatorCode& code) {
-  for (const ExactRow& each : kExactRows)
-    if (each.code == code.builtin) return each.convert;
-  return nullptr;
+  const ExactRow* row = build::find_in(kExactRows, &ExactRow::code, code.builtin);
+  return row == nullptr ? nullptr : row->convert;
 }
 
 EntryPoint entry_point(const Model& model, std::string_view key) {
@@ -301,12 +262,11 @@ EntryPoint entry_point(const Model& model, std::string_view key) {
   return {"", 0, unique_ports(graph, graph.inputs, {}), unique_ports(graph, graph.outputs, {})};
 }
 
-std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry,
-                                               const FlexOperators& flex) {
-  Missing missing("operator", "node");
+build::Missing missing_operators(const Model& model, const EntryPoint& entry, const FlexOperators& flex) {
+  build::Missing missing;
   std::set<uint32_t> seen;
   note_missing(model, entry.subgraph, flex, seen, missing);
-  return missing.details();
+  return missing;
 }
 
 ir::Graph import_graph(const LoadedModel& model, const ImportRequest& request, const ir::OpRegistry& ops) {

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/tflite/flex.h"
 #include "compiler/frontend/tflite/loaded_model.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 
 namespace tensormill::frontend::tflite {
 
@@ -35,10 +35,8 @@ struct EntryPoint {
 /// there are.
 EntryPoint entry_point(const Model& model, std::string_view key);
 
-/// The operators that are not implemented: a row each, with the version, how often it stands in the file and
-/// where first. Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const Model& model, const EntryPoint& entry,
-                                               const FlexOperators& flex);
+/// The operators that are not implemented, with their versions.
+build::Missing missing_operators(const Model& model, const EntryPoint& entry, const FlexOperators& flex);
 
 struct ImportRequest : build::GraphRequest {
   EntryPoint entry;

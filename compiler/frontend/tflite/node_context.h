@@ -11,12 +11,14 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/build/maps/channels_last.h"
+#include "compiler/build/missing.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tflite/flex.h"
 #include "compiler/frontend/tflite/loaded_model.h"
 
 namespace tensormill::frontend::tflite {
 
+using build::CallFails;
 using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
@@ -51,9 +53,6 @@ struct GraphState {
   const Subgraph& subgraph;
   std::vector<V> values = {};  ///< by tensor; kAbsent: not made yet
 };
-
-/// Thrown where an operator of a called subgraph is not supported, which is noted.
-struct CallFails {};
 
 class NodeContext : public build::OpBuilder {
 public:

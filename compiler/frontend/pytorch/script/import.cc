@@ -1,11 +1,8 @@
 #include "compiler/frontend/pytorch/script/import.h"
 
-#include <set>
-
-#include "compiler/build/missing.h"
+#include "compiler/build/format_import.h"
 #include "compiler/frontend/pytorch/script/evaluate.h"
 #include "compiler/frontend/pytorch/script/operators.h"
-#include "compiler/ir/patch.h"
 
 namespace tensormill::frontend::pytorch::script {
 
@@ -21,34 +18,30 @@ void flatten(const Value& value, std::vector<Value>& values) {
   }
 }
 
-class ModuleImport {
+class ModuleImport final : public build::FormatImport {
 public:
   ModuleImport(const LoadedModule& loaded, const ImportRequest& request, const ir::OpRegistry& ops)
-      : loaded_(loaded),
+      : FormatImport(ops, request, {"module", build::names_of(request.ports.inputs), request.ports.outputs},
+                     build::Missing("operator", "call")),
+        loaded_(loaded),
         request_(request),
-        graph_(ops),
-        reserved_(names_of(request.ports)),
         import_{loaded.weights(), graph_, reserved_, {}},
         state_{import_, untyped_, {}, {}, {}, false},
         operators_(state_, missing_) {
     for (const std::string& name : reserved_) operators_.reserve(name);
   }
 
-  ir::Graph run() {
-    graph_.set_name("module");
-    graph_.set_symbols(request_.symbols);
+private:
+  bool convert_all() override {
     Evaluator evaluator(loaded_.module(), operators_);
     const Value result = evaluator.call(loaded_.module().forward(), arguments());
-    if (!missing_.empty()) missing_.throw_all();
-    set_outputs(result);
-    return ir::remove_dead(graph_);
-  }
-
-private:
-  static std::set<std::string> names_of(const Ports& ports) {
-    std::set<std::string> names(ports.outputs.begin(), ports.outputs.end());
-    for (const InputPort& port : ports.inputs) names.insert(port.name);
-    return names;
+    if (!missing_.empty()) return false;
+    flatten(result, results_);
+    if (results_.size() != names_.outputs.size())
+      throw Error(ErrorCode::kInvalidModel, "forward() returns " + std::to_string(results_.size()) +
+                                                " tensors, its type says " +
+                                                std::to_string(names_.outputs.size()));
+    return true;
   }
 
   /// Self, the inputs; behind the last of them what the code says itself.
@@ -58,7 +51,7 @@ private:
     std::map<size_t, Value> given;
     for (size_t i = 0; i < request_.ports.inputs.size(); ++i) {
       const InputPort& port = request_.ports.inputs[i];
-      const Value tensor = add_input(i, port);
+      const Value tensor = input_tensor(i, port);
       if (!port.element) {
         given[port.parameter] = tensor;
       } else {
@@ -102,27 +95,19 @@ private:
                 "argument \"" + parameter.name + "\" of forward() has a value of its own that is no number");
   }
 
-  Value add_input(size_t index, const InputPort& port) {
+  Value input_tensor(size_t index, const InputPort& port) {
     auto storage = std::make_shared<Storage>();
     storage->name = port.name;
-    storage->value = build::add_input(graph_, request_, index, port.name, port.dtype);
+    storage->value = add_input(index, port.dtype);
     const ir::ValueId value = storage->value;
     storage->layout = row_major_layout(dims_of(graph_.value(value).type.shape));
     state_.tensors.insert_or_assign(port.name, View{std::move(storage), {}, value, 0});
     return {TensorRef{port.name}};
   }
 
-  void set_outputs(const Value& result) {
-    std::vector<Value> values;
-    flatten(result, values);
-    const std::vector<std::string>& names = request_.ports.outputs;
-    if (values.size() != names.size())
-      throw Error(ErrorCode::kInvalidModel, "forward() returns " + std::to_string(values.size()) +
-                                                " tensors, its type says " + std::to_string(names.size()));
-    build::set_outputs(graph_, request_, names, [&](size_t i) { return value_of(names[i], values[i]); });
-  }
-
-  ir::ValueId value_of(const std::string& name, const Value& value) {
+  ir::ValueId output(size_t index) override {
+    const std::string& name = names_.outputs[index];
+    const Value& value = results_[index];
     const auto* tensor = value.as<TensorRef>();
     if (tensor == nullptr)
       throw Error(ErrorCode::kNotSupported, "output \"" + name + "\" is None for these shapes");
@@ -133,13 +118,11 @@ private:
 
   const LoadedModule& loaded_;
   const ImportRequest& request_;
-  ir::Graph graph_;
-  const std::set<std::string> reserved_;
-  build::Missing missing_{"operator", "call"};
   ImportState import_;
   const Graph untyped_;
   GraphState state_;
   Operators operators_;
+  std::vector<Value> results_;
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "compiler/build/missing.h"
 #include "compiler/build/model_graph.h"
 #include "compiler/frontend/pytorch/loaded_program.h"
 #include "compiler/frontend/pytorch/script/module.h"
 #include "compiler/ir/graph.h"
-#include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
 namespace tensormill::frontend::pytorch::script {
@@ -56,10 +56,7 @@ struct ImportRequest : build::GraphRequest {
 /// Throws as above, and Error(kInvalidArgument) for an output that the module does not have.
 ir::Graph import_graph(const LoadedModule& module, const ImportRequest& request, const ir::OpRegistry& ops);
 
-/// Operators of forward() and what it calls without a condition that are not implemented: a row each, with
-/// how often it stands there and where first. Empty when none.
-std::vector<ErrorDetail> unsupported_operators(const Module& module);
-/// Throws Error(kOperatorNotImplemented) where there are any.
-void check_operators(const Module& module);
+/// Operators of forward() and what it calls without a condition that are not implemented.
+build::Missing missing_operators(const Module& module);
 
 }  // namespace tensormill::frontend::pytorch::script

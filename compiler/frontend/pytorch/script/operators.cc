@@ -103,8 +103,9 @@ std::string Operators::unique(const std::string& hint) {
 }
 
 void Operators::note_missing(const std::string& what, const std::string& why, const Call& call) {
-  missing_.add("op " + what.substr(0, 300), why.substr(0, 300), to_string(call.place),
-               "operands " + arguments_text(call), call_path(call.place, call.name));
+  missing_.add({"op " + what.substr(0, 300), to_string(call.place), "operands " + arguments_text(call),
+                call_path(call.place, call.name)},
+               why.substr(0, 300));
 }
 
 const OpRow* Operators::row_of(const Call& call) const {

@@ -222,7 +222,7 @@ private:
       const std::string name = operator_name(call);
       const Place place{&scope.function->file, call.expr->line};
       if (!has_operator(name) && !has_builtin(name))
-        missing_.add("op " + name.substr(0, 200), "", to_string(place), "", call_path(place, name));
+        missing_.add({"op " + name.substr(0, 200), to_string(place), "", call_path(place, name)}, "");
     });
   }
 
@@ -234,13 +234,6 @@ private:
 
 }  // namespace
 
-std::vector<ErrorDetail> unsupported_operators(const Module& module) {
-  return MissingCalls(module).run().details();
-}
-
-void check_operators(const Module& module) {
-  const build::Missing missing = MissingCalls(module).run();
-  if (!missing.empty()) missing.throw_all();
-}
+build::Missing missing_operators(const Module& module) { return MissingCalls(module).run(); }
 
 }  // namespace tensormill::frontend::pytorch::script
