@@ -253,9 +253,35 @@ TEST(Caffe2, WrongOperatorsAreErrors) {
   fails(nets::op("MaxPool", {"x"}, {"y"}), "operand 0 has rank 2");
   fails(nets::op("Add", {"x", "w"}, {"y"}, nets::integer("broadcast", 1) + nets::integer("axis", 1)),
         "from axis 1 on", nets::fill("w", {2}, {1, 1}));
+  fails(nets::op("Add", {"x", "w"}, {"y"}, nets::integer("broadcast", 1) + nets::integer("axis", INT64_MAX)),
+        "from axis 9223372036854775807 on", nets::fill("w", {2}, {1, 1}));
+  fails(nets::op("TopK", {"x"}, {"y"}, nets::integer("k", 0)), "k is 0");
   fails(nets::op("Relu", {"x"}, {"y"}), "a fill of shape [2] has 1 values", nets::fill("w", {2}, {1}));
   fails(nets::op("Relu", {"x"}, {"y"}), "argument shape is none", nets::fill("w", {-1}, {1}));
   fails(nets::op("Int8Relu", {"x"}, {"y"}), "is no tensor of integers that stand for real numbers");
+}
+
+TEST(Caffe2, TopKFillsUpWhatIsNotThere) {
+  const std::string top =
+      nets::op("TopK", {"x"}, {"y", "places", "all"}, nets::integer("k", 4) + nets::integer("axis", 1));
+  const ir::Graph graph =
+      imported_nets(nets::model(nets::net(""), nets::net(top, {"x"}, {"y", "places", "all"}), kInfoOfX));
+  ir::verify(graph);
+  const Tensors got = evaluated(graph, relu_inputs());
+  expect_same(got.at("y"), Tensor::from<float>({2, 4}, std::vector<float>{2, 1, 0, 0, 4, -1, -5, 0}), 0);
+  expect_same(got.at("places"), Tensor::from<int64_t>({2, 4}, std::vector<int64_t>{2, 1, 0, -1, 1, 0, 2, -1}),
+              0);
+  expect_same(got.at("all"), Tensor::from<int64_t>({8}, std::vector<int64_t>{2, 1, 0, -1, 4, 3, 5, -1}), 0);
+}
+
+TEST(Caffe2, ManySamplesOfARegionAreRefused) {
+  using nets::integer;
+  const std::string align =
+      nets::op("RoIAlign", {"x", "b"}, {"y"},
+               integer("pooled_h", 4096) + integer("pooled_w", 4096) + integer("sampling_ratio", 4096));
+  refuse_net(
+      nets::model(nets::net(""), nets::net(align, {"x", "b"}, {"y"}), R"({"x":[1,[1,1,4,4]],"b":[1,[1,4]]})"),
+      ErrorCode::kOperatorNotImplemented, "op RoIAlign: sampling_ratio: more than 4096 samples of a side");
 }
 
 TEST(Caffe2, SpellingsOfWindowsAgree) {

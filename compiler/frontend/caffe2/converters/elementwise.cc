@@ -44,7 +44,7 @@ int64_t first_axis(NodeContext& node, int64_t rank, int64_t own) {
     axis = static_cast<int64_t>(at);
   }
   if (axis == -1) axis = rank - own;
-  if (axis < 0 || axis + own > rank)
+  if (axis < 0 || axis > rank - own)
     node.invalid("operands of rank " + std::to_string(rank) + " and " + std::to_string(own) + " from axis " +
                  std::to_string(axis) + " on");
   return axis;

@@ -16,6 +16,16 @@ const char* reduction_of(NodeContext& node) {
   return op.ends_with("L1") ? "reduce_l1" : "reduce_l2";
 }
 
+/// x with `value` behind its elements along the axis, where these are fewer than `count`.
+V filled_up(NodeContext& node, V x, int64_t axis, const ir::SymInt& count, double value) {
+  const auto rank = node.shape(x).size(), at = static_cast<size_t>(axis);
+  const ir::SymInt missing = count - node.shape(x)[at];
+  if (same(missing, 0)) return x;
+  ir::SymShape pads(2 * rank, 0);
+  pads[at + rank] = missing;
+  return node.add("pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", value}});
+}
+
 }  // namespace
 
 // Along all axes where none are named.
@@ -49,17 +59,17 @@ void convert_arg_reduce(NodeContext& node) {
       {{"axis", axis}, {"keepdims", int64_t{node.flag("keepdims", true)}}, {"select_last", int64_t{0}}}));
 }
 
-// Outputs: the largest elements, their places along the axis, and those among all elements.
+// Outputs: the largest elements, their places along the axis, and those among all elements. Where there are
+// fewer elements, 0 stands behind them, and -1 behind their places.
 void convert_top_k(NodeContext& node) {
   Compose c(node);
   const V x = node.operand(0);
   const int64_t axis = node.axis("axis", node.rank(x), -1), k = node.integer("k");
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
-  if (k < 1 || !ir::demand(ir::Relation::kLessEqual, k, extent))
-    node.invalid("k is " + std::to_string(k) + " for an axis of " + to_string(extent));
-  const V places = build::ordered_places(node, x, axis, k, false);
-  node.set_output(0, c.gather_elements(x, places, axis));
-  if (node.has_output(1)) node.set_output(1, places);
+  if (k < 1) node.invalid("k is " + std::to_string(k));
+  const V places = build::ordered_places(node, x, axis, extent < k ? extent : ir::SymInt(k), false);
+  node.set_output(0, filled_up(node, c.gather_elements(x, places, axis), axis, k, 0));
+  if (node.has_output(1)) node.set_output(1, filled_up(node, places, axis, k, -1));
   if (!node.has_output(2)) return;
   const ir::SymShape shape = node.shape(x);
   V flat = places;
@@ -71,6 +81,7 @@ void convert_top_k(NodeContext& node) {
     flat = d + 1 == shape.size() ? part : c.add(flat, part);
     step = step * shape[d];
   }
+  flat = filled_up(node, flat, axis, k, -1);
   node.set_output(2, c.reshape(flat, {num_elements(node.shape(flat))}));
 }
 

@@ -106,9 +106,10 @@ void convert_roi_align(NodeContext& node) {
   options.scale = node.real("spatial_scale", 1);
   options.half_pixel = node.flag("aligned", false);
   constexpr int64_t kMostParts = 4096;
-  if (options.height < 1 || options.width < 1 || options.height > kMostParts || options.width > kMostParts ||
-      options.samples > kMostParts)
+  if (options.height < 1 || options.width < 1 || options.height > kMostParts || options.width > kMostParts)
     node.invalid("parts of " + std::to_string(options.height) + " x " + std::to_string(options.width));
+  if (options.samples > kMostParts / std::max(options.height, options.width))
+    node.unsupported("sampling_ratio", "more than " + std::to_string(kMostParts) + " samples of a side");
   const V parts = build::roi_align(node, options);
   node.set_output(is_last ? c.transpose(parts, {0, 2, 3, 1}) : parts);
 }
