@@ -51,7 +51,9 @@ ir::ValueId Compose::concat(std::vector<V> parts, int64_t axis) {
 
 ir::ValueId Compose::slice(V x, int64_t axis, const ir::SymInt& start, const ir::SymInt& extent,
                            int64_t step) {
-  const size_t at = static_cast<size_t>(axis);
+  const auto at = static_cast<size_t>(axis);
+  if (axis < 0 || at >= shape(x).size())
+    context_.invalid("axis " + std::to_string(axis) + " of an operand of shape " + to_string(shape(x)));
   ir::SymShape starts(shape(x).size(), 0), extents(shape(x));
   std::vector<int64_t> steps(shape(x).size(), 1);
   if (is_proven(ir::Relation::kEqual, start, 0) && step == 1 &&

@@ -289,6 +289,22 @@ TEST(Coreml, AnOperandThatNobodyReadsIsRefused) {
                [&] { model->import({}, ops::standard_ops()); });
 }
 
+TEST(Coreml, OperandsOfTooFewAxesAreErrors) {
+  const auto fails = [](const std::string& operation, const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto model = importer_of_bytes(
+        mil::model({mil::named("x", f32({})), mil::named("v", f32({4}))}, {operation}, {"y"}));
+    expect_error(ErrorCode::kInvalidModel, text, [&] { model->import({}, ops::standard_ops()); });
+  };
+  fails(mil::operation("list_length", "n", {{"ls", mil::by_name("x")}},
+                       mil::named("y", mil::tensor(mil::kInt32, {1}))),
+        "ls is no list");
+  std::vector<mil::Operand> all;
+  for (const char* name : {"x", "initial_h", "initial_c", "weight_ih", "weight_hh"})
+    all.push_back({name, mil::by_name("v")});
+  fails(mil::operation("lstm", "n", all, mil::named("y", f32({1}))), "weights of shape [4]");
+}
+
 TEST(Coreml, OutputsAreWhatTheFileSays) {
   const auto relu = [](const std::string& type) {
     const std::string node = mil::operation("relu", "r", {{"x", mil::by_name("x")}}, mil::named("y", type));

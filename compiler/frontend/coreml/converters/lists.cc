@@ -24,12 +24,19 @@ std::vector<int64_t> known_places(NodeContext& node, const char* name) {
   return places;
 }
 
+/// Operand ls, whose first axis is the list's.
+V list_of(NodeContext& node) {
+  const V list = node.tensor("ls");
+  if (node.rank(list) < 1) node.invalid("ls is no list");
+  return list;
+}
+
 /// The list with rows at places, longer where one of them is behind its end.
 V list_with(NodeContext& node, const std::vector<int64_t>& places, V rows) {
   Compose c(node);
-  V list = node.tensor("ls");
+  V list = list_of(node);
   ir::SymShape shape = node.shape(list);
-  const int64_t length = shape.at(0);
+  const int64_t length = shape[0];
   if (ir::SymShape row = node.shape(rows);
       row.empty() || !ir::demand(ir::Relation::kEqual, row[0], static_cast<int64_t>(places.size())) ||
       !ir::demand_equal(ir::SymShape(row.begin() + 1, row.end()),
@@ -91,7 +98,7 @@ void convert_list_gather(NodeContext& node) {
 
 void convert_list_length(NodeContext& node) {
   Compose c(node);
-  node.set_cast(0, c.dims({node.shape(node.tensor("ls")).at(0)}, {}));
+  node.set_cast(0, c.dims({node.shape(list_of(node))[0]}, {}));
 }
 
 }  // namespace tensormill::frontend::coreml

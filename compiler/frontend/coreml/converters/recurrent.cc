@@ -246,7 +246,8 @@ void convert_lstm(NodeContext& node) {
   for (int64_t side = 0; side < count; ++side) {
     CellWeights d = lstm_weights(node, side == 1);
     if (count == 1) d.is_reverse = is_reversed(node, direction);
-    const ir::SymInt hidden = node.shape(d.r).at(1);
+    if (node.rank(d.r) != 2) node.invalid("weights of shape " + to_string(node.shape(d.r)));
+    const ir::SymInt hidden = node.shape(d.r)[1];
     const auto own = [&](V states) { return c.slice(states, 1, hidden * side, hidden); };
     V y = ir::kAbsent;
     const CellState last = layer.run(d, x, {own(h), own(cell)}, y);
