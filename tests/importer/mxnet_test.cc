@@ -223,6 +223,57 @@ TEST(Mxnet, WrongOperatorsOfDetectorsAreErrors) {
         "maps of shape [2,9,6]");
 }
 
+TEST(Mxnet, PriorsMayHaveManyRatios) {
+  std::string ratios = "1";
+  for (int i = 2; i <= 20; ++i) ratios += ", " + std::to_string(i);
+  const auto model =
+      importer_of_bytes(over_data("_contrib_MultiBoxPrior", "[[0,0,0]]",
+                                  R"j("ratios":"()j" + ratios + R"j()")j", "[[1,0,0]]", "(1, 3, 2, 2)"));
+  const ir::Graph graph = model->import({}, ops::standard_ops());
+  EXPECT_EQ(Shape(graph.value(graph.outputs()[0]).type.shape), (Shape{1, 80, 4}));
+}
+
+TEST(Mxnet, PartsOfExtentsAreThoseOfFloat32) {
+  // 0.29 times 100 is 29 in float32, and less than that in float64.
+  const auto model = importer_of_bytes(over_data("_contrib_BilinearResize2D", "[[0,0,0]]",
+                                                 R"("scale_height":"0.29","scale_width":"0.5")", "[[1,0,0]]",
+                                                 "(1, 1, 100, 4)"));
+  const ir::Graph graph = model->import({}, ops::standard_ops());
+  EXPECT_EQ(Shape(graph.value(graph.outputs()[0]).type.shape), (Shape{1, 1, 29, 2}));
+}
+
+TEST(Mxnet, WrongPartsAreErrors) {
+  std::string begins = "0";
+  for (int i = 0; i < 1 << 16; ++i) begins += ",0";
+  const auto split = importer_of_bytes(
+      over_data("_split_v2", "[[0,0,0]]", R"j("indices":"()j" + begins + R"j()")j", "[[1,0,0]]"));
+  expect_error(ErrorCode::kInvalidModel, "it has 65537 indices",
+               [&] { split->import({}, ops::standard_ops()); });
+  const auto variable = [](const std::string& name, const std::string& shape) {
+    return mx::node("null", name, "[]", R"j(,"attrs":{"__shape__":")j" + shape + R"("})");
+  };
+  const auto crop = importer_of_bytes(
+      mx::archive(mx::symbol({variable("a", "(1, 1, 4, 4)"), variable("b", "(2, 2)"),
+                              mx::node("Crop", "n", "[[0,0,0],[1,0,0]]", R"(,"attrs":{"num_args":"2"})")},
+                             "[[2,0,0]]"),
+                  mx::parameters({})));
+  expect_error(ErrorCode::kInvalidModel, "the second input has rank 2",
+               [&] { crop->import({}, ops::standard_ops()); });
+}
+
+TEST(Mxnet, IntegersWithANumberThatIsNoneAreRefused) {
+  const auto sum_of = [](const std::string& is_int) {
+    const std::string data =
+        mx::node("null", "data", "[]", R"j(,"attrs":{"__shape__":"(2,)","__dtype__":"4"})j");
+    const std::string sum = mx::node("_plus_scalar", "n", "[[0,0,0]]",
+                                     R"(,"attrs":{"scalar":"1.5","is_int":")" + is_int + R"("})");
+    return importer_of_bytes(mx::archive(mx::symbol({data, sum}, "[[1,0,0]]"), mx::parameters({})));
+  };
+  expect_error(ErrorCode::kOperatorNotImplemented, "op _plus_scalar: is_int: integers with a number",
+               [&] { sum_of("False")->import({}, ops::standard_ops()); });
+  ir::verify(sum_of("True")->import({}, ops::standard_ops()));
+}
+
 TEST(Mxnet, AnAttributeThatNobodyReadsIsRefused) {
   const auto with = [](const std::string& attributes) {
     const std::string relu =

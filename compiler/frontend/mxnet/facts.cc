@@ -58,7 +58,7 @@ FileGraph file_graph(const Model& model, const Interface& interface) {
     }
     FileNode made{.op = node.op.substr(0, 200), .label = node.name.substr(0, 500), .path = std::to_string(i)};
     for (const Entry& entry : node.inputs) made.inputs.push_back(value_name(entry));
-    const size_t count = std::min<size_t>(num_outputs(node), 64);
+    const size_t count = std::min<size_t>(node.outputs, 64);
     for (size_t k = 0; k < count; ++k) made.outputs.push_back(value_name({i, k}));
     shown.add_node(std::move(made));
   }

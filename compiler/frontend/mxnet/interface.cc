@@ -125,7 +125,8 @@ private:
         if (const Parameter* scale = node.op.starts_with("BatchNorm") ? parameter(node, 1) : nullptr;
             scale != nullptr && scale->shape.size() == 1 && number_of(node, "axis", 1) == 1)
           channels = scale->shape[0];
-        if (std::find(reached.begin(), reached.end(), reader) == reached.end()) reached.push_back(reader);
+        // It has one operand 0, so that it is reached once.
+        reached.push_back(reader);
       }
     }
   }
@@ -176,11 +177,10 @@ private:
     std::set<std::string> names;
     for (const Entry& head : model_.symbol.heads) {
       const Node& node = nodes_[head.node];
-      const size_t count = num_outputs(node);
-      if (head.index >= count)
+      if (head.index >= node.outputs)
         throw Error(ErrorCode::kInvalidModel, "a head is output " + std::to_string(head.index) + " of \"" +
                                                   node.name.substr(0, 200) + "\", which has " +
-                                                  std::to_string(count));
+                                                  std::to_string(node.outputs));
       Output output{output_name(node, head.index), head};
       if (names.insert(output.name).second) found_.outputs.push_back(std::move(output));
     }
@@ -251,7 +251,7 @@ std::string output_name(const Node& node, size_t index) {
   // It has a second output, which nobody sees.
   if (node.op.starts_with("_contrib_box_n")) return node.name + "_output0";
   if (is_proposal(node)) return node.name + (index == 0 ? "_output" : "_score");
-  if (num_outputs(node) == 1 || (node.op == "RNN" && index == 0)) return node.name + "_output";
+  if (node.outputs == 1 || (node.op == "RNN" && index == 0)) return node.name + "_output";
   if (node.op == "RNN") return node.name + (index == 1 ? "_state_output" : "_statecell_output");
   return node.name + "_output" + std::to_string(index);
 }

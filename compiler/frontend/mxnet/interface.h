@@ -37,8 +37,9 @@ Interface interface_of(const Model& model);
 std::optional<std::vector<int64_t>> listed_numbers(std::string_view text);
 /// Operands that a run does not read: labels.
 bool is_label(const Node& node, size_t operand);
-/// How many outputs a node has, and what MXNet calls one of them.
+/// How many outputs a node of these attributes has: Node::outputs, as attributes may be long.
 size_t num_outputs(const Node& node);
+/// What MXNet calls one of them.
 std::string output_name(const Node& node, size_t index);
 
 }  // namespace tensormill::frontend::mxnet

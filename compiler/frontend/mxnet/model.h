@@ -28,6 +28,7 @@ struct Node {
   std::string name;
   std::map<std::string, std::string, std::less<>> attributes;
   std::vector<Entry> inputs;  ///< of nodes before it
+  size_t outputs = 1;         ///< how many it has
 
   bool is_variable() const { return op == "null"; }
 };

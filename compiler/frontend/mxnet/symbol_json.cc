@@ -1,7 +1,7 @@
 // NAME-symbol.json.
 #include <algorithm>
 
-#include "compiler/frontend/mxnet/model.h"
+#include "compiler/frontend/mxnet/interface.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json.h"
 
@@ -65,6 +65,7 @@ Node node_of(const Json& json, size_t index) {
   node.name = text(json, "name");
   for (const char* key : {"attr", "param", "attrs"}) add_attributes(json, key, node);
   for (const Json& input : list(json, "inputs")) node.inputs.push_back(entry(input, index));
+  node.outputs = num_outputs(node);
   return node;
 }
 

@@ -124,8 +124,10 @@ void convert_box_prior(NodeContext& node) {
                             ratios = node.reals("ratios", std::vector<double>{1}),
                             steps = node.reals("steps", std::vector<double>{-1, -1}),
                             offsets = node.reals("offsets", std::vector<double>{0.5, 0.5});
-  if (sizes.empty() || ratios.empty() || steps.size() != 2 || offsets.size() != 2 || rows < 1 ||
-      columns < 1 || rows > build::kMaxListed / columns / 64 || sizes.size() + ratios.size() > 16)
+  constexpr size_t kMostSides = 4096;
+  const size_t each = sizes.size() + ratios.size();
+  if (sizes.empty() || ratios.empty() || each > kMostSides || steps.size() != 2 || offsets.size() != 2 ||
+      rows < 1 || columns < 1 || rows > build::kMaxListed / columns / (4 * static_cast<int64_t>(each)))
     node.invalid("boxes of " + std::to_string(sizes.size()) + " sizes and " + std::to_string(ratios.size()) +
                  " ratios of a map of shape " + to_string(s));
   const bool clips = node.flag("clip", false);

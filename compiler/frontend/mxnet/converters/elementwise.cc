@@ -180,7 +180,9 @@ void convert_scalar(NodeContext& node) {
   if (meaning == nullptr) node.invalid("it has a converter of other operators");
   const V x = node.input(0);
   double number = node.real("scalar", 1);
-  node.skip("is_int");
+  if (!node.flag("is_int", true) && !is_real(node, x))
+    node.unsupported("is_int",
+                     "integers with a number that is none, which make float64, are not implemented");
   if (!is_real(node, x)) number = std::trunc(number);
   const V scalar = c.number(x, number);
   node.set_output(is_first ? combined(node, *meaning, scalar, x) : combined(node, *meaning, x, scalar));

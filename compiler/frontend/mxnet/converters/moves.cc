@@ -46,9 +46,10 @@ void set_parts(NodeContext& node, V x, int64_t axis, const ir::SymShape& sizes, 
   node.set_outputs(parts);
 }
 
+constexpr int64_t kMostSections = int64_t{1} << 16;
+
 ir::SymShape equal_sizes(NodeContext& node, const ir::SymInt& extent, int64_t count) {
-  constexpr int64_t kMostParts = int64_t{1} << 16;
-  if (count < 1 || count > kMostParts || !ir::demand_divisible(extent, count))
+  if (count < 1 || count > kMostSections || !ir::demand_divisible(extent, count))
     node.invalid("an axis of " + to_string(extent) + " does not divide by " + std::to_string(count));
   return ir::SymShape(static_cast<size_t>(count), floordiv(extent, count));
 }
@@ -180,7 +181,8 @@ void convert_split_v2(NodeContext& node) {
       node.invalid("indices that are none of an axis of " + to_string(extent));
     sizes.push_back(end - begins[i]);
   }
-  if (sizes.empty()) node.invalid("it has no indices");
+  if (sizes.empty() || static_cast<int64_t>(sizes.size()) > kMostSections)
+    node.invalid("it has " + std::to_string(sizes.size()) + " indices");
   set_parts(node, x, axis, sizes, squeezes);
 }
 
@@ -273,10 +275,12 @@ void convert_crop(NodeContext& node) {
   const std::vector<int64_t> offset = node.ints("offset", std::vector<int64_t>{0, 0}),
                              size = node.ints("h_w", std::vector<int64_t>{0, 0});
   if (offset.size() != 2 || size.size() != 2) node.invalid("offset and h_w have no two numbers");
+  if (node.has_input(1) && node.rank(node.input(1)) != 4)
+    node.invalid("the second input has rank " + std::to_string(node.rank(node.input(1))));
   const bool is_center = node.flag("center_crop", false);
   for (const size_t d : {size_t{2}, size_t{3}}) {
     const ir::SymInt own = node.shape(x)[d];
-    const ir::SymInt to = node.has_input(1) ? node.shape(node.input(1)).at(d) : ir::SymInt(size[d - 2]);
+    const ir::SymInt to = node.has_input(1) ? node.shape(node.input(1))[d] : ir::SymInt(size[d - 2]);
     const ir::SymInt begin = is_center ? floordiv(own - to, 2) : ir::SymInt(offset[d - 2]);
     if (!ir::demand(ir::Relation::kLessEqual, 0, begin) ||
         !ir::demand(ir::Relation::kLessEqual, begin + to, own))

@@ -36,7 +36,8 @@ ir::SymInt resized_extent(NodeContext& node, const char* name, const char* facto
   if (!(times > 0) || times > 65536) node.invalid(std::string(factor) + " is " + std::to_string(times));
   if (times == std::floor(times)) return node.product(extent, static_cast<int64_t>(times));
   if (!extent.is_constant()) node.unsupported(factor, "a part of a free extent is not implemented");
-  return static_cast<int64_t>(static_cast<double>(extent.hint()) * times);
+  // As float32 has the product.
+  return static_cast<int64_t>(static_cast<float>(extent.hint()) * static_cast<float>(times));
 }
 
 }  // namespace

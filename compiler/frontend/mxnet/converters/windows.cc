@@ -49,7 +49,7 @@ void check_filters(NodeContext& node, V weight, size_t axis, int64_t times) {
 struct Pool {
   build::PoolSpec spec;
   std::vector<int64_t> behind;  ///< elements that the last window reaches beyond the padding
-  int64_t elements = 1;         ///< of a window
+  double elements = 1;          ///< of a window
 };
 
 /// Where the last window would begin behind all elements it has none, which no window of the graph is.
@@ -73,7 +73,7 @@ Pool pool_of(NodeContext& node, V x) {
   pool.spec.ceil_mode = convention == "full";
   pool.behind.assign(spatial, 0);
   for (size_t d = 0; d < spatial; ++d) {
-    pool.elements *= kernel[d];
+    pool.elements *= static_cast<double>(kernel[d]);
     if (!pool.spec.ceil_mode) continue;
     const ir::SymInt extent = node.shape(x)[d + 2];
     check_last_window(node, extent, kernel[d], strides[d], pads[d]);
@@ -100,8 +100,7 @@ V window_sums(NodeContext& node, V x, Pool pool) {
       pool.spec.windows.pads[d + pool.behind.size()] += pool.behind[d];
     pool.spec.ceil_mode = false;
   }
-  return Compose(node).times(node.add("avg_pool", {x}, pool_attributes(pool.spec, true)),
-                             static_cast<double>(pool.elements));
+  return Compose(node).times(node.add("avg_pool", {x}, pool_attributes(pool.spec, true)), pool.elements);
 }
 
 V powered_sum(NodeContext& node, const std::function<V(V)>& sum, V x) {
