@@ -35,9 +35,13 @@ ir::SymInt OpBuilder::product(const ir::SymInt& a, const ir::SymInt& b) const {
 }
 
 std::string OpBuilder::temporary_name() const {
+  // A node may have many such values, and the model's name of it any length.
+  size_t bytes = std::min<size_t>(base_.size(), 500);
+  const auto is_inside = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };
+  while (bytes > 0 && bytes < base_.size() && is_inside(base_[bytes])) --bytes;
   // Names that the model uses must stay free for their own values.
   for (size_t i = graph_.values().size();; ++i) {
-    std::string name = base_ + "#" + std::to_string(i);
+    std::string name = base_.substr(0, bytes) + "#" + std::to_string(i);
     if (reserved_.count(name) == 0 && !graph_.find_value(name)) return name;
   }
 }

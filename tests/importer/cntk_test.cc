@@ -17,7 +17,7 @@ namespace {
 namespace cm = cntk_model;
 
 constexpr uint64_t kRelu = 3, kPlus = 19, kPastValue = 37, kCombine = 44, kRandom = 76, kTimes = 31,
-                   kSlice = 14, kReduce = 39, kTopK = 87, kConvolution = 33;
+                   kSlice = 14, kReduce = 39, kTopK = 87, kConvolution = 33, kCosDistance = 53, kCrop = 84;
 const size_t kCopiesOfModels = is_sweep() ? 2000 : 200;
 
 /// y = relu(x + w) over samples of three numbers, the Plus within a block.
@@ -190,6 +190,61 @@ TEST(Cntk, AutomaticPadsOfFreeExtentsFollowFromThem) {
                [&] { gaps->import(with_symbols(gaps->facts(), {}), ops::standard_ops()); });
 }
 
+/// A transposed convolution of lines of two elements by the window 1, 2, 3, without automatic pads.
+std::string transposed_line(int64_t extent) {
+  const std::string no = cm::flag(false);
+  return cm::model({cm::input("x", {2, 1}), cm::parameter("w", {3, 1, 1}, {1, 2, 3})},
+                   {cm::function(kConvolution, "F1", {"w", "x"},
+                                 {{"strides", cm::dims({2, 1})},
+                                  {"autoPadding", cm::list({no, no})},
+                                  {"transpose", cm::flag(true)},
+                                  {"outputShape", cm::dims({extent, 1})}})},
+                   "F1");
+}
+
+TEST(Cntk, TransposedConvolutionsHaveTheExtentsThatTheFileSays) {
+  expect_line(transposed_line(5), 1, {1, 2}, {1, 2, 5, 4, 6});
+  // A window over six elements stands at as many places as one over five.
+  expect_line(transposed_line(6), 1, {1, 2}, {1, 2, 5, 4, 6, 0});
+  for (const int64_t extent : {int64_t{4}, int64_t{7}})
+    refuse_model(transposed_line(extent), ErrorCode::kInvalidModel,
+                 "a result of " + std::to_string(extent) + " elements along an axis of 2");
+  refuse_model(transposed_line(INT64_MAX), ErrorCode::kInvalidModel,
+               "attribute outputShape has 922337203685477");
+}
+
+TEST(Cntk, TheCosineOfASampleWithoutALengthIs0) {
+  const ir::Graph graph = imported_model(one_function(cm::function(kCosDistance, "F1", {"x", "x"})));
+  const Tensor x = Tensor::from<float>({2, 3, 2}, std::vector<float>{0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6});
+  expect_close(evaluated(graph, {{"x", x}}).at("F1_Output_0"),
+               Tensor::from<float>({2}, std::vector<float>{0, 1}), 1e-6);
+}
+
+TEST(Cntk, StepsOfASliceMayBePastItsEnd) {
+  const std::string slice = cm::function(kSlice, "F1", {"x"},
+                                         {{"axis", cm::axis(1)},
+                                          {"beginIndex", cm::integer(1)},
+                                          {"endIndex", cm::integer(3)},
+                                          {"sliceStrides", cm::size(INT64_MAX)}});
+  const Tensor x = Tensor::from<float>({1, 3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  expect_same(evaluated(imported_model(one_function(slice), 1), {{"x", x}}).at("F1_Output_0"),
+              Tensor::from<float>({1, 1, 2}, std::vector<float>{3, 4}), 0);
+}
+
+TEST(Cntk, WhatAFunctionAddsHasShortNames) {
+  std::string uid;
+  for (size_t i = 0; i < 600; ++i) uid += "\xC3\xA9";
+  const ir::Graph graph = imported_model(one_function(cm::function(kCosDistance, uid, {"x", "x"}), uid));
+  size_t made = 0;
+  for (const ir::Value& value : graph.values()) {
+    EXPECT_TRUE(is_utf8(value.name));
+    if (value.name.find('#') == std::string::npos) continue;
+    EXPECT_LT(value.name.size(), 520u);
+    ++made;
+  }
+  EXPECT_GT(made, 4u);
+}
+
 TEST(Cntk, AllOperatorsThatAreMissingAreNamed) {
   const std::string bytes = cm::model(
       {cm::input("x", {2, 3})},
@@ -255,6 +310,9 @@ TEST(Cntk, WrongFunctionsAreErrors) {
         "3 items of an axis of 2");
   fails(cm::function(kReduce, "F1", {"x"}, {{"reductionOpName", cm::text("Sum")}}),
         "attribute axis is missing");
+  // Of other forms of it there is more to say.
+  refuse_model(one_function(cm::function(kCrop, "F1", {"x", "x"})), ErrorCode::kOperatorNotImplemented,
+               "op Crop: offset: places that follow from other functions are not implemented");
 }
 
 TEST(Cntk, WrongModelsAreErrors) {
@@ -280,6 +338,19 @@ TEST(Cntk, WrongModelsAreErrors) {
                   "D"),
         "stands for itself");
   fails(cm::model({cm::input("x", {2})}, {cm::block("B", "b", "B", {}, {})}, "B"), "has no root");
+  fails(cm::model({cm::input("a", {2}, {"batch"}, "b"), cm::input("b", {2}, {"batch"}, "b")},
+                  {cm::function(kPlus, "F1", {"a", "b"})}, "F1"),
+        "several inputs or outputs are called \"b\"");
+  fails(cm::model({cm::input("x", std::vector<int64_t>(33, 1))}, {relu}, "F1"), "a shape of 33 extents");
+}
+
+TEST(Cntk, ResultsOfBlocksInBlocksAreBounded) {
+  constexpr size_t kMany = 200;
+  const auto uid = [](size_t block) { return "B" + std::to_string(block) + std::string(1000, '_'); };
+  cm::Values functions = {cm::function(kCombine, uid(0), cm::Names(kMany, "x"))};
+  for (size_t i = 1; i < kMany; ++i) functions.push_back(cm::block(uid(i), "b", uid(i - 1), {}, {}));
+  refuse_model(cm::model({cm::input("x", {2})}, functions, uid(kMany - 1)), ErrorCode::kInvalidModel,
+               "bytes of names of blocks' results");
 }
 
 TEST(Cntk, CutOffFilesAreErrors) {

@@ -6,6 +6,7 @@
 #include "compiler/frontend/wire/protobuf.h"
 #include "compiler/frontend/wire/work_budget.h"
 #include "runtime/base/error.h"
+#include "runtime/base/model_step.h"
 
 namespace tensormill::frontend::cntk {
 
@@ -63,7 +64,6 @@ private:
 
   std::string_view elements_;
   wire::WorkBudget values_{"values", 2'000'000};
-  wire::WorkBudget extents_{"extents", 8'000'000};
 };
 
 Dims Reader::dims(WireReader reader) {
@@ -71,7 +71,8 @@ Dims Reader::dims(WireReader reader) {
   while (const int field = reader.next()) {
     if (field == 1) reader.append_uint64s(given, "an extent");
   }
-  extents_.spend(given.size());
+  if (static_cast<int64_t>(given.size()) > kMaxTensorRank)
+    reader.fail("a shape of " + std::to_string(given.size()) + " extents");
   Dims to;
   // Marks are the largest numbers of 64 bits.
   for (const uint64_t each : given) to.push_back(static_cast<int64_t>(each));

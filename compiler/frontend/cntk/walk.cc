@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/frontend/wire/work_budget.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -37,12 +38,12 @@ private:
   bool is_one_operator(const Function& function) const;
   const Function& root() const;
   Source resolved(const std::string& uid);
-  Source followed(std::string uid, std::vector<std::string>& passed) const;
+  Source followed(std::string uid, std::vector<std::string>& passed);
   /// What the function's output is called that stands behind this one: of functions that only hand on.
   std::optional<std::string> handed_on(const Function& function, size_t output) const;
   std::optional<std::pair<size_t, size_t>> maker_of(std::string_view uid) const;
   std::vector<std::string> operand_uids(const Function& function) const;
-  std::vector<std::string> result_uids() const;
+  std::vector<std::string> result_uids();
   bool only_hands_on(const Function& function) const;
   void visit(size_t function);
   void add_inputs();
@@ -55,6 +56,8 @@ private:
   std::vector<bool> are_operators_;                         ///< by function
   std::map<std::string, Source> known_;                     ///< by uid
   std::set<Source> read_;
+  /// Each result of a block is named anew in all blocks within it, however many of both there are.
+  wire::WorkBudget names_{"bytes of names of blocks' results", 32'000'000};
   enum class State : uint8_t { kNew, kOpen, kDone };
   std::vector<State> states_;
   Walk walk_;
@@ -135,7 +138,7 @@ std::optional<std::string> Walker::handed_on(const Function& function, size_t ou
 }
 
 /// What the value is, or what one on the way to it is known to be; names on the way are added to `passed`.
-Source Walker::followed(std::string uid, std::vector<std::string>& passed) const {
+Source Walker::followed(std::string uid, std::vector<std::string>& passed) {
   // More steps than there are names would go round in a circle.
   const size_t most = arguments_.size() + model_.functions.size() + 1;
   while (passed.size() <= most) {
@@ -145,6 +148,7 @@ Source Walker::followed(std::string uid, std::vector<std::string>& passed) const
       const Function& function = model_.functions[maker->first];
       const std::optional<std::string> next = handed_on(function, maker->second);
       if (!next) return {false, maker->first, maker->second};
+      if (function.block) names_.spend(next->size());
       uid = *next;
       continue;
     }
@@ -211,7 +215,7 @@ void Walker::visit(size_t function) {
 }
 
 /// Of a function that hands on what others make, the names of these.
-std::vector<std::string> Walker::result_uids() const {
+std::vector<std::string> Walker::result_uids() {
   const Function* last = &root();
   const Function* made = last;
   for (size_t step = 0; made->block && only_hands_on(*made); ++step) {
@@ -224,7 +228,10 @@ std::vector<std::string> Walker::result_uids() const {
   if (is_combined && last == made) return operand_uids(*last);
   const size_t count = is_combined ? made->inputs.size() : count_outputs(*made);
   std::vector<std::string> uids;
-  for (size_t i = 0; i < count; ++i) uids.push_back(output_uid(*last, i));
+  for (size_t i = 0; i < count; ++i) {
+    uids.push_back(output_uid(*last, i));
+    names_.spend(uids.back().size());
+  }
   return uids;
 }
 
@@ -268,8 +275,8 @@ void Walker::add_inputs() {
     if (variable.kind != VariableKind::kInput || read_.count({true, i, 0}) == 0) continue;
     if (!is_utf8(variable.name) || !is_utf8(variable.uid)) refuse("an input has a name that is not UTF-8");
     std::string name(variable.name.empty() ? variable.uid : variable.name);
-    if (!names.insert(name).second) name = std::string(variable.uid);
-    names.insert(name);
+    if (!names.insert(name).second && !names.insert(name = std::string(variable.uid)).second)
+      refuse("several inputs or outputs are called " + quoted(name));
     walk_.inputs.push_back({std::move(name), i});
   }
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/build/moves/places.h"
+#include "compiler/build/moves/slices.h"
 #include "compiler/frontend/cntk/node_context.h"
 
 namespace tensormill::frontend::cntk {
@@ -53,7 +54,7 @@ V part_of(NodeContext& node, V x, int64_t axis, const AxisPart& part) {
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
   const ir::SymInt begin = part.begin < 0 ? extent + part.begin : ir::SymInt(part.begin),
                    end = part.end <= 0 ? extent + part.end : ir::SymInt(part.end);
-  const int64_t step = part.step < 0 ? -part.step : part.step;
+  const int64_t step = std::abs(std::clamp(part.step, -build::kMostPlace, build::kMostPlace));
   if (step < 1 || !ir::demand(ir::Relation::kLessEqual, 0, begin) ||
       !ir::demand(ir::Relation::kLess, begin, end) || !ir::demand(ir::Relation::kLessEqual, end, extent))
     node.invalid("elements " + std::to_string(part.begin) + " to " + std::to_string(part.end) + " by " +
@@ -184,8 +185,8 @@ void convert_pad(NodeContext& node) {
 // Of the first axes in CNTK's order as much as the second operand has, from the offsets on.
 void convert_crop(NodeContext& node) {
   Compose c(node);
-  if (node.num_operands() != 2)
-    node.unsupported("operands", "places that follow from other functions are not implemented");
+  if (node.num_operands() != 2 || !node.has("offset"))
+    node.unsupported("offset", "places that follow from other functions are not implemented");
   const Item x = node.operand(0), like = node.operand(1);
   const std::vector<int64_t> offset = node.integers("offset");
   const ir::SymShape wanted = node.sample(like);

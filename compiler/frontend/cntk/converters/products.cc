@@ -72,7 +72,7 @@ void convolve(NodeContext& node, const Item& x, V weights, int64_t groups) {
   const AxisWindow& channels = axes[0];
   // Of one channel there is nothing to pad.
   const bool takes_all = (!channels.is_auto || same(in[1], 1)) && channels.lower == 0 &&
-                         channels.upper == 0 && same(window[1] * groups, in[1]);
+                         channels.upper == 0 && same(node.product(window[1], groups), in[1]);
   if (axes.size() < 2 || !takes_all)
     node.unsupported("kernelShape", "windows that move along the channels are not implemented");
   axes.erase(axes.begin());
@@ -112,7 +112,7 @@ void convolve_transposed(NodeContext& node, const Item& x, V weights, int64_t gr
   for (size_t d = 0; d < axes.size(); ++d) {
     const std::optional<int64_t> extent =
         extents.empty() ? std::nullopt : std::optional(extents[axes.size() - 1 - d]);
-    const Cut cut = transposed_cut(axes[d], node.shape(map)[d + 2], extent);
+    const Cut cut = transposed_cut(node, axes[d], node.shape(map)[d + 2], extent);
     pads[d + 2] = -cut.lower;
     pads[d + axes.size() + 4] = -cut.upper;
     has_pads = has_pads || !same(cut.lower, 0) || !same(cut.upper, 0);

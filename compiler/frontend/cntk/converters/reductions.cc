@@ -119,16 +119,20 @@ void convert_hardmax(NodeContext& node) {
   node.set_output(node.with_sample(x, c.cast(is_most, node.dtype(x.value)), node.sample(x)), x.has_batch);
 }
 
-// The cosine of the angle between both samples.
+// The cosine of the angle between both samples, 0 of one without a length.
 void convert_cos_distance(NodeContext& node) {
   Compose c(node);
   if (node.num_operands() != 2) node.invalid("it has " + std::to_string(node.num_operands()) + " operands");
   const Item x = node.operand(0), y = node.operand(1);
   const V a = as_rows(node, x), b = as_rows(node, y);
   const V product = c.reduce("reduce_sum", c.mul(a, b), {1}, false);
-  const V lengths = c.mul(c.reduce("reduce_l2", a, {1}, false), c.reduce("reduce_l2", b, {1}, false));
+  const auto by_length = [&](V of, V rows) {
+    constexpr double kLeastLength = 1e-30;
+    const V length = c.reduce("reduce_l2", rows, {1}, false);
+    return c.div(of, c.binary("max", length, c.number(length, kLeastLength)));
+  };
   const Item& like = x.has_batch ? x : y;
-  node.set_output(node.with_sample(like, c.div(product, lengths), {}), like.has_batch);
+  node.set_output(node.with_sample(like, by_length(by_length(product, a), b), {}), like.has_batch);
 }
 
 // The largest elements of the axis that CNTK has first, in order, and their places.

@@ -112,12 +112,17 @@ MapWindows windows_over(NodeContext& node, V map, const std::vector<AxisWindow>&
   return made;
 }
 
-Cut transposed_cut(const AxisWindow& axis, const ir::SymInt& in, std::optional<int64_t> extent) {
-  if (!axis.is_auto) return {axis.lower, axis.upper};
+Cut transposed_cut(NodeContext& node, const AxisWindow& axis, const ir::SymInt& in,
+                   std::optional<int64_t> extent) {
   const int64_t center = (axis.kernel - 1) / 2, behind = axis.kernel - 1 - center;
-  if (!extent) return {center, behind};
-  const ir::SymInt more = ir::SymInt(*extent) - ((in - 1) * axis.stride + 1), half = floordiv(more, 2);
-  return {center - half, behind - (more - half)};
+  if (!extent) return axis.is_auto ? Cut{center, behind} : Cut{axis.lower, axis.upper};
+  const int64_t most = checked(node, "outputShape", *extent, 1),
+                room = most - (axis.is_auto ? 1 : axis.kernel - axis.lower - axis.upper);
+  if (room < 0 || !ir::demand(ir::Relation::kEqual, room / axis.stride + 1, in))
+    node.invalid("a result of " + std::to_string(most) + " elements along an axis of " + to_string(in));
+  const ir::SymInt more = ir::SymInt(most) - ((in - 1) * axis.stride + 1), half = floordiv(more, 2);
+  if (axis.is_auto) return {center - half, behind - (more - half)};
+  return {axis.lower, axis.kernel - 1 - axis.lower - more};
 }
 
 }  // namespace tensormill::frontend::cntk

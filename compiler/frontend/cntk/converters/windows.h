@@ -32,10 +32,12 @@ struct MapWindows {
 MapWindows windows_over(NodeContext& node, V map, const std::vector<AxisWindow>& axes, bool is_ceil);
 
 /// How many elements of what a transposed convolution makes stand before the result and behind it, where the
-/// result has `extent` of them; below 0 where it has more.
+/// result has `extent` of them; below 0 where it has more. Throws Error(kInvalidModel) for an extent over
+/// which there are not as many windows as `in`.
 struct Cut {
   ir::SymInt lower = 0, upper = 0;
 };
-Cut transposed_cut(const AxisWindow& axis, const ir::SymInt& in, std::optional<int64_t> extent);
+Cut transposed_cut(NodeContext& node, const AxisWindow& axis, const ir::SymInt& in,
+                   std::optional<int64_t> extent);
 
 }  // namespace tensormill::frontend::cntk
