@@ -1,6 +1,7 @@
 #include "compiler/build/model_graph.h"
 
-#include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -32,14 +33,16 @@ ir::ValueId add_input(ir::Graph& graph, const GraphRequest& request, size_t inde
 void set_outputs(ir::Graph& graph, const GraphRequest& request, const std::vector<std::string>& names,
                  const std::function<ir::ValueId(size_t)>& value_of) {
   std::vector<ir::ValueId> outputs;
+  std::set<ir::ValueId> taken;
+  std::map<std::string_view, size_t> places;
+  for (size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
   for (const std::string& name : request.outputs.empty() ? names : request.outputs) {
-    const auto known = std::find(names.begin(), names.end(), name);
-    if (known == names.end())
+    const auto known = places.find(name);
+    if (known == places.end())
       throw Error(ErrorCode::kInvalidArgument,
                   "outputs name \"" + name + "\", which is no output of the model");
-    ir::ValueId value = value_of(static_cast<size_t>(known - names.begin()));
-    const bool is_own = graph.value(value).producer != ir::kAbsent &&
-                        std::find(outputs.begin(), outputs.end(), value) == outputs.end();
+    ir::ValueId value = value_of(known->second);
+    const bool is_own = graph.value(value).producer != ir::kAbsent && taken.insert(value).second;
     if (!is_own) {
       // Narrow types and strings are moved as they are: a view in their own shape.
       const ir::ValueType type = graph.value(value).type;
