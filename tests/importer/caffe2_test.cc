@@ -274,6 +274,20 @@ TEST(Caffe2, TopKFillsUpWhatIsNotThere) {
   expect_same(got.at("all"), Tensor::from<int64_t>({8}, std::vector<int64_t>{2, 1, 0, -1, 4, 3, 5, -1}), 0);
 }
 
+TEST(Caffe2, IntegersAreJoinedAlongTheFirstAxisUnlessAnOrderIsSaid) {
+  const std::string scale =
+      nets::message(5, nets::message(1, "Y_scale") + nets::real(2, 0.5F)) + nets::integer("Y_zero_point", 10);
+  const auto shape_of = [&](const std::string& arguments) {
+    const std::string joined = nets::op("Int8Quantize", {"x"}, {"q"}, scale) +
+                               nets::op("Int8Concat", {"q", "q"}, {"j"}, scale + arguments) +
+                               nets::op("Int8Dequantize", {"j"}, {"y"});
+    const ir::Graph graph = imported_nets(net_over_x(joined));
+    return Shape(graph.value(graph.outputs()[0]).type.shape);
+  };
+  EXPECT_EQ(shape_of(""), (Shape{4, 3}));
+  EXPECT_EQ(shape_of(nets::text("order", "NHWC")), (Shape{2, 6}));
+}
+
 TEST(Caffe2, ManySamplesOfARegionAreRefused) {
   using nets::integer;
   const std::string align =

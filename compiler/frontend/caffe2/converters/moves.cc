@@ -16,6 +16,8 @@ int64_t joined_axis(NodeContext& node, int64_t rank) {
     node.has("order");
     return node.axis("axis", rank);
   }
+  // That of integers takes no order for granted.
+  if (node.node().type == "Int8Concat" && !node.has("order")) return node.normalize_axis(0, rank);
   return node.normalize_axis(node.is_channels_last() ? rank - 1 : 1, rank);
 }
 
