@@ -17,7 +17,8 @@ namespace {
 namespace cm = cntk_model;
 
 constexpr uint64_t kRelu = 3, kPlus = 19, kPastValue = 37, kCombine = 44, kRandom = 76, kTimes = 31,
-                   kSlice = 14, kReduce = 39, kTopK = 87, kConvolution = 33, kCosDistance = 53, kCrop = 84;
+                   kSlice = 14, kReduce = 39, kTopK = 87, kConvolution = 33, kCosDistance = 53, kPow = 69,
+                   kCrop = 84;
 const size_t kCopiesOfModels = is_sweep() ? 2000 : 200;
 
 /// y = relu(x + w) over samples of three numbers, the Plus within a block.
@@ -218,6 +219,14 @@ TEST(Cntk, TheCosineOfASampleWithoutALengthIs0) {
   const Tensor x = Tensor::from<float>({2, 3, 2}, std::vector<float>{0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6});
   expect_close(evaluated(graph, {{"x", x}}).at("F1_Output_0"),
                Tensor::from<float>({2}, std::vector<float>{0, 1}), 1e-6);
+}
+
+TEST(Cntk, ZeroToANegativePowerIs0) {
+  const std::string bytes = cm::model({cm::input("x", {2}), cm::parameter("w", {2}, {-1, 0})},
+                                      {cm::function(kPow, "F1", {"x", "w"})}, "F1");
+  const Tensor x = Tensor::from<float>({2, 2}, std::vector<float>{0, 0, -2, 2});
+  expect_same(evaluated(imported_model(bytes), {{"x", x}}).at("F1_Output_0"),
+              Tensor::from<float>({2, 2}, std::vector<float>{0, 1, -0.5F, 1}), 0);
 }
 
 TEST(Cntk, StepsOfASliceMayBePastItsEnd) {

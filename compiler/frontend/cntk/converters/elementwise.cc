@@ -35,7 +35,6 @@ constexpr std::array kBinary = {
     OpName{"ElementTimes", "mul"},
     OpName{"Minus", "sub"},
     OpName{"Plus", "add"},
-    OpName{"Pow", "pow"},
 };
 constexpr std::array kComparisons = {
     OpName{"Equal", "equal"}, OpName{"Greater", "greater"},      OpName{"GreaterEqual", "greater_equal"},
@@ -97,6 +96,16 @@ void convert_straight_through(NodeContext& node) {
 void convert_binary(NodeContext& node) {
   const NodeContext::Aligned both = operands_of(node, 2);
   node.set_output(node.add(build::graph_name(node, kBinary, node.op()), both.values), both.has_batch);
+}
+
+// 0 to any power but 0 is 0.
+void convert_pow(NodeContext& node) {
+  Compose c(node);
+  const NodeContext::Aligned both = operands_of(node, 2);
+  const V base = both.values[0], exponent = both.values[1], zero = c.number(base, 0);
+  const V has_power = c.unary("not", c.binary("equal", exponent, c.number(exponent, 0)));
+  const V is_none = c.binary("and", c.binary("equal", base, zero), has_power);
+  node.set_output(c.where(is_none, zero, c.binary("pow", base, exponent)), both.has_batch);
 }
 
 // 1 or 0, of the operands' type.
