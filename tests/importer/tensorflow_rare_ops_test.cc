@@ -1,6 +1,7 @@
 // Operators that TensorFlow's own sessions do not run: those of TensorFlow.js, and those that it has dropped
 // but frozen graphs still have. Graphs of a node, which are written here.
 #include "runtime/base/error.h"
+#include "tests/expect_error.h"
 #include "tests/importer/imported.h"
 #include "tests/importer/stored_zip.h"
 #include "tests/importer/tensorflow_nodes.h"
@@ -61,6 +62,20 @@ TEST(TensorflowRareOps, TakeTheLargestByAnAttribute) {
                               {node_of("y", "Identity", {"top"})});
   const Tensors made = results_of(*model, {{"x", floats({1, 4}, {1, 7, -2, 3})}});
   expect_close(made.at("y"), floats({1, 2}, {7, 3}), 0);
+}
+
+TEST(TensorflowRareOps, AreRefusedWithoutTheNumberThatTheyTake) {
+  const Json none = {{"dtype", "DT_INT32"}, {"tensorShape", {{"dim", Json::array({{{"size", "0"}}})}}}};
+  const Json count =
+      node_of("count", "Const", {}, {{"dtype", type_of("DT_INT32")}, {"value", {{"tensor", none}}}});
+  const std::vector<Json> rest = {number_of("ids", 0, true), number_of("one", 1), count};
+  const auto fails = [&](const Json& y, const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto model = graph_of(y, {{"x", {1}}}, rest);
+    expect_error(ErrorCode::kInvalidModel, text, [&] { model->import({}, ops::standard_ops()); });
+  };
+  fails(node_of("y", "UnsortedSegmentSum", {"x", "ids", "count"}), "num_segments has 0 elements, expected 1");
+  fails(node_of("y", "OneHot", {"ids", "count", "one", "one"}), "depth has 0 elements, expected 1");
 }
 
 // Complex numbers go where their parts may go alone, and are refused elsewhere.

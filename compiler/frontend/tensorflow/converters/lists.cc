@@ -2,6 +2,7 @@
 // elements along an axis, which loops go over (row_loops.h).
 #include <algorithm>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/moves.h"
 #include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/converters/open_lists.h"
@@ -119,8 +120,10 @@ void convert_list_reserve(NodeContext& node) {
   list.has_rows = node.file_type("element_dtype") == DataType::kVariant;
   if (!list.has_rows) list.dtype = node.dtype_attr("element_dtype");
   if (!list.has_rows) set_shape(node, list, 0);
-  const ir::SymInt wanted =
-      node.op() == "TensorListReserve" ? node.extents_at(1, "num_elements").at(0) : ir::SymInt(0);
+  constexpr const char* kNumber = "num_elements";
+  const ir::SymInt wanted = node.op() == "TensorListReserve"
+                                ? build::only_integer(node, node.extents_at(1, kNumber), kNumber)
+                                : ir::SymInt(0);
   if (!wanted.is_constant()) {
     list.length = wanted;
     return node.set_list(0, std::move(list));
@@ -305,7 +308,7 @@ void convert_array(NodeContext& node) {
     list.has_rank = shape.has_rank;
     list.shape = shape.dims;
   }
-  const ir::SymInt length = node.extents_at(0, "size").at(0);
+  const ir::SymInt length = build::only_integer(node, node.extents_at(0, "size"), "size");
   if (!length.is_constant()) {
     list.length = length;
   } else {

@@ -95,7 +95,8 @@ void convert_bincount(NodeContext& node) {
   if (rows != nullptr && (has_weights || is_binary || node.rank(given) != 1))
     node.unsupported("weights", "of parts of strings they are not implemented");
   const DType to = node.dtype(weights);
-  const ir::SymInt size = rows == nullptr ? node.extents_at(1, "size")[0] : rows->rows;
+  const ir::SymInt size =
+      rows == nullptr ? build::only_integer(node, node.extents_at(1, "size"), "size") : rows->rows;
   V one = c.ints({1}, {1});
   if (rows != nullptr) {
     const V wanted = c.reshape(c.cast(node.input(1), DType::kInt64), {});
@@ -130,7 +131,7 @@ void convert_ragged_bincount(NodeContext& node) {
   const bool is_binary = node.flag("binary_output", false),
              has_weights = !same(num_elements(node.shape(weights)), 0);
   if (node.rank(given) != 1) node.invalid("numbers of shape " + to_string(node.shape(given)));
-  const ir::SymInt size = node.extents_at(2, "size")[0];
+  const ir::SymInt size = build::only_integer(node, node.extents_at(2, "size"), "size");
   const RaggedRows rows = rows_of_splits(node, node.input(0), node.shape(given)[0]);
   const V present = c.binary("and", c.binary("greater_equal", given, c.number(given, 0)),
                              c.binary("less", given, c.dims({size}, {})));

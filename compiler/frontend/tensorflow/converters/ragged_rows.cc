@@ -125,7 +125,8 @@ std::vector<RaggedRows> levels_of(NodeContext& node, const std::vector<std::stri
   // How many rows a level has, where they are said by numbers: as many as the one around it has elements.
   const auto rows_of = [&](size_t level) {
     if (level == 0 && !has_size) node.invalid("row_partition_types does not say how many rows there are");
-    if (level == 0) return node.extents_at(first, "the number of rows")[0];
+    constexpr const char* kNumber = "the number of rows";
+    if (level == 0) return build::only_integer(node, node.extents_at(first, kNumber), kNumber);
     const ir::SymInt extent = num_elements(node.shape(operand(level - 1)));
     if (has_ids(level - 1)) return extent;
     return run_number(node, c.slice(operand(level - 1), 0, extent - 1, 1), std::nullopt);
@@ -196,8 +197,9 @@ void convert_ragged_gather(NodeContext& node) {
   }
   V taken = c.reshape(c.cast(indices, DType::kInt64), {num_elements(places)});
   for (size_t level = 0; level < count; ++level) {
-    const ir::SymInt below =
-        level + 1 < count ? node.shape(node.input(level + 1))[0] - 1 : node.shape(node.input(count))[0];
+    const ir::SymShape within = node.shape(node.input(level + 1));
+    if (within.empty()) node.invalid("operand " + std::to_string(level + 1) + " has no axis");
+    const ir::SymInt below = level + 1 < count ? within[0] - 1 : within[0];
     const RaggedRows rows = rows_of_splits(node, node.input(level), below);
     const RaggedRows chosen = run_time_rows(node, c.gather(rows.lengths, taken, 0));
     const V ids = row_ids(node, chosen);

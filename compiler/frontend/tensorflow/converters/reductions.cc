@@ -190,7 +190,7 @@ void convert_unsorted_segment(NodeContext& node) {
   const V data = node.input(0);
   const Segments by =
       segments_by(node, node.op().substr(std::string_view("UnsortedSegment").size()), node.dtype(data));
-  const ir::SymInt count = node.extents_at(2, "num_segments")[0];
+  const ir::SymInt count = build::only_integer(node, node.extents_at(2, "num_segments"), "num_segments");
   node.set_output(0, segments_of(node, data, node.input(1), count, by.neutral, by.reduction));
 }
 
@@ -248,7 +248,9 @@ void convert_sparse_segment(NodeContext& node) {
   std::string_view name = node.op().substr(std::string_view("SparseSegment").size());
   const bool has_number = name.ends_with("WithNumSegments");
   name = name.substr(0, name.find("WithNum"));
-  const ir::SymInt count = has_number ? node.extents_at(3, "num_segments")[0] : number_of_segments(node, ids);
+  const ir::SymInt count = has_number
+                               ? build::only_integer(node, node.extents_at(3, "num_segments"), "num_segments")
+                               : number_of_segments(node, ids);
   node.set_output(0, segmented(node, name, rows, ids, count));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
@@ -73,7 +74,8 @@ void convert_data_format(NodeContext& node) {
   } else {
     std::string source = from, wanted = to;
     // Numbers of the axes of space alone.
-    if (!same(shape.at(0), rank))
+    if (shape.empty()) node.invalid("x has no axis");
+    if (!same(shape[0], rank))
       for (std::string* order : {&source, &wanted})
         std::erase_if(*order, [](char c) { return c == 'N' || c == 'C'; });
     const size_t each = shape.size() == 2 ? 2 : 1;
@@ -149,7 +151,7 @@ void convert_lin_space(NodeContext& node) {
 void convert_one_hot(NodeContext& node) {
   Compose c(node);
   const V indices = node.input(0), on = node.input(2), off = node.input(3);
-  const ir::SymInt depth = node.extents_at(1, "depth").at(0);
+  const ir::SymInt depth = build::only_integer(node, node.extents_at(1, "depth"), "depth");
   int64_t axis = node.integer("axis", -1);
   axis = axis == -1 ? node.rank(indices) : node.normalize_axis(axis, node.rank(indices) + 1);
   const V values = c.concat({c.reshape(off, {1}), c.reshape(on, {1})}, 0);
