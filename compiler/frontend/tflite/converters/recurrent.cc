@@ -11,6 +11,12 @@ namespace {
 /// Steps that are unrolled into kernels.
 constexpr int64_t kMostSteps = 1024;
 
+V matrix_at(NodeContext& node, size_t index) {
+  const V x = node.real(index);
+  if (node.rank(x) != 2) node.invalid("weights of shape " + to_string(node.shape(x)));
+  return x;
+}
+
 }  // namespace
 
 V steps_first(NodeContext& node, V x, bool time_major) {
@@ -85,8 +91,8 @@ public:
     has_input_gate_ = node.has_input(at.input_weights);
     has_norm_ = at.norms != 0 && node.has_input(at.norms + 1);
     for (size_t gate = has_input_gate_ ? 0 : 1; gate < 4; ++gate) {
-      input_.push_back(node.real(at.input_weights + gate));
-      state_.push_back(node.real(at.state_weights + gate));
+      input_.push_back(matrix_at(node, at.input_weights + gate));
+      state_.push_back(matrix_at(node, at.state_weights + gate));
       biases_.push_back(node.real(at.biases + gate));
     }
     units_ = node.shape(input_.back())[0];
@@ -163,7 +169,8 @@ struct RnnOperands {
 std::vector<V> rnn_steps(NodeContext& node, V x, Activation activation, const RnnOperands& at,
                          bool is_back = false) {
   Compose c(node);
-  const V weights = node.real(at.weights), recurrent = node.real(at.recurrent), bias = node.real(at.bias);
+  const V weights = matrix_at(node, at.weights), recurrent = matrix_at(node, at.recurrent),
+          bias = node.real(at.bias);
   V hidden = initial_state(node, at.hidden, {node.shape(x)[1], node.shape(weights)[0]});
   return gone_through(step_count(node, x), is_back, [&](int64_t step) {
     const V own = c.squeeze(c.slice(x, 0, step, 1), 0);
@@ -223,7 +230,7 @@ namespace {
 // the cell, and what the products were made of and made.
 void set_basic_lstm(NodeContext& node) {
   Compose c(node);
-  const V x = node.real(0), cell = node.real(4), weights = node.real(2);
+  const V x = node.real(0), cell = node.real(4), weights = matrix_at(node, 2);
   const V both = c.concat({x, node.real(1)}, node.rank(x) - 1);
   const V sums = c.add(c.matmul(both, weights, true), node.real(3));
   const ir::SymInt units = floordiv(node.shape(weights)[0], 4);

@@ -164,7 +164,11 @@ namespace {
 /// A frame's length, i64 [1]: that of the window, or as the operand says.
 V frame_length(NodeContext& context) {
   Compose c(context);
-  if (context.has_input(2)) return c.dims({context.type(context.input(2)).shape.at(0)}, {1});
+  if (context.has_input(2)) {
+    const ir::SymShape window = c.shape(context.input(2));
+    if (window.size() != 1) context.invalid("window has shape " + to_string(window));
+    return c.dims(window, {1});
+  }
   if (is_run_time_value(context, 3)) return one_integer(context, 3, "frame_length");
   if (context.has_input(3)) return c.dims({known_length(context, 3, "frame_length")}, {1});
   context.invalid("neither window nor frame_length is given");

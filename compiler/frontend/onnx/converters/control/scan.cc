@@ -263,7 +263,11 @@ Bindings looped_batch(StructureContext& context, const BatchedScan& scanned) {
 Bindings convert_scan_batched(StructureContext& context) {
   BatchedScan scanned{scan_form(context, context.inputs.size() - std::min<size_t>(1, context.inputs.size()))};
   Compose c(context.node);
-  if (context.inputs.size() > 1) scanned.batch = c.shape(context.node.input(1)).at(0);
+  if (context.inputs.size() > 1) {
+    const ir::SymShape first = c.shape(context.node.input(1));
+    if (first.empty()) context.node.invalid("input 1 has no batch");
+    scanned.batch = first[0];
+  }
   if (context.has_input(0)) scanned.lengths = c.cast(context.node.input(0), DType::kInt64);
   if (context.has_input(0) && c.shape(scanned.lengths) != ir::SymShape{scanned.batch})
     context.node.invalid("sequence_lens has shape " + to_string(c.shape(scanned.lengths)) +
