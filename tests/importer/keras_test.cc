@@ -6,6 +6,7 @@
 #include "runtime/base/json.h"
 #include "tests/expect_error.h"
 #include "tests/importer/imported.h"
+#include "tests/importer/stored_zip.h"
 
 namespace tensormill::frontend {
 namespace {
@@ -38,13 +39,6 @@ INSTANTIATE_TEST_SUITE_P(Families, KerasLayers,
                                          "recurrent.keras", "attention.keras", "operators.keras",
                                          "nested.keras", "nested.h5", "corners.keras", "masks.keras",
                                          "text.keras"));
-
-std::unique_ptr<Importer> importer_of_bytes(const std::string& bytes) {
-  const auto kept = std::make_shared<const std::string>(bytes);
-  ModelSource source;
-  source.model = MappedFile::part_of(kept, std::as_bytes(std::span(*kept)), "model");
-  return make_importer(std::move(source));
-}
 
 /// A model without weights, in the form that packages hold: layers as they stand in a list, called one after
 /// another.

@@ -94,6 +94,13 @@ V NodeContext::tensor(const char* name) {
 }
 
 std::vector<V> NodeContext::tensors(const char* name) {
+  std::vector<V> values = optional_tensors(name);
+  if (std::find(values.begin(), values.end(), ir::kAbsent) != values.end())
+    bad(name, "list of tensors alone");
+  return values;
+}
+
+std::vector<V> NodeContext::optional_tensors(const char* name) {
   const Argument* argument = given(name);
   if (argument == nullptr) return {};
   if (argument->kind != ArgumentKind::kTensors && argument->kind != ArgumentKind::kOptionalTensors &&

@@ -87,8 +87,9 @@ public:
   bool is_tensor(const char* name);
   V tensor(const char* name);
   V optional_tensor(const char* name) { return has(name) ? tensor(name) : ir::kAbsent; }
-  /// kAbsent for those that are None.
   std::vector<V> tensors(const char* name);
+  /// kAbsent for those that are None.
+  std::vector<V> optional_tensors(const char* name);
   ir::SymInt sym(const char* name);
   ir::SymShape syms(const char* name);
   /// Throw UnsupportedForm for what a run works out.

@@ -43,7 +43,6 @@ DType of_range(NodeContext& node) {
 DType of_parts(NodeContext& node) {
   std::vector<Operand> parts;
   for (const V part : node.tensors("tensors")) {
-    if (part == ir::kAbsent) node.invalid("an operand is missing");
     parts.push_back({part,
                      false,
                      {node.dtype(part), node.rank(part) == 0 ? OperandKind::kScalar : OperandKind::kTensor}});

@@ -7,6 +7,9 @@ namespace {
 
 /// [C] beside maps [N,C,...]
 V along_channels(NodeContext& node, V row, V x) {
+  if (node.rank(row) != 1 || node.rank(x) < 2)
+    node.invalid("numbers of shape " + to_string(node.shape(row)) + " for the channels of " +
+                 to_string(node.shape(x)));
   ir::SymShape shape(node.shape(x).size(), 1);
   shape[1] = node.shape(row)[0];
   return Compose(node).reshape(row, shape);
@@ -120,6 +123,7 @@ void convert_group_norm(NodeContext& node) {
 
 void convert_instance_norm(NodeContext& node) {
   const V x = node.tensor("input");
+  if (node.rank(x) < 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
   if (node.has("running_mean")) static_cast<void>(node.tensor("running_mean"));
   if (node.has("running_var")) static_cast<void>(node.tensor("running_var"));
   if (!node.flag("use_input_stats")) {

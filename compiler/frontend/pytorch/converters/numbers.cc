@@ -360,8 +360,7 @@ void convert_map(NodeContext& node) {
   Compose c(node);
   const Graph& graph = node.graph_of("f");
   const std::vector<V> elements = node.tensors("xs"), more = node.tensors("pos_args");
-  if (elements.empty() || elements[0] == ir::kAbsent || node.rank(elements[0]) == 0)
-    node.invalid("it has nothing to go over");
+  if (elements.empty() || node.rank(elements[0]) == 0) node.invalid("it has nothing to go over");
   const int64_t count = node.shape(elements[0])[0];
   if (count < 1 || count > kMostRounds)
     node.unsupported("xs", std::to_string(count) + " elements are not implemented");

@@ -101,7 +101,7 @@ std::vector<V> columns_of(NodeContext& node, V places) {
 /// `takes_any`: of masks that a run works out, too, whose places are as many as it decides.
 std::vector<V> index_tensors(NodeContext& node, const char* name, bool takes_any) {
   std::vector<V> all;
-  for (const V each : node.tensors(name)) {
+  for (const V each : node.optional_tensors(name)) {
     const bool is_mask =
         each != ir::kAbsent && (node.dtype(each) == DType::kBool || node.dtype(each) == DType::kUInt8);
     if (!is_mask) {
@@ -218,7 +218,7 @@ void convert_index_put(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self"), values = c.cast(node.tensor("values"), node.dtype(x));
   const bool adds = node.flag("accumulate");
-  const std::vector<V> given = node.tensors("indices");
+  const std::vector<V> given = node.optional_tensors("indices");
   const bool is_mask = given.size() == 1 && given[0] != ir::kAbsent && node.dtype(given[0]) == DType::kBool;
   const ir::SymInt count = num_elements(node.shape(values));
   if (is_mask && count.is_constant() && count.hint() == 1) {

@@ -193,9 +193,12 @@ void convert_recurrent(NodeContext& node) {
       const auto index = static_cast<size_t>(layer * directions + side);
       const V* own = params.data() + index * each;
       Direction d{own[0], own[1]};
+      if (node.rank(d.w) != 2 || node.rank(d.r) != 2)
+        node.invalid("weights of shapes " + to_string(node.shape(d.w)) + " and " +
+                     to_string(node.shape(d.r)));
       if (has_biases) {
-        d.w_bias = c.expand(own[2], {node.shape(own[0]).at(0)});
-        d.r_bias = c.expand(own[3], {node.shape(own[0]).at(0)});
+        d.w_bias = c.expand(own[2], {node.shape(d.w)[0]});
+        d.r_bias = c.expand(own[3], {node.shape(d.w)[0]});
       }
       if (each > rows) d.projection = own[rows];
       d.is_reverse = side == 1;

@@ -1,0 +1,43 @@
+// Operands of PyTorch's operators that are none, or have too few axes: programs of a node that are written
+// here.
+#include "runtime/base/error.h"
+#include "tests/expect_error.h"
+#include "tests/importer/pytorch_program.h"
+
+namespace tensormill::frontend {
+namespace {
+
+void refuse_node(const Json& node, const std::string& text) {
+  SCOPED_TRACE(text);
+  const Json row = meta_of(kFloat32, Json::array({extent(4)}), Json::array({extent(1)}));
+  const auto model = program_of(row, row, Json::array({node}), Json::object());
+  expect_error(ErrorCode::kInvalidModel, text, [&] { model->import({}, ops::standard_ops()); });
+}
+
+const Json kNone = {{"as_none", true}};
+
+TEST(PytorchOperands, OfAListMayNotBeMissing) {
+  const Json parts = Json::array({tensor_of("x"), kNone});
+  refuse_node(fx_node("torch.ops.aten.einsum.default",
+                      {{"equation", {{"as_string", "a,a->a"}}}, {"tensors", {{"as_tensors", parts}}}},
+                      tensor_of("y")),
+              "argument tensors is no list of tensors alone");
+}
+
+TEST(PytorchOperands, OfNormsHaveChannels) {
+  const Json norm = fx_node("torch.ops.aten.instance_norm.default",
+                            {{"input", tensor_of("x")},
+                             {"weight", kNone},
+                             {"bias", kNone},
+                             {"running_mean", kNone},
+                             {"running_var", kNone},
+                             {"use_input_stats", {{"as_bool", true}}},
+                             {"momentum", {{"as_float", 0.1}}},
+                             {"eps", {{"as_float", 1e-5}}},
+                             {"cudnn_enabled", {{"as_bool", false}}}},
+                            tensor_of("y"));
+  refuse_node(norm, "the input has rank 1");
+}
+
+}  // namespace
+}  // namespace tensormill::frontend
