@@ -39,5 +39,15 @@ TEST(PytorchOperands, OfNormsHaveChannels) {
   refuse_node(norm, "the input has rank 1");
 }
 
+TEST(PytorchOperands, OfBagsAreRows) {
+  const Json bags = fx_node("torch.ops.aten.embedding_bag.default",
+                            {{"weight", tensor_of("x")},
+                             {"indices", tensor_of("x")},
+                             {"offsets", tensor_of("x")},
+                             {"mode", {{"as_int", 0}}}},
+                            tensor_of("y"));
+  refuse_node(bags, "weights of shape [4]");
+}
+
 }  // namespace
 }  // namespace tensormill::frontend

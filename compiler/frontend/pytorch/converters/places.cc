@@ -347,6 +347,7 @@ void convert_slice_scatter(NodeContext& node) {
 void convert_embedding_bag(NodeContext& node) {
   Compose c(node);
   const V weight = node.tensor("weight"), indices = node.tensor("indices");
+  if (node.rank(weight) != 2) node.invalid("weights of shape " + to_string(node.shape(weight)));
   const Tensor* offsets = node.graph().value(node.tensor("offsets")).tensor();
   if (offsets == nullptr) node.unsupported("offsets", "offsets that a run works out are not implemented");
   if (node.op() == "_embedding_bag" && node.integer("padding_idx") >= 0)
