@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -54,7 +55,11 @@ V hypotenuse(OpBuilder& builder, V x, V y) {
   const V large = c.binary("max", a, b), small = c.binary("min", a, b);
   const V is_zero = c.binary("equal", large, c.number(large, 0));
   const V ratio = c.div(small, c.where(is_zero, c.number(large, 1), large));
-  return c.mul(large, c.unary("sqrt", c.plus(c.mul(ratio, ratio), 1)));
+  const V length = c.mul(large, c.unary("sqrt", c.plus(c.mul(ratio, ratio), 1)));
+  // Whatever stands beside what is infinite.
+  const V infinity = c.number(large, std::numeric_limits<double>::infinity());
+  const V is_infinite = c.binary("or", c.binary("equal", a, infinity), c.binary("equal", b, infinity));
+  return c.where(is_infinite, infinity, length);
 }
 
 namespace {

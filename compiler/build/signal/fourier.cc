@@ -1,7 +1,9 @@
 #include "compiler/build/signal/fourier.h"
 
 #include <cmath>
+#include <functional>
 #include <numbers>
+#include <utility>
 
 #include "compiler/build/compose.h"
 
@@ -21,10 +23,13 @@ Roots make_roots(int64_t in, int64_t out, int64_t length, bool inverse) {
   const double scale = inverse ? 1.0 / static_cast<double>(length) : 1;
   for (int64_t n = 0; n < in; ++n) {
     for (int64_t k = 0; k < out; ++k) {
-      const double angle =
-          2 * std::numbers::pi * static_cast<double>(n * k % length) / static_cast<double>(length);
-      roots.real.push_back(scale * std::cos(angle));
-      roots.imaginary.push_back(scale * std::sin(angle) * (inverse ? 1 : -1));
+      const int64_t turned = n * k % length;
+      const double angle = 2 * std::numbers::pi * static_cast<double>(turned) / static_cast<double>(length);
+      // Quarters of a turn are exact: what is real there has no imaginary part, not even a small one, whose
+      // sign would decide about an angle.
+      const bool is_half = 2 * turned % length == 0, is_quarter = !is_half && 4 * turned % length == 0;
+      roots.real.push_back(is_quarter ? 0 : scale * std::cos(angle));
+      roots.imaginary.push_back(is_half ? 0 : scale * std::sin(angle) * (inverse ? 1 : -1));
     }
   }
   return roots;
@@ -98,6 +103,31 @@ V fourier(OpBuilder& builder, V x, V window, const ir::SymInt& length, bool is_h
     imaginary = c.add(imaginary, c.matmul(im, cosine));
   }
   return c.concat({c.unsqueeze(real, last), c.unsqueeze(imaginary, last)}, last);
+}
+
+namespace {
+
+/// What `transform` makes of the lines along an axis of x [..., parts], each of x [lines..., n, parts].
+V along_axis(OpBuilder& builder, V x, int64_t axis, const std::function<V(V)>& transform) {
+  Compose c(builder);
+  const int64_t rank = builder.rank(x);
+  if (axis + 2 == rank) return transform(x);
+  std::vector<int64_t> perm = c.count_to(rank);
+  std::swap(perm[static_cast<size_t>(axis)], perm[perm.size() - 2]);
+  return c.transpose(transform(c.transpose(x, perm)), perm);
+}
+
+}  // namespace
+
+V fourier_along(OpBuilder& builder, V x, int64_t axis, const ir::SymInt& length, bool is_half,
+                bool is_inverse) {
+  return along_axis(builder, x, axis, [&](V lines) {
+    return fourier(builder, lines, ir::kAbsent, length, is_half, is_inverse);
+  });
+}
+
+V fourier_real_along(OpBuilder& builder, V x, int64_t axis, const ir::SymInt& length) {
+  return along_axis(builder, x, axis, [&](V lines) { return fourier_real(builder, lines, length); });
 }
 
 V fourier_real(OpBuilder& builder, V x, const ir::SymInt& whole) {

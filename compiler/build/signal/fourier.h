@@ -24,7 +24,13 @@ ir::ValueId fourier_step(OpBuilder& builder, ir::ValueId x, ir::ValueId window, 
 ir::ValueId fourier(OpBuilder& builder, ir::ValueId x, ir::ValueId window, const ir::SymInt& length,
                     bool is_half, bool is_inverse);
 
+/// The same of x [..., 1 or 2] along any of its axes but the last.
+ir::ValueId fourier_along(OpBuilder& builder, ir::ValueId x, int64_t axis, const ir::SymInt& length,
+                          bool is_half, bool is_inverse);
+
 /// The real lines [..., length, 1] whose transforms begin with x [..., n, 2]; the rest are conjugates.
 ir::ValueId fourier_real(OpBuilder& builder, ir::ValueId x, const ir::SymInt& length);
+/// The same along any axis of x [..., 2] but the last: [..., 1].
+ir::ValueId fourier_real_along(OpBuilder& builder, ir::ValueId x, int64_t axis, const ir::SymInt& length);
 
 }  // namespace tensormill::build

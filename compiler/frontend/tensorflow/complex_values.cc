@@ -95,26 +95,6 @@ void convert_product(NodeContext& node, Converter convert) {
   node.set_item(0, {Complex{real, imaginary}, {}});
 }
 
-Complex quotient(NodeContext& node, const Complex& x, const Complex& y) {
-  Compose c(node);
-  const V whole = c.add(c.mul(y.real, y.real), c.mul(y.imaginary, y.imaginary));
-  const V real = c.add(c.mul(x.real, y.real), c.mul(x.imaginary, y.imaginary));
-  const V imaginary = c.sub(c.mul(x.imaginary, y.real), c.mul(x.real, y.imaginary));
-  return {c.div(real, whole), c.div(imaginary, whole)};
-}
-
-Complex square(NodeContext& node, const Complex& x) {
-  Compose c(node);
-  return {c.sub(c.mul(x.real, x.real), c.mul(x.imaginary, x.imaginary)),
-          c.times(c.mul(x.real, x.imaginary), 2)};
-}
-
-Complex exponential(NodeContext& node, const Complex& x) {
-  Compose c(node);
-  const V length = c.unary("exp", x.real);
-  return {c.mul(length, c.unary("cos", x.imaginary)), c.mul(length, c.unary("sin", x.imaginary))};
-}
-
 }  // namespace
 
 bool has_complex_operand(const NodeContext& node) {
@@ -131,9 +111,9 @@ void convert_complex_node(NodeContext& node, Converter convert) {
     return node.set_items(of_parts(node, convert, std::vector<bool>(node.num_inputs(), false)));
   if (is_among(kProducts, convert) || op == "Mul") return convert_product(node, convert);
   if (op == "RealDiv" || op == "Div")
-    return node.set_item(0, {quotient(node, node.complex(0), node.complex(1)), {}});
-  if (op == "Square") return node.set_item(0, {square(node, node.complex(0)), {}});
-  if (op == "Exp") return node.set_item(0, {exponential(node, node.complex(0)), {}});
+    return node.set_item(0, {build::complex_quotient(node, node.complex(0), node.complex(1)), {}});
+  if (op == "Square") return node.set_item(0, {build::complex_square(node, node.complex(0)), {}});
+  if (op == "Exp") return node.set_item(0, {build::complex_exponential(node, node.complex(0)), {}});
   node.unsupported("operands", "complex numbers are not implemented here");
 }
 

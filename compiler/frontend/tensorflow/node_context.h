@@ -13,6 +13,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/build/maps/channels_last.h"
 #include "compiler/build/missing.h"
+#include "compiler/build/numbers/complex.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/tensorflow/loaded_model.h"
 #include "compiler/frontend/tensorflow/schema.h"
@@ -20,6 +21,7 @@
 namespace tensormill::frontend::tensorflow {
 
 using build::CallFails;
+using build::Complex;
 using build::Compose;
 using build::UnsupportedForm;
 using V = ir::ValueId;
@@ -66,10 +68,6 @@ struct AssetFile {
 };
 /// The model's checkpoint.
 struct CheckpointFiles {};
-/// Complex numbers, by their parts, which have one shape and one type.
-struct Complex {
-  V real = ir::kAbsent, imaginary = ir::kAbsent;
-};
 /// What is not computed: the side of a branch that is not taken.
 struct Dead {};
 /// What a node makes.

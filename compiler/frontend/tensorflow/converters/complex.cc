@@ -1,39 +1,10 @@
 // Fourier transforms, and what makes complex numbers and takes their parts.
-#include <algorithm>
-
+#include "compiler/build/numbers/complex.h"
 #include "compiler/build/numbers/arithmetic.h"
 #include "compiler/build/signal/fourier.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
-
-namespace {
-
-/// The parts along a last axis, as transforms take them.
-V paired(NodeContext& node, const Complex& x) {
-  Compose c(node);
-  const int64_t last = node.rank(x.real);
-  return c.concat({c.unsqueeze(x.real, last), c.unsqueeze(x.imaginary, last)}, last);
-}
-
-void set_parts(NodeContext& node, V pair) {
-  Compose c(node);
-  const int64_t last = node.rank(pair) - 1;
-  const auto part = [&](int64_t index) { return c.squeeze(c.slice(pair, last, index, 1), last); };
-  node.set_item(0, {Complex{part(0), part(1)}, {}});
-}
-
-/// x [..., parts] whose lines along `axis` are transformed.
-V transformed_along(NodeContext& node, V x, int64_t axis, const ir::SymInt& length, bool is_inverse) {
-  Compose c(node);
-  std::vector<int64_t> perm = c.count_to(node.rank(x));
-  std::swap(perm[static_cast<size_t>(axis)], perm[perm.size() - 2]);
-  const V lines = axis + 2 == node.rank(x) ? x : c.transpose(x, perm);
-  const V made = build::fourier(node, lines, ir::kAbsent, length, false, is_inverse);
-  return axis + 2 == node.rank(x) ? made : c.transpose(made, perm);
-}
-
-}  // namespace
 
 // Over the last one to three axes. Of real numbers operand 1 says how long the lines are; of the last axis
 // half of the transform is there.
@@ -43,7 +14,7 @@ void convert_fourier(NodeContext& node) {
   const size_t dims = op.ends_with("3D") ? 3 : op.ends_with("2D") ? 2 : 1;
   const bool is_inverse = op.starts_with("I"), is_real = op.find("RFFT") != std::string_view::npos;
   V x = is_real && !is_inverse ? c.unsqueeze(node.input(0), node.rank(node.input(0)))
-                               : paired(node, node.complex(0));
+                               : build::paired(node, node.complex(0));
   const ir::SymShape shape = node.shape(x);
   if (shape.size() < dims + 1) node.invalid("an operand of rank " + std::to_string(shape.size() - 1));
   const size_t first = shape.size() - 1 - dims;
@@ -57,8 +28,8 @@ void convert_fourier(NodeContext& node) {
   if (is_half) x = build::fourier(node, x, ir::kAbsent, lengths.back(), true, false);
   const size_t whole = is_real ? dims - 1 : dims;
   for (size_t d = 0; d < whole; ++d)
-    x = transformed_along(node, x, static_cast<int64_t>(first + d), lengths[d], is_inverse);
-  if (!is_real || is_half) return set_parts(node, x);
+    x = build::fourier_along(node, x, static_cast<int64_t>(first + d), lengths[d], false, is_inverse);
+  if (!is_real || is_half) return node.set_item(0, {build::parts_of(node, x), {}});
   const V lines = build::fourier_real(node, x, lengths.back());
   node.set_output(0, c.squeeze(lines, node.rank(lines) - 1));
 }
@@ -79,9 +50,6 @@ void convert_complex_part(NodeContext& node) {
                                      : build::hypotenuse(node, x.real, x.imaginary));
 }
 
-void convert_conj(NodeContext& node) {
-  const Complex& x = node.complex(0);
-  node.set_item(0, {Complex{x.real, Compose(node).unary("neg", x.imaginary)}, {}});
-}
+void convert_conj(NodeContext& node) { node.set_item(0, {build::conjugate(node, node.complex(0)), {}}); }
 
 }  // namespace tensormill::frontend::tensorflow
