@@ -39,7 +39,7 @@ build::NodePlace place_of(const Graph& graph, size_t index, const std::string& a
 void note_missing(const Graph& graph, const std::string& around, build::Missing& missing) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (find_row(node.target) == nullptr) missing.add(place_of(graph, i, around), "");
+    if (find_row(node.target) == nullptr) missing.add(place_of(graph, i, around), why_missing(node.target));
     for (const NamedArgument& input : node.inputs)
       if (input.argument.graph)
         note_missing(*input.argument.graph, paths_within(around, node, i, input), missing);

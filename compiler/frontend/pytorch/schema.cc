@@ -1,5 +1,8 @@
 #include "compiler/frontend/pytorch/schema.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "compiler/build/rows.h"
 #include "compiler/frontend/pytorch/node_context.h"
 #include "runtime/base/text.h"
@@ -17,6 +20,12 @@ constexpr RawRow kRows[] = {
 #define PT_OP(target, arguments, convert) {target, arguments, &convert},
 #include "compiler/frontend/pytorch/aten_ops.def"
 #undef PT_OP
+};
+
+constexpr std::string_view kRandom[] = {
+#define PT_RANDOM(name) name,
+#include "compiler/frontend/pytorch/refused_ops.def"
+#undef PT_RANDOM
 };
 
 /// "None", "True", "False", numbers and lists as JSON has them; anything else is a text.
@@ -67,6 +76,19 @@ const build::ReadRows<OpRow>& op_rows() {
 std::string_view short_target(std::string_view target) {
   constexpr std::string_view kPrefix = "torch.ops.";
   return target.starts_with(kPrefix) ? target.substr(kPrefix.size()) : target;
+}
+
+std::string why_missing(std::string_view target) {
+  const std::string_view full = short_target(target);
+  const size_t first = full.find('.'), last = full.rfind('.');
+  const std::string_view name = last > first ? full.substr(0, last) : full;
+  if (std::find(std::begin(kRandom), std::end(kRandom), name) != std::end(kRandom))
+    return "random numbers are not implemented, as a package gives the same results for the same inputs: "
+           "give "
+           "them to the module as an input, or export it in eval mode";
+  if (name.ends_with("_backward"))
+    return "gradients are not implemented: export the module in eval mode, without what trains it";
+  return "";
 }
 
 const std::vector<OpRow>& all_rows() { return op_rows().all(); }

@@ -32,5 +32,8 @@ std::string_view short_target(std::string_view target);
 /// The row of a target; null where there is none.
 const OpRow* find_row(std::string_view target);
 const std::vector<OpRow>& all_rows();
+/// Why an operator that has no row is none of a package's, by its target or its name without an overload; ""
+/// where there is just nothing of it.
+std::string why_missing(std::string_view target);
 
 }  // namespace tensormill::frontend::pytorch

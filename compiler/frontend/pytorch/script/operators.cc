@@ -260,7 +260,7 @@ Call Operators::with_numbers(Call call) {
 Value Operators::call(const Call& given) {
   // What is not there is told whatever its operands are.
   if (!has_operator(given.name)) {
-    note_missing(given.name, "", given);
+    note_missing(given.name, why_missing(given.name), given);
     return {Lost()};
   }
   if (is_lost(given)) return {Lost()};

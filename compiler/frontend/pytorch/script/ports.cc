@@ -3,6 +3,7 @@
 #include <array>
 #include <set>
 
+#include "compiler/frontend/pytorch/schema.h"
 #include "compiler/frontend/pytorch/script/builtins.h"
 #include "compiler/frontend/pytorch/script/file_graph.h"
 #include "compiler/frontend/pytorch/script/import.h"
@@ -222,7 +223,8 @@ private:
       const std::string name = operator_name(call);
       const Place place{&scope.function->file, call.expr->line};
       if (!has_operator(name) && !has_builtin(name))
-        missing_.add({"op " + name.substr(0, 200), to_string(place), "", call_path(place, name)}, "");
+        missing_.add({"op " + name.substr(0, 200), to_string(place), "", call_path(place, name)},
+                     why_missing(name));
     });
   }
 
