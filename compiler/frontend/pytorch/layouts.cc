@@ -93,24 +93,32 @@ std::optional<std::vector<int64_t>> NodeContext::axes_of_whole(const char* name)
 
 void NodeContext::set_new(V value, const char* like, MemoryFormat format) {
   set_output(0, value);
-  if (is_typed() || row_.is_in_place || !has_output(0)) return;
+  if (is_typed() || row_.is_in_place || parts_ || !has_output(0)) return;
   state_.tensors.at(outputs_[0]).storage->layout = layout_like(value, like, format);
 }
 
 void NodeContext::set_maybe_shared(const char* of, V value, MemoryFormat format) {
+  if (parts_) {
+    made_.insert_or_assign(0, PartResult{value, of, format});
+    return;
+  }
   if (!has_output(0)) return;
-  const std::shared_ptr<Storage>& from = view(given(of)->names.front()).storage;
+  auto storage = std::make_shared<Storage>();
+  storage->value = value;
+  if (!is_typed() && format != MemoryFormat::kPreserve) {
+    storage->layout = layout_like(value, of, format);
+    if (storage->layout) storage->layout->is_exact = false;
+  }
+  share(of, {std::move(storage), {}, value, 0});
+}
+
+void NodeContext::share(const std::string& of, View made) {
+  const std::shared_ptr<Storage>& from = view(given(of.c_str())->names.front()).storage;
   if (from->maybe_shared == nullptr)
     from->maybe_shared = std::make_shared<std::vector<std::weak_ptr<Storage>>>(1, from);
-  auto made = std::make_shared<Storage>();
-  made->value = value;
-  if (!is_typed() && format != MemoryFormat::kPreserve) {
-    made->layout = layout_like(value, of, format);
-    made->layout->is_exact = false;
-  }
-  made->maybe_shared = from->maybe_shared;
-  made->maybe_shared->push_back(made);
-  take(outputs_[0], {std::move(made), {}, value, 0});
+  made.storage->maybe_shared = from->maybe_shared;
+  made.storage->maybe_shared->push_back(made.storage);
+  take(outputs_[0], std::move(made));
 }
 
 }  // namespace tensormill::frontend::pytorch

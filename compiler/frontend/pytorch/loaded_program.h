@@ -15,6 +15,8 @@ namespace tensormill::frontend::pytorch {
 
 /// The type in which tensors have such elements here; nothing for complex numbers and float8.
 std::optional<DType> dtype_of(ScalarType type);
+/// The type of the parts of complex numbers; nothing for other types, and for complex32.
+std::optional<DType> part_type(ScalarType type);
 
 /// Whether the elements lie row after row, none apart.
 bool lies_in_rows(const StoredTensor& tensor);
@@ -27,11 +29,15 @@ public:
   LoadedProgram(std::shared_ptr<const MappedFile> file, Program program);
   const Program& program() const { return program_; }
 
-  /// A parameter, buffer or constant in row-major order: mapped where it lies so and aligned. Throws
-  /// Error(kNotSupported) for elements of a type that no tensor has, Error(kTooLarge).
+  /// A parameter, buffer or constant in row-major order: mapped where it lies so and aligned. Complex
+  /// elements are pairs along a last axis of 2. Throws Error(kNotSupported) for elements of a type that no
+  /// tensor has, Error(kTooLarge).
   Tensor constant(const StoredTensor& stored) const;
 
 private:
+  /// `stored`, or what stands for it.
+  Tensor read(const StoredTensor& tensor, const StoredTensor& stored) const;
+
   std::shared_ptr<const MappedFile> file_;
   Program program_;
   mutable std::mutex mutex_;

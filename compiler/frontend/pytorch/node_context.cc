@@ -90,7 +90,7 @@ View& NodeContext::view(const std::string& name) {
 
 V NodeContext::tensor(const char* name) {
   if (!is_tensor(name)) bad(name, "tensor");
-  return read_view(*this, view(given(name)->names.front()));
+  return taken(view(given(name)->names.front()), name);
 }
 
 std::vector<V> NodeContext::tensors(const char* name) {
@@ -108,7 +108,7 @@ std::vector<V> NodeContext::optional_tensors(const char* name) {
     bad(name, "list of tensors");
   std::vector<V> values;
   for (const std::string& each : argument->names)
-    values.push_back(each.empty() ? ir::kAbsent : read_view(*this, view(each)));
+    values.push_back(each.empty() ? ir::kAbsent : taken(view(each), name, values.size()));
   return values;
 }
 
@@ -126,7 +126,7 @@ std::optional<DType> NodeContext::optional_dtype(const char* name) {
   if (argument->kind != ArgumentKind::kScalarType || !argument->value.is_number_integer())
     bad(name, "type of elements");
   const auto type = static_cast<ScalarType>(argument->value.get<int64_t>());
-  const std::optional<DType> dtype = dtype_of(type);
+  const std::optional<DType> dtype = parts_ && part_type(type) ? part_type(type) : dtype_of(type);
   if (!dtype)
     unsupported(name, "elements of type " + std::string(scalar_name(type)) + " are not implemented");
   return dtype;
@@ -135,7 +135,7 @@ std::optional<DType> NodeContext::optional_dtype(const char* name) {
 Operand NodeContext::operand(const char* name) {
   Operand operand;
   if (const std::optional<RunNumber> number = run_number(name)) {
-    operand.value = number->value;
+    operand.value = is_filled(name) ? Compose(*this).number(number->value, 0) : number->value;
     const DType own = type(operand.value).dtype;
     operand.type = {is_float(own)         ? DType::kFloat64
                     : own == DType::kBool ? own
@@ -263,7 +263,7 @@ const TensorMeta& NodeContext::input_meta(const char* name) {
 DType NodeContext::output_dtype(size_t index) {
   if (!state_.is_typed) return untyped_result(*this);
   const ScalarType type = output_meta(index).dtype;
-  const std::optional<DType> dtype = dtype_of(type);
+  const std::optional<DType> dtype = parts_ && part_type(type) ? part_type(type) : dtype_of(type);
   if (!dtype)
     unsupported("output " + std::to_string(index),
                 "elements of type " + std::string(scalar_name(type)) + " are not implemented");
@@ -287,35 +287,41 @@ void NodeContext::take(const std::string& name, View made) {
 void NodeContext::check_type(const std::string& name, const View& made) const {
   const ir::ValueType& own = type(made.value);
   const TensorMeta& meta = state_.graph.tensors.at(name);
-  bool is_as_said = dtype_of(meta.dtype) == own.dtype && meta.sizes.size() == own.shape.size();
-  for (size_t i = 0; is_as_said && i < own.shape.size(); ++i)
+  const size_t rank = meta.sizes.size();
+  bool is_as_said = (made.is_complex ? part_type(meta.dtype) : dtype_of(meta.dtype)) == own.dtype &&
+                    rank + (made.is_complex ? 1 : 0) == own.shape.size();
+  for (size_t i = 0; is_as_said && i < rank; ++i)
     is_as_said =
         !meta.sizes[i].value || !own.shape[i].is_constant() || *meta.sizes[i].value == own.shape[i].hint();
   if (!is_as_said) {
     std::string said;
     for (const SymDim& size : meta.sizes) said += (said.empty() ? "" : ",") + to_string(size);
-    invalid("output \"" + name + "\" is " + ir::to_string(own) + ", the file says " +
-            std::string(scalar_name(meta.dtype)) + "[" + said + "]");
+    invalid("output \"" + name + "\" is " + (made.is_complex ? "pairs " : "") + ir::to_string(own) +
+            ", the file says " + std::string(scalar_name(meta.dtype)) + "[" + said + "]");
   }
 }
 
+void NodeContext::write_to_first(size_t index, V value) {
+  const char* target = row_.arguments.front().name.c_str();
+  if (index != 0 || !is_tensor(target)) invalid("it writes to no tensor");
+  View& written = view(given(target)->names.front());
+  if (written.storage->is_weight)
+    unsupported(target,
+                "it writes to buffer \"" + written.storage->name +
+                    "\", and a package keeps nothing between runs: export the module in eval mode, or "
+                    "without the state");
+  Compose c(*this);
+  const ir::ValueType own = type(read_view(*this, written));
+  write_view(*this, written, c.expand(c.cast(value, own.dtype), own.shape));
+  if (has_output(0)) take(outputs_[0], View(written));
+}
+
 void NodeContext::set_output(size_t index, V value) {
-  if (row_.is_in_place) {
-    const char* target = row_.arguments.front().name.c_str();
-    if (index != 0 || !is_tensor(target)) invalid("it writes to no tensor");
-    const std::string& name = given(target)->names.front();
-    View& written = view(name);
-    if (written.storage->is_weight)
-      unsupported(target,
-                  "it writes to buffer \"" + written.storage->name +
-                      "\", and a package keeps nothing between runs: export the module in eval mode, or "
-                      "without the state");
-    Compose c(*this);
-    const ir::ValueType own = type(read_view(*this, written));
-    write_view(*this, written, c.expand(c.cast(value, own.dtype), own.shape));
-    if (has_output(0)) take(outputs_[0], View(written));
+  if (parts_) {
+    made_.insert_or_assign(index, PartResult{value});
     return;
   }
+  if (row_.is_in_place) return write_to_first(index, value);
   if (!has_output(index)) return;
   auto storage = std::make_shared<Storage>();
   storage->value = value;
@@ -334,16 +340,25 @@ void NodeContext::set_view(size_t index, const char* of, std::shared_ptr<const V
   if (!has_output(index)) return;
   if (!is_tensor(of)) bad(of, "tensor");
   View& from = view(given(of)->names.front());
+  // What is real becomes complex, or the other way round.
+  if (parts_ && from.is_complex != makes_complex(index))
+    return set_output(index, step->read(*this, tensor(of)));
+  if (from.is_complex) step = step_of_pairs(std::move(step));
   if (row_.name.ends_with("_copy")) {
     const V copy = step->read(*this, read_view(*this, from));
-    return set_output(index, copy < first_own_ ? add("identity", {copy}) : copy);
+    const V own = copy < first_own_ ? add("identity", {copy}) : copy;
+    return from.is_complex ? set_pairs(index, own) : set_output(index, own);
   }
   take_view(index, from, {std::move(step)});
 }
 
 void NodeContext::set_view_in(size_t index, const char* of, size_t part,
                               std::vector<std::shared_ptr<const ViewStep>> steps) {
-  if (has_output(index)) take_view(index, view(given(of)->names.at(part)), std::move(steps));
+  if (!has_output(index)) return;
+  View& from = view(given(of)->names.at(part));
+  if (from.is_complex)
+    for (auto& step : steps) step = step_of_pairs(std::move(step));
+  take_view(index, from, std::move(steps));
 }
 
 void NodeContext::take_view(size_t index, View& from, std::vector<std::shared_ptr<const ViewStep>> steps) {
@@ -359,9 +374,15 @@ void NodeContext::take_view(size_t index, View& from, std::vector<std::shared_pt
 
 void NodeContext::set_alias(const char* of, size_t index) {
   if (!has_output(index)) return;
-  const V value = tensor(of);
-  if (row_.name.ends_with("_copy")) return set_output(index, add("identity", {value}));
-  View made = view(given(of)->names.front());
+  if (!is_tensor(of)) bad(of, "tensor");
+  View& from = view(given(of)->names.front());
+  if (parts_ && from.is_complex != makes_complex(index)) return set_output(index, tensor(of));
+  const V value = read_view(*this, from);
+  if (row_.name.ends_with("_copy")) {
+    const V copy = add("identity", {value});
+    return from.is_complex ? set_pairs(index, copy) : set_output(index, copy);
+  }
+  View made = from;
   made.value = value;
   take(outputs_[index], std::move(made));
 }

@@ -11,6 +11,7 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/build/missing.h"
+#include "compiler/build/numbers/complex.h"
 #include "compiler/build/op_builder.h"
 #include "compiler/frontend/pytorch/extent_real.h"
 #include "compiler/frontend/pytorch/loaded_program.h"
@@ -59,6 +60,26 @@ struct Operand {
   V value = ir::kAbsent;  ///< kAbsent: it is a number
   Number number = false;
   OperandType type;
+};
+
+/// What of complex operands a node takes while it is converted as if they were real.
+enum class Part : uint8_t {
+  kReal,
+  kImaginary,
+  kLength,
+};
+struct Parts {
+  Part first = Part::kReal;   ///< of all arguments but
+  Part second = Part::kReal;  ///< of that one, or of the second tensor of the list that it is
+  std::string_view of_second = {};
+  bool fills = false;  ///< values that are real have an imaginary part, too, of 0
+};
+/// A result of a node that is converted so.
+struct PartResult {
+  V value = ir::kAbsent;
+  /// Where it is or is not a copy of an argument's elements, which (set_maybe_shared).
+  std::string shared_of = {};
+  MemoryFormat format = MemoryFormat::kPreserve;
 };
 
 class NodeContext : public build::OpBuilder {
@@ -165,6 +186,31 @@ public:
   void set_maybe_shared(const char* of, V value, MemoryFormat format = MemoryFormat::kPreserve);
   /// The output is the argument itself.
   void set_alias(const char* of, size_t index = 0);
+  // Complex numbers are pairs: their parts stand along a last axis of 2. tensor(), tensors() and number()
+  // throw UnsupportedForm of them, but within of_parts().
+  /// Whether an argument is complex, or what the node makes.
+  bool has_complex() const;
+  bool is_complex(const char* name);
+  /// Of tensor `index` of the list.
+  bool is_complex_in(const char* name, size_t index);
+  size_t num_tensors(const char* name) { return given(name)->names.size(); }
+  /// As far as it is known where the file does not say it.
+  bool makes_complex(size_t index = 0);
+  /// A tensor or a number, of imaginary parts of 0 where it is real; of `dtype`.
+  build::Complex complex(const char* name, DType dtype);
+  /// The type of the parts of what has these arguments' type in common.
+  DType common_part_type(const std::vector<const char*>& names);
+  V pairs(const char* name);
+  void set_pairs(size_t index, V pairs);
+  void set_complex(size_t index, const build::Complex& value) {
+    set_pairs(index, build::paired(*this, value));
+  }
+  /// What `convert` would set of those parts; views of complex tensors are set at once.
+  std::map<size_t, PartResult> of_parts(Parts parts, Converter convert);
+  /// The same of two such runs, of each part.
+  void set_parts(size_t index, const PartResult& real, V imaginary);
+  /// The output is a view of argument `of` that is complex or not, whatever that is.
+  void set_view_as(bool is_complex, const char* of, std::vector<std::shared_ptr<const ViewStep>> steps);
   void set_number(Number value);
   void set_run_number(RunNumber value);
   void set_extent_real(ExtentReal value);
@@ -186,6 +232,17 @@ private:
   void take(const std::string& name, View view);
   /// The output is what the steps make of `from`.
   void take_view(size_t index, View& from, std::vector<std::shared_ptr<const ViewStep>> steps);
+  /// Writes to the first argument, whose elements the value's are; the output is that argument.
+  void write_to_first(size_t index, V value);
+  /// The output is `made`, which may share its elements with argument `of`.
+  void share(const std::string& of, View made);
+  /// What the node takes of the tensor, tensor `index` of the list or argument `name`.
+  V taken(View& view, const char* name, size_t index = 0);
+  Part part_of(const char* name, size_t index = 0) const;
+  /// Whether an imaginary part of 0 stands for a real value of that argument.
+  bool is_filled(const char* name, size_t index = 0) const;
+  bool names_complex_type(const Argument& argument) const;
+  std::pair<double, double> complex_number(const Argument& argument, const char* name);
   /// Where its elements lie, as far as it is known.
   std::optional<Layout> layout_of(const View& view) const;
   /// What is known of the graph's symbols.
@@ -221,7 +278,12 @@ private:
   std::vector<std::string> outputs_;  ///< of tensors
   std::set<std::string, std::less<>> read_;
   V first_own_;
+  std::optional<Parts> parts_;
+  std::map<size_t, PartResult> made_;
 };
+
+/// Converts the node by its row, or as its complex operands want it (complex_values.cc).
+void convert_node(NodeContext& node);
 
 /// The type of the results of a node that does not say it, as torch has it.
 DType untyped_result(NodeContext& node);

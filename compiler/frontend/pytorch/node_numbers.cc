@@ -64,8 +64,15 @@ Number NodeContext::number_of(const Json& json, ArgumentKind kind, const char* n
 Number NodeContext::number(const char* name) {
   const Argument* argument = given(name);
   if (argument == nullptr) return number_of(*declared(name).otherwise, ArgumentKind::kNone, name);
-  if (argument->kind == ArgumentKind::kComplex) unsupported(name, "complex numbers are not implemented");
-  return number_of(argument->value, argument->kind, name);
+  if (argument->kind == ArgumentKind::kComplex) {
+    if (!parts_) unsupported(name, "complex numbers are not implemented here");
+    const auto [real, imaginary] = complex_number(*argument, name);
+    return part_of(name) == Part::kReal ? real : imaginary;
+  }
+  const Number value = number_of(argument->value, argument->kind, name);
+  if (!is_filled(name)) return value;
+  if (std::holds_alternative<double>(value)) return 0.0;
+  return std::holds_alternative<bool>(value) ? Number(false) : Number(ir::SymInt(0));
 }
 
 const std::string* NodeContext::made_number(const char* name) {

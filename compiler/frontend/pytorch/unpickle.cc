@@ -32,6 +32,8 @@ constexpr std::array kStorages = {
     StorageRow{"torch.CharStorage", ScalarType::kInt8},
     StorageRow{"torch.ByteStorage", ScalarType::kUInt8},
     StorageRow{"torch.BoolStorage", ScalarType::kBool},
+    StorageRow{"torch.ComplexFloatStorage", ScalarType::kComplex64},
+    StorageRow{"torch.ComplexDoubleStorage", ScalarType::kComplex128},
 };
 
 class Unpickler {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/numbers/complex.h"
 
 namespace tensormill::frontend::pytorch {
 
@@ -139,6 +140,44 @@ std::shared_ptr<const ViewStep> expand_step(const ir::SymShape& shape) {
                  return part;
                },
                [=](const Layout& layout, const te::DimFacts&) { return expanded(layout, dims_of(shape)); }});
+}
+
+std::shared_ptr<const ViewStep> step_of_pairs(std::shared_ptr<const ViewStep> step) {
+  ViewStep of_pairs;
+  of_pairs.read = [step](OpBuilder& builder, V x) {
+    const build::Complex parts = build::parts_of(builder, x);
+    return build::paired(builder, {step->read(builder, parts.real), step->read(builder, parts.imaginary)});
+  };
+  if (step->write)
+    of_pairs.write = [step](OpBuilder& builder, V whole, V part) {
+      const build::Complex from = build::parts_of(builder, whole), to = build::parts_of(builder, part);
+      return build::paired(builder, {step->write(builder, from.real, to.real),
+                                     step->write(builder, from.imaginary, to.imaginary)});
+    };
+  of_pairs.layout = step->layout;
+  return made(std::move(of_pairs));
+}
+
+std::shared_ptr<const ViewStep> numbers_step() {
+  return made({[](OpBuilder&, V x) { return x; }, [](OpBuilder&, V, V part) { return part; },
+               [](Layout layout, const te::DimFacts&) {
+                 for (te::Dim& stride : layout.strides) stride *= 2;
+                 layout.sizes.emplace_back(2);
+                 layout.strides.emplace_back(1);
+                 return std::optional(layout);
+               }});
+}
+
+std::shared_ptr<const ViewStep> pairs_step() {
+  return made({[](OpBuilder&, V x) { return x; }, [](OpBuilder&, V, V part) { return part; }});
+}
+
+std::shared_ptr<const ViewStep> conjugate_step() {
+  const auto conjugated = [](OpBuilder& builder, V x) {
+    return build::paired(builder, build::conjugate(builder, build::parts_of(builder, x)));
+  };
+  return made({conjugated, [=](OpBuilder& builder, V, V part) { return conjugated(builder, part); },
+               [](const Layout& layout, const te::DimFacts&) { return std::optional(layout); }});
 }
 
 }  // namespace tensormill::frontend::pytorch

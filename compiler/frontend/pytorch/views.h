@@ -45,6 +45,9 @@ struct View {
   std::vector<std::shared_ptr<const ViewStep>> steps = {};
   ir::ValueId value = ir::kAbsent;  ///< of `version`
   size_t version = 0;
+  /// Its elements are complex: their parts stand along a last axis of 2, of which steps and layouts know
+  /// nothing.
+  bool is_complex = false;
 };
 
 /// Why a tensor of that name is not read whose storage is stale.
@@ -63,6 +66,13 @@ std::shared_ptr<const ViewStep> select_step(int64_t axis, const ir::SymInt& at);
 std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm);
 /// To another shape of as many elements.
 std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape);
+/// The step with which complex elements, of which it knows nothing, go the same way.
+std::shared_ptr<const ViewStep> step_of_pairs(std::shared_ptr<const ViewStep> step);
+/// To the numbers that are the parts of complex elements, and from pairs of numbers to those.
+std::shared_ptr<const ViewStep> numbers_step();
+std::shared_ptr<const ViewStep> pairs_step();
+/// To the conjugates of complex elements.
+std::shared_ptr<const ViewStep> conjugate_step();
 /// To more of the same elements.
 std::shared_ptr<const ViewStep> expand_step(const ir::SymShape& shape);
 

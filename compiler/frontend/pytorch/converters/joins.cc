@@ -52,12 +52,14 @@ void convert_stack(NodeContext& node) {
 void convert_stack_form(NodeContext& node) {
   Compose c(node);
   std::vector<V> parts = alike(node, "tensors");
-  const bool is_rows = node.op() == "vstack";
+  const std::string& op = node.op();
   for (V& part : parts) {
     part = with_axis(node, part);
-    if (is_rows && node.rank(part) == 1) part = c.unsqueeze(part, 0);
+    if ((op == "vstack" || op == "dstack") && node.rank(part) == 1) part = c.unsqueeze(part, 0);
+    if (op == "dstack" && node.rank(part) == 2) part = c.unsqueeze(part, 2);
+    if (op == "column_stack" && node.rank(part) == 1) part = c.unsqueeze(part, 1);
   }
-  const int64_t axis = is_rows || node.rank(parts[0]) == 1 ? 0 : 1;
+  const int64_t axis = op == "dstack" ? 2 : op == "vstack" || node.rank(parts[0]) == 1 ? 0 : 1;
   node.set_output(0, c.concat(parts, axis));
 }
 
@@ -137,7 +139,20 @@ void convert_flip(NodeContext& node) {
   node.set_output(0, node.add("slice", {x}, {{"starts", starts}, {"extents", shape}, {"steps", steps}}));
 }
 
-// Elements move along the axes, those at the end to the front.
+namespace {
+
+/// Elements of an axis moved by `shift` places, those at the end to the front.
+V rolled(NodeContext& node, V x, int64_t axis, const ir::SymInt& shift) {
+  Compose c(node);
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (extent.is_constant() && extent.hint() == 0) return x;
+  const ir::SymInt at = floormod(-shift, extent);
+  if (is_proven(ir::Relation::kEqual, at, 0)) return x;
+  return c.concat({c.slice(x, axis, at, extent - at), c.slice(x, axis, 0, at)}, axis);
+}
+
+}  // namespace
+
 void convert_roll(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self");
@@ -150,14 +165,21 @@ void convert_roll(NodeContext& node) {
     axes = {0};
   }
   if (axes.size() != shifts.size()) node.invalid("shifts and dims have other lengths");
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axes[i])];
-    if (extent.is_constant() && extent.hint() == 0) continue;
-    const ir::SymInt at = floormod(-shifts[i], extent);
-    if (is_proven(ir::Relation::kEqual, at, 0)) continue;
-    x = c.concat({c.slice(x, axes[i], at, extent - at), c.slice(x, axes[i], 0, at)}, axes[i]);
-  }
+  for (size_t i = 0; i < axes.size(); ++i) x = rolled(node, x, axes[i], shifts[i]);
   x = c.reshape(x, node.shape(given));
+  node.set_output(0, x == given ? node.add("identity", {x}) : x);
+}
+
+// What belongs to frequency 0 to the middle of each axis, or back to the front.
+void convert_fftshift(NodeContext& node) {
+  const V given = node.tensor("self");
+  std::vector<int64_t> axes = node.axes("dim", node.rank(given));
+  if (!node.has("dim")) axes = Compose(node).count_to(node.rank(given));
+  V x = given;
+  for (const int64_t axis : axes) {
+    const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)], half = floordiv(extent, 2);
+    x = rolled(node, x, axis, node.op() == "fft_fftshift" ? half : extent - half);
+  }
   node.set_output(0, x == given ? node.add("identity", {x}) : x);
 }
 

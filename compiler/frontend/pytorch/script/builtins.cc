@@ -41,11 +41,18 @@ int64_t dtype_number(DType dtype) {
 }
 
 Result dtype_of_tensor(Operators& operators, const Call& call) {
+  if (operators.is_complex(argument(call, 0)))
+    return integer(operators.type_of(call.arguments[0], call).dtype == DType::kFloat64 ? 10 : 9);
   return integer(dtype_number(operators.type_of(argument(call, 0), call).dtype));
 }
 
 Result is_real(Operators& operators, const Call& call) {
-  return Value{is_float(operators.type_of(argument(call, 0), call).dtype)};
+  return Value{is_float(operators.type_of(argument(call, 0), call).dtype) &&
+               !operators.is_complex(call.arguments[0])};
+}
+
+Result is_complex(Operators& operators, const Call& call) {
+  return Value{operators.is_complex(argument(call, 0))};
 }
 
 Result device_of(Operators&, const Call&) { return Value{std::string("cpu")}; }
@@ -296,7 +303,7 @@ constexpr Row kRows[] = {
     {"prim.is_xla", never},
     {"prim.is_vulkan", never},
     {"prim.requires_grad", never},
-    {"aten.is_complex", never},
+    {"aten.is_complex", is_complex},
     {"aten.is_grad_enabled", never},
     {"aten.is_autocast_enabled", never},
     {"aten.is_scripting", never},

@@ -214,7 +214,7 @@ bool Operators::convert(NodeContext& context, const OpRow& row, const Call& call
     throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(kMostNodes) + " nodes");
   const ir::SymbolTable::Origin origin(state_.import.graph.symbols().get(), context.label());
   try {
-    row.convert(context);
+    convert_node(context);
     context.check_read();
     return true;
   } catch (const UnsupportedForm& form) {
@@ -336,7 +336,9 @@ Value Operators::stored(const StoredTensor& tensor, const std::string& name) {
   storage->name = unique(name);
   storage->is_weight = true;
   const std::string own = storage->name;
-  state_.tensors.insert_or_assign(own, View{std::move(storage)});
+  View view{std::move(storage)};
+  view.is_complex = part_type(tensor.dtype).has_value();
+  state_.tensors.insert_or_assign(own, std::move(view));
   stored_.emplace(&tensor, own);
   return {TensorRef{own}};
 }
@@ -384,11 +386,26 @@ Value Operators::of(const PickleValue& value, const std::string& path) {
   }
 }
 
-ir::SymShape Operators::shape_of(const Value& tensor, const Call& call) {
-  return type_of(tensor, call).shape;
+bool Operators::is_complex(const Value& tensor) const {
+  const auto* ref = tensor.as<TensorRef>();
+  const auto found = ref == nullptr ? state_.tensors.end() : state_.tensors.find(ref->name);
+  return found != state_.tensors.end() && found->second.is_complex;
+}
+
+ir::ValueType Operators::type_of(const Value& tensor, const Call& call) {
+  ir::ValueType type = state_.import.graph.value(read(tensor, call)).type;
+  if (is_complex(tensor)) type.shape.pop_back();
+  return type;
 }
 
 ir::ValueId Operators::value_of(const Value& tensor, const Call& call) {
+  if (is_complex(tensor))
+    throw Error(ErrorCode::kNotSupported,
+                call.name + " is complex, which is not implemented: take torch.view_as_real() of it");
+  return read(tensor, call);
+}
+
+ir::ValueId Operators::read(const Value& tensor, const Call& call) {
   const auto* ref = tensor.as<TensorRef>();
   if (ref == nullptr)
     throw Error(ErrorCode::kInvalidModel, call.name + ": a " + kind_of(tensor) + " where a tensor has to be");
@@ -399,7 +416,7 @@ ir::ValueId Operators::value_of(const Value& tensor, const Call& call) {
   node.inputs.push_back({"self", argument_of(tensor, "self", call)});
   NodeContext context(state_, node, *row, ref->name);
   try {
-    return context.tensor("self");
+    return is_complex(tensor) ? context.pairs("self") : context.tensor("self");
   } catch (const UnsupportedForm& form) {
     throw Error(ErrorCode::kNotSupported, call.name + ": " + form.reason);
   }

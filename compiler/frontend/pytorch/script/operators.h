@@ -51,11 +51,11 @@ public:
 
   /// What stands for the tensor in the graph.
   ir::ValueId value_of(const Value& tensor, const Call& call);
-  /// Its extents. Throws Error(kNotSupported) where a run decides about one.
-  ir::SymShape shape_of(const Value& tensor, const Call& call);
-  const ir::ValueType& type_of(const Value& tensor, const Call& call) {
-    return state_.import.graph.value(value_of(tensor, call)).type;
-  }
+  bool is_complex(const Value& tensor) const;
+  /// Its extents, and the type of its elements, or of their parts. Throws Error(kNotSupported) where a run
+  /// decides about one.
+  ir::ValueType type_of(const Value& tensor, const Call& call);
+  ir::SymShape shape_of(const Value& tensor, const Call& call) { return type_of(tensor, call).shape; }
   /// `why`: "" where there is nothing of the operator.
   void note_missing(const std::string& what, const std::string& why, const Call& call);
   /// The names of graph values must not meet those of variables.
@@ -65,6 +65,7 @@ public:
   void spend(uint64_t elements) { elements_.spend(elements); }
 
 private:
+  ir::ValueId read(const Value& tensor, const Call& call);
   Call with_numbers(Call call);
   const OpRow* row_of(const Call& call) const;
   Value as_number(const OpRow& row, size_t index, const Value& value, const Call& call);
