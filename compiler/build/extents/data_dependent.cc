@@ -45,9 +45,9 @@ ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x) {
   return Compose(builder).transpose(bound_part(builder, made[0], 1, made[1]), {1, 0});
 }
 
-DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis) {
+DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis, bool is_sorted) {
   const std::vector<ir::ValueId> made =
-      builder.add_many("distinct", {x}, {{"axis", axis}, {"sorted", int64_t{0}}});
+      builder.add_many("distinct", {x}, {{"axis", axis}, {"sorted", int64_t{is_sorted}}});
   const ir::ValueId values = bound_part(builder, made[0], axis, made[4]);
   const ir::SymInt found = builder.type(values).shape[static_cast<size_t>(axis)];
   return {values, made[2], Compose(builder).slice(made[3], 0, 0, found)};

@@ -10,12 +10,12 @@ namespace tensormill::build {
 /// [1,0].
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x);
 
-/// The distinct slices of x along an axis in the order in which they come, which of them each slice is, and
-/// how often each is there: i64.
+/// The distinct slices of x along an axis in the order in which they come, or in rising order, which of them
+/// each slice is, and how often each is there: i64.
 struct DistinctSlices {
   ir::ValueId values, which, how_often;
 };
-DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis);
+DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis, bool is_sorted = false);
 
 /// Boxes that stay when those that overlap better ones are dropped: their places i32 [most], their scores f32
 /// [most], zeros behind as many as count, i32 [], says. boxes [n,4], scores [n]; `overlap`, `score` and

@@ -50,7 +50,12 @@ void convert_mean(NodeContext& node) {
   Compose c(node);
   static_cast<void>(node.optional_dtype("dtype"));
   const V x = c.cast(node.tensor("self"), node.output_dtype());
-  node.set_output(0, c.reduce("reduce_mean", x, axes_of(node, x), keeps(node)));
+  const std::vector<int64_t> axes = axes_of(node, x);
+  if (node.op() != "nanmean") return node.set_output(0, c.reduce("reduce_mean", x, axes, keeps(node)));
+  const V is_none = node.add("is_nan", {x}), zero = c.number(x, 0);
+  const V sum = c.reduce("reduce_sum", c.where(is_none, zero, x), axes, keeps(node));
+  const V count = c.reduce("reduce_sum", c.where(is_none, zero, c.number(x, 1)), axes, keeps(node));
+  node.set_output(0, c.div(sum, count));
 }
 
 void convert_prod(NodeContext& node) {
@@ -157,11 +162,14 @@ V norm_of(NodeContext& node, V x, double p, const std::vector<int64_t>& axes, bo
 void convert_norm(NodeContext& node) {
   Compose c(node);
   const char* order = node.op() == "norm" ? "p" : "ord";
-  const double p = node.has(order) ? node.real(order) : 2;
-  const bool has_dtype =
-      node.op() == "linalg_vector_norm" || node.row().overload.find("dtype") != std::string::npos;
-  if (has_dtype) static_cast<void>(node.optional_dtype("dtype"));
+  const bool has_order = takes(node, order) && node.has(order);
+  const double p = has_order ? node.real(order) : 2;
+  if (takes(node, "dtype")) static_cast<void>(node.optional_dtype("dtype"));
   V x = c.cast(node.tensor("self"), node.output_dtype());
+  // Without an order a matrix counts as one long row.
+  const size_t summed = axes_of(node, x).size();
+  if (node.op() == "linalg_norm" && has_order && summed != 1)
+    node.unsupported("ord", "norms of matrices are not implemented");
   if (node.rank(x) == 0) {
     static_cast<void>(axes_of(node, x));
     static_cast<void>(keeps(node));
@@ -176,6 +184,27 @@ void convert_pairwise_distance(NodeContext& node) {
   Compose c(node);
   const V apart = c.plus(c.sub(node.tensor("x1"), node.tensor("x2")), node.real("eps"));
   node.set_output(0, norm_of(node, apart, node.real("p"), {node.rank(apart) - 1}, node.flag("keepdim")));
+}
+
+// The norms of the differences of all two rows, in the order of their first ones, then of their second ones.
+void convert_pdist(NodeContext& node) {
+  constexpr int64_t kMostRows = 2048;
+  Compose c(node);
+  const V x = node.tensor("self");
+  if (node.rank(x) != 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
+  const int64_t rows = node.shape(x)[0];
+  if (rows > kMostRows) node.unsupported("self", std::to_string(rows) + " rows are not implemented");
+  std::vector<int64_t> first, second;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i + 1; j < rows; ++j) {
+      first.push_back(i);
+      second.push_back(j);
+    }
+  }
+  const auto taken = [&](const std::vector<int64_t>& places) {
+    return c.gather(x, c.ints(places, {static_cast<int64_t>(places.size())}), 0);
+  };
+  node.set_output(0, norm_of(node, c.sub(taken(first), taken(second)), node.real("p"), {1}, false));
 }
 
 void convert_running(NodeContext& node) {
@@ -215,6 +244,7 @@ void set_sorted(NodeContext& node, const ir::SymInt& k, int64_t axis, bool large
   const V order = sorted_positions(node, x, axis, k, largest);
   const bool was_scalar = node.rank(given) == 0;
   const V values = c.gather_elements(x, order, axis);
+  if (node.op() == "msort") return node.set_output(0, was_scalar ? c.reshape(values, {}) : values);
   if (node.op() == "argsort") return node.set_output(0, was_scalar ? c.reshape(order, {}) : order);
   node.set_output(0, was_scalar ? c.reshape(values, {}) : values);
   node.set_output(1, was_scalar ? c.reshape(order, {}) : order);
@@ -231,65 +261,9 @@ void convert_topk(NodeContext& node) {
 // Of equal elements the first comes first: a stable order is a right one of those that are not asked to be.
 void convert_sort(NodeContext& node) {
   const V x = with_axis(node, node.tensor("self"));
-  const int64_t axis = node.axis_or_first("dim", node.rank(x));
-  set_sorted(node, node.shape(x)[static_cast<size_t>(axis)], axis, node.flag("descending"));
-}
-
-// The lower of both in the middle, or the one of place k, counted from 1.
-void convert_median(NodeContext& node) {
-  Compose c(node);
-  V x = node.tensor("self");
-  const bool is_place = node.op() == "kthvalue", is_all = !is_place && node.row().overload == "default";
-  const ir::SymShape own = node.shape(x);
-  int64_t axis = 0;
-  bool keepdim = false;
-  if (is_all) {
-    const ir::SymInt count = num_elements(own);
-    if (count.is_constant() && count.hint() == 0) {
-      if (!is_float(node.dtype(x))) node.unsupported("self", "whole numbers of which there are none");
-      return node.set_output(0, c.number(x, std::numeric_limits<double>::quiet_NaN()));
-    }
-    x = c.reshape(x, {count});
-  } else {
-    axis = node.axis_or_first("dim", node.rank(x));
-    keepdim = node.flag("keepdim");
-    x = with_axis(node, x);
-  }
-  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
-  if (!extent.is_constant()) node.unsupported("self", "the axis is a free dim");
-  const V order = sorted_positions(node, x, axis, extent, false);
-  ir::SymInt at = (extent - 1) / 2;
-  if (is_place) at = node.integer("k") - 1;
-  if (!ir::demand(ir::Relation::kLessEqual, 0, at) || !ir::demand(ir::Relation::kLess, at, extent))
-    node.invalid("place " + to_string(at) + " of " + to_string(extent));
-  const V place = c.slice(order, axis, at, 1);
-  const V value = c.gather_elements(x, place, axis);
-  const auto set = [&](size_t index, V y) {
-    node.set_output(index, keepdim ? (own.empty() ? c.reshape(y, {}) : y) : c.squeeze(y, axis));
-  };
-  set(0, value);
-  if (!is_all) set(1, place);
-}
-
-// How many of the sorted places are below each value, or not above it.
-void convert_bucketize(NodeContext& node) {
-  Compose c(node);
-  const bool is_search = node.op() == "searchsorted";
-  const V edges = node.tensor(is_search ? "sorted_sequence" : "boundaries");
-  const Operand given = node.operand("self");
-  const V x = given.value == ir::kAbsent ? node.as(given, node.dtype(edges)) : given.value;
-  bool is_right = node.flag("right");
-  if (is_search && node.has("side")) is_right = node.text("side") == "right";
-  if (is_search && node.has("sorter")) node.unsupported("sorter", "it is not implemented");
-  static_cast<void>(node.flag("out_int32"));
-  const DType dtype = node.common_type({{edges, false, {node.dtype(edges), OperandKind::kTensor}},
-                                        {x, false, {node.dtype(x), OperandKind::kTensor}}});
-  const int64_t last = node.rank(x);
-  V wide = edges;
-  if (node.rank(edges) > 1) wide = c.unsqueeze(edges, node.rank(edges) - 1);
-  const V places =
-      c.binary(is_right ? "less_equal" : "less", c.cast(wide, dtype), c.cast(c.unsqueeze(x, last), dtype));
-  node.set_output(0, node.as_output(c.reduce("reduce_sum", c.cast(places, DType::kInt64), {last}, false)));
+  const bool is_plain = node.op() == "msort";
+  const int64_t axis = is_plain ? 0 : node.axis_or_first("dim", node.rank(x));
+  set_sorted(node, node.shape(x)[static_cast<size_t>(axis)], axis, !is_plain && node.flag("descending"));
 }
 
 }  // namespace tensormill::frontend::pytorch
