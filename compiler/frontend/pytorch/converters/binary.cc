@@ -203,15 +203,23 @@ void convert_extremum(NodeContext& node) {
 
 namespace {
 
-/// The angle of (x, y).
+/// Below 0, as -0 is, too.
+V has_sign(NodeContext& node, V x) {
+  const V is_below = is_negative(node, Compose(node).unary("reciprocal", x));
+  return Compose(node).where(is_zero(node, x), is_below, is_negative(node, x));
+}
+
+/// The angle of (x, y), of whatever signs and infinities.
 V angle(NodeContext& node, V y, V x) {
   Compose c(node);
-  // Of -0, too, y decides alone.
-  const V flat = c.unary("atan", c.div(y, c.where(is_zero(node, x), c.number(x, 0), x)));
-  const V turn = c.where(is_negative(node, y), c.number(x, -std::numbers::pi), c.number(x, std::numbers::pi));
-  const V turned = c.where(is_negative(node, x), c.add(flat, turn), flat);
+  const V are_far = both(node, node.add("is_inf", {x}), node.add("is_inf", {y}));
+  const V across = c.where(are_far, c.unary("sign", x), x), up = c.where(are_far, c.unary("sign", y), y);
   const V is_origin = both(node, is_zero(node, x), is_zero(node, y));
-  return c.where(is_origin, c.number(x, 0), turned);
+  const V flat =
+      c.where(is_origin, y, c.unary("atan", c.div(up, c.where(is_zero(node, x), c.number(x, 0), across))));
+  const V turn = c.where(has_sign(node, y), c.number(x, -std::numbers::pi), c.number(x, std::numbers::pi));
+  const V is_left = node.add("or", {is_negative(node, x), both(node, is_origin, has_sign(node, x))});
+  return c.where(is_left, c.add(flat, turn), flat);
 }
 
 V log_of_sum(NodeContext& node, V a, V b) {
@@ -223,8 +231,7 @@ V log_of_sum(NodeContext& node, V a, V b) {
 
 V signed_as(NodeContext& node, V a, V b) {
   Compose c(node);
-  const V is_below =
-      c.where(is_zero(node, b), is_negative(node, c.unary("reciprocal", b)), is_negative(node, b));
+  const V is_below = has_sign(node, b);
   const V size = c.unary("abs", a);
   return c.where(is_below, c.unary("neg", size), size);
 }
@@ -238,7 +245,7 @@ void convert_real_binary(NodeContext& node) {
   const auto set_rounded = [&](V y) { node.set_output(0, c.cast(y, node.dtype(pair.a))); };
   const std::string& op = node.op();
   if (op == "atan2" || op == "arctan2") return set_rounded(angle(node, a, b));
-  if (op == "hypot") return set_rounded(c.unary("sqrt", c.add(c.mul(a, a), c.mul(b, b))));
+  if (op == "hypot") return set_rounded(build::hypotenuse(node, a, b));
   if (op == "logaddexp") return set_rounded(log_of_sum(node, a, b));
   if (op == "logaddexp2") {
     const V sum = log_of_sum(node, c.times(a, std::numbers::ln2), c.times(b, std::numbers::ln2));

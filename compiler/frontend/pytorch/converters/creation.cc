@@ -41,6 +41,15 @@ void convert_filled(NodeContext& node) {
   node.set_new(y, "self", format);
 }
 
+// Where its elements lie matters to nothing but to those of other tensors that are views of it.
+void convert_empty_strided(NodeContext& node) {
+  static_cast<void>(node.optional_dtype("dtype"));
+  static_cast<void>(node.syms("stride"));
+  Operand none;
+  none.number = ir::SymInt(0);
+  set_filled(node, node.syms("size"), node.as(none, node.output_dtype()));
+}
+
 void convert_scalar_tensor(NodeContext& node) {
   static_cast<void>(node.optional_dtype("dtype"));
   set_filled(node, {}, node.as(node.operand("s"), node.output_dtype()));

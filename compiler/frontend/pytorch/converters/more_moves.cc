@@ -6,13 +6,12 @@
 
 namespace tensormill::frontend::pytorch {
 
-// The last axis becomes a diagonal of two.
-void convert_diag_embed(NodeContext& node) {
+namespace {
+
+/// x whose last axis becomes a diagonal of two, which stand at the end.
+V on_diagonal_of(NodeContext& node, V x, int64_t offset) {
   Compose c(node);
-  const V x = node.tensor("self");
-  const int64_t rank = node.rank(x), offset = node.integer("offset");
-  const int64_t first = node.axis("dim1", rank + 1), second = node.axis("dim2", rank + 1);
-  if (first == second || rank == 0) node.invalid("dim1 and dim2 are one axis");
+  const int64_t rank = node.rank(x);
   const ir::SymInt extent = node.shape(x).back();
   const ir::SymInt size = extent + std::abs(offset);
   // Along the rows where the diagonal is below, along the columns where it is above.
@@ -24,7 +23,19 @@ void convert_diag_embed(NodeContext& node) {
   const V at = c.sub(c.iota(size, {1, size}), c.iota(size, {size, 1}));
   const V is_on = c.binary("equal", at, c.ints({offset}, {1, 1}));
   const V wide = c.unsqueeze(rows, rank);
-  V y = node.as_output(c.where(is_on, wide, c.number(wide, 0)));
+  return c.cast(c.where(is_on, wide, c.number(wide, 0)), node.dtype(x));
+}
+
+}  // namespace
+
+// The last axis becomes a diagonal of two.
+void convert_diag_embed(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const int64_t rank = node.rank(x), offset = node.integer("offset");
+  const int64_t first = node.axis("dim1", rank + 1), second = node.axis("dim2", rank + 1);
+  if (first == second || rank == 0) node.invalid("dim1 and dim2 are one axis");
+  const V y = on_diagonal_of(node, x, offset);
   std::vector<int64_t> perm(static_cast<size_t>(rank) + 1, -1);
   perm[static_cast<size_t>(first)] = rank - 1;
   perm[static_cast<size_t>(second)] = rank;
@@ -32,6 +43,21 @@ void convert_diag_embed(NodeContext& node) {
   for (int64_t& axis : perm)
     if (axis < 0) axis = next++;
   node.set_output(0, c.transpose(y, perm));
+}
+
+// A row as a diagonal, or the diagonal of a matrix.
+void convert_diag(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const int64_t offset = node.integer("diagonal");
+  if (node.rank(x) == 1) return node.set_output(0, on_diagonal_of(node, x, offset));
+  if (node.rank(x) != 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
+  const ir::SymInt rows = node.shape(x)[0], columns = node.shape(x)[1];
+  const ir::SymInt below = std::max<int64_t>(-offset, 0), right = std::max<int64_t>(offset, 0);
+  const ir::SymInt count = max(min(rows - below, columns - right), 0);
+  const V places =
+      c.add(c.mul(c.iota(count), c.dims({columns + 1}, {})), c.dims({below * columns + right}, {}));
+  node.set_output(0, c.gather(c.reshape(x, {rows * columns}), places, 0));
 }
 
 void convert_trace(NodeContext& node) {
@@ -73,14 +99,19 @@ void convert_rot90(NodeContext& node) {
   node.set_output(0, turns == 0 ? node.add("identity", {x}) : x);
 }
 
-// a1 b2 - a2 b1 ...: an axis of 3.
+// a1 b2 - a2 b1 ...: an axis of 3, without one that is named the first such.
 void convert_cross(NodeContext& node) {
   Compose c(node);
   V a = node.as_output(node.tensor("self")), b = node.as_output(node.tensor("other"));
   const ir::SymShape whole = broadcast_shapes(node.shape(a), node.shape(b));
   a = c.expand(a, whole);
   b = c.expand(b, whole);
-  const int64_t axis = node.axis("dim", node.rank(a));
+  int64_t axis = 0;
+  if (node.has("dim")) {
+    axis = node.axis("dim", node.rank(a));
+  } else {
+    while (axis + 1 < node.rank(a) && !same(whole[static_cast<size_t>(axis)], 3)) ++axis;
+  }
   if (!same(whole[static_cast<size_t>(axis)], 3))
     node.invalid("an axis of " + to_string(whole[static_cast<size_t>(axis)]));
   const auto turned = [&](V x, int64_t by) {

@@ -133,7 +133,6 @@ void convert_instance_norm(NodeContext& node) {
   node.set_output(0, affine(node, y, node.optional_tensor("weight"), node.optional_tensor("bias")));
 }
 
-// By the root of the mean of squares; computed in float32.
 // v * g / |v|, where each place of an axis has a length of its own; dim -1 has one for all.
 void convert_weight_norm(NodeContext& node) {
   Compose c(node);
@@ -149,6 +148,7 @@ void convert_weight_norm(NodeContext& node) {
   node.set_output(0, c.mul(v, c.div(axis < 0 ? g : c.reshape(g, lengths), length)));
 }
 
+// By the root of the mean of squares; computed in float32.
 void convert_rms_norm(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("input");

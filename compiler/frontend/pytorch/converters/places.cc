@@ -1,5 +1,6 @@
 // Operators that take or put elements at places which tensors name.
 #include <algorithm>
+#include <limits>
 
 #include "compiler/build/extents/data_dependent.h"
 #include "compiler/build/moves/slices.h"
@@ -182,7 +183,7 @@ void convert_index(NodeContext& node) {
 // The places of what is not zero; of nonzero_numpy a tensor an axis.
 void convert_nonzero(NodeContext& node) {
   const V mask = to_bool(node, node.tensor("self"));
-  if (node.op() == "nonzero") return node.set_output(0, build::places_of_nonzero(node, mask));
+  if (node.op() != "nonzero_numpy") return node.set_output(0, build::places_of_nonzero(node, mask));
   // A scalar is looked at as a row of one.
   const V row = node.rank(mask) == 0 ? Compose(node).reshape(mask, {1}) : mask;
   const std::vector<V> columns = columns_of(node, build::places_of_nonzero(node, row));
@@ -213,20 +214,59 @@ void convert_masked_scatter(NodeContext& node) {
   node.set_output(0, c.reshape(c.where(marked, taken, c.reshape(c.expand(x, whole), row)), whole));
 }
 
-// A mask may be of any value of a run where one value takes the place of all that it marks.
+namespace {
+
+/// x with rows of `values` [marked,...] at the places that the mask marks along the first axes, one after the
+/// other.
+V filled_by_mask(NodeContext& node, V x, V mask, V values, bool adds) {
+  Compose c(node);
+  const ir::SymShape own = node.shape(x), marked = node.shape(mask);
+  const auto split = own.begin() + static_cast<std::ptrdiff_t>(marked.size());
+  const ir::SymShape rest(split, own.end());
+  const V flags = c.reshape(mask, {num_elements(marked)});
+  const V number = node.add("cumsum", {c.cast(flags, DType::kInt64)}, {{"axis", int64_t{0}}});
+  ir::SymShape rows = rest, first = rest, along(rest.size() + 1, 1);
+  rows.insert(rows.begin(), num_elements(marked));
+  first.insert(first.begin(), 1);
+  along[0] = rows[0];
+  ir::SymShape given = rest;
+  given.insert(given.begin(), node.shape(values)[0]);
+  // What is not marked takes a row in front, which is there whatever number of rows there is.
+  const V table = c.concat({c.filled(node.dtype(values), first, 0), c.expand(values, given)}, 0);
+  const V taken = c.gather(table, c.where(flags, number, c.number(number, 0)), 0);
+  const V flat = c.reshape(x, rows);
+  return c.reshape(c.where(c.reshape(flags, along), adds ? c.add(flat, taken) : taken, flat), own);
+}
+
+/// Where one mask alone says the places: x with values that broadcast to what it marks, of an extent that a
+/// run may decide.
+std::optional<V> put_by_mask(NodeContext& node, V x, V values, bool adds) {
+  Compose c(node);
+  const std::vector<V> given = node.optional_tensors("indices");
+  const bool is_mask = given.size() == 1 && given[0] != ir::kAbsent && node.dtype(given[0]) == DType::kBool;
+  if (!is_mask) return std::nullopt;
+  const int64_t marked = node.rank(given[0]), rest = node.rank(x) - marked;
+  if (rest < 0) node.invalid("a mask of rank " + std::to_string(marked));
+  if (node.rank(values) > rest + 1) return std::nullopt;
+  const bool has_rows = node.rank(values) == rest + 1 && !same(node.shape(values)[0], 1);
+  if (has_rows) {
+    if (node.graph().value(given[0]).tensor() != nullptr) return std::nullopt;
+    return filled_by_mask(node, x, given[0], values, adds);
+  }
+  if (node.rank(values) == rest + 1) values = c.squeeze(values, 0);
+  ir::SymShape along = node.shape(given[0]);
+  along.resize(node.shape(x).size(), 1);
+  return c.where(c.reshape(given[0], along), adds ? c.add(x, values) : values, x);
+}
+
+}  // namespace
+
+// A mask may be of any value of a run where it alone says the places.
 void convert_index_put(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self"), values = c.cast(node.tensor("values"), node.dtype(x));
   const bool adds = node.flag("accumulate");
-  const std::vector<V> given = node.optional_tensors("indices");
-  const bool is_mask = given.size() == 1 && given[0] != ir::kAbsent && node.dtype(given[0]) == DType::kBool;
-  const ir::SymInt count = num_elements(node.shape(values));
-  if (is_mask && count.is_constant() && count.hint() == 1) {
-    ir::SymShape along = node.shape(given[0]);
-    along.resize(node.shape(x).size(), 1);
-    const V one = c.reshape(values, {});
-    return node.set_output(0, c.where(c.reshape(given[0], along), adds ? c.add(x, one) : one, x));
-  }
+  if (const std::optional<V> made = put_by_mask(node, x, values, adds)) return node.set_output(0, *made);
   const IndexedPlaces places = places_among(node, x, index_tensors(node, "indices", false));
   const int64_t index_rank = node.rank(places.index);
   const std::vector<int64_t> perm = placed_axes(places, index_rank);
@@ -255,11 +295,46 @@ void convert_index_put(NodeContext& node) {
 namespace {
 
 std::string reduction_of(NodeContext& node, const std::string& name) {
-  if (name == "sum" || name == "add") return "add";
+  if (name == "sum" || name == "add" || name == "mean") return "add";
   if (name == "prod" || name == "multiply") return "mul";
   if (name == "amax") return "max";
   if (name == "amin") return "min";
   node.unsupported("reduce", "\"" + name + "\" is not implemented");
+}
+
+/// x with what changes nothing in place of what updates meet, where that does not count.
+V without_met(NodeContext& node, V x, V counts, const std::string& reduction) {
+  Compose c(node);
+  const V is_met = c.binary("greater", counts, c.number(counts, 0));
+  if (reduction == "mul") return c.where(is_met, c.number(x, 1), x);
+  if (reduction == "add") return c.where(is_met, c.number(x, 0), x);
+  const bool is_max = reduction == "max";
+  const DTypeInfo& info = dtype_info(node.dtype(x));
+  Tensor limit(node.dtype(x), {});
+  if (info.is_float) {
+    limit.set_element(0, (is_max ? -1 : 1) * std::numeric_limits<double>::infinity());
+  } else {
+    const int width = info.bits - (info.is_signed ? 1 : 0);
+    const auto most = static_cast<int64_t>(width == 64 ? UINT64_MAX : (uint64_t{1} << width) - 1);
+    limit.set_element_int(0, !is_max ? most : info.is_signed ? -most - 1 : 0);
+  }
+  return c.where(is_met, node.constant(std::move(limit)), x);
+}
+
+/// What of scatter_reduce is more than a scatter: means, and elements that do not count.
+V reduced_at(NodeContext& node, V x, V index, V updates, int64_t axis, const std::string& reduction) {
+  Compose c(node);
+  const bool is_mean = node.text("reduce") == "mean", includes = node.flag("include_self");
+  if (!is_mean && includes) return scattered(node, x, index, updates, axis, reduction);
+  const V none = c.filled(DType::kInt64, node.shape(x), 0),
+          one = c.filled(DType::kInt64, node.shape(updates), 1);
+  const V met = scattered(node, none, index, one, axis, "add");
+  const V base = includes ? x : without_met(node, x, met, reduction);
+  const V y = scattered(node, base, index, updates, axis, reduction);
+  if (!is_mean) return y;
+  const V counts = c.binary("max", includes ? c.plus(met, 1) : met, c.number(met, 1));
+  return is_float(node.dtype(y)) ? c.div(y, c.cast(counts, node.dtype(y)))
+                                 : floor_divided(node, y, c.cast(counts, node.dtype(y)));
 }
 
 }  // namespace
@@ -276,16 +351,17 @@ void convert_scatter(NodeContext& node) {
   const bool is_reduce =
       node.op() == "scatter_reduce" || node.row().overload.find("reduce") != std::string::npos;
   if (is_reduce) reduction = reduction_of(node, node.text("reduce"));
-  if (node.op() == "scatter_reduce" && !node.flag("include_self"))
-    node.unsupported("include_self", "to leave out what stands there is not implemented");
   const bool is_value = node.row().overload.starts_with("value");
   V updates = is_value ? c.expand(node.as(node.operand("value"), node.dtype(x)), places)
                        : c.cast(with_axis(node, node.tensor("src")), node.dtype(x));
+  if (node.op() == "scatter_reduce") static_cast<void>(node.flag("include_self"));
   if (same(num_elements(places), 0)) return node.set_output(0, node.add("identity", {given}));
   if (!is_value)
     for (size_t i = 0; i < places.size(); ++i)
       updates = c.slice(updates, static_cast<int64_t>(i), 0, places[i]);
-  const V y = scattered(node, numeric(node, x), index, numeric(node, updates), axis, reduction);
+  const V to = numeric(node, x), from = numeric(node, updates);
+  const V y = node.op() == "scatter_reduce" ? reduced_at(node, to, index, from, axis, reduction)
+                                            : scattered(node, to, index, from, axis, reduction);
   node.set_output(0, c.reshape(node.as_output(y), node.shape(given)));
 }
 
@@ -343,37 +419,63 @@ void convert_slice_scatter(NodeContext& node) {
   node.set_output(0, replaced(node, slice_step(axis, part.start, part.extent, part.step)));
 }
 
-// Bags of indices, each the mean, the sum or the largest of its rows. Known offsets alone.
+namespace {
+
+/// Which indices count as members of each bag: bools [bags, indices].
+V members_of(NodeContext& node, V offsets, V indices) {
+  Compose c(node);
+  const ir::SymInt count = num_elements(node.shape(indices));
+  V starts = c.cast(offsets, DType::kInt64), ends = ir::kAbsent;
+  const ir::SymInt given = node.shape(offsets)[0];
+  if (node.flag("include_last_offset")) {
+    ends = c.slice(starts, 0, 1, given - 1);
+    starts = c.slice(starts, 0, 0, given - 1);
+  } else {
+    ends = c.concat({c.slice(starts, 0, 1, given - 1), c.dims({count}, {1})}, 0);
+  }
+  const V places = c.iota(count, {1, count});
+  V is_in = both(node, c.binary("less_equal", c.unsqueeze(starts, 1), places),
+                 c.binary("less", places, c.unsqueeze(ends, 1)));
+  if (takes(node, "padding_idx") && node.integer("padding_idx") >= 0) {
+    const V wide = c.reshape(c.cast(indices, DType::kInt64), {1, count});
+    const V is_none = c.binary("equal", wide, c.ints({node.integer("padding_idx")}, {1, 1}));
+    is_in = both(node, is_in, negated(node, is_none));
+  }
+  return is_in;
+}
+
+/// The largest of each bag's rows [indices, width], 0 where it has none.
+V largest_of(NodeContext& node, V rows, V is_in) {
+  Compose c(node);
+  const V none = c.number(rows, -std::numeric_limits<double>::infinity());
+  const V own = c.where(c.unsqueeze(is_in, 2), c.unsqueeze(rows, 0), none);
+  const V most = c.reduce("reduce_max", own, {1}, false);
+  const V is_any = c.reduce("reduce_max", c.cast(is_in, DType::kUInt8), {1}, true);
+  return c.where(to_bool(node, is_any), most, c.number(most, 0));
+}
+
+}  // namespace
+
+// Bags of indices, each the mean, the sum or the largest of its rows: a product with a matrix of who is in
+// which bag.
 void convert_embedding_bag(NodeContext& node) {
   Compose c(node);
-  const V weight = node.tensor("weight"), indices = node.tensor("indices");
+  const V weight = node.tensor("weight"), indices = node.tensor("indices"), offsets = node.tensor("offsets");
   if (node.rank(weight) != 2) node.invalid("weights of shape " + to_string(node.shape(weight)));
-  const Tensor* offsets = node.graph().value(node.tensor("offsets")).tensor();
-  if (offsets == nullptr) node.unsupported("offsets", "offsets that a run works out are not implemented");
-  if (node.op() == "_embedding_bag" && node.integer("padding_idx") >= 0)
-    node.unsupported("padding_idx", "rows that do not count are not implemented");
-  if (node.has("per_sample_weights")) node.unsupported("per_sample_weights", "they are not implemented");
+  if (node.rank(offsets) != 1) node.invalid("offsets of shape " + to_string(node.shape(offsets)));
   const int64_t mode = node.integer("mode");
-  const ir::SymInt count = num_elements(node.shape(indices));
-  int64_t bags = offsets->num_elements();
-  if (node.flag("include_last_offset")) --bags;
-  const V rows = gathered(node, weight, indices, 0);
-  const char* op = mode == 0 ? "reduce_sum" : mode == 1 ? "reduce_mean" : "reduce_max";
-  std::vector<V> parts;
-  for (int64_t i = 0; i < bags; ++i) {
-    const ir::SymInt start = offsets->element_as_int(i);
-    const ir::SymInt end =
-        i + 1 < offsets->num_elements() ? ir::SymInt(offsets->element_as_int(i + 1)) : count;
-    if (same(start, end)) {
-      parts.push_back(c.filled(node.dtype(weight), {1, node.shape(weight)[1]}, 0));
-    } else {
-      parts.push_back(c.reduce(op, c.slice(rows, 0, start, end - start), {0}, true));
-    }
-  }
+  if (mode < 0 || mode > 2) node.invalid("mode is " + std::to_string(mode));
+  const V is_in = members_of(node, offsets, indices), rows = gathered(node, weight, indices, 0);
   for (size_t i = 1; i < node.num_outputs(); ++i)
     if (node.is_used(i)) node.unsupported("output " + std::to_string(i), "it is not implemented");
-  if (parts.empty()) node.invalid("it has no bags");
-  node.set_output(0, c.concat(parts, 0));
+  const V factors = node.optional_tensor("per_sample_weights");
+  if (mode == 2) return node.set_output(0, largest_of(node, rows, is_in));
+  V matrix = c.cast(is_in, node.dtype(weight));
+  if (factors != ir::kAbsent) matrix = c.mul(matrix, c.unsqueeze(factors, 0));
+  const V sums = c.matmul(matrix, rows);
+  if (mode == 0) return node.set_output(0, sums);
+  const V counts = c.reduce("reduce_sum", matrix, {1}, true);
+  node.set_output(0, c.div(sums, c.binary("max", counts, c.number(counts, 1))));
 }
 
 }  // namespace tensormill::frontend::pytorch

@@ -238,4 +238,21 @@ void convert_adaptive_pool(NodeContext& node) {
   node.set_output(0, node.rank(given) == static_cast<int64_t>(spatial) + 1 ? Compose(node).squeeze(x, 0) : x);
 }
 
+// Elements back at the places of a larger map that a pool took them from, zeros elsewhere.
+void convert_max_unpool(NodeContext& node) {
+  Compose c(node);
+  const V given = node.tensor("self"), x = with_batch(node, given, 2);
+  const ir::SymShape shape = node.shape(x), size = node.syms("output_size");
+  if (size.size() != 2)
+    node.invalid("output_size has " + std::to_string(size.size()) + " numbers, expected 2");
+  const ir::SymInt maps = node.product(shape[0], shape[1]), elements = node.product(shape[2], shape[3]);
+  const V places = c.reshape(c.cast(node.tensor("indices"), DType::kInt64), {maps, elements});
+  const V zeros = c.filled(node.dtype(x), {maps, node.product(size[0], size[1])}, 0);
+  const V y = scattered(node, zeros, places, c.reshape(x, {maps, elements}), 1, "none");
+  ir::SymShape whole = node.shape(given);
+  whole[whole.size() - 2] = size[0];
+  whole[whole.size() - 1] = size[1];
+  node.set_output(0, c.reshape(y, whole));
+}
+
 }  // namespace tensormill::frontend::pytorch

@@ -39,6 +39,38 @@ V product(NodeContext& node, V a, V b) {
 
 }  // namespace
 
+// Summed over the axes of both that are named, which stand at the end of the one and at the front of the
+// other.
+void convert_tensordot(NodeContext& node) {
+  Compose c(node);
+  const V a = node.tensor("self"), b = node.tensor("other");
+  const std::vector<int64_t> of_a = node.axes("dims_self", node.rank(a)),
+                             of_b = node.axes("dims_other", node.rank(b));
+  if (of_a.size() != of_b.size()) node.invalid("dims_self and dims_other have other lengths");
+  ir::SymShape shape;
+  const auto rest_of = [&](V x, const std::vector<int64_t>& summed) {
+    std::vector<int64_t> rest;
+    for (int64_t axis = 0; axis < node.rank(x); ++axis) {
+      if (std::find(summed.begin(), summed.end(), axis) != summed.end()) continue;
+      rest.push_back(axis);
+      shape.push_back(node.shape(x)[static_cast<size_t>(axis)]);
+    }
+    return rest;
+  };
+  std::vector<int64_t> left = rest_of(a, of_a), right = of_b;
+  left.insert(left.end(), of_a.begin(), of_a.end());
+  ir::SymInt depth = 1;
+  for (const int64_t axis : of_a) depth = node.product(depth, node.shape(a)[static_cast<size_t>(axis)]);
+  const ir::SymInt rows = num_elements(shape);
+  const std::vector<int64_t> behind = rest_of(b, of_b);
+  right.insert(right.end(), behind.begin(), behind.end());
+  ir::SymInt columns = 1;
+  for (const int64_t axis : behind) columns = node.product(columns, node.shape(b)[static_cast<size_t>(axis)]);
+  const V y = matrix_product(node, c.reshape(c.transpose(a, left), {rows, depth}),
+                             c.reshape(c.transpose(b, right), {depth, columns}));
+  node.set_output(0, c.reshape(y, shape));
+}
+
 void convert_linear(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("input"), weight = node.tensor("weight");

@@ -167,10 +167,11 @@ void convert_nan_to_num(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
   if (!is_float(node.dtype(x))) return node.set_output(0, node.add("identity", {x}));
-  const bool is_half = node.dtype(x) == DType::kFloat16, is_double = node.dtype(x) == DType::kFloat64;
-  const double most = is_half     ? 65504
-                      : is_double ? std::numeric_limits<double>::max()
-                                  : static_cast<double>(std::numeric_limits<float>::max());
+  const DType dtype = node.dtype(x);
+  const double most = dtype == DType::kFloat16    ? 65504
+                      : dtype == DType::kBFloat16 ? 0x1.FEp127
+                      : dtype == DType::kFloat64  ? std::numeric_limits<double>::max()
+                                                  : static_cast<double>(std::numeric_limits<float>::max());
   const double nan = node.has("nan") ? node.real("nan") : 0;
   const double high = node.has("posinf") ? node.real("posinf") : most;
   const double low = node.has("neginf") ? node.real("neginf") : -most;
