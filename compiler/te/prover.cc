@@ -185,12 +185,10 @@ bool Prover::nonpositive(Linear linear, int depth) {
   if (range.high <= 0) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
   met_remainder_ |= std::any_of(linear.terms.begin(), linear.terms.end(), is_remainder);
-  // One fact and the ranges of the rest are often enough, or two, where long ways lead round in circles and
-  // the cases of many clamps would use up the steps.
-  if (depth == kMaxDepth) {
-    if (by_facts(linear, 1)) return true;
-    steps_ = kMaxSteps;
-    if (by_facts(linear, 2)) return true;
+  // One fact or two and the ranges of the rest are often enough; the cases of many clamps, and long ways in
+  // circles, would use up the steps.
+  for (int facts = 1; depth == kMaxDepth && facts <= 2; ++facts) {
+    if (by_facts(linear, facts)) return true;
     steps_ = kMaxSteps;
   }
   return by_cases(linear, depth) || by_parts(linear, depth) || by_facts(linear, depth) ||
