@@ -114,26 +114,6 @@ TEST(Bounds, ProvesSplitTails) {
   EXPECT_FALSE(clipped.proves(index < 99));
 }
 
-// The last vector of a row that is put into a larger one: two facts are enough, and others lead round in
-// circles.
-TEST(Bounds, ProvesTheEndOfARowByTwoFacts) {
-  const Var width = make_var("width"), all = make_var("all"), before = make_var("before");
-  const Var row = make_var("row"), vector = make_var("vector"), lane = make_var("lane");
-  BoundsContext context;
-  for (const Var& dim : {width, all, before}) context.bind(dim, {0, int64_t{1} << 40});
-  const Expr last = Expr(all) * 2 + 1, own = Expr(vector) * 16 + lane;
-  context.bind_extent(row, 0, last);
-  context.assume(Expr(row) - before >= 0);
-  context.assume(Expr(row) - before < width);
-  context.assume(Expr(width) + before <= last);
-  context.bind_extent(vector, 0, floordiv(Expr(width) + 15, 16));
-  context.assume(logical_not((Expr(vector) + 1) * 16 <= width));
-  context.bind_extent(lane, 0, 16);
-  EXPECT_FALSE(context.proves(own + before < last));
-  context.assume(own < width);
-  EXPECT_TRUE(context.proves(own + before < last));
-}
-
 // Rows of two images in one loop, several at a time, with taps that may lie outside of an image: the guard
 // speaks of a row in its image, the flat index of a row of all images.
 TEST(Bounds, ProvesFlatIndicesUnderGuardsOfRemainders) {

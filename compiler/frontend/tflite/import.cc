@@ -43,7 +43,7 @@ std::string shapes_of(const Subgraph& graph, const Operator& node) {
   return text;
 }
 
-build::NodePlace place_of(const Model& model, const Subgraph& graph, size_t index) {
+build::NodePlace operator_place(const Model& model, const Subgraph& graph, size_t index) {
   const Operator& node = graph.operators[index];
   const OperatorCode& code = model.codes[node.code];
   const std::string name = operator_name(code), label = operator_label(model, graph, index);
@@ -61,9 +61,9 @@ void note_missing(const Model& model, uint32_t index, const FlexOperators& flex,
     const OperatorCode& code = model.codes[graph.operators[i].code];
     const OpRow* row = find_row(code, flex);
     if (row == nullptr) {
-      missing.add(place_of(model, graph, i), "");
+      missing.add(operator_place(model, graph, i), "");
     } else if (code.version > row->max_version) {
-      missing.add(place_of(model, graph, i),
+      missing.add(operator_place(model, graph, i),
                   "versions up to " + std::to_string(row->max_version) + " are known");
     } else {
       for (const int64_t called : named_subgraphs(graph.operators[i].options))
@@ -142,7 +142,7 @@ private:
     const Operator& node = state.subgraph.operators[index];
     const std::string label = operator_label(loaded_.model(), state.subgraph, index);
     return try_convert(
-        label, [&] { return place_of(loaded_.model(), state.subgraph, index); },
+        label, [&] { return operator_place(loaded_.model(), state.subgraph, index); },
         [&] {
           NodeContext context(state, node, label);
           convert_node(context, converter_of(state, node));
