@@ -346,7 +346,7 @@ Value Operators::stored(const StoredTensor& tensor, const std::string& name) {
 Value Operators::constant_of(const PickleValue& value, const std::string& name) {
   Value made = of(value, name);
   const auto* tensor = made.as<TensorRef>();
-  if (tensor != nullptr && value.tensor.sizes.empty()) scalars_.insert(tensor->name);
+  if (tensor != nullptr && value.tensor.sizes.empty() && !is_complex(made)) scalars_.insert(tensor->name);
   return made;
 }
 
