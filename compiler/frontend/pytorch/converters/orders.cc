@@ -249,7 +249,8 @@ namespace {
 /// Places [n] and numbers of elements that the file does not ask for are empty.
 void set_if_asked(NodeContext& node, size_t index, const char* flag, bool is_there,
                   const std::function<V()>& make) {
-  if (!is_there && !node.flag(flag)) return node.set_output(index, Compose(node).ints({}, {0}));
+  const bool is_asked = node.flag(flag);
+  if (!is_there && !is_asked) return node.set_output(index, Compose(node).ints({}, {0}));
   if (node.may_be_used(index)) node.set_output(index, make());
 }
 

@@ -436,7 +436,7 @@ V members_of(NodeContext& node, V offsets, V indices) {
   const V places = c.iota(count, {1, count});
   V is_in = both(node, c.binary("less_equal", c.unsqueeze(starts, 1), places),
                  c.binary("less", places, c.unsqueeze(ends, 1)));
-  if (takes(node, "padding_idx") && node.integer("padding_idx") >= 0) {
+  if (takes(node, "padding_idx") && node.has("padding_idx") && node.integer("padding_idx") >= 0) {
     const V wide = c.reshape(c.cast(indices, DType::kInt64), {1, count});
     const V is_none = c.binary("equal", wide, c.ints({node.integer("padding_idx")}, {1, 1}));
     is_in = both(node, is_in, negated(node, is_none));
