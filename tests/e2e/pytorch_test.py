@@ -30,7 +30,7 @@ def rewritten(source, target, change):
 
 class Pytorch(TorchCase):
     def test_networks(self):
-        for name in ("residual", "windows", "pieces", "mixed", "loops"):
+        for name in ("residual", "windows", "pieces", "mixed", "loops", "spectral", "speech"):
             with self.subTest(network=name):
                 inputs, outputs = arrays_of(NETS / name)
                 self.compile(NETS / f"{name}.pt2", "-O", 1)
@@ -38,7 +38,7 @@ class Pytorch(TorchCase):
 
     def test_families(self):
         for name in ("unary1", "functions", "matrices", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed", "lengths_ends", "lengths_found", "lengths_sorted",
-                     "lengths_repeated"):
+                     "lengths_repeated", "lengths_distinct", "fourier", "frames", "orders"):
             with self.subTest(family=name):
                 inputs, outputs = arrays_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)
