@@ -37,10 +37,6 @@ void keep_boxes(const HostCall& call);
 /// f32 [n, pairs] probabilities of the first of each two classes (0,1), (0,2) .. (1,2) .. -> f32 [n,
 /// classes].
 void couple_pairs(const HostCall& call);
-/// x [n,m,m] (float32, float64, float16, bfloat16) -> the determinant of each matrix, [n]: the product of the
-/// pivots of Gaussian elimination with row exchange (Golub and Van Loan, Matrix Computations, 3.4), in
-/// double, rounded once. Of an empty matrix it is 1.
-void determinants(const HostCall& call);
 
 /// Probabilities of k classes from those of each two of them: `first` has the probability of class i against
 /// j > i, within (0, 1), pairs in rising order (Wu, Lin, Weng 2004, "Probability Estimates for Multi-class

@@ -6,9 +6,11 @@
 #include "runtime/host_ops/dense_steps.h"
 #include "runtime/host_ops/fourier.h"
 #include "runtime/host_ops/growing_steps.h"
+#include "runtime/host_ops/matrix_steps.h"
 #include "runtime/host_ops/picture_steps.h"
 #include "runtime/host_ops/recurrent.h"
 #include "runtime/host_ops/roi_align.h"
+#include "runtime/host_ops/special.h"
 #include "runtime/host_ops/text_changes.h"
 #include "runtime/host_ops/text_steps.h"
 

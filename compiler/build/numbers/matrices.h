@@ -1,12 +1,12 @@
-/// Square matrices x [...,n,n], computed in float64 and of x's type again. Errors: Error(kInvalidModel) for
-/// other shapes. Thread-safety: as the builder.
+/// Matrices x [...,n,m] of any extents, in float64 by host steps and of x's type again. Errors:
+/// Error(kInvalidModel) for other shapes. Thread-safety: as the builder.
 #pragma once
 
 #include "compiler/build/op_builder.h"
 
 namespace tensormill::build {
 
-/// [...]
+/// Of square matrices, [...].
 ir::ValueId determinants(OpBuilder& builder, ir::ValueId x);
 /// The sign of each and the logarithm of its size, [...]: 0 and minus infinity where it is 0.
 struct LogDeterminants {
@@ -14,10 +14,7 @@ struct LogDeterminants {
 };
 LogDeterminants log_determinants(OpBuilder& builder, ir::ValueId x);
 
-/// The following are of matrices that are small where models have them: UnsupportedForm for more than 32
-/// rows, or for as many as a free dim says.
-
-/// By the cofactors.
+/// Of square matrices; not finite where there is none.
 ir::ValueId inverses(OpBuilder& builder, ir::ValueId x);
 /// The x of ax = b, b [...,n,m]; the dims in front broadcast.
 ir::ValueId solutions(OpBuilder& builder, ir::ValueId a, ir::ValueId b);
@@ -30,6 +27,24 @@ struct Triangle {
   bool is_lower = true, is_unit = false;
 };
 ir::ValueId triangular_solutions(OpBuilder& builder, ir::ValueId a, ir::ValueId b, Triangle form);
+/// q [...,n,k] of orthonormal columns and upper triangles r [...,k,m] of x = q r; k is n where `is_full` is
+/// set, else the smaller one of n and m.
+struct QrFactors {
+  ir::ValueId q, r;
+};
+QrFactors qr_factors(OpBuilder& builder, ir::ValueId x, bool is_full);
+/// Of symmetric matrices, by their lower triangles: values [...,n] in rising order, vectors [...,n,n] as
+/// columns of length one, each of either sign.
+struct Eigenvectors {
+  ir::ValueId values, vectors;
+};
+Eigenvectors symmetric_eigenvectors(OpBuilder& builder, ir::ValueId x);
+/// x = left diag(values) right^T, values [...,k] in falling order, left [...,n,k] and right [...,m,k] of
+/// orthonormal columns, of which there are n and m where `is_full` is set; each pair of either sign.
+struct SingularValues {
+  ir::ValueId values, left, right;
+};
+SingularValues singular_values(OpBuilder& builder, ir::ValueId x, bool is_full);
 /// With its last two axes exchanged.
 ir::ValueId matrix_transpose(OpBuilder& builder, ir::ValueId x);
 

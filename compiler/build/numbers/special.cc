@@ -140,4 +140,13 @@ V normal_quantile(OpBuilder& builder, V given) {
   return c.cast(c.where(is_below(c, x, 0.5), c.unary("neg", place), place), c.dtype(given));
 }
 
+V special_function(OpBuilder& builder, const std::string& name, std::vector<V> operands) {
+  Compose c(builder);
+  const DType dtype = c.dtype(operands.front());
+  ir::SymShape shape;
+  for (const V x : operands) shape = broadcast_shapes(shape, c.shape(x));
+  for (V& x : operands) x = c.expand(wide(c, x), shape);
+  return c.cast(builder.add("special_function", operands, {{"name", name}}), dtype);
+}
+
 }  // namespace tensormill::build

@@ -15,5 +15,8 @@ ir::ValueId digamma(OpBuilder& builder, ir::ValueId x);
 ir::ValueId erf_inverse(OpBuilder& builder, ir::ValueId x);
 /// The quantile of the normal distribution: what is below it with probability x. NaN outside of [0,1].
 ir::ValueId normal_quantile(OpBuilder& builder, ir::ValueId x);
+/// What a host step computes: the function of that name (runtime/host_ops/special.h) of operands of one type,
+/// which are broadcast.
+ir::ValueId special_function(OpBuilder& builder, const std::string& name, std::vector<ir::ValueId> operands);
 
 }  // namespace tensormill::build

@@ -153,13 +153,6 @@ std::vector<ir::ValueType> infer_couple(const ir::InferContext& context) {
   return {made_type(DType::kFloat32, {shape[0], classes})};
 }
 
-std::vector<ir::ValueType> infer_determinants(const ir::InferContext& context) {
-  const ir::ValueType& x = input_of(context, 0, kFloats);
-  if (x.shape.size() != 3 || x.shape[1] != x.shape[2])
-    fail("x is " + to_string(x.shape) + ", expected square matrices [n,m,m]");
-  return {made_type(x.dtype, {x.shape[0]})};
-}
-
 std::vector<ir::ValueType> infer_fourier(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, set_of(DType::kFloat32) | set_of(DType::kFloat64));
   const ir::SymShape& window = input_like_first(context, 1).shape;
@@ -328,9 +321,12 @@ bool rows_alone(const ir::Node& node, const std::vector<std::optional<size_t>>& 
 }  // namespace
 
 std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::optional<size_t>>& axes) {
-  constexpr std::array<std::string_view, 11> kSteps = {
-      "equal_text",  "find_text",    "join_text",   "match_text",   "numbers_from_text", "text_from_numbers",
-      "change_text", "replace_text", "text_length", "part_of_text", "hash_text"};
+  constexpr std::array<std::string_view, 13> kSteps = {
+      "equal_text",        "find_text",        "join_text",        "match_text",  "numbers_from_text",
+      "text_from_numbers", "change_text",      "replace_text",     "text_length", "part_of_text",
+      "hash_text",         "special_function", "letters_of_points"};
+  constexpr std::array<std::string_view, 4> kMatrixSteps = {"determinants", "solve_matrices",
+                                                            "solve_triangles", "cholesky_factors"};
   const auto is_all = [&](size_t from, size_t axis) {
     return std::all_of(axes.begin() + static_cast<std::ptrdiff_t>(from), axes.end(),
                        [&](const std::optional<size_t>& each) { return !each || *each == axis; });
@@ -342,8 +338,12 @@ std::optional<size_t> element_axis(const ir::Node& node, const std::vector<std::
   };
   if (node.op == "sort_positions") return is_other_axis();
   if (node.op == "scatter") return axes[1] && axes[2] ? is_other_axis() : std::nullopt;
-  if (node.op == "couple_pairs" || node.op == "determinants")
-    return axes[0] == size_t{0} ? axes[0] : std::nullopt;
+  if (std::find(kMatrixSteps.begin(), kMatrixSteps.end(), node.op) != kMatrixSteps.end()) {
+    const bool is_of_each =
+        std::all_of(axes.begin(), axes.end(), [](const auto& each) { return each == size_t{0}; });
+    return is_of_each ? axes[0] : std::nullopt;
+  }
+  if (node.op == "couple_pairs") return axes[0] == size_t{0} ? axes[0] : std::nullopt;
   if (node.op == "fourier") {
     // Lines stand alone; how far a line counts is not said.
     const auto along = static_cast<size_t>(node.attrs.int_of("axis"));
@@ -427,7 +427,6 @@ constexpr HostStep kHostSteps[] = {
     step<"couple_pairs">(1, &infer_couple,
                          "probabilities (f32 [n,classes]) from those of the first of each two classes (f32 "
                          "[n,pairs])"),
-    step<"determinants">(1, &infer_determinants, "the determinant of each matrix of x [n,m,m]"),
     step<"fourier">(3, &infer_fourier,
                     "the discrete Fourier transform of the first n elements of each line of x [..., m, 1 or "
                     "2] (f32, f64), times a window [n]: [..., n, 2]; attributes axis (int, the last but "

@@ -52,6 +52,27 @@ void convert_log_determinant(NodeContext& node) {
 
 void convert_cholesky(NodeContext& node) { node.set_output(0, build::cholesky(node, node.input(0))); }
 
+void convert_qr(NodeContext& node) {
+  const build::QrFactors made = build::qr_factors(node, node.input(0), node.flag("full_matrices", false));
+  node.set_output(0, made.q);
+  node.set_output(1, made.r);
+}
+
+void convert_eigenvectors(NodeContext& node) {
+  const build::Eigenvectors made = build::symmetric_eigenvectors(node, node.input(0));
+  node.set_output(0, made.values);
+  if (node.flag("compute_v", true)) node.set_output(1, made.vectors);
+}
+
+void convert_svd(NodeContext& node) {
+  const build::SingularValues made =
+      build::singular_values(node, node.input(0), node.flag("full_matrices", false));
+  node.set_output(0, made.values);
+  if (!node.flag("compute_uv", true)) return;
+  node.set_output(1, made.left);
+  node.set_output(2, made.right);
+}
+
 // Operands: square matrices a, of which a triangle counts, b: the x of ax = b, or of the transposed a.
 void convert_triangular_solve(NodeContext& node) {
   const bool is_lower = node.flag("lower", true), is_turned = node.flag("adjoint", false);

@@ -1,0 +1,147 @@
+// Factors of matrices and functions of many terms by host steps: what defines them, numbers that are none,
+// and plans that no compiler writes.
+#include "runtime/host_ops/matrix_steps.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/base/error.h"
+#include "tests/expect_error.h"
+
+namespace tensormill::host_ops {
+namespace {
+
+using Doubles = std::vector<double>;
+
+/// The results of a step on operands of float64, each of the shape that is beside it; of as many elements
+/// each.
+std::vector<Doubles> results_of(const char* op, const std::vector<std::pair<Shape, Doubles>>& operands,
+                                const std::vector<size_t>& sizes, const std::string& attributes = "{}") {
+  std::vector<Tensor> tensors;
+  std::vector<TensorView> inputs;
+  for (const auto& [shape, values] : operands) tensors.push_back(Tensor::from<double>(shape, values));
+  for (const Tensor& tensor : tensors) inputs.push_back({tensor.dtype(), tensor.shape(), tensor.data()});
+  std::vector<Doubles> results;
+  for (const size_t size : sizes) results.emplace_back(size);
+  std::vector<void*> outputs;
+  std::vector<size_t> bytes;
+  for (Doubles& result : results) {
+    outputs.push_back(result.data());
+    bytes.push_back(result.size() * sizeof(double));
+  }
+  find_host_op(op)({inputs, outputs, bytes, attributes});
+  return results;
+}
+
+/// A matrix of numbers that follow no rule.
+Doubles numbers(size_t count) {
+  Doubles made;
+  for (size_t i = 0; i < count; ++i) made.push_back(std::sin(static_cast<double>(i * i + 1)));
+  return made;
+}
+
+/// a [rows,inner] times b [inner,columns], or b^T.
+Doubles times(const Doubles& a, const Doubles& b, size_t rows, size_t inner, size_t columns, bool is_turned) {
+  Doubles product(rows * columns);
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j)
+      for (size_t k = 0; k < inner; ++k)
+        product[i * columns + j] += a[i * inner + k] * b[is_turned ? j * inner + k : k * columns + j];
+  return product;
+}
+
+void expect_near(const Doubles& got, const Doubles& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-12) << i;
+}
+
+TEST(MatrixSteps, SolveWhatNeedsAnotherRowFirst) {
+  const Doubles a = {0, 2, 1, 1, 0, 3, 4, 1, 0}, x = {1, -2, 0.5, 3, 2, -1};
+  const Doubles b = times(a, x, 3, 3, 2, false);
+  expect_near(results_of("solve_matrices", {{{1, 3, 3}, a}, {{1, 3, 2}, b}}, {6})[0], x);
+  const std::vector<Doubles> logs = results_of("log_determinants", {{{1, 3, 3}, a}}, {1, 1});
+  EXPECT_EQ(logs[0][0], 1);
+  EXPECT_NEAR(logs[1][0], std::log(25.0), 1e-12);
+}
+
+TEST(MatrixSteps, SingularValuesOfAnyForm) {
+  for (const auto& [rows, columns] : {std::pair<size_t, size_t>{5, 3}, {3, 5}, {4, 4}, {1, 3}, {0, 2}}) {
+    const size_t least = std::min(rows, columns);
+    const Doubles x = numbers(rows * columns);
+    const Shape shape{1, static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
+    const std::vector<Doubles> made =
+        results_of("singular_values", {{shape, x}}, {least, rows * least, columns * least});
+    Doubles scaled = made[1];
+    for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= made[0][i % least];
+    expect_near(times(scaled, made[2], rows, least, columns, true), x);
+  }
+}
+
+TEST(MatrixSteps, VectorsOfAMatrixOfRankZero) {
+  const std::vector<Doubles> made = results_of("singular_values", {{{1, 3, 2}, Doubles(6)}}, {2, 9, 4});
+  EXPECT_EQ(made[0], Doubles(2));
+  const Doubles one = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  expect_near(times(made[1], made[1], 3, 3, 3, true), one);
+}
+
+TEST(MatrixSteps, EigenvectorsMakeTheMatrix) {
+  constexpr size_t kOrder = 7;
+  Doubles x = numbers(kOrder * kOrder);
+  for (size_t i = 0; i < kOrder; ++i)
+    for (size_t j = 0; j < i; ++j) x[j * kOrder + i] = x[i * kOrder + j];
+  const std::vector<Doubles> made =
+      results_of("symmetric_eigenvectors", {{{1, kOrder, kOrder}, x}}, {kOrder, kOrder * kOrder});
+  EXPECT_TRUE(std::is_sorted(made[0].begin(), made[0].end()));
+  Doubles scaled = made[1];
+  for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= made[0][i % kOrder];
+  expect_near(times(scaled, made[1], kOrder, kOrder, kOrder, true), x);
+}
+
+TEST(MatrixSteps, NumbersThatAreNoneEnd) {
+  for (const double wrong : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    const Doubles x = {1, wrong, wrong, 2};
+    for (const Doubles& made : results_of("symmetric_eigenvectors", {{{1, 2, 2}, x}}, {2, 4}))
+      for (const double each : made) EXPECT_TRUE(std::isnan(each));
+    for (const Doubles& made : results_of("singular_values", {{{1, 2, 2}, x}}, {2, 4, 4}))
+      for (const double each : made) EXPECT_TRUE(std::isnan(each));
+  }
+  const Doubles indefinite = results_of("cholesky_factors", {{{1, 2, 2}, {1, 2, 2, 1}}}, {4})[0];
+  for (const double each : indefinite) EXPECT_TRUE(std::isnan(each));
+}
+
+TEST(MatrixSteps, PlansOfStrangers) {
+  const Doubles x(6);
+  const auto expect_refused = [](const char* op, const std::vector<std::pair<Shape, Doubles>>& operands,
+                                 const std::vector<size_t>& sizes, const std::string& attributes = "{}") {
+    expect_error(ErrorCode::kInvalidPackage, "host step",
+                 [&] { results_of(op, operands, sizes, attributes); });
+  };
+  for (const char* op : {"cholesky_factors", "determinants"}) expect_refused(op, {{{1, 2, 3}, x}}, {6});
+  expect_refused("qr_factors", {{{1, 2, 3}, x}}, {5, 6});
+  expect_refused("solve_matrices", {{{1, 1, 1}, {1}}, {{1, 2, 3}, x}}, {6});
+  expect_refused("special_function", {{{6}, x}}, {6}, R"({"name": "none"})");
+}
+
+TEST(SpecialFunctions, KnowTheirValues) {
+  const auto value = [](const std::string& name, const Doubles& operands) {
+    std::vector<std::pair<Shape, Doubles>> each;
+    for (const double x : operands) each.push_back({{1}, {x}});
+    return results_of("special_function", each, {1}, R"({"name": ")" + name + "\"}")[0][0];
+  };
+  EXPECT_NEAR(value("gamma_lower", {1, 2}), 1 - std::exp(-2.0), 1e-15);
+  EXPECT_NEAR(value("gamma_upper", {0.5, 30}), std::erfc(std::sqrt(30.0)), 1e-27);
+  EXPECT_NEAR(value("beta", {2, 1, 0.3}), 0.09, 1e-15);
+  EXPECT_NEAR(value("zeta", {2, 1}), M_PI * M_PI / 6, 1e-14);
+  // Half of the whole numbers below 0 are as far from it as those above.
+  EXPECT_NEAR(value("zeta", {2, -1.5}), value("zeta", {2, 0.5}) + 4 + 4.0 / 9, 1e-13);
+  EXPECT_NEAR(value("polygamma", {1, 1}), M_PI * M_PI / 6, 1e-14);
+  EXPECT_NEAR(value("bessel_i0e", {800}), 0.014106945005869, 1e-15);
+  EXPECT_TRUE(std::isnan(value("gamma_lower", {-1, 2})));
+  EXPECT_TRUE(std::isnan(value("beta", {1, 1, 2})));
+}
+
+}  // namespace
+}  // namespace tensormill::host_ops
