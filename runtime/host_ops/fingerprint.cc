@@ -104,4 +104,65 @@ uint64_t fingerprint64(std::string_view bytes) {
                mixed(v.second, w.second, factor) + x, factor);
 }
 
+namespace {
+
+/// The bytes behind the last whole word, the first one lowest.
+uint64_t rest_of(std::string_view bytes) {
+  uint64_t value = 0;
+  std::memcpy(&value, bytes.data() + bytes.size() / 8 * 8, bytes.size() % 8);
+  return value;
+}
+
+class SipState {
+public:
+  explicit SipState(const std::array<uint64_t, 2>& key)
+      : v_{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
+           key[1] ^ 0x7465646279746573} {}
+  void add(uint64_t bytes) {
+    v_[3] ^= bytes;
+    mix(2);
+    v_[0] ^= bytes;
+  }
+  uint64_t end() {
+    v_[2] ^= 0xff;
+    mix(4);
+    return v_[0] ^ v_[1] ^ v_[2] ^ v_[3];
+  }
+
+private:
+  void half(size_t a, size_t b, int bits) {
+    v_[a] += v_[b];
+    v_[b] = std::rotl(v_[b], bits) ^ v_[a];
+  }
+  void mix(int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      half(0, 1, 13);
+      v_[0] = std::rotl(v_[0], 32);
+      half(2, 3, 16);
+      half(0, 3, 21);
+      half(2, 1, 17);
+      v_[2] = std::rotl(v_[2], 32);
+    }
+  }
+  std::array<uint64_t, 4> v_;
+};
+
+}  // namespace
+
+uint64_t keyed_hash(std::string_view bytes, const std::array<uint64_t, 2>& key) {
+  SipState state(key);
+  for (size_t at = 0; at + 8 <= bytes.size(); at += 8) state.add(word(bytes.data() + at));
+  state.add(uint64_t{bytes.size()} << 56 | rest_of(bytes));
+  return state.end();
+}
+
+uint64_t murmur_hash(std::string_view bytes, uint64_t seed) {
+  constexpr uint64_t kFactor = 0xc6a4a7935bd1e995;
+  uint64_t hash = seed ^ (bytes.size() * kFactor);
+  for (size_t at = 0; at + 8 <= bytes.size(); at += 8)
+    hash = (hash ^ (folded(word(bytes.data() + at) * kFactor) * kFactor)) * kFactor;
+  if (bytes.size() % 8 != 0) hash = (hash ^ rest_of(bytes)) * kFactor;
+  return folded(folded(hash) * kFactor);
+}
+
 }  // namespace tensormill::host_ops

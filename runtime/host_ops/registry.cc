@@ -12,6 +12,7 @@
 #include "runtime/host_ops/roi_align.h"
 #include "runtime/host_ops/special.h"
 #include "runtime/host_ops/text_changes.h"
+#include "runtime/host_ops/text_rows.h"
 #include "runtime/host_ops/text_steps.h"
 
 namespace tensormill::host_ops {

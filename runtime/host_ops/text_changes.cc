@@ -127,10 +127,23 @@ void part_of_text(const HostCall& call) {
 }
 
 void hash_text(const HostCall& call) {
-  const int64_t buckets = Attributes(call).integer("buckets");
-  require_text(buckets > 0, "no buckets");
+  constexpr uint64_t kMurmurSeed = 0xdecafcaffe;  // TensorFlow's
+  const Attributes attributes(call);
+  const int64_t buckets = attributes.integer("buckets");
+  const std::string how = attributes.text("how");
+  require_text(buckets >= 0, "no buckets");
+  require_text(how == "farm" || how == "murmur" || how == "sip", "no such hash");
+  std::array<uint64_t, 2> key = {};
+  if (how == "sip") {
+    const std::vector<int64_t> given = attributes.integers("key");
+    require_text(given.size() == key.size(), "a key of another size");
+    std::copy(given.begin(), given.end(), key.begin());
+  }
   measure_each(call, [&](std::string_view text) {
-    return static_cast<int64_t>(fingerprint64(text) % static_cast<uint64_t>(buckets));
+    const uint64_t hash = how == "farm"     ? fingerprint64(text)
+                          : how == "murmur" ? murmur_hash(text, kMurmurSeed)
+                                            : keyed_hash(text, key);
+    return static_cast<int64_t>(buckets == 0 ? hash : hash % static_cast<uint64_t>(buckets));
   });
 }
 

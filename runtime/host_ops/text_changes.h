@@ -25,7 +25,8 @@ void text_length(const HostCall& call);
 /// points; a negative first counts from the end, and what is behind the end is left out. Throws
 /// Error(kTensorData) where first lies outside of the string, or the part cuts a code point.
 void part_of_text(const HostCall& call);
-/// x -> i64: FarmHash's Fingerprint64 (github.com/google/farmhash) of each string modulo attribute "buckets".
+/// x -> i64: of each string the hash (fingerprint.h) that attribute "how" says, modulo attribute "buckets",
+/// or, where that is 0, all of its bits: "farm", "murmur", or "sip" with attribute "key" of two integers.
 void hash_text(const HostCall& call);
 
 }  // namespace tensormill::host_ops

@@ -18,6 +18,8 @@ namespace tensormill::host_ops {
 
 namespace {
 
+constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+
 Tensor numbers_of(const TensorView& view) {
   return Tensor(view.dtype, view.shape, nullptr, const_cast<void*>(view.data));
 }
@@ -51,9 +53,8 @@ bool parse_whole(std::string_view text, T& value) {
 
 /// Stores what `text` says; false when that is no number.
 bool store_number(Tensor& out, int64_t index, std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-  text = text.substr(0, text.find_last_not_of(kSpace) + 1);
+  text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
+  text = text.substr(0, text.find_last_not_of(kWhiteSpace) + 1);
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-' && text[1] != '+') text.remove_prefix(1);
   if (text.empty()) {
     out.set_element_int(index, 0);
@@ -149,15 +150,15 @@ void join_text(const HostCall& call) {
 
 namespace {
 
-std::vector<std::string_view> parts_of(std::string_view text, std::string_view delimiter, int64_t limit) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
+std::vector<std::string_view> parts_of(std::string_view text, std::string_view delimiter,
+                                       std::string_view space, int64_t limit) {
   const bool by_space = delimiter.empty();
-  const auto skip_space = [&] { text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size())); };
+  const auto skip_space = [&] { text.remove_prefix(std::min(text.find_first_not_of(space), text.size())); };
   std::vector<std::string_view> parts;
   if (by_space) skip_space();
   if (by_space && text.empty()) return parts;
   while (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
-    const size_t end = by_space ? text.find_first_of(kSpace) : text.find(delimiter);
+    const size_t end = by_space ? text.find_first_of(space) : text.find(delimiter);
     if (end == std::string_view::npos) break;
     parts.push_back(text.substr(0, end));
     text.remove_prefix(by_space ? end : end + delimiter.size());
@@ -175,13 +176,14 @@ void split_text(const HostCall& call) {
   const Texts x = texts_of(call, 0);
   const Attributes attributes(call);
   const std::string delimiter = attributes.text("delimiter");
+  const std::string space = attributes.has("space") ? attributes.text("space") : std::string(kWhiteSpace);
   const int64_t limit = attributes.integer("maxsplit");
   const int64_t most = max_parts(x.width(), static_cast<int64_t>(delimiter.size()), limit);
   TextWriter out(call, 0, x.count() * most);
   auto* counts = storage<int64_t>(call, 1, x.count());
   int64_t largest = 0;
   for (int64_t i = 0; i < x.count(); ++i) {
-    const std::vector<std::string_view> parts = parts_of(x[i], delimiter, limit);
+    const std::vector<std::string_view> parts = parts_of(x[i], delimiter, space, limit);
     counts[i] = static_cast<int64_t>(parts.size());
     largest = std::max(largest, counts[i]);
     for (int64_t k = 0; k < counts[i]; ++k) out.put(i * most + k, parts[static_cast<size_t>(k)]);

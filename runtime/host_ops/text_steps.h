@@ -25,7 +25,8 @@ void find_text(const HostCall& call);
 /// a, b of one shape -> each string of a with that of b behind it.
 void join_text(const HostCall& call);
 /// x [...] -> its parts [..., most] with "" behind them, i64 [...] how many each has, and their count (i64
-/// [1]) as data_steps.h says. Attributes "delimiter" ("": runs of white space) and "maxsplit".
+/// [1]) as data_steps.h says. Attributes "delimiter" ("": runs of white space, or of the bytes of attribute
+/// "space") and "maxsplit".
 void split_text(const HostCall& call);
 /// Tokens that a string of `width` bytes can have, those that mark its ends too.
 int64_t max_tokens(int64_t width, bool marks);

@@ -219,11 +219,31 @@ def ragged():
     return cases
 
 
+def algebra():
+    """Matrices, functions of many terms, sparse tensors, losses. Factors of which columns have either sign count as what is made of them."""
+    definite = "(tf.matmul(m, m, transpose_b=True) + tf.eye(tf.shape(m)[1], dtype=m.dtype))"
+    cases = [f"raw.{name}(input={definite})" for name in ("Cholesky", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant")]
+    cases += [f"raw.MatrixSolve(matrix={definite}, rhs=m, adjoint=True)", f"raw.MatrixTriangularSolve(matrix={definite}, rhs=m, lower=True, adjoint=False)",
+              f"raw.MatrixTriangularSolve(matrix={definite}[0], rhs=m, lower=False)", "raw.Qr(input=mm, full_matrices=True)", "raw.Qr(input=m, full_matrices=False)",
+              f"raw.SelfAdjointEigV2(input={definite}, compute_v=False).e", f"(lambda e: tf.matmul(e.v * e.e[..., None, :], e.v, transpose_b=True))(raw.SelfAdjointEigV2(input={definite}))",
+              "raw.Svd(input=m, compute_uv=False).s", "raw.Svd(input=sq + 1, compute_uv=False).s",
+              "(lambda s: tf.matmul(s.u * s.s[..., None, :], s.v, transpose_b=True))(raw.Svd(input=mm))", "(lambda s: tf.matmul(s.u, s.u, transpose_a=True))(raw.Svd(input=m, full_matrices=True))"]
+    cases += ["raw.Igamma(a=p, x=g)", "raw.Igammac(a=p * 3, x=g)", "raw.Igamma(a=p, x=w * w)", "raw.Betainc(a=p, b=g, x=tf.abs(u))", "raw.Zeta(x=g, q=p)", "raw.Polygamma(a=tf.floor(p), x=g)"]
+    cases += [f"raw.Bessel{kind}(x={of} * 9)" for of, kinds in (("x", "I0 I0e I1 I1e J0 J1"), ("p", "K0 K0e K1 K1e Y0 Y1")) for kind in kinds.split()]
+    places = "tf.where(b)"
+    sparse, other = f"tf.SparseTensor({places}, tf.boolean_mask(x, b), tf.shape(x, tf.int64))", "tf.SparseTensor(tf.where(c), tf.boolean_mask(y, c), tf.shape(y, tf.int64))"
+    cases += [f"tf.sparse.add({sparse}, {other})", f"tf.sparse.concat(0, [{sparse}, {other}])", f"tf.sparse.concat(-1, [{sparse}, {other}])", f"tf.sparse.reorder({sparse})",
+              f"tf.sparse.slice({sparse}, [1, 0], [2, 3])", f"tf.sparse.reduce_sum({sparse}, 1)", f"tf.sparse.reduce_max({sparse}, 0, keepdims=True)", f"{sparse} * w", f"{sparse} / p",
+              f"tf.sparse.softmax({sparse})", f"tf.sparse.add({sparse}, y)"]
+    return cases + ["raw.SoftmaxCrossEntropyWithLogits(features=x, labels=tf.nn.softmax(y))", "raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=sg)",
+                    "raw.HistogramFixedWidth(values=x, value_range=[-1.5, 1.5], nbins=5)"]
+
+
 def rag(values, rows):
     return tf.RaggedTensor.from_value_rowids(values, tf.sort(rows), nrows=6, validate=False)
 
 
-FAMILIES = {"ragged": ragged, "unary": unary, "binary": binary, "convolutions": convolutions, "products": products, "reductions": reductions, "moves": moves, "shapes": shapes, "pictures": pictures, "counted": counted}
+FAMILIES = {"ragged": ragged, "algebra": algebra, "unary": unary, "binary": binary, "convolutions": convolutions, "products": products, "reductions": reductions, "moves": moves, "shapes": shapes, "pictures": pictures, "counted": counted}
 
 
 class Case:

@@ -68,6 +68,12 @@ V numbers_of_text(OpBuilder& builder, V x, DType to) {
   return Compose(builder).cast(numbers, to);
 }
 
+V hashed_text(OpBuilder& builder, V x, int64_t buckets, const std::vector<int64_t>& key) {
+  ir::Attrs attrs{{"buckets", buckets}, {"how", std::string(key.empty() ? "farm" : "sip")}};
+  if (!key.empty()) attrs.set("key", key);
+  return builder.add("hash_text", {x}, attrs);
+}
+
 SortedTexts sorted_texts(const std::vector<std::string>& texts) {
   std::map<std::string, int64_t> order;
   for (const std::string& text : texts) order.emplace(text, 0);
@@ -84,12 +90,14 @@ V found_text(OpBuilder& builder, V x, const SortedTexts& texts) {
   return builder.add("find_text", {x, text_constant(builder, texts.keys)});
 }
 
-TextParts split_texts(OpBuilder& builder, V x, const std::string& delimiter, int64_t limit) {
+TextParts split_texts(OpBuilder& builder, V x, const std::string& delimiter, int64_t limit,
+                      const std::string& space) {
   Compose c(builder);
   // What is behind a string's parts is told by their number: the table is as wide for all.
-  const std::vector<V> made = builder.add_many(
-      "split_text", {x},
-      {{"delimiter", delimiter}, {"maxsplit", limit}, {"axis", int64_t{1}}, {"keeps_all", int64_t{1}}});
+  ir::Attrs attrs{
+      {"delimiter", delimiter}, {"maxsplit", limit}, {"axis", int64_t{1}}, {"keeps_all", int64_t{1}}};
+  if (!space.empty()) attrs.set("space", space);
+  const std::vector<V> made = builder.add_many("split_text", {x}, attrs);
   TextParts split{made[0], made[1], ir::kAbsent, c.shape(made[0])[0], c.shape(made[0])[1]};
   const V column = c.expand(c.positions(split.most, 1, 2), {split.rows, split.most});
   split.is_there = c.binary("less", column, c.unsqueeze(split.counts, 1));

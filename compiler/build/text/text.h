@@ -29,6 +29,11 @@ std::pair<ir::ValueId, ir::ValueId> broadcast_texts(OpBuilder& builder, ir::Valu
 ir::ValueId text_of_numbers(OpBuilder& builder, ir::ValueId x);
 ir::ValueId numbers_of_text(OpBuilder& builder, ir::ValueId x, DType to);
 
+/// A bucket i64 of `buckets` for each string, by FarmHash's fingerprint, or, with a key of two numbers, by
+/// SipHash; where there are 0 of them, all bits of the hash.
+ir::ValueId hashed_text(OpBuilder& builder, ir::ValueId x, int64_t buckets,
+                        const std::vector<int64_t>& key = {});
+
 /// Strings in the order of their bytes, once each.
 struct SortedTexts {
   std::vector<std::string> keys;
@@ -44,9 +49,11 @@ struct TextParts {
   ir::ValueId parts = ir::kAbsent, counts = ir::kAbsent, is_there = ir::kAbsent;
   ir::SymInt rows = 0, most = 0;
 };
-/// Of x [rows], whose parts stand between delimiters, or, where that is empty, between white space; the first
-/// `limit` delimiters count, unless that is negative.
-TextParts split_texts(OpBuilder& builder, ir::ValueId x, const std::string& delimiter, int64_t limit);
+/// Of x [rows], whose parts stand between delimiters, or, where that is empty, between the bytes of `space`,
+/// white space where there are none, however many follow each other; the first `limit` delimiters count,
+/// unless that is negative.
+TextParts split_texts(OpBuilder& builder, ir::ValueId x, const std::string& delimiter, int64_t limit,
+                      const std::string& space = "");
 /// Columns 0 ... width - 1 of a table of numbers [rows,n]; `otherwise`, a scalar, where it has none.
 ir::ValueId of_columns(OpBuilder& builder, ir::ValueId table, int64_t width, ir::ValueId otherwise);
 

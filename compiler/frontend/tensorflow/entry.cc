@@ -87,7 +87,8 @@ std::vector<const Node*> result_nodes(const Graph& graph) {
   std::vector<const Node*> found;
   for (const Node& node : graph.nodes) {
     const bool is_result = !read.contains(node.name) && node.op != "NoOp" && node.op != "Assert" &&
-                           node.op != "Const" && node.op != "Placeholder" && !fills_table(node.op);
+                           node.op != "PrintV2" && node.op != "Const" && node.op != "Placeholder" &&
+                           !fills_table(node.op);
     if (is_result) found.push_back(&node);
   }
   return found;

@@ -55,12 +55,19 @@ constexpr Converter kReads[] = {&convert_equal,
                                 &convert_number_text,
                                 &convert_text_join,
                                 &convert_text_split,
+                                &convert_text_ngrams,
+                                &convert_text_reduce_join,
+                                &convert_code_points,
+                                &convert_transcode,
+                                &convert_sparse_cross,
                                 &convert_table_find,
                                 &convert_table_fill,
                                 &convert_restore,
                                 &convert_table_handle,
                                 &convert_nothing,
-                                &convert_ragged_to_tensor};
+                                &convert_ragged_to_tensor,
+                                &convert_ragged_to_sparse,
+                                &convert_ragged_gather};
 constexpr build::TextConverters<Converter> kTexts = {kReads, kMoves, kReshapes, kShapes};
 /// What makes of each element, or of the elements in one place, another one.
 constexpr Converter kElementwise[] = {
@@ -70,8 +77,7 @@ constexpr Converter kElementwise[] = {
     &convert_text_length, &convert_text_hash,   &convert_text_number,  &convert_number_text,
     &convert_table_find,  &convert_filled_like, &convert_clip_by_value};
 /// What hands its operands on, wherever these are.
-constexpr Converter kPassOn[] = {&convert_call, &convert_ragged_to_tensor, &convert_nothing,
-                                 &convert_bincount};
+constexpr Converter kPassOn[] = {&convert_call, &convert_nothing};
 
 template <size_t kCount>
 bool holds(const Converter (&all)[kCount], Converter convert) {
@@ -193,21 +199,48 @@ bool convert_in_rows(NodeContext& node, Converter convert, const Rows& rows) {
   return true;
 }
 
+/// Whether the converter takes the rows as they are.
+bool passes_on(NodeContext& node, Converter convert) {
+  if (holds(kPassOn, convert)) return true;
+  const Rows rows = rows_of(node, convert == &convert_ragged_to_tensor ? 1 : 0);
+  if (convert == &convert_ragged_to_tensor) {
+    const std::vector<std::string> forms = node.texts("row_partition_types");
+    return rows != nullptr && !forms.empty() && forms.size() == (forms[0] == "FIRST_DIM_SIZE" ? 2 : 1);
+  }
+  // Counts of the rows' own numbers: how many elements each row has.
+  return convert == &convert_bincount && rows != nullptr &&
+         (!node.is_known(1) || same(node.known_int(1, "size"), rows->rows));
+}
+
 }  // namespace
 
 V gathered_rows(NodeContext& node, V value) {
-  const PaddedRows& rows = *node.import_state().padded.at(value);
-  Compose c(node);
-  return c.gather(value, c.squeeze(build::places_of_nonzero(node, rows.is_there), 1), 0);
+  ImportState& state = node.import_state();
+  const PaddedRows* rows = state.padded.at(value).get();
+  // Of the same rows the same places, so that what is taken there is as long.
+  auto found = state.places_of_rows.find(rows);
+  if (found == state.places_of_rows.end()) {
+    const V places = Compose(node).squeeze(build::places_of_nonzero(node, rows->is_there), 1);
+    found = state.places_of_rows.emplace(rows, places).first;
+  }
+  return Compose(node).gather(value, found->second, 0);
 }
 
 void convert_node(NodeContext& node, Converter convert) {
   if (has_complex_operand(node)) return convert_complex_node(node, convert);
   Rows rows;
   for (size_t i = 0; i < node.num_inputs() && rows == nullptr; ++i) rows = rows_of(node, i);
-  if (rows == nullptr || holds(kPassOn, convert)) return convert_by_type(node, convert);
+  if (rows == nullptr || passes_on(node, convert)) return convert_by_type(node, convert);
   if (convert_in_rows(node, convert, rows)) return;
-  node.unsupported("operand", "it has as many elements as strings have parts");
+  std::vector<Item> items;
+  for (size_t i = 0; i < node.num_inputs(); ++i) {
+    items.push_back(node.item(i));
+    if (rows_of(node, i) != nullptr)
+      items.back().value = gathered_rows(node, std::get<V>(items.back().value));
+  }
+  NodeContext inner(node, std::move(items));
+  convert_by_type(inner, convert);
+  node.set_items(inner.take_outputs());
 }
 
 }  // namespace tensormill::frontend::tensorflow

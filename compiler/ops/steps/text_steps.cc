@@ -1,6 +1,6 @@
 /// equal_text, match_text, find_text, join_text, split_text, normalize_text, text_from_numbers,
-/// numbers_from_text, change_text, replace_text, text_length, part_of_text, hash_text: strings, by host
-/// steps.
+/// numbers_from_text, change_text, replace_text, text_length, part_of_text, hash_text, join_row,
+/// points_of_text, letters_of_points: strings, by host steps.
 #include "runtime/host_ops/text_steps.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "runtime/base/text.h"
 #include "runtime/host_ops/pattern.h"
 #include "runtime/host_ops/text_changes.h"
+#include "runtime/host_ops/text_rows.h"
 
 namespace tensormill::ops::text_step_ops {
 
@@ -140,9 +141,35 @@ std::vector<ir::ValueType> infer_length(const ir::InferContext& context) {
 }
 
 std::vector<ir::ValueType> infer_hash(const ir::InferContext& context) {
-  if (const int64_t buckets = attr_int(context.attrs, "buckets"); buckets < 1)
+  if (const int64_t buckets = attr_int(context.attrs, "buckets"); buckets < 0)
     fail("attribute buckets is " + std::to_string(buckets));
+  const std::string how = attr_string(context.attrs, "how", "");
+  if (how != "farm" && how != "murmur" && how != "sip") fail("attribute how is \"" + how + "\"");
+  if (how == "sip" && attr_ints(context.attrs, "key").size() != 2)
+    fail("attribute key is not of two numbers");
   return infer_measure(context);
+}
+
+std::vector<ir::ValueType> infer_join_row(const ir::InferContext& context) {
+  const auto separator = static_cast<int64_t>(attr_string(context.attrs, "separator", "").size());
+  const ir::ValueType& x = text_input(context, 0);
+  const ir::SymShape shape = strings_shape(x);
+  if (shape.size() != 2) fail("strings of shape " + to_string(shape) + ", expected rows");
+  if (!demand_equal(input_of(context, 1, set_of(DType::kInt64)).shape, {shape[0]}))
+    fail("counts of shape " + to_string(input(context, 1).shape) + " for strings of " + to_string(shape));
+  return {text_type({shape[0]}, max(shape[1] * (x.shape.back() + separator), 1))};
+}
+
+std::vector<ir::ValueType> infer_points(const ir::InferContext& context) {
+  const ir::ValueType& x = text_input(context, 0);
+  const ir::SymShape shape = strings_shape(x);
+  if (shape.size() != 1) fail("strings of shape " + to_string(shape) + ", expected a row");
+  const ir::ValueType each = made_type(DType::kInt64, {shape[0], x.shape.back()});
+  return {each, made_type(DType::kInt64, shape), each};
+}
+
+std::vector<ir::ValueType> infer_letters(const ir::InferContext& context) {
+  return {text_type(input_of(context, 0, set_of(DType::kInt64)).shape, host_ops::kLetterWidth)};
 }
 
 std::vector<ir::ValueType> infer_part(const ir::InferContext& context) {
@@ -187,11 +214,11 @@ std::vector<ir::OpDef> family() {
       text_op<&host_ops::match_text>("match_text", 1, &infer_match,
                                      "whether strings match attribute pattern (string) whole (bool)"),
       text_op<&host_ops::join_text>("join_text", 2, &infer_join, "strings, each with another behind it"),
-      text_op<&host_ops::split_text>(
-          "split_text", 1, &infer_split,
-          "parts [...,most] of strings, how many each has (i64) and the largest "
-          "count; attributes delimiter (string; empty: white space), maxsplit (int), keeps_all (where it is "
-          "there, what is behind a string's parts belongs to the result)"),
+      text_op<&host_ops::split_text>("split_text", 1, &infer_split,
+                                     "parts [...,most] of strings, how many each has (i64) and the largest "
+                                     "count; attributes delimiter (string; empty: white space, or the bytes "
+                                     "of attribute space), maxsplit (int), keeps_all (where it is "
+                                     "there, what is behind a string's parts belongs to the result)"),
       text_op<&host_ops::normalize_text>(
           "normalize_text", 2, &infer_normalize,
           "the strings [c] or [1,c] that are no stop words [s], and their "
@@ -214,7 +241,19 @@ std::vector<ir::OpDef> family() {
                                        "with attribute letters, code points"),
       text_op<&host_ops::hash_text>(
           "hash_text", 1, &infer_hash,
-          "FarmHash's 64-bit fingerprints of strings modulo attribute buckets (i64)")};
+          "hashes of strings modulo attribute buckets (i64; 0: all bits), by attribute how (string): farm "
+          "(Fingerprint64), "
+          "murmur (MurmurHash64A), or sip (SipHash-2-4) with attribute key (ints [2])"),
+      text_op<&host_ops::join_row>(
+          "join_row", 2, &infer_join_row,
+          "the first strings of each row [n,k], as many as counts (i64 [n]) say, with attribute separator "
+          "(string) between them"),
+      text_op<&host_ops::points_of_text>(
+          "points_of_text", 1, &infer_points,
+          "the code points (i64 [n,width]) of strings [n], how many each has (i64 [n]), and at which byte "
+          "each begins (i64 [n,width])"),
+      text_op<&host_ops::letters_of_points>("letters_of_points", 1, &infer_letters,
+                                            "the strings of code points (i64)")};
 }
 
 }  // namespace tensormill::ops::text_step_ops

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "compiler/build/text/crossing.h"
+#include "compiler/build/text/grams.h"
 #include "compiler/build/text/lookup.h"
 #include "compiler/frontend/keras/converters/categories.h"
 #include "compiler/frontend/keras/layer_context.h"
@@ -89,8 +91,7 @@ V looked_up(LayerContext& context, V x, const Vocabulary& vocabulary, bool is_te
   if (vocabulary.unknowns > 1) {
     const bool hashes = is_text || context.config().text("oov_method", "floormod") == "farmhash";
     const V place = hashes
-                        ? context.add("hash_text", {build::text_of_numbers(context, x)},
-                                      {{"buckets", vocabulary.unknowns}})
+                        ? build::hashed_text(context, build::text_of_numbers(context, x), vocabulary.unknowns)
                         : context.add("mod", {c.cast(x, DType::kInt64), c.ints({vocabulary.unknowns}, {})});
     other = c.add(place, unknown);
   }
@@ -188,6 +189,9 @@ void convert_lookup(LayerContext& context) {
 
 namespace {
 
+/// N-grams of as many lengths are refused.
+constexpr size_t kMostNeighbours = 64;
+
 /// What Keras' rules make of texts before they are split.
 V standardized(LayerContext& context, V x) {
   const Json& rule = context.config().at("standardize");
@@ -204,6 +208,27 @@ V standardized(LayerContext& context, V x) {
                      {{"pattern", marks}, {"rewrite", std::string()}, {"all", int64_t{1}}});
 }
 
+/// The words or letters of texts, or what their neighbours make.
+build::TextParts parts_of(LayerContext& context, V x) {
+  const LayerConfig& config = context.config();
+  const std::string split = config.has("split") ? config.text("split", "") : "";
+  if (split != "whitespace" && split != "character")
+    context.unsupported("option split", "another rule than white space and letters is not implemented");
+  const build::TextParts parts =
+      split == "character" ? build::letter_parts(context, x) : build::split_texts(context, x, "", -1);
+  if (!config.has("ngrams") || config.at("ngrams") == Json(false)) return parts;
+  std::vector<int64_t> lengths = config.list("ngrams");
+  if (config.at("ngrams").is_number_integer()) {
+    const int64_t most = lengths[0];
+    lengths.clear();
+    for (int64_t length = 1; length <= std::min(most, int64_t{kMostNeighbours}); ++length)
+      lengths.push_back(length);
+  }
+  if (lengths.size() >= kMostNeighbours)
+    context.unsupported("option ngrams", "of so many lengths they are not implemented");
+  return build::gram_parts(context, parts, lengths, " ");
+}
+
 }  // namespace
 
 void convert_text_vectorization(LayerContext& context) {
@@ -211,9 +236,7 @@ void convert_text_vectorization(LayerContext& context) {
   for (const char* option :
        {"encoding", "max_tokens", "vocabulary_size", "pad_to_max_tokens", "sparse", "idf_weights"})
     config.skip(option);
-  for (const char* option : {"ngrams", "ragged"})
-    if (config.has(option) && config.at(option) != Json(false))
-      context.unsupported("option " + std::string(option), "it is not implemented");
+  if (config.flag("ragged", false)) context.unsupported("option ragged", "it is not implemented");
   const std::string mode = config.text("output_mode", "int");
   V x = context.raw(0);
   if (!build::is_text(context, x)) context.invalid("its input holds no strings");
@@ -221,10 +244,8 @@ void convert_text_vectorization(LayerContext& context) {
   if (shape.size() == 2 && same(shape[1], 1)) x = build::reshaped_text(context, x, {shape[0]});
   if (build::model_shape(context, x).size() != 1)
     context.unsupported("input", "texts of shape " + to_string(shape) + " are not implemented");
-  if (!config.has("split") || config.text("split", "") != "whitespace")
-    context.unsupported("option split", "another rule than white space is not implemented");
   Compose c(context);
-  const build::TextParts split = build::split_texts(context, standardized(context, x), "", -1);
+  const build::TextParts split = parts_of(context, standardized(context, x));
   Vocabulary vocabulary;
   vocabulary.has_mask = mode == "int";
   vocabulary.unknown = "[UNK]";
@@ -244,8 +265,9 @@ void convert_text_vectorization(LayerContext& context) {
 // The bucket of each word, or of each integer's decimal form.
 void convert_hashing(LayerContext& context) {
   const LayerConfig& config = context.config();
-  if (config.has("salt")) context.unsupported("option salt", "it is not implemented");
   config.skip("sparse");
+  std::vector<int64_t> key;
+  if (config.has("salt")) key = config.integers("salt", 2);
   const std::string mode = config.text("output_mode", "int");
   const int64_t buckets = config.integer("num_bins");
   if (buckets < 1) context.invalid("option num_bins is " + std::to_string(buckets));
@@ -256,12 +278,37 @@ void convert_hashing(LayerContext& context) {
   if (has_mask && buckets == 1) {
     place = c.filled(DType::kInt64, build::model_shape(context, texts), 0);
   } else {
-    place = context.add("hash_text", {texts}, {{"buckets", buckets - (has_mask ? 1 : 0)}});
+    place = build::hashed_text(context, texts, buckets - (has_mask ? 1 : 0), key);
   }
   if (has_mask) {
     const V found = build::found_string(context, texts, {word_of(context, config.at("mask_value"))});
     place = c.where(c.binary("equal", found, c.ints({0}, {})), c.ints({0}, {}), c.plus(place, 1));
   }
+  context.set_output(mode == "int" ? place : encoded_categories(context, place, buckets, mode));
+}
+
+// The bucket of each row's words or integers together.
+void convert_hashed_crossing(LayerContext& context) {
+  const LayerConfig& config = context.config();
+  config.skip("sparse");
+  const std::string mode = config.text("output_mode", "int");
+  const int64_t buckets = config.integer("num_bins");
+  if (buckets < 1) context.invalid("option num_bins is " + std::to_string(buckets));
+  Compose c(context);
+  std::vector<V> tables;
+  ir::SymShape shape;
+  for (size_t i = 0; i < context.num_inputs(); ++i) {
+    const V x = context.raw(i);
+    shape = build::model_shape(context, x);
+    if (shape.empty() || shape.size() > 2)
+      context.unsupported("input", "features of shape " + to_string(shape) + " are not implemented");
+    const ir::SymShape table{shape[0], 1};
+    tables.push_back(build::is_text(context, x) ? build::reshaped_text(context, x, table)
+                                                : c.reshape(x, table));
+  }
+  const V crossed =
+      build::crossed_tables(context, tables, build::kCrossingKey, static_cast<uint64_t>(buckets));
+  const V place = c.reshape(crossed, shape);
   context.set_output(mode == "int" ? place : encoded_categories(context, place, buckets, mode));
 }
 

@@ -331,6 +331,13 @@ void convert_ensure_shape(NodeContext& node) {
 // Nothing to compute.
 void convert_nothing(NodeContext&) {}
 
+// Which of the devices, of which there are none but CPUs, the model runs on.
+void convert_device_index(NodeContext& node) {
+  const std::vector<std::string> devices = node.texts("device_names");
+  const auto found = std::find(devices.begin(), devices.end(), "CPU") - devices.begin();
+  node.set_output(0, Compose(node).cast(Compose(node).ints({found}, {}), DType::kInt32));
+}
+
 void convert_placeholder(NodeContext& node) {
   node.unsupported("node", "it is an input that the signature does not have");
 }

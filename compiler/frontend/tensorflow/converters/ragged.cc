@@ -126,22 +126,11 @@ void convert_bincount(NodeContext& node) {
 
 // Operands: where rows end, numbers, how many there are to count, weights: a row of counts for each row.
 void convert_ragged_bincount(NodeContext& node) {
-  Compose c(node);
-  const V given = c.cast(node.input(1), DType::kInt64), weights = node.input(3);
-  const bool is_binary = node.flag("binary_output", false),
-             has_weights = !same(num_elements(node.shape(weights)), 0);
+  const V given = node.input(1);
   if (node.rank(given) != 1) node.invalid("numbers of shape " + to_string(node.shape(given)));
   const ir::SymInt size = build::only_integer(node, node.extents_at(2, "size"), "size");
   const RaggedRows rows = rows_of_splits(node, node.input(0), node.shape(given)[0]);
-  const V present = c.binary("and", c.binary("greater_equal", given, c.number(given, 0)),
-                             c.binary("less", given, c.dims({size}, {})));
-  const V place = c.add(c.mul(row_ids(node, rows), c.dims({size}, {})), given);
-  const V places = c.where(present, place, c.dims({rows.rows * size}, {}));
-  const DType to = node.dtype(weights);
-  const V counted = has_weights && !is_binary ? weights : c.filled(to, node.shape(given), 1);
-  const V all = build::scattered(node, c.filled(to, {rows.rows * size + 1}, 0), places, counted,
-                                 is_binary ? "max" : "add");
-  node.set_output(0, c.reshape(c.slice(all, 0, 0, rows.rows * size), {rows.rows, size}));
+  node.set_output(0, counts_in_rows(node, given, row_ids(node, rows), {rows.rows, size}, node.input(3)));
 }
 
 namespace {

@@ -90,6 +90,22 @@ ir::SymInt longest_extent(NodeContext& node, const RaggedRows& rows) {
   return run_number(node, longest_of(node, rows), rows.total);
 }
 
+V counts_in_rows(NodeContext& node, V numbers, V row, const ir::SymShape& shape, V weights) {
+  Compose c(node);
+  const V given = c.cast(numbers, DType::kInt64), size = c.dims({shape[1]}, {});
+  const bool is_binary = node.flag("binary_output", false),
+             has_weights = !same(num_elements(node.shape(weights)), 0);
+  const ir::SymInt total = num_elements(shape);
+  const V present =
+      c.binary("and", c.binary("greater_equal", given, c.number(given, 0)), c.binary("less", given, size));
+  const V places = c.where(present, c.add(c.mul(row, size), given), c.dims({total}, {}));
+  const DType to = node.dtype(weights);
+  const V counted = has_weights && !is_binary ? weights : c.filled(to, node.shape(given), 1);
+  const V all =
+      build::scattered(node, c.filled(to, {total + 1}, 0), places, counted, is_binary ? "max" : "add");
+  return c.reshape(c.slice(all, 0, 0, total), shape);
+}
+
 namespace {
 
 /// Rows of a table [rows,most,...] of x [total,...], `otherwise` [1,...] where a row has no element.

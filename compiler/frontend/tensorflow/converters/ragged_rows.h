@@ -28,6 +28,10 @@ V places_in_rows(NodeContext& node, const RaggedRows& rows, V ids);
 V longest_of(NodeContext& node, const RaggedRows& rows);
 ir::SymInt longest_extent(NodeContext& node, const RaggedRows& rows);
 
+/// How often each number below shape[1] is among `numbers` [n], each of which is in one of shape[0] rows
+/// (`row`, i64 [n]), or the sum of the weights [n] of each, unless these are none; with attribute
+/// binary_output, whether it is there.
+V counts_in_rows(NodeContext& node, V numbers, V row, const ir::SymShape& shape, V weights);
 /// RaggedTensorToTensor of rows that operands say.
 void convert_rows_to_tensor(NodeContext& node);
 

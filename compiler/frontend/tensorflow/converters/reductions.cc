@@ -278,4 +278,48 @@ void convert_sorted_place(NodeContext& node) {
   node.set_output(0, c.reduce("reduce_sum", c.cast(before, to), {2}, false));
 }
 
+// How often numbers are in each of so many parts of a range; what is outside of it counts as its ends.
+void convert_histogram(NodeContext& node) {
+  Compose c(node);
+  const ir::SymInt parts = build::only_integer(node, node.extents_at(2, "nbins"), "nbins"),
+                   count = num_elements(node.shape(node.input(0)));
+  const V x = c.reshape(node.input(0), {count}), range = node.input(1);
+  if (node.rank(range) != 1) node.invalid("a range of shape " + to_string(node.shape(range)));
+  const auto end = [&](int64_t i) { return c.reshape(c.slice(range, 0, i, 1), {}); };
+  const DType dtype = node.dtype(x);
+  const DType wide = is_float(dtype) ? dtype : DType::kFloat64;
+  const V low = end(0), step = c.div(c.cast(c.sub(end(1), low), wide), c.extent(c.cast(low, wide), parts));
+  const V above = c.cast(c.sub(c.binary("max", x, low), low), wide);
+  const V last = c.dims({parts - 1}, {});
+  const V place = c.binary("min", c.cast(c.unary("floor", c.div(above, step)), DType::kInt64), last);
+  const DType to = node.dtype_attr("dtype", DataType::kInt32);
+  node.set_output(0,
+                  build::scattered(node, c.filled(to, {parts}, 0), place, c.filled(to, {count}, 1), "add"));
+}
+
+// Operands: rows of logits, and what is wanted of each: probabilities, or the place of the only one. Results:
+// the loss of each row, and its slopes.
+void convert_cross_entropy(NodeContext& node) {
+  Compose c(node);
+  V x = node.input(0), wanted = node.input(1);
+  const bool is_place = node.op() == "SparseSoftmaxCrossEntropyWithLogits";
+  if (node.rank(x) != 2 || node.rank(wanted) != (is_place ? 1 : 2))
+    node.invalid("logits of shape " + to_string(node.shape(x)) + ", labels of " +
+                 to_string(node.shape(wanted)));
+  if (is_place) {
+    const V classes = c.positions(node.shape(x)[1], 1, 2);
+    const V is_it = c.binary("equal", c.unsqueeze(c.cast(wanted, DType::kInt64), 1), classes);
+    wanted = c.cast(is_it, node.dtype(x));
+  }
+  const ir::SymShape shape = broadcast_shapes(node.shape(x), node.shape(wanted));
+  x = c.expand(x, shape);
+  const V moved = c.sub(x, c.reduce("reduce_max", x, {1}, true)), powers = c.unary("exp", moved);
+  const V sums = c.reduce("reduce_sum", powers, {1}, true);
+  // What is wanted with 0 adds nothing, however unlikely it is.
+  const V terms = c.mul(wanted, c.sub(c.unary("log", sums), moved));
+  const V none = c.binary("equal", wanted, c.number(wanted, 0));
+  node.set_output(0, c.reduce("reduce_sum", c.where(none, c.number(terms, 0), terms), {1}, false));
+  node.set_output(1, c.sub(c.div(powers, sums), wanted));
+}
+
 }  // namespace tensormill::frontend::tensorflow

@@ -1,8 +1,10 @@
 // Sparse tensors, as operators have them: places [n,rank], values [n], a shape.
 #include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/moves.h"
 #include "compiler/build/moves/places.h"
-#include "compiler/frontend/tensorflow/node_context.h"
+#include "compiler/build/text/crossing.h"
+#include "compiler/frontend/tensorflow/converters/ragged_rows.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -56,7 +58,8 @@ void convert_sparse_reshape(NodeContext& node) {
   Compose c(node);
   const V places = node.input(0);
   const ir::SymShape from = node.extents_at(1, "input_shape");
-  const ir::SymShape to = build::settled_shape(node, from, node.known_ints(2, "new_shape"));
+  const ir::SymShape to = node.is_known(2) ? build::settled_shape(node, from, node.known_ints(2, "new_shape"))
+                                           : node.extents_at(2, "new_shape");
   if (node.rank(places) != 2 || from.empty() || to.empty())
     node.invalid("places of shape " + to_string(node.shape(places)));
   V flat = column_of(node, places, 0);
@@ -69,7 +72,11 @@ void convert_sparse_reshape(NodeContext& node) {
     flat = c.binary("div", flat, extent);
   }
   node.set_output(0, c.concat(columns, 1));
-  node.set_output(1, c.dims(to, {static_cast<int64_t>(to.size())}));
+  const V fits = c.binary("equal", c.dims({num_elements(from)}, {1}), c.dims({num_elements(to)}, {1}));
+  const V shape = c.dims(to, {static_cast<int64_t>(to.size())});
+  node.set_output(1, node.is_known(2)
+                         ? shape
+                         : build::required(node, shape, fits, "a shape of another number of elements"));
 }
 
 // Rows of a sparse matrix in which nothing stands get one element, `otherwise`, at their first place.
@@ -106,6 +113,231 @@ void convert_sparse_fill_rows(NodeContext& node) {
   node.set_output(1, arranged(all_values));
   node.set_output(2, is_empty);
   node.set_output(3, moved);
+}
+
+namespace {
+
+/// A sparse tensor by three operands from `first` on, `apart` of each other.
+struct SparseTensor {
+  V places = ir::kAbsent, values = ir::kAbsent;  ///< i64 [n,rank], [n]
+  ir::SymShape shape;
+};
+
+SparseTensor sparse_operand(NodeContext& node, size_t first, size_t apart = 1) {
+  SparseTensor x{Compose(node).cast(node.input(first), DType::kInt64), node.input(first + apart),
+                 node.extents_at(first + 2 * apart, "the shape of a sparse tensor")};
+  const ir::SymShape own = node.shape(x.places);
+  if (own.size() != 2 || x.shape.empty() || !ir::demand(ir::Relation::kEqual, own[1], x.shape.size()) ||
+      !ir::demand_equal(node.shape(x.values), {own[0]}))
+    node.invalid("places of shape " + to_string(own) + " and values of " + to_string(node.shape(x.values)) +
+                 " in a shape of " + std::to_string(x.shape.size()) + " dims");
+  return x;
+}
+
+/// Where each place is in the row-major order of its axes from `begin` to before `end`, i64 [n].
+V flat_places(NodeContext& node, const SparseTensor& x, size_t begin, size_t end) {
+  Compose c(node);
+  V flat = c.filled(DType::kInt64, {node.shape(x.places)[0]}, 0);
+  for (size_t d = begin; d < end; ++d)
+    flat = c.add(c.mul(flat, c.dims({x.shape[d]}, {})), column_of(node, x.places, static_cast<int64_t>(d)));
+  return flat;
+}
+
+void set_sparse(NodeContext& node, const SparseTensor& x) {
+  node.set_output(0, x.places);
+  node.set_output(1, x.values);
+  node.set_output(2, Compose(node).dims(x.shape, {static_cast<int64_t>(x.shape.size())}));
+}
+
+/// The elements at these of their numbers, i64.
+SparseTensor taken(NodeContext& node, const SparseTensor& x, V which) {
+  Compose c(node);
+  return {c.gather(x.places, which, 0), c.gather(x.values, which, 0), x.shape};
+}
+
+/// In row-major order; equal places stay in order.
+SparseTensor ordered(NodeContext& node, const SparseTensor& x) {
+  const V flat = flat_places(node, x, 0, x.shape.size());
+  return taken(node, x, build::ordered_places(node, flat, 0, node.shape(flat)[0], true));
+}
+
+/// One behind the other, as they are.
+SparseTensor joined(NodeContext& node, const std::vector<SparseTensor>& parts, const ir::SymShape& shape) {
+  std::vector<V> places, values;
+  for (const SparseTensor& part : parts) {
+    places.push_back(part.places);
+    values.push_back(part.values);
+  }
+  Compose c(node);
+  return {c.concat(places, 0), c.concat(values, 0), shape};
+}
+
+}  // namespace
+
+void convert_sparse_reorder(NodeContext& node) {
+  const SparseTensor made = ordered(node, sparse_operand(node, 0));
+  node.set_output(0, made.places);
+  node.set_output(1, made.values);
+}
+
+// Operands: the places of all, then their values, then their shapes.
+void convert_sparse_concat(NodeContext& node) {
+  Compose c(node);
+  const size_t count = node.num_inputs() / 3;
+  if (count == 0 || node.num_inputs() % 3 != 0)
+    node.invalid("it has " + std::to_string(node.num_inputs()) + " operands");
+  std::vector<SparseTensor> parts;
+  ir::SymShape shape = sparse_operand(node, 0, count).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto axis = static_cast<size_t>(node.normalize_axis(node.integer("concat_dim"), rank));
+  ir::SymInt before = 0;
+  for (size_t i = 0; i < count; ++i) {
+    SparseTensor part = sparse_operand(node, i, count);
+    if (part.shape.size() != shape.size()) node.invalid("sparse tensors of several ranks");
+    ir::SymShape moved(shape.size(), ir::SymInt(0));
+    moved[axis] = before;
+    part.places = c.add(part.places, c.dims(moved, {1, rank}));
+    before += part.shape[axis];
+    parts.push_back(part);
+  }
+  shape[axis] = before;
+  const SparseTensor all = joined(node, parts, shape);
+  set_sparse(node, axis == 0 ? all : ordered(node, all));
+}
+
+// Operands: two sparse tensors, and the size from which on a sum stays.
+void convert_sparse_add(NodeContext& node) {
+  Compose c(node);
+  const SparseTensor a = sparse_operand(node, 0), b = sparse_operand(node, 3);
+  if (!ir::demand_equal(a.shape, b.shape))
+    node.invalid("shapes " + to_string(a.shape) + " and " + to_string(b.shape));
+  const SparseTensor all = ordered(node, joined(node, {a, b}, a.shape));
+  // An element of the same place as the one before it is added to that.
+  const V flat = flat_places(node, all, 0, all.shape.size());
+  const ir::SymInt count = node.shape(flat)[0];
+  const V before = c.slice(c.concat({c.ints({-1}, {1}), flat}, 0), 0, 0, count);
+  const V is_first = c.unary("not", c.binary("equal", flat, before));
+  const ir::Attrs along{{"axis", int64_t{0}}, {"exclusive", int64_t{0}}, {"reverse", int64_t{0}}};
+  const V place = c.minus(node.add("cumsum", {c.cast(is_first, DType::kInt64)}, along), 1);
+  const auto added = [&](V x) {
+    return c.gather(build::scattered(node, c.filled(node.dtype(x), {count}, 0), place, x, "add"), place, 0);
+  };
+  const V own = added(all.values), many = added(c.filled(DType::kInt64, {count}, 1));
+  // What only one of both has is no sum.
+  const V is_large = c.binary("greater_equal", c.unary("abs", own), c.cast(node.input(6), node.dtype(own)));
+  const V stays = c.binary("or", c.binary("equal", many, c.number(many, 1)), is_large);
+  const V which = c.squeeze(build::places_of_nonzero(node, c.binary("and", is_first, stays)), 1);
+  set_sparse(node, taken(node, {all.places, own, all.shape}, which));
+}
+
+// Operands: a sparse tensor, where a part of it begins, and its extents.
+void convert_sparse_slice(NodeContext& node) {
+  Compose c(node);
+  const SparseTensor x = sparse_operand(node, 0);
+  const ir::SymShape start = node.extents_at(3, "start"), size = node.extents_at(4, "size");
+  const auto rank = static_cast<int64_t>(x.shape.size());
+  if (start.size() != x.shape.size() || size.size() != x.shape.size()) node.invalid("a part of another rank");
+  ir::SymShape shape;
+  for (size_t d = 0; d < x.shape.size(); ++d) shape.push_back(max(min(size[d], x.shape[d] - start[d]), 0));
+  const V moved = c.sub(x.places, c.dims(start, {1, rank}));
+  const V inside = c.binary("and", c.binary("greater_equal", moved, c.number(moved, 0)),
+                            c.binary("less", moved, c.dims(shape, {1, rank})));
+  const V all = c.reduce("reduce_min", c.cast(inside, DType::kInt32), {1}, false);
+  set_sparse(node, taken(node, {moved, x.values, shape}, c.squeeze(build::places_of_nonzero(node, all), 1)));
+}
+
+// Operands: a sparse tensor, axes: a dense one.
+void convert_sparse_reduce(NodeContext& node) {
+  Compose c(node);
+  const SparseTensor x = sparse_operand(node, 0);
+  const auto rank = static_cast<int64_t>(x.shape.size());
+  std::vector<bool> goes(x.shape.size(), false);
+  for (const ir::SymInt& axis : node.known_ints(3, "reduction_axes"))
+    goes[static_cast<size_t>(node.normalize_axis(axis, rank))] = true;
+  const bool keeps = node.flag("keep_dims", false), is_max = node.op() == "SparseReduceMax";
+  V flat = c.filled(DType::kInt64, {node.shape(x.values)[0]}, 0);
+  ir::SymShape to;
+  ir::SymInt rows = 1;
+  for (size_t d = 0; d < x.shape.size(); ++d) {
+    if (!goes[d] || keeps) to.push_back(goes[d] ? ir::SymInt(1) : x.shape[d]);
+    if (goes[d]) continue;
+    flat = c.add(c.mul(flat, c.dims({x.shape[d]}, {})), column_of(node, x.places, static_cast<int64_t>(d)));
+    rows = rows * x.shape[d];
+  }
+  const DType dtype = node.dtype(x.values);
+  V made = build::scattered(node, c.filled(dtype, {rows}, 0), flat, x.values, "add");
+  if (is_max) {
+    // Rows of nothing are 0, others do not know of it: each begins with one of its elements.
+    const V first = build::scattered(node, c.filled(dtype, {rows}, 0), flat, x.values, "none");
+    made = build::scattered(node, first, flat, x.values, "max");
+  }
+  node.set_output(0, c.reshape(made, to));
+}
+
+// Operands: a sparse tensor, a dense one that is broadcast to its shape: the values.
+void convert_sparse_dense(NodeContext& node) {
+  Compose c(node);
+  const SparseTensor x = sparse_operand(node, 0);
+  const V other = build::gather_nd(node, c.expand(node.input(3), x.shape), x.places);
+  const char* op = node.op() == "SparseDenseCwiseAdd"   ? "add"
+                   : node.op() == "SparseDenseCwiseMul" ? "mul"
+                                                        : "div";
+  node.set_output(0, c.binary(op, x.values, other));
+}
+
+void convert_sparse_dense_add(NodeContext& node) {
+  const SparseTensor x = sparse_operand(node, 0);
+  node.set_output(
+      0, build::scatter_nd(node, Compose(node).expand(node.input(3), x.shape), x.places, x.values, "add"));
+}
+
+// Of the values in each row along the last axis.
+void convert_sparse_softmax(NodeContext& node) {
+  Compose c(node);
+  const SparseTensor x = sparse_operand(node, 0);
+  const V row = flat_places(node, x, 0, x.shape.size() - 1);
+  const ir::SymInt rows = num_elements(ir::SymShape(x.shape.begin(), x.shape.end() - 1));
+  const V zeros = c.filled(node.dtype(x.values), {rows}, 0);
+  const V first = build::scattered(node, zeros, row, x.values, "none");
+  const V most = build::scattered(node, first, row, x.values, "max");
+  const V powers = c.unary("exp", c.sub(x.values, c.gather(most, row, 0)));
+  const V sums = build::scattered(node, zeros, row, powers, "add");
+  node.set_output(0, c.div(powers, c.gather(sums, row, 0)));
+}
+
+// Operands: a sparse tensor of numbers, how many there are to count, weights: counts, of each row of it.
+void convert_sparse_bincount(NodeContext& node) {
+  const SparseTensor x = sparse_operand(node, 0);
+  if (x.shape.size() > 2) node.invalid("a sparse tensor of shape " + to_string(x.shape));
+  const bool has_rows = x.shape.size() == 2;
+  const ir::SymInt rows = has_rows ? x.shape[0] : ir::SymInt(1),
+                   size = build::only_integer(node, node.extents_at(3, "size"), "size");
+  const V counts =
+      counts_in_rows(node, x.values, flat_places(node, x, 0, has_rows ? 1 : 0), {rows, size}, node.input(4));
+  node.set_output(0, has_rows ? counts : Compose(node).reshape(counts, {size}));
+}
+
+// Of tables of strings or integers each combination of one column of each, by a hash. Results: a sparse
+// tensor of them.
+void convert_sparse_cross(NodeContext& node) {
+  Compose c(node);
+  const int64_t buckets = node.integer("num_buckets", 0);
+  if (!node.flag("hashed_output"))
+    node.unsupported("hashed_output", "strings of combinations are not implemented");
+  if (node.integer("N", 0) != 0)
+    node.unsupported("operand 0", "combinations of sparse tensors are not implemented");
+  if (buckets < 1) node.unsupported("num_buckets", "hashes of 63 bits are not implemented");
+  const V crossed =
+      build::crossed_tables(node, node.inputs_from(0), static_cast<uint64_t>(node.integer("hash_key")),
+                            static_cast<uint64_t>(buckets));
+  const ir::SymShape table = c.shape(crossed);
+  const ir::SymInt count = num_elements(table);
+  const auto column = [&](size_t axis) {
+    return c.reshape(c.expand(c.positions(table[axis], axis, 2), table), {count, 1});
+  };
+  node.set_output(0, c.concat({column(0), column(1)}, 1));
+  node.set_output(1, c.reshape(crossed, {count}));
+  node.set_output(2, c.dims(table, {2}));
 }
 
 }  // namespace tensormill::frontend::tensorflow

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
-#include "compiler/frontend/tensorflow/node_context.h"
+#include "compiler/frontend/tensorflow/converters/texts.h"
 #include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {
-
-namespace {
 
 V text_operand(NodeContext& node, size_t index) {
   const V x = node.input(index);
@@ -16,11 +14,12 @@ V text_operand(NodeContext& node, size_t index) {
   return x;
 }
 
-/// Packages say attributes as text.
 std::string checked_text(const NodeContext& node, const char* what, std::string text) {
   if (!is_utf8(text)) node.unsupported(what, "bytes that are no UTF-8 are not implemented");
   return text;
 }
+
+namespace {
 
 /// Attribute `name`, or in the older form operand `operand`.
 std::string text_of(NodeContext& node, const char* name, size_t operand) {
@@ -81,8 +80,17 @@ void convert_text_part(NodeContext& node) {
 }
 
 void convert_text_hash(NodeContext& node) {
-  node.set_output(0,
-                  node.add("hash_text", {text_operand(node, 0)}, {{"buckets", node.integer("num_buckets")}}));
+  const V x = text_operand(node, 0);
+  const int64_t buckets = node.integer("num_buckets");
+  if (node.op() == "StringToHashBucket")
+    return node.set_output(
+        0, node.add("hash_text", {x}, {{"buckets", buckets}, {"how", std::string("murmur")}}));
+  std::vector<int64_t> key;
+  if (node.op() == "StringToHashBucketStrong") {
+    key = node.ints("key");
+    if (key.size() != 2) node.invalid("key has " + std::to_string(key.size()) + " numbers");
+  }
+  node.set_output(0, build::hashed_text(node, x, buckets, key));
 }
 
 void convert_text_number(NodeContext& node) {
@@ -121,9 +129,14 @@ void convert_text_split(NodeContext& node) {
   const V x = text_operand(node, 0);
   const ir::SymShape shape = build::model_shape(node, x);
   if (shape.size() != 1) node.invalid("strings of shape " + to_string(shape) + ", expected a row");
-  const std::string delimiter = checked_text(node, "sep", node.known_text(1, "sep"));
-  const int64_t limit = node.integer("maxsplit", -1);
-  const build::TextParts split = build::split_texts(node, x, delimiter, limit);
+  std::string delimiter = checked_text(node, "operand 1", node.known_text(1, "operand 1")), space;
+  const bool is_old = node.op() == "StringSplit";
+  if (is_old && delimiter.empty()) node.unsupported("delimiter", "each byte as a part is not implemented");
+  if (is_old && !node.flag("skip_empty", true))
+    node.unsupported("skip_empty", "parts of nothing are not implemented");
+  if (is_old) std::swap(delimiter, space);
+  const int64_t limit = is_old ? -1 : node.integer("maxsplit", -1);
+  const build::TextParts split = build::split_texts(node, x, delimiter, limit, space);
   const ir::SymShape table{split.rows, split.most};
   const ir::SymInt places = split.rows * split.most;
   const V column = c.expand(c.positions(split.most, 1, 2), table),
