@@ -144,7 +144,7 @@ void convert_product(NodeContext& node, Converter convert) {
 
 void convert_complex_einsum(NodeContext& node) {
   const size_t count = node.num_tensors("tensors");
-  if (count == 1) return convert_each_part(node, &convert_einsum);
+  if (count < 2) return convert_each_part(node, &convert_einsum);
   if (count > 2)
     node.unsupported("tensors", "a product of more than two complex operands is not implemented");
   convert_product(node, &convert_einsum);

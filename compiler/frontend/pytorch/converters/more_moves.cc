@@ -106,6 +106,7 @@ void convert_cross(NodeContext& node) {
   const ir::SymShape whole = broadcast_shapes(node.shape(a), node.shape(b));
   a = c.expand(a, whole);
   b = c.expand(b, whole);
+  if (whole.empty()) node.invalid("the operands have no dims");
   int64_t axis = 0;
   if (node.has("dim")) {
     axis = node.axis("dim", node.rank(a));
