@@ -53,26 +53,26 @@ void convert_special(NodeContext& node) {
 }
 
 void convert_special_step(NodeContext& node) {
-  constexpr std::array<Name, 17> kNames{{{"Igamma", "gamma_lower"},
-                                         {"Igammac", "gamma_upper"},
-                                         {"Betainc", "beta"},
-                                         {"Zeta", "zeta"},
-                                         {"Polygamma", "polygamma"},
-                                         {"BesselI0", "bessel_i0"},
-                                         {"BesselI0e", "bessel_i0e"},
-                                         {"BesselI1", "bessel_i1"},
-                                         {"BesselI1e", "bessel_i1e"},
-                                         {"BesselK0", "bessel_k0"},
-                                         {"BesselK0e", "bessel_k0e"},
-                                         {"BesselK1", "bessel_k1"},
-                                         {"BesselK1e", "bessel_k1e"},
-                                         {"BesselJ0", "bessel_j0"},
-                                         {"BesselJ1", "bessel_j1"},
-                                         {"BesselY0", "bessel_y0"},
-                                         {"BesselY1", "bessel_y1"}}};
+  static constexpr std::array<OpName, 17> kNames = {{{"Igamma", "gamma_lower"},
+                                                     {"Igammac", "gamma_upper"},
+                                                     {"Betainc", "beta"},
+                                                     {"Zeta", "zeta"},
+                                                     {"Polygamma", "polygamma"},
+                                                     {"BesselI0", "bessel_i0"},
+                                                     {"BesselI0e", "bessel_i0e"},
+                                                     {"BesselI1", "bessel_i1"},
+                                                     {"BesselI1e", "bessel_i1e"},
+                                                     {"BesselK0", "bessel_k0"},
+                                                     {"BesselK0e", "bessel_k0e"},
+                                                     {"BesselK1", "bessel_k1"},
+                                                     {"BesselK1e", "bessel_k1e"},
+                                                     {"BesselJ0", "bessel_j0"},
+                                                     {"BesselJ1", "bessel_j1"},
+                                                     {"BesselY0", "bessel_y0"},
+                                                     {"BesselY1", "bessel_y1"}}};
   const std::vector<V> operands = node.inputs_from(0);
   if (operands.empty() || !is_float(node.dtype(operands[0]))) node.invalid("operands are no real numbers");
-  node.set_output(0, build::special_function(node, graph_name(node, kNames), operands));
+  node.set_output(0, build::special_function(node, build::graph_name(node, kNames, node.op()), operands));
 }
 
 // Integers are round.
