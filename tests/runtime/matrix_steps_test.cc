@@ -37,7 +37,7 @@ std::vector<Doubles> results_of(const char* op, const std::vector<std::pair<Shap
 }
 
 /// A matrix of numbers that follow no rule.
-Doubles numbers(size_t count) {
+Doubles unruly_numbers(size_t count) {
   Doubles made;
   for (size_t i = 0; i < count; ++i) made.push_back(std::sin(static_cast<double>(i * i + 1)));
   return made;
@@ -70,7 +70,7 @@ TEST(MatrixSteps, SolveWhatNeedsAnotherRowFirst) {
 TEST(MatrixSteps, SingularValuesOfAnyForm) {
   for (const auto& [rows, columns] : {std::pair<size_t, size_t>{5, 3}, {3, 5}, {4, 4}, {1, 3}, {0, 2}}) {
     const size_t least = std::min(rows, columns);
-    const Doubles x = numbers(rows * columns);
+    const Doubles x = unruly_numbers(rows * columns);
     const Shape shape{1, static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
     const std::vector<Doubles> made =
         results_of("singular_values", {{shape, x}}, {least, rows * least, columns * least});
@@ -89,7 +89,7 @@ TEST(MatrixSteps, VectorsOfAMatrixOfRankZero) {
 
 TEST(MatrixSteps, EigenvectorsMakeTheMatrix) {
   constexpr size_t kOrder = 7;
-  Doubles x = numbers(kOrder * kOrder);
+  Doubles x = unruly_numbers(kOrder * kOrder);
   for (size_t i = 0; i < kOrder; ++i)
     for (size_t j = 0; j < i; ++j) x[j * kOrder + i] = x[i * kOrder + j];
   const std::vector<Doubles> made =
