@@ -16,7 +16,10 @@ LISTS = """lists (float[N, 24] x, int64[4] s, int64[P] lengths, bool has) => (fl
                                                                                  float[24] l_none, float[24] o_row, float[R, 24] q_parts, float[N, 24] y) {
  zero = Constant<value = int64 {0}>()
  r = Reshape(x, s)
- d = DepthToSpace<blocksize = 2>(r)
+ rows = Shape<start = 0, end = 1>(r)
+ length = Shape<start = 1, end = 2>(r)
+ all = Expand(length, rows)
+ d = ReverseSequence<batch_axis = 0, time_axis = 1>(r, all)
  whole = Shape(x)
  y = Reshape(d, whole)
  l_parts = SplitToSequence<axis = 0>(y, lengths)
@@ -35,16 +38,18 @@ LISTS = """lists (float[N, 24] x, int64[4] s, int64[P] lengths, bool has) => (fl
 TAKEN = """taken (int64[K] l_shapes, float[24] x, float[2] o_y, int64 place) => (float l_made, float[2] o_twice, bool holds) {
  shape = SequenceAt(l_shapes, place)
  r = Reshape(x, shape)
- d = DepthToSpace<blocksize = 2>(r)
+ rows = Shape<start = 0, end = 1>(r)
+ length = Shape<start = 1, end = 2>(r)
+ all = Expand(length, rows)
+ d = ReverseSequence<batch_axis = 0, time_axis = 1>(r, all)
  l_made = SequenceConstruct(r, d)
  o_twice = Identity(o_y)
  holds = OptionalHasElement(o_y)
 }"""
 
 
-def depth_to_space(x, shape):
-    n, c, h, w = shape
-    return x.reshape(n, 2, 2, c // 4, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // 4, 2 * h, 2 * w)
+def turned(x, shape):
+    return x.reshape(shape)[:, ::-1]
 
 
 def stacked(parts):
@@ -57,7 +62,7 @@ def stacked(parts):
 
 
 def expected(x, shape, lengths, has):
-    d = depth_to_space(x, shape)
+    d = turned(x, shape)
     y = d.reshape(x.shape)
     parts, extents = stacked(np.split(y, np.cumsum(lengths)[:-1]))
     none = np.zeros((0, 0, 24), np.float32), np.zeros((0, 2), np.int64)
@@ -137,7 +142,7 @@ class InterpretedSequences(Sequences):
         self.compile(TAKEN, "--input-shapes", "l_shapes/0:[4] l_shapes/1:[4] o_y/0:[2]")
         for place in (0, 1, -2):
             shape = shapes[f"l_shapes/{place % 2}"]
-            made, extents = stacked([x.reshape(shape), depth_to_space(x, shape)])
+            made, extents = stacked([x.reshape(shape), turned(x, shape)])
             wanted = {"l_made": made, "l_made.extents": extents, "o_twice": y, "o_twice.present": np.bool_(True), "holds": np.bool_(True)}
             self.check(self.run_on({**shapes, "x": x, "o_y/0": y, "place": np.int64(place)}), wanted)
         self.compile(TAKEN, "--input-shapes", "l_shapes/0:[4]", "--input-values", '{"o_y": null}')

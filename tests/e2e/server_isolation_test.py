@@ -149,7 +149,7 @@ class Isolation(unittest.TestCase):
             here, apart = (self.server.infer(name, inputs) for name in ("here", "apart"))
             self.assertEqual((here.status, apart.status), (200, 200), apart.body)
             self.assertEqual(serving.from_npz(apart.body)["y"].tobytes(), serving.from_npz(here.body)["y"].tobytes())
-            np.testing.assert_array_equal(serving.from_npz(apart.body)["y"], interpreted_test.depth_to_space(x.reshape(shape)))
+            np.testing.assert_array_equal(serving.from_npz(apart.body)["y"], interpreted_test.turned(x.reshape(shape)))
         self.assertEqual(executors(self.server), [pid], "no run costs the process")
         wrong = {"x": x, "s": np.int64((1, 4, 2, 4))}
         here, apart = (self.server.infer(name, wrong) for name in ("here", "apart"))
