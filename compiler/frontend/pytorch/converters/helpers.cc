@@ -50,7 +50,7 @@ V count_of(NodeContext& node, V like, V x, const std::vector<int64_t>& axes, dou
 
 V with_axis(NodeContext& node, V x) { return node.rank(x) == 0 ? Compose(node).reshape(x, {1}) : x; }
 
-V sorted_positions(NodeContext& node, V x, int64_t axis, int64_t k, bool largest) {
+V sorted_positions(NodeContext& node, V x, int64_t axis, const ir::SymInt& k, bool largest) {
   // Kernels of sorted rows look at all elements of a row for each.
   constexpr int64_t kSortedByKernel = 256;
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];

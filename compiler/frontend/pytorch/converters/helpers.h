@@ -50,7 +50,7 @@ V count_of(NodeContext& node, V like, V x, const std::vector<int64_t>& axes, dou
 /// Tensors without dims as [1]; what is made of them loses the axis again where `was_scalar`.
 V with_axis(NodeContext& node, V x);
 /// Positions of the first `k` elements of x in order along the axis.
-V sorted_positions(NodeContext& node, V x, int64_t axis, int64_t k, bool largest);
+V sorted_positions(NodeContext& node, V x, int64_t axis, const ir::SymInt& k, bool largest);
 /// x with indices from the front.
 V wrapped(NodeContext& node, V indices, const ir::SymInt& extent);
 /// x with updates at indices along an axis.

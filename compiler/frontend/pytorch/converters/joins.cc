@@ -141,14 +141,19 @@ void convert_flip(NodeContext& node) {
 
 namespace {
 
+/// x from element `at` of the axis on, which is within [0, its extent], and behind it what stands before.
+V begun_at(NodeContext& node, V x, int64_t axis, const ir::SymInt& at) {
+  Compose c(node);
+  if (is_proven(ir::Relation::kEqual, at, 0)) return x;
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  return c.concat({c.slice(x, axis, at, extent - at), c.slice(x, axis, 0, at)}, axis);
+}
+
 /// Elements of an axis moved by `shift` places, those at the end to the front.
 V rolled(NodeContext& node, V x, int64_t axis, const ir::SymInt& shift) {
-  Compose c(node);
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
   if (extent.is_constant() && extent.hint() == 0) return x;
-  const ir::SymInt at = floormod(-shift, extent);
-  if (is_proven(ir::Relation::kEqual, at, 0)) return x;
-  return c.concat({c.slice(x, axis, at, extent - at), c.slice(x, axis, 0, at)}, axis);
+  return begun_at(node, x, axis, floormod(-shift, max(extent, 1)));
 }
 
 }  // namespace
@@ -178,7 +183,7 @@ void convert_fftshift(NodeContext& node) {
   V x = given;
   for (const int64_t axis : axes) {
     const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)], half = floordiv(extent, 2);
-    x = rolled(node, x, axis, node.op() == "fft_fftshift" ? half : extent - half);
+    x = begun_at(node, x, axis, node.op() == "fft_fftshift" ? extent - half : half);
   }
   node.set_output(0, x == given ? node.add("identity", {x}) : x);
 }

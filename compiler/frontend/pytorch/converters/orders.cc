@@ -162,7 +162,10 @@ Ranks ranks_of(NodeContext& node, V rows, V q) {
   if (!ir::demand(ir::Relation::kLessEqual, 1, extent)) node.invalid("quantiles of nothing");
   const V order = sorted_positions(node, rows, last, extent, false);
   const V is_none = c.cast(node.add("is_nan", {rows}), node.dtype(rows));
-  const V nones = c.reduce("reduce_sum", is_none, {last}, true), all = c.minus(c.extent(rows, extent), 1);
+  // torch's ranks are products of float64, of q in the elements' own type.
+  const V nones = c.cast(c.reduce("reduce_sum", is_none, {last}, true), DType::kFloat64);
+  q = c.cast(q, DType::kFloat64);
+  const V all = c.minus(c.extent(q, extent), 1);
   V ranks = ir::kAbsent;
   if (node.op() == "nanquantile") {
     ranks = c.mul(q, c.binary("max", c.sub(all, nones), c.number(q, 0)));
@@ -182,8 +185,8 @@ V interpolated(NodeContext& node, const Ranks& of, const std::string& how) {
   if (how == "lower") return at(below);
   if (how == "higher") return at(above);
   if (how != "linear" && how != "midpoint") node.invalid("interpolation is \"" + how + "\"");
-  const V weight = how == "linear" ? c.sub(of.ranks, below) : c.number(below, 0.5);
   const V low = at(below), high = at(above);
+  const V weight = how == "linear" ? c.cast(c.sub(of.ranks, below), node.dtype(low)) : c.number(low, 0.5);
   // From the nearer of both, so that it is one of them where it stands there.
   const V apart = c.sub(high, low), is_near = c.binary("less", weight, c.number(weight, 0.5));
   return c.where(is_near, c.add(low, c.mul(weight, apart)),

@@ -204,7 +204,9 @@ void convert_pdist(NodeContext& node) {
   const auto taken = [&](const std::vector<int64_t>& places) {
     return c.gather(x, c.ints(places, {static_cast<int64_t>(places.size())}), 0);
   };
-  node.set_output(0, norm_of(node, c.sub(taken(first), taken(second)), node.real("p"), {1}, false));
+  const V norms = norm_of(node, c.sub(taken(first), taken(second)), node.real("p"), {1}, false);
+  // The largest of no differences is 0 here.
+  node.set_output(0, c.binary("max", norms, c.number(norms, 0)));
 }
 
 void convert_running(NodeContext& node) {
