@@ -215,8 +215,9 @@ double bessel_i(const double* given) {
 template <int kOrder, bool is_scaled>
 double bessel_k(const double* given) {
   const double x = given[0];
-  if (!(x >= 0)) return kNone;
-  if (x == 0) return kEndless;
+  // Below 0, where there are none, the limit at 0, as Eigen has it.
+  if (x <= 0) return kEndless;
+  if (std::isnan(x)) return kNone;
   if (x > kLargeBessel)
     return hankel_sum(kOrder, x, 1) * std::sqrt(std::numbers::pi / (2 * x)) * (is_scaled ? 1 : std::exp(-x));
   return std::cyl_bessel_k(kOrder, x) * (is_scaled ? std::exp(x) : 1);
@@ -224,8 +225,8 @@ double bessel_k(const double* given) {
 
 double bessel_j0(const double* x) { return j0(*x); }
 double bessel_j1(const double* x) { return j1(*x); }
-double bessel_y0(const double* x) { return y0(*x); }
-double bessel_y1(const double* x) { return y1(*x); }
+double bessel_y0(const double* x) { return *x <= 0 ? -kEndless : y0(*x); }
+double bessel_y1(const double* x) { return *x <= 0 ? -kEndless : y1(*x); }
 
 struct Special {
   std::string_view name;

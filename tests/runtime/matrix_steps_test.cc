@@ -139,6 +139,11 @@ TEST(SpecialFunctions, KnowTheirValues) {
   EXPECT_NEAR(value("zeta", {2, -1.5}), value("zeta", {2, 0.5}) + 4 + 4.0 / 9, 1e-13);
   EXPECT_NEAR(value("polygamma", {1, 1}), M_PI * M_PI / 6, 1e-14);
   EXPECT_NEAR(value("bessel_i0e", {800}), 0.014106945005869, 1e-15);
+  for (const char* kind : {"bessel_k0", "bessel_k1e"})
+    EXPECT_EQ(value(kind, {-2}), std::numeric_limits<double>::infinity()) << kind;
+  for (const char* kind : {"bessel_y0", "bessel_y1"})
+    EXPECT_EQ(value(kind, {-2}), -std::numeric_limits<double>::infinity()) << kind;
+  EXPECT_TRUE(std::isnan(value("bessel_k0", {std::nan("")})));
   EXPECT_TRUE(std::isnan(value("gamma_lower", {-1, 2})));
   EXPECT_TRUE(std::isnan(value("beta", {1, 1, 2})));
 }
