@@ -1,5 +1,5 @@
-/// An import of a model as that of every format goes: what is not implemented is told before anything else;
-/// inputs are added and nodes converted, and all nodes that cannot be are told at once; outputs are set.
+/// An import of a model as that of every format goes: what is not implemented is reported before all else;
+/// inputs are added and nodes converted, and all nodes that cannot be are reported together; outputs are set.
 /// Thread-safety: belongs to one thread.
 #pragma once
 
@@ -80,7 +80,7 @@ public:
   ir::Graph run();
 
 protected:
-  /// `missing`: what can be told of the model without converting it. The request outlives the import.
+  /// `missing`: what is known of the model before it is converted. The request outlives the import.
   FormatImport(const ir::OpRegistry& ops, const GraphRequest& request, ModelNames names, Missing missing,
                NodeLimit limit = {});
 

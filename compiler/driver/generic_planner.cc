@@ -80,18 +80,18 @@ GenericPlanner::GenericPlanner(target::Target target) { options_.target = std::m
 bool GenericPlanner::takes(const ir::SymbolicModel& model, std::string* reason) {
   std::optional<PlannedModel> planned = plan_if_taken(model, options_, false, reason);
   if (!planned) return false;
-  kept_.push_back({model.graph.symbols(), model.symbols, *std::move(planned)});
+  stored_.push_back({model.graph.symbols(), model.symbols, *std::move(planned)});
   return true;
 }
 
 PlannedModel GenericPlanner::plan(const ir::SymbolicModel& model, const std::vector<std::string>& free_dims,
                                   const CompileOptions& options, passes::LayoutLog* layout_log) {
-  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& each) {
+  const auto found = std::find_if(stored_.begin(), stored_.end(), [&](const StoredPlan& each) {
     return each.table == model.graph.symbols() && each.free_dims == free_dims && are_default(options);
   });
-  if (found != kept_.end()) {
+  if (found != stored_.end()) {
     PlannedModel planned = std::move(found->planned);
-    kept_.erase(found);
+    stored_.erase(found);
     return planned;
   }
   ir::Graph graph = optimize_generic(model.graph, options, layout_log);

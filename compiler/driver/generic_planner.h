@@ -39,14 +39,14 @@ public:
                     const CompileOptions& options, passes::LayoutLog* layout_log);
 
 private:
-  struct Kept {
+  struct StoredPlan {
     std::shared_ptr<const ir::SymbolTable> table;  ///< of the model
     std::vector<std::string> free_dims;            ///< that the plan names
     PlannedModel planned;
   };
 
   CompileOptions options_;  ///< the default ones, for the target
-  std::vector<Kept> kept_;
+  std::vector<StoredPlan> stored_;
 };
 
 }  // namespace tensormill::driver

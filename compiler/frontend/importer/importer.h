@@ -65,7 +65,7 @@ public:
                                           const TakesSymbolic& takes_symbolic) const;
 
 protected:
-  /// `signature`: as it was asked for.
+  /// `signature`: as it was requested.
   explicit Importer(ModelSource source, std::string signature = {})
       : source_(std::move(source)), signature_(std::move(signature)) {}
 
