@@ -72,6 +72,13 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(run_sweeps.outcome(0, "no counts"), {"passed": 1, "failed": 0, "skipped": 0})
         self.assertEqual(run_sweeps.outcome("a time-out after 3 s", "")["failed"], 1)
 
+    def test_a_program_that_says_nothing_is_stopped(self):
+        waits, ends = "import signal; print('waits', flush=True); signal.pause()", "print('ends')"
+        code, output, _ = run_sweeps.run_program([sys.executable, "-c", waits], show=lambda _: None, limit=0.3)
+        self.assertEqual((code, output), ("a time-out after 0.3 s", "waits\n"))
+        code, output, _ = run_sweeps.run_program([sys.executable, "-c", ends], show=lambda _: None)
+        self.assertEqual((code, output), (0, "ends\n"))
+
     def test_the_sweep_of_tests_has_every_group(self):
         """Those of sanitizers and of mutants are sweeps of their own."""
         units = [unit for one in sweeps.SWEEPS if one.name in ("tests", "sanitizers", "mutants") for unit in one.units()]
