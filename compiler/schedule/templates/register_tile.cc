@@ -79,4 +79,31 @@ std::vector<std::string> tune_unroll(Builder& builder, const std::string& stage,
   return {axis + ".o", axis + ".i"};
 }
 
+std::string only_producer(const Builder& builder, const std::string& name) {
+  std::string found;
+  for (const std::string& other : builder.stage_names()) {
+    if (!contains(builder.readers(other), name)) continue;
+    if (!found.empty()) return "";
+    found = other;
+  }
+  return found;
+}
+
+std::string only_reader(const Builder& builder, const std::string& name) {
+  const std::vector<std::string> readers = builder.readers(name);
+  return readers.size() == 1 ? readers[0] : "";
+}
+
+void unroll_tile(Builder& builder, const std::string& stage, const std::vector<std::string>& axes,
+                 const std::string& lane) {
+  for (const std::string& axis : axes) builder.step("unroll", {stage, axis});
+  builder.step("vectorize", {stage, lane});
+}
+
+void hold_in_registers(Builder& builder, const std::string& stage, const std::string& consumer,
+                       const std::string& axis) {
+  builder.step("compute_at", {stage, consumer, axis});
+  builder.step("store_in", {stage, "register"});
+}
+
 }  // namespace tensormill::schedule

@@ -34,4 +34,15 @@ Anchor make_anchor(Builder& builder, const std::string& name);
 std::vector<std::string> tune_unroll(Builder& builder, const std::string& stage, const std::string& axis,
                                      const std::string& knob, int64_t analytic, int64_t most);
 
+/// The one stage that `name` reads, or that reads it; "" where there is none or more than one.
+std::string only_producer(const Builder& builder, const std::string& name);
+std::string only_reader(const Builder& builder, const std::string& name);
+
+/// Writes the iterations of `axes` of a stage out, its last axis in vectors.
+void unroll_tile(Builder& builder, const std::string& stage, const std::vector<std::string>& axes,
+                 const std::string& lane);
+/// Computes a stage inside the consumer's loop `axis`, in registers.
+void hold_in_registers(Builder& builder, const std::string& stage, const std::string& consumer,
+                       const std::string& axis);
+
 }  // namespace tensormill::schedule

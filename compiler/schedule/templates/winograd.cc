@@ -20,22 +20,6 @@ struct Parts {
   std::string root;                 ///< [batch, out blocks, rows, columns, lanes]
 };
 
-/// The one stage that `name` reads; "" when there is none or more than one.
-std::string only_producer(const Builder& builder, const std::string& name) {
-  std::string found;
-  for (const std::string& other : builder.stage_names()) {
-    if (!contains(builder.readers(other), name)) continue;
-    if (!found.empty()) return "";
-    found = other;
-  }
-  return found;
-}
-
-std::string only_reader(const Builder& builder, const std::string& name) {
-  const std::vector<std::string> readers = builder.readers(name);
-  return readers.size() == 1 ? readers[0] : "";
-}
-
 /// Finds the parts and inlines what follows Y up to the output. False when the program has another form.
 bool find_parts(Builder& builder, Parts& parts) {
   std::vector<std::string> outputs;
@@ -138,16 +122,6 @@ Cut choose_cut(Builder& builder, const Parts& parts) {
   return cut;
 }
 
-void unroll_tile(Builder& builder, const std::string& name, const std::vector<std::string>& axes) {
-  for (const std::string& axis : axes) builder.step("unroll", {name, axis});
-  builder.step("vectorize", {name, "i4"});
-}
-
-void hold(Builder& builder, const std::string& name, const std::string& consumer, const std::string& axis) {
-  builder.step("compute_at", {name, consumer, axis});
-  builder.step("store_in", {name, "register"});
-}
-
 /// V, with d and Bᵀd of one tile and block of channels in registers.
 void schedule_input(Builder& builder, const Parts& parts, const std::string& outer, bool whole) {
   const std::string& v = parts.input;
@@ -162,10 +136,10 @@ void schedule_input(Builder& builder, const Parts& parts, const std::string& out
   } else {
     builder.step("compute_at", {v, parts.root, outer});
   }
-  unroll_tile(builder, v, {"i0", "i3"});
+  unroll_tile(builder, v, {"i0", "i3"}, "i4");
   for (const std::string& name : {parts.half, parts.window}) {
-    unroll_tile(builder, name, {"i0", "i3"});
-    hold(builder, name, v, inside);
+    unroll_tile(builder, name, {"i0", "i3"}, "i4");
+    hold_in_registers(builder, name, v, inside);
   }
   builder.step("reorder", {parts.half, "i3", "i0"});
 }
@@ -192,9 +166,9 @@ void schedule_product(Builder& builder, const Parts& parts, const Cut& cut, cons
     order.push_back(axis);
   order.insert(order.end(), {"i2.i", "i1.i", "i4"});
   builder.step("reorder", order);
-  unroll_tile(builder, m, {"i2.i", "i1.i"});
-  unroll_tile(builder, c, {"i2.i", "i1.i"});
-  hold(builder, c, m, walk[1]);
+  unroll_tile(builder, m, {"i2.i", "i1.i"}, "i4");
+  unroll_tile(builder, c, {"i2.i", "i1.i"}, "i4");
+  hold_in_registers(builder, c, m, walk[1]);
 }
 
 }  // namespace
@@ -219,10 +193,10 @@ bool template_winograd(Builder& builder) {
   order.insert(order.end(), {"i1.i", inner, "i2.i", "i3.i", "i4"});
   builder.step("reorder", order);
   const std::string task = builder.parallelize(root, order[1], work);
-  unroll_tile(builder, root, {"i2.i", "i3.i"});
+  unroll_tile(builder, root, {"i2.i", "i3.i"}, "i4");
   for (const std::string& name : {parts.output, parts.left}) {
-    unroll_tile(builder, name, {"i0", "i3"});
-    hold(builder, name, root, inner);
+    unroll_tile(builder, name, {"i0", "i3"}, "i4");
+    hold_in_registers(builder, name, root, inner);
   }
   builder.step("reorder", {parts.left, "i3", "i0"});
   schedule_product(builder, parts, cut, order[2], work);

@@ -34,6 +34,36 @@ void add_packed_products(std::vector<Case>& cases) {
   }
 }
 
+/// Of x in blocks of `lanes`, or, where `block` is given, plain: u [groups, 7, depth of a half, width].
+void add_strassen(std::vector<Case>& cases) {
+  const auto add = [&](const std::string& variant, Shape x, Shape u, int64_t half, int64_t block, bool bias,
+                       int64_t first = 0) {
+    Case made{"product_strassen", variant, {{"half", half}}, {{.shape = std::move(x)}}};
+    if (block > 0) made.attrs.set("block", block);
+    if (first > 0) made.attrs.set("first", first);
+    const int64_t columns = 2 * u[0] * u[3];
+    made.operands.push_back({.shape = std::move(u)});
+    if (bias) made.operands.push_back({.shape = {columns}});
+    cases.push_back(std::move(made));
+  };
+  add("blocked, an image", {1, 4, 6, 8, 16}, {1, 7, 32, 32}, 24, 0, true);
+  add("blocked, odd rows", {2, 2, 5, 7, 8}, {3, 7, 8, 8}, 18, 0, false);
+  add("blocked, more than half", {1, 2, 3, 3, 4}, {1, 7, 4, 8}, 6, 0, true);
+  add("blocked, a line", {1, 2, 13, 8}, {1, 7, 8, 16}, 7, 0, true);
+  add("blocked, a volume", {1, 2, 3, 2, 3, 4}, {2, 7, 4, 4}, 9, 0, false);
+  add("blocked, pad lanes", {1, 2, 3, 3, 8}, {2, 7, 8, 8}, 5, 0, true);
+  cases.back().attrs.set("columns", int64_t{27});
+  add("plain", {1, 28, 64}, {2, 7, 32, 32}, 14, 16, true);
+  add("plain, odd rows, batch", {3, 7, 16}, {3, 7, 8, 8}, 4, 8, true);
+  add("plain, rows of two axes", {2, 3, 5, 8}, {1, 7, 4, 8}, 8, 4, false);
+  add("plain, columns from 3 on", {1, 5, 21}, {1, 7, 8, 8}, 3, 8, true, 3);
+  add("plain, one row", {1, 1, 8}, {1, 7, 4, 4}, 1, 4, true);
+  add("empty batch", {0, 2, 3, 8}, {1, 7, 8, 8}, 2, 0, true);
+  add("no rows", {1, 0, 16}, {1, 7, 8, 8}, 1, 8, false);
+  add("no depth", {1, 3, 0}, {1, 7, 0, 8}, 2, 8, true);
+  add("no columns", {1, 3, 16}, {0, 7, 8, 8}, 2, 8, false);
+}
+
 void add_layer_norms(std::vector<Case>& cases) {
   const auto add = [&](const std::string& variant, Shape x, int64_t axis, bool scale, bool bias) {
     const Shape row(x.begin() + axis, x.end());
@@ -84,6 +114,7 @@ void add_attentions(std::vector<Case>& cases) {
 
 void add_transformer_cases(std::vector<Case>& cases) {
   add_packed_products(cases);
+  add_strassen(cases);
   add_layer_norms(cases);
   add_attentions(cases);
 }
