@@ -15,7 +15,7 @@
 #include "compiler/driver/layers.h"
 #include "compiler/driver/version.h"
 #include "compiler/ir/variants.h"
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "compiler/plan/plan_builder.h"
 #include "compiler/target/target.h"
 #include "runtime/package/metadata.h"

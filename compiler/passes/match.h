@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/ops/type_rules.h"
 
 namespace tensormill::passes {
 
@@ -22,6 +23,11 @@ inline const ir::Node* producer_of(const ir::Graph& graph, ir::ValueId value) {
 inline const ir::Node* match(const ir::Graph& graph, ir::ValueId value, std::string_view op) {
   const ir::Node* node = producer_of(graph, value);
   return node != nullptr && node->op == op ? node : nullptr;
+}
+
+/// Attribute "axis" of values of this rank, from the front.
+inline size_t axis_of(const ir::Node& node, int64_t fallback, size_t rank) {
+  return ops::normal_axis(ops::attr_int(node.attrs, "axis", fallback), rank);
 }
 
 /// The value of a constant of one element.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "compiler/target/target.h"
 
 namespace tensormill::passes {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/variants.h"
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "compiler/plan/generic_plan.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/workload.h"

@@ -9,7 +9,7 @@
 #include "compiler/driver/build_kernel.h"
 #include "compiler/driver/verify_kernel.h"
 #include "compiler/ir/graph.h"
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "compiler/plan/kernel.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/symbolic_task.h"

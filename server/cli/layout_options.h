@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "runtime/base/json_fwd.h"
 
 namespace CLI {  // CLI11's NOLINT(readability-identifier-naming)

@@ -9,7 +9,7 @@
 
 #include "api/services/package_service.h"
 #include "compiler/ir/variants.h"
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/network.h"
 #include "runtime/exec/graph_executor.h"

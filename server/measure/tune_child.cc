@@ -13,7 +13,7 @@
 #include "compiler/driver/compile.h"
 #include "compiler/ir/variants.h"
 #include "compiler/ops/ops.h"
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "compiler/tune/session.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"

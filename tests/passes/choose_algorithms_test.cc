@@ -6,8 +6,8 @@
 
 #include "compiler/ir/bind_symbols.h"
 #include "compiler/ops/windows/winograd.h"
+#include "compiler/passes/convolutions/winograd_error.h"
 #include "compiler/passes/pass.h"
-#include "compiler/passes/winograd_error.h"
 #include "compiler/target/target.h"
 #include "tests/passes/small_nets.h"
 

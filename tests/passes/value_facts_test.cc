@@ -1,6 +1,6 @@
 /// What passes believe of values that nobody has computed yet: no value of a random graph leaves its
 /// interval, and none that is said to be whole has a fraction.
-#include "compiler/passes/value_facts.h"
+#include "compiler/passes/values/value_facts.h"
 
 #include <gtest/gtest.h>
 

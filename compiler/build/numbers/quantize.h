@@ -1,6 +1,6 @@
 /// Quantized numbers as graphs have them: integers, dequantized in front of a real operator and quantized
-/// behind it. The passes compute on the integers what can be (passes/quantized.h). Thread-safety: as the
-/// builder.
+/// behind it. The passes compute on the integers what can be (passes/quantized/quantized.h). Thread-safety:
+/// as the builder.
 #pragma once
 
 #include "compiler/build/compose.h"

@@ -5,7 +5,7 @@
 
 #include "compiler/driver/compile.h"
 #include "compiler/ops/ops.h"
-#include "compiler/passes/desired_layout.h"
+#include "compiler/passes/layouts/desired_layout.h"
 #include "runtime/base/error.h"
 #include "runtime/base/error_json.h"
 #include "runtime/base/json.h"
