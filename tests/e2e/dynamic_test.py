@@ -145,6 +145,14 @@ class Dynamic(unittest.TestCase):
             done = mill.run_program("compile", path, "--shape-buckets", "N=4", "-o", self.package)
             self.assertNotEqual(done.returncode, 0, name)
 
+    def test_axes_of_one_letter_are_as_long_as_each_other(self):
+        path = self.folder / "diagonals.onnx"
+        path.write_bytes(free_dims_nets.diagonals())
+        mill.check_program(self, "compile", path, "--opt-level", 1, "-o", self.package)
+        done = mill.run_program("run", self.package, "--input-shapes", "x:[2,3,4] y:[3,5]")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, '"U" is 4 and may only be 3')
+
     def test_multiples_are_told(self):
         path = self.folder / "two_scales.onnx"
         path.write_bytes(free_dims_models.net_of_two_scales())

@@ -271,9 +271,18 @@ def squares():
     return b.model([most, conv(b, mean, 4, 4, stride=2, auto_pad="SAME_UPPER"), b.add("SpaceToDepth", ["x"], blocksize=2)])
 
 
+def diagonals():
+    """Axes that an equation gives one letter are as long as each other, whatever they are called."""
+    b = Builder([("x", ["N", "T", "U"]), ("y", ["T", "K"])])
+    rows = b.add("Einsum", ["x"], equation="...ii->...i")
+    product = b.add("Einsum", ["x", "y"], equation="bii,ij->bj")
+    return b.model([rows, b.add("Einsum", ["x"], equation="bii->b"), product, b.add("Einsum", [rows, rows, "x"], equation="bi,ci,bij")])
+
+
 NETS = {
     "grown_by_filters": (grown_by_filters, "x:[N,8,H,W]", [(1, 1, 1), (2, 7, 5), (1, 17, 16)]),
     "normed_groups": (normed_groups, "x:[N,3,H,W]", [(1, 8, 16), (2, 33, 21), (1, 1, 7)]),
+    "diagonals": (diagonals, "x:[N,T,U] y:[T,K]", [(2, 7, 7, 3), (1, 1, 1, 1), (5, 64, 64, 32), (3, 33, 33, 2)]),
     "squares": (squares, "x:[N,4,H,H]", [(1, 2), (2, 34), (1, 64)]),
     "residual": (residual, "x:[N,3,H,W]", [(1, 64, 64), (2, 33, 71), (1, 1, 1), (3, 224, 97)]),
     "inverted_residual": (inverted_residual, "x:[N,3,H,W]", [(1, 32, 32), (2, 33, 71), (1, 1, 1), (3, 130, 97)]),

@@ -50,16 +50,16 @@ Labelled without_repeats(OpBuilder& context, Labelled x) {
   for (size_t i = 0; i < x.letters.size(); ++i) {
     const size_t j = x.letters.find(x.letters[i], i + 1);
     if (j == std::string::npos) continue;
-    ir::SymShape shape = c.shape(x.value);
-    if (shape[i] != shape[j]) context.invalid("two axes of one letter have other extents");
+    const ir::SymShape shape = c.shape(x.value);
+    if (!ir::demand(ir::Relation::kEqual, shape[i], shape[j]))
+      context.invalid("axes " + std::to_string(i) + " and " + std::to_string(j) + " of shape " +
+                      to_string(shape) + " have one letter");
     // Along axis j the element of axis i's position, then one of the j axis.
-    ir::SymShape along(shape.size(), 1);
-    along[i] = shape[i];
-    const std::vector<int64_t> positions = c.count_to(shape[i]);
-    shape[j] = 1;
-    const ir::ValueId indices = c.expand(c.ints(positions, along), shape);
-    x.value =
-        c.squeeze(c.gather_elements(x.value, indices, static_cast<int64_t>(j)), static_cast<int64_t>(j));
+    ir::SymShape once = shape;
+    once[j] = 1;
+    const ir::ValueId positions = c.expand(c.positions(shape[i], i, shape.size()), once);
+    const auto axis = static_cast<int64_t>(j);
+    x.value = c.squeeze(c.gather_elements(x.value, positions, axis), axis);
     x.letters.erase(j, 1);
     --i;
   }
@@ -95,16 +95,37 @@ ir::ValueId arranged(Compose& c, const Labelled& x, const std::string& letters) 
   return c.reshape(moved, shape);
 }
 
-ir::SymInt extent_of(Compose& c, const Labelled& x, const std::string& letters) {
-  ir::SymInt product = 1;
+ir::SymShape extents_of(Compose& c, const Labelled& x, const std::string& letters) {
+  ir::SymShape extents;
   const ir::SymShape shape = c.shape(x.value);
-  for (char letter : letters) product *= shape[x.letters.find(letter)];
-  return product;
+  for (char letter : letters) extents.push_back(shape[x.letters.find(letter)]);
+  return extents;
+}
+
+/// x with these axes, which the other operand has as well, as long as there where they have one element.
+Labelled widened(Compose& c, const Labelled& x, const Labelled& other, const std::string& letters) {
+  ir::SymShape shape = c.shape(x.value);
+  const ir::SymShape whole = broadcast_shapes(extents_of(c, x, letters), extents_of(c, other, letters));
+  bool is_shorter = false;
+  for (size_t i = 0; i < letters.size(); ++i) {
+    ir::SymInt& extent = shape[x.letters.find(letters[i])];
+    if (is_proven(ir::Relation::kEqual, extent, whole[i])) continue;
+    extent = whole[i];
+    is_shorter = true;
+  }
+  return {is_shorter ? c.expand(x.value, shape) : x.value, x.letters};
+}
+
+/// The operand as matrices: its batch as it is, `rows` and `columns` as one axis each.
+ir::ValueId matrices_of(Compose& c, const Labelled& x, const std::string& batch, const std::string& rows,
+                        const std::string& columns) {
+  ir::SymShape shape = extents_of(c, x, batch);
+  for (const std::string& letters : {rows, columns}) shape.push_back(num_elements(extents_of(c, x, letters)));
+  return c.reshape(arranged(c, x, batch + rows + columns), shape);
 }
 
 /// Product of two operands, summed over the letters that are not wanted any more.
-Labelled multiplied(OpBuilder& context, Labelled a, Labelled b, const std::string& wanted) {
-  Compose c(context);
+Labelled multiplied(Compose& c, Labelled a, Labelled b, const std::string& wanted) {
   a = summed(c, a, wanted + b.letters);
   b = summed(c, b, wanted + a.letters);
   std::string batch, rows, columns, depth;
@@ -116,26 +137,16 @@ Labelled multiplied(OpBuilder& context, Labelled a, Labelled b, const std::strin
     if (!has(a.letters, letter)) columns += letter;
   }
   const std::string all = batch + rows + columns;
-  const bool broadcasts = [&] {
-    const ir::SymShape as = c.shape(a.value), bs = c.shape(b.value);
-    for (char letter : batch + depth) {
-      if (as[a.letters.find(letter)] != bs[b.letters.find(letter)]) return true;
-    }
-    return false;
-  }();
-  if (depth.empty() || broadcasts) {
-    const ir::ValueId product = c.mul(arranged(c, a, all + depth), arranged(c, b, all + depth));
-    return summed(c, {product, all + depth}, wanted);
-  }
-  const ir::SymInt m = extent_of(c, a, rows), n = extent_of(c, b, columns), k = extent_of(c, a, depth);
-  const ir::SymInt stacks = extent_of(c, a, batch);
-  const ir::ValueId left = c.reshape(arranged(c, a, batch + rows + depth), {stacks, m, k});
-  const ir::ValueId right = c.reshape(arranged(c, b, batch + depth + columns), {stacks, k, n});
-  ir::SymShape shape;
-  const ir::SymShape as = c.shape(a.value), bs = c.shape(b.value);
-  for (char letter : all)
-    shape.push_back(has(a.letters, letter) ? as[a.letters.find(letter)] : bs[b.letters.find(letter)]);
-  return {c.reshape(c.matmul(left, right), shape), all};
+  if (depth.empty()) return {c.mul(arranged(c, a, all), arranged(c, b, all)), all};
+  a = widened(c, a, b, depth);
+  b = widened(c, b, a, depth);
+  const ir::ValueId product =
+      c.matmul(matrices_of(c, a, batch, rows, depth), matrices_of(c, b, batch, depth, columns));
+  ir::SymShape shape = c.shape(product);
+  shape.resize(batch.size());
+  for (const ir::SymInt& extent : extents_of(c, a, rows)) shape.push_back(extent);
+  for (const ir::SymInt& extent : extents_of(c, b, columns)) shape.push_back(extent);
+  return {c.reshape(product, shape), all};
 }
 
 /// Without an arrow: the letters that stand once, in order, behind the ellipsis.
@@ -177,7 +188,7 @@ ir::ValueId einsum(OpBuilder& context, std::string equation, const std::vector<i
   for (size_t i = 1; i < operands.size(); ++i) {
     std::string wanted = output;
     for (size_t rest = i + 1; rest < operands.size(); ++rest) wanted += operands[rest].letters;
-    result = multiplied(context, result, operands[i], wanted);
+    result = multiplied(c, result, operands[i], wanted);
   }
   result = summed(c, result, output);
   for (char letter : output) {

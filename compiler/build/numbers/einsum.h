@@ -8,8 +8,10 @@
 
 namespace tensormill::build {
 
-/// "ij,jk->ik" of as many operands, "..." for the axes that have no letter. Throws Error(kInvalidModel) for
-/// an equation that does not fit them.
+/// "ij,jk->ik" of as many operands of one dtype, which the result has, "..." for the axes that have no
+/// letter. Axes of an operand that have one letter become its diagonal: their extents are equal, of free ones
+/// as a guard. Those of several operands are equal, or 1. Throws Error(kInvalidModel) for an equation that
+/// does not fit the operands.
 ir::ValueId einsum(OpBuilder& builder, std::string equation, const std::vector<ir::ValueId>& operands);
 
 }  // namespace tensormill::build

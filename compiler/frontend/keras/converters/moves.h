@@ -11,8 +11,6 @@ ir::SymShape reshaped_to(const LayerContext& context, const ir::SymShape& from,
 /// A map [N,C,spatial...] with spatial axes of other sizes, by Keras' word for how.
 V resized(LayerContext& context, V map, const ir::SymShape& sizes, const std::string& interpolation,
           bool antialias);
-/// The sum of products that an equation "ab,bc->ac" says, which names each axis of an operand once.
-V einsum(LayerContext& context, const std::string& text, V a, V b);
 /// Values one behind the other, computed with their channels first where one of them is.
 V concatenated(LayerContext& context, const std::vector<V>& parts, int64_t axis);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/build/numbers/einsum.h"
 #include "compiler/build/rows.h"
 #include "compiler/frontend/keras/converters/operands.h"
 
@@ -219,9 +220,9 @@ void convert_matmul(LayerContext& context) {
 }
 
 void convert_einsum(LayerContext& context) {
-  if (context.num_inputs() != 2) context.unsupported("operands", "other than two are not implemented");
-  const std::vector<V> operands = fitted_operands(context, 2, false);
-  context.set_output(einsum(context, context.config().text("subscripts", ""), operands[0], operands[1]));
+  const std::string equation = context.config().text("subscripts", "");
+  const auto count = static_cast<size_t>(std::count(equation.begin(), equation.end(), ',')) + 1;
+  context.set_output(build::einsum(context, equation, fitted_operands(context, count, false)));
 }
 
 void convert_filled_like(LayerContext& context) {

@@ -1,7 +1,7 @@
-// What is done to pictures and categories before a network, and einsum.
+// What is done to pictures and categories before a network, and dense layers by an equation.
 #include <algorithm>
-#include <array>
 
+#include "compiler/build/numbers/einsum.h"
 #include "compiler/frontend/keras/converters/categories.h"
 #include "compiler/frontend/keras/converters/moves.h"
 #include "compiler/frontend/keras/converters/windows.h"
@@ -245,105 +245,12 @@ void convert_adaptive_pool(LayerContext& context) {
   context.set_output(context.unmap(map));
 }
 
-namespace {
-
-/// An equation "ab,bc->ac" of two operands; the axes of "..." are capitals.
-struct Equation {
-  std::string left, right, result;
-};
-
-std::string without_dots(const std::string& labels, size_t dots) {
-  const size_t at = labels.find("...");
-  if (at == std::string::npos) return labels;
-  std::string capitals;
-  for (size_t i = 0; i < dots; ++i) capitals += static_cast<char>('A' + i);
-  return labels.substr(0, at) + capitals + labels.substr(at + 3);
-}
-
-Equation parse_equation(const LayerContext& context, std::string text, size_t left_rank) {
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  const size_t comma = text.find(','), arrow = text.find("->");
-  if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
-    context.unsupported("equation", "\"" + text.substr(0, 100) + "\" is not of two operands and a result");
-  const std::string left = text.substr(0, comma);
-  const size_t named = left.find("...") == std::string::npos ? left.size() : left.size() - 3;
-  if (left_rank < named || left_rank - named > 20)
-    context.invalid("an operand of rank " + std::to_string(left_rank) + " for \"" + left + "\"");
-  const size_t dots = left_rank - named;
-  return {without_dots(left, dots), without_dots(text.substr(comma + 1, arrow - comma - 1), dots),
-          without_dots(text.substr(arrow + 2), dots)};
-}
-
-bool stands_in(const std::string& labels, char label) { return labels.find(label) != std::string::npos; }
-
-/// The operand with the axes of `order`, as three: those of `counts`, whose products are its extents.
-V arranged_as(LayerContext& context, V x, const std::string& labels,
-              const std::array<std::string, 3>& groups) {
-  Compose c(context);
-  std::vector<int64_t> perm;
-  ir::SymShape shape;
-  for (const std::string& group : groups) {
-    ir::SymInt extent = 1;
-    for (const char label : group) {
-      const size_t axis = labels.find(label);
-      perm.push_back(static_cast<int64_t>(axis));
-      extent = context.product(extent, c.shape(x)[axis]);
-    }
-    shape.push_back(extent);
-  }
-  return c.reshape(c.transpose(x, perm), shape);
-}
-
-}  // namespace
-
-V einsum(LayerContext& context, const std::string& text, V a, V b) {
-  Compose c(context);
-  const Equation of = parse_equation(context, text, static_cast<size_t>(context.rank(a)));
-  const auto check = [&](const std::string& labels, V x) {
-    for (size_t i = 0; i < labels.size(); ++i) {
-      if (labels.find(labels[i], i + 1) != std::string::npos)
-        context.unsupported("equation", "\"" + text.substr(0, 100) + "\" names an axis twice");
-    }
-    if (static_cast<int64_t>(labels.size()) != context.rank(x))
-      context.invalid("an operand of rank " + std::to_string(context.rank(x)) + " for \"" + labels + "\"");
-  };
-  check(of.left, a);
-  check(of.right, b);
-  std::string batch, rows, columns, summed;
-  for (const char label : of.left) {
-    const bool in_right = stands_in(of.right, label), in_result = stands_in(of.result, label);
-    if (!in_right && !in_result)
-      context.unsupported("equation", "\"" + text.substr(0, 100) + "\" sums an operand alone");
-    (in_right ? in_result ? batch : summed : rows) += label;
-  }
-  for (const char label : of.right) {
-    if (stands_in(of.left, label)) continue;
-    if (!stands_in(of.result, label))
-      context.unsupported("equation", "\"" + text.substr(0, 100) + "\" sums an operand alone");
-    columns += label;
-  }
-  const std::string made = batch + rows + columns;
-  if (made.size() != of.result.size())
-    context.invalid("\"" + text.substr(0, 100) + "\" has an axis that no operand has");
-  const V left = arranged_as(context, a, of.left, {batch, rows, summed});
-  const V right = arranged_as(context, b, of.right, {batch, summed, columns});
-  const V product = c.matmul(left, right);
-  ir::SymShape shape;
-  std::vector<int64_t> perm;
-  for (const char label : made) {
-    const bool in_left = stands_in(of.left, label);
-    shape.push_back(in_left ? c.shape(a)[of.left.find(label)] : c.shape(b)[of.right.find(label)]);
-  }
-  for (const char label : of.result) perm.push_back(static_cast<int64_t>(made.find(label)));
-  return c.transpose(c.reshape(product, shape), perm);
-}
-
 void convert_einsum_dense(LayerContext& context) {
   const LayerConfig& config = context.config();
   config.skip("output_shape");
   Compose c(context);
   const std::string equation = config.text("equation", "");
-  V y = einsum(context, equation, context.input(), context.weight("kernel", 0));
+  V y = build::einsum(context, equation, {context.input(), context.weight("kernel", 0)});
   if (config.has("bias_axes")) {
     // The bias has the result's axes that are named, in their order, and ones between them.
     y = c.add(y, context.weight("bias", 1));

@@ -1,8 +1,9 @@
 // Attention, einsum, distances.
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <set>
 
+#include "compiler/build/numbers/einsum.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -83,190 +84,31 @@ void convert_attention(NodeContext& node) {
 
 namespace {
 
-/// Axes by their letters.
-struct Labelled {
-  V value;
-  std::string axes;
-};
-
-/// Axes of one letter become one: the diagonal.
-Labelled without_repeats(NodeContext& node, Labelled x) {
-  Compose c(node);
-  for (size_t i = 0; i < x.axes.size(); ++i) {
-    const size_t j = x.axes.find(x.axes[i], i + 1);
-    if (j == std::string::npos) continue;
-    const ir::SymInt extent = node.shape(x.value)[i];
-    const V on =
-        c.binary("equal", c.positions(extent, i, x.axes.size()), c.positions(extent, j, x.axes.size()));
-    x.value =
-        c.reduce("reduce_sum", c.where(on, x.value, c.number(x.value, 0)), {static_cast<int64_t>(j)}, false);
-    x.axes.erase(j, 1);
-    --i;
-  }
-  return x;
-}
-
-Labelled summed_to(NodeContext& node, Labelled x, const std::string& kept) {
-  std::vector<int64_t> axes;
-  std::string left;
-  for (size_t i = 0; i < x.axes.size(); ++i) {
-    if (kept.find(x.axes[i]) == std::string::npos) {
-      axes.push_back(static_cast<int64_t>(i));
-    } else {
-      left += x.axes[i];
-    }
-  }
-  return {Compose(node).reduce("reduce_sum", x.value, axes, false), left};
-}
-
-/// In the order of `axes`, with axes of 1 for letters that it lacks.
-V arranged(NodeContext& node, const Labelled& x, const std::string& axes) {
-  Compose c(node);
-  std::vector<int64_t> perm;
-  ir::SymShape shape;
-  for (const char letter : axes) {
-    const size_t at = x.axes.find(letter);
-    if (at != std::string::npos) perm.push_back(static_cast<int64_t>(at));
-    shape.push_back(at == std::string::npos ? ir::SymInt(1) : node.shape(x.value)[at]);
-  }
-  return c.reshape(c.transpose(x.value, perm), shape);
-}
-
-ir::SymInt extent_of(NodeContext& node, const Labelled& x, char letter) {
-  const size_t at = x.axes.find(letter);
-  return at == std::string::npos ? ir::SymInt(1) : node.shape(x.value)[at];
-}
-
-std::string common(const std::string& a, const std::string& b, const std::string& c, bool in_c) {
-  std::string letters;
-  for (const char letter : a)
-    if (b.find(letter) != std::string::npos && (c.find(letter) != std::string::npos) == in_c)
-      letters += letter;
-  return letters;
-}
-
-std::string only(const std::string& a, const std::string& b) {
-  std::string letters;
-  for (const char letter : a)
-    if (b.find(letter) == std::string::npos) letters += letter;
-  return letters;
-}
-
-/// Axes of 1 among `letters` as long as those of another operand.
-void spread_ones(NodeContext& node, Labelled& x, const Labelled& other, const std::string& letters) {
-  const ir::SymShape own = node.shape(x.value);
-  ir::SymShape whole = own;
-  for (const char letter : letters)
-    if (same(extent_of(node, x, letter), 1)) whole[x.axes.find(letter)] = extent_of(node, other, letter);
-  if (whole != own) x.value = Compose(node).expand(x.value, whole);
-}
-
-/// The product of both, summed over what neither the result nor a later operand has.
-Labelled multiplied(NodeContext& node, Labelled a, Labelled b, const std::string& kept) {
-  Compose c(node);
-  a = summed_to(node, a, kept + b.axes);
-  b = summed_to(node, b, kept + a.axes);
-  const std::string batch = common(a.axes, b.axes, kept, true), inner = common(a.axes, b.axes, kept, false);
-  const std::string rows = only(a.axes, b.axes), columns = only(b.axes, a.axes);
-  spread_ones(node, a, b, inner);
-  spread_ones(node, b, a, inner);
-  if (inner.empty()) {
-    const std::string all = batch + rows + columns;
-    return {c.mul(arranged(node, a, all), arranged(node, b, all)), all};
-  }
-  ir::SymShape whole;
-  ir::SymInt m = 1, k = 1, n = 1;
-  for (const char letter : batch)
-    whole.push_back(broadcast_shapes({extent_of(node, a, letter)}, {extent_of(node, b, letter)})[0]);
-  const auto count = static_cast<std::ptrdiff_t>(whole.size());
-  for (const char letter : rows) m = m * extent_of(node, a, letter);
-  for (const char letter : inner) k = k * extent_of(node, a, letter);
-  for (const char letter : columns) n = n * extent_of(node, b, letter);
-  const auto form = [&](const Labelled& x, const std::string& axes, const ir::SymInt& first,
-                        const ir::SymInt& second) {
-    const V value = arranged(node, x, axes);
-    const ir::SymShape own = node.shape(value);
-    ir::SymShape shape(own.begin(), own.begin() + count);
-    shape.insert(shape.end(), {first, second});
-    return c.reshape(value, shape);
-  };
-  const V y = c.matmul(form(a, batch + rows + inner, m, k), form(b, batch + inner + columns, k, n));
-  for (const char letter : rows) whole.push_back(extent_of(node, a, letter));
-  for (const char letter : columns) whole.push_back(extent_of(node, b, letter));
-  return {c.reshape(y, whole), batch + rows + columns};
-}
-
-/// "..." as letters that no equation has, aligned at the end.
-std::string spelled(NodeContext& node, std::string term, size_t rank, size_t most) {
-  const size_t at = term.find("...");
-  if (at == std::string::npos) return term;
-  const size_t letters = term.size() - 3;
-  const size_t dots = rank == SIZE_MAX ? most : rank - std::min(rank, letters);
-  if (dots > most || dots > 8) node.invalid("an ellipsis of " + std::to_string(dots) + " axes");
-  std::string spelled_out;
-  for (size_t i = most - dots; i < most; ++i) spelled_out += static_cast<char>('0' + i);
-  return term.substr(0, at) + spelled_out + term.substr(at + 3);
+/// How often operand `term` of an equation repeats a letter.
+int64_t count_repeats(const std::string& term) {
+  std::set<char> letters;
+  int64_t repeats = 0;
+  for (const char letter : term) repeats += letter != '.' && letter != ' ' && !letters.insert(letter).second;
+  return repeats;
 }
 
 }  // namespace
 
 void convert_einsum(NodeContext& node) {
-  std::string equation = node.text("equation");
-  equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+  const std::string equation = node.text("equation");
   std::vector<V> operands = node.tensors("tensors");
   std::vector<Operand> typed;
   for (const V operand : operands)
     typed.push_back({operand, false, {node.dtype(operand), OperandKind::kTensor}});
   const DType dtype = node.common_type(typed);
   for (size_t i = 0; i < operands.size(); ++i) operands[i] = node.as(typed[i], summed_in(dtype));
-  const size_t arrow = equation.find("->");
-  const std::string left = equation.substr(0, arrow);
-  std::vector<std::string> terms{""};
-  for (const char each : left) {
-    if (each == ',') {
-      terms.emplace_back();
-    } else {
-      terms.back().push_back(each);
-    }
-  }
-  if (terms.size() != operands.size() || operands.empty())
-    node.invalid("equation \"" + equation + "\" has other operands");
-  size_t most = 0;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    const size_t rank = node.shape(operands[i]).size();
-    if (terms[i].find("...") != std::string::npos && rank + 3 >= terms[i].size())
-      most = std::max(most, rank + 3 - terms[i].size());
-  }
-  std::map<char, int> counts;
-  std::vector<Labelled> values;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    const std::string axes = spelled(node, terms[i], node.shape(operands[i]).size(), most);
-    if (axes.size() != node.shape(operands[i]).size())
-      node.invalid("equation \"" + equation + "\": operand " + std::to_string(i) + " has another rank");
-    for (const char letter : axes) ++counts[letter];
-    values.push_back(without_repeats(node, {operands[i], axes}));
-  }
-  std::string result;
-  if (arrow != std::string::npos) {
-    result = spelled(node, equation.substr(arrow + 2), SIZE_MAX, most);
-  } else {
-    for (const auto& [letter, count] : counts)
-      if (count == 1 || (letter >= '0' && letter <= '9')) result += letter;
-  }
-  Labelled made = values[0];
-  for (size_t i = 1; i < values.size(); ++i) {
-    std::string kept = result;
-    for (size_t j = i + 1; j < values.size(); ++j) kept += values[j].axes;
-    made = multiplied(node, made, values[i], kept);
-  }
-  made = summed_to(node, made, result);
-  if (made.axes.size() != result.size())
-    node.invalid("equation \"" + equation + "\": the result has axes that no operand has");
-  const V y = arranged(node, made, result);
+  const V y = build::einsum(node, equation, operands);
+  if (node.is_typed()) return node.set_output(0, node.as_output(y));
   // Of one operand it is a sum, which has 64 bits.
-  const bool is_sum = operands.size() == 1 && result.size() < values[0].axes.size() && !is_float(dtype);
-  node.set_output(
-      0, node.is_typed() ? node.as_output(y) : Compose(node).cast(y, is_sum ? DType::kInt64 : dtype));
+  const bool is_sum =
+      operands.size() == 1 && !is_float(dtype) &&
+      node.rank(y) < node.rank(operands[0]) - count_repeats(equation.substr(0, equation.find("->")));
+  node.set_output(0, Compose(node).cast(y, is_sum ? DType::kInt64 : dtype));
 }
 
 // ||a - b||_p of all pairs of rows.
