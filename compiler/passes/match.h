@@ -25,6 +25,13 @@ inline const ir::Node* match(const ir::Graph& graph, ir::ValueId value, std::str
   return node != nullptr && node->op == op ? node : nullptr;
 }
 
+/// Whether all of a list of integers, where the node has it, are `value`.
+inline bool all_equal(const ir::Node& node, const std::string& name, int64_t value) {
+  if (!node.attrs.has(name)) return true;
+  const std::vector<int64_t>& values = node.attrs.ints_of(name);
+  return std::all_of(values.begin(), values.end(), [&](int64_t each) { return each == value; });
+}
+
 /// Attribute "axis" of values of this rank, from the front.
 inline size_t axis_of(const ir::Node& node, int64_t fallback, size_t rank) {
   return ops::normal_axis(ops::attr_int(node.attrs, "axis", fallback), rank);

@@ -5,7 +5,7 @@
 
 #include "compiler/ops/strassen.h"
 #include "compiler/passes/pass.h"
-#include "compiler/passes/strassen_error.h"
+#include "compiler/passes/products/strassen_error.h"
 #include "tests/passes/small_nets.h"
 
 namespace tensormill::strassen_products_test {

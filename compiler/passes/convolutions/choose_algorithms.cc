@@ -54,12 +54,6 @@ struct Choice {
   double bytes = 0;  ///< of weights, more than the direct form has
 };
 
-bool all_equal(const ir::Node& node, const std::string& name, int64_t value) {
-  if (!node.attrs.has(name)) return true;
-  const std::vector<int64_t>& values = node.attrs.ints_of(name);
-  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
-}
-
 bool fits(const ir::Graph& graph, const ir::Node& node) {
   if (node.op != "conv_blocked" || !all_equal(node, "strides", 1) || !all_equal(node, "dilations", 1))
     return false;

@@ -14,7 +14,7 @@
 #include "compiler/ops/strassen.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
-#include "compiler/passes/strassen_error.h"
+#include "compiler/passes/products/strassen_error.h"
 
 namespace tensormill::passes {
 
@@ -107,16 +107,6 @@ std::optional<Halving> halving_of(const ConstantProduct& product, const target::
   return choice;
 }
 
-bool every_is(const ir::Node& node, const std::string& name, int64_t value) {
-  if (!node.attrs.has(name)) return true;
-  const std::vector<int64_t>& values = node.attrs.ints_of(name);
-  return std::all_of(values.begin(), values.end(), [&](int64_t each) { return each == value; });
-}
-
-int64_t int_attr(const ir::Node& node, const std::string& name, int64_t fallback) {
-  return node.attrs.has(name) ? node.attrs.int_of(name) : fallback;
-}
-
 /// Whether what feeds a pointwise convolution may be computed with it (fuse_operators): a depthwise one
 /// or channel moves, of weights that stay in the cache beside.
 bool may_be_fed(const ir::Graph& graph, const ir::Node& node, const ConstantProduct& product,
@@ -137,8 +127,9 @@ std::optional<ConstantProduct> product_of_node(const ir::Graph& graph, ir::NodeI
   const std::optional<Tensor>& weights = graph.value(node.inputs[1]).constant;
   const size_t rank = x.shape.size();
   if (!weights || weights->dtype() != DType::kFloat32 || !x.shape.is_constant() ||
-      num_elements(out.shape) == 0 || weights->num_elements() == 0 || int_attr(node, "words", 0) != 0 ||
-      int_attr(node, "exact", 0) != 0 || rank < (is_blocked ? 4 : 3))
+      num_elements(out.shape) == 0 || weights->num_elements() == 0 ||
+      ops::attr_int(node.attrs, "words", 0) != 0 || ops::attr_int(node.attrs, "exact", 0) != 0 ||
+      rank < (is_blocked ? 4 : 3))
     return std::nullopt;
   const Shape from = x.shape, w = weights->shape();
   ConstantProduct product{id, is_blocked, from[0], 0, 0, 0, w.back()};
@@ -147,8 +138,8 @@ std::optional<ConstantProduct> product_of_node(const ir::Graph& graph, ir::NodeI
   product.columns = w[0] * product.block;
   if (is_blocked) {
     const bool is_pointwise = weights->num_elements() == product.depth * product.columns &&
-                              every_is(node, "strides", 1) && every_is(node, "pads", 0) &&
-                              int_attr(node, "group", 1) == 1 && from.back() == product.block;
+                              all_equal(node, "strides", 1) && all_equal(node, "pads", 0) &&
+                              ops::attr_int(node.attrs, "group", 1) == 1 && from.back() == product.block;
     if (!is_pointwise || may_be_fed(graph, node, product, facts)) return std::nullopt;
   } else if (node.attrs.int_of("columns") != product.columns) {
     return std::nullopt;

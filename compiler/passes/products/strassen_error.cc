@@ -1,4 +1,4 @@
-#include "compiler/passes/strassen_error.h"
+#include "compiler/passes/products/strassen_error.h"
 
 #include <algorithm>
 #include <array>
