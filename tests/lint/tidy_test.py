@@ -41,7 +41,8 @@ class Tidy(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             compile_commands.write(Path(folder), rows)
             results = in_parallel(partial(findings, folder, set(tracked("*.cc", "*.h", "*.def"))), paths)
-        self.assertEqual("\n".join(sorted({line for lines in results for line in lines})), "")
+        found = sorted({line for lines in results for line in lines})
+        self.assertFalse(found, "\n".join(found))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ V added_frames(OpBuilder& builder, V x, int64_t step) {
   const int64_t length = shape[2], blocks = (length + step - 1) / step;
   if (blocks > kMostBlocks)
     builder.unsupported("hop_length", std::to_string(blocks) + " frames at one place are not implemented");
-  const ir::SymInt frames = shape[1];
+  const ir::SymInt& frames = shape[1];
   if (blocks * step > length) x = zeros_around(builder, x, {0, 0, 0, 0, 0, blocks * step - length});
   V sum = ir::kAbsent;
   for (int64_t j = 0; j < blocks; ++j) {
