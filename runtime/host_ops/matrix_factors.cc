@@ -240,6 +240,8 @@ void symmetric_eigenvectors(const HostCall& call) {
   MatrixWriter values(call, 0, x.count(), x.rows(), 1), vectors(call, 1, x.count(), x.rows(), x.rows());
   for (size_t i = 0; i < x.count(); ++i) {
     Matrix own = x[i], sizes(x.rows(), 1);
+    for (size_t row = 0; row < own.rows; ++row)
+      std::fill(own.row(row) + row + 1, own.row(row) + own.columns, 0.0);
     if (!is_finite(own)) {
       values.put(i, filled(x.rows(), 1, kNan));
       vectors.put(i, filled(x.rows(), x.rows(), kNan));

@@ -93,7 +93,10 @@ MatrixReader::MatrixReader(const HostCall& call, size_t index)
     : data_(static_cast<const double*>(call.inputs[index].data)) {
   const TensorView& view = call.inputs[index];
   if (view.dtype != DType::kFloat64 || view.shape.size() != 3) fail_shape("what are no matrices of float64");
-  count_ = static_cast<size_t>(view.shape[0]);
+  // Of matrices without elements there may be any number: where nothing is stored there are none to look at.
+  const bool has_results = std::any_of(call.output_bytes.begin(), call.output_bytes.end(),
+                                       [](size_t bytes) { return bytes != 0; });
+  count_ = has_results ? static_cast<size_t>(view.shape[0]) : 0;
   rows_ = static_cast<size_t>(view.shape[1]);
   columns_ = static_cast<size_t>(view.shape[2]);
 }

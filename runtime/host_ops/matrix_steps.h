@@ -51,7 +51,8 @@ struct Matrix {
   double at(size_t row_of, size_t column) const { return elements[row_of * columns + column]; }
 };
 
-/// Matrices in an operand, or the memory of those of a result, which has `count` of this form.
+/// Matrices in an operand, none where the call's results are empty, or the memory of those of a result, which
+/// has `count` of this form.
 class MatrixReader {
 public:
   MatrixReader(const HostCall& call, size_t index);

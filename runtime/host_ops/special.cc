@@ -18,8 +18,8 @@ constexpr double kLastPlace = std::numeric_limits<double>::epsilon(),
                  kTiny = std::numeric_limits<double>::min() / kLastPlace,
                  kNone = std::numeric_limits<double>::quiet_NaN(),
                  kEndless = std::numeric_limits<double>::infinity();
-/// Of arguments that are large a series needs some times the root of them.
-constexpr int kMostTerms = 1 << 16;
+/// Of arguments that are large a series needs some times a root of them. What has not ended by then is NaN.
+constexpr int kMostTerms = 1 << 13;
 
 /// log gamma of a positive number; std::lgamma writes a variable that threads share.
 double log_gamma_of(double x) {
@@ -33,12 +33,13 @@ double gamma_front(double a, double x) { return std::exp(a * std::log(x) - x - l
 /// The lower function, for x < a + 1.
 double gamma_series(double a, double x) {
   double term = 1 / a, sum = term, below = a;
-  for (int i = 0; i < kMostTerms && std::fabs(term) > std::fabs(sum) * kLastPlace; ++i) {
+  for (int i = 0; i < kMostTerms; ++i) {
     below += 1;
     term *= x / below;
     sum += term;
+    if (std::fabs(term) <= std::fabs(sum) * kLastPlace) return sum * gamma_front(a, x);
   }
-  return sum * gamma_front(a, x);
+  return kNone;
 }
 
 /// A continued fraction as it grows (Lentz's method).
@@ -64,14 +65,39 @@ private:
 double gamma_fraction(double a, double x) {
   Fraction fraction(x + 1 - a);
   for (int i = 1; i < kMostTerms; ++i)
-    if (!fraction.add(-i * (i - a), x + 1 - a + 2.0 * i)) break;
-  return gamma_front(a, x) / fraction.value();
+    if (!fraction.add(-i * (i - a), x + 1 - a + 2.0 * i)) return gamma_front(a, x) / fraction.value();
+  return kNone;
+}
+
+/// From where on the first two terms of Temme's expansion are all that there is to know (DLMF 8.12).
+constexpr double kLargeGamma = 1e5;
+
+/// Both functions of a large a; the coefficients near a by their powers (DLMF 8.12.10 and 8.12.13).
+double gamma_uniform(double a, double x, bool is_upper) {
+  const double off = (x - a) / a;
+  double half = off - std::log1p(off);  // the square of `place`, halved
+  if (std::fabs(off) < 0.01) {
+    double power = 1, sum = 0;
+    for (int k = 2; k < 12; ++k, power *= -off) sum += power / k;
+    half = off * off * sum;
+  }
+  const double place = std::copysign(std::sqrt(2 * half), off), square = place * place;
+  double first = 1 / off - 1 / place,
+         second = 1 / (place * square) - (1 / off + 1) / (off * off) - 1 / (12 * off);
+  if (std::fabs(place) < 0.05) {
+    first = -1.0 / 3 + place * (1.0 / 12 + place * (-2.0 / 135 + place * (1.0 / 864 + place / 2835)));
+    second = -1.0 / 540 + place * (-1.0 / 288 + place * 25 / 12096);
+  }
+  const double rest = std::exp(-a * half) / std::sqrt(2 * std::numbers::pi * a) * (first + second / a);
+  const double side = is_upper ? 1 : -1;
+  return std::erfc(side * place * std::sqrt(a / 2)) / 2 + side * rest;
 }
 
 double gamma_part(double a, double x, bool is_upper) {
   if (std::isnan(a) || std::isnan(x) || a <= 0 || x < 0) return kNone;
   if (x == 0 || std::isinf(a)) return std::isinf(x) ? kNone : is_upper ? 1 : 0;
   if (std::isinf(x)) return is_upper ? 0 : 1;
+  if (a > kLargeGamma) return gamma_uniform(a, x, is_upper);
   const bool is_low = x < a + 1;
   const double part = is_low ? gamma_series(a, x) : gamma_fraction(a, x);
   return is_low == is_upper ? 1 - part : part;
@@ -87,9 +113,9 @@ double beta_fraction(double a, double b, double x) {
     const double m = i / 2, even = a + 2 * m;
     const double numerator =
         i % 2 == 0 ? m * (b - m) * x / ((even - 1) * even) : -(a + m) * (a + b + m) * x / (even * (even + 1));
-    if (!fraction.add(numerator, 1)) break;
+    if (!fraction.add(numerator, 1)) return 1 / fraction.value();
   }
-  return 1 / fraction.value();
+  return kNone;
 }
 
 double beta_part(const double* given) {
@@ -147,10 +173,10 @@ double hurwitz(double x, double q) {
   const bool is_whole = x == std::floor(x), is_even = is_whole && std::fmod(x, 2) == 0;
   if (q == std::floor(q)) return is_even ? kEndless : kNone;
   if (!is_whole) return kNone;
-  // The terms below 0 are those of other sums from above 0.
-  const double rest = q - std::floor(q), below = -std::floor(q);
-  const double mirrored = zeta_sum(x, 1 - rest) - zeta_sum(x, 1 - rest + below);
-  return zeta_sum(x, rest) + (is_even ? mirrored : -mirrored);
+  // The terms below 0 are those of other sums from above 0; the nearest one keeps its digits.
+  const double below = -std::floor(q), nearest = 1 - below - q;
+  const double mirrored = zeta_sum(x, nearest) - zeta_sum(x, nearest + below);
+  return zeta_sum(x, q + below) + (is_even ? mirrored : -mirrored);
 }
 
 double digamma_of(double x) {
@@ -218,6 +244,9 @@ double bessel_k(const double* given) {
   // Below 0, where there are none, the limit at 0, as Eigen has it.
   if (x <= 0) return kEndless;
   if (std::isnan(x)) return kNone;
+  // Of numbers whose inverse is no number the library's loop does not end; what is left is the first term.
+  if (x < std::numeric_limits<double>::min())
+    return kOrder == 1 ? 1 / x : std::numbers::ln2 - std::numbers::egamma - std::log(x);
   if (x > kLargeBessel)
     return hankel_sum(kOrder, x, 1) * std::sqrt(std::numbers::pi / (2 * x)) * (is_scaled ? 1 : std::exp(-x));
   return std::cyl_bessel_k(kOrder, x) * (is_scaled ? std::exp(x) : 1);

@@ -112,6 +112,24 @@ TEST(MatrixSteps, NumbersThatAreNoneEnd) {
   for (const double each : indefinite) EXPECT_TRUE(std::isnan(each));
 }
 
+TEST(MatrixSteps, UpperTrianglesOfSymmetricOnesAreNotRead) {
+  const std::vector<Doubles> made =
+      results_of("symmetric_eigenvectors", {{{1, 2, 2}, {1, std::nan(""), 0.5, 2}}}, {2, 4});
+  const double half = std::sqrt(0.5);
+  expect_near(made[0], {1.5 - half, 1.5 + half});
+}
+
+TEST(MatrixSteps, AnyNumberOfEmptyOnesEnds) {
+  constexpr int64_t kMany = int64_t{1} << 48;
+  const std::pair<Shape, Doubles> none{{kMany, 0, 0}, {}};
+  for (const char* op : {"solve_matrices", "solve_triangles"})
+    EXPECT_TRUE(results_of(op, {none, none}, {0}, R"({"lower": 1, "unit": 0})")[0].empty()) << op;
+  EXPECT_TRUE(results_of("cholesky_factors", {none}, {0})[0].empty());
+  for (const char* op : {"qr_factors", "symmetric_eigenvectors"})
+    EXPECT_TRUE(results_of(op, {none}, {0, 0})[0].empty()) << op;
+  EXPECT_TRUE(results_of("singular_values", {{{1, kMany, 0}, {}}}, {0, 0, 0})[0].empty());
+}
+
 TEST(MatrixSteps, PlansOfStrangers) {
   const Doubles x(6);
   const auto expect_refused = [](const char* op, const std::vector<std::pair<Shape, Doubles>>& operands,
@@ -125,12 +143,13 @@ TEST(MatrixSteps, PlansOfStrangers) {
   expect_refused("special_function", {{{6}, x}}, {6}, R"({"name": "none"})");
 }
 
+double value(const std::string& name, const Doubles& operands) {
+  std::vector<std::pair<Shape, Doubles>> each;
+  for (const double x : operands) each.push_back({{1}, {x}});
+  return results_of("special_function", each, {1}, R"({"name": ")" + name + "\"}")[0][0];
+}
+
 TEST(SpecialFunctions, KnowTheirValues) {
-  const auto value = [](const std::string& name, const Doubles& operands) {
-    std::vector<std::pair<Shape, Doubles>> each;
-    for (const double x : operands) each.push_back({{1}, {x}});
-    return results_of("special_function", each, {1}, R"({"name": ")" + name + "\"}")[0][0];
-  };
   EXPECT_NEAR(value("gamma_lower", {1, 2}), 1 - std::exp(-2.0), 1e-15);
   EXPECT_NEAR(value("gamma_upper", {0.5, 30}), std::erfc(std::sqrt(30.0)), 1e-27);
   EXPECT_NEAR(value("beta", {2, 1, 0.3}), 0.09, 1e-15);
@@ -146,6 +165,27 @@ TEST(SpecialFunctions, KnowTheirValues) {
   EXPECT_TRUE(std::isnan(value("bessel_k0", {std::nan("")})));
   EXPECT_TRUE(std::isnan(value("gamma_lower", {-1, 2})));
   EXPECT_TRUE(std::isnan(value("beta", {1, 1, 2})));
+}
+
+TEST(SpecialFunctions, OfSmallAndLargeNumbers) {
+  // The term that is nearest to 0 counts alone.
+  EXPECT_NEAR(value("zeta", {2, -1e-10}), 1e20, 1e5);
+  EXPECT_NEAR(value("zeta", {3, -1e-20}), -1e60, 1e45);
+  // Of numbers without an inverse.
+  EXPECT_NEAR(value("bessel_k0", {1e-310}), 310 * std::log(10.0) + std::log(2.0) - 0.5772156649015329, 1e-9);
+  EXPECT_EQ(value("bessel_k1", {1e-310}), std::numeric_limits<double>::infinity());
+  // Half, and as much more as the median is below the mean.
+  for (const double a : {1e8, 1e12}) {
+    const double more = 1 / (3 * std::sqrt(2 * M_PI * a));
+    EXPECT_NEAR(value("gamma_lower", {a, a}), 0.5 + more, 1e-15);
+    EXPECT_NEAR(value("gamma_upper", {a, a}), 0.5 - more, 1e-15);
+  }
+  // On either side of where the one way to compute it ends.
+  for (const double x : {9.8e4, 9.99e4, 1e5, 1.002e5, 1.03e5})
+    EXPECT_NEAR(value("gamma_upper", {1e5 * (1 - 1e-12), x}) / value("gamma_upper", {1e5 * (1 + 1e-12), x}),
+                1, 1e-8)
+        << x;
+  EXPECT_TRUE(std::isnan(value("beta", {1e14, 1e14, 0.5})));
 }
 
 }  // namespace
