@@ -58,6 +58,26 @@ V batched_gather(OpBuilder& builder, V x, V indices, int64_t axis, int64_t batch
   return c.reshape(c.gather(c.reshape(x, merged), c.reshape(moved, {groups * each}), 0), result);
 }
 
+V flat_places(OpBuilder& builder, V indices, const ir::SymShape& shape, const std::vector<int64_t>& axes) {
+  Compose c(builder);
+  ir::SymShape own = builder.type(indices).shape;
+  own.pop_back();
+  if (axes.empty()) return c.filled(DType::kInt64, own, 0);
+  const int64_t last = builder.rank(indices) - 1;
+  const V whole = c.cast(indices, DType::kInt64), zero = c.ints({0}, {});
+  V place = ir::kAbsent, is_inside = ir::kAbsent;
+  ir::SymInt count = 1;
+  for (const int64_t axis : axes) {
+    const ir::SymInt& most = shape[static_cast<size_t>(axis)];
+    const V part = c.squeeze(c.slice(whole, last, axis, 1), last), extent = c.dims({most}, {});
+    const V fits = c.binary("and", c.binary("greater_equal", part, zero), c.binary("less", part, extent));
+    place = place == ir::kAbsent ? part : c.add(c.mul(place, extent), part);
+    is_inside = is_inside == ir::kAbsent ? fits : c.binary("and", is_inside, fits);
+    count *= most;
+  }
+  return c.where(is_inside, place, c.dims({count}, {}));
+}
+
 V gather_nd(OpBuilder& builder, V x, V indices) {
   Compose c(builder);
   const ir::SymShape shape = builder.type(x).shape, places = builder.type(indices).shape;
@@ -66,17 +86,10 @@ V gather_nd(OpBuilder& builder, V x, V indices) {
   const int64_t depth = places.back().hint(), rank = builder.rank(x);
   if (depth < 0 || depth > rank)
     builder.invalid("indices of depth " + std::to_string(depth) + " for rank " + std::to_string(rank));
-  V place = ir::kAbsent;
-  const int64_t last = static_cast<int64_t>(places.size()) - 1;
-  for (int64_t d = 0; d < depth; ++d) {
-    const V part = c.cast(c.squeeze(c.slice(indices, last, d, 1), last), DType::kInt64);
-    place =
-        place == ir::kAbsent ? part : c.add(c.mul(place, c.dims({shape[static_cast<size_t>(d)]}, {})), part);
-  }
-  if (place == ir::kAbsent) builder.unsupported("indices", "indices of no axis are not implemented");
+  if (depth == 0) builder.unsupported("indices", "indices of no axis are not implemented");
   ir::SymShape merged(shape.begin() + depth, shape.end());
   merged.insert(merged.begin(), num_elements(ir::SymShape(shape.begin(), shape.begin() + depth)));
-  return c.gather(c.reshape(x, merged), place, 0);
+  return c.gather(c.reshape(x, merged), flat_places(builder, indices, shape, c.count_to(depth)), 0);
 }
 
 V scattered(OpBuilder& builder, V filled, V places, V rows, const char* reduction) {
@@ -91,22 +104,6 @@ V scattered(OpBuilder& builder, V filled, V places, V rows, const char* reductio
                      {{"axis", int64_t{0}}, {"reduction", std::string(reduction)}});
 }
 
-namespace {
-
-/// indices [..., depth] into axes of `shape`, as one place in the axes taken together: [n].
-V flat_places(OpBuilder& builder, V indices, const ir::SymShape& shape, int64_t depth) {
-  Compose c(builder);
-  const ir::SymShape own = builder.type(indices).shape;
-  const ir::SymInt count = num_elements(ir::SymShape(own.begin(), own.end() - 1));
-  const V table = c.cast(c.reshape(indices, {count, depth}), DType::kInt64);
-  V place = c.filled(DType::kInt64, {count, 1}, 0);
-  for (int64_t d = 0; d < depth; ++d)
-    place = c.add(c.mul(place, c.dims({shape[static_cast<size_t>(d)]}, {1})), c.slice(table, 1, d, 1));
-  return c.reshape(place, {count});
-}
-
-}  // namespace
-
 V scatter_nd(OpBuilder& builder, V x, V indices, V updates, const char* reduction) {
   Compose c(builder);
   const ir::SymShape places = c.shape(indices), shape = c.shape(x);
@@ -118,8 +115,8 @@ V scatter_nd(OpBuilder& builder, V x, V indices, V updates, const char* reductio
   ir::SymShape rows(shape.begin() + depth, shape.end()), table = rows;
   rows.insert(rows.begin(), num_elements(ir::SymShape(places.begin(), places.end() - 1)));
   table.insert(table.begin(), num_elements(ir::SymShape(shape.begin(), shape.begin() + depth)));
-  const V whole = scattered(builder, c.reshape(x, table), flat_places(builder, indices, shape, depth),
-                            c.reshape(updates, rows), reduction);
+  const V flat = c.reshape(flat_places(builder, indices, shape, c.count_to(depth)), {rows[0]});
+  const V whole = scattered(builder, c.reshape(x, table), flat, c.reshape(updates, rows), reduction);
   return c.reshape(whole, shape);
 }
 
