@@ -286,10 +286,13 @@ void convert_histogram(NodeContext& node) {
   const V x = c.reshape(node.input(0), {count}), range = node.input(1);
   if (node.rank(range) != 1) node.invalid("a range of shape " + to_string(node.shape(range)));
   const auto end = [&](int64_t i) { return c.reshape(c.slice(range, 0, i, 1), {}); };
-  const DType dtype = node.dtype(x);
-  const DType wide = is_float(dtype) ? dtype : DType::kFloat64;
-  const V low = end(0), step = c.div(c.cast(c.sub(end(1), low), wide), c.extent(c.cast(low, wide), parts));
-  const V above = c.cast(c.sub(c.binary("max", x, low), low), wide);
+  const auto wide = [&](V numbers) { return c.cast(numbers, DType::kFloat64); };
+  const V low = end(0), high = end(1), span = wide(c.sub(high, low));
+  const V step = build::required(node, c.div(span, c.extent(span, parts)), c.binary("less", low, high),
+                                 "a range of nothing");
+  const V is_number = c.binary("equal", x, x);
+  const V above =
+      build::required(node, wide(c.sub(c.binary("max", x, low), low)), is_number, "a value is NaN");
   const V last = c.dims({parts - 1}, {});
   const V place = c.binary("min", c.cast(c.unary("floor", c.div(above, step)), DType::kInt64), last);
   const DType to = node.dtype_attr("dtype", DataType::kInt32);
@@ -307,9 +310,11 @@ void convert_cross_entropy(NodeContext& node) {
     node.invalid("logits of shape " + to_string(node.shape(x)) + ", labels of " +
                  to_string(node.shape(wanted)));
   if (is_place) {
-    const V classes = c.positions(node.shape(x)[1], 1, 2);
-    const V is_it = c.binary("equal", c.unsqueeze(c.cast(wanted, DType::kInt64), 1), classes);
-    wanted = c.cast(is_it, node.dtype(x));
+    const V classes = c.positions(node.shape(x)[1], 1, 2), place = c.cast(wanted, DType::kInt64);
+    const V is_class = c.binary("and", c.binary("greater_equal", place, c.number(place, 0)),
+                                c.binary("less", place, c.dims({node.shape(x)[1]}, {})));
+    const V chosen = build::required(node, place, is_class, "a label is no class");
+    wanted = c.cast(c.binary("equal", c.unsqueeze(chosen, 1), classes), node.dtype(x));
   }
   const ir::SymShape shape = broadcast_shapes(node.shape(x), node.shape(wanted));
   x = c.expand(x, shape);

@@ -1,4 +1,6 @@
 // Sparse tensors, as operators have them: places [n,rank], values [n], a shape.
+#include <limits>
+
 #include "compiler/build/extents/data_dependent.h"
 #include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/moves.h"
@@ -23,12 +25,6 @@ void convert_sparse_to_dense(NodeContext& node) {
 
 namespace {
 
-/// A column of a table of numbers [n,columns], i64 [n].
-V column_of(NodeContext& node, V table, int64_t column) {
-  Compose c(node);
-  return c.cast(c.squeeze(c.slice(table, 1, column, 1), 1), DType::kInt64);
-}
-
 V matrix_turned(NodeContext& node, V x) {
   if (node.rank(x) != 2) node.invalid("a matrix of shape " + to_string(node.shape(x)));
   return Compose(node).transpose(x, {1, 0});
@@ -46,11 +42,13 @@ void convert_sparse_matmul(NodeContext& node) {
   if (node.rank(places) != 2 || node.rank(values) != 1 || shape.size() != 2 || node.rank(dense) != 2)
     node.invalid("places of shape " + to_string(node.shape(places)) + ", a matrix of " +
                  to_string(node.shape(dense)));
-  const V rows = c.gather(dense, column_of(node, places, is_turned ? 0 : 1), 0);
+  const int64_t from = is_turned ? 0 : 1;
+  const ir::SymInt inner = node.shape(dense)[0];
+  const V rows = c.gather(dense, build::flat_places(node, places, {inner, inner}, {from}), 0);
   const V products = c.mul(rows, c.unsqueeze(values, 1));
   const V zeros = c.filled(node.dtype(products), {shape[is_turned ? 1 : 0], node.shape(dense)[1]}, 0);
-  node.set_output(0,
-                  build::scattered(node, zeros, column_of(node, places, is_turned ? 1 : 0), products, "add"));
+  node.set_output(
+      0, build::scattered(node, zeros, build::flat_places(node, places, shape, {1 - from}), products, "add"));
 }
 
 // Operands: places, shape, the shape wanted, of which one extent may be -1.
@@ -60,11 +58,10 @@ void convert_sparse_reshape(NodeContext& node) {
   const ir::SymShape from = node.extents_at(1, "input_shape");
   const ir::SymShape to = node.is_known(2) ? build::settled_shape(node, from, node.known_ints(2, "new_shape"))
                                            : node.extents_at(2, "new_shape");
-  if (node.rank(places) != 2 || from.empty() || to.empty())
+  if (node.rank(places) != 2 || from.empty() || to.empty() ||
+      !ir::demand(ir::Relation::kEqual, node.shape(places)[1], from.size()))
     node.invalid("places of shape " + to_string(node.shape(places)));
-  V flat = column_of(node, places, 0);
-  for (size_t d = 1; d < from.size(); ++d)
-    flat = c.add(c.mul(flat, c.dims({from[d]}, {})), column_of(node, places, static_cast<int64_t>(d)));
+  V flat = build::flat_places(node, places, from, c.count_to(static_cast<int64_t>(from.size())));
   std::vector<V> columns(to.size());
   for (size_t d = to.size(); d-- > 0;) {
     const V extent = c.dims({to[d]}, {});
@@ -80,8 +77,8 @@ void convert_sparse_reshape(NodeContext& node) {
 }
 
 // Rows of a sparse matrix in which nothing stands get one element, `otherwise`, at their first place.
-// Operands: places, row after row, values, shape, otherwise. Results: places, values, which rows were empty,
-// where each of the elements is now.
+// Operands: places in any order, values, shape, otherwise. Results: row after row places and values, which
+// rows were empty, where each of the elements is now.
 void convert_sparse_fill_rows(NodeContext& node) {
   Compose c(node);
   const V places = c.cast(node.input(0), DType::kInt64), values = node.input(1);
@@ -89,7 +86,7 @@ void convert_sparse_fill_rows(NodeContext& node) {
   if (own.size() != 2 || shape.empty() || !ir::demand(ir::Relation::kEqual, own[1], shape.size()))
     node.invalid("places of shape " + to_string(own));
   const ir::SymInt rows = shape[0], count = own[0];
-  const V row = column_of(node, places, 0);
+  const V row = build::flat_places(node, places, shape, {0});
   const auto ones = [&](const ir::SymInt& extent) { return c.filled(DType::kInt64, {extent}, 1); };
   const V counts = build::scattered(node, c.filled(DType::kInt64, {rows}, 0), row, ones(count), "add");
   const V is_empty = c.binary("equal", counts, c.number(counts, 0));
@@ -100,7 +97,10 @@ void convert_sparse_fill_rows(NodeContext& node) {
   const V empty_before = before(c.cast(is_empty, DType::kInt64));
   const V empty = c.squeeze(build::places_of_nonzero(node, is_empty), 1);
   const ir::SymInt added = node.shape(empty)[0];
-  const V moved = c.add(c.iota(count), c.gather(empty_before, row, 0));
+  V rank = c.iota(count);
+  if (!same(count, 0))
+    rank = build::scattered(node, rank, build::ordered_places(node, row, 0, count, true), rank, "none");
+  const V moved = c.add(rank, c.gather(empty_before, row, 0));
   const V at = c.concat({moved, c.gather(c.add(before(counts), empty_before), empty, 0)}, 0);
   const V first = c.filled(DType::kInt64, {added, own[1] - 1}, 0);
   const V all_places = c.concat({places, c.concat({c.unsqueeze(empty, 1), first}, 1)}, 0);
@@ -134,13 +134,9 @@ SparseTensor sparse_operand(NodeContext& node, size_t first, size_t apart = 1) {
   return x;
 }
 
-/// Where each place is in the row-major order of its axes from `begin` to before `end`, i64 [n].
-V flat_places(NodeContext& node, const SparseTensor& x, size_t begin, size_t end) {
-  Compose c(node);
-  V flat = c.filled(DType::kInt64, {node.shape(x.places)[0]}, 0);
-  for (size_t d = begin; d < end; ++d)
-    flat = c.add(c.mul(flat, c.dims({x.shape[d]}, {})), column_of(node, x.places, static_cast<int64_t>(d)));
-  return flat;
+/// Where each place is in the row-major order of the first axes.
+V flat_places(NodeContext& node, const SparseTensor& x, size_t axes) {
+  return build::flat_places(node, x.places, x.shape, Compose(node).count_to(static_cast<int64_t>(axes)));
 }
 
 void set_sparse(NodeContext& node, const SparseTensor& x) {
@@ -157,7 +153,7 @@ SparseTensor taken(NodeContext& node, const SparseTensor& x, V which) {
 
 /// In row-major order; equal places stay in order.
 SparseTensor ordered(NodeContext& node, const SparseTensor& x) {
-  const V flat = flat_places(node, x, 0, x.shape.size());
+  const V flat = flat_places(node, x, x.shape.size());
   return taken(node, x, build::ordered_places(node, flat, 0, node.shape(flat)[0], true));
 }
 
@@ -193,7 +189,10 @@ void convert_sparse_concat(NodeContext& node) {
   ir::SymInt before = 0;
   for (size_t i = 0; i < count; ++i) {
     SparseTensor part = sparse_operand(node, i, count);
-    if (part.shape.size() != shape.size()) node.invalid("sparse tensors of several ranks");
+    ir::SymShape others = part.shape;
+    if (others.size() == shape.size()) others[axis] = shape[axis];
+    if (!ir::demand_equal(others, shape))
+      node.invalid("sparse tensors of shapes " + to_string(shape) + " and " + to_string(part.shape));
     ir::SymShape moved(shape.size(), ir::SymInt(0));
     moved[axis] = before;
     part.places = c.add(part.places, c.dims(moved, {1, rank}));
@@ -213,7 +212,7 @@ void convert_sparse_add(NodeContext& node) {
     node.invalid("shapes " + to_string(a.shape) + " and " + to_string(b.shape));
   const SparseTensor all = ordered(node, joined(node, {a, b}, a.shape));
   // An element of the same place as the one before it is added to that.
-  const V flat = flat_places(node, all, 0, all.shape.size());
+  const V flat = flat_places(node, all, all.shape.size());
   const ir::SymInt count = node.shape(flat)[0];
   const V before = c.slice(c.concat({c.ints({-1}, {1}), flat}, 0), 0, 0, count);
   const V is_first = c.unary("not", c.binary("equal", flat, before));
@@ -255,15 +254,16 @@ void convert_sparse_reduce(NodeContext& node) {
   for (const ir::SymInt& axis : node.known_ints(3, "reduction_axes"))
     goes[static_cast<size_t>(node.normalize_axis(axis, rank))] = true;
   const bool keeps = node.flag("keep_dims", false), is_max = node.op() == "SparseReduceMax";
-  V flat = c.filled(DType::kInt64, {node.shape(x.values)[0]}, 0);
+  std::vector<int64_t> kept;
   ir::SymShape to;
   ir::SymInt rows = 1;
   for (size_t d = 0; d < x.shape.size(); ++d) {
     if (!goes[d] || keeps) to.push_back(goes[d] ? ir::SymInt(1) : x.shape[d]);
     if (goes[d]) continue;
-    flat = c.add(c.mul(flat, c.dims({x.shape[d]}, {})), column_of(node, x.places, static_cast<int64_t>(d)));
+    kept.push_back(static_cast<int64_t>(d));
     rows = rows * x.shape[d];
   }
+  const V flat = build::flat_places(node, x.places, x.shape, kept);
   const DType dtype = node.dtype(x.values);
   V made = build::scattered(node, c.filled(dtype, {rows}, 0), flat, x.values, "add");
   if (is_max) {
@@ -295,7 +295,7 @@ void convert_sparse_dense_add(NodeContext& node) {
 void convert_sparse_softmax(NodeContext& node) {
   Compose c(node);
   const SparseTensor x = sparse_operand(node, 0);
-  const V row = flat_places(node, x, 0, x.shape.size() - 1);
+  const V row = flat_places(node, x, x.shape.size() - 1);
   const ir::SymInt rows = num_elements(ir::SymShape(x.shape.begin(), x.shape.end() - 1));
   const V zeros = c.filled(node.dtype(x.values), {rows}, 0);
   const V first = build::scattered(node, zeros, row, x.values, "none");
@@ -312,21 +312,25 @@ void convert_sparse_bincount(NodeContext& node) {
   const bool has_rows = x.shape.size() == 2;
   const ir::SymInt rows = has_rows ? x.shape[0] : ir::SymInt(1),
                    size = build::only_integer(node, node.extents_at(3, "size"), "size");
-  const V counts =
-      counts_in_rows(node, x.values, flat_places(node, x, 0, has_rows ? 1 : 0), {rows, size}, node.input(4));
-  node.set_output(0, has_rows ? counts : Compose(node).reshape(counts, {size}));
+  Compose c(node);
+  const V given = flat_places(node, x, has_rows ? 1 : 0);
+  const V row = build::required(node, given, c.binary("less", given, c.dims({rows}, {})),
+                                "a place outside of the shape");
+  const V counts = counts_in_rows(node, x.values, row, {rows, size}, node.input(4));
+  node.set_output(0, has_rows ? counts : c.reshape(counts, {size}));
 }
 
 // Of tables of strings or integers each combination of one column of each, by a hash. Results: a sparse
 // tensor of them.
 void convert_sparse_cross(NodeContext& node) {
   Compose c(node);
-  const int64_t buckets = node.integer("num_buckets", 0);
+  int64_t buckets = node.integer("num_buckets", 0);
   if (!node.flag("hashed_output"))
     node.unsupported("hashed_output", "strings of combinations are not implemented");
   if (node.integer("N", 0) != 0)
     node.unsupported("operand 0", "combinations of sparse tensors are not implemented");
-  if (buckets < 1) node.unsupported("num_buckets", "hashes of 63 bits are not implemented");
+  if (buckets < 0) node.invalid("num_buckets is " + std::to_string(buckets));
+  if (buckets == 0) buckets = std::numeric_limits<int64_t>::max();
   const V crossed =
       build::crossed_tables(node, node.inputs_from(0), static_cast<uint64_t>(node.integer("hash_key")),
                             static_cast<uint64_t>(buckets));

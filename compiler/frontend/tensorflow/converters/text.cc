@@ -82,6 +82,7 @@ void convert_text_part(NodeContext& node) {
 void convert_text_hash(NodeContext& node) {
   const V x = text_operand(node, 0);
   const int64_t buckets = node.integer("num_buckets");
+  if (buckets < 1) node.invalid("num_buckets is " + std::to_string(buckets));
   if (node.op() == "StringToHashBucket")
     return node.set_output(
         0, node.add("hash_text", {x}, {{"buckets", buckets}, {"how", std::string("murmur")}}));
@@ -132,6 +133,9 @@ void convert_text_split(NodeContext& node) {
   std::string delimiter = checked_text(node, "operand 1", node.known_text(1, "operand 1")), space;
   const bool is_old = node.op() == "StringSplit";
   if (is_old && delimiter.empty()) node.unsupported("delimiter", "each byte as a part is not implemented");
+  // Each byte of it is one, and parts of letters are no strings.
+  if (is_old && code_points(delimiter).size() != delimiter.size())
+    node.unsupported("delimiter", "letters of several bytes are not implemented");
   if (is_old && !node.flag("skip_empty", true))
     node.unsupported("skip_empty", "parts of nothing are not implemented");
   if (is_old) std::swap(delimiter, space);

@@ -1,5 +1,6 @@
 // Rows of strings as strings, and strings as rows of code points.
 #include <algorithm>
+#include <limits>
 
 #include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/places.h"
@@ -77,9 +78,12 @@ void convert_text_ngrams(NodeContext& node) {
   const ir::SymShape shape = build::model_shape(node, x);
   if (shape.size() != 1) node.invalid("strings of shape " + to_string(shape) + ", expected a row");
   GramForm form{node.ints("ngram_widths"), node.integer("pad_width"), node.flag("preserve_short_sequences")};
+  constexpr int64_t kMostWidth = std::numeric_limits<int32_t>::max();
+  if (form.pad > kMostWidth) node.invalid("pad_width is " + std::to_string(form.pad));
   int64_t most = 0;
   for (const int64_t length : form.lengths) {
-    if (length < 1) node.invalid("ngram_widths has a number of " + std::to_string(length));
+    if (length < 1 || length > kMostWidth)
+      node.invalid("ngram_widths has a number of " + std::to_string(length));
     most = std::max(most, length);
   }
   if (most == 0) node.invalid("ngram_widths is empty");
@@ -171,11 +175,39 @@ void convert_code_points(NodeContext& node) {
   if (node.op() == "UnicodeDecodeWithOffsets") node.set_output(2, there(made[2]));
 }
 
+namespace {
+
+/// Code points of letters, which numbers that are none become as the node says.
+V letters_alone(NodeContext& node, V points) {
+  Compose c(node);
+  const auto between = [&](int64_t low, int64_t high) {
+    return c.binary("and", c.binary("greater_equal", points, c.ints({low}, {})),
+                    c.binary("less_equal", points, c.ints({high}, {})));
+  };
+  const V is_letter = c.binary("and", between(0, 0x10ffff), c.unary("not", between(0xd800, 0xdfff)));
+  const std::string errors = node.text("errors", "replace");
+  const int64_t otherwise = node.integer("replacement_char", 0xfffd);
+  if (errors == "strict") {
+    points = build::required(node, points, is_letter, "a number is no code point");
+  } else if (errors == "replace") {
+    if (otherwise < 1 || otherwise > 0x10ffff || (otherwise >= 0xd800 && otherwise <= 0xdfff))
+      node.invalid("replacement_char is " + std::to_string(otherwise));
+    points = c.where(is_letter, points, c.ints({otherwise}, {}));
+  } else {
+    node.unsupported("errors", "\"" + errors + "\" is not implemented");
+  }
+  const V none = c.number(points, 0);
+  return build::required(node, points, c.unary("not", c.binary("equal", points, none)),
+                         "strings with zero bytes are not implemented");
+}
+
+}  // namespace
+
 // Operands: code points, where the rows of them end that are strings.
 void convert_text_of_points(NodeContext& node) {
   Compose c(node);
   check_encoding(node, "output_encoding");
-  const V points = c.cast(node.input(0), DType::kInt64);
+  const V points = letters_alone(node, c.cast(node.input(0), DType::kInt64));
   const ir::SymShape shape = c.shape(points);
   if (shape.size() != 1) node.invalid("code points of shape " + to_string(shape));
   RaggedRows rows = rows_of_splits(node, node.input(1), shape[0]);
