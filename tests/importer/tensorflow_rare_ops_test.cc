@@ -1,5 +1,7 @@
 // Operators that TensorFlow's own sessions do not run: those of TensorFlow.js, and those that it has dropped
 // but frozen graphs still have. Graphs of a node, which are written here.
+#include <cmath>
+
 #include "runtime/base/error.h"
 #include "tests/expect_error.h"
 #include "tests/importer/imported.h"
@@ -76,6 +78,108 @@ TEST(TensorflowRareOps, AreRefusedWithoutTheNumberThatTheyTake) {
   };
   fails(node_of("y", "UnsortedSegmentSum", {"x", "ids", "count"}), "num_segments has 0 elements, expected 1");
   fails(node_of("y", "OneHot", {"ids", "count", "one", "one"}), "depth has 0 elements, expected 1");
+}
+
+Json integers(const char* name, const std::vector<int64_t>& shape, const std::vector<int64_t>& values) {
+  Json dims = Json::array();
+  for (const int64_t extent : shape) dims.push_back({{"size", std::to_string(extent)}});
+  const Json tensor = {{"dtype", "DT_INT64"}, {"tensorShape", {{"dim", dims}}}, {"int64Val", values}};
+  return node_of(name, "Const", {}, {{"dtype", type_of("DT_INT64")}, {"value", {{"tensor", tensor}}}});
+}
+
+Json cast_of(const char* name, const char* x, const char* to) {
+  return node_of(name, "Cast", {x}, {{"DstT", type_of(to)}});
+}
+
+/// A node that reads places, which a run says as floats "p", of a sparse matrix [3,4], and floats "v".
+Tensors placed(const Json& y, const std::vector<float>& places, const Tensor& v) {
+  const auto model = graph_of(
+      y, {{"p", {1, 2}}, {"v", v.shape()}},
+      {cast_of("places", "p", "DT_INT64"), integers("shape", {2}, {3, 4}), number_of("none", 0),
+       cast_of("zero", "none", "DT_FLOAT"), integers("one", {1}, {1}), cast_of("ones", "one", "DT_FLOAT")});
+  return results_of(*model, {{"p", floats({1, 2}, places)}, {"v", v}});
+}
+
+// A place that lies outside along one axis is another one in the axes taken together.
+TEST(TensorflowRareOps, PlacesAreInsideOfEachAxis) {
+  const Tensor table = Tensor::zeros(DType::kFloat32, {3, 4}), row = floats({1}, {5});
+  const std::vector<std::pair<Json, Tensor>> nodes = {
+      {node_of("y", "GatherNd", {"v", "places"}), table},
+      {node_of("y", "ScatterNd", {"places", "v", "shape"}), row},
+      {node_of("y", "TensorScatterAdd", {"v", "places", "ones"}), table},
+      {node_of("y", "SparseToDense", {"places", "shape", "v", "zero"}), row},
+      {node_of("y", "SparseTensorDenseMatMul", {"places", "ones", "shape", "v"}),
+       floats({4, 1}, {1, 2, 3, 4})},
+      {node_of("y", "SparseReduceSum", {"places", "v", "shape", "one"}), row},
+      {node_of("y", "SparseDenseCwiseMul", {"places", "ones", "shape", "v"}), table},
+      {node_of("y", "SparseTensorDenseAdd", {"places", "ones", "shape", "v"}), table}};
+  for (const auto& [node, v] : nodes) {
+    SCOPED_TRACE(node.dump());
+    EXPECT_EQ(placed(node, {1, 2}, v).size(), 1U);
+    const bool is_of_rows = node.at("op") == "SparseReduceSum";
+    for (const std::vector<float>& wrong : {std::vector<float>{0, 7}, {1, -1}, {3, 0}, {-1, 0}})
+      if (!is_of_rows || wrong[1] == 0)
+        expect_error(ErrorCode::kTensorData, "is out of range for an axis", [&] { placed(node, wrong, v); });
+  }
+}
+
+TEST(TensorflowRareOps, FailWhereTensorflowDoes) {
+  const auto fails = [&](const Json& y, const std::vector<float>& x, const std::string& text) {
+    const auto model = graph_of(
+        y, {{"x", {2}}},
+        {node_of("row", "Reshape", {"x", "wide"}), integers("wide", {2}, {1, 2}),
+         cast_of("numbers", "x", "DT_INT32"), integers("ends", {2}, {0, 2}), number_of("bins", 4),
+         number_of("low", 0, true), number_of("high", 9, true), number_of("axis", 0),
+         node_of("range", "ConcatV2", {"low", "high", "axis"}), cast_of("limits", "range", "DT_FLOAT"),
+         node_of("label", "Max", {"numbers", "low"}, {{"keep_dims", {{"b", true}}}})});
+    expect_error(ErrorCode::kTensorData, text, [&] { results_of(*model, {{"x", floats({2}, x)}}); });
+  };
+  const Json loss = node_of("y", "SparseSoftmaxCrossEntropyWithLogits", {"row", "label"});
+  fails(loss, {0, 2}, "a label is no class");
+  fails(loss, {-3, -1}, "a label is no class");
+  const Json counts = node_of("y", "HistogramFixedWidth", {"x", "limits", "bins"}),
+             turned = node_of("y", "HistogramFixedWidth", {"x", "x", "bins"});
+  fails(counts, {1, std::nanf("")}, "a value is NaN");
+  fails(turned, {2, 2}, "a range of nothing");
+  const auto encoded = [](const char* errors) {
+    return node_of("y", "UnicodeEncode", {"numbers", "ends"},
+                   {{"output_encoding", {{"s", "VVRGLTg="}}}, {"errors", {{"s", errors}}}});
+  };
+  const char* const strict = "c3RyaWN0";
+  for (const float wrong : {-1.0F, 55296.0F, 1114112.0F})
+    fails(encoded(strict), {97, wrong}, "a number is no code point");
+  fails(encoded(strict), {97, 0}, "zero bytes are not implemented");
+}
+
+TEST(TensorflowRareOps, AreRefusedWithAReason) {
+  for (const auto& [op, text] : {std::pair{"DecodeJpeg", "export a signature that takes decoded pictures"},
+                                 {"ParseExampleV2", "export a signature whose inputs are the features"},
+                                 {"XlaCallModule", "native_serialization=False"},
+                                 {"PyFunc", "it calls Python"}}) {
+    SCOPED_TRACE(op);
+    const auto model = graph_of(node_of("y", op, {"x"}), {{"x", {2}}});
+    expect_error(ErrorCode::kOperatorNotImplemented, text, [&] { model->import({}, ops::standard_ops()); });
+  }
+  const auto model =
+      graph_of(node_of("y", "StringToHashBucketFast", {"text"}, {{"num_buckets", {{"i", "0"}}}}),
+               {{"x", {2}}}, {node_of("text", "AsString", {"n"}), cast_of("n", "x", "DT_INT32")});
+  expect_error(ErrorCode::kInvalidModel, "num_buckets is 0", [&] { model->import({}, ops::standard_ops()); });
+}
+
+// Extents that are halved as real numbers stay those of all runs.
+TEST(TensorflowRareOps, RealNumbersOfFreeDimsStayFree) {
+  const auto model = graph_of(
+      node_of("y", "Fill", {"dims", "zero"}), {{"x", {-1}}},
+      {node_of("extents", "Shape", {"x"}), cast_of("real", "extents", "DT_FLOAT"), number_of("two", 2),
+       cast_of("by", "two", "DT_FLOAT"), node_of("half", "RealDiv", {"real", "by"}),
+       node_of("whole", "Floor", {"half"}), cast_of("dims", "whole", "DT_INT32"), number_of("none", 0),
+       cast_of("zero", "none", "DT_FLOAT")});
+  const ir::Graph graph = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+  ir::verify(graph);
+  EXPECT_FALSE(graph.value(graph.outputs()[0]).type.shape.is_constant());
+  const std::string name = ir::to_string(graph.value(graph.inputs()[0]).type.shape[0]);
+  for (const ir::Guard& guard : graph.symbols()->guards())
+    EXPECT_TRUE(ir::holds_at(guard, {{name, 101}})) << "an extent has one value";
 }
 
 // Complex numbers go where their parts may go alone, and are refused elsewhere.

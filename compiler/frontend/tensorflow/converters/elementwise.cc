@@ -263,8 +263,10 @@ V truncated(NodeContext& node, V x, DType to) {
 }  // namespace
 
 // Of complex numbers that become real ones the imaginary parts are dropped.
-// Whole numbers that are known stay known as real ones: tf.range(n) of reals casts its ends.
+// Whole numbers that are known stay known as real ones: tf.range(n) of reals casts its ends. Of free dims a
+// cast knows as much.
 std::optional<V> known_reals(NodeContext& node, V x, DType to) {
+  if (node.graph().value(x).known.is_symbolic()) return std::nullopt;
   const Tensor* known = node.graph().value(x).tensor();
   if (known == nullptr || !is_integer(known->dtype()) || !is_float(to)) return std::nullopt;
   if (known->num_elements() > ir::kMaxKnownElements) return std::nullopt;

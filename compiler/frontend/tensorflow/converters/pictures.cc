@@ -18,19 +18,19 @@ build::ResizeRule rule_of(NodeContext& node) {
 
 // The result is float32, whatever goes in.
 void convert_resize_bilinear(NodeContext& node) {
-  const ir::SymShape size = node.known_ints(1, "size");
+  const ir::SymShape size = node.extents_at(1, "size");
   const V map = node.first(node.cast(node.input(0), DType::kFloat32));
   node.set_output(0, node.last(build::resize_bilinear(node, map, size, rule_of(node))));
 }
 
 void convert_resize_nearest(NodeContext& node) {
-  const ir::SymShape size = node.known_ints(1, "size");
+  const ir::SymShape size = node.extents_at(1, "size");
   node.set_output(0, node.last(build::resize_nearest(node, node.first(node.input(0)), size, rule_of(node))));
 }
 
 // With half_pixel_centers a = -0.5, and what lies outside has no weight; else a = -0.75, and it is the edge.
 void convert_resize_bicubic(NodeContext& node) {
-  const ir::SymShape size = node.known_ints(1, "size");
+  const ir::SymShape size = node.extents_at(1, "size");
   const build::ResizeRule rule = rule_of(node);
   if (rule.align_corners && rule.half_pixel_centers)
     node.invalid("align_corners and half_pixel_centers are both set");
@@ -65,7 +65,7 @@ void convert_scale_and_translate(NodeContext& node) {
 }
 
 void convert_resize_area(NodeContext& node) {
-  const ir::SymShape size = node.known_ints(1, "size");
+  const ir::SymShape size = node.extents_at(1, "size");
   const bool align_corners = node.flag("align_corners", false);
   V map = node.first(node.cast(node.input(0), DType::kFloat32));
   if (node.rank(map) != 4 || size.size() != 2)
