@@ -182,6 +182,9 @@ def pictures():
               for kernel in ("lanczos1", "box", "triangle", "keyscubic") for scale, moved in (("1.3", "0.0"), ("2.0", "-2.5"))]
     cases += ["raw.ScaleAndTranslate(images=im, size=[5, 8], scale=p[0, :2], translation=x[0, :2])", "raw.ResizeArea(images=im, size=[4, 9], align_corners=True)",
               "raw.ResizeArea(images=im, size=[3, 2])"]
+    cases += [f"tf.image.resize_with_pad(im, {size}, method='{method}')" for size in ("5, 9", "20, 11") for method in ("bilinear", "nearest", "area")]
+    cases += ["tf.image.resize(im, [10, 12], preserve_aspect_ratio=True)", "tf.image.resize(im, tf.cast(tf.cast(tf.shape(im)[1:3], tf.float32) * 0.5, tf.int32) + 1)",
+              "tf.image.central_crop(im, 0.6)", "tf.image.resize_with_crop_or_pad(im, 5, 9)"]
     corners = "tf.concat([tf.minimum(bx[:, :2], bx[:, 2:]), tf.maximum(bx[:, :2], bx[:, 2:])], 1)"
     cases += [f"raw.NonMaxSuppression(boxes={corners}, scores=sc, max_output_size=4, iou_threshold=0.5)", f"raw.NonMaxSuppressionV2(boxes={corners}, scores=sc, max_output_size=3, iou_threshold=0.2)",
               f"raw.NonMaxSuppressionV3(boxes={corners}, scores=sc, max_output_size=4, iou_threshold=0.5, score_threshold=0.3)",
@@ -234,7 +237,8 @@ def algebra():
     sparse, other = f"tf.SparseTensor({places}, tf.boolean_mask(x, b), tf.shape(x, tf.int64))", "tf.SparseTensor(tf.where(c), tf.boolean_mask(y, c), tf.shape(y, tf.int64))"
     cases += [f"tf.sparse.add({sparse}, {other})", f"tf.sparse.concat(0, [{sparse}, {other}])", f"tf.sparse.concat(-1, [{sparse}, {other}])", f"tf.sparse.reorder({sparse})",
               f"tf.sparse.slice({sparse}, [1, 0], [2, 3])", f"tf.sparse.reduce_sum({sparse}, 1)", f"tf.sparse.reduce_max({sparse}, 0, keepdims=True)", f"{sparse} * w", f"{sparse} / p",
-              f"tf.sparse.softmax({sparse})", f"tf.sparse.add({sparse}, y)"]
+              f"tf.sparse.softmax({sparse})", f"tf.sparse.add({sparse}, y)",
+              f"raw.SparseFillEmptyRows(indices=tf.reverse({places}, [0]), values=tf.reverse(tf.boolean_mask(x, b), [0]), dense_shape=tf.shape(x, tf.int64), default_value=s)"]
     return cases + ["raw.SoftmaxCrossEntropyWithLogits(features=x, labels=tf.nn.softmax(y))", "raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=sg)",
                     "raw.HistogramFixedWidth(values=x, value_range=[-1.5, 1.5], nbins=5)"]
 

@@ -245,18 +245,15 @@ void convert_ragged_range(NodeContext& node) {
   }
   for (V& each : numbers) each = c.expand(each, {rows});
   const DType dtype = node.dtype(numbers[0]);
-  const V span = c.sub(numbers[1], numbers[0]), step = numbers[2], zero = c.number(step, 0);
+  const auto wide = [&](V x) { return is_float(dtype) ? x : c.cast(x, DType::kInt64); };
+  const V span = c.sub(wide(numbers[1]), wide(numbers[0])), step = numbers[2], zero = c.number(step, 0);
   const V is_step = c.unary("not", c.binary("equal", step, zero)),
-          moves = c.where(is_step, step, c.number(step, 1));
-  V count = ir::kAbsent;
-  if (is_float(dtype)) {
-    count = c.cast(c.unary("ceil", c.div(span, moves)), DType::kInt64);
-  } else {
-    // As many as there are whole steps begun before the limit.
-    const V wide = c.cast(span, DType::kInt64), by = c.cast(moves, DType::kInt64);
-    count = c.div(c.add(wide, c.sub(by, c.unary("sign", by))), by);
-  }
-  count = c.where(c.binary("less", c.mul(span, c.unary("sign", moves)), zero), c.number(count, 0), count);
+          moves = c.where(is_step, step, c.number(step, 1)), by = wide(moves);
+  // As many integers as there are whole steps begun before the limit.
+  V count = is_float(dtype) ? c.cast(c.unary("ceil", c.div(span, by)), DType::kInt64)
+                            : c.div(c.add(span, c.sub(by, c.unary("sign", by))), by);
+  const V is_behind = c.binary("less", c.mul(span, c.unary("sign", by)), c.number(span, 0));
+  count = c.where(is_behind, c.number(count, 0), count);
   count = build::required(node, c.binary("max", count, c.number(count, 0)), is_step, "a step of 0");
   const RaggedRows made = run_time_rows(node, count);
   const V ids = row_ids(node, made), places = c.cast(places_in_rows(node, made, ids), dtype);
