@@ -36,15 +36,6 @@ def ours(model, suffix, inputs, is_free):
             return {key: archive[key] for key in archive.files}
 
 
-def compare(model, suffix, inputs, is_free):
-    values = list(inputs.values())
-    want = np.asarray(model(values if len(values) > 1 else values[0], training=False))
-    got = ours(model, suffix, inputs, is_free)
-    if isinstance(got, str):
-        return got
-    return difference(next(iter(got.values())), want)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", type=int, default=60)
@@ -56,9 +47,12 @@ def main():
     cases += [(name, lambda name=name: seeded_network(keras, name)) for name in arguments.networks.split(",") if name]
     for number, (name, build) in enumerate(cases):
         model, inputs = build()
+        values = list(inputs.values())
+        want = np.asarray(model(values if len(values) > 1 else values[0], training=False))
         for suffix in ("keras", "h5"):
             models += 1
-            why = compare(model, suffix, inputs, is_free=number % 3 == 0)
+            got = ours(model, suffix, inputs, is_free=number % 3 == 0)
+            why = got if isinstance(got, str) else difference(next(iter(got.values())), want)
             if why is not None:
                 wrong += 1
                 print(f"{name}.{suffix}: {why}; layers {[type(layer).__name__ for layer in model.layers][:40]}", flush=True)

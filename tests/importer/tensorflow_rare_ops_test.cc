@@ -166,20 +166,50 @@ TEST(TensorflowRareOps, AreRefusedWithAReason) {
   expect_error(ErrorCode::kInvalidModel, "num_buckets is 0", [&] { model->import({}, ops::standard_ops()); });
 }
 
-// Extents that are halved as real numbers stay those of all runs.
-TEST(TensorflowRareOps, RealNumbersOfFreeDimsStayFree) {
-  const auto model = graph_of(
-      node_of("y", "Fill", {"dims", "zero"}), {{"x", {-1}}},
-      {node_of("extents", "Shape", {"x"}), cast_of("real", "extents", "DT_FLOAT"), number_of("two", 2),
-       cast_of("by", "two", "DT_FLOAT"), node_of("half", "RealDiv", {"real", "by"}),
-       node_of("whole", "Floor", {"half"}), cast_of("dims", "whole", "DT_INT32"), number_of("none", 0),
-       cast_of("zero", "none", "DT_FLOAT")});
-  const ir::Graph graph = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
+/// A graph over x [N], with half of N, in real numbers rounded down, as "half" [1].
+ir::Graph graph_at_free(const Json& y, const std::vector<Json>& more = {}) {
+  std::vector<Json> rest = {node_of("extents", "Shape", {"x"}),
+                            cast_of("real", "extents", "DT_FLOAT"),
+                            number_of("two", 2),
+                            cast_of("by", "two", "DT_FLOAT"),
+                            node_of("exact", "RealDiv", {"real", "by"}),
+                            node_of("whole", "Floor", {"exact"}),
+                            cast_of("half", "whole", "DT_INT32"),
+                            number_of("none", 0),
+                            cast_of("zero", "none", "DT_FLOAT")};
+  rest.insert(rest.end(), more.begin(), more.end());
+  const auto model = graph_of(y, {{"x", {-1}}}, rest);
+  ir::Graph graph = model->import(with_symbols(model->facts(), {}), ops::standard_ops());
   ir::verify(graph);
-  EXPECT_FALSE(graph.value(graph.outputs()[0]).type.shape.is_constant());
   const std::string name = ir::to_string(graph.value(graph.inputs()[0]).type.shape[0]);
   for (const ir::Guard& guard : graph.symbols()->guards())
-    EXPECT_TRUE(ir::holds_at(guard, {{name, 101}})) << "an extent has one value";
+    EXPECT_TRUE(ir::holds_at(guard, {{name, 15}})) << "an extent has one value";
+  EXPECT_TRUE(graph.symbols()->run_time_symbols().empty()) << "an extent is not known before a run";
+  return graph;
+}
+
+ir::SymShape shape_of_result(const ir::Graph& graph) { return graph.value(graph.outputs()[0]).type.shape; }
+
+TEST(TensorflowRareOps, RealNumbersOfFreeDimsAreExtents) {
+  EXPECT_FALSE(shape_of_result(graph_at_free(node_of("y", "Fill", {"half", "zero"}))).is_constant());
+  // As tf.image.resize_with_pad has it: what is missing of 8 elements.
+  const ir::Graph padded = graph_at_free(
+      node_of("y", "Pad", {"filled", "paddings"}),
+      {node_of("filled", "Fill", {"half", "zero"}), number_of("eight", 8), number_of("before", 0, true),
+       node_of("behind", "Sub", {"eight", "half"}), node_of("both", "ConcatV2", {"before", "behind", "none"}),
+       integers("row", {2}, {1, 2}), node_of("paddings", "Reshape", {"both", "row"})});
+  ASSERT_TRUE(shape_of_result(padded).is_constant());
+  EXPECT_EQ(shape_of_result(padded).hints(), Shape{8});
+}
+
+TEST(TensorflowRareOps, RangesOfRealNumbersStayFree) {
+  const std::vector<Json> more = {integers("point", {0}, {}), node_of("end", "Reshape", {"real", "point"}),
+                                  node_of("number", "Reshape", {"extents", "point"}), number_of("one", 1),
+                                  cast_of("step", "one", "DT_FLOAT")};
+  const ir::Graph range = graph_at_free(node_of("y", "Range", {"zero", "end", "step"}), more);
+  EXPECT_FALSE(shape_of_result(range).is_constant());
+  const ir::Graph line = graph_at_free(node_of("y", "LinSpace", {"zero", "step", "number"}), more);
+  EXPECT_EQ(ir::to_string(shape_of_result(line)), ir::to_string(line.value(line.inputs()[0]).type.shape));
 }
 
 // Complex numbers go where their parts may go alone, and are refused elsewhere.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string>
 
@@ -10,6 +11,8 @@
 #include "compiler/ir/loops.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/run_dims.h"
+#include "compiler/ir/sym_evaluate.h"
+#include "runtime/base/error.h"
 
 namespace tensormill::build {
 
@@ -22,21 +25,20 @@ int64_t hint_of(size_t index, const std::optional<ir::SymInt>& high) {
   return high ? std::clamp<int64_t>(hint, 0, std::max<int64_t>(high->hint() - 1, 0)) : hint;
 }
 
-/// What constants alone make, without loops and branches around it; nothing of any other value.
-class ConstantValue {
+/// What constants and free dims alone make, without loops and branches around it.
+class FollowingValue {
 public:
-  explicit ConstantValue(const ir::Graph& graph)
-      : graph_(graph), part_(graph.ops()), made_(graph.values().size(), ir::kAbsent) {}
+  explicit FollowingValue(const ir::Graph& graph) : graph_(graph) {}
 
-  std::optional<Tensor> of(ir::ValueId value) {
-    if (!note(value)) return std::nullopt;
-    for (const ir::NodeId id : nodes_) add(graph_.node(id));
-    part_.set_outputs({made_[static_cast<size_t>(value)]});
-    return ir::evaluate_reference(part_, {})[0];
+  std::optional<ir::KnownValue> of(ir::ValueId value) {
+    const bool is_known = note(value) && std::all_of(nodes_.begin(), nodes_.end(), [&](ir::NodeId id) {
+                            return evaluate(graph_.node(id));
+                          });
+    return is_known ? std::optional(known_.at(value)) : std::nullopt;
   }
 
 private:
-  /// Collects what the value is made of. False: not of constants alone.
+  /// Collects what the value is made of. False: not of these alone.
   bool note(ir::ValueId value) {
     std::vector<ir::ValueId> open{value};
     std::set<ir::ValueId> seen;
@@ -45,8 +47,8 @@ private:
       open.pop_back();
       if (id == ir::kAbsent || !seen.insert(id).second) continue;
       const ir::Value& own = graph_.value(id);
-      if (own.constant) {
-        made_[static_cast<size_t>(id)] = part_.add_constant(own.name, *own.constant);
+      if (own.known || own.constant) {
+        known_.emplace(id, own.known ? own.known : ir::KnownValue(*own.constant));
         continue;
       }
       if (own.producer == ir::kAbsent || !is_of_numbers(graph_.node(own.producer))) return false;
@@ -65,29 +67,66 @@ private:
     return is_constant;
   }
 
-  void add(const ir::Node& node) {
-    std::vector<ir::ValueId> inputs;
-    for (const ir::ValueId input : node.inputs)
-      inputs.push_back(input == ir::kAbsent ? input : made_[static_cast<size_t>(input)]);
-    std::vector<std::string> names;
-    for (const ir::ValueId output : node.outputs) names.push_back(graph_.value(output).name);
-    const std::vector<ir::ValueId> outputs = part_.add_node(node.op, inputs, node.attrs, node.origins, names);
-    for (size_t i = 0; i < outputs.size(); ++i) made_[static_cast<size_t>(node.outputs[i])] = outputs[i];
+  /// Of numbers by the operator's reference, of what depends on free dims by their expressions, where that
+  /// needs no guard.
+  bool evaluate(const ir::Node& node) {
+    std::vector<const ir::KnownValue*> inputs;
+    std::vector<ir::ValueType> input_types, types;
+    bool is_symbolic = false;
+    for (const ir::ValueId input : node.inputs) {
+      inputs.push_back(input == ir::kAbsent ? nullptr : &known_.at(input));
+      input_types.push_back(input == ir::kAbsent ? ir::ValueType{} : graph_.value(input).type);
+      is_symbolic = is_symbolic || (input != ir::kAbsent && inputs.back()->is_symbolic());
+    }
+    for (const ir::ValueId output : node.outputs) types.push_back(graph_.value(output).type);
+    std::optional<std::vector<ir::KnownValue>> results;
+    if (is_symbolic) {
+      results = ir::evaluate_symbolic(graph_.ops().get(node.op), node.attrs, inputs, input_types, types,
+                                      ir::Undecided::kUnknown);
+    } else {
+      results = by_reference(node, inputs, types);
+    }
+    for (size_t i = 0; results && i < results->size(); ++i)
+      known_.insert_or_assign(node.outputs[i], std::move((*results)[i]));
+    return results.has_value();
+  }
+
+  std::vector<ir::KnownValue> by_reference(const ir::Node& node,
+                                           const std::vector<const ir::KnownValue*>& inputs,
+                                           const std::vector<ir::ValueType>& types) const {
+    ir::ReferenceContext context{node.attrs, {}, {}};
+    std::vector<Tensor> results;
+    for (const ir::KnownValue* input : inputs)
+      context.inputs.push_back(input == nullptr ? nullptr : &**input);
+    for (const ir::ValueType& type : types) results.push_back(Tensor::zeros(type.dtype, type.shape.hints()));
+    for (Tensor& result : results) context.outputs.push_back(&result);
+    try {
+      graph_.ops().get(node.op).reference(context);
+    } catch (Error& error) {
+      if (!node.origins.empty()) error.add_context("node \"" + node.origins.front() + "\"");
+      throw;
+    }
+    return {results.begin(), results.end()};
   }
 
   const ir::Graph& graph_;
-  ir::Graph part_;
-  std::vector<ir::ValueId> made_;  ///< by value of the graph: that of the part
-  std::set<ir::NodeId> nodes_;     ///< in the graph's order
+  std::map<ir::ValueId, ir::KnownValue> known_;
+  std::set<ir::NodeId> nodes_;  ///< in the graph's order
 };
 
 }  // namespace
 
+std::optional<ir::KnownValue> following_value(const OpBuilder& builder, ir::ValueId value) {
+  return FollowingValue(builder.graph()).of(value);
+}
+
 ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
                               const std::optional<ir::SymInt>& high) {
-  if (const std::optional<Tensor> known = ConstantValue(builder.graph()).of(numbers)) {
-    ir::SymShape elements;
-    for (int64_t i = 0; i < known->num_elements(); ++i) elements.push_back(known->element_as_int(i));
+  if (const std::optional<ir::KnownValue> known = following_value(builder, numbers)) {
+    const ir::SymShape elements = known->elements();
+    for (const ir::SymInt& each : elements)
+      if (low && !each.is_constant() && !ir::demand(ir::Relation::kLessEqual, *low, each))
+        builder.invalid("a number of " + to_string(each) + ", expected " + std::to_string(*low) + " or more");
     return elements;
   }
   // A graph without free dims may have none.

@@ -8,9 +8,13 @@
 
 namespace tensormill::build {
 
+/// What a value is that follows from constants and free dims alone, by real numbers of float32 in between,
+/// too; nothing of any other.
+std::optional<ir::KnownValue> following_value(const OpBuilder& builder, ir::ValueId value);
+
 /// The elements of `numbers`, i64 [n], each a symbol that a run binds to it, or, where they follow from
-/// constants, itself. What is built takes `low` or more where one is given; `high` bounds the numbers of all
-/// runs: nothing checks that.
+/// constants and free dims, itself. What is built takes `low` or more where one is given; `high` bounds the
+/// numbers of all runs: nothing checks that.
 ir::SymShape bind_run_numbers(OpBuilder& builder, ir::ValueId numbers, std::optional<int64_t> low,
                               const std::optional<ir::SymInt>& high);
 

@@ -80,6 +80,10 @@ bool NodeContext::is_known(size_t index) const {
 }
 
 ir::SymShape NodeContext::known_ints(size_t index, const char* what) const {
+  if (!is_known(index) && !is_float(dtype(input(index))) && dtype(input(index)) != kString) {
+    const std::optional<ir::KnownValue> known = build::following_value(*this, input(index));
+    if (known) return known->elements();
+  }
   return build::known_integers(*this, input(index), what);
 }
 
@@ -111,11 +115,15 @@ ir::SymInt NodeContext::number_at(size_t index, const char* what) {
 }
 
 double NodeContext::known_real(size_t index, const char* what) const {
-  const ::tensormill::Tensor* known = graph().value(input(index)).tensor();
-  if (known == nullptr) unsupported(what, "it is worked out by a run");
-  if (known->num_elements() != 1)
-    invalid(std::string(what) + " has " + std::to_string(known->num_elements()) + " elements, expected 1");
-  return known->element_as_double(0);
+  const ir::Value& value = graph().value(input(index));
+  std::optional<ir::KnownValue> known;
+  if (value.tensor() == nullptr) known = build::following_value(*this, input(index));
+  if (value.tensor() == nullptr && (!known || known->is_symbolic()))
+    unsupported(what, "it is worked out by a run");
+  const ::tensormill::Tensor& number = known ? **known : *value.tensor();
+  if (number.num_elements() != 1)
+    invalid(std::string(what) + " has " + std::to_string(number.num_elements()) + " elements, expected 1");
+  return number.element_as_double(0);
 }
 
 std::vector<std::string> NodeContext::known_texts(size_t index, const char* what) const {

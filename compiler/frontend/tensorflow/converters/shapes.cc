@@ -5,6 +5,7 @@
 #include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/places.h"
 #include "compiler/frontend/tensorflow/node_context.h"
+#include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::frontend::tensorflow {
 
@@ -101,6 +102,34 @@ V numbers(NodeContext& node, DType dtype, double start, double step, double coun
   return c.doubles(dtype, values, {static_cast<int64_t>(values.size())});
 }
 
+/// The code of a real number that is known, be it as an expression of free dims (extent_functions.h).
+std::optional<ir::SymInt> real_code(NodeContext& node, size_t index) {
+  const std::optional<ir::KnownValue> known = build::following_value(node, node.input(index));
+  if (!known || num_elements(known->shape()) != 1) return std::nullopt;
+  if (known->is_symbolic()) return known->elements()[0];
+  const std::optional<int64_t> code = float_code(static_cast<float>((*known)->element_as_double(0)));
+  return code ? std::optional<ir::SymInt>(*code) : std::nullopt;
+}
+
+/// A range of float32 whose ends depend on free dims; nothing for another one.
+std::optional<V> free_real_range(NodeContext& node) {
+  if (node.dtype(node.input(0)) != DType::kFloat32) return std::nullopt;
+  std::vector<ir::SymInt> codes;
+  for (const size_t index : {0, 1, 2}) {
+    const std::optional<ir::SymInt> code = real_code(node, index);
+    if (!code) return std::nullopt;
+    codes.push_back(*code);
+  }
+  const bool is_free = !codes[0].is_constant() || !codes[1].is_constant();
+  if (!is_free || !codes[2].is_constant() || codes[2].hint() == 0) return std::nullopt;
+  const ir::SymInt count = max(ir::call("steps_of_f32", codes), 0);
+  if (!ir::demand(ir::Relation::kLessEqual, count, build::kMaxListed))
+    node.unsupported("limit", "so long a range is not implemented");
+  Compose c(node);
+  const V steps = c.mul(c.cast(c.iota(count), DType::kFloat32), c.reshape(node.input(2), {1}));
+  return c.add(steps, c.reshape(node.input(0), {1}));
+}
+
 }  // namespace
 
 // Of known numbers; from 0 by 1 also to an extent.
@@ -121,6 +150,7 @@ void convert_range(NodeContext& node) {
       return node.set_output(0, c.cast(same(start, 0) ? places : c.add(places, c.dims({start}, {})), dtype));
     }
   }
+  if (const std::optional<V> range = free_real_range(node)) return node.set_output(0, *range);
   const double start = node.known_real(0, "start"), limit = node.known_real(1, "limit"),
                step = node.known_real(2, "delta");
   if (step == 0 || !std::isfinite(start) || !std::isfinite(limit) || !std::isfinite(step))
@@ -133,15 +163,15 @@ void convert_range(NodeContext& node) {
 void convert_lin_space(NodeContext& node) {
   Compose c(node);
   const V first = node.input(0), last = node.input(1);
-  if (node.graph().value(first).tensor() == nullptr || node.graph().value(last).tensor() == nullptr) {
-    const ir::SymInt number = node.known_int(2, "num");
+  const ir::SymInt number = node.known_int(2, "num");
+  if (!number.is_constant() || !node.graph().value(first).constant || !node.graph().value(last).constant) {
     if (!ir::demand(ir::Relation::kLessEqual, 1, number)) node.invalid("num is " + to_string(number));
     const V steps = c.cast(c.iota(number), node.dtype(first));
     const V step = c.div(c.sub(last, first), c.extent(first, max(number - 1, 1)));
     return node.set_output(0, c.add(c.mul(steps, step), first));
   }
   const double start = node.known_real(0, "start"), stop = node.known_real(1, "stop");
-  const int64_t count = node.known_int(2, "num");
+  const int64_t count = number.hint();
   if (count < 1) node.invalid("num is " + std::to_string(count));
   const double step = count == 1 ? 0 : (stop - start) / static_cast<double>(count - 1);
   node.set_output(0, numbers(node, node.dtype(node.input(0)), start, step, static_cast<double>(count)));
