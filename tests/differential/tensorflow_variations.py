@@ -184,6 +184,7 @@ def pictures():
               "raw.ResizeArea(images=im, size=[3, 2])"]
     cases += [f"tf.image.resize_with_pad(im, {size}, method='{method}')" for size in ("5, 9", "20, 11") for method in ("bilinear", "nearest", "area")]
     cases += ["tf.image.resize(im, [10, 12], preserve_aspect_ratio=True)", "tf.image.resize(im, tf.cast(tf.cast(tf.shape(im)[1:3], tf.float32) * 0.5, tf.int32) + 1)",
+              *(f"raw.{name}(images=im, size=j[0, :2])" for name in ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")),
               "tf.image.central_crop(im, 0.6)", "tf.image.resize_with_crop_or_pad(im, 5, 9)"]
     corners = "tf.concat([tf.minimum(bx[:, :2], bx[:, 2:]), tf.maximum(bx[:, :2], bx[:, 2:])], 1)"
     cases += [f"raw.NonMaxSuppression(boxes={corners}, scores=sc, max_output_size=4, iou_threshold=0.5)", f"raw.NonMaxSuppressionV2(boxes={corners}, scores=sc, max_output_size=3, iou_threshold=0.2)",
