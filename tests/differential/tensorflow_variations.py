@@ -165,7 +165,9 @@ def moves():
 
 def shapes():
     return ["raw.Fill(dims=[2, 3], value=s)", "raw.Fill(dims=tf.shape(x), value=s)", "x[:, 0] + tf.cast(tf.range(tf.shape(x)[0]), x.dtype)", "tf.range(0, 7, 2) + tf.cast(k, tf.int32)", "tf.range(k)", "tf.range(5, k, -1)",
-            "tf.linspace(-1.0, 1.0, 4) + w", "tf.one_hot(ix, 4, on_value=2.0, off_value=-1.0)", "tf.one_hot(i, 3, axis=0)", "tf.one_hot(i1, 5, axis=-1)", "tf.one_hot(k, 3)", "tf.one_hot(i1, k + 1)",
+            "tf.linspace(-1.0, 1.0, 4) + w", "tf.linspace(-1.0, 1.0, tf.shape(x)[0])", "tf.linspace(0.0, tf.cast(tf.shape(x)[0] - 1, tf.float32), 4)",
+            "tf.range(0.0, tf.cast(tf.shape(x)[1], tf.float32) * 0.5, 0.25)", "tf.fill([tf.cast(tf.cast(tf.shape(x)[0], tf.float32) * 0.7, tf.int32)], s)",
+            "x[tf.cast(tf.math.floor(tf.cast(tf.shape(x)[0], tf.float32) / 2.0), tf.int32):]", "tf.one_hot(ix, 4, on_value=2.0, off_value=-1.0)", "tf.one_hot(i, 3, axis=0)", "tf.one_hot(i1, 5, axis=-1)", "tf.one_hot(k, 3)", "tf.one_hot(i1, k + 1)",
             "raw.BroadcastArgs(s0=tf.shape(x), s1=tf.shape(v))", "raw.BroadcastArgs(s0=tf.shape(m), s1=[1, 4])", "tf.transpose(m, raw.InvertPermutation(x=[2, 0, 1]))",
             "tf.reshape(m, tf.stack([tf.shape(m)[0], tf.reduce_prod(tf.shape(m)[1:])]))", "tf.zeros(tf.shape(m)[:2]) + tf.cast(tf.size(m), tf.float32)", "tf.shape(x)[0] * 2 - tf.shape(x)[1]",
             "tf.reshape(x, [-1])[: tf.shape(x)[0]]", "tf.expand_dims(x, -1) * tf.ones([tf.shape(x)[1], 3])[None]", "raw.IdentityN(input=[x, i])", "tf.pad(x, [[0, tf.shape(x)[1]], [k, 0]])", "tf.tile(x, tf.stack([k, 2]))",
