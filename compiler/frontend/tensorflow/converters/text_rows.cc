@@ -7,13 +7,14 @@
 #include "compiler/build/text/grams.h"
 #include "compiler/frontend/tensorflow/converters/ragged_rows.h"
 #include "compiler/frontend/tensorflow/converters/texts.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::tensorflow {
 
 namespace {
 
-/// What a row of strings is joined to has so many of them at most, where a run says how many.
-constexpr int64_t kMostJoined = 64;
+/// Letters of a string that a run makes of code points: as many as an input's string has bytes.
+constexpr int64_t kMostJoined = kTextWidth;
 
 V nothing_below_0(Compose& c, V x) { return c.binary("max", x, c.number(x, 0)); }
 
@@ -212,7 +213,8 @@ void convert_text_of_points(NodeContext& node) {
   if (shape.size() != 1) node.invalid("code points of shape " + to_string(shape));
   RaggedRows rows = rows_of_splits(node, node.input(1), shape[0]);
   const V longest = longest_of(node, rows);
-  const ir::SymInt most = kMostJoined;
+  const ir::SymInt most =
+      shape[0].is_constant() ? std::clamp<int64_t>(shape[0].hint(), 1, kMostJoined) : kMostJoined;
   rows.lengths = build::required(
       node, rows.lengths, c.binary("less_equal", longest, c.dims({most}, {1})),
       "a string of {} letters is made, of more than " + std::to_string(kMostJoined), {longest});
