@@ -152,14 +152,8 @@ Bindings convert_loop(StructureContext& context) {
   if (is_known) {
     if (Bindings results = unrolled(unrolled_trips(body))) return results;
   }
-  // Each level of loops inside each other doubles how often the innermost body is converted.
-  constexpr size_t kMostBinding = 3;
-  const bool may_bind = context.node.binds_symbols() && context.node.loops_around() < kMostBinding;
-  for (const bool binds_symbols : {false, true}) {
-    if (binds_symbols && !may_bind) break;
-    if (Bindings results = context.builder.attempt([&] { return looped_loop(context, binds_symbols); }))
-      return results;
-  }
+  const auto looped = [&](bool binds_symbols) { return looped_loop(context, binds_symbols); };
+  if (Bindings results = attempt_loop(context, looped)) return results;
   if (is_known) {
     if (Bindings results = unrolled(INT64_MAX)) return results;
     return looped_loop(context, false);

@@ -286,4 +286,17 @@ std::optional<std::vector<Binding>> convert_as_loop(StructureContext& context, c
   return LoopBuilder(context, form).run();
 }
 
+std::optional<std::vector<Binding>> attempt_loop(
+    StructureContext& context,
+    const std::function<std::optional<std::vector<Binding>>(bool binds_symbols)>& convert) {
+  // Each level of loops inside each other doubles how often the innermost body is converted.
+  constexpr size_t kMostBinding = 3;
+  const bool may_bind = context.node.binds_symbols() && context.node.loops_around() < kMostBinding;
+  for (const bool binds_symbols : {false, true}) {
+    if (binds_symbols && !may_bind) break;
+    if (auto results = context.builder.attempt([&] { return convert(binds_symbols); })) return results;
+  }
+  return std::nullopt;
+}
+
 }  // namespace tensormill::frontend::onnx

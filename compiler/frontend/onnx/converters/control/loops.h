@@ -36,4 +36,10 @@ struct LoopForm {
 /// parts whose number nothing bounds. Throws UnsupportedForm when what is handed on changes otherwise.
 std::optional<std::vector<Binding>> convert_as_loop(StructureContext& context, const LoopForm& form);
 
+/// What `convert` makes of a loop whose iterations bind no symbols, or else of one whose iterations do, where
+/// the graph binds any. Nothing where it makes nothing of either: then nothing is noted.
+std::optional<std::vector<Binding>> attempt_loop(
+    StructureContext& context,
+    const std::function<std::optional<std::vector<Binding>>(bool binds_symbols)>& convert);
+
 }  // namespace tensormill::frontend::onnx

@@ -139,10 +139,12 @@ ir::ValueId data_count(NodeContext& node, ir::ValueId x, int64_t axis) {
 /// As a loop, whose values are scanned and stacked along their first axis, in order. `length`: how many steps
 /// are run (i64 [1]) of those that there are, or kAbsent for all; outputs of other steps are 0.
 Bindings looped_scan(StructureContext& context, const ScanForm& form, std::vector<Binding> states,
-                     const std::vector<ir::ValueId>& inputs, ir::ValueId length = ir::kAbsent) {
+                     const std::vector<ir::ValueId>& inputs, bool binds_symbols,
+                     ir::ValueId length = ir::kAbsent) {
   NodeContext& node = context.node;
   Compose c(node);
   LoopForm loop;
+  loop.binds_symbols = binds_symbols;
   loop.initial = std::move(states);
   loop.is_exact = length == ir::kAbsent;
   loop.keeps_parts = length != ir::kAbsent;
@@ -193,8 +195,10 @@ Bindings convert_scan(StructureContext& context) {
   const auto unrolled = [&] { return scan(context, form, states, inputs); };
   const bool is_short = steps.is_constant() && steps.hint() <= unrolled_trips(context.body("body"));
   if (is_short) return unrolled();
-  if (Bindings results = context.builder.attempt([&] { return looped_scan(context, form, states, inputs); }))
-    return results;
+  const auto looped = [&](bool binds_symbols) {
+    return looped_scan(context, form, states, inputs, binds_symbols);
+  };
+  if (Bindings results = attempt_loop(context, looped)) return results;
   return unrolled();
 }
 
@@ -239,9 +243,10 @@ Bindings unrolled_batch(StructureContext& context, const BatchedScan& scanned) {
 }
 
 /// A loop over the batch, in which there is one over the steps of its row.
-Bindings looped_batch(StructureContext& context, const BatchedScan& scanned) {
+Bindings looped_batch(StructureContext& context, const BatchedScan& scanned, bool binds_symbols) {
   Compose c(context.node);
   LoopForm loop;
+  loop.binds_symbols = binds_symbols;
   loop.is_exact = true;
   loop.most_trips = scanned.batch;
   for (size_t i = 1; i < context.inputs.size(); ++i) loop.scanned.push_back(context.node.input(i));
@@ -253,7 +258,7 @@ Bindings looped_batch(StructureContext& context, const BatchedScan& scanned) {
     const ir::ValueId length = has_lengths ? c.reshape(parts.back(), {1}) : ir::kAbsent;
     if (has_lengths) parts.pop_back();
     BatchRow own(scanned.form, parts);
-    return looped_scan(context, scanned.form, std::move(own.states), own.inputs, length);
+    return looped_scan(context, scanned.form, std::move(own.states), own.inputs, binds_symbols, length);
   };
   return convert_as_loop(context, loop);
 }
@@ -282,8 +287,8 @@ Bindings convert_scan_batched(StructureContext& context) {
   }
   const auto unrolled = [&] { return unrolled_batch(context, scanned); };
   if (steps.is_constant() && steps.hint() <= unrolled_trips(context.body("body"))) return unrolled();
-  if (Bindings results = context.builder.attempt([&] { return looped_batch(context, scanned); }))
-    return results;
+  const auto looped = [&](bool binds_symbols) { return looped_batch(context, scanned, binds_symbols); };
+  if (Bindings results = attempt_loop(context, looped)) return results;
   return unrolled();
 }
 

@@ -178,9 +178,10 @@ Bindings convert_concat_from_sequence(StructureContext& context) {
 namespace {
 
 /// A loop over the elements of a stack, and of all sequences beside it.
-Bindings mapped_stacks(StructureContext& context) {
+Bindings mapped_stacks(StructureContext& context, bool binds_symbols) {
   Compose c(context.node);
   LoopForm loop;
+  loop.binds_symbols = binds_symbols;
   loop.parts_are_elements = true;
   std::vector<std::vector<size_t>> uneven;
   for (const Binding& operand : context.inputs) {
@@ -221,7 +222,11 @@ Bindings convert_sequence_map(StructureContext& context) {
       std::any_of(context.inputs.begin(), context.inputs.end(), [](const Binding& operand) {
         return is_sequence(operand) && operand.kind != Binding::Kind::kSequence;
       });
-  if (has_stack) return mapped_stacks(context);
+  if (has_stack) {
+    const auto mapped = [&](bool binds_symbols) { return mapped_stacks(context, binds_symbols); };
+    if (Bindings results = attempt_loop(context, mapped)) return results;
+    return mapped(false);
+  }
   const GraphProto& body = context.body("body");
   const size_t length = context.sequence(0).size();
   std::vector<Binding> results(body.outputs.size(), {Binding::Kind::kSequence, ir::kAbsent, {}});
