@@ -16,22 +16,11 @@ bool has_formula(const ResizeAxis& axis, const ResizeOptions& options) {
 
 namespace {
 
-/// The input's extent, of the type of `like`; of none that of one.
-ir::ValueId in_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
-  if (axis.dynamic_in == ir::kAbsent) return c.extent(like, axis.in);
-  return c.cast(c.binary("max", axis.dynamic_in, c.ints({1}, {1})), c.dtype(like));
-}
-
-/// The output's extent, of the type of `like`.
-ir::ValueId out_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
-  return axis.dynamic_out == ir::kAbsent ? c.extent(like, axis.out) : c.cast(axis.dynamic_out, c.dtype(like));
-}
-
 /// The scale, of the type of `like`.
 ir::ValueId scale_nodes(Compose& c, const ResizeAxis& axis, ir::ValueId like) {
   if (axis.computed != ir::kAbsent) return c.cast(axis.computed, c.dtype(like));
   if (!axis.by_size) return c.number(like, axis.scale);
-  return c.div(out_nodes(c, axis, like), in_nodes(c, axis, like));
+  return c.div(c.extent(like, axis.out), c.extent(like, axis.in));
 }
 
 /// Positions along the axis, as the options' coordinates have them.
@@ -39,7 +28,7 @@ ir::ValueId transformed_positions(Compose& c, const ResizeAxis& axis, const Resi
   const std::string& mode = options.coordinates;
   const DType dtype = options.mode == "nearest" ? DType::kFloat32 : DType::kFloat64;
   const ir::ValueId x = c.cast(c.iota(axis.out), dtype);
-  const ir::ValueId in = in_nodes(c, axis, x), out = out_nodes(c, axis, x);
+  const ir::ValueId in = c.extent(x, axis.in), out = c.extent(x, axis.out);
   const ir::ValueId scale = scale_nodes(c, axis, x);
   const ir::ValueId real_out = axis.by_size ? out : c.mul(in, scale);
   const ir::ValueId between = c.minus(in, 1);
@@ -70,7 +59,7 @@ ir::ValueId transformed_positions(Compose& c, const ResizeAxis& axis, const Resi
 
 ir::ValueId is_left(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const ir::ValueId like = c.doubles(DType::kFloat64, {1}, {1});
-  ir::ValueId same = c.binary("equal", out_nodes(c, axis, like), in_nodes(c, axis, like));
+  ir::ValueId same = c.binary("equal", c.extent(like, axis.out), c.extent(like, axis.in));
   if (!axis.by_size) same = c.binary("and", same, c.binary("equal", scale_nodes(c, axis, like), like));
   if (options.coordinates != "tf_crop_and_resize") return same;
   if (axis.dynamic_start == ir::kAbsent) return axis.is_whole() ? same : c.filled(DType::kBool, {1}, 0);
@@ -97,7 +86,7 @@ ir::ValueId position_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptio
 
 ir::ValueId outside_nodes(Compose& c, const ResizeAxis& axis, const ResizeOptions& options) {
   const ir::ValueId position = position_nodes(c, axis, options);
-  const ir::ValueId last = c.minus(in_nodes(c, axis, position), 1);
+  const ir::ValueId last = c.minus(c.extent(position, axis.in), 1);
   const ir::ValueId outside =
       c.binary("or", c.binary("less", position, c.number(position, 0)), c.binary("greater", position, last));
   if (!axis.is_dynamic) return outside;
@@ -145,7 +134,7 @@ bool repeats(const ResizeAxis& axis, const ResizeOptions& options) {
 ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                             const ResizeOptions& options) {
   const ir::ValueId position = position_nodes(c, axis, options);
-  const ir::ValueId zero = c.number(position, 0), last = c.minus(in_nodes(c, axis, position), 1);
+  const ir::ValueId zero = c.number(position, 0), last = c.minus(c.extent(position, axis.in), 1);
   const auto limited = [&](ir::ValueId at) { return c.binary("min", c.binary("max", at, zero), last); };
   const auto element_of = [&](ir::ValueId at) { return c.cast(limited(at), DType::kInt64); };
   if (options.mode == "nearest" && options.nearest == kNearestByScale) {
@@ -189,7 +178,7 @@ ir::ValueId resize_by_nodes(Compose& c, ir::ValueId x, int64_t dim, const Resize
 ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const ResizeAxis& axis,
                               const ResizeOptions& options) {
   const ir::ValueId position = position_nodes(c, axis, options), zero = c.number(position, 0);
-  const ir::ValueId last = c.minus(in_nodes(c, axis, position), 1);
+  const ir::ValueId last = c.minus(c.extent(position, axis.in), 1);
   const ir::ValueId scale = scale_nodes(c, axis, position);
   // No scale is below half an element by all of them: an axis of a common scale has one element at least.
   const ir::SymInt reach = (options.mode == "cubic" ? 4 : 2) * axis.in + 1;

@@ -32,8 +32,6 @@ struct ResizeAxis {
   double roi_start = 0;
   double roi_end = 1;
   ir::ValueId computed = ir::kAbsent;  ///< the scale [1], where nodes compute it, of free extents or of a run
-  /// The extents as i64 [1], where a run works them out: `in` and `out` are the largest ones.
-  ir::ValueId dynamic_in = ir::kAbsent, dynamic_out = ir::kAbsent;
   /// Where the part begins and how long it is, as f64 [1], where a run has them.
   ir::ValueId dynamic_start = ir::kAbsent, dynamic_span = ir::kAbsent;
   bool is_dynamic = false;  ///< a run works out how the axis is resized

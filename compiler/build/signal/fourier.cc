@@ -55,6 +55,21 @@ V first_half(OpBuilder& builder, V x, int64_t axis, const ir::SymInt& length) {
                       {"steps", ir::SymShape(extents.size(), 1)}});
 }
 
+/// The host's step for lines and a window [length], or kAbsent. `is_hermitian`: x is the half of its line;
+/// the result is real, [..., length, 1].
+V fourier_step(OpBuilder& builder, V x, V window, const ir::SymInt& length, bool is_inverse,
+               bool is_hermitian) {
+  Compose c(builder);
+  const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+  std::vector<V> operands{c.cast(x, wide),
+                          window == ir::kAbsent ? c.filled(wide, {length}, 1) : c.cast(window, wide)};
+  const V result = builder.add("fourier", std::move(operands),
+                               {{"axis", builder.rank(x) - 2},
+                                {"inverse", int64_t{is_inverse}},
+                                {"hermitian", int64_t{is_hermitian}}});
+  return c.cast(result, dtype);
+}
+
 }  // namespace
 
 void check_parts(const OpBuilder& builder, const ir::SymInt& parts) {
@@ -63,20 +78,6 @@ void check_parts(const OpBuilder& builder, const ir::SymInt& parts) {
 }
 
 ir::SymInt half_of(const ir::SymInt& length) { return floordiv(length, 2) + 1; }
-
-V fourier_step(OpBuilder& builder, V x, V window, const ir::SymInt& length, bool is_inverse,
-               bool is_hermitian, V count) {
-  Compose c(builder);
-  const DType dtype = c.dtype(x), wide = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-  std::vector<V> operands{c.cast(x, wide),
-                          window == ir::kAbsent ? c.filled(wide, {length}, 1) : c.cast(window, wide)};
-  if (count != ir::kAbsent) operands.push_back(count);
-  const V result = builder.add("fourier", std::move(operands),
-                               {{"axis", builder.rank(x) - 2},
-                                {"inverse", int64_t{is_inverse}},
-                                {"hermitian", int64_t{is_hermitian}}});
-  return c.cast(result, dtype);
-}
 
 V fourier(OpBuilder& builder, V x, V window, const ir::SymInt& length, bool is_half, bool is_inverse) {
   Compose c(builder);

@@ -14,11 +14,6 @@ void check_parts(const OpBuilder& builder, const ir::SymInt& parts);
 /// How many numbers of a real line's transform the others are conjugates of.
 ir::SymInt half_of(const ir::SymInt& length);
 
-/// The host's step for lines and a window [length], or kAbsent. `count`: the length that a run works out, i64
-/// [1], or kAbsent. `is_hermitian`: x is the half of its line; the result is real, [..., length, 1].
-ir::ValueId fourier_step(OpBuilder& builder, ir::ValueId x, ir::ValueId window, const ir::SymInt& length,
-                         bool is_inverse, bool is_hermitian, ir::ValueId count = ir::kAbsent);
-
 /// The transform of the first `length` numbers of each line, zeros behind those that there are, times the
 /// window if there is one: [..., length, 2], or the first half of it.
 ir::ValueId fourier(OpBuilder& builder, ir::ValueId x, ir::ValueId window, const ir::SymInt& length,

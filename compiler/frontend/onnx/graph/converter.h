@@ -61,6 +61,9 @@ public:
   bool is_computable(ir::ValueId value) const;  ///< whether known_value knows it
   /// Throws ValueRequired when an extent of the operand may depend on data.
   void require_fixed_shape(size_t index) const;
+  /// For operators that take data-dependent extents as symbols alone: throws ValueRequired when x has one
+  /// with a capacity along an axis from `first` on. What is imported with symbols has it bound instead.
+  void require_bound_extents(ir::ValueId x, int64_t first = 0) const;
   /// What data decides about a value's extents.
   DataShape data_shape(ir::ValueId value) const { return extents_.shape_of(value); }
   /// The same of the operand; throws ValueRequired when that is not known.

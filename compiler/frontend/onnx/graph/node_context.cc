@@ -165,6 +165,15 @@ void NodeContext::require_fixed_shape(size_t index) const {
                       graph_inputs(graph(), ancestors(graph(), input(index)))};
 }
 
+void NodeContext::require_bound_extents(ir::ValueId x, int64_t first) const {
+  if (x == ir::kAbsent || is_computable(x)) return;
+  for (const DataExtent& extent : data_shape(x).extents) {
+    if (static_cast<int64_t>(extent.axis) >= first)
+      throw ValueRequired{"operand, whose extents depend on data,",
+                          graph_inputs(graph(), ancestors(graph(), extent.count))};
+  }
+}
+
 DataShape NodeContext::data_shape_of(size_t index) const {
   if (is_known(index)) return {};
   DataShape shape = data_shape(input(index));

@@ -20,73 +20,27 @@ struct DftForm {
   bool is_real() const { return onesided && inverse; }  ///< the result, from the beginning of its transform
 };
 
-/// A transform, and how many elements of its axis are there: i64 [1], or kAbsent for all.
-struct Transform {
-  V values = ir::kAbsent, count = ir::kAbsent;
-};
-
-/// `length` as the count of an axis that is as long as its bound.
-V held_length(NodeContext& context, const BoundedInt& length) {
-  Compose c(context);
-  const V count = as_count(context, length);
-  const V places = c.filled(DType::kUInt8, {max(length.most, 0)}, 0);
-  return *count_along(context, take_first(context, places, count, 0), 0);
-}
-
-/// The number of elements of a transform of `length` that are wanted.
-V wanted_elements(Compose& c, V length, bool is_half) {
-  return is_half ? c.plus(c.div(length, c.ints({2}, {1})), 1) : length;
-}
-
 /// The transform of x [..., n, 1 or 2] along `axis`.
-Transform along_axis(NodeContext& context, V x, int64_t axis, const BoundedInt& length, DftForm form) {
-  Compose c(context);
-  const int64_t rank = context.rank(x);
-  std::vector<int64_t> perm = c.count_to(rank);
-  std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
-  x = c.transpose(filled_along(context, x, axis, "zero"), perm);
-  const ir::SymInt parts = c.shape(x).back();
+V along_axis(NodeContext& context, V x, int64_t axis, const ir::SymInt& length, DftForm form) {
+  const ir::SymInt parts = context.type(x).shape.back();
   if (form.is_real() && !demand(ir::Relation::kEqual, parts, 2))
     context.invalid("the inverse transform to a real signal is of complex elements");
   build::check_parts(context, parts);
-  const bool is_half = form.onesided && !form.inverse;
-  Transform result;
-  if (!length.is_known()) {
-    const V count = held_length(context, length);
-    result.values =
-        build::fourier_step(context, x, ir::kAbsent, length.most, form.inverse, form.is_real(), count);
-    result.count = wanted_elements(c, count, is_half);
-  } else if (form.is_real()) {
-    result.values = build::fourier_real(context, x, length.most);
-  } else {
-    result.values = build::fourier(context, x, ir::kAbsent, length.most, is_half, form.inverse);
-  }
-  result.values = c.transpose(result.values, perm);
-  return result;
+  if (form.is_real()) return build::fourier_real_along(context, x, axis, length);
+  return build::fourier_along(context, x, axis, length, form.onesided && !form.inverse, form.inverse);
 }
 
 /// How long the transform along `axis` is: as the operand says, or as the axis is.
-BoundedInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
-  Compose c(context);
-  const V x = context.input(0);
-  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
-  BoundedInt length;
+ir::SymInt dft_length(NodeContext& context, int64_t axis, DftForm form) {
+  ir::SymInt length = context.type(context.input(0)).shape[static_cast<size_t>(axis)];
   if (is_run_time_value(context, 1)) {
-    const V given = one_integer(context, 1, "dft_length");
-    const V is_length = is_within(context, given, 1, static_cast<double>(kMaxLength));
-    const V checked = checked_number(context, given, is_length,
-                                     "dft_length is {}, expected 1 to " + std::to_string(kMaxLength));
-    length = bounded_value(context, checked, "dft_length");
+    length = run_extent(context, one_integer(context, 1, "dft_length"), kMaxLength, "dft_length", 1);
   } else if (context.has_input(1)) {
-    length.most = known_length(context, 1, "dft_length");
-  } else {
-    length.most = form.is_real() ? 2 * (extent - 1) : extent;
-    const DataShape data = context.data_shape(x);
-    if (const DataExtent* counted = data.along(axis))
-      length.count = form.is_real() ? c.times(c.minus(counted->count, 1), 2) : counted->count;
+    length = known_length(context, 1, "dft_length");
+  } else if (form.is_real()) {
+    length = 2 * (length - 1);
   }
-  if (length.is_known() && !demand(ir::Relation::kLessEqual, 1, length.most))
-    context.invalid("dft_length is " + to_string(length.most));
+  if (!demand(ir::Relation::kLessEqual, 1, length)) context.invalid("dft_length is " + to_string(length));
   return length;
 }
 
@@ -103,7 +57,7 @@ V along_dynamic_axis(NodeContext& context, DftForm form) {
   V axis = checked_number(context, from_front, is_axis,
                           "axis {} from the front is none of the axes 0 to " + std::to_string(last - 1));
   const ir::SymShape own = c.shape(x);
-  std::vector<Transform> each;
+  std::vector<V> each;
   for (int64_t d = 0; d < last; ++d) {
     const bool has_length = context.has_input(1) || !form.is_real() || own[static_cast<size_t>(d)] != 1;
     if (has_length) {
@@ -115,23 +69,21 @@ V along_dynamic_axis(NodeContext& context, DftForm form) {
                           "axis {} from the front has one element, half of a signal of none");
     ir::SymShape none = own;
     none.back() = 1;
-    each.push_back({c.filled(c.dtype(x), none, 0), ir::kAbsent});
+    each.push_back(c.filled(c.dtype(x), none, 0));
   }
   const auto extent_of = [&](int64_t d) {
-    return c.shape(each[static_cast<size_t>(d)].values)[static_cast<size_t>(d)];
+    return c.shape(each[static_cast<size_t>(d)])[static_cast<size_t>(d)];
   };
   V result = ir::kAbsent;
   for (int64_t d = 0; d < last; ++d) {
-    V padded = each[static_cast<size_t>(d)].values;
+    V padded = each[static_cast<size_t>(d)];
     for (int64_t j = 0; j < last; ++j)
       padded = longer_by(context, padded, j == d ? own[static_cast<size_t>(j)] : extent_of(j), j);
     result =
         result == ir::kAbsent ? padded : c.where(c.binary("equal", axis, c.dims({d}, {1})), padded, result);
   }
   for (int64_t d = 0; d < last; ++d) {
-    const V counted = each[static_cast<size_t>(d)].count;
-    const V there = counted == ir::kAbsent ? c.dims({extent_of(d)}, {1}) : counted;
-    const V is_here = c.binary("equal", axis, c.dims({d}, {1}));
+    const V is_here = c.binary("equal", axis, c.dims({d}, {1})), there = c.dims({extent_of(d)}, {1});
     result =
         take_first(context, result, c.where(is_here, there, c.dims({own[static_cast<size_t>(d)]}, {1})), d);
   }
@@ -154,9 +106,8 @@ void convert_dft(NodeContext& context) {
     axis = context.has_input(2) ? context.known_scalar(2, "axis").element_as_int(0) : -2;
   axis = context.normalize_axis(axis, rank);
   if (axis == rank - 1) context.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
-  const Transform result = along_axis(context, context.input(0), axis, dft_length(context, axis, form), form);
-  context.set_output(0, result.count == ir::kAbsent ? result.values
-                                                    : take_first(context, result.values, result.count, axis));
+  context.require_bound_extents(context.input(0));
+  context.set_output(0, along_axis(context, context.input(0), axis, dft_length(context, axis, form), form));
 }
 
 namespace {
@@ -179,7 +130,7 @@ V dynamic_frames(NodeContext& context, V x, bool is_half) {
   Compose c(context);
   const ir::SymInt extent = c.shape(x)[1];
   V given = frame_length(context), step = one_integer(context, 1, "frame_step");
-  const V one = c.ints({1}, {1}), own = *count_along(context, x, 1);
+  const V one = c.ints({1}, {1}), own = c.dims({extent}, {1});
   const auto no_more = [&](V a, V b) { return c.binary("less_equal", a, b); };
   const V fits =
       c.binary("and", c.binary("and", no_more(one, given), no_more(given, own)), no_more(one, step));
@@ -191,31 +142,19 @@ V dynamic_frames(NodeContext& context, V x, bool is_half) {
     step = value_if(context, step,
                     {c.binary("equal", given, said), "frame_length is {}, the window has {}", {said, given}});
   }
-  const BoundedInt length = context.is_computable(given)
-                                ? bounded_value(context, given, "frame_length")
-                                : bounded_value(context, c.add(given, zero), "frame_length", 1);
-  if (!demand(ir::Relation::kLessEqual, 1, extent) ||
-      (length.is_known() && (!demand(ir::Relation::kLessEqual, 1, length.most) ||
-                             !demand(ir::Relation::kLessEqual, length.most, extent))))
-    context.invalid("frames of " + to_string(length.most) + " do not fit a signal of " + to_string(extent));
-  const ir::SymInt most = max(length.most, 0);
-  const V counted = length.is_known() ? c.dims({most}, {1}) : held_length(context, length);
-  const V behind = c.binary("max", c.sub(own, counted), c.ints({0}, {1}));
+  const V told = context.is_computable(given) ? given : c.add(given, zero);
+  const ir::SymInt length = context.symbolic_ints(told, "frame_length", 1).at(0);
+  if (!demand(ir::Relation::kLessEqual, 1, extent) || !demand(ir::Relation::kLessEqual, 1, length) ||
+      !demand(ir::Relation::kLessEqual, length, extent))
+    context.invalid("frames of " + to_string(length) + " do not fit a signal of " + to_string(extent));
+  const V behind = c.binary("max", c.sub(own, c.dims({length}, {1})), c.ints({0}, {1}));
   // Of steps as long as the signal there is one frame, and places of frames that are not taken stay numbers.
-  const V stride = c.binary("min", c.binary("max", step, one), c.dims({extent}, {1}));
-  const BoundedInt frames = bounded_value(context, c.plus(c.div(behind, stride), 1), "frame_step", 1);
-  const V starts = c.mul(c.iota(frames.most, {frames.most, 1}), stride);
-  const V places = c.add(starts, c.iota(most, {1, most}));
-  const V parts =
-      c.gather(filled_along(context, x, 1, "zero"), c.binary("min", places, c.dims({extent - 1}, {1})), 1);
-  V result = ir::kAbsent;
-  if (length.is_known()) {
-    result = build::fourier(context, parts, context.optional_input(2), most, is_half, false);
-  } else {
-    result = build::fourier_step(context, parts, ir::kAbsent, most, false, false, counted);
-    result = take_first(context, result, wanted_elements(c, counted, is_half), 2);
-  }
-  return take_first(context, result, as_count(context, frames), 1);
+  const V stride = c.binary("min", c.binary("max", step, one), own);
+  const V number = c.plus(c.div(behind, stride), 1);
+  const ir::SymInt frames = context.symbolic_ints(number, "frame_step", 1).at(0);
+  const V places = c.add(c.mul(c.iota(frames, {frames, 1}), stride), c.iota(length, {1, length}));
+  const V parts = c.gather(x, c.binary("min", places, c.dims({extent - 1}, {1})), 1);
+  return build::fourier(context, parts, context.optional_input(2), length, is_half, false);
 }
 
 }  // namespace
@@ -224,6 +163,7 @@ V dynamic_frames(NodeContext& context, V x, bool is_half) {
 void convert_stft(NodeContext& context) {
   Compose c(context);
   ir::ValueId x = context.input(0);
+  context.require_bound_extents(x);
   const bool is_half = context.int_attr("onesided", 1) != 0;
   const ir::SymShape shape = c.shape(x);
   if (shape.size() == 2) x = c.unsqueeze(x, 2);

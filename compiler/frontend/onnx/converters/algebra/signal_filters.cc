@@ -6,7 +6,6 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
@@ -25,15 +24,13 @@ DType output_datatype(const NodeContext& context) {
 /// The window of as many elements as a run says.
 V dynamic_window(NodeContext& context, double a0, double a1, double a2, bool is_periodic) {
   Compose c(context);
-  const BoundedInt size = bounded_count(context, one_integer(context, 0, "size"), kMaxLength, "size");
-  const ir::SymInt most = max(size.most, 0);
-  const V count = as_count(context, size), period = is_periodic ? count : c.minus(count, 1);
-  const V n = c.cast(c.iota(most), DType::kFloat64);
+  const ir::SymInt size = run_extent(context, one_integer(context, 0, "size"), kMaxLength, "size");
+  const V count = context.extents({size}), period = is_periodic ? count : c.minus(count, 1);
+  const V n = c.cast(c.iota(size), DType::kFloat64);
   const V angle = c.div(c.times(n, 2 * std::numbers::pi), c.cast(period, DType::kFloat64));
   const V first = c.times(c.unary("cos", angle), -a1),
           second = c.times(c.unary("cos", c.times(angle, 2)), a2);
-  const V values = c.plus(c.add(first, second), a0);
-  return take_first(context, c.cast(values, output_datatype(context)), count, 0);
+  return c.cast(c.plus(c.add(first, second), a0), output_datatype(context));
 }
 
 /// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, or one less when the window is symmetric: of
@@ -72,25 +69,23 @@ V dynamic_mel_weights(NodeContext& context) {
   V rate = real(2, "sample_rate");
   rate = checked_number(context, rate, c.binary("greater", rate, c.number(rate, 0)),
                         "sample_rate is {}, expected above 0");
-  const BoundedInt bins =
-      bounded_count(context, one_integer(context, 0, "num_mel_bins"), kMaxLength, "num_mel_bins");
-  const BoundedInt rows =
-      bounded_value(context, c.add(c.div(length, c.ints({2}, {1})), one), "dft_length", 1);
-  const ir::SymInt most = max(bins.most, 0), most_rows = max(rows.most, 0);
-  const V count = as_count(context, bins);
+  const ir::SymInt bins =
+      run_extent(context, one_integer(context, 0, "num_mel_bins"), kMaxLength, "num_mel_bins");
+  const ir::SymInt rows =
+      context.symbolic_ints(c.add(c.div(length, c.ints({2}, {1})), one), "dft_length", 1).at(0);
   const auto to_mel = [&](V hertz) {
     return c.times(c.unary("log", c.plus(c.times(hertz, 1.0 / 700), 1)), 2595 / std::log(10.0));
   };
   const V first = to_mel(low), span = c.sub(to_mel(high), first);
-  const V at = c.cast(c.iota(most + 2), DType::kFloat64);
-  const V mel = c.add(c.div(c.mul(at, span), c.cast(c.plus(count, 2), DType::kFloat64)), first);
+  const V at = c.cast(c.iota(bins + 2), DType::kFloat64);
+  const V mel = c.add(c.div(c.mul(at, span), c.extent(span, bins + 2)), first);
   const V hertz = c.times(c.minus(c.unary("exp", c.times(mel, std::log(10.0) / 2595)), 1), 700);
   const V place = c.unary("floor", c.div(c.mul(c.cast(c.add(length, one), DType::kFloat64), hertz), rate));
-  const V edges = c.binary("min", c.binary("max", c.cast(place, DType::kInt64), zero),
-                           c.sub(as_count(context, rows), one));
-  const V left = c.slice(edges, 0, 0, most), middle = c.slice(edges, 0, 1, most),
-          right = c.slice(edges, 0, 2, most);
-  const V row = c.iota(most_rows, {most_rows, 1});
+  const V edges =
+      c.binary("min", c.binary("max", c.cast(place, DType::kInt64), zero), context.extents({rows - 1}));
+  const V left = c.slice(edges, 0, 0, bins), middle = c.slice(edges, 0, 1, bins),
+          right = c.slice(edges, 0, 2, bins);
+  const V row = c.iota(rows, {rows, 1});
   const auto part = [&](V from, V to, V extent) {
     return c.div(c.cast(c.sub(to, from), DType::kFloat64),
                  c.cast(c.binary("max", extent, one), DType::kFloat64));
@@ -101,8 +96,7 @@ V dynamic_mel_weights(NodeContext& context) {
   const V is_peak = c.binary("and", c.binary("equal", left, middle), c.binary("equal", row, middle));
   V weights = c.where(is_rising, rising, c.number(rising, 0));
   weights = c.where(is_peak, c.number(weights, 1), weights);
-  weights = c.cast(c.where(is_falling, falling, weights), output_datatype(context));
-  return take_first(context, take_first(context, weights, as_count(context, rows), 0), count, 1);
+  return c.cast(c.where(is_falling, falling, weights), output_datatype(context));
 }
 
 }  // namespace

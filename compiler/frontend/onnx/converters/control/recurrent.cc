@@ -2,12 +2,10 @@
 // a long one get a host step for each direction. Gates stand in the weights in ONNX's order.
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/host_ops/recurrent_math.h"
 
 namespace tensormill::frontend::onnx {
@@ -186,10 +184,8 @@ using Step = State (*)(NodeContext&, const Layer&, const Direction&, V, const St
 /// What the inputs give to the gates: [steps, batch, gates*hidden].
 V input_sums(NodeContext& context, const Layer& layer, const Direction& d, V bias) {
   Compose c(context);
-  // One product of many rows; a number of rows that depends on data stays an axis of its own.
-  const bool is_flat = context.data_shape(layer.x).extents.empty();
-  const ir::SymInt features = c.shape(layer.x)[2];
-  const V x = is_flat ? c.reshape(layer.x, {layer.steps * layer.batch, features}) : layer.x;
+  // One product of many rows.
+  const V x = c.reshape(layer.x, {layer.steps * layer.batch, c.shape(layer.x)[2]});
   return c.reshape(with_bias(c, c.matmul(x, c.transpose(d.w, {1, 0})), bias),
                    {layer.steps, layer.batch, layer.gates * layer.hidden});
 }
@@ -320,6 +316,7 @@ Direction read_direction(NodeContext& context, const Layer& layer, int64_t index
 }
 
 Layer read_layer(NodeContext& context, int64_t gates) {
+  context.require_bound_extents(context.input(0));
   Compose c(context);
   Layer layer{};
   layer.gates = gates;
@@ -343,9 +340,7 @@ Layer read_layer(NodeContext& context, int64_t gates) {
   check_operand(context, 3, "B", {directions, {2 * rows.value, "two for each gate"}});
   if (gates == 4) check_operand(context, 7, "P", {directions, {3 * layer.hidden, "three gates"}});
   if (context.has_input(4)) {
-    const V steps =
-        count_along(context, context.input(0), layer.batchwise ? 1 : 0).value_or(c.dims({layer.steps}, {1}));
-    const V lengths = integers_within(context, context.input(4), steps, "sequence_lens");
+    const V lengths = integers_within(context, context.input(4), c.dims({layer.steps}, {1}), "sequence_lens");
     layer.lengths = c.reshape(lengths, {layer.batch, 1});
   }
   return layer;
@@ -365,25 +360,10 @@ V in_a_row(Compose& c, const std::vector<V>& outputs) {
   return c.concat(std::move(rows), 0);
 }
 
-/// Of a number of steps that data decides, which is returned, no row has more.
-std::optional<V> shorten(NodeContext& context, Layer& layer) {
-  const DataShape data = context.data_shape(layer.x);
-  const DataExtent* const steps = data.along(0);
-  if (steps == nullptr) return std::nullopt;
-  Compose c(context);
-  const V count = steps->count;
-  layer.x = filled_along(context, layer.x, 0, "zero");
-  const V most = layer.lengths == ir::kAbsent ? c.expand(c.dims({layer.steps}, {1, 1}), {layer.batch, 1})
-                                              : layer.lengths;
-  layer.lengths = c.binary("min", most, c.reshape(count, {1, 1}));
-  return count;
-}
-
 void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<std::string>& usual,
                        Step step) {
   Compose c(context);
-  Layer layer = read_layer(context, gates);
-  const std::optional<V> steps = shorten(context, layer);
+  const Layer layer = read_layer(context, gates);
   const std::vector<Activation> activations = activations_of(context, usual, layer.directions);
   const bool is_unrolled =
       layer.steps.is_constant() && layer.steps.hint() > 0 && layer.steps.hint() <= kMostUnrolled;
@@ -400,8 +380,7 @@ void convert_recurrent(NodeContext& context, int64_t gates, const std::vector<st
     last_c.push_back(last.c);
   }
   // Y: [steps, directions, batch, hidden], batchwise [batch, steps, directions, hidden].
-  V y = c.concat(std::move(all), 1);
-  if (steps) y = take_zeroed(context, y, *steps, 0);
+  const V y = c.concat(std::move(all), 1);
   context.set_output(0, layer.batchwise ? c.transpose(y, {2, 0, 1, 3}) : y);
   context.set_output(1, stacked(c, layer, last_h));
   if (gates == 4) context.set_output(2, stacked(c, layer, last_c));

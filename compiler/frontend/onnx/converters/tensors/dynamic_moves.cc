@@ -80,47 +80,13 @@ ir::ValueId no_less_than(NodeContext& context, const BoundedInt& number, int64_t
   return checked_number(context, count, holds, what + expected);
 }
 
-namespace {
-
-/// As many copies of x along an axis as a run works out.
-ir::ValueId copied(NodeContext& context, ir::ValueId x, int64_t axis, const BoundedInt& times) {
-  Compose c(context);
-  const ir::ValueId own = *count_along(context, x, axis);
-  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
-  const ir::SymInt most = context.product(extent, max(times.most, 0));
-  const ir::ValueId from =
-      context.add("mod", {c.iota(most), c.binary("max", own, c.ints({1}, {1}))}, {{"fmod", int64_t{0}}});
-  return take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
-                    c.mul(own, no_less_than(context, times, 0, "a number of repeats")), axis);
-}
-
-/// `times` copies of x along an axis, whose extent may be as data says.
-ir::ValueId tiled(NodeContext& context, ir::ValueId x, const ir::SymShape& repeats) {
-  Compose c(context);
-  ir::SymShape rest = repeats;
-  for (const DataExtent& extent : context.data_shape(x).extents) {
-    if (extent.axis >= rest.size() || rest[extent.axis] == 1) continue;
-    const ir::SymInt times = std::exchange(rest[extent.axis], 1);
-    const auto axis = static_cast<int64_t>(extent.axis);
-    const ir::SymInt most = context.product(c.shape(x)[extent.axis], times);
-    const ir::ValueId count = c.binary("max", extent.count, c.ints({1}, {1}));
-    const ir::ValueId from = context.add("mod", {c.iota(most), count}, {{"fmod", int64_t{0}}});
-    x = take_first(context, c.gather(filled_along(context, x, axis, "zero"), from, axis),
-                   c.mul(extent.count, c.dims({times}, {1})), axis);
-  }
-  return context.add("tile", {x}, {{"repeats", rest}});
-}
-
-}  // namespace
-
 void convert_tile(NodeContext& context) {
-  BoundedShape repeats = bounded_shape(context, 1);
-  if (!repeats.open.empty()) require_known_extents(context);
-  for (const auto& [axis, times] : repeats.open) repeats.extents[axis] = 1;
-  ir::ValueId result = tiled(context, context.input(0), repeats.extents);
-  for (const auto& [axis, times] : repeats.open)
-    result = copied(context, result, static_cast<int64_t>(axis), times);
-  context.set_output(0, result);
+  const ir::ValueId x = context.input(0);
+  const ir::SymShape repeats = context.known_ints(1, "repeats");
+  for (const DataExtent& extent : context.data_shape(x).extents) {
+    if (extent.axis < repeats.size() && !same(repeats[extent.axis], 1)) context.require_bound_extents(x);
+  }
+  context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
 }
 
 // Before opset 6: a number of copies along one axis, both of the type of x.
@@ -135,14 +101,16 @@ void convert_tile_axis(NodeContext& context) {
         static_cast<int64_t>(context.known_scalar(1, "tiles").element_as_double(0));
     return context.set_output(0, context.add("tile", {x}, {{"repeats", repeats}}));
   }
-  require_known_extents(context);
+  context.require_bound_extents(x);
   const NamedAxes axes = axes_named_by(context, numbers_of(context, 2, 1, "axis"), rank);
   const ir::ValueId number = numbers_of(context, 1, 1, "tiles");
   const ir::ValueId is_some = c.unary("not", c.binary("less", number, c.ints({0}, {1})));
   const ir::ValueId tiles = checked_number(context, number, is_some, "a number of repeats is {}");
   for (int64_t d = 0; d < rank; ++d) {
     const ir::ValueId times = c.where(c.cast(axes.flag(context, d), DType::kBool), tiles, c.ints({1}, {1}));
-    x = copied(context, x, d, bounded_value(context, times, "tiles"));
+    ir::SymShape repeats(static_cast<size_t>(rank), 1);
+    repeats[static_cast<size_t>(d)] = context.symbolic_ints(times, "tiles", 0).at(0);
+    x = context.add("tile", {x}, {{"repeats", repeats}});
   }
   context.set_output(0, x);
 }

@@ -32,25 +32,16 @@ void dynamic_split(NodeContext& context);
 ir::ValueId lengths_of_parts(NodeContext& context, ir::ValueId lengths, ir::ValueId count,
                              const ir::SymInt& extent);
 
-/// Pad whose pads or axes are not known.
+/// Pad of axes that a run names.
 void dynamic_pad(NodeContext& context);
-/// Element i is that of x at i - `front` (i64 [1]) along the axis, or `value` where there is none; `total` of
-/// them.
-ir::ValueId moved_along(NodeContext& context, ir::ValueId x, int64_t axis, ir::ValueId front,
-                        const BoundedInt& total, ir::ValueId value);
 /// x and what goes on beside its elements along an axis as a Pad of this mode says, of which `before` (i64
-/// [1]) stand in front of it and `behind` behind it: up to `most` in all.
+/// [1]) stand in front of it and `behind` behind it: `total` in all.
 ir::ValueId continued_along(NodeContext& context, ir::ValueId x, int64_t axis, ir::ValueId before,
-                            ir::ValueId behind, const ir::SymInt& most, const std::string& mode);
-
-/// x cut or filled with zeros on both sides along an axis: in one form whichever of the extents is larger.
-ir::ValueId centered(NodeContext& context, ir::ValueId x, int64_t axis, const BoundedInt& wanted);
-/// CenterCropPad to a shape of which the numbers are not known.
-void dynamic_center_crop_pad(NodeContext& context);
+                            ir::ValueId behind, const ir::SymInt& total, const std::string& mode);
 
 /// A map [N,C,spatial...] cut, or with zeros behind it, along its spatial axes to the shape of operand
-/// `index`, of which the numbers are not known.
-ir::ValueId map_in_dynamic_shape(NodeContext& context, ir::ValueId map, size_t index);
+/// `index`, whose numbers a run works out. Throws ValueRequired as NodeContext::symbolic_ints does.
+ir::ValueId map_in_run_shape(NodeContext& context, ir::ValueId map, size_t index);
 
 /// x, but `low` where it is less and `high` where it is more than that.
 ir::ValueId within(NodeContext& context, ir::ValueId x, ir::ValueId low, ir::ValueId high);

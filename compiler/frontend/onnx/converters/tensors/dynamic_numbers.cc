@@ -1,7 +1,5 @@
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 
-#include <algorithm>
-
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
@@ -49,17 +47,13 @@ ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double hi
                   c.binary("less_equal", x, c.number(x, high)));
 }
 
-BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what,
-                         int64_t least) {
-  const BoundedInts bounds = bounds_of(context, number);
-  const bool is_bounded = bounds && std::all_of(bounds->begin(), bounds->end(), [&](const BoundedInt& each) {
-                            return each.least >= least && each.most <= limit;
-                          });
-  if (!context.is_computable(number) && !is_bounded)
+ir::SymInt run_extent(NodeContext& context, ir::ValueId number, int64_t limit, const char* what,
+                      int64_t least) {
+  if (!context.is_computable(number))
     number = checked_number(
         context, number, is_within(context, number, static_cast<double>(least), static_cast<double>(limit)),
         std::string(what) + " is {}, expected " + std::to_string(least) + " to " + std::to_string(limit));
-  return bounded_value(context, number, what, least);
+  return context.symbolic_ints(number, what, least).at(0);
 }
 
 ir::ValueId integers_within(NodeContext& context, ir::ValueId integers, ir::ValueId most, const char* what) {

@@ -27,11 +27,11 @@ int64_t known_length(NodeContext& context, size_t index, const char* what);
 
 /// Whether low <= x <= high, for each element.
 ir::ValueId is_within(NodeContext& context, ir::ValueId x, double low, double high);
-/// How large something is that a run says by `number` (i64 [1]): a run fails in which it is not within [0,
-/// limit], or at least `least`, unless what the number is made of keeps it there. A number that is known is
-/// not looked at. Throws ValueRequired as bounded_value does.
-BoundedInt bounded_count(NodeContext& context, ir::ValueId number, int64_t limit, const char* what,
-                         int64_t least = 0);
+/// How large something is that a run says by `number` (i64 [1]): a run fails in which it is not within
+/// [least, limit]. A number that is known is not looked at. Throws ValueRequired as
+/// NodeContext::symbolic_ints does.
+ir::SymInt run_extent(NodeContext& context, ir::ValueId number, int64_t limit, const char* what,
+                      int64_t least = 0);
 /// Integers as i64: a run fails in which one of them is not within [0, most] (i64 [1]), and says so of
 /// `what`. Those that are known, where `most` is, are looked at now.
 ir::ValueId integers_within(NodeContext& context, ir::ValueId integers, ir::ValueId most, const char* what);

@@ -4,7 +4,6 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
-#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
@@ -17,8 +16,8 @@ using V = ir::ValueId;
 namespace {
 
 /// The homogeneous positions [spatial..., rank+1] of all elements, that on the last axis first, worked out
-/// from their indices: the extents may be free, or, where `counts` has them, a run's.
-V grid_nodes(Compose& c, DType dtype, const ir::SymShape& spatial, const std::vector<V>& counts, bool align) {
+/// from their indices: the extents may be free.
+V grid_nodes(Compose& c, DType dtype, const ir::SymShape& spatial, bool align) {
   ir::SymShape each = spatial;
   each.push_back(1);
   const DType wide = dtype_bytes(dtype) < 4 ? DType::kFloat32 : dtype;
@@ -26,9 +25,7 @@ V grid_nodes(Compose& c, DType dtype, const ir::SymShape& spatial, const std::ve
   for (size_t d = spatial.size(); d-- > 0;) {
     ir::SymShape along(each.size(), 1);
     along[d] = spatial[d];
-    const V at = c.cast(c.iota(spatial[d], along), wide),
-            extent =
-                counts[d] == ir::kAbsent ? c.extent(at, spatial[d]) : c.reshape(c.cast(counts[d], wide), {});
+    const V at = c.cast(c.iota(spatial[d], along), wide), extent = c.extent(at, spatial[d]);
     // One element alone stands at -1.
     const V last = c.binary("max", c.minus(extent, 1), c.number(extent, 1));
     const V place = align ? c.div(c.times(at, 2), last) : c.div(c.plus(c.times(at, 2), 1), extent);
@@ -49,26 +46,19 @@ V dynamic_grid(NodeContext& context, bool align) {
   const auto number = [&](int64_t at) {
     return c.cast(row_element(context, context.input(1), at), DType::kInt64);
   };
-  const V batch = number(0), own = *count_along(context, theta, 0);
+  context.require_bound_extents(theta);
+  const V batch = number(0), own = c.dims({shape[0]}, {1});
   theta = value_if(context, theta,
                    {c.binary("equal", batch, own), "size has a batch of {}, theta of {}", {batch, own}});
   ir::SymShape out{shape[0]}, spatial;
-  std::vector<V> counts;
   for (int64_t d = 0; d < rank; ++d) {
-    const BoundedInt extent = bounded_count(context, number(d + 2), kMaxListed, "size");
-    spatial.push_back(max(extent.most, 0));
-    counts.push_back(extent.is_known() ? ir::kAbsent : as_count(context, extent));
+    spatial.push_back(run_extent(context, number(d + 2), kMaxListed, "size"));
     out.push_back(spatial.back());
   }
   out.push_back(rank);
-  const V grid = grid_nodes(c, c.dtype(theta), spatial, counts, align);
+  const V grid = grid_nodes(c, c.dtype(theta), spatial, align);
   const ir::SymShape row{1, num_elements(spatial), rank + 1};
-  V result = c.reshape(c.matmul(c.reshape(grid, row), theta, true), out);
-  for (size_t d = 0; d < counts.size(); ++d) {
-    if (counts[d] != ir::kAbsent)
-      result = take_first(context, result, counts[d], static_cast<int64_t>(d) + 1);
-  }
-  return result;
+  return c.reshape(c.matmul(c.reshape(grid, row), theta, true), out);
 }
 
 }  // namespace
@@ -95,8 +85,7 @@ void convert_affine_grid(NodeContext& context) {
   // A table of many positions would be larger than what is made of them.
   const bool is_free = !points.is_constant();
   if (is_free || context.product(points, rank + 1) > kMaxListed) {
-    const std::vector<V> none(spatial.size(), ir::kAbsent);
-    const V grid = grid_nodes(c, c.dtype(theta), spatial, none, align);
+    const V grid = grid_nodes(c, c.dtype(theta), spatial, align);
     context.set_output(0, c.reshape(c.matmul(c.reshape(grid, {1, points, rank + 1}), theta, true), out));
     return;
   }
@@ -135,7 +124,7 @@ V center_of_free(NodeContext& context, V x, int64_t axis, const ir::SymInt& want
 
 // Opset 18: each axis cut to its middle, or filled with zeros on both sides.
 void convert_center_crop_pad(NodeContext& context) {
-  if (!is_static(context, 1)) return dynamic_center_crop_pad(context);
+  context.require_bound_extents(context.input(0));
   Compose c(context);
   V x = context.input(0);
   const int64_t rank = context.rank(x);
@@ -231,14 +220,12 @@ V dynamic_picture(NodeContext& context, int channels, bool reversed) {
   Compose c(context);
   context.require_fixed_shape(0);
   const V file = context.input(0), extents = context.add("picture_extents", {file});
-  std::vector<BoundedInt> sides;
+  ir::SymShape shape;
   for (int64_t side = 0; side < 2; ++side)
-    sides.push_back(bounded_value(context, c.slice(extents, 0, side, 1), "encoded_stream", 0));
-  const V canvas = c.filled(DType::kUInt8, {sides[0].most, sides[1].most, channels}, 0);
-  V picture = context.add("decode_picture", {file, canvas}, {{"reversed", int64_t{reversed}}});
-  for (size_t side = 0; side < 2; ++side)
-    picture = take_first(context, picture, as_count(context, sides[side]), static_cast<int64_t>(side));
-  return picture;
+    shape.push_back(context.symbolic_ints(c.slice(extents, 0, side, 1), "encoded_stream", 0).at(0));
+  shape.push_back(channels);
+  const V canvas = c.filled(DType::kUInt8, shape, 0);
+  return context.add("decode_picture", {file, canvas}, {{"reversed", int64_t{reversed}}});
 }
 
 }  // namespace

@@ -46,26 +46,6 @@ void add_slice(NodeContext& context, const ir::SymShape& starts, const ir::SymSh
   context.set_output(0, context.add("slice", {context.input(0)}, attrs));
 }
 
-/// x with `value` in front of and behind its elements along an axis whose extent is as data says.
-ir::ValueId padded_count(NodeContext& context, ir::ValueId x, const DataExtent& data,
-                         const ir::SymInt& before, const ir::SymInt& behind, ir::ValueId value) {
-  Compose c(context);
-  const auto axis = static_cast<int64_t>(data.axis);
-  ir::SymShape own = c.shape(x), along(own.size(), 1);
-  const auto part = [&](const ir::SymInt& extent) {
-    own[data.axis] = extent;
-    return c.expand(c.reshape(value, ir::SymShape(own.size(), 1)), own);
-  };
-  const ir::ValueId front = part(before), back = part(behind);
-  const ir::ValueId all = c.concat({front, filled_along(context, x, axis, "zero"), back}, axis);
-  const ir::SymInt extent = c.shape(all)[data.axis];
-  along[data.axis] = extent;
-  const ir::ValueId end = c.add(data.count, c.dims({before}, {1}));
-  const ir::ValueId inside = c.binary("less", c.iota(extent, along), end);
-  const ir::ValueId result = c.where(inside, all, c.reshape(value, {}));
-  return take_first(context, result, c.add(end, c.dims({behind}, {1})), axis);
-}
-
 /// x without what negative pads take away; they become 0.
 ir::ValueId without_cuts(NodeContext& context, ir::ValueId x, ir::SymShape& pads) {
   Compose c(context);
@@ -109,19 +89,9 @@ void add_pad(NodeContext& context, ir::SymShape pads, ir::ValueId value, double 
   const std::string mode = context.string_attr("mode", "constant");
   const size_t rank = c.shape(x).size();
   for (const DataExtent& data : context.data_shape(x).extents) {
-    if (pads.size() != 2 * rank) continue;
-    ir::SymInt &before = pads[data.axis], &behind = pads[data.axis + rank];
-    if (before < 0 || behind < 0 || before + behind == 0) continue;
-    if (mode != "constant") {
-      const ir::SymInt most = c.shape(x)[data.axis] + before + behind;
-      x = continued_along(context, x, static_cast<int64_t>(data.axis),
-                          c.dims({std::exchange(before, ir::SymInt(0))}, {1}),
-                          c.dims({std::exchange(behind, ir::SymInt(0))}, {1}), most, mode);
-      continue;
-    }
-    const ir::ValueId fill = value != ir::kAbsent ? value : context.scalar_like(x, attribute_value);
-    x = padded_count(context, x, data, std::exchange(before, ir::SymInt(0)),
-                     std::exchange(behind, ir::SymInt(0)), fill);
+    const bool is_kept =
+        pads.size() != 2 * rank || (same(pads[data.axis], 0) && same(pads[data.axis + rank], 0));
+    if (!is_kept) context.require_bound_extents(x);
   }
   // What goes on is what negative pads leave.
   if (mode != "constant") x = without_cuts(context, x, pads);
@@ -364,31 +334,6 @@ ir::ValueId counted_from_end(NodeContext& context, ir::ValueId indices, ir::Valu
 
 }  // namespace
 
-namespace {
-
-/// GatherElements' indices, of which there may be room for more along other axes than x has elements. A run
-/// in which there are more fails.
-ir::ValueId indices_within(NodeContext& context, ir::ValueId indices, ir::ValueId x, int64_t axis) {
-  Compose c(context);
-  for (const DataExtent& extent : context.data_shape(indices).extents) {
-    const auto d = static_cast<int64_t>(extent.axis);
-    const ir::SymInt own = c.shape(x)[extent.axis], given = c.shape(indices)[extent.axis];
-    const DataShape data = context.data_shape(x);
-    const DataExtent* counted = data.along(d);
-    if (d == axis || given <= own) continue;
-    if (counted != nullptr && context.same_count(counted->count, extent.count)) continue;
-    const ir::ValueId longer = longer_by(context, filled_along(context, indices, d, "zero"), own, d);
-    const ir::ValueId there = *count_along(context, x, d);
-    const Check check{c.binary("less_equal", extent.count, there),
-                      "{} indices along axis " + std::to_string(d) + " of {} elements",
-                      {extent.count, there}};
-    indices = take_first(context, value_if(context, c.slice(longer, d, 0, own), check), extent.count, d);
-  }
-  return indices;
-}
-
-}  // namespace
-
 void convert_gather(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
   const std::string op = context.node().op_type == "Gather" ? "gather" : "gather_elements";
@@ -397,9 +342,13 @@ void convert_gather(NodeContext& context) {
   if (x != context.input(0))
     indices = counted_from_end(context, indices, *count_along(context, context.input(0), axis));
   if (op == "gather_elements" && context.rank(indices) == context.rank(x)) {
-    indices = indices_within(context, indices, x, axis);
-    // The operator takes no others, and says so.
     const ir::SymShape own = context.type(x).shape, given = context.type(indices).shape;
+    for (const DataExtent& extent : context.data_shape(indices).extents) {
+      const bool is_longer =
+          static_cast<int64_t>(extent.axis) != axis && given[extent.axis] > own[extent.axis];
+      if (is_longer) context.require_bound_extents(indices);
+    }
+    // The operator takes no others, and says so.
     for (size_t d = 0; d < own.size(); ++d) {
       if (static_cast<int64_t>(d) != axis)
         static_cast<void>(demand(ir::Relation::kLessEqual, given[d], own[d]));
@@ -414,7 +363,7 @@ void convert_pad_attrs(NodeContext& context) {
 }
 
 void convert_pad(NodeContext& context) {
-  if (!is_static(context, 1) || (context.has_input(3) && !is_static(context, 3))) return dynamic_pad(context);
+  if (context.has_input(3) && !is_static(context, 3)) return dynamic_pad(context);
   const ir::SymShape given = context.known_ints(1, "pads");
   const int64_t rank = context.rank(context.input(0));
   ir::SymShape pads = given;

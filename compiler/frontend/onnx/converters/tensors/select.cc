@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "compiler/build/compose.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
@@ -14,28 +15,22 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// Which indices are outside of an axis whose extent data decides: those past what is there, or those past
-/// its room alone, where indices that are themselves not there may be any.
-enum class AxisEnd : uint8_t { kCount, kRoom };
-
 /// Indices that may be negative, counted from the front, of which there are `count` (i64 [1]) or `extent`;
 /// those outside become -2^58, so that the operator that uses them refuses them.
 ir::ValueId flat_component(Compose& c, ir::ValueId index, const ir::SymInt& extent, const ir::SymInt& stride,
-                           ir::ValueId count, AxisEnd axis_end) {
+                           ir::ValueId count) {
   const ir::ValueId wide = c.cast(index, DType::kInt64);
   const ir::ValueId zero = c.number(wide, 0);
-  const ir::ValueId limit = c.dims({extent}, {});
-  const ir::ValueId end = count == ir::kAbsent ? limit : count;
+  const ir::ValueId end = count == ir::kAbsent ? c.dims({extent}, {}) : count;
   const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, end), wide);
-  const ir::ValueId inside = c.binary("and", c.binary("greater_equal", front, zero),
-                                      c.binary("less", front, axis_end == AxisEnd::kCount ? end : limit));
+  const ir::ValueId inside =
+      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
   const ir::ValueId refused = c.dims({-(int64_t{1} << 58)}, {});
   return c.where(inside, c.mul(front, c.dims({stride}, {})), refused);
 }
 
 /// Tuples of indices (last axis) as row-major positions in `extents`, of which some may have a count.
-ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& extents, const DataShape& data,
-                         AxisEnd axis_end) {
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& extents, const DataShape& data) {
   const ir::SymInt last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
   ir::ValueId sum = ir::kAbsent;
   ir::SymInt stride = 1;
@@ -43,7 +38,7 @@ ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& ext
     const ir::SymInt& extent = extents[static_cast<size_t>(i)];
     const DataExtent* counted = data.along(i);
     const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
-                                            counted != nullptr ? counted->count : ir::kAbsent, axis_end);
+                                            counted != nullptr ? counted->count : ir::kAbsent);
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
     stride *= extent;
   }
@@ -180,44 +175,13 @@ void convert_one_hot(NodeContext& context) {
   }
   Compose c(context);
   constexpr int64_t kMaxDepth = int64_t{1} << 31;
-  const BoundedInt depth = bounded_count(context, one_integer(context, 1, "depth"), kMaxDepth, "depth");
-  const ir::ValueId count = as_count(context, depth), given = c.cast(context.input(0), DType::kInt64);
-  const ir::ValueId from_front = c.add(given, c.reshape(count, {}));
-  const ir::ValueId indices = c.where(c.binary("less", given, c.number(given, 0)), from_front, given);
+  const ir::SymInt depth = run_extent(context, one_integer(context, 1, "depth"), kMaxDepth, "depth");
+  const ir::ValueId given = c.cast(context.input(0), DType::kInt64), none = c.extent(given, depth);
+  const ir::ValueId indices = c.where(c.binary("less", given, c.number(given, 0)), c.add(given, none), given);
   // What is below 0 still is of no class.
-  const ir::SymInt classes = max(depth.most, 0);
-  const ir::ValueId none = c.extent(given, classes);
-  const ir::ValueId hot =
-      one_hot(c.where(c.binary("less", indices, c.number(given, 0)), none, indices), classes);
-  context.set_output(0, take_first(context, hot, count, axis));
+  context.set_output(0,
+                     one_hot(c.where(c.binary("less", indices, c.number(given, 0)), none, indices), depth));
 }
-
-namespace {
-
-/// Whether k, which a run says, is one of the numbers of elements of that axis in all runs.
-bool is_within_axis(NodeContext& context, const BoundedInt& k, int64_t axis) {
-  const ir::ValueId x = context.input(0);
-  if (is_count_of(context, k, x, axis)) return true;
-  const BoundedInts bounds = bounds_of(context, context.input(1));
-  if (!bounds || bounds->size() != 1 || context.data_shape(x).along(axis) != nullptr) return false;
-  const BoundedInt& number = bounds->front();
-  // The least of a known number and the extent is known here.
-  if (number.is_known()) return true;
-  return number.least >= 0 && number.most <= context.type(x).shape[static_cast<size_t>(axis)];
-}
-
-/// The k of a run, i64 [1]: a run fails in which the axis has fewer elements.
-ir::ValueId checked_k(NodeContext& context, const BoundedInt& k, int64_t axis) {
-  Compose c(context);
-  const ir::ValueId number = as_count(context, k);
-  const std::optional<ir::ValueId> count = count_along(context, context.input(0), axis);
-  if (!count || is_within_axis(context, k, axis)) return number;
-  const ir::ValueId holds = c.binary("and", c.binary("less_equal", c.ints({0}, {1}), number),
-                                     c.binary("less_equal", number, *count));
-  return value_if(context, number, {holds, "k is {}, the axis has {} elements", {number, *count}});
-}
-
-}  // namespace
 
 void convert_top_k(NodeContext& context) {
   Compose c(context);
@@ -225,24 +189,15 @@ void convert_top_k(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(given));
   const bool largest = context.int_attr("largest", 1) != 0;
   const ir::SymInt extent = c.shape(given)[static_cast<size_t>(axis)];
-  BoundedInt k;
-  if (context.opset() < 10) {
-    k.most = context.required_int("k");
-  } else {
-    k = capped_int(context, 1, "k", extent);
-  }
-  const std::optional<ir::ValueId> count = count_along(context, given, axis);
-  const ir::ValueId taken = k.is_known() ? ir::kAbsent : checked_k(context, k, axis);
-  const char* filler = largest ? "lowest" : "last";
-  if (!k.is_known()) k.most = std::clamp<int64_t>(k.most, 0, extent);
-  const ir::ValueId x = filled_along(context, given, axis, filler);
+  const ir::SymInt k = context.opset() < 10 ? ir::SymInt(context.required_int("k"))
+                                            : build::only_integer(context, context.known_ints(1, "k"), "k");
+  const ir::ValueId x = filled_along(context, given, axis, largest ? "lowest" : "last");
   const bool by_host = !is_proven(ir::Relation::kLessEqual, extent, kSortedByKernel);
   ir::ValueId order = context.add(by_host ? "sort_positions" : "arg_top_k", {x},
-                                  {{"axis", axis}, {"k", k.most}, {"largest", int64_t{largest}}});
+                                  {{"axis", axis}, {"k", k}, {"largest", int64_t{largest}}});
   // What is behind the count is none of the k: a k above the count becomes an index that is refused.
-  if (k.is_known() && x != given)
-    order = c.where(c.binary("less", order, *count), order, c.dims({extent}, {}));
-  if (!k.is_known()) order = take_first(context, order, taken, axis);
+  if (x != given)
+    order = c.where(c.binary("less", order, *count_along(context, given, axis)), order, c.dims({extent}, {}));
   context.set_output(0, c.gather_elements(x, order, axis));
   context.set_output(1, order);
 }
@@ -308,17 +263,11 @@ void convert_gather_nd(NodeContext& context) {
   const ir::SymShape extents(x.begin() + static_cast<std::ptrdiff_t>(batch),
                              x.begin() + static_cast<std::ptrdiff_t>(batch + depth));
   const ir::ValueId tuples = c.reshape(context.input(1), {batches, points, at.back()});
-  // Axes that are indexed into may be as long as data says.
-  DataShape indexed;
-  ir::ValueId filled = context.input(0);
   for (const DataExtent& extent : context.data_shape(context.input(0)).extents) {
-    if (extent.axis < batch || extent.axis >= batch + depth) continue;
-    filled = filled_along(context, filled, static_cast<int64_t>(extent.axis), "zero");
-    indexed.extents.push_back({extent.axis - batch, extent.count});
+    if (extent.axis >= batch && extent.axis < batch + depth) context.require_bound_extents(context.input(0));
   }
-  const ir::ValueId rows =
-      c.reshape(flat_indices(c, tuples, extents, indexed, AxisEnd::kRoom), {batches, points, 1});
-  const ir::ValueId data = c.reshape(filled, {batches, middle, inner});
+  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents, {}), {batches, points, 1});
+  const ir::ValueId data = c.reshape(context.input(0), {batches, middle, inner});
   context.set_output(0, c.reshape(c.gather_elements(data, c.expand(rows, {batches, points, inner}), 1), out));
 }
 
@@ -386,9 +335,8 @@ void convert_scatter_nd(NodeContext& context) {
   const bool is_static = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
   const ir::ValueId tuples = is_static ? filled_behind(context, all.tuples, "zero") : all.tuples;
   const ir::SymShape extents(x.begin(), x.begin() + at.back());
-  ir::ValueId rows = all.depth == 0
-                         ? c.filled(DType::kInt64, {points}, 0)
-                         : c.reshape(flat_indices(c, tuples, extents, named, AxisEnd::kCount), {points});
+  ir::ValueId rows = all.depth == 0 ? c.filled(DType::kInt64, {points}, 0)
+                                    : c.reshape(flat_indices(c, tuples, extents, named), {points});
   const ir::ValueId data = c.reshape(filled_behind(context, all.x, "zero"), {outer, inner});
   const ir::ValueId updates = c.reshape(filled_behind(context, all.updates, "zero"), {points, inner});
   const std::string reduction = context.string_attr("reduction", "none");
@@ -444,7 +392,7 @@ ir::ValueId dynamic_unpool(NodeContext& context, const ir::SymShape& inferred) {
   const ir::ValueId places = context.input(1);
   const std::optional<ir::SymShape> pooled = pooled_shape(context, places);
   if (!pooled || pooled->size() != inferred.size())
-    return map_in_dynamic_shape(context, unpooled(context, places, inferred), 2);
+    return map_in_run_shape(context, unpooled(context, places, inferred), 2);
   const auto rank = static_cast<int64_t>(inferred.size());
   const ir::ValueId given = numbers_of(context, 2, rank, "output_shape");
   const ir::ValueId same = c.cast(c.binary("equal", given, c.ints(*pooled, {rank})), DType::kInt64);
@@ -452,7 +400,7 @@ ir::ValueId dynamic_unpool(NodeContext& context, const ir::SymShape& inferred) {
   const ir::ValueId first = c.number(places, 0);
   const ir::ValueId own = unpooled(context, c.where(is_pooled, places, first), *pooled);
   const ir::ValueId other = unpooled(context, c.where(is_pooled, first, places), inferred);
-  return c.where(is_pooled, map_in_dynamic_shape(context, own, 2), map_in_dynamic_shape(context, other, 2));
+  return c.where(is_pooled, map_in_run_shape(context, own, 2), map_in_run_shape(context, other, 2));
 }
 
 }  // namespace

@@ -5,10 +5,8 @@
 #include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
-#include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
 #include "compiler/frontend/onnx/converters/windows/window_taps.h"
 #include "compiler/frontend/onnx/converters/windows/windows.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
@@ -159,12 +157,9 @@ ir::ValueId convolution(NodeContext& context, ir::ValueId x, ir::ValueId w, ir::
                     ", the weights have " + to_string(kernel));
   }
   const int64_t group = context.int_attr("group", 1);
-  if (context.rank(x) == context.rank(w) && group > 0 && context.data_shape(w).along(1) == nullptr)
-    x = with_extent(context, x, 1, context.product(group, weights[1]));
+  context.require_bound_extents(x, 1);
   const Windows windows = read_windows(context, context.type(x).shape, kernel);
-  return over_windows(context, x, windows, "zero", [&](ir::ValueId whole) {
-    return build::conv(context, whole, w, bias, {windows, group, exact});
-  });
+  return build::conv(context, x, w, bias, {windows, group, exact});
 }
 
 void convert_conv(NodeContext& context) {
@@ -175,14 +170,9 @@ void convert_max_pool(NodeContext& context) {
   Windows windows = read_pool_windows(context, context.input(0));
   const bool has_indices = context.num_outputs() > 1 && !context.node().outputs[1].empty();
   const bool padded = !has_indices && is_float(context.type(context.input(0)).dtype);
-  const double lowest = -std::numeric_limits<double>::infinity();
-  const auto pool = [&](ir::ValueId x) {
-    if (padded) x = padded_for(context, x, windows, lowest);
-    return context.add("max_pool", {x}, pool_attrs(context, windows));
-  };
-  const bool is_plain = !has_indices && !windows.pooled && context.int_attr("ceil_mode", 0) == 0;
-  const ir::ValueId x = context.input(0);
-  const ir::ValueId pooled = is_plain ? over_windows(context, x, Windows(windows), "lowest", pool) : pool(x);
+  ir::ValueId x = context.input(0);
+  if (padded) x = padded_for(context, x, windows, -std::numeric_limits<double>::infinity());
+  const ir::ValueId pooled = context.add("max_pool", {x}, pool_attrs(context, windows));
   context.set_output(0, as_pooled(context, windows, pooled));
   if (has_indices) {
     const ir::ValueId indices = pool_indices(context, windows, context.type(pooled).shape);
@@ -197,23 +187,12 @@ void convert_average_pool(NodeContext& context) {
 ir::ValueId average_pool(NodeContext& context, ir::ValueId x) {
   const ir::SymShape shape = context.type(x).shape;
   const Windows windows = read_pool_windows(context, x);
-  const bool is_data_dependent =
-      has_data_dependent_windows(context, x) && context.int_attr("ceil_mode", 0) == 0;
   const int64_t includes = context.int_attr("count_include_pad", 0);
   const auto pool = [&](ir::ValueId value, const Windows& own) {
     ir::Attrs attrs = pool_attrs(context, own);
-    attrs.set("count_include_pad", is_data_dependent ? int64_t{1} : includes);
+    attrs.set("count_include_pad", includes);
     return context.add("avg_pool", {value}, attrs);
   };
-  if (is_data_dependent) {
-    Compose c(context);
-    const auto over = [&](ir::ValueId value) {
-      return over_windows(context, value, windows, "zero",
-                          [&](ir::ValueId whole) { return pool(whole, windows); });
-    };
-    if (includes != 0) return over(x);
-    return c.div(over(x), over(c.where(c.binary("equal", x, x), c.number(x, 1), c.number(x, 1))));
-  }
   if (!windows.same || windows.symbolic_pads.empty()) return as_pooled(context, windows, pool(x, windows));
   const auto pool_padded = [&](ir::ValueId value) {
     Windows own = windows;
@@ -292,7 +271,7 @@ using V = ir::ValueId;
 
 /// An axis of a picture that a run puts together from its windows: integers as i64 [1].
 struct DynamicWindows {
-  BoundedInt extent;
+  ir::SymInt extent;
   V image = ir::kAbsent, block = ir::kAbsent, windows = ir::kAbsent;
 };
 
@@ -304,8 +283,8 @@ DynamicWindows dynamic_windows(NodeContext& context, const Windows& form, size_t
   };
   const auto less = [&](int64_t a, V b) { return c.binary("less", c.dims({a}, {1}), b); };
   DynamicWindows axis;
-  axis.extent = bounded_count(context, number(1), kMaxListed, "image_shape", 1);
-  axis.image = as_count(context, axis.extent);
+  axis.extent = run_extent(context, number(1), kMaxListed, "image_shape", 1);
+  axis.image = context.extents({axis.extent});
   const V block = number(2);
   axis.block = c.binary("max", block, c.ints({1}, {1}));
   const int64_t pads = form.pads[d] + form.pads[d + form.strides.size()];
@@ -338,9 +317,9 @@ V checked_channels(NodeContext& context, const ir::SymShape& x, V rows, V taps, 
   return value_if(context, whole, check);
 }
 
-/// Where the elements of columns lie in a picture of shape `most` [N,C,spatial...], and whether inside of it.
+/// Where the elements of columns lie in a picture of `shape` [N,C,spatial...], and whether inside of it.
 struct PicturePlaces {
-  ir::SymShape most;
+  ir::SymShape shape;
   V place = ir::kAbsent, inside = ir::kAbsent;
 };
 
@@ -359,13 +338,11 @@ PicturePlaces picture_places(NodeContext& context, const ir::SymShape& x, const 
   }
   PicturePlaces result{{x[0], channels}, channel, c.binary("less", channel, c.dims({channels}, {1}))};
   for (size_t d = 0; d < axes.size(); ++d) {
-    // Of what is outside of the capacity the run learns behind.
-    result.most.push_back(max(axes[d].extent.most, 0));
-    const V capacity = c.dims({result.most.back()}, {1});
+    result.shape.push_back(axes[d].extent);
     const V is_there = c.binary("and", c.binary("greater_equal", places[d], c.ints({0}, {1})),
-                                c.binary("less", places[d], c.binary("min", axes[d].image, capacity)));
+                                c.binary("less", places[d], axes[d].image));
     result.inside = c.binary("and", result.inside, is_there);
-    result.place = c.add(c.mul(result.place, capacity), places[d]);
+    result.place = c.add(c.mul(result.place, axes[d].image), places[d]);
   }
   return result;
 }
@@ -379,10 +356,10 @@ V summed_at(NodeContext& context, V columns, const PicturePlaces& places) {
   const ir::SymInt elements = context.product(x[1], x[2]);
   const V updates = c.reshape(c.where(places.inside, wide, nothing), {x[0], elements});
   const V targets = c.reshape(c.where(places.inside, places.place, c.ints({0}, {1, 1})), {1, elements});
-  const ir::SymInt row = num_elements(ir::SymShape(places.most.begin() + 1, places.most.end()));
+  const ir::SymInt row = num_elements(ir::SymShape(places.shape.begin() + 1, places.shape.end()));
   const V sums = context.add("scatter", {c.filled(c.dtype(wide), {x[0], row}, 0), targets, updates},
                              {{"axis", int64_t{1}}, {"reduction", std::string("add")}});
-  return c.reshape(c.cast(sums, c.dtype(columns)), places.most);
+  return c.reshape(c.cast(sums, c.dtype(columns)), places.shape);
 }
 
 /// Col2Im of columns [N,C*taps,windows] where a run says how large the picture or the block is.
@@ -402,19 +379,9 @@ V dynamic_col2im(NodeContext& context) {
     points = c.mul(points, axes[d].windows);
   }
   const V rows = c.dims({x[1]}, {1});
-  // There are no more than rows; of many rows there will be several a channel.
-  constexpr int64_t kFewRows = 64;
-  BoundedInt channels{x[1], checked_channels(context, x, rows, taps, points, fits)};
-  const bool is_open = context.binds_symbols() || x[1] > kFewRows;
-  if (is_open) channels = bounded_value(context, channels.count, "block_shape", 1);
-  V result = summed_at(context, given, picture_places(context, x, form, axes, channels.most));
-  const V count = is_open ? as_count(context, channels) : c.binary("min", channels.count, rows);
-  result = take_first(context, result, count, 1);
-  for (size_t d = 0; d < rank; ++d) {
-    if (!axes[d].extent.is_known())
-      result = take_first(context, result, axes[d].image, static_cast<int64_t>(d) + 2);
-  }
-  return result;
+  const V number = checked_channels(context, x, rows, taps, points, fits);
+  const ir::SymInt channels = context.symbolic_ints(number, "block_shape", 1).at(0);
+  return summed_at(context, given, picture_places(context, x, form, axes, channels));
 }
 
 }  // namespace

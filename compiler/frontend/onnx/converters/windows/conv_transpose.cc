@@ -3,7 +3,6 @@
 
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
 #include "compiler/frontend/onnx/converters/windows/windows.h"
 
 namespace tensormill::frontend::onnx {
@@ -57,6 +56,7 @@ ir::ValueId transposed_to_shape(NodeContext& context, Windows windows, const std
 
 // The output is what the pads leave of the whole; given its shape, or "same", the pads follow from it.
 void convert_conv_transpose(NodeContext& context) {
+  context.require_bound_extents(context.input(0), 2);
   const ir::SymShape x = context.type(context.input(0)).shape, w = context.type(context.input(1)).shape;
   if (w.size() < 3 || w.size() != x.size())
     context.invalid("the weights have shape " + to_string(w) + ", the input " + to_string(x));
@@ -76,7 +76,6 @@ void convert_conv_transpose(NodeContext& context) {
     const ir::SymInt reach = context.product(windows.kernel[d] - 1, windows.dilations[d]) + 1;
     too_many[d] = context.product(x[d + 2] - 1, windows.strides[d]) + extra[d] + reach - wanted[d];
   }
-  const bool is_fixed = context.has_attr("output_shape");
   if (!too_many.is_constant())
     return context.set_output(0, transposed_to_shape(context, windows, extra, wanted, upper));
   for (size_t d = 0; d < wanted.size(); ++d) {
@@ -86,10 +85,7 @@ void convert_conv_transpose(NodeContext& context) {
     windows.pads[d] = upper ? pads / 2 : pads - pads / 2;
     windows.pads[d + rank] = pads - windows.pads[d];
   }
-  const auto over = [&](ir::ValueId whole) { return transposed(context, whole, windows, extra, true); };
-  // A shape that is given is one for one extent.
-  context.set_output(
-      0, is_fixed ? over(context.input(0)) : from_windows(context, context.input(0), windows, extra, over));
+  context.set_output(0, transposed(context, context.input(0), windows, extra, true));
 }
 
 }  // namespace tensormill::frontend::onnx

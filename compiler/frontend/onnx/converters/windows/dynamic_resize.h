@@ -1,5 +1,5 @@
-/// Resize by dynamic operands: axes of which a run works out the extents, the scales or the part that is
-/// read. Thread-safety: as the context.
+/// Resize by dynamic operands: axes of which a run works out the scales or the part that is read.
+/// Thread-safety: as the context.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace tensormill::frontend::onnx {
 using build::ResizeAxis;
 using build::ResizeOptions;
 
-/// The axes of operand 0, of which data may decide how long they are, not resized.
+/// The axes of operand 0, not resized.
 std::vector<ResizeAxis> axes_of(NodeContext& context);
 /// The scale of an axis, and its extent. Throws Error(kInvalidModel) where it is no scale.
 void set_scale(const NodeContext& context, ResizeAxis& axis, double scale);
@@ -23,13 +23,10 @@ void set_symbolic_scale(NodeContext& context, ResizeAxis& axis, const ir::SymInt
 /// The scales of the axes `which`, by a value of which a run works out some elements.
 void set_dynamic_scales(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which,
                         ir::ValueId scales);
-/// Whether a run works out some size (operand 3), or what one that keeps the aspect ratio becomes.
-bool are_sizes_dynamic(NodeContext& context, const std::vector<ResizeAxis>& axes,
-                       const std::vector<size_t>& which);
-void set_dynamic_sizes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
 /// The part that is read of the axes `which` (operand 1).
 void set_dynamic_parts(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
-/// Which of the axes are of a run, now that all is said about them.
+/// Which of the axes are of a run, now that all is said about them. Throws ValueRequired where one is resized
+/// whose extent data decides, and is no symbol.
 void settle_axes(NodeContext& context, std::vector<ResizeAxis>& axes, const std::vector<size_t>& which);
 
 /// x resized along `dim`, a dynamic axis.
@@ -38,7 +35,4 @@ ir::ValueId dynamic_resize(Compose& c, ir::ValueId x, int64_t dim, const ResizeA
 /// `resized`, but x where the axis is left as it is.
 ir::ValueId unless_left(Compose& c, ir::ValueId x, ir::ValueId resized, int64_t dim, const ResizeAxis& axis,
                         const ResizeOptions& options);
-/// x, resized, with as many elements along each axis as a run says.
-ir::ValueId data_dependent_axes(NodeContext& context, ir::ValueId x, const std::vector<ResizeAxis>& axes);
-
 }  // namespace tensormill::frontend::onnx

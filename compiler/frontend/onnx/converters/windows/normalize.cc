@@ -1,6 +1,5 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
-#include "compiler/frontend/onnx/converters/windows/data_dependent_windows.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
@@ -75,27 +74,10 @@ void convert_batch_norm(NodeContext& context) {
                                    : normalized_by_element(context, inputs, epsilon));
 }
 
-namespace {
-
-/// The same where data decides how far the channels go.
-ir::ValueId instance_normalized(NodeContext& context, ir::ValueId x, double epsilon) {
-  Compose c(context);
-  ir::SymShape channels(c.shape(x).size(), 1);
-  channels[1] = c.shape(x)[1];
-  const ir::ValueId centered = c.sub(x, c.reduce_spatial("reduce_mean", x));
-  const ir::ValueId variance = c.reduce_spatial("reduce_mean", c.mul(centered, centered));
-  const ir::ValueId scaled = c.mul(c.div(centered, c.unary("sqrt", c.plus(variance, epsilon))),
-                                   c.reshape(context.input(1), channels));
-  return c.add(scaled, c.reshape(context.input(2), channels));
-}
-
-}  // namespace
-
 void convert_instance_norm(NodeContext& context) {
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const ir::ValueId scale = context.input(1), x = with_channels_of(context, context.input(0), scale);
-  if (has_data_dependent_windows(context, x))
-    return context.set_output(0, instance_normalized(context, x, epsilon));
+  context.require_bound_extents(x, 2);
   context.set_output(0, context.add("instance_norm", {x, scale, context.input(2)}, {{"epsilon", epsilon}}));
 }
 

@@ -9,7 +9,6 @@
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/converters/windows/dynamic_resize.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "runtime/base/extents/extent_functions.h"
 
 namespace tensormill::frontend::onnx {
@@ -66,9 +65,6 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
   const bool moves = options.mode == "nearest" && !crop;
   const bool keeps = moves || dtype == DType::kFloat32 || dtype == DType::kFloat64;
   ir::ValueId x = keeps ? context.input(0) : c.cast(context.input(0), DType::kFloat32);
-  for (size_t d = 0; d < axes.size(); ++d) {
-    if (axes[d].is_dynamic) x = filled_along(context, x, static_cast<int64_t>(d), "zero");
-  }
   ir::ValueId outside = ir::kAbsent;
   for (const size_t d : resizing_order(axes)) {
     const bool is_scaled = axes[d].computed != ir::kAbsent || (!axes[d].by_size && axes[d].scale != 1);
@@ -88,7 +84,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
     outside = outside == ir::kAbsent ? mask : c.binary("or", outside, mask);
   }
   if (outside != ir::kAbsent) x = c.where(outside, c.number(x, options.extrapolation), x);
-  return data_dependent_axes(context, c.cast(x, dtype), axes);
+  return c.cast(x, dtype);
 }
 
 std::vector<double> known_numbers(const NodeContext& context, size_t index, const char* what) {
@@ -244,8 +240,6 @@ void convert_resize(NodeContext& context) {
   const bool has_scales = context.has_input(2) && num_elements(context.type(context.input(2)).shape) != 0;
   if (has_scales) {
     set_scales(context, axes, which, context.input(2));
-  } else if (are_sizes_dynamic(context, axes, which)) {
-    set_dynamic_sizes(context, axes, which);
   } else {
     set_sizes(context, axes, which, context.known_ints(3, "sizes"));
   }

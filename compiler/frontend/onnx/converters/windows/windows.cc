@@ -49,9 +49,10 @@ Windows read_windows(const NodeContext& context, const ir::SymShape& shape, ir::
 }
 
 Windows read_pool_windows(NodeContext& context, ir::ValueId x) {
+  context.require_bound_extents(x, 2);
   const ir::SymShape shape = context.type(x).shape;
   Windows windows = read_windows(context, shape, context.required_ints("kernel_shape"));
-  if (windows.same || !context.data_shape(x).extents.empty()) return windows;
+  if (windows.same) return windows;
   const bool is_ceil = context.int_attr("ceil_mode", 0) != 0;
   const size_t rank = windows.kernel.size();
   bool is_short = false;
