@@ -1,8 +1,6 @@
 #include "compiler/frontend/onnx/extents/bounds.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <limits>
 #include <map>
 
@@ -39,16 +37,10 @@ public:
 private:
   static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
                            kMost = std::numeric_limits<int64_t>::max();
-  static constexpr double kExact = 0x1p53;  ///< integers up to it are floats
-  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr int kDeepest = 1000;  ///< nodes in a row; what is behind more of them is not known
   struct Interval {
     int64_t least = kLeast, most = kMost;
     bool is_bounded() const { return least != kLeast && most != kMost; }
-  };
-  struct FloatRange {
-    double least = -kInfinity, most = kInfinity;
-    bool is_bounded() const { return least >= -kExact && most <= kExact; }
   };
 
   bool is_one_element(V id) const {
@@ -70,7 +62,6 @@ private:
     if (graph_.value(id).producer == ir::kAbsent) return std::nullopt;
     const ir::Node& node = graph_.node(graph_.value(id).producer);
     if (const Numbers counts = count_of(node, id)) return counts;
-    if (node.op == "cast" && is_float(graph_.value(node.inputs[0]).type.dtype)) return rounded(node, id);
     if (const Numbers moved = moved_by(node)) return moved;
     if (!is_one_element(id)) return std::nullopt;
     const Interval found = interval_of(node);
@@ -92,70 +83,6 @@ private:
   static Interval interval(const BoundedInt& number) {
     if (!number.most.is_constant() || !number.least.is_constant()) return {};
     return {number.least.hint(), number.most.hint()};
-  }
-
-  /// An integer of one element that a float, held between two numbers, is cast to.
-  Numbers rounded(const ir::Node& node, V id) {
-    if (!is_one_element(id)) return std::nullopt;
-    const FloatRange range = float_range(node.inputs[0]);
-    if (!range.is_bounded()) return std::nullopt;
-    return Numbers({{static_cast<int64_t>(range.most), id, static_cast<int64_t>(range.least)}});
-  }
-
-  /// Between which numbers a float of one element is held: by a clip, or as what is computed from an integer
-  /// and numbers of the model.
-  FloatRange float_range(V id) {
-    constexpr std::array<std::string_view, 2> kMoves = {"identity", "reshape"};
-    constexpr std::array<std::string_view, 3> kRoundings = {"floor", "ceil", "round"};
-    const V producer = graph_.value(id).producer;
-    if (producer == ir::kAbsent || depth_ == kDeepest) return {};
-    const ir::Node& node = graph_.node(producer);
-    const auto is_any_of = [&](const auto& ops) {
-      return std::find(ops.begin(), ops.end(), node.op) != ops.end();
-    };
-    ++depth_;
-    FloatRange range;
-    if (is_any_of(kMoves)) {
-      range = float_range(node.inputs[0]);
-    } else if (is_any_of(kRoundings)) {
-      range = float_range(node.inputs[0]);
-      range = {std::floor(range.least), std::ceil(range.most)};
-    } else if (node.op == "clip") {
-      range = {std::floor(number(node, 1, -kInfinity)), std::ceil(number(node, 2, kInfinity))};
-    } else if (node.op == "cast") {
-      range = cast_range(node.inputs[0]);
-    } else if (node.op == "mul" || node.op == "div" || node.op == "add" || node.op == "sub") {
-      range = scaled_range(node);
-    }
-    --depth_;
-    return range;
-  }
-
-  FloatRange cast_range(V from) {
-    if (is_float(graph_.value(from).type.dtype)) return float_range(from);
-    const Interval range = operand(from, false);
-    if (!range.is_bounded()) return {};
-    return {static_cast<double>(range.least), static_cast<double>(range.most)};
-  }
-
-  /// Of a bounded float and one of the model's numbers.
-  FloatRange scaled_range(const ir::Node& node) {
-    const double by = number(node, 1, kInfinity);
-    FloatRange range = float_range(node.inputs[0]);
-    if (!range.is_bounded() || !(std::abs(by) <= kExact)) return {};
-    if (node.op == "add") return {range.least + by, range.most + by};
-    if (node.op == "sub") return {range.least - by, range.most - by};
-    if (!(by > 0)) return {};
-    if (node.op == "mul") return {range.least * by, range.most * by};
-    return {range.least / by, range.most / by};
-  }
-
-  /// The operand where it is a number of the model.
-  double number(const ir::Node& node, size_t input, double otherwise) const {
-    if (input >= node.inputs.size() || node.inputs[input] == ir::kAbsent) return otherwise;
-    const ir::Value& value = graph_.value(node.inputs[input]);
-    const Tensor* number = value.tensor();
-    return number != nullptr && number->num_elements() == 1 ? number->element_as_double(0) : otherwise;
   }
 
   const Tensor* known_of(V id) const {
