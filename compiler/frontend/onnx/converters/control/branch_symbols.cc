@@ -76,7 +76,6 @@ ir::SymInt as_number(const ExtentCondition& condition) {
 
 namespace {
 
-/// The names of the graphs around that the body reads, its own subgraphs included.
 void add_captured(const GraphProto& body, const Scope& around, std::set<std::string> own,
                   std::set<std::string>& captured) {
   for (const ValueInfoProto& input : body.inputs) own.insert(input.name);
@@ -120,11 +119,17 @@ int64_t branch_around(StructureContext& context, const std::set<std::string>& na
 
 }  // namespace
 
+std::set<std::string> captured_names(const GraphProto& body, const Scope& around) {
+  std::set<std::string> captured;
+  add_captured(body, around, {}, captured);
+  return captured;
+}
+
 BranchSymbols::BranchSymbols(StructureContext& context, ir::ValueId condition,
                              std::optional<ExtentCondition> of_extents)
     : context_(context), condition_(condition), of_extents_(std::move(of_extents)) {
-  add_captured(context.body("then_branch"), context.scope, {}, captured_[0]);
-  add_captured(context.body("else_branch"), context.scope, {}, captured_[1]);
+  captured_ = {captured_names(context.body("then_branch"), context.scope),
+               captured_names(context.body("else_branch"), context.scope)};
   std::set<std::string> all = captured_[0];
   all.insert(captured_[1].begin(), captured_[1].end());
   const int64_t around = branch_around(context, all);

@@ -20,6 +20,8 @@ struct ExtentCondition {
 };
 /// Nothing where the condition is none of two integers that are known but for symbols.
 std::optional<ExtentCondition> extent_condition(const ir::Graph& graph, ir::ValueId condition);
+/// The names of the graphs around that the body reads, its own subgraphs included.
+std::set<std::string> captured_names(const GraphProto& body, const Scope& around);
 /// 1 where the condition holds, else 0.
 ir::SymInt as_number(const ExtentCondition& condition);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/build/compose.h"
+#include "compiler/frontend/onnx/converters/control/branch_loops.h"
 #include "compiler/frontend/onnx/converters/control/branch_symbols.h"
 #include "compiler/frontend/onnx/converters/control/empty_branches.h"
 #include "compiler/frontend/onnx/converters/control/stacks.h"
@@ -295,6 +296,9 @@ Bindings convert_with_symbols(StructureContext& context) {
   const V condition = Compose(context.node).reshape(context.node.input(0), {1});
   const std::optional<ExtentCondition> of_extents = extent_condition(context.builder.graph(), condition);
   if (Bindings results = of_extents ? branch_of_some(context, *of_extents) : std::nullopt) return results;
+  // Of symbols that the run has bound before a branch has none of its own otherwise.
+  const bool has_bound = !context.builder.graph().symbols()->run_time_symbols().empty();
+  if (Bindings results = has_bound ? branch_loops(context, condition) : std::nullopt) return results;
   BranchSymbols symbols(context, condition, of_extents);
   // What cannot be is no branch.
   for (const bool when : {true, false}) {
@@ -302,6 +306,16 @@ Bindings convert_with_symbols(StructureContext& context) {
     return context.builder.run_body(context.body(when ? "else_branch" : "then_branch"), context.scope, {});
   }
   return convert_both(context, &symbols, condition);
+}
+
+/// The same, or, where a branch has to bind symbols, as loops.
+Bindings convert_with_own_extents(StructureContext& context) {
+  if (!context.node.binds_symbols()) return convert_with_symbols(context);
+  if (Bindings results = context.builder.attempt([&] { return convert_with_symbols(context); }))
+    return results;
+  const V condition = Compose(context.node).reshape(context.node.input(0), {1});
+  if (Bindings results = branch_loops(context, condition)) return results;
+  return convert_with_symbols(context);
 }
 
 /// Whether extents decide, and their symbols do not tell how.
@@ -324,7 +338,7 @@ Bindings convert_if(StructureContext& context) {
   try {
     condition = known_bool(context, context.input(0), "cond");
   } catch (const ValueRequired&) {
-    if (has_symbols) return convert_with_symbols(context);
+    if (has_symbols) return convert_with_own_extents(context);
     return convert_both(context, nullptr, Compose(context.node).reshape(context.node.input(0), {1}));
   }
   const char* const branch = condition ? "then_branch" : "else_branch";
