@@ -236,17 +236,6 @@ V with_extent(NodeContext& context, V x, int64_t axis, const ir::SymInt& extent)
   return operands[0];
 }
 
-V with_extents_of(NodeContext& context, V x, V other, int64_t first) {
-  const ir::SymShape shape = context.type(other).shape;
-  const int64_t rank = context.rank(x), before = rank - context.rank(other);
-  for (int64_t axis = std::max(first, before); axis < rank; ++axis) {
-    const ir::SymInt& extent = shape[static_cast<size_t>(axis - before)];
-    if (extent > 1 && context.data_shape(other).along(axis - before) == nullptr)
-      x = with_extent(context, x, axis, extent);
-  }
-  return x;
-}
-
 void make_broadcast(NodeContext& context, std::vector<V>& operands, const std::vector<MeetingAxis>& axes) {
   Meeting(context, operands, axes).make_broadcast();
 }

@@ -47,10 +47,6 @@ void make_broadcast(NodeContext& context, std::vector<ir::ValueId>& operands,
 
 /// x whose axis has `extent` elements: where a run decides how many there are, it fails with other ones.
 ir::ValueId with_extent(NodeContext& context, ir::ValueId x, int64_t axis, const ir::SymInt& extent);
-/// The same of the axes from `first` on, for those of `other` that they meet, both aligned at their ends; one
-/// element of `other` stands for any number.
-ir::ValueId with_extents_of(NodeContext& context, ir::ValueId x, ir::ValueId other, int64_t first = 0);
-
 /// Operands of an operator on their elements at the same index, broadcast, or, with `joined`, of a
 /// concatenation along that axis: make_same of all axes that meet.
 std::vector<ir::ValueId> with_same_counts(NodeContext& context, std::vector<ir::ValueId> operands,

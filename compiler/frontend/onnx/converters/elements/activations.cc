@@ -104,9 +104,9 @@ void convert_hardmax(NodeContext& context) {
   }
   const ir::SymInt depth = c.shape(seen)[static_cast<size_t>(axis)];
   const ir::ValueId values = c.doubles(c.dtype(x), {0, 1}, {2});
-  const ir::ValueId hot = with_count(context, seen, axis, "lowest", [&](ir::ValueId all) {
-    return context.add("one_hot", {c.arg_max(all, axis, false), values}, {{"axis", axis}, {"depth", depth}});
-  });
+  context.require_bound_extents(seen, axis);
+  const ir::ValueId hot =
+      context.add("one_hot", {c.arg_max(seen, axis, false), values}, {{"axis", axis}, {"depth", depth}});
   context.set_output(0, c.reshape(hot, shape));
 }
 
@@ -123,17 +123,15 @@ void convert_mean_variance_normalization(NodeContext& context) {
 // Groups of channels are normalized as one; scale and bias are per channel, before opset 21 per group.
 void convert_group_normalization(NodeContext& context) {
   Compose c(context);
-  ir::ValueId x = context.input(0);
+  const ir::ValueId x = context.input(0);
+  context.require_bound_extents(x, 1);
   const int64_t groups = context.required_int("num_groups");
-  // From opset 21 on there is a scale for each channel.
-  if (context.opset() >= 21 && context.rank(x) > 1 && context.rank(context.input(1)) == 1)
-    x = with_extent(context, x, 1, c.shape(context.input(1))[0]);
   const ir::SymShape shape = c.shape(x);
   if (shape.size() < 2 || groups < 1 || !demand_divisible(shape[1], groups))
     context.invalid("shape " + to_string(shape) + " does not divide into " + std::to_string(groups) +
                     " groups");
   ir::SymShape grouped{shape[0], groups};
-  if (context.data_shape(x).extents.empty() && shape[1].is_constant()) {
+  if (shape[1].is_constant()) {
     grouped.push_back(floordiv(num_elements(ir::SymShape(shape.begin() + 1, shape.end())), groups));
   } else {
     // Axes of the run stay axes.
@@ -162,7 +160,8 @@ void convert_rms_normalization(NodeContext& context) {
   const int64_t first = context.normalize_axis(context.int_attr("axis", -1), rank);
   std::vector<int64_t> axes;
   for (int64_t axis = first; axis < rank; ++axis) axes.push_back(axis);
-  const ir::ValueId x = with_extents_of(context, context.input(0), context.input(1), first);
+  const ir::ValueId x = context.input(0);
+  context.require_bound_extents(x, first);
   context.set_output(
       0, rms_normalized(context, x, context.input(1), std::move(axes), context.float_attr("epsilon", 1e-5)));
 }
@@ -191,8 +190,7 @@ void convert_lp_normalization(NodeContext& context) {
   const int64_t axis = context.normalize_axis(context.int_attr("axis", -1), context.rank(x));
   const int64_t p = context.int_attr("p", 2);
   if (p != 1 && p != 2) context.invalid("p is " + std::to_string(p) + ", expected 1 or 2");
-  const ir::ValueId all = filled_along(context, x, axis, "zero");
-  const ir::ValueId norm = c.reduce(p == 1 ? "reduce_l1" : "reduce_l2", all, {axis}, true);
+  const ir::ValueId norm = c.reduce(p == 1 ? "reduce_l1" : "reduce_l2", x, {axis}, true);
   const ir::ValueId zero = c.number(norm, 0);
   context.set_output(0, c.where(c.binary("equal", norm, zero), zero, c.div(x, norm)));
 }

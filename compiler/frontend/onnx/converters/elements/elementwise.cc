@@ -202,7 +202,8 @@ void convert_bit_shift(NodeContext& context) {
 }
 
 void convert_prelu(NodeContext& context) {
-  ir::ValueId x = context.input(0), slope = context.input(1);
+  const ir::ValueId x = context.input(0);
+  ir::ValueId slope = context.input(1);
   // A slope per channel may come as [C]: unidirectional broadcasting would align it with the last dim.
   const ir::SymShape shape = context.type(slope).shape;
   const int64_t rank = context.rank(x);
@@ -212,7 +213,7 @@ void convert_prelu(NodeContext& context) {
     broadcast[0] = shape[0];
     slope = context.reshape(slope, broadcast);
   }
-  x = with_extents_of(context, x, slope);
+  context.require_bound_extents(x, std::max<int64_t>(rank - context.rank(slope), 0));
   if (is_float(context.type(x).dtype)) return context.set_output(0, context.add("prelu", {x, slope}));
   Compose c(context);
   context.set_output(0, c.where(c.binary("less", x, c.number(x, 0)), c.mul(x, slope), x));

@@ -5,7 +5,6 @@
 
 #include "compiler/build/pictures/resize_nodes.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "compiler/ir/sym_float.h"
 #include "runtime/base/extents/extent_functions.h"

@@ -1,7 +1,6 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
-#include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -19,12 +18,6 @@ std::optional<UnsupportedForm> check_batch_norm(const NodeProto& node, int64_t o
 }
 
 namespace {
-
-/// x [N,C,...] of as many channels as `scale` [C] has.
-ir::ValueId with_channels_of(NodeContext& context, ir::ValueId x, ir::ValueId scale) {
-  const bool is_known = context.rank(scale) == 1 && context.data_shape(scale).extents.empty();
-  return is_known && context.rank(x) > 1 ? with_extent(context, x, 1, context.type(scale).shape[0]) : x;
-}
 
 /// In training mode the data's own mean and variance normalize; the running ones are outputs 1 and 2.
 void use_batch_statistics(NodeContext& context, std::vector<ir::ValueId>& inputs) {
@@ -61,7 +54,7 @@ ir::ValueId normalized_by_element(NodeContext& context, const std::vector<ir::Va
 void convert_batch_norm(NodeContext& context) {
   std::vector<ir::ValueId> inputs;
   for (size_t i = 0; i < 5; ++i) inputs.push_back(context.input(i));
-  inputs[0] = with_channels_of(context, inputs[0], inputs[1]);
+  context.require_bound_extents(inputs[0], 1);
   // Statistics may have another float type than the data (opset 15).
   const DType dtype = context.type(inputs[0]).dtype;
   for (size_t i = 1; i < 5; ++i) {
@@ -76,8 +69,8 @@ void convert_batch_norm(NodeContext& context) {
 
 void convert_instance_norm(NodeContext& context) {
   const double epsilon = context.float_attr("epsilon", 1e-5);
-  const ir::ValueId scale = context.input(1), x = with_channels_of(context, context.input(0), scale);
-  context.require_bound_extents(x, 2);
+  const ir::ValueId scale = context.input(1), x = context.input(0);
+  context.require_bound_extents(x, 1);
   context.set_output(0, context.add("instance_norm", {x, scale, context.input(2)}, {{"epsilon", epsilon}}));
 }
 
@@ -85,7 +78,8 @@ void convert_instance_norm(NodeContext& context) {
 void convert_layer_norm(NodeContext& context) {
   const int64_t rank = context.rank(context.input(0));
   const int64_t first = context.normalize_axis(context.int_attr("axis", -1), rank);
-  const ir::ValueId x = with_extents_of(context, context.input(0), context.input(1), first);
+  const ir::ValueId x = context.input(0);
+  context.require_bound_extents(x, first);
   std::vector<int64_t> axes;
   for (int64_t axis = first; axis < rank; ++axis) axes.push_back(axis);
   const LayerNorm norm = layer_normalized(context, x, context.input(1), context.optional_input(2), axes,
