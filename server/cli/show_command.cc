@@ -193,6 +193,17 @@ int show_foreign(const frontend::FileFacts& facts, const frontend::Importer* mod
   return 0;
 }
 
+/// Where no number says an extent that a run works out, a symbol does.
+ir::Graph graph_of(const frontend::Importer& model, frontend::ImportOptions options) {
+  try {
+    return model.import(options, ops::standard_ops());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kShapeRequired) throw;
+    options.form.has_symbols = true;
+    return model.import(options, ops::standard_ops());
+  }
+}
+
 int show_model(const ShowArguments& arguments, bool json) {
   const auto foreign = in_context(arguments.path, [&] { return foreign_facts(arguments); });
   const bool is_importable =
@@ -206,8 +217,7 @@ int show_model(const ShowArguments& arguments, bool json) {
     options.input_shapes = parse_input_shapes(arguments.input_shapes);
     bind_input_values(arguments.input_values, *model, options);
     if (arguments.tasks) return show_tasks(*model, options, json);
-    options = frontend::with_symbols(facts, std::move(options));
-    const ir::Graph graph = model->import(options, ops::standard_ops());
+    const ir::Graph graph = graph_of(*model, frontend::with_symbols(facts, std::move(options)));
     std::cout << ir::print(graph);
     if (graph.symbols() != nullptr && graph.symbols()->has_strayed())
       std::cout

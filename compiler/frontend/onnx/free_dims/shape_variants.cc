@@ -38,7 +38,7 @@ public:
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kShapeRequired) required_ = error;
       const bool has_free_dims = !Signature(facts_, options_, buckets_).free_dims.empty();
-      if (has_free_dims || !takes_symbolic_ || !may_want_extents(error)) throw;
+      if (has_free_dims || !may_want_extents(error)) throw;
     }
     try {
       return import(true);

@@ -107,8 +107,10 @@ public:
   ir::Variants run() {
     ir::Variants variants;
     variants.free_dims = signature_.free_dims;
-    if (signature_.free_dims.empty() && !model_.binds_symbols) {
-      ir::Graph graph = model_.import_graph(model_.options, nullptr);
+    if (signature_.free_dims.empty() && !(model_.binds_symbols && model_.takes_symbolic)) {
+      ImportOptions options = model_.options;
+      options.form.has_symbols = options.form.has_symbols || model_.binds_symbols;
+      ir::Graph graph = model_.import_graph(options, nullptr);
       if (!model_.takes_symbolic || ir::run_symbols(graph).empty()) {
         variants.input_shapes = shapes_of(graph);
         variants.graphs.push_back({{}, std::move(graph)});
