@@ -122,7 +122,7 @@ ir::ValueId Compose::positions(const ir::SymInt& count, size_t axis, size_t rank
   return iota(count, along);
 }
 
-std::vector<int64_t> Compose::count_to(int64_t count) const {
+ir::Ints Compose::count_to(int64_t count) const {
   if (count > kMaxListed)
     context_.unsupported("shape", "axes of " + std::to_string(count) + " elements are not implemented");
   std::vector<int64_t> values;

@@ -61,7 +61,7 @@ public:
   /// Filled constants and values; of strings empty ones.
   V filled(DType dtype, const ir::SymShape& shape, double value);
   /// 0, 1 ... count - 1; UnsupportedForm when that is too long to stand in the graph.
-  std::vector<int64_t> count_to(int64_t count) const;
+  ir::Ints count_to(int64_t count) const;
   V ints(const std::vector<int64_t>& values, const ir::SymShape& shape);
   /// Dims, as `shape` of as many elements.
   V dims(const ir::SymShape& values, const Shape& shape) { return reshape(context_.extents(values), shape); }

@@ -28,8 +28,10 @@ FormatImport::FormatImport(const ir::OpRegistry& ops, const GraphRequest& reques
 
 ir::Graph FormatImport::run() {
   missing_.check();
-  if (!convert_all()) missing_.throw_all();
-  set_outputs(graph_, asked_, names_.outputs, [this](size_t i) { return output(i); });
+  ir::as_invalid_model([this] {
+    if (!convert_all()) missing_.throw_all();
+    set_outputs(graph_, asked_, names_.outputs, [this](size_t i) { return output(i); });
+  });
   return ir::remove_dead(graph_);
 }
 
@@ -54,7 +56,7 @@ bool FormatImport::try_convert(const std::string& label, const std::function<Nod
   count_node(label);
   const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
   try {
-    convert();
+    ir::as_invalid_model(convert);
     return true;
   } catch (const UnsupportedForm& form) {
     missing_.add(place(), form.attribute + (form.reason.empty() ? "" : ": " + form.reason));

@@ -93,7 +93,8 @@ protected:
   /// Counts a node. Throws Error(kTooLarge).
   void count_node(const std::string& label);
   /// Counts a node; whether convert() has converted it. Where it throws UnsupportedForm, that is noted, and
-  /// an error that names no node gets the node's name.
+  /// an error that names no node gets the node's name. What it looks for outside of a shape or a list is the
+  /// model's fault: Error(kInvalidModel).
   bool try_convert(const std::string& label, const std::function<NodePlace()>& place,
                    const std::function<void()>& convert);
   /// Whether an error names a node.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/op_def.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::build {
@@ -20,7 +21,7 @@ int64_t OpBuilder::normalize_axis(int64_t axis, int64_t rank) const {
   return axis < 0 ? axis + rank : axis;
 }
 
-std::vector<int64_t> OpBuilder::normalize_axes(std::vector<int64_t> axes, int64_t rank) const {
+ir::Ints OpBuilder::normalize_axes(std::vector<int64_t> axes, int64_t rank) const {
   for (int64_t& axis : axes) axis = normalize_axis(axis, rank);
   std::sort(axes.begin(), axes.end());
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
@@ -59,6 +60,10 @@ void OpBuilder::fit_results(std::vector<ir::ValueId>&) {}
 std::vector<ir::ValueId> OpBuilder::add_many(const std::string& op, std::vector<ir::ValueId> inputs,
                                              ir::Attrs attrs) {
   fit_operands(op, inputs, attrs);
+  const ir::OpDef& def = graph_.ops().get(op);
+  const auto count = static_cast<int>(inputs.size());
+  if (count < def.min_inputs || (def.max_inputs >= 0 && count > def.max_inputs))
+    invalid(op + " of " + std::to_string(count) + " operands");
   const std::string name = temporary_name();
   std::vector<ir::ValueId> results =
       graph_.add_node(op, std::move(inputs), std::move(attrs), {label_}, {name});

@@ -46,7 +46,7 @@ public:
   /// `axis` in [0, rank), from one that may be negative.
   int64_t normalize_axis(int64_t axis, int64_t rank) const;
   /// The same of several, in order and once each.
-  std::vector<int64_t> normalize_axes(std::vector<int64_t> axes, int64_t rank) const;
+  ir::Ints normalize_axes(std::vector<int64_t> axes, int64_t rank) const;
   /// a * b; the numbers come from the model, so that an overflow is its fault: Error(kInvalidModel).
   ir::SymInt product(const ir::SymInt& a, const ir::SymInt& b) const;
 

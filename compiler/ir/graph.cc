@@ -120,6 +120,11 @@ std::string Graph::unique_name(const std::string& base) const {
   }
 }
 
+void Graph::throw_not_there(int32_t id) {
+  throw OutOfRange(id == kAbsent ? "a value that is not given"
+                                 : "value " + std::to_string(id) + " of the graph");
+}
+
 ValueId Graph::add_value(std::string name, ValueType type) {
   const ValueId id = static_cast<ValueId>(values_.size());
   name = unique_name(name);
@@ -167,7 +172,7 @@ std::vector<ValueId> Graph::add_node(const std::string& op, std::vector<ValueId>
            op + " has " + std::to_string(count) + " inputs");
   std::vector<ValueType> types;
   try {
-    types = def.infer(context);
+    types = as_invalid_model([&] { return def.infer(context); });
     for (const ValueType& type : types) num_bytes(type.shape.hints(), type.dtype);
   } catch (Error& error) {
     error.add_context(op + (origins.empty() ? "" : " \"" + origins.front() + "\""));

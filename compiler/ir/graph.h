@@ -126,8 +126,9 @@ public:
   /// References to nodes and values stay valid while others are added.
   const std::deque<Node>& nodes() const { return nodes_; }
   const std::deque<Value>& values() const { return values_; }
-  const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
-  const Value& value(ValueId id) const { return values_[static_cast<size_t>(id)]; }
+  /// Throw OutOfRange for kAbsent and other ids that the graph has not.
+  const Node& node(NodeId id) const { return nodes_[place(id, nodes_.size())]; }
+  const Value& value(ValueId id) const { return values_[place(id, values_.size())]; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   std::vector<std::string> output_names() const;
@@ -140,7 +141,8 @@ public:
   ValueId add_input(const std::string& name, ValueType type);
   ValueId add_constant(const std::string& name, Tensor tensor);
   /// Appends a node whose inputs exist; its output types come from the operator's type rule, and known values
-  /// are propagated. Throws Error(kInvalidModel) from the rule, with the node's name in front.
+  /// are propagated. Throws Error(kInvalidModel) from the rule, with the node's name in front: also where the
+  /// rule looks for an axis that an operand has not.
   std::vector<ValueId> add_node(const std::string& op, std::vector<ValueId> inputs, Attrs attrs = {},
                                 std::vector<std::string> origins = {},
                                 std::vector<std::string> output_names = {});
@@ -158,6 +160,12 @@ public:
   std::vector<std::vector<NodeId>> uses() const;
 
 private:
+  static size_t place(int32_t id, size_t size) {
+    if (id < 0 || static_cast<size_t>(id) >= size) [[unlikely]]
+      throw_not_there(id);
+    return static_cast<size_t>(id);
+  }
+  [[noreturn]] static void throw_not_there(int32_t id);
   ValueId add_value(std::string name, ValueType type);
   void propagate_known(const Node& node);
   bool propagate_symbolic(const Node& node);

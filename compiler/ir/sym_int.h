@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/ir/checked_list.h"
 #include "compiler/te/dim_facts.h"
 #include "runtime/base/shape.h"
 
@@ -148,14 +149,14 @@ TM_SYM_OPERATOR(/)
 TM_SYM_OPERATOR(%)
 #undef TM_SYM_OPERATOR
 
-/// Extents, outermost first. Converts from a Shape, and to one by the guards of its elements.
-class SymShape : public std::vector<SymInt> {
+/// Extents, outermost first: an axis that the shape does not have is no extent, OutOfRange. Converts from a
+/// Shape, and to one by the guards of its elements.
+class SymShape : public CheckedList<SymInt, ListKind::kShape> {
 public:
-  using std::vector<SymInt>::vector;
+  using CheckedList::CheckedList;
   SymShape() = default;
-  SymShape(const Shape& shape);                                                     // NOLINT
-  SymShape(std::vector<SymInt> values) : std::vector<SymInt>(std::move(values)) {}  // NOLINT
-  operator Shape() const;                                                           // NOLINT
+  SymShape(const Shape& shape);  // NOLINT
+  operator Ints() const;         // NOLINT
 
   bool is_constant() const;
   /// The hints of all: see SymInt::hint.

@@ -6,9 +6,9 @@
 
 namespace tensormill::ir {
 
-SymShape::SymShape(const Shape& shape) : std::vector<SymInt>(shape.begin(), shape.end()) {}
+SymShape::SymShape(const Shape& shape) : CheckedList(shape.begin(), shape.end()) {}
 
-SymShape::operator Shape() const { return Shape(begin(), end()); }
+SymShape::operator Ints() const { return Ints(begin(), end()); }
 
 bool SymShape::is_constant() const {
   return std::all_of(begin(), end(), [](const SymInt& extent) { return extent.is_constant(); });

@@ -140,6 +140,18 @@ class HostileModels(unittest.TestCase):
         body = graph([], [("i", I, []), ("c", B, [])], [("c", B, []), ("i", I, [])])
         self.refused(model([node("Loop", "three yes x", "y", body=body)], [X], [Y], [THREE, YES]), "has 2 inputs, expected 3")
 
+    def test_operands(self):
+        """Too few operands, of too few axes, and lists that are too short."""
+        self.refused(model([node("Add", "x", "y")], [X], [Y]), "the_node.*operand 1 is missing")
+        self.refused(model([node("Concat", "", "y", axis=0)], [X], [Y]), "the_node.*a concat without operands")
+        self.refused(model([node("MaxPool", "x", "y", kernel_shape=[2, 2])], [X], [Y]), r"the_node.*the input has shape \[2,3\]")
+        self.refused(model([node("Transpose", "x", "y", perm=[0])], [X], [Y]), "the_node.*is no permutation")
+        picture = [("x", F, [1, 1, 4, 4])]
+        self.refused(model([node("MaxPool", "x", "y", kernel_shape=[2, 2], strides=[1])], picture, [Y]), "the_node.*strides has 1 values, expected 2")
+        self.refused(model([node("MaxPool", "x", "y", kernel_shape=[2, 2], pads=[1])], picture, [Y]), "the_node.*pads has 1 values, expected 4")
+        body = graph([node("Gather", "x three", "r")], [], [("yes", B, []), ("r", F, None)])
+        self.refused(model([node("Loop", "three yes", "y", body=body)], [X], [Y], [THREE, YES]), "has 0 inputs, expected 2")
+
     def test_loops_that_grow(self):
         wider = [RELU[0], node("Concat", "v v", "w", axis=0)]
         self.refused(loop(wider, constants=[("three", np.array(100)), YES]), "needs more than [0-9]* bytes")

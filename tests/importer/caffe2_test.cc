@@ -251,6 +251,8 @@ TEST(Caffe2, WrongOperatorsAreErrors) {
   fails(nets::op("Conv", {"x", "w"}, {"y"}), "operand 0 has rank 2",
         nets::fill("w", {1, 3, 1, 1}, {1, 1, 1}));
   fails(nets::op("MaxPool", {"x"}, {"y"}), "operand 0 has rank 2");
+  fails(nets::op("Transpose", {"x"}, {"y"}, nets::integers("axes", {0})), "argument axes has 1 axes");
+  fails(nets::op("FC", {"x"}, {"y"}), "predict_net.pb, operator 0, FC \"y\": operand 1 is missing");
   fails(nets::op("Add", {"x", "w"}, {"y"}, nets::integer("broadcast", 1) + nets::integer("axis", 1)),
         "from axis 1 on", nets::fill("w", {2}, {1, 1}));
   fails(nets::op("Add", {"x", "w"}, {"y"}, nets::integer("broadcast", 1) + nets::integer("axis", INT64_MAX)),

@@ -315,6 +315,14 @@ TEST(Cntk, WrongFunctionsAreErrors) {
   fails(cm::function(kSlice, "F1", {"x"},
                      {{"axis", cm::axis(0)}, {"beginIndex", cm::integer(0)}, {"endIndex", cm::integer(5)}}),
         "elements 0 to 5 by 1 of an axis of 2");
+  fails(cm::function(kSlice, "F1", {"x"},
+                     {{"axisVec", cm::list({cm::axis(0), cm::axis(1)})},
+                      {"beginIndexVec", cm::list({cm::integer(0)})},
+                      {"endIndexVec", cm::list({cm::integer(1), cm::integer(1)})}}),
+        "parts of 2 axes with other numbers of ends");
+  refuse_model(cm::model({cm::input("x", {}), cm::parameter("w", {1}, {1})},
+                         {cm::function(kConvolution, "F1", {"w", "x"})}, "F1"),
+               ErrorCode::kInvalidModel, "\"F1\": operand 1 has no axis");
   fails(cm::function(kTopK, "F1", {"x"}, {{"axis", cm::axis(0)}, {"numItems", cm::size(3)}}),
         "3 items of an axis of 2");
   fails(cm::function(kReduce, "F1", {"x"}, {{"reductionOpName", cm::text("Sum")}}),

@@ -303,6 +303,25 @@ TEST(Coreml, OperandsOfTooFewAxesAreErrors) {
   for (const char* name : {"x", "initial_h", "initial_c", "weight_ih", "weight_hh"})
     all.push_back({name, mil::by_name("v")});
   fails(mil::operation("lstm", "n", all, mil::named("y", f32({1}))), "weights of shape [4]");
+  const std::string window = mil::by_value(mil::ints_value({2}));
+  fails(mil::operation("max_pool", "n", {{"x", mil::by_name("v")}, {"kernel_sizes", window}},
+                       mil::named("y", f32({4}))),
+        "operation 0, max_pool \"n\": the input has rank 1");
+}
+
+TEST(Coreml, TooFewOperandsAndTooShortListsAreErrors) {
+  const auto fails = [](const std::string& operation, const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto model =
+        importer_of_bytes(mil::model({mil::named("x", f32({1, 1, 4, 4}))}, {operation}, {"y"}));
+    expect_error(ErrorCode::kInvalidModel, text, [&] { model->import({}, ops::standard_ops()); });
+  };
+  const mil::Operand x = {"x", mil::by_name("x")};
+  const std::string y = mil::named("y", f32({1, 1, 4, 4}));
+  fails(mil::operation("add", "n", {x}, y), "operation 0, add \"n\": operand y is missing");
+  fails(mil::operation("max_pool", "n", {x, {"kernel_sizes", mil::by_value(mil::ints_value({2}))}}, y),
+        "operation 0, max_pool \"n\": kernel_sizes has 1 numbers");
+  fails(mil::operation("transpose", "n", {x, {"perm", mil::by_value(mil::ints_value({0}))}}, y), "\"n\"");
 }
 
 TEST(Coreml, OutputsAreWhatTheFileSays) {

@@ -251,5 +251,18 @@ TEST(KerasNetwork, RefusesWhatNobodyReads) {
       std::string::npos);
 }
 
+TEST(KerasOperands, OfTooFewAxesOrTooShortListsAreNamed) {
+  const auto fails = [](const std::string& layer, const std::string& config, const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto model =
+        sequential_of(R"({"class_name":")" + layer + R"(","config":{"name":"the_layer")" + config + "}}");
+    expect_error(ErrorCode::kInvalidModel, "layer \"the_layer\" (" + layer + "): " + text,
+                 [&] { model->import(batch_of(2), ops::standard_ops()); });
+  };
+  fails("Subtract", "", "it has 1 inputs, expected 2");
+  fails("ZeroPadding2D", R"(,"padding":[1,1])", "");
+  fails("Permute", R"(,"dims":[])", "option dims is no permutation");
+}
+
 }  // namespace
 }  // namespace tensormill::frontend

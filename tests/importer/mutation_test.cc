@@ -1,6 +1,7 @@
 // Broken copies of TFLite files and Keras models: each is imported, or refused by an error that says what is
 // wrong; nothing else happens.
 #include <cctype>
+#include <cstring>
 
 #include "tests/importer/broken_copies.h"
 #include "tests/importer/imported.h"
@@ -52,6 +53,31 @@ TEST_P(BrokenTflite, IsImportedOrRefused) {
   const std::string bytes = read_file(fixture_path(GetParam()));
   expect_imported_or_refused(kCopies, 17,
                              [&](size_t, std::mt19937& random) { import_all(broken(bytes, random)); });
+}
+
+/// Lists, among them operands, numbers and extents, that are shorter by an element: their lengths stand in
+/// front of them, as whole numbers at places that four divides.
+std::string with_shorter_lists(const std::string& bytes, std::mt19937& random) {
+  constexpr uint32_t kLongest = 8;
+  std::string copy = bytes;
+  const size_t words = copy.size() / sizeof(uint32_t), begin = random() % words;
+  size_t left = 1 + random() % 8;
+  for (size_t i = 0; i < words && left > 0; ++i) {
+    char* at = copy.data() + (begin + i) % words * sizeof(uint32_t);
+    uint32_t length = 0;
+    std::memcpy(&length, at, sizeof(length));
+    if (length == 0 || length > kLongest || random() % 4 != 0) continue;
+    --length;
+    std::memcpy(at, &length, sizeof(length));
+    --left;
+  }
+  return copy;
+}
+
+TEST_P(BrokenTflite, WithShorterListsIsImportedOrRefused) {
+  const std::string bytes = read_file(fixture_path(GetParam()));
+  expect_imported_or_refused(
+      kCopies, 23, [&](size_t, std::mt19937& random) { import_all(with_shorter_lists(bytes, random)); });
 }
 
 INSTANTIATE_TEST_SUITE_P(

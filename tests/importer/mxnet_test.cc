@@ -223,6 +223,19 @@ TEST(Mxnet, WrongOperatorsOfDetectorsAreErrors) {
         "maps of shape [2,9,6]");
 }
 
+TEST(Mxnet, OperandsOfTooFewAxesOrTooShortListsAreErrors) {
+  const auto fails = [](const std::string& op, const std::string& attributes, const std::string& shape,
+                        const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto model = importer_of_bytes(over_data(op, "[[0,0,0]]", attributes, "[[1,0,0]]", shape));
+    expect_error(ErrorCode::kInvalidModel, "node 1, " + op + " \"n\": " + text,
+                 [&] { model->import({}, ops::standard_ops()); });
+  };
+  fails("elemwise_add", "", "(4,)", "it has 1 inputs, input 1 is missing");
+  fails("Pooling", R"j("kernel":"(2, 2)")j", "(4,)", "the input has rank 1");
+  fails("Pooling", R"j("kernel":"(2,)")j", "(1, 1, 4, 4)", "attribute kernel has 1 numbers");
+}
+
 TEST(Mxnet, PriorsMayHaveManyRatios) {
   std::string ratios = "1";
   for (int i = 2; i <= 20; ++i) ratios += ", " + std::to_string(i);

@@ -49,5 +49,33 @@ TEST(PytorchOperands, OfBagsAreRows) {
   refuse_node(bags, "weights of shape [4]");
 }
 
+TEST(PytorchOperands, OfTooFewAreNamed) {
+  refuse_node(fx_node("torch.ops.aten.add.Tensor", {{"self", tensor_of("x")}}, tensor_of("y")),
+              "aten.add.Tensor");
+  refuse_node(fx_node("torch.ops.aten.permute.default",
+                      {{"self", tensor_of("x")}, {"dims", {{"as_ints", Json::array()}}}}, tensor_of("y")),
+              "aten.permute.default");
+}
+
+// A number in place of a row.
+TEST(PytorchOperands, OfTooFewAxesAreNamed) {
+  const Json eight = meta_of(kFloat32, Json::array({extent(8)}), Json::array({extent(1)}));
+  const Json cube = meta_of(kFloat32, Json::array({extent(2), extent(2), extent(2)}),
+                            Json::array({extent(4), extent(2), extent(1)}));
+  const Json one = meta_of(kFloat32, Json::array(), Json::array());
+  const Json nodes = Json::array(
+      {fx_node("torch.ops.aten.view.default",
+               {{"self", tensor_of("x")}, {"size", {{"as_ints", Json::array({2, 2, 2})}}}}, tensor_of("w")),
+       fx_node("torch.ops.aten.select.int",
+               {{"self", tensor_of("x")}, {"dim", {{"as_int", 0}}}, {"index", {{"as_int", 0}}}},
+               tensor_of("s")),
+       fx_node("torch.ops.aten.bilinear.default",
+               {{"input1", tensor_of("s")}, {"input2", tensor_of("s")}, {"weight", tensor_of("w")}},
+               tensor_of("y"))});
+  const auto model = program_of(eight, one, nodes, Json::object(), {{"w", cube}, {"s", one}});
+  expect_error(ErrorCode::kInvalidModel, "node 2, aten.bilinear.default",
+               [&] { model->import({}, ops::standard_ops()); });
+}
+
 }  // namespace
 }  // namespace tensormill::frontend

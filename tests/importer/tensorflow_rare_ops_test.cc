@@ -66,6 +66,23 @@ TEST(TensorflowRareOps, TakeTheLargestByAnAttribute) {
   expect_close(made.at("y"), floats({1, 2}, {7, 3}), 0);
 }
 
+TEST(TensorflowOperands, OfTooFewAxesOrTooShortListsAreNamed) {
+  const auto fails = [](const Json& y, const std::map<std::string, std::vector<int64_t>>& given,
+                        const std::string& text) {
+    SCOPED_TRACE(text);
+    const auto model = graph_of(y, given);
+    for (const std::string& each : {text, std::string("\"y\"")})
+      expect_error(ErrorCode::kInvalidModel, each, [&] { model->import({}, ops::standard_ops()); });
+  };
+  const auto conv = [](const Json& strides) {
+    return node_of("y", "Conv2D", {"x", "w"},
+                   {{"strides", {{"list", {{"i", strides}}}}}, {"padding", {{"s", "VkFMSUQ="}}}});
+  };
+  fails(node_of("y", "AddV2", {"x"}), {{"x", {2}}}, "");
+  fails(conv(Json::array({"1", "1", "1", "1"})), {{"x", {3}}, {"w", {1, 1, 1, 1}}}, "rank 1, expected 4");
+  fails(conv(Json::array({"1"})), {{"x", {1, 2, 2, 1}}, {"w", {1, 1, 1, 1}}}, "strides has 1 numbers");
+}
+
 TEST(TensorflowRareOps, AreRefusedWithoutTheNumberThatTheyTake) {
   const Json none = {{"dtype", "DT_INT32"}, {"tensorShape", {{"dim", Json::array({{{"size", "0"}}})}}}};
   const Json count =

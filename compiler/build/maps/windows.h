@@ -14,9 +14,8 @@ inline constexpr int64_t kMaxWindowNumber = int64_t{1} << 30;
 
 struct Windows {
   ir::SymShape kernel;
-  std::vector<int64_t> strides;
-  std::vector<int64_t> dilations;
-  std::vector<int64_t> pads;  ///< begins, then ends
+  ir::Ints strides, dilations;
+  ir::Ints pads;  ///< begins, then ends
   /// Pads that follow from symbolic extents, in place of `pads`, which are 0; empty: none does
   ir::SymShape symbolic_pads = {};
   bool same = false;   ///< pads follow from the extents

@@ -21,7 +21,7 @@ ir::SymShape squeezed_shape(OpBuilder& builder, const ir::SymShape& from,
 /// A part of each axis.
 struct Part {
   ir::SymShape starts, extents;
-  std::vector<int64_t> steps;
+  ir::Ints steps;
 };
 ir::ValueId sliced(OpBuilder& builder, ChannelsLast& maps, ir::ValueId x, const Part& part);
 

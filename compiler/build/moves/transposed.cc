@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "compiler/ir/checked_list.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::build {
@@ -27,8 +28,8 @@ void move_elements(const std::byte* from, std::byte* to, const Shape& extents, c
 }  // namespace
 
 Tensor transposed(const Tensor& x, const Shape& perm) {
-  const Shape& shape = x.shape();
-  Shape own(shape.size(), 1);
+  const ir::Ints shape = x.shape();
+  ir::Ints own(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) own[d - 1] = own[d] * shape[d];
   Shape extents, strides;
   for (const int64_t axis : perm) {

@@ -122,7 +122,7 @@ SingularValues singular_values(OpBuilder& builder, V x, bool is_full) {
 V matrix_transpose(OpBuilder& builder, V x) {
   Compose c(builder);
   if (builder.rank(x) < 2) builder.invalid("an operand of shape " + to_string(c.shape(x)));
-  std::vector<int64_t> perm = c.count_to(builder.rank(x));
+  ir::Ints perm = c.count_to(builder.rank(x));
   std::swap(perm.back(), perm[perm.size() - 2]);
   return c.transpose(x, perm);
 }

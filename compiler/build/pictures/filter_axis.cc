@@ -16,7 +16,7 @@ namespace {
 
 /// x [..., in ...] by weights [out,in] along `dim`.
 V product_along(Compose& c, V x, int64_t dim, V weights) {
-  std::vector<int64_t> perm = c.count_to(static_cast<int64_t>(c.shape(x).size()));
+  ir::Ints perm = c.count_to(static_cast<int64_t>(c.shape(x).size()));
   std::swap(perm[static_cast<size_t>(dim)], perm.back());
   return c.transpose(c.matmul(c.transpose(x, perm), weights, true), perm);
 }

@@ -190,7 +190,7 @@ ir::ValueId resize_by_product(Compose& c, ir::ValueId x, int64_t dim, const Resi
   ir::ValueId weights = filter_nodes(c, c.mul(apart, c.binary("min", scale, c.number(scale, 1))), options);
   if (options.exclude_outside) weights = c.where(c.binary("equal", limited, elements), weights, zero);
   weights = c.div(weights, c.reduce("reduce_sum", weights, {1}, true));
-  std::vector<int64_t> perm = c.count_to(static_cast<int64_t>(c.shape(x).size()));
+  ir::Ints perm = c.count_to(static_cast<int64_t>(c.shape(x).size()));
   std::swap(perm[static_cast<size_t>(dim)], perm.back());
   const ir::ValueId all = c.transpose(c.gather(x, c.cast(limited, DType::kInt64), dim), perm);
   return c.transpose(c.matmul(all, c.cast(weights, c.dtype(x)), true), perm);

@@ -113,7 +113,7 @@ V along_axis(OpBuilder& builder, V x, int64_t axis, const std::function<V(V)>& t
   Compose c(builder);
   const int64_t rank = builder.rank(x);
   if (axis + 2 == rank) return transform(x);
-  std::vector<int64_t> perm = c.count_to(rank);
+  ir::Ints perm = c.count_to(rank);
   std::swap(perm[static_cast<size_t>(axis)], perm[perm.size() - 2]);
   return c.transpose(transform(c.transpose(x, perm)), perm);
 }

@@ -64,7 +64,7 @@ V NodeContext::operand(size_t index) {
   return build::dequantize(*this, value, step, c.number(value, static_cast<double>(scale.zero)));
 }
 
-std::vector<V> NodeContext::operands() {
+ir::CheckedList<V> NodeContext::operands() {
   if (num_operands() == 0) invalid("operand 0 is missing");
   std::vector<V> values;
   for (size_t i = 0; i < num_operands(); ++i) values.push_back(operand(i));
@@ -121,12 +121,12 @@ std::string NodeContext::text(const char* name, const std::string& otherwise) {
   return std::string(found->text->substr(0, 200));
 }
 
-std::vector<int64_t> NodeContext::ints(const char* name) {
+ir::Ints NodeContext::ints(const char* name) {
   const Argument* found = argument(name);
   return found == nullptr ? std::vector<int64_t>() : found->integers;
 }
 
-std::vector<double> NodeContext::reals(const char* name) {
+ir::CheckedList<double> NodeContext::reals(const char* name) {
   const Argument* found = argument(name);
   if (found == nullptr) return {};
   if (found->reals.empty()) return {found->integers.begin(), found->integers.end()};

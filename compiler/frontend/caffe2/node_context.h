@@ -65,7 +65,7 @@ public:
   V operand(size_t index);
   V integers(size_t index);
   /// All of them, of which there must be one.
-  std::vector<V> operands();
+  ir::CheckedList<V> operands();
   /// Of integers that stand for real numbers. Throws Error(kInvalidModel) for others.
   Scale scale_of(size_t index);
   /// The integers of an operand: known ones as they are, others as symbols that a run binds
@@ -82,8 +82,8 @@ public:
   double real(const char* name, std::optional<double> otherwise = std::nullopt);
   bool flag(const char* name, bool otherwise) { return integer(name, int64_t{otherwise}) != 0; }
   std::string text(const char* name, const std::string& otherwise);
-  std::vector<int64_t> ints(const char* name);  ///< empty where it is missing
-  std::vector<double> reals(const char* name);  ///< the same
+  ir::Ints ints(const char* name);                  ///< empty where it is missing
+  ir::CheckedList<double> reals(const char* name);  ///< the same
   /// The argument's axis within [0, rank).
   int64_t axis(const char* name, int64_t rank, std::optional<int64_t> otherwise = std::nullopt);
   /// Argument order: whether channels stand last, NHWC, else behind the batch, NCHW.

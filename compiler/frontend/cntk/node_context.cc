@@ -145,7 +145,7 @@ std::vector<T> NodeContext::list(const char* name) {
 }
 
 std::vector<bool> NodeContext::flags(const char* name) { return list<bool>(name); }
-std::vector<int64_t> NodeContext::integers(const char* name) { return list<int64_t>(name); }
+ir::Ints NodeContext::integers(const char* name) { return list<int64_t>(name); }
 std::vector<Axis> NodeContext::axes(const char* name) { return list<Axis>(name); }
 
 int64_t NodeContext::place_of(const Axis& axis, int64_t rank) const {

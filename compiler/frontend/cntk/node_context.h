@@ -71,7 +71,7 @@ public:
   /// In CNTK's order; empty where the attribute is missing.
   Dims dims(const char* name);
   std::vector<bool> flags(const char* name);
-  std::vector<int64_t> integers(const char* name);
+  ir::Ints integers(const char* name);
   std::vector<Axis> axes(const char* name);
   /// Where the axis stands in a sample's tensor of that rank. Throws UnsupportedForm for what is no axis of
   /// a sample.

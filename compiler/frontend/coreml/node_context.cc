@@ -82,7 +82,7 @@ V& NodeContext::state(const char* name) {
   return state_.import.states.at(item.state);
 }
 
-std::vector<V> NodeContext::tensors(const char* name) {
+ir::CheckedList<V> NodeContext::tensors(const char* name) {
   std::vector<V> values;
   for (Item* item : given(name)) values.push_back(value_of(*item));
   if (values.empty()) invalid("operand " + std::string(name) + " is missing");
@@ -143,7 +143,7 @@ std::string NodeContext::text(const char* name, std::optional<std::string> other
   return all.front();
 }
 
-std::vector<double> NodeContext::reals(const char* name) {
+ir::CheckedList<double> NodeContext::reals(const char* name) {
   std::vector<double> all;
   for (const Tensor& elements : known_elements(name))
     for (int64_t i = 0; i < elements.num_elements(); ++i) all.push_back(elements.element_as_double(i));
@@ -173,7 +173,7 @@ bool NodeContext::flag(const char* name, std::optional<bool> otherwise) {
   return all.front();
 }
 
-std::vector<int64_t> NodeContext::ints(const char* name, std::optional<std::vector<int64_t>> otherwise) {
+ir::Ints NodeContext::ints(const char* name, std::optional<std::vector<int64_t>> otherwise) {
   if (otherwise && !has(name)) return *std::move(otherwise);
   std::vector<int64_t> all;
   if (!is_known(name)) unsupported(name, "it is worked out by a run");
@@ -229,7 +229,7 @@ int64_t NodeContext::axis(const char* name, int64_t rank, std::optional<int64_t>
   return normalize_axis(integer(name, otherwise), rank);
 }
 
-std::vector<int64_t> NodeContext::axes(const char* name, int64_t rank) {
+ir::Ints NodeContext::axes(const char* name, int64_t rank) {
   return has(name) ? normalize_axes(ints(name), rank) : Compose(*this).count_to(rank);
 }
 

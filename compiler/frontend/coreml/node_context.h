@@ -77,7 +77,7 @@ public:
   /// The state that an operand names, as it is now.
   V& state(const char* name);
   /// All values of an operand that takes several.
-  std::vector<V> tensors(const char* name);
+  ir::CheckedList<V> tensors(const char* name);
   /// The elements of a constant operand; nothing for what a run works out.
   std::optional<Tensor> constant_of(const char* name);
 
@@ -89,11 +89,11 @@ public:
   /// The tensors of a list of the file; a tensor is a list of itself.
   std::vector<const Value*> listed(const char* name);
   double real(const char* name, std::optional<double> otherwise = std::nullopt);
-  std::vector<double> reals(const char* name);
+  ir::CheckedList<double> reals(const char* name);
   bool flag(const char* name, std::optional<bool> otherwise = std::nullopt);
   std::vector<bool> flags(const char* name);
   int64_t integer(const char* name, std::optional<int64_t> otherwise = std::nullopt);
-  std::vector<int64_t> ints(const char* name, std::optional<std::vector<int64_t>> otherwise = std::nullopt);
+  ir::Ints ints(const char* name, std::optional<std::vector<int64_t>> otherwise = std::nullopt);
   /// Whether the operand's integers are known, be it as expressions of free dims.
   bool is_known(const char* name);
   /// The integers of an operand, of any rank, row-major, those of several values behind each other: known
@@ -105,7 +105,7 @@ public:
   /// The operand's axis within [0, rank).
   int64_t axis(const char* name, int64_t rank, std::optional<int64_t> otherwise = std::nullopt);
   /// The same of several, in order and once each; all axes where the operand is not given.
-  std::vector<int64_t> axes(const char* name, int64_t rank);
+  ir::Ints axes(const char* name, int64_t rank);
 
   size_t num_outputs() const { return node_.outputs.size(); }
   /// What the file says of an output. Throw Error(kInvalidModel) where it is missing.

@@ -67,7 +67,7 @@ std::string LayerConfig::text(const std::string& name, const std::string& usual)
   return value.get<std::string>();
 }
 
-std::vector<int64_t> LayerConfig::integers(const std::string& name, size_t count) const {
+ir::Ints LayerConfig::integers(const std::string& name, size_t count) const {
   std::vector<int64_t> values = integers_of(at(name), "option " + name);
   if (values.size() == 1) values.assign(count, values.front());
   if (values.size() != count) {
@@ -77,15 +77,13 @@ std::vector<int64_t> LayerConfig::integers(const std::string& name, size_t count
   return values;
 }
 
-std::vector<int64_t> LayerConfig::integers(const std::string& name, size_t count, int64_t usual) const {
+ir::Ints LayerConfig::integers(const std::string& name, size_t count, int64_t usual) const {
   return has(name) ? integers(name, count) : std::vector<int64_t>(count, usual);
 }
 
-std::vector<int64_t> LayerConfig::list(const std::string& name) const {
-  return integers_of(at(name), "option " + name);
-}
+ir::Ints LayerConfig::list(const std::string& name) const { return integers_of(at(name), "option " + name); }
 
-std::vector<double> LayerConfig::numbers(const std::string& name) const {
+ir::CheckedList<double> LayerConfig::numbers(const std::string& name) const {
   std::vector<double> values;
   const auto collect = [&](const auto& self, const Json& json, int depth) -> void {
     if (depth > 8) fail(name, "list of numbers");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ir/checked_list.h"
 #include "runtime/base/json.h"
 
 namespace tensormill::frontend::keras {
@@ -26,11 +27,11 @@ public:
   double number(const std::string& name, double usual) const;
   std::string text(const std::string& name, const std::string& usual) const;
   /// As many integers, or one that stands for all of them.
-  std::vector<int64_t> integers(const std::string& name, size_t count) const;
-  std::vector<int64_t> integers(const std::string& name, size_t count, int64_t usual) const;
+  ir::Ints integers(const std::string& name, size_t count) const;
+  ir::Ints integers(const std::string& name, size_t count, int64_t usual) const;
   /// A list of any length; one integer is a list of one.
-  std::vector<int64_t> list(const std::string& name) const;
-  std::vector<double> numbers(const std::string& name) const;
+  ir::Ints list(const std::string& name) const;
+  ir::CheckedList<double> numbers(const std::string& name) const;
 
   /// Marks options as read that make no difference to who asks.
   void skip(const std::string& name) const { read_.insert(name); }

@@ -81,7 +81,7 @@ V NodeContext::input(size_t index) {
   return value_of(node_.inputs[index]);
 }
 
-std::vector<V> NodeContext::inputs() {
+ir::CheckedList<V> NodeContext::inputs() {
   std::vector<V> all;
   for (size_t i = 0; i < num_inputs(); ++i) all.push_back(input(i));
   if (all.empty()) invalid("it has no inputs");
@@ -152,7 +152,7 @@ std::vector<std::optional<int64_t>> NodeContext::maybe_ints(const char* name) {
   return all;
 }
 
-std::vector<int64_t> NodeContext::ints(const char* name, std::optional<std::vector<int64_t>> otherwise) {
+ir::Ints NodeContext::ints(const char* name, std::optional<std::vector<int64_t>> otherwise) {
   if (otherwise && !has(name)) return *std::move(otherwise);
   std::vector<int64_t> all;
   for (const std::optional<int64_t>& each : maybe_ints(name)) {
@@ -169,7 +169,7 @@ int64_t NodeContext::integer(const char* name, std::optional<int64_t> otherwise)
   return all.front();
 }
 
-std::vector<double> NodeContext::reals(const char* name, std::optional<std::vector<double>> otherwise) {
+ir::CheckedList<double> NodeContext::reals(const char* name, std::optional<std::vector<double>> otherwise) {
   if (otherwise && !has(name)) return *std::move(otherwise);
   const std::string value = text(name);
   std::vector<double> all;
@@ -192,7 +192,7 @@ int64_t NodeContext::axis(const char* name, int64_t rank, std::optional<int64_t>
   return normalize_axis(integer(name, otherwise), rank);
 }
 
-std::vector<int64_t> NodeContext::axes(const char* name, int64_t rank) {
+ir::Ints NodeContext::axes(const char* name, int64_t rank) {
   const std::vector<int64_t> named = ints(name, std::vector<int64_t>());
   return named.empty() ? Compose(*this).count_to(rank) : normalize_axes(named, rank);
 }

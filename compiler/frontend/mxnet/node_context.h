@@ -40,7 +40,7 @@ public:
   bool has_input(size_t index) const { return index < node_.inputs.size(); }
   /// Throw Error(kInvalidModel) where there is none.
   V input(size_t index);
-  std::vector<V> inputs();
+  ir::CheckedList<V> inputs();
   /// The operand, or the parameter NODE_NAME, as files before 0.9 leave out what training changes.
   V input_or(size_t index, const char* name);
   /// The elements of an operand that is a parameter or another constant; nothing for what a run works out.
@@ -55,15 +55,16 @@ public:
   double real(const char* name, std::optional<double> otherwise = std::nullopt);
   bool flag(const char* name, bool otherwise);
   int64_t integer(const char* name, std::optional<int64_t> otherwise = std::nullopt);
-  std::vector<int64_t> ints(const char* name, std::optional<std::vector<int64_t>> otherwise = std::nullopt);
+  ir::Ints ints(const char* name, std::optional<std::vector<int64_t>> otherwise = std::nullopt);
   /// The same, of which some may be "None".
   std::vector<std::optional<int64_t>> maybe_ints(const char* name);
-  std::vector<double> reals(const char* name, std::optional<std::vector<double>> otherwise = std::nullopt);
+  ir::CheckedList<double> reals(const char* name,
+                                std::optional<std::vector<double>> otherwise = std::nullopt);
   /// "float32"; `otherwise` where it is not given.
   DType dtype_named(const char* name, DType otherwise);
   int64_t axis(const char* name, int64_t rank, std::optional<int64_t> otherwise = std::nullopt);
   /// In order and once each; all axes where the attribute is not given or is an empty list.
-  std::vector<int64_t> axes(const char* name, int64_t rank);
+  ir::Ints axes(const char* name, int64_t rank);
 
   void set_output(size_t index, V value);
   void set_output(V value) { set_output(0, value); }

@@ -398,7 +398,7 @@ CheckedModel::CheckedModel(const ModelSource& source)
 ir::Graph CheckedModel::import(const ImportOptions& options, const ir::OpRegistry& ops,
                                ImportTally* tally) const {
   ++imports_;
-  return Importer(source_, *model_, options, ops).run(tally);
+  return ir::as_invalid_model([&] { return Importer(source_, *model_, options, ops).run(tally); });
 }
 
 ir::Graph import_as_step(const ModelSource& source, const ImportOptions& options, const ir::OpRegistry& ops,

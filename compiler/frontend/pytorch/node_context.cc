@@ -93,14 +93,14 @@ V NodeContext::tensor(const char* name) {
   return taken(view(given(name)->names.front()), name);
 }
 
-std::vector<V> NodeContext::tensors(const char* name) {
+ir::CheckedList<V> NodeContext::tensors(const char* name) {
   std::vector<V> values = optional_tensors(name);
   if (std::find(values.begin(), values.end(), ir::kAbsent) != values.end())
     bad(name, "list of tensors alone");
   return values;
 }
 
-std::vector<V> NodeContext::optional_tensors(const char* name) {
+ir::CheckedList<V> NodeContext::optional_tensors(const char* name) {
   const Argument* argument = given(name);
   if (argument == nullptr) return {};
   if (argument->kind != ArgumentKind::kTensors && argument->kind != ArgumentKind::kOptionalTensors &&
@@ -162,7 +162,7 @@ int64_t NodeContext::axis(const char* name, int64_t rank) {
   return axis_of(integer(name), rank);
 }
 
-std::vector<int64_t> NodeContext::axes(const char* name, int64_t rank) {
+ir::Ints NodeContext::axes(const char* name, int64_t rank) {
   std::vector<int64_t> given_axes;
   if (has(name)) given_axes = ints(name);
   for (int64_t& each : given_axes) each = axis_of(each, rank);

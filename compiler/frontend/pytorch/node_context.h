@@ -108,16 +108,16 @@ public:
   bool is_tensor(const char* name);
   V tensor(const char* name);
   V optional_tensor(const char* name) { return has(name) ? tensor(name) : ir::kAbsent; }
-  std::vector<V> tensors(const char* name);
+  ir::CheckedList<V> tensors(const char* name);
   /// kAbsent for those that are None.
-  std::vector<V> optional_tensors(const char* name);
+  ir::CheckedList<V> optional_tensors(const char* name);
   ir::SymInt sym(const char* name);
   ir::SymShape syms(const char* name);
   /// Throw UnsupportedForm for what a run works out.
   int64_t integer(const char* name) { return fixed(sym(name), name); }
-  std::vector<int64_t> ints(const char* name);
+  ir::Ints ints(const char* name);
   double real(const char* name);
-  std::vector<double> reals(const char* name);
+  ir::CheckedList<double> reals(const char* name);
   bool flag(const char* name);
   std::string text(const char* name);
   /// Throws UnsupportedForm for one that a run works out.
@@ -135,7 +135,7 @@ public:
   int64_t axis(const char* name, int64_t rank);
   /// The same, and the axes; of a rank of 0 as if it were 1.
   int64_t axis_or_first(const char* name, int64_t rank) { return axis_of(integer(name), rank); }
-  std::vector<int64_t> axes(const char* name, int64_t rank);
+  ir::Ints axes(const char* name, int64_t rank);
   int64_t axis_of(int64_t axis, int64_t rank) const {
     return normalize_axis(axis, std::max<int64_t>(rank, 1));
   }

@@ -147,7 +147,7 @@ int64_t NodeContext::fixed(const ir::SymInt& value, const char* name) const {
   return value;
 }
 
-std::vector<int64_t> NodeContext::ints(const char* name) {
+ir::Ints NodeContext::ints(const char* name) {
   std::vector<int64_t> values;
   for (const ir::SymInt& value : syms(name)) values.push_back(fixed(value, name));
   return values;
@@ -160,7 +160,7 @@ double NodeContext::real(const char* name) {
   return static_cast<double>(fixed(std::get<ir::SymInt>(value), name));
 }
 
-std::vector<double> NodeContext::reals(const char* name) {
+ir::CheckedList<double> NodeContext::reals(const char* name) {
   const Argument* argument = given(name);
   const Json& json = argument == nullptr ? *declared(name).otherwise : argument->value;
   if (!json.is_array()) bad(name, "list of numbers");

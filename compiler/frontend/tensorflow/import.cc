@@ -281,7 +281,7 @@ private:
     const ir::SymbolTable::Origin origin(graph_.symbols().get(), label);
     try {
       NodeContext context(state_, node, *find_row(node.op), initial, scope.placeholders);
-      return looped_over_rows(context, form, initial);
+      return ir::as_invalid_model([&] { return looped_over_rows(context, form, initial); });
     } catch (Error& error) {
       if (!names_node(error)) error.add_context("node \"" + label + "\", a loop");
       throw;

@@ -42,7 +42,7 @@ const Complex& NodeContext::complex(size_t index) const {
   return *value;
 }
 
-std::vector<V> NodeContext::inputs_from(size_t first, size_t behind) const {
+ir::CheckedList<V> NodeContext::inputs_from(size_t first, size_t behind) const {
   std::vector<V> values;
   for (size_t i = first; i < std::min(behind, inputs_.size()); ++i) values.push_back(input(i));
   return values;
@@ -194,7 +194,7 @@ std::string NodeContext::text(const char* name, std::optional<std::string> other
   return std::string(*value);
 }
 
-std::vector<int64_t> NodeContext::ints(const char* name, std::optional<std::vector<int64_t>> otherwise) {
+ir::Ints NodeContext::ints(const char* name, std::optional<std::vector<int64_t>> otherwise) {
   const auto* value = attribute_of<std::shared_ptr<const AttrList>>(name, !otherwise, "list of integers");
   return value == nullptr ? *otherwise : (*value)->ints;
 }

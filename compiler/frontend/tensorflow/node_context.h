@@ -131,7 +131,7 @@ public:
   const Item& item(size_t index) const;
   V input(size_t index) const;
   const Complex& complex(size_t index) const;
-  std::vector<V> inputs_from(size_t first, size_t behind = SIZE_MAX) const;
+  ir::CheckedList<V> inputs_from(size_t first, size_t behind = SIZE_MAX) const;
   const Resource& resource(size_t index) const;
   const TableHandle& table(size_t index) const;
   /// One whose elements are known one by one; throws UnsupportedForm for another one.
@@ -158,7 +158,7 @@ public:
   int64_t integer(const char* name, std::optional<int64_t> otherwise = {});
   double real(const char* name, std::optional<double> otherwise = {});
   std::string text(const char* name, std::optional<std::string> otherwise = {});
-  std::vector<int64_t> ints(const char* name, std::optional<std::vector<int64_t>> otherwise = {});
+  ir::Ints ints(const char* name, std::optional<std::vector<int64_t>> otherwise = {});
   std::vector<float> reals(const char* name);
   std::vector<std::string> texts(const char* name);
   DataType file_type(const char* name, std::optional<DataType> otherwise = {});

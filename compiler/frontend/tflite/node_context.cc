@@ -108,7 +108,7 @@ V NodeContext::dequantized(const Tensor& tensor, V value, size_t axis) {
   if (from.details.index() != 0 || from.scale.empty())
     unsupported("quantization", "scales by blocks are not implemented");
   const size_t rank = shape(value).size(), count = from.scale.size();
-  Shape along(count == 1 ? 0 : rank, 1);
+  ir::Ints along(count == 1 ? 0 : rank, 1);
   if (count != 1) along[axis] = static_cast<int64_t>(count);
   std::vector<float> scales(from.scale.begin(), from.scale.end());
   std::vector<int64_t> zeros(from.zero_point.begin(), from.zero_point.end());

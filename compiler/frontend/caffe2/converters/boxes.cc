@@ -55,7 +55,7 @@ void convert_bbox_transform(NodeContext& node) {
   build::BoxCoding coding = coding_of(node);
   if (!node.flag("correct_transform_coords", true))
     node.unsupported("correct_transform_coords", "boxes that reach a pixel further are not implemented");
-  const std::vector<double> weights = node.reals("weights");
+  const ir::CheckedList<double> weights = node.reals("weights");
   if (!weights.empty() && weights.size() != 4)
     node.invalid("argument weights has " + std::to_string(weights.size()) + " numbers");
   for (size_t i = 0; i < weights.size(); ++i) coding.scales[i] = 1 / weights[i];

@@ -89,7 +89,7 @@ V along_channels(NodeContext& node, V x, V numbers) {
 }
 
 V folded(NodeContext& node, const char* op) {
-  const std::vector<V> all = node.operands();
+  const ir::CheckedList<V> all = node.operands();
   V y = all[0];
   for (size_t i = 1; i < all.size(); ++i) y = Compose(node).binary(op, y, all[i]);
   return y;

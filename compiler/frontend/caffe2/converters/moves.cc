@@ -91,7 +91,7 @@ void convert_flatten_to_vec(NodeContext& node) {
 void convert_squeeze(NodeContext& node) {
   const V x = node.operand(0);
   const ir::SymShape from = node.shape(x);
-  const std::vector<int64_t> dims = node.ints("dims");
+  const ir::Ints dims = node.ints("dims");
   for (const int64_t dim : dims)
     if (dim < 0 || dim >= static_cast<int64_t>(from.size()))
       node.invalid("argument dims has " + std::to_string(dim));
@@ -101,7 +101,7 @@ void convert_squeeze(NodeContext& node) {
 // Places are those in the result, in order.
 void convert_expand_dims(NodeContext& node) {
   const V x = node.operand(0);
-  std::vector<int64_t> dims = node.ints("dims");
+  ir::Ints dims = node.ints("dims");
   std::sort(dims.begin(), dims.end());
   dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
   ir::SymShape to = node.shape(x);
@@ -119,7 +119,7 @@ void convert_expand_dims(NodeContext& node) {
 void convert_transpose(NodeContext& node) {
   const V x = node.operand(0);
   const int64_t rank = node.rank(x);
-  std::vector<int64_t> perm = node.ints("axes");
+  ir::Ints perm = node.ints("axes");
   const bool is_said = !perm.empty();
   for (int64_t d = rank; !is_said && d > 0; --d) perm.push_back(d - 1);
   if (static_cast<int64_t>(perm.size()) != rank)
@@ -138,7 +138,7 @@ void convert_order(NodeContext& node) {
 // The second output says the extents of the parts.
 void convert_concat(NodeContext& node) {
   Compose c(node);
-  std::vector<V> parts = node.operands();
+  ir::CheckedList<V> parts = node.operands();
   const bool is_stacked = node.flag("add_axis", false);
   const int64_t axis = joined_axis(node, node.rank(parts[0]) + int64_t{is_stacked});
   ir::SymShape extents;
@@ -207,7 +207,7 @@ void convert_gather(NodeContext& node) {
 
 void convert_shape(NodeContext& node) {
   const ir::SymShape shape = node.shape(node.operand(0));
-  std::vector<int64_t> axes = node.ints("axes");
+  ir::Ints axes = node.ints("axes");
   if (axes.empty()) return node.set_output(node.extents(shape));
   for (int64_t& axis : axes) axis = node.normalize_axis(axis, static_cast<int64_t>(shape.size()));
   node.set_output(node.extents(permuted(shape, axes)));

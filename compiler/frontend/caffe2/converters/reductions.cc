@@ -32,7 +32,7 @@ V filled_up(NodeContext& node, V x, int64_t axis, const ir::SymInt& count, doubl
 void convert_reduce(NodeContext& node) {
   const V x = node.operand(0);
   Compose c(node);
-  const std::vector<int64_t> axes =
+  const ir::Ints axes =
       node.has("axes") ? node.normalize_axes(node.ints("axes"), node.rank(x)) : c.count_to(node.rank(x));
   const bool keeps = node.flag("keepdims", true);
   node.set_output(c.reduce(reduction_of(node), x, axes, keeps));

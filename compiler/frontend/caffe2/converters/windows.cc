@@ -10,7 +10,7 @@ LegacyPad legacy_pad_of(NodeContext& node) {
 
 std::vector<int64_t> window_numbers(NodeContext& node, const char* plural, const char* single, size_t rank) {
   const std::string high = std::string(single) + "_h", wide = std::string(single) + "_w";
-  std::vector<int64_t> numbers = node.ints(plural);
+  ir::Ints numbers = node.ints(plural);
   if (numbers.empty() && node.has(single)) numbers.assign(rank, node.integer(single));
   if (numbers.empty() && rank == 2 && (node.has(high.c_str()) || node.has(wide.c_str())))
     numbers = {node.integer(high.c_str()), node.integer(wide.c_str())};
@@ -25,7 +25,7 @@ std::vector<int64_t> window_numbers(NodeContext& node, const char* plural, const
 }
 
 std::vector<int64_t> pads_of(NodeContext& node, size_t rank) {
-  std::vector<int64_t> pads = node.ints("pads");
+  ir::Ints pads = node.ints("pads");
   if (pads.empty() && node.has("pad")) pads.assign(2 * rank, node.integer("pad"));
   const bool is_by_sides = node.has("pad_t") || node.has("pad_l") || node.has("pad_b") || node.has("pad_r");
   if (pads.empty() && rank == 2 && is_by_sides)

@@ -40,8 +40,8 @@ std::vector<AxisPart> parts_of(NodeContext& node, int64_t rank) {
                      node.integer("sliceStrides", 1)});
     return parts;
   }
-  const std::vector<int64_t> begins = node.integers("beginIndexVec"), ends = node.integers("endIndexVec");
-  std::vector<int64_t> steps = node.integers("sliceStridesVec");
+  const ir::Ints begins = node.integers("beginIndexVec"), ends = node.integers("endIndexVec");
+  ir::Ints steps = node.integers("sliceStridesVec");
   if (steps.empty()) steps.assign(axes.size(), 1);
   if (begins.size() != axes.size() || ends.size() != axes.size() || steps.size() != axes.size())
     node.invalid("parts of " + std::to_string(axes.size()) + " axes with other numbers of ends");
@@ -163,7 +163,7 @@ void convert_slice(NodeContext& node) {
 // Modes: 0 a constant, 1 what is in front of the edge, 2 the edge with it.
 void convert_pad(NodeContext& node) {
   const Item x = node.operand(0);
-  const std::vector<int64_t> head = node.integers("paddingHead"), foot = node.integers("paddingFoot");
+  const ir::Ints head = node.integers("paddingHead"), foot = node.integers("paddingFoot");
   const auto rank = static_cast<size_t>(node.sample_rank(x));
   const int64_t mode = node.integer("paddingMode");
   const double value = node.real("paddingConstantValue", 0);
@@ -188,7 +188,7 @@ void convert_crop(NodeContext& node) {
   if (node.num_operands() != 2 || !node.has("offset"))
     node.unsupported("offset", "places that follow from other functions are not implemented");
   const Item x = node.operand(0), like = node.operand(1);
-  const std::vector<int64_t> offset = node.integers("offset");
+  const ir::Ints offset = node.integers("offset");
   const ir::SymShape wanted = node.sample(like);
   const int64_t rank = node.sample_rank(x);
   if (offset.size() != 2 || rank < 2 || wanted.size() < 2)

@@ -65,13 +65,13 @@ void convert_pixel_unshuffle(NodeContext& node) {
 }
 
 void convert_space_to_batch(NodeContext& node) {
-  const std::vector<int64_t> blocks = node.ints("block_shape");
+  const ir::Ints blocks = node.ints("block_shape");
   const ir::SymShape paddings = node.numbers("paddings", 0);
   with_channels_last(node, [&](V x) { return build::space_to_batch(node, x, blocks, paddings, 0); });
 }
 
 void convert_batch_to_space(NodeContext& node) {
-  const std::vector<int64_t> blocks = node.ints("block_shape");
+  const ir::Ints blocks = node.ints("block_shape");
   const ir::SymShape crops = node.numbers("crops", 0);
   with_channels_last(node, [&](V x) { return build::batch_to_space(node, x, blocks, crops); });
 }

@@ -156,7 +156,7 @@ void convert_cond(NodeContext& node) {
 
 // Blocks: whether it goes on, and what it does.
 void convert_while_loop(NodeContext& node) {
-  std::vector<V> values = node.tensors("loop_vars");
+  ir::CheckedList<V> values = node.tensors("loop_vars");
   for (int64_t trip = 0;; ++trip) {
     const std::vector<V> goes_on = node.call(node.block(0), values);
     if (goes_on.size() != 1) node.invalid("its condition has " + std::to_string(goes_on.size()) + " outputs");

@@ -19,8 +19,8 @@ void convert_reshape(NodeContext& node) {
 
 void convert_reshape_like(NodeContext& node) {
   const V x = node.tensor("x");
-  const std::vector<V> references = node.tensors("ref_tensors");
-  const std::vector<int64_t> begins = node.ints("begins"), ends = node.ints("ends");
+  const ir::CheckedList<V> references = node.tensors("ref_tensors");
+  const ir::Ints begins = node.ints("begins"), ends = node.ints("ends");
   const std::vector<bool> masks = node.flags("end_masks");
   if (begins.size() != references.size() || ends.size() != references.size() ||
       masks.size() != references.size())
@@ -38,7 +38,7 @@ void convert_reshape_like(NodeContext& node) {
 
 void convert_expand_dims(NodeContext& node) {
   const V x = node.tensor("x");
-  const std::vector<int64_t> given = node.ints("axes");
+  const ir::Ints given = node.ints("axes");
   ir::SymShape to = node.shape(x);
   for (const int64_t axis : node.axes("axes", node.rank(x) + static_cast<int64_t>(given.size())))
     to.insert(to.begin() + axis, 1);
@@ -64,7 +64,7 @@ void convert_flatten2d(NodeContext& node) {
 
 void convert_transpose(NodeContext& node) {
   const V x = node.tensor("x");
-  std::vector<int64_t> perm = node.ints("perm");
+  ir::Ints perm = node.ints("perm");
   for (int64_t& axis : perm) axis = node.normalize_axis(axis, node.rank(x));
   node.set_output(Compose(node).transpose(x, perm));
 }
@@ -72,7 +72,7 @@ void convert_transpose(NodeContext& node) {
 // Numbers are joined to a row.
 void convert_concat(NodeContext& node) {
   Compose c(node);
-  std::vector<V> parts = node.tensors("values");
+  ir::CheckedList<V> parts = node.tensors("values");
   for (V& part : parts)
     if (node.rank(part) == 0) part = c.unsqueeze(part, 0);
   const int64_t axis = node.axis("axis", node.rank(parts[0]));
@@ -85,7 +85,7 @@ void convert_concat(NodeContext& node) {
 
 void convert_stack(NodeContext& node) {
   Compose c(node);
-  std::vector<V> parts = node.tensors("values");
+  ir::CheckedList<V> parts = node.tensors("values");
   const int64_t axis = node.axis("axis", node.rank(parts[0]) + 1);
   for (V& part : parts) part = c.unsqueeze(part, axis);
   node.set_output(c.concat(parts, axis));
@@ -225,7 +225,7 @@ void convert_crop(NodeContext& node) {
   const int64_t rank = node.rank(y);
   if (rank < 2) node.invalid("the input has rank " + std::to_string(rank));
   for (const bool is_height : {true, false}) {
-    const std::vector<int64_t> cut = node.ints(is_height ? "crop_height" : "crop_width");
+    const ir::Ints cut = node.ints(is_height ? "crop_height" : "crop_width");
     const int64_t axis = rank - (is_height ? 2 : 1);
     const ir::SymInt extent = node.shape(y)[static_cast<size_t>(axis)];
     if (cut.size() != 2 || cut[0] < 0 || cut[1] < 0 ||

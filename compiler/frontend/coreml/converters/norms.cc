@@ -22,7 +22,7 @@ void convert_layer_norm(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("x");
   const int64_t rank = node.rank(x);
-  const std::vector<int64_t> axes = node.axes("axes", rank);
+  const ir::Ints axes = node.axes("axes", rank);
   if (axes.empty()) node.invalid("it has no axes");
   std::vector<int64_t> forth, back(static_cast<size_t>(rank));
   for (int64_t axis = 0; axis < rank; ++axis)

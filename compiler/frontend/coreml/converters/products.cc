@@ -49,7 +49,7 @@ Cut cut_of(NodeContext& node, V x, const std::vector<int64_t>& kernel, const std
   const std::vector<int64_t> custom = custom_pads(node, rank);
   Cut cut{std::vector<int64_t>(2 * rank, 0), std::vector<int64_t>(rank, 0)};
   const bool is_sized = node.has("output_shape");
-  const std::vector<int64_t> out = is_sized ? node.ints("output_shape") : std::vector<int64_t>();
+  const ir::Ints out = is_sized ? node.ints("output_shape") : std::vector<int64_t>();
   if (is_sized && out.size() != rank + 2)
     node.invalid("an output_shape of " + std::to_string(out.size()) + " extents");
   for (size_t d = 0; d < rank; ++d) {
@@ -84,7 +84,7 @@ build::PoolSpec pool_of(NodeContext& node, V x) {
   const int64_t rank = node.rank(x);
   if (rank < 3 || rank > 5) node.invalid("the input has rank " + std::to_string(rank));
   const size_t spatial = static_cast<size_t>(rank) - 2;
-  const std::vector<int64_t> kernel = node.ints("kernel_sizes");
+  const ir::Ints kernel = node.ints("kernel_sizes");
   if (kernel.size() != spatial)
     node.invalid("kernel_sizes has " + std::to_string(kernel.size()) + " numbers");
   build::PoolSpec spec;
@@ -97,7 +97,7 @@ build::PoolSpec pool_of(NodeContext& node, V x) {
 }  // namespace
 
 std::vector<int64_t> steps_of(NodeContext& node, const char* name, size_t rank) {
-  const std::vector<int64_t> steps = node.ints(name, std::vector<int64_t>(rank, 1));
+  const ir::Ints steps = node.ints(name, std::vector<int64_t>(rank, 1));
   if (steps.size() != rank)
     node.invalid(std::string(name) + " has " + std::to_string(steps.size()) + " numbers");
   for (const int64_t step : steps)
@@ -107,7 +107,7 @@ std::vector<int64_t> steps_of(NodeContext& node, const char* name, size_t rank) 
 }
 
 std::vector<int64_t> custom_pads(NodeContext& node, size_t rank) {
-  const std::vector<int64_t> given = node.ints("pad", std::vector<int64_t>(2 * rank, 0));
+  const ir::Ints given = node.ints("pad", std::vector<int64_t>(2 * rank, 0));
   if (given.size() != 2 * rank) node.invalid("pad has " + std::to_string(given.size()) + " numbers");
   std::vector<int64_t> pads(2 * rank);
   for (size_t d = 0; d < rank; ++d) {

@@ -15,7 +15,7 @@ std::string reduction_of(std::string_view op) {
 
 void convert_reduce(NodeContext& node) {
   const V x = node.tensor("x");
-  const std::vector<int64_t> axes = node.axes("axes", node.rank(x));
+  const ir::Ints axes = node.axes("axes", node.rank(x));
   const bool keeps = node.flag("keep_dims", false);
   if (axes.empty() && node.op() != "reduce_sum" && node.op() != "reduce_mean" && node.op() != "reduce_max" &&
       node.op() != "reduce_min" && node.op() != "reduce_prod")

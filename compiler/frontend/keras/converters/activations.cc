@@ -172,7 +172,7 @@ void convert_softmax(LayerContext& context) {
     if (c.dtype(mask) != DType::kBool) mask = c.binary("greater", mask, c.number(mask, 0.5));
     x = c.where(mask, x, c.number(x, c.dtype(x) == DType::kFloat16 ? -3e4 : -1e9));
   }
-  const std::vector<int64_t> axes = config.has("axis") ? config.list("axis") : std::vector<int64_t>{-1};
+  const ir::Ints axes = config.has("axis") ? config.list("axis") : std::vector<int64_t>{-1};
   V y = x;
   if (axes.size() == 1) {
     y = soft_max(context, "softmax", x, axes[0]);

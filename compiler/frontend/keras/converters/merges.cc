@@ -124,7 +124,7 @@ void convert_dot(LayerContext& context) {
   if (context.num_inputs() != 2)
     context.invalid("it has " + std::to_string(context.num_inputs()) + " inputs");
   V a = context.input(0), b = context.input(1);
-  const std::vector<int64_t> axes = context.config().integers("axes", 2);
+  const ir::Ints axes = context.config().integers("axes", 2);
   const int64_t first = context.normalize_axis(axes[0], context.rank(a));
   const int64_t second = context.normalize_axis(axes[1], context.rank(b));
   if (first == 0 || second == 0) context.invalid("option axes names the batch");

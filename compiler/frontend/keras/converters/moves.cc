@@ -244,7 +244,7 @@ void convert_up_sampling(LayerContext& context) {
   const V x = context.input();
   check_rank(context, x, static_cast<int64_t>(rank) + 2);
   const V map = context.map(x);
-  const std::vector<int64_t> sizes = context.config().integers("size", rank, 2);
+  const ir::Ints sizes = context.config().integers("size", rank, 2);
   for (const int64_t size : sizes) {
     if (size < 1 || size > 4096) context.invalid("option size has " + std::to_string(size));
   }

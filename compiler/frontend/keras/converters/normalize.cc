@@ -14,7 +14,7 @@ DType wide_of(const LayerContext& context) {
 
 std::vector<int64_t> axes_of(const LayerContext& context, int64_t rank) {
   const LayerConfig& config = context.config();
-  std::vector<int64_t> axes = config.has("axis") ? config.list("axis") : std::vector<int64_t>{-1};
+  ir::Ints axes = config.has("axis") ? config.list("axis") : std::vector<int64_t>{-1};
   for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
   std::sort(axes.begin(), axes.end());
   if (axes.empty() || std::adjacent_find(axes.begin(), axes.end()) != axes.end())

@@ -102,13 +102,13 @@ void convert_swapaxes(LayerContext& context) {
   const V x = context.raw(0);
   Compose c(context);
   const int64_t rank = context.rank(x);
-  std::vector<int64_t> perm = c.count_to(rank);
+  ir::Ints perm = c.count_to(rank);
   const LayerConfig& config = context.config();
   if (context.class_name() == "Swapaxes") {
     std::swap(perm[static_cast<size_t>(context.normalize_axis(config.integer("axis1"), rank))],
               perm[static_cast<size_t>(context.normalize_axis(config.integer("axis2"), rank))]);
   } else {
-    const std::vector<int64_t> from = config.list("source"), to = config.list("destination");
+    const ir::Ints from = config.list("source"), to = config.list("destination");
     if (from.size() != 1 || to.size() != 1)
       context.unsupported("option source", "several axes are not implemented");
     const int64_t axis = context.normalize_axis(from[0], rank);
@@ -127,7 +127,7 @@ void convert_reshape_operation(LayerContext& context) {
 void convert_expand_dims(LayerContext& context) {
   const V x = context.raw(0);
   Compose c(context);
-  std::vector<int64_t> axes = context.config().list("axis");
+  ir::Ints axes = context.config().list("axis");
   const int64_t rank = context.rank(x) + static_cast<int64_t>(axes.size());
   for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
   std::sort(axes.begin(), axes.end());
@@ -201,7 +201,7 @@ void convert_split(LayerContext& context) {
 void convert_tile(LayerContext& context) {
   V x = context.raw(0);
   Compose c(context);
-  std::vector<int64_t> counts = context.config().list("repeats");
+  ir::Ints counts = context.config().list("repeats");
   for (const int64_t count : counts) {
     if (count < 0 || count > build::kMaxListed)
       context.invalid("it repeats " + std::to_string(count) + " times");

@@ -12,7 +12,7 @@ namespace {
 
 /// Numbers of an option along the last axis, or one.
 V numbers_of(LayerContext& context, const char* name, double usual) {
-  const std::vector<double> values =
+  const ir::CheckedList<double> values =
       context.config().has(name) ? context.config().numbers(name) : std::vector<double>{usual};
   const auto count = static_cast<int64_t>(values.size());
   if (count == 0) context.invalid("option " + std::string(name) + " has no numbers");
@@ -44,7 +44,7 @@ void convert_normalization(LayerContext& context) {
   const auto statistic = [&](const char* name, size_t index) {
     if (!config.has("mean"))
       return c.reshape(c.cast(context.weight(name, index), context.compute_dtype()), along);
-    const std::vector<double> values = config.numbers(name);
+    const ir::CheckedList<double> values = config.numbers(name);
     const auto count = static_cast<int64_t>(values.size());
     if (count == 1) return c.doubles(context.compute_dtype(), values, {});
     if (!demand(ir::Relation::kEqual, num_elements(along), count))
@@ -183,7 +183,7 @@ void convert_discretization(LayerContext& context) {
   for (const char* option : {"num_bins", "epsilon", "sparse"}) config.skip(option);
   if (!config.has("bin_boundaries"))
     context.unsupported("option bin_boundaries", "adapted ones are not implemented");
-  const std::vector<double> bounds = config.numbers("bin_boundaries");
+  const ir::CheckedList<double> bounds = config.numbers("bin_boundaries");
   const V x = context.cast(context.raw(0), context.compute_dtype());
   Compose c(context);
   const auto count = static_cast<int64_t>(bounds.size());
@@ -213,7 +213,7 @@ V adaptive_axis(LayerContext& context, V map, int64_t axis, int64_t out, bool is
         weights[static_cast<size_t>(k * out + i)] = 1.0 / static_cast<double>(end(i) - begin(i));
     }
     const int64_t rank = context.rank(map);
-    std::vector<int64_t> perm = c.count_to(rank);
+    ir::Ints perm = c.count_to(rank);
     std::swap(perm[static_cast<size_t>(axis)], perm.back());
     const V table = c.doubles(c.dtype(map), weights, {in, out});
     return c.transpose(c.matmul(c.transpose(map, perm), table), perm);
@@ -237,7 +237,7 @@ void convert_adaptive_pool(LayerContext& context) {
   const size_t rank = spatial_rank(context);
   const V x = context.input();
   check_rank(context, x, static_cast<int64_t>(rank) + 2);
-  const std::vector<int64_t> sizes = context.config().integers("output_size", rank);
+  const ir::Ints sizes = context.config().integers("output_size", rank);
   V map = context.map(x);
   for (size_t d = 0; d < rank; ++d)
     map = adaptive_axis(context, map, static_cast<int64_t>(d) + 2, sizes[d],

@@ -182,7 +182,7 @@ TransposePads transpose_pads(const LayerContext& context, const Geometry& geomet
   const size_t rank = geometry.kernel.size();
   const bool is_same = geometry.padding == "same", is_given = context.config().has("output_padding");
   if (!is_same && geometry.padding != "valid") context.invalid("padding is \"" + geometry.padding + "\"");
-  const std::vector<int64_t> given = context.config().integers("output_padding", rank, 0);
+  const ir::Ints given = context.config().integers("output_padding", rank, 0);
   TransposePads made{std::vector<int64_t>(2 * rank, 0), std::vector<int64_t>(rank, 0)};
   for (size_t d = 0; d < rank; ++d) {
     const int64_t stride = geometry.strides[d];
@@ -241,8 +241,8 @@ void convert_pool(LayerContext& context) {
   check_rank(context, x, static_cast<int64_t>(rank) + 2);
   const V map = context.map(x);
   const LayerConfig& config = context.config();
-  const std::vector<int64_t> size = config.integers("pool_size", rank);
-  const std::vector<int64_t> strides = config.has("strides") ? config.integers("strides", rank) : size;
+  const ir::Ints size = config.integers("pool_size", rank);
+  const ir::Ints strides = config.has("strides") ? config.integers("strides", rank) : size;
   const build::PoolSpec spec{windows_over(context, map, config.text("padding", "valid"), size, strides,
                                           std::vector<int64_t>(rank, 1))};
   const bool is_max = context.class_name().starts_with("Max");

@@ -108,7 +108,7 @@ V looked_back(LayerContext& context, V x, const Vocabulary& vocabulary) {
   std::vector<std::string> words(static_cast<size_t>(vocabulary.first()), vocabulary.unknown);
   if (vocabulary.has_mask) words[0] = vocabulary.mask;
   words.insert(words.end(), vocabulary.words.begin(), vocabulary.words.end());
-  std::vector<int64_t> keys = Compose(context).count_to(static_cast<int64_t>(words.size()));
+  ir::Ints keys = Compose(context).count_to(static_cast<int64_t>(words.size()));
   words.push_back(vocabulary.unknown);
   return Compose(context).gather(build::text_constant(context, words), build::found_integer(context, x, keys),
                                  0);
@@ -118,7 +118,7 @@ V looked_back(LayerContext& context, V x, const Vocabulary& vocabulary) {
 std::vector<double> word_weights(LayerContext& context, const Vocabulary& vocabulary) {
   if (!context.config().has("idf_weights"))
     context.unsupported("option idf_weights", "weights of words that adapt() counted are not implemented");
-  std::vector<double> given = context.config().numbers("idf_weights");
+  ir::CheckedList<double> given = context.config().numbers("idf_weights");
   if (given.size() != vocabulary.words.size())
     context.invalid("option idf_weights has " + std::to_string(given.size()) + " numbers for " +
                     std::to_string(vocabulary.words.size()) + " words");
@@ -217,7 +217,7 @@ build::TextParts parts_of(LayerContext& context, V x) {
   const build::TextParts parts =
       split == "character" ? build::letter_parts(context, x) : build::split_texts(context, x, "", -1);
   if (!config.has("ngrams") || config.at("ngrams") == Json(false)) return parts;
-  std::vector<int64_t> lengths = config.list("ngrams");
+  ir::Ints lengths = config.list("ngrams");
   if (config.at("ngrams").is_number_integer()) {
     const int64_t most = lengths[0];
     lengths.clear();

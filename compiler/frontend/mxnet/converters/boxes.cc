@@ -120,10 +120,10 @@ void convert_box_prior(NodeContext& node) {
   if (!s[2].is_constant() || !s[3].is_constant())
     node.unsupported("operands", "boxes of a map of free extents are not implemented");
   const int64_t rows = s[2].hint(), columns = s[3].hint();
-  const std::vector<double> sizes = node.reals("sizes", std::vector<double>{1}),
-                            ratios = node.reals("ratios", std::vector<double>{1}),
-                            steps = node.reals("steps", std::vector<double>{-1, -1}),
-                            offsets = node.reals("offsets", std::vector<double>{0.5, 0.5});
+  const ir::CheckedList<double> sizes = node.reals("sizes", std::vector<double>{1}),
+                                ratios = node.reals("ratios", std::vector<double>{1}),
+                                steps = node.reals("steps", std::vector<double>{-1, -1}),
+                                offsets = node.reals("offsets", std::vector<double>{0.5, 0.5});
   constexpr size_t kMostSides = 4096;
   const size_t each = sizes.size() + ratios.size();
   if (sizes.empty() || ratios.empty() || each > kMostSides || steps.size() != 2 || offsets.size() != 2 ||

@@ -142,7 +142,7 @@ Detections detections_of(NodeContext& node) {
                  to_string(node.shape(deltas)) + ", anchors of " + to_string(node.shape(anchors)));
   if (node.integer("background_id", 0) != 0)
     node.unsupported("background_id", "another background than the first class is not implemented");
-  const std::vector<double> variances = node.reals("variances", std::vector<double>{0.1, 0.1, 0.2, 0.2});
+  const ir::CheckedList<double> variances = node.reals("variances", std::vector<double>{0.1, 0.1, 0.2, 0.2});
   if (variances.size() != 4) node.invalid("variances has " + std::to_string(variances.size()) + " numbers");
   build::BoxCoding coding;
   std::copy(variances.begin(), variances.end(), coding.scales.begin());

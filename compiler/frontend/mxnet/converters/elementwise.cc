@@ -190,7 +190,7 @@ void convert_scalar(NodeContext& node) {
 
 void convert_sum_of_all(NodeContext& node) {
   Compose c(node);
-  const std::vector<V> all = node.inputs();
+  const ir::CheckedList<V> all = node.inputs();
   V y = all[0];
   for (size_t i = 1; i < all.size(); ++i) y = c.add(y, all[i]);
   node.set_output(y);

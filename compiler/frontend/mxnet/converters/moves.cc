@@ -90,7 +90,7 @@ void convert_reshape_like(NodeContext& node) {
 
 void convert_transpose(NodeContext& node) {
   const V x = node.input(0);
-  std::vector<int64_t> perm = node.ints("axes", std::vector<int64_t>());
+  ir::Ints perm = node.ints("axes", std::vector<int64_t>());
   for (int64_t axis = node.rank(x); perm.size() < node.shape(x).size() && axis-- > 0;) perm.push_back(axis);
   for (int64_t& axis : perm) axis = node.normalize_axis(axis, node.rank(x));
   node.set_output(Compose(node).transpose(x, perm));
@@ -171,7 +171,7 @@ void convert_split_v2(NodeContext& node) {
   const V x = node.input(0);
   const int64_t axis = node.axis("axis", node.rank(x), 1), sections = node.integer("sections", 0);
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
-  std::vector<int64_t> begins = node.ints("indices", std::vector<int64_t>());
+  ir::Ints begins = node.ints("indices", std::vector<int64_t>());
   const bool squeezes = node.flag("squeeze_axis", false);
   if (sections > 0) return set_parts(node, x, axis, equal_sizes(node, extent, sections), squeezes);
   ir::SymShape sizes;
@@ -187,14 +187,14 @@ void convert_split_v2(NodeContext& node) {
 }
 
 void convert_concat(NodeContext& node) {
-  std::vector<V> parts = node.inputs();
+  ir::CheckedList<V> parts = node.inputs();
   const int64_t axis = node.axis("dim", node.rank(parts[0]), 1);
   node.set_output(Compose(node).concat(std::move(parts), axis));
 }
 
 void convert_stack(NodeContext& node) {
   Compose c(node);
-  std::vector<V> parts = node.inputs();
+  ir::CheckedList<V> parts = node.inputs();
   const int64_t axis = node.axis("axis", node.rank(parts[0]) + 1, 0);
   for (V& part : parts) part = c.unsqueeze(part, axis);
   node.set_output(c.concat(std::move(parts), axis));
@@ -204,7 +204,7 @@ void convert_stack(NodeContext& node) {
 void convert_tile(NodeContext& node) {
   Compose c(node);
   V x = node.input(0);
-  std::vector<int64_t> repeats = node.ints("reps");
+  ir::Ints repeats = node.ints("reps");
   ir::SymShape shape = node.shape(x);
   while (repeats.size() < shape.size()) repeats.insert(repeats.begin(), 1);
   while (shape.size() < repeats.size()) shape.insert(shape.begin(), 1);
@@ -272,8 +272,8 @@ void convert_crop(NodeContext& node) {
   Compose c(node);
   V x = node.input(0);
   if (node.rank(x) != 4) node.invalid("the input has rank " + std::to_string(node.rank(x)));
-  const std::vector<int64_t> offset = node.ints("offset", std::vector<int64_t>{0, 0}),
-                             size = node.ints("h_w", std::vector<int64_t>{0, 0});
+  const ir::Ints offset = node.ints("offset", std::vector<int64_t>{0, 0}),
+                 size = node.ints("h_w", std::vector<int64_t>{0, 0});
   if (offset.size() != 2 || size.size() != 2) node.invalid("offset and h_w have no two numbers");
   if (node.has_input(1) && node.rank(node.input(1)) != 4)
     node.invalid("the second input has rank " + std::to_string(node.rank(node.input(1))));
@@ -293,7 +293,7 @@ void convert_crop(NodeContext& node) {
 // A begin and an end each axis.
 void convert_pad(NodeContext& node) {
   const V x = node.input(0);
-  const std::vector<int64_t> width = node.ints("pad_width");
+  const ir::Ints width = node.ints("pad_width");
   const size_t rank = node.shape(x).size();
   if (width.size() != 2 * rank)
     node.invalid("pad_width has " + std::to_string(width.size()) + " numbers for rank " +
@@ -314,7 +314,7 @@ void convert_pad(NodeContext& node) {
 // 0 leaves an axis.
 void convert_broadcast_to(NodeContext& node) {
   const V x = node.input(0);
-  const std::vector<int64_t> given = node.ints("shape");
+  const ir::Ints given = node.ints("shape");
   ir::SymShape to = node.shape(x);
   if (given.size() != to.size()) node.invalid("shape has " + std::to_string(given.size()) + " numbers");
   for (size_t d = 0; d < to.size(); ++d)
@@ -324,7 +324,7 @@ void convert_broadcast_to(NodeContext& node) {
 
 void convert_broadcast_axis(NodeContext& node) {
   const V x = node.input(0);
-  const std::vector<int64_t> axes = node.ints("axis"), sizes = node.ints("size");
+  const ir::Ints axes = node.ints("axis"), sizes = node.ints("size");
   ir::SymShape to = node.shape(x);
   if (axes.size() != sizes.size()) node.invalid("axis and size are of different numbers");
   for (size_t i = 0; i < axes.size(); ++i)
@@ -336,8 +336,8 @@ void convert_broadcast_like(NodeContext& node) {
   const V x = node.input(0);
   const ir::SymShape like = node.shape(node.input(1));
   ir::SymShape to = node.shape(x);
-  const std::vector<int64_t> own = node.ints("lhs_axes", std::vector<int64_t>()),
-                             others = node.ints("rhs_axes", std::vector<int64_t>());
+  const ir::Ints own = node.ints("lhs_axes", std::vector<int64_t>()),
+                 others = node.ints("rhs_axes", std::vector<int64_t>());
   if (own.size() != others.size()) node.invalid("lhs_axes and rhs_axes are of different numbers");
   if (own.empty()) to = like;
   for (size_t i = 0; i < own.size(); ++i)

@@ -35,8 +35,8 @@ public:
     before_ = node.integer("rpn_pre_nms_top_n", 6000);
     after_ = node.integer("rpn_post_nms_top_n", 300);
     stride_ = node.integer("feature_stride", 16);
-    const std::vector<double> scales = node.reals("scales", std::vector<double>{4, 8, 16, 32}),
-                              ratios = node.reals("ratios", std::vector<double>{0.5, 1, 2});
+    const ir::CheckedList<double> scales = node.reals("scales", std::vector<double>{4, 8, 16, 32}),
+                                  ratios = node.reals("ratios", std::vector<double>{0.5, 1, 2});
     each_ = static_cast<int64_t>(scales.size() * ratios.size());
     if (after_ < 1 || after_ > build::kMostResultBoxes || stride_ < 1 || stride_ > 65536 || each_ < 1 ||
         each_ > kMostAnchors ||

@@ -10,7 +10,7 @@ namespace {
 
 /// The axes that `axis` names, or, where `exclude` is set, all others; all where it names none.
 std::vector<int64_t> reduced_axes(NodeContext& node, V x) {
-  const std::vector<int64_t> named = node.axes("axis", node.rank(x));
+  const ir::Ints named = node.axes("axis", node.rank(x));
   if (!node.flag("exclude", false) || node.ints("axis", std::vector<int64_t>()).empty()) return named;
   std::vector<int64_t> others;
   for (int64_t axis = 0; axis < node.rank(x); ++axis)

@@ -15,7 +15,7 @@ constexpr int64_t kMostParts = 4096;  ///< of a side of a box
 
 /// Attribute pooled_size: height and width.
 std::pair<int64_t, int64_t> pooled_size(NodeContext& node) {
-  const std::vector<int64_t> size = node.ints("pooled_size");
+  const ir::Ints size = node.ints("pooled_size");
   if (size.size() != 2 || size[0] < 1 || size[1] < 1 || std::max(size[0], size[1]) > kMostParts)
     node.invalid("pooled_size is \"" + node.text("pooled_size").substr(0, 40) + "\"");
   return {size[0], size[1]};

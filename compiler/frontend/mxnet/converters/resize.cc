@@ -82,7 +82,7 @@ void convert_bilinear_resize(NodeContext& node) {
 void convert_adaptive_avg_pool(NodeContext& node) {
   const V x = node.input(0);
   check_picture(node, x);
-  std::vector<int64_t> out = node.ints("output_size", std::vector<int64_t>{1});
+  ir::Ints out = node.ints("output_size", std::vector<int64_t>{1});
   if (out.empty()) out = {1};
   if (out.size() == 1) out.push_back(out[0]);
   const ir::SymShape s = node.shape(x);

@@ -77,7 +77,7 @@ ir::SymShape old_shape(NodeContext& node, const ir::SymShape& from) {
 }  // namespace
 
 ir::SymShape reshaped_to(NodeContext& node, const ir::SymShape& from) {
-  std::vector<int64_t> entries = node.ints("shape", std::vector<int64_t>());
+  ir::Ints entries = node.ints("shape", std::vector<int64_t>());
   const bool is_reverse = node.flag("reverse", false);
   if (entries.empty() && node.has("target_shape")) return old_shape(node, from);
   node.skip("target_shape");

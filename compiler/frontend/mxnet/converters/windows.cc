@@ -135,7 +135,7 @@ V pooled(NodeContext& node, V x, const std::string& type) {
 
 std::vector<int64_t> along_space(NodeContext& node, const char* name, size_t rank, int64_t least,
                                  int64_t otherwise) {
-  std::vector<int64_t> all = node.ints(name, std::vector<int64_t>());
+  ir::Ints all = node.ints(name, std::vector<int64_t>());
   if (all.empty()) all.assign(rank, otherwise);
   if (all.size() != rank)
     node.invalid("attribute " + std::string(name) + " has " + std::to_string(all.size()) + " numbers for " +

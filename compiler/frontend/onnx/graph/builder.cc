@@ -158,7 +158,8 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
                       guard_);
   std::vector<Binding> outputs;
   try {
-    if (!convert_parts(node, context, scope, std::move(inputs), outputs)) return;
+    const auto convert_it = [&] { return convert_parts(node, context, scope, std::move(inputs), outputs); };
+    if (!ir::as_invalid_model(convert_it)) return;
   } catch (const ValueRequired& required) {
     for (const std::string& input : required.inputs)
       required_.emplace(input, required.what + " of node \"" + label + "\"");
@@ -168,9 +169,8 @@ void GraphBuilder::convert(const NodeProto& node, size_t index, Scope& scope, bo
     return;
   } catch (Error& error) {
     // An operand at its largest may not fit where the one that numbers of a run choose does.
-    const bool may_fit = error.code() == ErrorCode::kInvalidModel;
-    const std::vector<std::string> numbers =
-        may_fit ? context.deciding_numbers() : std::vector<std::string>();
+    std::vector<std::string> numbers;
+    if (error.code() == ErrorCode::kInvalidModel) numbers = context.deciding_numbers();
     for (const std::string& input : numbers)
       required_.emplace(input, "extents of operands of node \"" + label + "\": " + error.message());
     if (!numbers.empty()) return;

@@ -101,10 +101,10 @@ public:
   int64_t int_attr(const char* name, int64_t fallback) const;
   double float_attr(const char* name, double fallback) const;
   std::string string_attr(const char* name, const std::string& fallback) const;
-  std::vector<int64_t> ints_attr(const char* name, std::vector<int64_t> fallback) const;
+  ir::Ints ints_attr(const char* name, std::vector<int64_t> fallback) const;
   /// Throws Error(kInvalidModel) when a required attribute is missing.
   int64_t required_int(const char* name) const;
-  std::vector<int64_t> required_ints(const char* name) const;
+  ir::Ints required_ints(const char* name) const;
   /// A type of numbers or bools.
   DType dtype_attr(const char* name) const;
   /// A tensor of no strings.

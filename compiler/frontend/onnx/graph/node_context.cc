@@ -227,7 +227,7 @@ std::string NodeContext::string_attr(const char* name, const std::string& fallba
   return attribute == nullptr ? fallback : std::string(attribute->s);
 }
 
-std::vector<int64_t> NodeContext::ints_attr(const char* name, std::vector<int64_t> fallback) const {
+ir::Ints NodeContext::ints_attr(const char* name, std::vector<int64_t> fallback) const {
   const AttributeProto* attribute = find_attribute(node_, name, AttributeType::kInts, "list of integers");
   if (attribute != nullptr) return attribute->ints;
   return fallback;
@@ -238,7 +238,7 @@ int64_t NodeContext::required_int(const char* name) const {
   return int_attr(name, 0);
 }
 
-std::vector<int64_t> NodeContext::required_ints(const char* name) const {
+ir::Ints NodeContext::required_ints(const char* name) const {
   if (!has_attr(name)) invalid("attribute " + std::string(name) + " is missing");
   return ints_attr(name, {});
 }

@@ -96,7 +96,7 @@ int64_t count_repeats(const std::string& term) {
 
 void convert_einsum(NodeContext& node) {
   const std::string equation = node.text("equation");
-  std::vector<V> operands = node.tensors("tensors");
+  ir::CheckedList<V> operands = node.tensors("tensors");
   std::vector<Operand> typed;
   for (const V operand : operands)
     typed.push_back({operand, false, {node.dtype(operand), OperandKind::kTensor}});

@@ -69,7 +69,7 @@ void convert_adjoint(NodeContext& node) {
   if (rank == 0 && node.op() == "matrix_H") return node.set_alias("self");
   if (rank < 2 || (node.op() == "matrix_H" && rank > 2))
     node.invalid("the input has rank " + std::to_string(rank));
-  std::vector<int64_t> perm = Compose(node).count_to(rank);
+  ir::Ints perm = Compose(node).count_to(rank);
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   const auto step = transpose_step(std::move(perm));
   if (!is_complex) return node.set_view(0, "self", step);

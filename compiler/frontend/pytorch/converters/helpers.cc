@@ -33,7 +33,7 @@ V quotient(NodeContext& node, V x, V y) {
 }
 
 std::vector<int64_t> reduced_axes(NodeContext& node, const char* name, V x) {
-  std::vector<int64_t> axes = node.axes(name, node.rank(x));
+  ir::Ints axes = node.axes(name, node.rank(x));
   if (axes.empty()) axes = Compose(node).count_to(node.rank(x));
   if (node.rank(x) == 0) axes.clear();
   return axes;
@@ -142,7 +142,7 @@ V with_batch(NodeContext& node, V x, size_t spatial) {
 }
 
 std::vector<int64_t> spread(NodeContext& node, const char* name, size_t count) {
-  std::vector<int64_t> values = node.ints(name);
+  ir::Ints values = node.ints(name);
   if (values.size() == 1) values.assign(count, values[0]);
   if (values.size() != count)
     node.invalid("argument " + std::string(name) + " has " + std::to_string(values.size()) +

@@ -10,7 +10,7 @@ namespace {
 
 /// All in one type.
 std::vector<V> alike(NodeContext& node, const char* name) {
-  std::vector<V> parts = node.tensors(name);
+  ir::CheckedList<V> parts = node.tensors(name);
   if (parts.empty()) node.invalid("it has no operands");
   for (V& part : parts) {
     if (part == ir::kAbsent) node.invalid("an operand is missing");
@@ -178,7 +178,7 @@ void convert_roll(NodeContext& node) {
 // What belongs to frequency 0 to the middle of each axis, or back to the front.
 void convert_fftshift(NodeContext& node) {
   const V given = node.tensor("self");
-  std::vector<int64_t> axes = node.axes("dim", node.rank(given));
+  ir::Ints axes = node.axes("dim", node.rank(given));
   if (!node.has("dim")) axes = Compose(node).count_to(node.rank(given));
   V x = given;
   for (const int64_t axis : axes) {
@@ -238,7 +238,7 @@ void convert_tri(NodeContext& node) {
 }
 
 void convert_meshgrid(NodeContext& node) {
-  const std::vector<V> parts = node.tensors("tensors");
+  const ir::CheckedList<V> parts = node.tensors("tensors");
   const bool is_xy = node.row().overload == "indexing" && node.text("indexing") == "xy";
   ir::SymShape whole;
   for (const V part : parts) whole.push_back(num_elements(node.shape(part)));
@@ -253,7 +253,7 @@ void convert_meshgrid(NodeContext& node) {
 }
 
 void convert_broadcast(NodeContext& node) {
-  const std::vector<V> parts = node.tensors("tensors");
+  const ir::CheckedList<V> parts = node.tensors("tensors");
   ir::SymShape whole;
   for (const V part : parts) whole = broadcast_shapes(whole, node.shape(part));
   for (size_t i = 0; i < parts.size(); ++i) node.set_view_in(i, "tensors", i, {expand_step(whole)});

@@ -88,10 +88,10 @@ void convert_rot90(NodeContext& node) {
   Compose c(node);
   V x = node.tensor("self");
   if (node.rank(x) < 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
-  const std::vector<int64_t> axes = node.axes("dims", node.rank(x));
+  const ir::Ints axes = node.axes("dims", node.rank(x));
   if (axes.size() != 2) node.invalid("dims has " + std::to_string(axes.size()) + " numbers, expected 2");
   const int64_t turns = ((node.integer("k") % 4) + 4) % 4;
-  std::vector<int64_t> perm = c.count_to(node.rank(x));
+  ir::Ints perm = c.count_to(node.rank(x));
   std::swap(perm[static_cast<size_t>(axes[0])], perm[static_cast<size_t>(axes[1])]);
   if (turns == 2) x = reversed(node, reversed(node, x, axes[0]), axes[1]);
   if (turns == 1) x = c.transpose(reversed(node, x, axes[1]), perm);
@@ -228,9 +228,9 @@ void convert_col2im(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self");
   const V x = node.rank(given) == 2 ? c.unsqueeze(given, 0) : given;
-  const std::vector<int64_t> size = node.ints("output_size"), kernel = spread(node, "kernel_size", 2),
-                             dilation = spread(node, "dilation", 2), padding = spread(node, "padding", 2),
-                             stride = spread(node, "stride", 2);
+  const ir::Ints size = node.ints("output_size"), kernel = spread(node, "kernel_size", 2),
+                 dilation = spread(node, "dilation", 2), padding = spread(node, "padding", 2),
+                 stride = spread(node, "stride", 2);
   const ir::SymShape s = node.shape(x);
   std::vector<int64_t> windows(2), more(2);
   for (size_t d = 0; d < 2; ++d) {

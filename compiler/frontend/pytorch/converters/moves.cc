@@ -90,7 +90,7 @@ void convert_unflatten(NodeContext& node) {
 
 void convert_permute(NodeContext& node) {
   const int64_t rank = node.rank(node.tensor("self"));
-  std::vector<int64_t> perm = node.axes("dims", rank);
+  ir::Ints perm = node.axes("dims", rank);
   if (static_cast<int64_t>(perm.size()) != rank) node.invalid("dims are no permutation");
   node.set_view(0, "self", transpose_step(std::move(perm)));
 }
@@ -98,7 +98,7 @@ void convert_permute(NodeContext& node) {
 // transpose, t, and the attributes T, mT, H of a tensor.
 void convert_transpose(NodeContext& node) {
   const int64_t rank = node.rank(node.tensor("self"));
-  std::vector<int64_t> perm = Compose(node).count_to(rank);
+  ir::Ints perm = Compose(node).count_to(rank);
   const std::string& op = node.op();
   if (op == "numpy_T" || op == "matrix_H" || op == "t" || op == "t_copy") {
     if (rank > 2 && op != "numpy_T") node.invalid("the input has rank " + std::to_string(rank));
@@ -117,7 +117,7 @@ void convert_transpose(NodeContext& node) {
 
 void convert_movedim(NodeContext& node) {
   const int64_t rank = node.rank(node.tensor("self"));
-  const std::vector<int64_t> from = node.axes("source", rank), to = node.axes("destination", rank);
+  const ir::Ints from = node.axes("source", rank), to = node.axes("destination", rank);
   if (from.size() != to.size()) node.invalid("source and destination have other lengths");
   if (rank == 0) return node.set_alias("self");
   std::vector<int64_t> perm(static_cast<size_t>(rank), -1);
@@ -135,7 +135,7 @@ void convert_squeeze(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const auto rank = static_cast<int64_t>(own.size());
   const bool is_all = node.row().overload == "default";
-  const std::vector<int64_t> axes = is_all ? Compose(node).count_to(rank) : node.axes("dim", rank);
+  const ir::Ints axes = is_all ? Compose(node).count_to(rank) : node.axes("dim", rank);
   // What is 1 here was maybe none when the module was exported: the file says what it squeezes.
   const auto is_one = [&](size_t at) {
     if (!node.is_typed()) return own[at].is_constant() && own[at].hint() == 1;

@@ -140,7 +140,7 @@ void convert_weight_norm(NodeContext& node) {
   const int64_t rank = node.rank(v), axis = node.integer("dim");
   if (axis < -1 || axis >= rank)
     node.invalid("axis " + std::to_string(axis) + " of rank " + std::to_string(rank));
-  std::vector<int64_t> axes = c.count_to(rank);
+  ir::Ints axes = c.count_to(rank);
   if (axis >= 0) axes.erase(axes.begin() + axis);
   ir::SymShape lengths = node.shape(v);
   for (const int64_t each : axes) lengths[static_cast<size_t>(each)] = 1;

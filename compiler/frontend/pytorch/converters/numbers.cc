@@ -335,8 +335,8 @@ std::vector<V> with_more(std::vector<V> values, const std::vector<V>& more) {
 // As long as the condition is known: rounds that follow from constants and extents.
 void convert_while_loop(NodeContext& node) {
   const Graph &condition = node.graph_of("cond_fn"), &body = node.graph_of("body_fn");
-  std::vector<V> values = node.tensors("carried_inputs");
-  const std::vector<V> more = node.tensors("additional_inputs");
+  ir::CheckedList<V> values = node.tensors("carried_inputs");
+  const ir::CheckedList<V> more = node.tensors("additional_inputs");
   for (int64_t round = 0;; ++round) {
     const std::vector<V> goes_on = node.call(condition, with_more(values, more));
     if (goes_on.size() != 1) node.invalid("its condition has " + std::to_string(goes_on.size()) + " results");
@@ -359,7 +359,7 @@ void convert_while_loop(NodeContext& node) {
 void convert_map(NodeContext& node) {
   Compose c(node);
   const Graph& graph = node.graph_of("f");
-  const std::vector<V> elements = node.tensors("xs"), more = node.tensors("pos_args");
+  const ir::CheckedList<V> elements = node.tensors("xs"), more = node.tensors("pos_args");
   if (elements.empty() || node.rank(elements[0]) == 0) node.invalid("it has nothing to go over");
   const int64_t count = node.shape(elements[0])[0];
   if (count < 1 || count > kMostRounds)

@@ -203,7 +203,7 @@ void convert_quantile(NodeContext& node) {
   const bool keepdim = node.flag("keepdim"), has_dim = node.has("dim");
   const int64_t axis = has_dim ? node.axis_or_first("dim", node.rank(x)) : 0;
   x = has_dim ? with_axis(node, x) : c.reshape(x, {num_elements(own)});
-  std::vector<int64_t> perm = c.count_to(node.rank(x));
+  ir::Ints perm = c.count_to(node.rank(x));
   perm.erase(perm.begin() + axis);
   perm.push_back(axis);
   const V rows = c.transpose(x, perm);
@@ -216,7 +216,7 @@ void convert_quantile(NodeContext& node) {
   Ranks ranks = ranks_of(node, rows, q);
   ranks.ranks = c.expand(ranks.ranks, wanted);
   const V y = interpolated(node, ranks, node.text("interpolation"));
-  std::vector<int64_t> front = c.count_to(node.rank(y));
+  ir::Ints front = c.count_to(node.rank(y));
   std::rotate(front.begin(), front.end() - 1, front.end());
   ir::SymShape shape = has_dim ? rest : ir::SymShape();
   if (keepdim) shape = has_dim ? own : ir::SymShape(own.size(), 1);

@@ -242,7 +242,7 @@ V filled_by_mask(NodeContext& node, V x, V mask, V values, bool adds) {
 /// run may decide.
 std::optional<V> put_by_mask(NodeContext& node, V x, V values, bool adds) {
   Compose c(node);
-  const std::vector<V> given = node.optional_tensors("indices");
+  const ir::CheckedList<V> given = node.optional_tensors("indices");
   const bool is_mask = given.size() == 1 && given[0] != ir::kAbsent && node.dtype(given[0]) == DType::kBool;
   if (!is_mask) return std::nullopt;
   const int64_t marked = node.rank(given[0]), rest = node.rank(x) - marked;

@@ -174,7 +174,7 @@ V mean_along(NodeContext& node, V x, int64_t axis, const ir::SymInt& out) {
     for (int64_t k = 0; k < span.count; ++k)
       weights[static_cast<size_t>((span.first + k) * to + i)] = 1.0 / static_cast<double>(span.count);
   }
-  std::vector<int64_t> perm = c.count_to(node.rank(x));
+  ir::Ints perm = c.count_to(node.rank(x));
   std::swap(perm[static_cast<size_t>(axis)], perm.back());
   const V y = c.matmul(c.transpose(x, perm), c.doubles(node.dtype(x), weights, {from, to}));
   return c.transpose(y, perm);

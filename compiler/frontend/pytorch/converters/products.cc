@@ -44,8 +44,7 @@ V product(NodeContext& node, V a, V b) {
 void convert_tensordot(NodeContext& node) {
   Compose c(node);
   const V a = node.tensor("self"), b = node.tensor("other");
-  const std::vector<int64_t> of_a = node.axes("dims_self", node.rank(a)),
-                             of_b = node.axes("dims_other", node.rank(b));
+  const ir::Ints of_a = node.axes("dims_self", node.rank(a)), of_b = node.axes("dims_other", node.rank(b));
   if (of_a.size() != of_b.size()) node.invalid("dims_self and dims_other have other lengths");
   ir::SymShape shape;
   const auto rest_of = [&](V x, const std::vector<int64_t>& summed) {

@@ -173,8 +173,8 @@ void convert_recurrent(NodeContext& node) {
   static_cast<void>(node.real("dropout"));
   const bool has_biases = node.flag("has_biases"), is_batch_first = node.flag("batch_first");
   const int64_t layers = node.integer("num_layers"), directions = node.flag("bidirectional") ? 2 : 1;
-  const std::vector<V> params = node.tensors("params");
-  const std::vector<V> states =
+  const ir::CheckedList<V> params = node.tensors("params");
+  const ir::CheckedList<V> states =
       kind == CellKind::kLstm ? node.tensors("hx") : std::vector<V>{node.tensor("hx")};
   const size_t rows = has_biases ? 4 : 2;
   if (layers < 1 || layers > 1024) node.invalid(std::to_string(layers) + " layers");
@@ -223,7 +223,7 @@ void convert_recurrent_cell(NodeContext& node) {
   Compose c(node);
   const CellKind kind = kind_of(node);
   Recurrence recurrence(node, kind, node.op().find("relu") != std::string::npos);
-  const std::vector<V> states =
+  const ir::CheckedList<V> states =
       kind == CellKind::kLstm ? node.tensors("hx") : std::vector<V>{node.tensor("hx")};
   if (states.size() != (kind == CellKind::kLstm ? 2U : 1U)) node.invalid("states are missing");
   Direction d{node.tensor("w_ih"), node.tensor("w_hh")};

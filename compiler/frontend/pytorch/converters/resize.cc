@@ -19,7 +19,7 @@ std::vector<Target> targets_of(NodeContext& node, V x, size_t spatial) {
   std::vector<Target> targets;
   const bool has_size = node.has("output_size");
   const bool has_factors = takes(node, "scale_factors") && node.has("scale_factors");
-  const std::vector<double> factors = has_factors ? node.reals("scale_factors") : std::vector<double>();
+  const ir::CheckedList<double> factors = has_factors ? node.reals("scale_factors") : std::vector<double>();
   static constexpr const char* kScales[3][3] = {
       {"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
   const ir::SymShape sizes = has_size ? node.syms("output_size") : ir::SymShape();

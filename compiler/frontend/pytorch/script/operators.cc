@@ -214,7 +214,7 @@ bool Operators::convert(NodeContext& context, const OpRow& row, const Call& call
     throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(kMostNodes) + " nodes");
   const ir::SymbolTable::Origin origin(state_.import.graph.symbols().get(), context.label());
   try {
-    convert_node(context);
+    ir::as_invalid_model([&] { convert_node(context); });
     context.check_read();
     return true;
   } catch (const UnsupportedForm& form) {

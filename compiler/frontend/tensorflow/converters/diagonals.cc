@@ -50,7 +50,7 @@ Band band_of(NodeContext& node, size_t at, const ir::SymInt& rows, const ir::Sym
   band.rows = rows;
   band.columns = columns;
   if (node.num_inputs() > at) {
-    const std::vector<int64_t> k = node.known_ints(at, "k");
+    const ir::Ints k = node.known_ints(at, "k");
     if (k.empty() || k.size() > 2 || k.front() > k.back()) node.invalid("k is " + to_string(k));
     band.low = k.front();
     band.high = k.back();

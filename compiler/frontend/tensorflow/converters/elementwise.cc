@@ -70,7 +70,7 @@ void convert_special_step(NodeContext& node) {
                                                      {"BesselJ1", "bessel_j1"},
                                                      {"BesselY0", "bessel_y0"},
                                                      {"BesselY1", "bessel_y1"}}};
-  const std::vector<V> operands = node.inputs_from(0);
+  const ir::CheckedList<V> operands = node.inputs_from(0);
   if (operands.empty() || !is_float(node.dtype(operands[0]))) node.invalid("operands are no real numbers");
   node.set_output(0, build::special_function(node, build::graph_name(node, kNames, node.op()), operands));
 }

@@ -261,7 +261,7 @@ namespace {
 /// The rows of a tensor at their places in a list, which grows where they are behind its end.
 void put_rows(NodeContext& node, TensorList& list, V rows, size_t operand) {
   const std::vector<V> elements = unstacked(node, rows);
-  const std::vector<int64_t> places = node.known_ints(operand, "indices");
+  const ir::Ints places = node.known_ints(operand, "indices");
   if (places.size() != elements.size()) node.invalid("another number of indices than of elements");
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i] < 0) node.invalid("place " + std::to_string(places[i]) + " of a list");

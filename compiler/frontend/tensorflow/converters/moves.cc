@@ -17,7 +17,7 @@ void convert_reshape(NodeContext& node) {
 }
 
 void convert_squeeze(NodeContext& node) {
-  const std::vector<int64_t> dims = node.ints("squeeze_dims", std::vector<int64_t>());
+  const ir::Ints dims = node.ints("squeeze_dims", std::vector<int64_t>());
   const V x = node.input(0);
   std::optional<std::vector<int64_t>> dropped;
   if (!dims.empty()) dropped.emplace();
@@ -32,7 +32,7 @@ void convert_expand_dims(NodeContext& node) {
 }
 
 void convert_transpose(NodeContext& node) {
-  std::vector<int64_t> perm = node.known_ints(1, "perm");
+  ir::Ints perm = node.known_ints(1, "perm");
   const V x = node.input(0);
   for (int64_t& axis : perm) axis = node.normalize_axis(axis, node.rank(x));
   std::vector<int64_t> sorted = perm, all(static_cast<size_t>(node.rank(x)));
@@ -52,7 +52,7 @@ void convert_concat(NodeContext& node) {
   const bool is_old = node.op() == "Concat";
   const size_t last = node.num_inputs() - 1;
   const int64_t axis = node.known_int(is_old ? 0 : last, "axis");
-  const std::vector<V> parts = is_old ? node.inputs_from(1) : node.inputs_from(0, last);
+  const ir::CheckedList<V> parts = is_old ? node.inputs_from(1) : node.inputs_from(0, last);
   node.set_output(0, build::concatenated(node, node.maps(), parts, axis));
 }
 
@@ -65,7 +65,7 @@ void convert_parallel_concat(NodeContext& node) {
 void convert_pack(NodeContext& node) {
   const int64_t given = node.integer("axis", 0);
   Compose c(node);
-  std::vector<V> parts = node.inputs_from(0);
+  ir::CheckedList<V> parts = node.inputs_from(0);
   if (parts.empty()) node.invalid("it has no operands");
   const int64_t axis = node.normalize_axis(given, node.rank(parts[0]) + 1);
   for (V& part : parts) part = c.unsqueeze(part, axis);
@@ -361,9 +361,9 @@ V rolled_by_run(NodeContext& node, V x, const std::vector<int64_t>& axes) {
 void convert_roll(NodeContext& node) {
   Compose c(node);
   V x = node.input(0);
-  const std::vector<int64_t> axes = node.known_ints(2, "axis");
+  const ir::Ints axes = node.known_ints(2, "axis");
   if (!node.is_known(1)) return node.set_output(0, rolled_by_run(node, x, axes));
-  const std::vector<int64_t> shifts = node.known_ints(1, "shift");
+  const ir::Ints shifts = node.known_ints(1, "shift");
   if (shifts.size() != axes.size()) node.invalid("shift and axis have different lengths");
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = node.normalize_axis(axes[i], node.rank(x));

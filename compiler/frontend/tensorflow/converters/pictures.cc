@@ -166,7 +166,7 @@ void convert_crop_and_resize(NodeContext& node) {
   const double outside = node.real("extrapolation_value", 0);
   const V pictures = node.cast(node.input(0), DType::kFloat32), boxes = node.input(1);
   const ir::SymShape shape = node.shape(pictures), box = node.shape(boxes);
-  const std::vector<int64_t> size = node.known_ints(3, "crop_size");
+  const ir::Ints size = node.known_ints(3, "crop_size");
   if (shape.size() != 4 || box.size() != 2 || size.size() != 2 || !same(box[1], 4))
     node.invalid("pictures of shape " + to_string(shape) + " with boxes of " + to_string(box));
   if (std::min(size[0], size[1]) < 1 || std::max(size[0], size[1]) > (1 << 16))

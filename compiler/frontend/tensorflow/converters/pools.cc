@@ -13,7 +13,7 @@ namespace {
 /// Windows of pools are attributes, or of the V2 forms operands.
 std::vector<int64_t> numbers_of(NodeContext& node, const char* name, size_t operand, size_t rank) {
   if (node.op() != "MaxPoolV2") return spatial(node, name, rank, false);
-  const std::vector<int64_t> all = node.known_ints(operand, name);
+  const ir::Ints all = node.known_ints(operand, name);
   if (all.size() != rank + 2 || all[0] != 1) node.invalid(std::string(name) + " are no windows of a map");
   const auto begin = all.begin() + (node.is_channels_first() ? 2 : 1);
   return {begin, begin + static_cast<std::ptrdiff_t>(rank)};

@@ -153,7 +153,7 @@ void convert_conv_backprop(NodeContext& node) {
   const size_t first = is_short ? 0 : node.is_channels_first() ? 2 : 1;
   std::vector<int64_t> pads(2 * rank, 0), more(rank, 0);
   const std::string padding = node.text("padding");
-  const std::vector<int64_t> given =
+  const ir::Ints given =
       rank == 2 ? node.ints("explicit_paddings", std::vector<int64_t>()) : std::vector<int64_t>();
   for (size_t d = 0; d < rank; ++d) {
     if (strides[d] < 1 || dilations[d] < 1) node.invalid("a stride or dilation below 1");
@@ -199,7 +199,7 @@ namespace {
 
 V turned(NodeContext& node, V x) {
   Compose c(node);
-  std::vector<int64_t> perm = c.count_to(node.rank(x));
+  ir::Ints perm = c.count_to(node.rank(x));
   std::swap(perm.back(), perm[perm.size() - 2]);
   return c.transpose(x, perm);
 }

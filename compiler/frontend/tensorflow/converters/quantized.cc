@@ -14,7 +14,7 @@ struct StepRange {
 /// The range of x: of each slice along `axis` where that is not negative.
 StepRange range_of(NodeContext& node, V x, int64_t axis) {
   Compose c(node);
-  std::vector<int64_t> axes = c.count_to(node.rank(x));
+  ir::Ints axes = c.count_to(node.rank(x));
   if (axis >= 0) axes.erase(axes.begin() + axis);
   return {c.reduce("reduce_min", x, axes, true), c.reduce("reduce_max", x, axes, true)};
 }

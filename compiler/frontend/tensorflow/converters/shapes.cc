@@ -206,7 +206,7 @@ void convert_broadcast_args(NodeContext& node) {
 }
 
 void convert_invert_permutation(NodeContext& node) {
-  const std::vector<int64_t> perm = node.known_ints(0, "x");
+  const ir::Ints perm = node.known_ints(0, "x");
   std::vector<double> inverse(perm.size(), -1);
   for (size_t i = 0; i < perm.size(); ++i) {
     const auto at = static_cast<size_t>(perm[i]);

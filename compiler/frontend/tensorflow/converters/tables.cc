@@ -87,9 +87,11 @@ const ::tensormill::Tensor& known(NodeContext& node, V value, const char* what) 
   return *tensor;
 }
 
-/// Rows of a constant, each of that shape.
+/// Rows of a constant along its first axis, each of that shape.
 V rows_of(NodeContext& node, const ::tensormill::Tensor& from, const std::vector<int64_t>& rows, Shape row) {
-  const size_t bytes = from.num_bytes() / static_cast<size_t>(from.shape()[0]);
+  const auto bytes = static_cast<size_t>(num_bytes(row, from.dtype()));
+  if (from.num_bytes() != bytes * static_cast<size_t>(from.shape()[0]))
+    node.invalid("rows of shape " + to_string(row) + " of a table of shape " + to_string(from.shape()));
   row.insert(row.begin(), static_cast<int64_t>(rows.size()));
   ::tensormill::Tensor made(from.dtype(), row);
   for (size_t i = 0; i < rows.size(); ++i)

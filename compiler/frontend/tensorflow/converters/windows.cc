@@ -13,7 +13,7 @@ void check_rank(const NodeContext& node, V value, int64_t rank, const char* what
 std::vector<int64_t> spatial(NodeContext& node, const char* name, size_t rank, bool has_default,
                              bool is_channels_first) {
   std::vector<int64_t> otherwise(rank + 2, 1);
-  const std::vector<int64_t> all = has_default ? node.ints(name, otherwise) : node.ints(name);
+  const ir::Ints all = has_default ? node.ints(name, otherwise) : node.ints(name);
   if (all.size() != rank + 2)
     node.invalid(std::string(name) + " has " + std::to_string(all.size()) + " numbers");
   if (all[0] != 1 || all[is_channels_first ? 1 : rank + 1] != 1)

@@ -155,7 +155,7 @@ void convert_exact_mean(NodeContext& node) {
   ExactNode exact(node);
   const Int8Scale from = exact.input(0), to = exact.output();
   const V x = exact.centered(0);
-  std::vector<int64_t> axes = node.known_ints(1, "axis");
+  ir::Ints axes = node.known_ints(1, "axis");
   for (int64_t& axis : axes) axis = node.normalize_axis(axis, node.rank(x));
   std::sort(axes.begin(), axes.end());
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());

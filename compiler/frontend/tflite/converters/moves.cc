@@ -36,7 +36,7 @@ void convert_expand_dims(NodeContext& node) {
 }
 
 void convert_transpose(NodeContext& node) {
-  std::vector<int64_t> perm = node.known_ints(1, "perm");
+  ir::Ints perm = node.known_ints(1, "perm");
   set_moved(node, 0, [&](V x) {
     for (int64_t& axis : perm) axis = node.normalize_axis(axis, node.rank(x));
     std::vector<int64_t> sorted = perm, all(static_cast<size_t>(node.rank(x)));
@@ -180,7 +180,7 @@ void convert_unpack(NodeContext& node) {
 }
 
 void convert_reverse(NodeContext& node) {
-  const std::vector<int64_t> axes = node.known_ints(1, "axis");
+  const ir::Ints axes = node.known_ints(1, "axis");
   set_moved(node, 0, [&](V x) { return build::reversed(node, node.maps(), x, axes); });
 }
 

@@ -208,7 +208,7 @@ void convert_batch_matmul(NodeContext& node) {
   const V b = node.real(1);
   if (node.rank(a) < 2 || node.rank(b) < 2) node.invalid("an operand has a rank below 2");
   if (options.adj_x) {
-    std::vector<int64_t> perm = c.count_to(node.rank(a));
+    ir::Ints perm = c.count_to(node.rank(a));
     std::swap(perm.back(), perm[perm.size() - 2]);
     a = c.transpose(a, perm);
   }

@@ -49,7 +49,7 @@ void convert_depth_to_space(NodeContext& node) {
 }
 
 void convert_space_to_batch(NodeContext& node) {
-  const std::vector<int64_t> blocks = node.known_ints(1, "block_shape");
+  const ir::Ints blocks = node.known_ints(1, "block_shape");
   const ir::SymShape paddings = node.known_ints(2, "paddings");
   const Quantization& quantization = node.input_tensor(0).quantization;
   const bool has_zero =
@@ -59,7 +59,7 @@ void convert_space_to_batch(NodeContext& node) {
 }
 
 void convert_batch_to_space(NodeContext& node) {
-  const std::vector<int64_t> blocks = node.known_ints(1, "block_shape");
+  const ir::Ints blocks = node.known_ints(1, "block_shape");
   const ir::SymShape crops = node.known_ints(2, "crops");
   set_moved(node, 0, [&](V x) { return build::batch_to_space(node, x, blocks, crops); });
 }

@@ -58,7 +58,7 @@ void convert_sparse_to_dense(NodeContext& node) {
 void convert_segment_sum(NodeContext& node) {
   Compose c(node);
   const V data = node.real(0);
-  const std::vector<int64_t> ids = node.known_ints(1, "segment_ids");
+  const ir::Ints ids = node.known_ints(1, "segment_ids");
   ir::SymShape shape = node.shape(data);
   if (shape.empty() || node.rank(node.stored(1)) != 1 || !same(shape[0], static_cast<int64_t>(ids.size())))
     node.invalid("segment ids of " + to_string(node.shape(node.stored(1))) + " for " + to_string(shape));

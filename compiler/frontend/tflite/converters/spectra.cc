@@ -37,7 +37,7 @@ V transformed(NodeContext& node, V x, int64_t extent) {
 void convert_rfft_2d(NodeContext& node) {
   Compose c(node);
   V x = node.real(0);
-  const std::vector<int64_t> extents = node.known_ints(1, "fft_length");
+  const ir::Ints extents = node.known_ints(1, "fft_length");
   if (node.rank(x) < 2 || extents.size() != 2) node.invalid("it has no two axes to transform");
   for (const int64_t extent : extents) {
     if (extent < 1 || extent > kLongestLine) node.invalid("fft_length is " + std::to_string(extent));
@@ -46,7 +46,7 @@ void convert_rfft_2d(NodeContext& node) {
   x = as_long(node, as_long(node, x, rank - 2, extents[0]), rank - 1, extents[1]);
   const V across = transformed(node, c.unsqueeze(x, static_cast<int64_t>(rank)), extents[1]);
   const V half = c.slice(across, static_cast<int64_t>(rank) - 1, 0, extents[1] / 2 + 1);
-  std::vector<int64_t> perm = c.count_to(static_cast<int64_t>(rank) + 1);
+  ir::Ints perm = c.count_to(static_cast<int64_t>(rank) + 1);
   std::swap(perm[rank - 1], perm[rank - 2]);
   node.set_pair(0, c.transpose(transformed(node, c.transpose(half, perm), extents[0]), perm));
 }

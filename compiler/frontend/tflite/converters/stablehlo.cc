@@ -91,7 +91,7 @@ void convert_dilate(NodeContext& node) {
   V x = node.stored(0);
   const V fill = node.stored(2);
   check_scalar(node, fill, "the padding");
-  const std::vector<int64_t> steps = node.known_ints(1, "dilations");
+  const ir::Ints steps = node.known_ints(1, "dilations");
   if (static_cast<int64_t>(steps.size()) != node.rank(x))
     node.invalid(std::to_string(steps.size()) + " dilations for rank " + std::to_string(node.rank(x)));
   for (size_t d = 0; d < steps.size(); ++d) x = spread(node, x, static_cast<int64_t>(d), steps[d], fill);
@@ -218,7 +218,7 @@ V components_last(NodeContext& node, V indices, int64_t axis) {
   const int64_t rank = node.rank(indices);
   if (axis < 0 || axis > rank) node.invalid("index_vector_dim is " + std::to_string(axis));
   if (axis == rank) return c.unsqueeze(indices, rank);
-  std::vector<int64_t> perm = c.count_to(rank);
+  ir::Ints perm = c.count_to(rank);
   perm.erase(perm.begin() + axis);
   perm.push_back(axis);
   return c.transpose(indices, perm);
@@ -226,7 +226,7 @@ V components_last(NodeContext& node, V indices, int64_t axis) {
 
 /// The dims of 0 to rank - 1 that are not among `taken`, which are in range and once each.
 std::vector<int64_t> other_dims(NodeContext& node, int64_t rank, Longs taken, const char* what) {
-  std::vector<int64_t> rest = Compose(node).count_to(rank);
+  ir::Ints rest = Compose(node).count_to(rank);
   for (const int64_t dim : taken) {
     const auto found = std::find(rest.begin(), rest.end(), dim);
     if (found == rest.end()) node.invalid(std::string(what) + " has dim " + std::to_string(dim));

@@ -24,7 +24,7 @@ struct Grams {
 /// its elements `distance` apart: [rows, grams].
 V count_grams(Compose& c, V x, int64_t windows, const Grams& grams, int64_t distance) {
   const ir::SymInt rows = c.shape(x)[0], count = static_cast<int64_t>(grams.positions.size());
-  std::vector<int64_t> places = c.count_to(grams.length);
+  ir::Ints places = c.count_to(grams.length);
   for (int64_t& place : places) place *= distance;
   const V from = c.add(c.iota(windows, {windows, 1}), c.ints(places, {1, grams.length}));
   const V seen = c.reshape(c.gather(x, from, 1), {rows, windows, 1, grams.length});
@@ -34,7 +34,7 @@ V count_grams(Compose& c, V x, int64_t windows, const Grams& grams, int64_t dist
 }
 
 std::vector<Grams> read_grams(const NodeContext& context, const std::vector<int64_t>& pool) {
-  const std::vector<int64_t> starts = context.required_ints("ngram_counts");
+  const ir::Ints starts = context.required_ints("ngram_counts");
   const int64_t shortest = context.required_int("min_gram_length"),
                 longest = context.required_int("max_gram_length");
   std::vector<Grams> result;
@@ -115,7 +115,7 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   const bool is_strings = is_text(context, context.input(0));
   const SortedTexts sorted = sorted_texts(text_values(context, "pool_strings"));
   const V elements = is_strings ? found_text(context, context.input(0), sorted) : context.input(0);
-  const std::vector<int64_t> columns = context.required_ints("ngram_indexes");
+  const ir::Ints columns = context.required_ints("ngram_indexes");
   const std::vector<Grams> all =
       read_grams(context, is_strings ? sorted.place : context.required_ints("pool_int64s"));
   const int64_t skips = context.required_int("max_skip_count");

@@ -52,7 +52,7 @@ V for_heads(NodeContext& context, V x, int64_t heads) {
   Compose c(context);
   const ir::SymInt own = c.shape(x)[2];
   if (own == heads) return x;
-  std::vector<int64_t> from = c.count_to(heads);
+  ir::Ints from = c.count_to(heads);
   for (int64_t& head : from) head /= heads / own;
   return c.gather(x, c.ints(from, {heads}), 2);
 }

@@ -313,8 +313,7 @@ void attend_packed(NodeContext& context, V all, V mask, V past, V bias) {
   Compose c(context);
   const int64_t heads = context.required_int("num_heads");
   const ir::SymInt columns = c.shape(all).back();
-  const std::vector<int64_t> widths =
-      context.ints_attr("qkv_hidden_sizes", {columns / 3, columns / 3, columns / 3});
+  const ir::Ints widths = context.ints_attr("qkv_hidden_sizes", {columns / 3, columns / 3, columns / 3});
   if (widths.size() != 3 || widths[0] < 1 || widths[1] != widths[0] || widths[2] < 1 ||
       widths[0] + widths[1] + widths[2] != columns)
     context.invalid("qkv_hidden_sizes " + to_string(widths) + " do not fit " + std::to_string(columns) +

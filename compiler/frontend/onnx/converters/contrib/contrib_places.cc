@@ -34,7 +34,7 @@ void convert_unfold_tensor(NodeContext& context) {
   const int64_t count = (extent - size) / step + 1;
   const V starts = c.mul(c.iota(count, {count, 1}), c.dims({step}, {}));
   const V taken = c.gather(x, c.add(starts, c.iota(size, {1, size})), axis);
-  std::vector<int64_t> perm = c.count_to(rank + 1);
+  ir::Ints perm = c.count_to(rank + 1);
   perm.erase(perm.begin() + axis + 1);
   perm.push_back(axis + 1);
   context.set_output(0, c.transpose(taken, perm));
@@ -117,7 +117,7 @@ void convert_crop_and_resize(NodeContext& context) {
   Compose c(context);
   const V x = context.input(0), boxes = context.input(1);
   const ir::SymShape shape = c.shape(x);
-  const std::vector<int64_t> size = context.known_ints(3, "crop_size");
+  const ir::Ints size = context.known_ints(3, "crop_size");
   if (shape.size() != 4 || context.rank(boxes) != 2 || size.size() != 2 || size[0] < 1 || size[1] < 1)
     context.invalid("X has shape " + to_string(shape) + ", crop_size is " + to_string(size));
   const ir::SymInt count = c.shape(boxes)[0], points = context.product(size[0], size[1]);
@@ -153,7 +153,7 @@ void convert_crop_and_resize(NodeContext& context) {
 // Operand 2 is what is cut off the result at both ends of each axis.
 void convert_conv_transpose_of_pads(NodeContext& context) {
   Compose c(context);
-  const std::vector<int64_t> pads = context.known_ints(2, "Pads");
+  const ir::Ints pads = context.known_ints(2, "Pads");
   V result =
       context.results_as("", "ConvTranspose", {context.input(0), context.input(1), context.optional_input(3)})
           .at(0);

@@ -68,7 +68,7 @@ namespace {
 V with_batches_first(NodeContext& context, size_t index, const char* attribute) {
   Compose c(context);
   const V x = context.input(index);
-  std::vector<int64_t> perm = c.count_to(context.rank(x));
+  ir::Ints perm = c.count_to(context.rank(x));
   if (context.int_attr(attribute, 0) == 0 || perm.size() < 3) return x;
   std::rotate(perm.begin(), perm.begin() + 1, perm.end() - 1);
   return c.transpose(x, perm);
@@ -82,7 +82,7 @@ void convert_fused_matmul(NodeContext& context) {
   V a = with_batches_first(context, 0, "transBatchA");
   const int64_t rank = context.rank(a);
   if (context.int_attr("transA", 0) != 0 && rank > 1) {
-    std::vector<int64_t> perm = c.count_to(rank);
+    ir::Ints perm = c.count_to(rank);
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     a = c.transpose(a, perm);
   }

@@ -48,7 +48,7 @@ std::vector<int64_t> column_blocks(const NodeContext& context, const Blocks& blo
   std::vector<int64_t> block_of;
   for (int64_t column = 0; column < blocks.columns; ++column) block_of.push_back(column / blocks.size);
   if (!context.has_input(4)) return block_of;
-  const std::vector<int64_t> given = context.known_ints(4, "g_idx");
+  const ir::Ints given = context.known_ints(4, "g_idx");
   if (given.size() < block_of.size())
     context.invalid("g_idx has " + std::to_string(given.size()) + " elements for " +
                     std::to_string(blocks.columns) + " columns");
@@ -185,7 +185,7 @@ void convert_gather_block_quantized(NodeContext& context) {
   V codes = slices(data);
   if (is_bytes && bits == 4) codes = nibbles(c, codes);
   const ir::SymInt extent = c.shape(codes)[static_cast<size_t>(along)];
-  std::vector<int64_t> block_of = c.count_to(extent);
+  ir::Ints block_of = c.count_to(extent);
   for (int64_t& block : block_of) block /= size;
   const auto of_blocks = [&](V x) { return c.gather(x, c.ints(block_of, {extent}), along); };
   const V scale = of_blocks(c.gather(scales, context.input(1), taken));

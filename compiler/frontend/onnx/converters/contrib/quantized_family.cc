@@ -75,7 +75,7 @@ void convert_qlinear_global_average_pool(NodeContext& context) {
 void convert_qlinear_reduce_mean(NodeContext& context) {
   Compose c(context);
   const int64_t rank = context.rank(context.input(0));
-  std::vector<int64_t> axes = context.ints_attr("axes", c.count_to(rank));
+  ir::Ints axes = context.ints_attr("axes", c.count_to(rank));
   for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
   const bool keepdims = context.int_attr("keepdims", 1) != 0;
   set_mean(context, [&](V x) { return c.reduce("reduce_mean", x, axes, keepdims); });

@@ -114,7 +114,7 @@ namespace {
 ir::ValueId joined(NodeContext& node, ir::ValueId initial, ir::ValueId parts, int64_t axis) {
   Compose c(node);
   const int64_t rank = node.rank(parts) - 1, along = node.normalize_axis(axis, rank);
-  std::vector<int64_t> perm = c.count_to(rank + 1);
+  ir::Ints perm = c.count_to(rank + 1);
   std::rotate(perm.begin(), perm.begin() + 1, perm.begin() + along + 1);
   if (along > 0) parts = c.transpose(parts, perm);
   ir::SymShape shape = c.shape(parts);

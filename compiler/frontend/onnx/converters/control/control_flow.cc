@@ -142,6 +142,9 @@ Bindings loop_or_requirement(StructureContext& context) {
 // Where both ways are open, what is short is unrolled: it folds and fuses.
 Bindings convert_loop(StructureContext& context) {
   const GraphProto& body = context.body("body");
+  if (body.inputs.size() < carried_of(context) + 2)
+    context.node.invalid("the body has " + std::to_string(body.inputs.size()) + " inputs, expected " +
+                         std::to_string(carried_of(context) + 2));
   if (body.outputs.size() < carried_of(context) + 1)
     context.node.invalid("the body has " + std::to_string(body.outputs.size()) + " outputs");
   check_trips(context);

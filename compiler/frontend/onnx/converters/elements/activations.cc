@@ -113,7 +113,7 @@ void convert_hardmax(NodeContext& context) {
 void convert_mean_variance_normalization(NodeContext& context) {
   Compose c(context);
   const ir::ValueId x = context.input(0);
-  std::vector<int64_t> axes = context.ints_attr("axes", {0, 2, 3});
+  ir::Ints axes = context.ints_attr("axes", {0, 2, 3});
   for (int64_t& axis : axes) axis = context.normalize_axis(axis, context.rank(x));
   const ir::ValueId centered = c.sub(x, c.reduce("reduce_mean", x, axes, true));
   const ir::ValueId variance = c.reduce("reduce_mean", c.mul(centered, centered), axes, true);

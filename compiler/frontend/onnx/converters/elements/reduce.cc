@@ -153,7 +153,7 @@ void convert_reduce(NodeContext& context) {
   if (context.has_input(1) && !is_static(context, 1))
     return context.set_output(0, cast(dynamic_reduce(context, op, cast(x, wide)), dtype));
   const int64_t rank = context.rank(x);
-  std::vector<int64_t> axes =
+  ir::Ints axes =
       context.has_input(1) ? context.known_ints(1, "axes") : ir::SymShape(context.ints_attr("axes", {}));
   if (axes.empty() && context.int_attr("noop_with_empty_axes", 0) != 0) {
     context.set_output(0, reduced_over_no_axes(context, x));

@@ -128,7 +128,7 @@ Labels count_to(int64_t count) {
 ClassLabels class_labels(NodeContext& context, const char* integers, const char* strings) {
   const std::vector<std::string> texts = text_values(context, strings);
   if (!texts.empty()) return {static_cast<int64_t>(texts.size()), text_constant(context, texts)};
-  const std::vector<int64_t> labels = context.ints_attr(integers, {});
+  const ir::Ints labels = context.ints_attr(integers, {});
   if (labels.empty()) context.invalid(std::string("attribute ") + integers + " is missing");
   const int64_t count = static_cast<int64_t>(labels.size());
   return {count, Compose(context).ints(labels, {count})};
@@ -137,7 +137,7 @@ ClassLabels class_labels(NodeContext& context, const char* integers, const char*
 void convert_ml_one_hot(NodeContext& context) {
   Compose c(context);
   V x = context.input(0);
-  std::vector<int64_t> categories = context.ints_attr("cats_int64s", {});
+  ir::Ints categories = context.ints_attr("cats_int64s", {});
   if (is_text(context, x)) {
     const SortedTexts sorted = sorted_texts(text_values(context, "cats_strings"));
     categories = sorted.place;

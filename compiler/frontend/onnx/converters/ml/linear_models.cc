@@ -146,7 +146,7 @@ void convert_imputer(NodeContext& context) {
   Compose c(context);
   if (is_text(context, context.input(0)))
     return context.set_output(0, imputed_text(context, context.input(0)));
-  const std::vector<int64_t> integers = context.ints_attr("imputed_value_int64s", {});
+  const ir::Ints integers = context.ints_attr("imputed_value_int64s", {});
   if (!integers.empty()) {
     const V x = context.input(0);
     const int64_t count = static_cast<int64_t>(integers.size());
@@ -372,7 +372,7 @@ void linear_svm_outputs(NodeContext& context, const ClassLabels& labels) {
 void convert_svm_classifier(NodeContext& context) {
   Compose c(context);
   const ClassLabels labels = class_labels(context, "classlabels_ints", "classlabels_strings");
-  const std::vector<int64_t> counts = context.ints_attr("vectors_per_class", {});
+  const ir::Ints counts = context.ints_attr("vectors_per_class", {});
   if (counts.empty()) return linear_svm_outputs(context, labels);
   if (static_cast<int64_t>(counts.size()) != labels.count || counts.size() < 2 || counts.size() > 4096)
     context.invalid(std::to_string(labels.count) + " labels for " + std::to_string(counts.size()) +

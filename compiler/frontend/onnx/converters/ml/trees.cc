@@ -77,12 +77,12 @@ void measure_depth(const NodeContext& context, Forest& forest) {
 
 Forest read_forest(const NodeContext& context, int64_t columns) {
   Forest forest;
-  const std::vector<int64_t> trees = context.required_ints("nodes_treeids"),
-                             nodes = context.required_ints("nodes_nodeids"),
-                             features = context.required_ints("nodes_featureids"),
-                             yes = context.required_ints("nodes_truenodeids"),
-                             no = context.required_ints("nodes_falsenodeids"),
-                             missing = context.ints_attr("nodes_missing_value_tracks_true", {});
+  const ir::Ints trees = context.required_ints("nodes_treeids"),
+                 nodes = context.required_ints("nodes_nodeids"),
+                 features = context.required_ints("nodes_featureids"),
+                 yes = context.required_ints("nodes_truenodeids"),
+                 no = context.required_ints("nodes_falsenodeids"),
+                 missing = context.ints_attr("nodes_missing_value_tracks_true", {});
   forest.value = float_values(context, "nodes_values");
   const AttributeProto* modes = context.node().find("nodes_modes");
   const size_t count = trees.size();
@@ -235,9 +235,9 @@ V leaf_sums(NodeContext& context, const std::string& kind, int64_t columns, bool
   Compose c(context);
   const V x = tree_rows(context);
   const Forest forest = read_forest(context, c.shape(x)[1]);
-  const std::vector<int64_t> ids = context.required_ints((kind + "_ids").c_str()),
-                             trees = context.required_ints((kind + "_treeids").c_str()),
-                             nodes = context.required_ints((kind + "_nodeids").c_str());
+  const ir::Ints ids = context.required_ints((kind + "_ids").c_str()),
+                 trees = context.required_ints((kind + "_treeids").c_str()),
+                 nodes = context.required_ints((kind + "_nodeids").c_str());
   const std::vector<double> weights = float_values(context, (kind + "_weights").c_str());
   if (ids.size() != weights.size() || trees.size() != ids.size() || nodes.size() != ids.size())
     context.invalid("the attributes of the weights differ in length");
@@ -269,7 +269,7 @@ void convert_tree_ensemble_regressor(NodeContext& context) {
 
 void convert_tree_ensemble_classifier(NodeContext& context) {
   const ClassLabels labels = class_labels(context, "classlabels_int64s", "classlabels_strings");
-  const std::vector<int64_t> ids = context.required_ints("class_ids");
+  const ir::Ints ids = context.required_ints("class_ids");
   const bool one_column = labels.count == 2 && std::set<int64_t>(ids.begin(), ids.end()).size() == 1;
   const V sums = leaf_sums(context, "class", one_column ? 1 : labels.count, one_column);
   if (!one_column) {
@@ -318,12 +318,12 @@ Forest read_split_forest(const NodeContext& context, int64_t columns) {
                                     {true, false, true},
                                     {}};
   Forest forest;
-  const std::vector<int64_t> features = context.required_ints("nodes_featureids"),
-                             yes = context.required_ints("nodes_truenodeids"),
-                             no = context.required_ints("nodes_falsenodeids"),
-                             yes_leaf = context.required_ints("nodes_trueleafs"),
-                             no_leaf = context.required_ints("nodes_falseleafs"),
-                             missing = context.ints_attr("nodes_missing_value_tracks_true", {});
+  const ir::Ints features = context.required_ints("nodes_featureids"),
+                 yes = context.required_ints("nodes_truenodeids"),
+                 no = context.required_ints("nodes_falsenodeids"),
+                 yes_leaf = context.required_ints("nodes_trueleafs"),
+                 no_leaf = context.required_ints("nodes_falseleafs"),
+                 missing = context.ints_attr("nodes_missing_value_tracks_true", {});
   const std::vector<double> splits = numbers_of(context, "nodes_splits"),
                             modes = numbers_of(context, "nodes_modes");
   const size_t count = features.size();
@@ -373,7 +373,7 @@ void convert_tree_ensemble(NodeContext& context) {
   Compose c(context);
   const V x = tree_rows(context);
   const Forest forest = read_split_forest(context, c.shape(x)[1]);
-  const std::vector<int64_t> ids = context.required_ints("leaf_targetids");
+  const ir::Ints ids = context.required_ints("leaf_targetids");
   const std::vector<double> weights = numbers_of(context, "leaf_weights");
   const int64_t columns = context.int_attr("n_targets", 1),
                 inner = forest.size() - static_cast<int64_t>(ids.size());

@@ -25,7 +25,7 @@ ir::ValueId aligned(NodeContext& context, ir::ValueId value, const ir::SymShape&
   }
   const int64_t block = context.int_attr("block_size", 0);
   if (have.size() != shape.size() || block < 1) context.invalid("scale of shape " + to_string(have));
-  std::vector<int64_t> from = c.count_to(shape[at]);
+  ir::Ints from = c.count_to(shape[at]);
   for (int64_t& i : from) i /= block;
   return c.gather(value, c.ints(from, {shape[at]}), axis);
 }

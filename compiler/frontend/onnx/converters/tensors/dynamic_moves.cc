@@ -189,7 +189,7 @@ void dynamic_slice(NodeContext& context) {
   if (context.has_input(3) && !is_static(context, 3))
     return context.set_output(0, slice_of_named_axes(context, x));
   const ir::SymInt rank = context.rank(x), number = num_elements(context.type(context.input(1)).shape);
-  std::vector<int64_t> axes = context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape();
+  ir::Ints axes = context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape();
   if (!context.has_input(3)) {
     for (int64_t axis = 0; axis < std::min(number, rank); ++axis) axes.push_back(axis);
   }
@@ -198,7 +198,7 @@ void dynamic_slice(NodeContext& context) {
   const V starts = numbers_of(context, 1, given, "starts"), ends = numbers_of(context, 2, given, "ends");
   const bool has_steps = context.has_input(4), are_static = !has_steps || is_static(context, 4);
   const V steps = has_steps ? numbers_of(context, 4, given, "steps") : ir::kAbsent;
-  const std::vector<int64_t> known =
+  const ir::Ints known =
       has_steps && are_static ? context.known_ints(4, "steps") : ir::SymShape(axes.size(), 1);
   for (int64_t i = 0; i < given; ++i) {
     const auto at = static_cast<size_t>(i);

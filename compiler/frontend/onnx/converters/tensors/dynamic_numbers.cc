@@ -71,7 +71,7 @@ ir::ValueId integers_within(NodeContext& context, ir::ValueId integers, ir::Valu
     }
     return given;
   }
-  std::vector<int64_t> axes = c.count_to(context.rank(given));
+  ir::Ints axes = c.count_to(context.rank(given));
   const ir::ValueId there = filled_behind(context, given, "zero"), zero = c.ints({0}, {1});
   const auto bound = [&](const char* op) { return c.reshape(c.reduce(op, there, axes, true), {1}); };
   const ir::ValueId least = bound("reduce_min"), greatest = bound("reduce_max");

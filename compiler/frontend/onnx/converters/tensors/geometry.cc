@@ -129,7 +129,7 @@ void convert_center_crop_pad(NodeContext& context) {
   V x = context.input(0);
   const int64_t rank = context.rank(x);
   const ir::SymShape wanted = context.known_ints(1, "shape");
-  const std::vector<int64_t> axes = context.ints_attr("axes", c.count_to(rank));
+  const ir::Ints axes = context.ints_attr("axes", c.count_to(rank));
   if (axes.size() != wanted.size())
     context.invalid("shape has " + std::to_string(wanted.size()) + " values for " +
                     std::to_string(axes.size()) + " axes");
@@ -167,7 +167,7 @@ void convert_reverse_sequence(NodeContext& context) {
   ir::SymShape along_time(shape.size(), 1), along_batch(shape.size(), 1);
   along_time[static_cast<size_t>(time_axis)] = shape[static_cast<size_t>(time_axis)];
   along_batch[static_cast<size_t>(batch_axis)] = shape[static_cast<size_t>(batch_axis)];
-  const std::vector<int64_t> steps = c.count_to(shape[static_cast<size_t>(time_axis)]);
+  const ir::Ints steps = c.count_to(shape[static_cast<size_t>(time_axis)]);
   const V time = c.ints(steps, along_time);
   const V count =
       count_along(context, x, time_axis).value_or(c.dims({shape[static_cast<size_t>(time_axis)]}, {1}));

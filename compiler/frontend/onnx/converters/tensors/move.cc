@@ -112,7 +112,7 @@ void convert_transpose(NodeContext& context) {
   const int64_t rank = context.rank(context.input(0));
   std::vector<int64_t> reversed;
   for (int64_t axis = rank - 1; axis >= 0; --axis) reversed.push_back(axis);
-  const std::vector<int64_t> perm = context.ints_attr("perm", reversed);
+  const ir::Ints perm = context.ints_attr("perm", reversed);
   std::vector<int64_t> sorted = perm;
   std::sort(sorted.begin(), sorted.end());
   std::reverse(reversed.begin(), reversed.end());
@@ -289,8 +289,8 @@ std::optional<ir::ValueId> data_dependent_slice(NodeContext& context) {
   const ir::SymShape starts = context.known_ints(1, "starts");
   if (starts.size() != 1 || num_elements(context.type(context.input(2)).shape) != 1) return std::nullopt;
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> axes = context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape{0};
-  const std::vector<int64_t> steps = context.has_input(4) ? context.known_ints(4, "steps") : ir::SymShape{1};
+  const ir::Ints axes = context.has_input(3) ? context.known_ints(3, "axes") : ir::SymShape{0};
+  const ir::Ints steps = context.has_input(4) ? context.known_ints(4, "steps") : ir::SymShape{1};
   if (axes.size() != 1 || steps.size() != 1) return std::nullopt;
   const int64_t axis = context.normalize_axis(axes[0], rank);
   const ir::SymInt extent = context.type(x).shape[static_cast<size_t>(axis)];
@@ -369,7 +369,7 @@ void convert_pad(NodeContext& context) {
   ir::SymShape pads = given;
   // From opset 18 on the pads may be given for some axes only.
   if (context.has_input(3)) {
-    const std::vector<int64_t> axes = context.known_ints(3, "axes");
+    const ir::Ints axes = context.known_ints(3, "axes");
     if (given.size() != 2 * axes.size())
       context.invalid("pads has " + std::to_string(given.size()) + " values for " +
                       std::to_string(axes.size()) + " axes");

@@ -284,9 +284,9 @@ void convert_max_unpool(NodeContext& context) {
   Compose c(context);
   const ir::SymShape x = c.shape(context.input(0));
   const size_t spatial = x.size() - std::min<size_t>(2, x.size());
-  const std::vector<int64_t> kernel = context.required_ints("kernel_shape");
-  const std::vector<int64_t> strides = context.ints_attr("strides", std::vector<int64_t>(spatial, 1));
-  const std::vector<int64_t> pads = context.ints_attr("pads", std::vector<int64_t>(2 * spatial, 0));
+  const ir::Ints kernel = context.required_ints("kernel_shape");
+  const ir::Ints strides = context.ints_attr("strides", std::vector<int64_t>(spatial, 1));
+  const ir::Ints pads = context.ints_attr("pads", std::vector<int64_t>(2 * spatial, 0));
   if (kernel.size() != spatial || strides.size() != spatial || pads.size() != 2 * spatial)
     context.invalid("kernel_shape, strides and pads do not fit shape " + to_string(x));
   ir::SymShape inferred = x;

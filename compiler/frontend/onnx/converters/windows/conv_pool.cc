@@ -394,7 +394,7 @@ void convert_col2im(NodeContext& context) {
     return;
   }
   const ir::SymShape image = context.known_ints(1, "image_shape");
-  const std::vector<int64_t> block = context.known_ints(2, "block_shape");
+  const ir::Ints block = context.known_ints(2, "block_shape");
   const ir::SymShape x = c.shape(context.input(0));
   const size_t rank = image.size();
   if (x.size() != 3 || rank == 0 || block.size() != rank) context.invalid("columns of shape " + to_string(x));

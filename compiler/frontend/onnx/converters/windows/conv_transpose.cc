@@ -62,11 +62,11 @@ void convert_conv_transpose(NodeContext& context) {
     context.invalid("the weights have shape " + to_string(w) + ", the input " + to_string(x));
   const size_t rank = w.size() - 2;
   Windows windows = read_windows(context, x, ir::SymShape(w.begin() + 2, w.end()));
-  std::vector<int64_t> extra = context.ints_attr("output_padding", std::vector<int64_t>(rank, 0));
+  ir::Ints extra = context.ints_attr("output_padding", std::vector<int64_t>(rank, 0));
   check_length(context, "output_padding", extra, rank);
   const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER", upper = auto_pad == "SAME_UPPER";
-  const std::vector<int64_t> given = context.ints_attr("output_shape", {});
+  const ir::Ints given = context.ints_attr("output_shape", {});
   ir::SymShape wanted(given.begin() + (given.size() == rank + 2 ? 2 : 0), given.end());
   for (size_t d = 0; same && wanted.size() < rank; ++d)
     wanted.push_back(context.product(x[d + 2], windows.strides[d]));

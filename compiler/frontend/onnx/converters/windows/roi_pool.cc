@@ -5,7 +5,7 @@
 namespace tensormill::frontend::onnx {
 
 void convert_max_roi_pool(NodeContext& context) {
-  const std::vector<int64_t> cells = context.required_ints("pooled_shape");
+  const ir::Ints cells = context.required_ints("pooled_shape");
   if (cells.size() != 2) context.invalid("pooled_shape is " + to_string(cells));
   build::RoiPool options{context.input(0), context.input(1), cells[0], cells[1]};
   options.scale = context.float_attr("spatial_scale", 1.0);
