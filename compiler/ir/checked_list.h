@@ -200,7 +200,7 @@ private:
   template <typename At, ListKind of>
   static const CheckedIterator<At, of>& ordered(const CheckedIterator<At, of>& first,
                                                 const CheckedIterator<At, of>& last) {
-    if (last < first) throw_out_of_range(of, last.base() - last.first(), first.base() - last.first());
+    if (last < first) throw_out_of_range(of, last.base() - first.first(), first.last() - first.first());
     return last;
   }
 };

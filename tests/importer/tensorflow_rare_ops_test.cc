@@ -132,7 +132,7 @@ TEST(TensorflowRareOps, PlacesAreInsideOfEachAxis) {
       {node_of("y", "SparseTensorDenseAdd", {"places", "ones", "shape", "v"}), table}};
   for (const auto& [node, v] : nodes) {
     SCOPED_TRACE(node.dump());
-    EXPECT_EQ(placed(node, {1, 2}, v).size(), 1U);
+    EXPECT_FALSE(placed(node, {1, 2}, v).empty());
     const bool is_of_rows = node.at("op") == "SparseReduceSum";
     for (const std::vector<float>& wrong : {std::vector<float>{0, 7}, {1, -1}, {3, 0}, {-1, 0}})
       if (!is_of_rows || wrong[1] == 0)
