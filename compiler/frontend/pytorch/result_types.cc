@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 22> kTruthNames = {
 /// Of whole numbers of 64 bits, whatever they add up.
 constexpr std::array<std::string_view, 6> kSumNames = {"sum", "nansum", "prod", "cumsum", "cumprod", "trace"};
 /// Of real numbers, unless it is told otherwise.
-constexpr std::array<std::string_view, 6> kRealFills = {"zeros", "ones", "empty", "linspace", "eye", "rand"};
+constexpr std::array<std::string_view, 7> kRealFills = {"zeros",    "ones", "empty", "linspace",
+                                                        "logspace", "eye",  "rand"};
 /// What is computed together with the first operand.
 constexpr std::array<std::string_view, 7> kWith = {"other",   "min",  "max", "tensor1",
                                                    "tensor2", "vec1", "vec2"};

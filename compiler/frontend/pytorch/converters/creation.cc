@@ -45,6 +45,7 @@ void convert_filled(NodeContext& node) {
 void convert_empty_strided(NodeContext& node) {
   static_cast<void>(node.optional_dtype("dtype"));
   static_cast<void>(node.syms("stride"));
+  if (takes(node, "self")) static_cast<void>(node.tensor("self"));
   Operand none;
   none.number = ir::SymInt(0);
   set_filled(node, node.syms("size"), node.as(none, node.output_dtype()));
@@ -243,10 +244,10 @@ void convert_arange(NodeContext& node) {
   set_range_of_reals(node, dtype);
 }
 
-// From both ends, as torch counts.
-void convert_linspace(NodeContext& node) {
-  Compose c(node);
-  static_cast<void>(node.optional_dtype("dtype"));
+namespace {
+
+/// As many numbers from start to end as steps: from both ends, as torch counts.
+std::vector<double> spaced_numbers(NodeContext& node) {
   const double start = node.real("start"), end = node.real("end");
   const int64_t steps = node.integer("steps");
   if (steps < 0 || steps > build::kMaxListed) node.invalid(std::to_string(steps) + " steps");
@@ -255,7 +256,26 @@ void convert_linspace(NodeContext& node) {
   for (int64_t i = 0; i < steps; ++i)
     values.push_back(i < steps / 2 ? start + width * static_cast<double>(i)
                                    : (steps == 1 ? start : end - width * static_cast<double>(steps - 1 - i)));
-  node.set_output(0, c.doubles(node.output_dtype(), values, {steps}));
+  return values;
+}
+
+}  // namespace
+
+void convert_linspace(NodeContext& node) {
+  static_cast<void>(node.optional_dtype("dtype"));
+  const std::vector<double> values = spaced_numbers(node);
+  const auto count = static_cast<int64_t>(values.size());
+  node.set_output(0, Compose(node).doubles(node.output_dtype(), values, {count}));
+}
+
+// Powers of the base, from start to end.
+void convert_logspace(NodeContext& node) {
+  static_cast<void>(node.optional_dtype("dtype"));
+  const double base = node.real("base");
+  std::vector<double> values = spaced_numbers(node);
+  for (double& value : values) value = std::pow(base, value);
+  const auto count = static_cast<int64_t>(values.size());
+  node.set_output(0, Compose(node).doubles(node.output_dtype(), values, {count}));
 }
 
 void convert_eye(NodeContext& node) {

@@ -55,11 +55,12 @@ void convert_stack_form(NodeContext& node) {
   const std::string& op = node.op();
   for (V& part : parts) {
     part = with_axis(node, part);
-    if ((op == "vstack" || op == "dstack") && node.rank(part) == 1) part = c.unsqueeze(part, 0);
+    if (op != "hstack" && op != "column_stack" && node.rank(part) == 1) part = c.unsqueeze(part, 0);
     if (op == "dstack" && node.rank(part) == 2) part = c.unsqueeze(part, 2);
     if (op == "column_stack" && node.rank(part) == 1) part = c.unsqueeze(part, 1);
   }
-  const int64_t axis = op == "dstack" ? 2 : op == "vstack" || node.rank(parts[0]) == 1 ? 0 : 1;
+  const bool is_of_columns = op == "hstack" || op == "column_stack";
+  const int64_t axis = op == "dstack" ? 2 : is_of_columns && node.rank(parts[0]) > 1 ? 1 : 0;
   node.set_output(0, c.concat(parts, axis));
 }
 
@@ -153,6 +154,7 @@ V begun_at(NodeContext& node, V x, int64_t axis, const ir::SymInt& at) {
 V rolled(NodeContext& node, V x, int64_t axis, const ir::SymInt& shift) {
   const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
   if (extent.is_constant() && extent.hint() == 0) return x;
+  if (same(shift, INT64_MIN)) node.invalid("a shift of " + to_string(shift));
   return begun_at(node, x, axis, floormod(-shift, max(extent, 1)));
 }
 
@@ -164,7 +166,7 @@ void convert_roll(NodeContext& node) {
   V x = given;
   const ir::SymShape shifts = node.syms("shifts");
   std::vector<int64_t> axes;
-  for (const int64_t axis : node.ints("dims")) axes.push_back(node.axis_of(axis, node.rank(x)));
+  for (const int64_t axis : node.ints("dims")) axes.push_back(node.normalize_axis(axis, node.rank(x)));
   if (axes.empty()) {
     x = c.reshape(x, {num_elements(node.shape(x))});
     axes = {0};
@@ -319,11 +321,12 @@ void convert_im2col(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self");
   V x = with_batch(node, given, 2);
-  const std::vector<int64_t> kernel = spread(node, "kernel_size", 2), dilation = spread(node, "dilation", 2),
-                             padding = spread(node, "padding", 2), stride = spread(node, "stride", 2);
+  const std::vector<int64_t> kernel = window_numbers(node, "kernel_size", 2, 1),
+                             dilation = window_numbers(node, "dilation", 2, 1),
+                             padding = window_numbers(node, "padding", 2, 0),
+                             stride = window_numbers(node, "stride", 2, 1);
   x = padded(node, x, {0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]}, "constant", 0);
   for (size_t d = 0; d < 2; ++d) {
-    if (kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1) node.invalid("windows without a size");
     const auto axis = static_cast<int64_t>(2 + 2 * d);
     const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
     const ir::SymInt count = floordiv(extent - (dilation[d] * (kernel[d] - 1) + 1), stride[d]) + 1;

@@ -2,6 +2,7 @@
 // other.
 #include <algorithm>
 
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -55,9 +56,64 @@ void convert_diag(NodeContext& node) {
   const ir::SymInt rows = node.shape(x)[0], columns = node.shape(x)[1];
   const ir::SymInt below = std::max<int64_t>(-offset, 0), right = std::max<int64_t>(offset, 0);
   const ir::SymInt count = max(min(rows - below, columns - right), 0);
-  const V places =
-      c.add(c.mul(c.iota(count), c.dims({columns + 1}, {})), c.dims({below * columns + right}, {}));
+  const V places = c.add(c.mul(c.iota(count), c.dims({columns + 1}, {})),
+                         c.dims({same(count, 0) ? ir::SymInt(0) : below * columns + right}, {}));
   node.set_output(0, c.gather(c.reshape(x, {rows * columns}), places, 0));
+}
+
+// x with a diagonal of two axes replaced, whose elements stand along the source's last axis.
+void convert_diagonal_scatter(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const int64_t rank = node.rank(x), offset = node.integer("offset");
+  const int64_t first = node.axis("dim1", rank), second = node.axis("dim2", rank);
+  if (first == second) node.invalid("dim1 and dim2 are one axis");
+  std::vector<int64_t> perm, back(static_cast<size_t>(rank));
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (axis != first && axis != second) perm.push_back(axis);
+  perm.insert(perm.end(), {first, second});
+  for (size_t i = 0; i < perm.size(); ++i) back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+  const V matrices = c.transpose(x, perm), source = c.cast(node.tensor("src"), node.dtype(x));
+  check_rank(node, source, rank - 1);
+  const ir::SymInt rows = node.shape(matrices)[static_cast<size_t>(rank - 2)],
+                   columns = node.shape(matrices)[static_cast<size_t>(rank - 1)];
+  const ir::SymInt below = std::max<int64_t>(-offset, 0), right = std::max<int64_t>(offset, 0);
+  const ir::SymInt count = max(min(rows - below, columns - right), 0);
+  if (!ir::demand(ir::Relation::kEqual, node.shape(source)[static_cast<size_t>(rank - 2)], count))
+    node.invalid("a diagonal of " + to_string(count) + " elements from a source of " +
+                 to_string(node.shape(source)));
+  if (same(count, 0)) return node.set_output(0, node.add("identity", {x}));
+  const V place = c.sub(c.iota(rows), c.dims({below}, {})), last = c.dims({count - 1}, {});
+  const V inside = c.binary("min", c.binary("max", place, c.number(place, 0)), last);
+  const V wide = c.unsqueeze(c.gather(source, inside, rank - 2), rank - 1);
+  const V is_on = build::on_diagonal(node, node.shape(matrices), offset);
+  node.set_output(0, c.transpose(c.where(is_on, wide, matrices), back));
+}
+
+// All elements as a diagonal.
+void convert_diagflat(NodeContext& node) {
+  const V x = node.tensor("self");
+  const V row = Compose(node).reshape(x, {num_elements(node.shape(x))});
+  node.set_output(0, on_diagonal_of(node, row, node.integer("offset")));
+}
+
+// A matrix with its diagonal filled, or a tensor of axes of one extent with its one.
+void convert_fill_diagonal(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const ir::SymShape shape = node.shape(x);
+  if (shape.size() < 2) node.invalid("the input has rank " + std::to_string(node.rank(x)));
+  if (node.flag("wrap") && shape.size() == 2 && !is_proven(ir::Relation::kLessEqual, shape[0], shape[1]))
+    node.unsupported("wrap", "diagonals that begin again are not implemented");
+  V is_on = ir::kAbsent;
+  for (size_t axis = 1; axis < shape.size(); ++axis) {
+    if (shape.size() > 2 && !ir::demand(ir::Relation::kEqual, shape[0], shape[axis]))
+      node.invalid("axes of other extents: " + to_string(shape));
+    const V here = c.binary("equal", c.positions(shape[0], 0, shape.size()),
+                            c.positions(shape[axis], axis, shape.size()));
+    is_on = is_on == ir::kAbsent ? here : both(node, is_on, here);
+  }
+  node.set_output(0, c.where(is_on, node.as(node.operand("fill_value"), node.dtype(x)), x));
 }
 
 void convert_trace(NodeContext& node) {
@@ -228,14 +284,15 @@ void convert_col2im(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self");
   const V x = node.rank(given) == 2 ? c.unsqueeze(given, 0) : given;
-  const ir::Ints size = node.ints("output_size"), kernel = spread(node, "kernel_size", 2),
-                 dilation = spread(node, "dilation", 2), padding = spread(node, "padding", 2),
-                 stride = spread(node, "stride", 2);
+  const ir::Ints size = window_numbers(node, "output_size", 2, 0),
+                 kernel = window_numbers(node, "kernel_size", 2, 1),
+                 dilation = window_numbers(node, "dilation", 2, 1),
+                 padding = window_numbers(node, "padding", 2, 0),
+                 stride = window_numbers(node, "stride", 2, 1);
+  check_rank(node, x, 3);
   const ir::SymShape s = node.shape(x);
   std::vector<int64_t> windows(2), more(2);
   for (size_t d = 0; d < 2; ++d) {
-    if (size.size() != 2 || kernel[d] < 1 || stride[d] < 1 || dilation[d] < 1 || padding[d] < 0)
-      node.invalid("windows without a size");
     const int64_t reach = dilation[d] * (kernel[d] - 1) + 1, room = size[d] + 2 * padding[d] - reach;
     if (room < 0) node.invalid("windows larger than what they go over");
     windows[d] = room / stride[d] + 1;

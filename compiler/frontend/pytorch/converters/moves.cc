@@ -78,6 +78,17 @@ void convert_flatten(NodeContext& node) {
   set_reshaped(node, wanted);
 }
 
+// A view of what lies in rows, of all else a copy.
+void convert_ravel(NodeContext& node) {
+  const V x = node.tensor("self");
+  const ir::SymShape wanted{num_elements(node.shape(x))};
+  const std::optional<bool> is_view = node.lies_in("self", MemoryFormat::kRows);
+  if (is_view.value_or(false)) return node.set_view(0, "self", reshape_step(wanted));
+  const V copy = node.add("reshape", {x}, {{"shape", wanted}});
+  if (is_view) return node.set_output(0, copy);
+  node.set_maybe_shared("self", copy);
+}
+
 void convert_unflatten(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
@@ -95,8 +106,22 @@ void convert_permute(NodeContext& node) {
   node.set_view(0, "self", transpose_step(std::move(perm)));
 }
 
+namespace {
+
+/// In place such an operator changes how the tensor itself is looked at: an exported program goes on with its
+/// result, TorchScript with the tensor.
+void check_whose_form(NodeContext& node) {
+  if (node.row().is_in_place && !node.is_typed())
+    node.unsupported("self",
+                     "a tensor that changes its own form is not implemented: take the operator's "
+                     "result, without _");
+}
+
+}  // namespace
+
 // transpose, t, and the attributes T, mT, H of a tensor.
 void convert_transpose(NodeContext& node) {
+  check_whose_form(node);
   const int64_t rank = node.rank(node.tensor("self"));
   ir::Ints perm = Compose(node).count_to(rank);
   const std::string& op = node.op();
@@ -132,6 +157,7 @@ void convert_movedim(NodeContext& node) {
 }
 
 void convert_squeeze(NodeContext& node) {
+  check_whose_form(node);
   const ir::SymShape own = node.shape(node.tensor("self"));
   const auto rank = static_cast<int64_t>(own.size());
   const bool is_all = node.row().overload == "default";
@@ -152,6 +178,7 @@ void convert_squeeze(NodeContext& node) {
 }
 
 void convert_unsqueeze(NodeContext& node) {
+  check_whose_form(node);
   ir::SymShape shape = node.shape(node.tensor("self"));
   const int64_t axis = node.axis("dim", static_cast<int64_t>(shape.size()) + 1);
   shape.insert(shape.begin() + axis, 1);
@@ -312,13 +339,25 @@ void convert_split_sizes(NodeContext& node) {
   set_parts(node, axis, node.syms(node.op() == "split" ? "split_size" : "split_sizes"));
 }
 
-// Parts whose extents differ by one at most, or that end at the places given.
+namespace {
+
+/// The argument "dim", or the axis that the operator's name says: hsplit's of a row is its only one.
+int64_t axis_of_parts(NodeContext& node, int64_t rank) {
+  if (takes(node, "dim")) return node.axis("dim", rank);
+  const std::string& op = node.op();
+  return node.normalize_axis(op == "dsplit" ? 2 : op == "hsplit" && rank > 1 ? 1 : 0, rank);
+}
+
+}  // namespace
+
+// Parts whose extents differ by one at most, or that end at the places given; vsplit, hsplit and dsplit have
+// parts of one extent.
 void convert_tensor_split(NodeContext& node) {
   const ir::SymShape own = node.shape(node.tensor("self"));
-  const int64_t axis = node.axis("dim", static_cast<int64_t>(own.size()));
+  const int64_t axis = axis_of_parts(node, static_cast<int64_t>(own.size()));
   const ir::SymInt& extent = own[static_cast<size_t>(axis)];
   ir::SymShape sizes;
-  if (node.row().overload == "indices") {
+  if (takes(node, "indices")) {
     // Each part ends where the next one begins, and has nothing where that is before its own begin.
     size_t part = 0;
     ir::SymInt start = 0;
@@ -331,6 +370,9 @@ void convert_tensor_split(NodeContext& node) {
   }
   const int64_t count = node.integer("sections");
   if (count < 1) node.invalid(std::to_string(count) + " sections");
+  if (count > kMostParts) node.unsupported("sections", std::to_string(count) + " parts are not implemented");
+  if (!takes(node, "dim") && !ir::demand_divisible(extent, count))
+    node.invalid(std::to_string(count) + " sections of " + to_string(extent));
   for (int64_t i = 0; i < count; ++i) sizes.push_back(floordiv(extent + (count - 1 - i), count));
   set_parts(node, axis, sizes);
 }
@@ -365,19 +407,20 @@ void convert_diagonal(NodeContext& node) {
   const ir::SymInt below = offset < 0 ? ir::SymInt(-offset) : ir::SymInt(0);
   const ir::SymInt right = offset > 0 ? ir::SymInt(offset) : ir::SymInt(0);
   const ir::SymInt count = max(min(rows - below, columns - right), 0);
+  const ir::SymInt first_place = same(count, 0) ? ir::SymInt(0) : below * columns + right;
   ir::SymShape merged;
   for (int64_t axis = 0; axis + 2 < rank; ++axis)
     merged.push_back(own[static_cast<size_t>(perm[static_cast<size_t>(axis)])]);
   merged.push_back(rows * columns);
-  const auto step = std::make_shared<const ViewStep>(
-      ViewStep{[=](build::OpBuilder& builder, V value) {
-                 Compose made(builder);
-                 const V flat = made.reshape(made.transpose(value, perm), merged);
-                 const V places = made.add(made.mul(made.iota(count), made.dims({columns + 1}, {})),
-                                           made.dims({below * columns + right}, {}));
-                 return made.gather(flat, places, rank - 2);
-               },
-               {}});
+  const auto step = std::make_shared<const ViewStep>(ViewStep{
+      [=](build::OpBuilder& builder, V value) {
+        Compose made(builder);
+        const V flat = made.reshape(made.transpose(value, perm), merged);
+        const V places =
+            made.add(made.mul(made.iota(count), made.dims({columns + 1}, {})), made.dims({first_place}, {}));
+        return made.gather(flat, places, rank - 2);
+      },
+      {}});
   node.set_view(0, "self", step);
 }
 

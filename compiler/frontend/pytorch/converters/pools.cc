@@ -1,5 +1,7 @@
 // Pools over maps [N,C,spatial...] or [C,spatial...].
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "compiler/build/maps/conv_pool.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
@@ -42,7 +44,7 @@ void check(NodeContext& node, const Pool& pool) {
       if (number < 1 || number > build::kMaxWindowNumber)
         node.invalid("a window, stride or dilation of " + std::to_string(number));
   for (size_t d = 0; d < pool.kernel.size(); ++d)
-    if (pool.padding[d] < 0 || 2 * pool.padding[d] > pool.kernel[d])
+    if (pool.padding[d] < 0 || pool.padding[d] > pool.kernel[d] / 2)
       node.invalid("a padding of " + std::to_string(pool.padding[d]) + " for windows of " +
                    std::to_string(pool.kernel[d]));
 }
@@ -88,15 +90,111 @@ V without_batch(NodeContext& node, const Pool& pool, V y) {
   return pool.had_batch ? y : Compose(node).squeeze(y, 0);
 }
 
+/// An axis under its windows, which may reach beside it.
+struct Reach {
+  V places;  ///< i64 [windows, elements of a window]
+  ir::SymInt windows, extent;
+  int64_t elements;
+};
+
+/// Where on the axis each window of a pool takes its elements.
+Reach reach_of(NodeContext& node, const Pool& pool, size_t d, const ir::SymInt& windows) {
+  Compose c(node);
+  const int64_t kernel = pool.kernel[d];
+  const V begins = c.mul(c.iota(windows, {windows, 1}), c.ints({pool.stride[d]}, {}));
+  const V steps = c.mul(c.iota(kernel, {1, kernel}), c.ints({pool.dilation[d]}, {}));
+  const V places = c.sub(c.add(begins, steps), c.ints({pool.padding[d]}, {}));
+  return {places, windows, node.shape(pool.x)[d + 2], kernel};
+}
+
+/// The least number of the type.
+V least_of(NodeContext& node, V x) {
+  const DTypeInfo& info = dtype_info(node.dtype(x));
+  const double least = info.is_float    ? -std::numeric_limits<double>::infinity()
+                       : info.is_signed ? -std::ldexp(1.0, info.bits - 1)
+                                        : 0;
+  return Compose(node).number(x, least);
+}
+
+/// The elements under each window [N,C,windows...,elements], the least number in place of those that there
+/// are none; and where there are some, [1,1,windows...,elements].
+struct Covered {
+  V elements, is_there;
+};
+
+Covered covered_by(NodeContext& node, V x, const std::vector<Reach>& axes) {
+  Compose c(node);
+  const size_t rank = axes.size();
+  V windows = numeric(node, x), is_there = ir::kAbsent;
+  ir::SymShape shape{node.shape(x)[0], node.shape(x)[1]}, one{1, 1};
+  std::vector<int64_t> perm{0, 1}, inner;
+  int64_t elements = 1;
+  for (size_t d = 0; d < rank; ++d) {
+    const Reach& axis = axes[d];
+    const V last = c.dims({axis.extent - 1}, {}), zero = c.ints({0}, {});
+    windows = c.gather(windows, c.binary("min", c.binary("max", axis.places, zero), last),
+                       static_cast<int64_t>(2 + 2 * d));
+    ir::SymShape along(2 + 2 * rank, 1);
+    along[2 + d] = axis.windows;
+    along[2 + rank + d] = axis.elements;
+    const V inside = c.reshape(
+        both(node, c.binary("less_equal", zero, axis.places), c.binary("less_equal", axis.places, last)),
+        along);
+    is_there = is_there == ir::kAbsent ? inside : both(node, is_there, inside);
+    shape.push_back(axis.windows);
+    one.push_back(axis.windows);
+    perm.push_back(static_cast<int64_t>(2 + 2 * d));
+    inner.push_back(static_cast<int64_t>(3 + 2 * d));
+    elements *= axis.elements;
+  }
+  perm.insert(perm.end(), inner.begin(), inner.end());
+  windows = c.transpose(windows, perm);
+  windows = c.where(is_there, windows, least_of(node, windows));
+  shape.emplace_back(elements);
+  one.emplace_back(elements);
+  return {c.reshape(windows, shape), c.reshape(is_there, one)};
+}
+
+/// Where in its map of x [N,C,spatial...] the largest element of each window stands, the first of equal ones:
+/// one number for all axes, as if each map were a row.
+V places_of_largest(NodeContext& node, V x, const std::vector<Reach>& axes) {
+  Compose c(node);
+  const Covered windows = covered_by(node, x, axes);
+  const int64_t last = node.rank(windows.elements) - 1;
+  V rest = c.arg_max(windows.elements, last, false), place = ir::kAbsent;
+  // Where all are the least number, the first one that there is.
+  const V is_there = c.expand(c.cast(windows.is_there, DType::kUInt8), node.shape(windows.elements));
+  const V found = c.squeeze(c.gather_elements(is_there, c.unsqueeze(rest, last), last), last);
+  rest = c.where(to_bool(node, found), rest, c.arg_max(is_there, last, false));
+  // Which element of a window it is says where it stands along each axis.
+  int64_t elements = node.shape(windows.elements).back();
+  for (size_t d = 0; d < axes.size(); ++d) {
+    const Reach& axis = axes[d];
+    elements /= axis.elements;
+    const V size = c.ints({elements}, {}), own = c.div(rest, size);
+    rest = c.sub(rest, c.mul(own, size));
+    const V window = c.mul(c.positions(axis.windows, 2 + d, 2 + axes.size()), c.ints({axis.elements}, {}));
+    const V flat = c.reshape(axis.places, {axis.windows * axis.elements});
+    const V at = c.gather(flat, c.add(window, own), 0);
+    place = place == ir::kAbsent ? at : c.add(c.mul(place, c.dims({axis.extent}, {})), at);
+  }
+  return place;
+}
+
 }  // namespace
 
 void convert_max_pool(NodeContext& node) {
   Pool pool = pool_of(node, spatial_of(node));
   pool.dilation = spread(node, "dilation", pool.kernel.size());
   check(node, pool);
-  if (node.is_used(1)) node.unsupported("output 1", "the places of the largest elements are not implemented");
   build::PoolSpec spec = spec_of(pool, pads_of(node, pool, true));
-  node.set_output(0, without_batch(node, pool, build::max_pool(node, pool.x, spec)));
+  const V y = build::max_pool(node, pool.x, spec);
+  node.set_output(0, without_batch(node, pool, y));
+  if (!node.op().ends_with("_with_indices") || !node.may_be_used(1)) return;
+  std::vector<Reach> axes;
+  for (size_t d = 0; d < pool.kernel.size(); ++d)
+    axes.push_back(reach_of(node, pool, d, node.shape(y)[d + 2]));
+  node.set_output(1, without_batch(node, pool, places_of_largest(node, pool.x, axes)));
 }
 
 namespace {
@@ -198,6 +296,36 @@ V max_along(NodeContext& node, V x, int64_t axis, const ir::SymInt& out) {
 
 }  // namespace
 
+namespace {
+
+/// The second result of adaptive_max_pool.
+void set_adaptive_places(NodeContext& node, V x, const ir::SymShape& sizes) {
+  Compose c(node);
+  const bool is_single = node.rank(node.tensor("self")) == static_cast<int64_t>(sizes.size()) + 1;
+  std::vector<Reach> axes;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t in = node.shape(x)[d + 2], out = sizes[d];
+    if (in < 1 || out < 0 || out > build::kMaxListed / in)
+      node.invalid("an axis of " + std::to_string(in) + " pooled to " + std::to_string(out));
+    int64_t most = 1;
+    for (int64_t i = 0; i < out; ++i) most = std::max(most, span_of(i, in, out).count);
+    std::vector<int64_t> places;
+    for (int64_t i = 0; i < out; ++i)
+      for (int64_t k = 0; k < most; ++k)
+        places.push_back(k < span_of(i, in, out).count ? span_of(i, in, out).first + k : -1);
+    axes.push_back({c.ints(places, {out, most}), out, in, most});
+  }
+  if (std::any_of(sizes.begin(), sizes.end(), [](const ir::SymInt& each) { return same(each, 0); })) {
+    ir::SymShape shape = node.shape(node.tensor("self"));
+    std::copy(sizes.begin(), sizes.end(), shape.end() - static_cast<std::ptrdiff_t>(sizes.size()));
+    return node.set_output(1, c.filled(DType::kInt64, shape, 0));
+  }
+  const V places = places_of_largest(node, x, axes);
+  node.set_output(1, is_single ? c.squeeze(places, 0) : places);
+}
+
+}  // namespace
+
 // Windows of one extent are a pool; others are means along one axis after the other.
 void convert_adaptive_pool(NodeContext& node) {
   const size_t spatial = spatial_of(node);
@@ -207,8 +335,8 @@ void convert_adaptive_pool(NodeContext& node) {
   ir::SymShape sizes = node.syms("output_size");
   if (sizes.size() == 1) sizes = ir::SymShape(std::vector<ir::SymInt>(spatial, sizes[0]));
   if (sizes.size() != spatial) node.invalid("output_size has " + std::to_string(sizes.size()) + " numbers");
-  if (is_max && node.is_used(1))
-    node.unsupported("output 1", "the places of the largest elements are not implemented");
+  if (is_max && node.may_be_used(1) && node.shape(x).is_constant() && sizes.is_constant())
+    set_adaptive_places(node, x, sizes);
   if (std::any_of(sizes.begin(), sizes.end(), [](const ir::SymInt& each) { return same(each, 0); })) {
     ir::SymShape shape = node.shape(given);
     std::copy(sizes.begin(), sizes.end(), shape.end() - static_cast<std::ptrdiff_t>(spatial));
@@ -241,17 +369,23 @@ void convert_adaptive_pool(NodeContext& node) {
 // Elements back at the places of a larger map that a pool took them from, zeros elsewhere.
 void convert_max_unpool(NodeContext& node) {
   Compose c(node);
-  const V given = node.tensor("self"), x = with_batch(node, given, 2);
+  const size_t spatial = spatial_of(node);
+  const V given = node.tensor("self"), x = with_batch(node, given, spatial);
   const ir::SymShape shape = node.shape(x), size = node.syms("output_size");
-  if (size.size() != 2)
-    node.invalid("output_size has " + std::to_string(size.size()) + " numbers, expected 2");
-  const ir::SymInt maps = node.product(shape[0], shape[1]), elements = node.product(shape[2], shape[3]);
-  const V places = c.reshape(c.cast(node.tensor("indices"), DType::kInt64), {maps, elements});
-  const V zeros = c.filled(node.dtype(x), {maps, node.product(size[0], size[1])}, 0);
-  const V y = scattered(node, zeros, places, c.reshape(x, {maps, elements}), 1, "none");
+  if (size.size() != spatial)
+    node.invalid("output_size has " + std::to_string(size.size()) + " numbers, expected " +
+                 std::to_string(spatial));
+  const ir::SymInt maps = node.product(shape[0], shape[1]);
+  ir::SymInt elements = 1, all = 1;
   ir::SymShape whole = node.shape(given);
-  whole[whole.size() - 2] = size[0];
-  whole[whole.size() - 1] = size[1];
+  for (size_t d = 0; d < spatial; ++d) {
+    elements = node.product(elements, shape[d + 2]);
+    all = node.product(all, size[d]);
+    whole[whole.size() - spatial + d] = size[d];
+  }
+  const V places = c.reshape(c.cast(node.tensor("indices"), DType::kInt64), {maps, elements});
+  const V zeros = c.filled(node.dtype(x), {maps, all}, 0);
+  const V y = scattered(node, zeros, places, c.reshape(x, {maps, elements}), 1, "none");
   node.set_output(0, c.reshape(y, whole));
 }
 

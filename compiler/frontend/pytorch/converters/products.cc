@@ -43,9 +43,25 @@ V product(NodeContext& node, V a, V b) {
 // other.
 void convert_tensordot(NodeContext& node) {
   Compose c(node);
-  const V a = node.tensor("self"), b = node.tensor("other");
+  V a = node.tensor("self"), b = node.tensor("other");
   const ir::Ints of_a = node.axes("dims_self", node.rank(a)), of_b = node.axes("dims_other", node.rank(b));
   if (of_a.size() != of_b.size()) node.invalid("dims_self and dims_other have other lengths");
+  const auto summed_along = [&](V x, int64_t axis) {
+    const V sum = c.reduce("reduce_sum", c.cast(x, summed_in(node.dtype(x))), {axis}, true);
+    return c.cast(sum, node.dtype(x));
+  };
+  // An axis of one element goes with all of the other's.
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    const ir::SymInt left = node.shape(a)[static_cast<size_t>(of_a[i])],
+                     right = node.shape(b)[static_cast<size_t>(of_b[i])];
+    if (same(right, 1) && !same(left, 1)) {
+      a = summed_along(a, of_a[i]);
+    } else if (same(left, 1) && !same(right, 1)) {
+      b = summed_along(b, of_b[i]);
+    } else if (!ir::demand(ir::Relation::kEqual, left, right)) {
+      node.invalid("axes of " + to_string(left) + " and " + to_string(right) + " elements");
+    }
+  }
   ir::SymShape shape;
   const auto rest_of = [&](V x, const std::vector<int64_t>& summed) {
     std::vector<int64_t> rest;
@@ -87,10 +103,7 @@ void convert_linear(NodeContext& node) {
 // mm, bmm, matmul, mv, dot, with the second operand's own name.
 void convert_matmul(NodeContext& node) {
   const std::string& op = node.op();
-  const char* second = op == "mv"                                        ? "vec"
-                       : op == "dot"                                     ? "tensor"
-                       : op == "matmul" || op == "vdot" || op == "inner" ? "other"
-                                                                         : "mat2";
+  const char* second = op == "mv" ? "vec" : op == "dot" ? "tensor" : takes(node, "other") ? "other" : "mat2";
   const V a = node.tensor("self");
   V b = node.tensor(second);
   if (op == "inner") {
@@ -110,9 +123,33 @@ void convert_addmm(NodeContext& node) {
   node.set_output(0, combined(node, node.tensor("self"), y));
 }
 
+// The product of all, one after the other, of which the first and the last may be vectors.
+void convert_multi_dot(NodeContext& node) {
+  const std::vector<V> parts = node.tensors(node.op() == "chain_matmul" ? "matrices" : "tensors");
+  if (parts.empty()) node.invalid("it has no operands");
+  V y = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) {
+    if (node.rank(parts[i]) > 2 || node.rank(y) > 2) node.invalid("an operand has more than two dims");
+    y = product(node, y, parts[i]);
+  }
+  node.set_output(0, parts.size() == 1 ? node.add("identity", {y}) : y);
+}
+
+// The product of each two vectors, which stand along an axis of both.
+void convert_vecdot(NodeContext& node) {
+  Compose c(node);
+  const DType dtype = node.output_dtype();
+  const auto operand = [&](const char* name) { return c.cast(node.tensor(name), summed_in(dtype)); };
+  const V both_of = c.mul(operand("x"), operand("y"));
+  const V y = c.reduce("reduce_sum", both_of, {node.axis("dim", node.rank(both_of))}, false);
+  node.set_output(0, c.cast(y, dtype));
+}
+
 void convert_outer(NodeContext& node) {
   Compose c(node);
   const V a = node.tensor("self"), b = node.tensor("vec2");
+  check_rank(node, a, 1);
+  check_rank(node, b, 1);
   const V rows = numeric(node, node.as_output(a)), columns = numeric(node, node.as_output(b));
   node.set_output(0, node.as_output(c.mul(c.unsqueeze(rows, 1), c.unsqueeze(columns, 0))));
 }
@@ -123,6 +160,7 @@ void convert_bilinear(NodeContext& node) {
   const V a = node.tensor("input1"), b = node.tensor("input2"), weight = node.tensor("weight");
   const ir::SymShape w = node.shape(weight);
   if (w.size() != 3) node.invalid("weights of shape " + to_string(w));
+  if (node.rank(a) == 0) node.invalid("an operand has no dims");
   ir::SymShape out = node.shape(a);
   const ir::SymInt rows = num_elements(ir::SymShape(out.begin(), out.end() - 1));
   out.back() = w[0];

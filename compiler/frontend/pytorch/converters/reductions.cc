@@ -143,10 +143,7 @@ void convert_logsumexp(NodeContext& node) {
   node.set_output(0, Compose(node).reduce("reduce_log_sum_exp", x, axes_of(node, x), keeps(node)));
 }
 
-namespace {
-
-/// (sum |x|^p)^(1/p), with its limits.
-V norm_of(NodeContext& node, V x, double p, const std::vector<int64_t>& axes, bool keepdim) {
+V p_norm(NodeContext& node, V x, double p, const std::vector<int64_t>& axes, bool keepdim) {
   Compose c(node);
   if (p == 2) return c.reduce("reduce_l2", x, axes, keepdim);
   if (p == 1) return c.reduce("reduce_l1", x, axes, keepdim);
@@ -157,8 +154,6 @@ V norm_of(NodeContext& node, V x, double p, const std::vector<int64_t>& axes, bo
   return c.binary("pow", sum, c.number(sum, 1 / p));
 }
 
-}  // namespace
-
 void convert_norm(NodeContext& node) {
   Compose c(node);
   const char* order = node.op() == "norm" ? "p" : "ord";
@@ -168,22 +163,26 @@ void convert_norm(NodeContext& node) {
   V x = c.cast(node.tensor("self"), node.output_dtype());
   // Without an order a matrix counts as one long row.
   const size_t summed = axes_of(node, x).size();
-  if (node.op() == "linalg_norm" && has_order && summed != 1)
-    node.unsupported("ord", "norms of matrices are not implemented");
+  if (node.op() == "linalg_norm" && has_order && summed != 1) return convert_matrix_norm(node);
   if (node.rank(x) == 0) {
     static_cast<void>(axes_of(node, x));
     static_cast<void>(keeps(node));
     const V one = c.reshape(x, {1});
-    return node.set_output(0, c.reshape(norm_of(node, one, p, {0}, true), {}));
+    return node.set_output(0, c.reshape(p_norm(node, one, p, {0}, true), {}));
   }
-  node.set_output(0, norm_of(node, x, p, axes_of(node, x), keeps(node)));
+  node.set_output(0, p_norm(node, x, p, axes_of(node, x), keeps(node)));
 }
 
 // The norm of x1 - x2 + eps along the last axis.
 void convert_pairwise_distance(NodeContext& node) {
   Compose c(node);
-  const V apart = c.plus(c.sub(node.tensor("x1"), node.tensor("x2")), node.real("eps"));
-  node.set_output(0, norm_of(node, apart, node.real("p"), {node.rank(apart) - 1}, node.flag("keepdim")));
+  const Operand first = node.operand("x1"), second = node.operand("x2");
+  const DType common = node.common_type({first, second}), dtype = is_float(common) ? common : DType::kFloat32;
+  const V apart =
+      with_axis(node, c.plus(c.sub(node.as(first, dtype), node.as(second, dtype)), node.real("eps")));
+  const bool keepdim =
+      node.flag("keepdim") && node.rank(node.tensor("x1")) + node.rank(node.tensor("x2")) > 0;
+  node.set_output(0, p_norm(node, apart, node.real("p"), {node.rank(apart) - 1}, keepdim));
 }
 
 // The norms of the differences of all two rows, in the order of their first ones, then of their second ones.
@@ -204,7 +203,7 @@ void convert_pdist(NodeContext& node) {
   const auto taken = [&](const std::vector<int64_t>& places) {
     return c.gather(x, c.ints(places, {static_cast<int64_t>(places.size())}), 0);
   };
-  const V norms = norm_of(node, c.sub(taken(first), taken(second)), node.real("p"), {1}, false);
+  const V norms = p_norm(node, c.sub(taken(first), taken(second)), node.real("p"), {1}, false);
   // The largest of no differences is 0 here.
   node.set_output(0, c.binary("max", norms, c.number(norms, 0)));
 }

@@ -123,7 +123,7 @@ void convert_rounding(NodeContext& node) {
 void convert_round(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
-  const int64_t decimals = node.row().overload == "decimals" ? node.integer("decimals") : 0;
+  const int64_t decimals = takes(node, "decimals") ? node.integer("decimals") : 0;
   if (!is_float(node.dtype(x))) return node.set_output(0, node.add("identity", {x}));
   if (decimals == 0) return node.set_output(0, c.unary("round", x));
   const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
@@ -149,6 +149,7 @@ void convert_bitwise_not(NodeContext& node) { node.set_output(0, negated(node, n
 void convert_float_test(NodeContext& node) {
   Compose c(node);
   const V x = node.tensor("self");
+  if (node.op() == "isreal") return node.set_output(0, c.filled(DType::kBool, node.shape(x), 1));
   const V real = is_float(node.dtype(x)) ? x : c.cast(x, DType::kFloat32);
   const std::string& op = node.op();
   const double infinity = std::numeric_limits<double>::infinity();
