@@ -20,12 +20,19 @@ Complex parts_of(OpBuilder& builder, V pairs) {
   return {part(0), part(1)};
 }
 
+// R. Smith, "Algorithm 116: Complex division", 1962: by the larger part of the divisor, so that no square is
+// too large or too small for the type.
 Complex complex_quotient(OpBuilder& builder, const Complex& x, const Complex& y) {
   Compose c(builder);
-  const V whole = c.add(c.mul(y.real, y.real), c.mul(y.imaginary, y.imaginary));
-  const V real = c.add(c.mul(x.real, y.real), c.mul(x.imaginary, y.imaginary));
-  const V imaginary = c.sub(c.mul(x.imaginary, y.real), c.mul(x.real, y.imaginary));
-  return {c.div(real, whole), c.div(imaginary, whole)};
+  const V is_wide = c.binary("greater_equal", c.unary("abs", y.real), c.unary("abs", y.imaginary));
+  const V large = c.where(is_wide, y.real, y.imaginary), small = c.where(is_wide, y.imaginary, y.real);
+  const V first = c.where(is_wide, x.real, x.imaginary), second = c.where(is_wide, x.imaginary, x.real);
+  const V is_zero = c.binary("equal", large, c.number(large, 0));
+  const V ratio = c.div(small, c.where(is_zero, c.number(large, 1), large));
+  const V by = c.add(large, c.mul(small, ratio));
+  const V cross = c.sub(second, c.mul(first, ratio));
+  const V real = c.div(c.add(first, c.mul(second, ratio)), by), imaginary = c.div(cross, by);
+  return {real, c.where(is_wide, imaginary, c.unary("neg", imaginary))};
 }
 
 Complex complex_square(OpBuilder& builder, const Complex& x) {
