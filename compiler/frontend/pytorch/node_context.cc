@@ -170,6 +170,7 @@ ir::Ints NodeContext::axes(const char* name, int64_t rank) {
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     invalid("argument " + std::string(name) + " names an axis twice");
+  if (rank == 0) given_axes.clear();
   return given_axes;
 }
 

@@ -113,8 +113,9 @@ public:
   ir::CheckedList<V> optional_tensors(const char* name);
   ir::SymInt sym(const char* name);
   ir::SymShape syms(const char* name);
-  /// Throw UnsupportedForm for what a run works out.
-  int64_t integer(const char* name) { return fixed(sym(name), name); }
+  /// Throw UnsupportedForm for what a run works out. The sum and the difference of two integers are of 64
+  /// bits: what is larger is no model's.
+  int64_t integer(const char* name);
   ir::Ints ints(const char* name);
   double real(const char* name);
   ir::CheckedList<double> reals(const char* name);
@@ -133,8 +134,9 @@ public:
   Operand operand(const char* name);
   /// The argument's axis within [0, rank). A tensor without dims has none, which is an error.
   int64_t axis(const char* name, int64_t rank);
-  /// The same, and the axes; of a rank of 0 as if it were 1.
+  /// The same; of a rank of 0, as if it were 1.
   int64_t axis_or_first(const char* name, int64_t rank) { return axis_of(integer(name), rank); }
+  /// In the argument's order; of a rank of 0 there are none, whichever it names of a rank of 1.
   ir::Ints axes(const char* name, int64_t rank);
   int64_t axis_of(int64_t axis, int64_t rank) const {
     return normalize_axis(axis, std::max<int64_t>(rank, 1));

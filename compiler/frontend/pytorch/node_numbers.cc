@@ -147,6 +147,14 @@ int64_t NodeContext::fixed(const ir::SymInt& value, const char* name) const {
   return value;
 }
 
+int64_t NodeContext::integer(const char* name) {
+  constexpr int64_t kMost = int64_t{1} << 61;
+  const int64_t value = fixed(sym(name), name);
+  if (value < -kMost || value > kMost)
+    invalid("argument " + std::string(name) + " is " + std::to_string(value));
+  return value;
+}
+
 ir::Ints NodeContext::ints(const char* name) {
   std::vector<int64_t> values;
   for (const ir::SymInt& value : syms(name)) values.push_back(fixed(value, name));

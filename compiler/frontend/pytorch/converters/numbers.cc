@@ -44,12 +44,22 @@ Number compared(NodeContext& node, const std::string& op, const T& a, const T& b
   node.invalid("it has a converter of other operators");
 }
 
+/// a + b or a - b. The numbers come from the model, as those of OpBuilder::product do.
+ir::SymInt sum_of_numbers(NodeContext& node, const ir::SymInt& a, const ir::SymInt& b, bool is_difference) {
+  int64_t result = 0;
+  if (is_difference ? __builtin_sub_overflow(a.hint(), b.hint(), &result)
+                    : __builtin_add_overflow(a.hint(), b.hint(), &result))
+    node.invalid(to_string(a) + (is_difference ? " - " : " + ") + to_string(b) + " is too large");
+  return is_difference ? a - b : a + b;
+}
+
 Number of_integers(NodeContext& node, const std::string& op, const ir::SymInt& a, const ir::SymInt& b) {
-  if (op == "add") return a + b;
-  if (op == "sub") return a - b;
+  if (op == "add" || op == "sub") return sum_of_numbers(node, a, b, op == "sub");
   if (op == "mul") return node.product(a, b);
   const bool divides = op == "floordiv" || op == "mod";
   if (divides && b == 0) node.invalid("a division by 0");
+  // The least number has no quotient by -1.
+  if (divides && same(b, -1)) return op == "mod" ? ir::SymInt(0) : sum_of_numbers(node, 0, a, true);
   if (op == "floordiv") return floordiv(a, b);
   if (op == "mod") return floormod(a, b);
   if (op == "truediv") {
@@ -251,7 +261,8 @@ void convert_number_unary(NodeContext& node) {
                                  [a] { return real_of(a); }, Ratio{*whole}});
   if (op == "sym_float") return node.set_number(real_of(a));
   if (op == "sym_not") return node.set_number(real_of(a) == 0);
-  if (op == "neg") return whole ? node.set_number(ir::SymInt(-*whole)) : node.set_number(-real_of(a));
+  if (op == "neg")
+    return whole ? node.set_number(sum_of_numbers(node, 0, *whole, true)) : node.set_number(-real_of(a));
   if (whole) return node.set_number(*whole);
   const double x = real_of(a);
   const double y = op == "ceil"    ? std::ceil(x)

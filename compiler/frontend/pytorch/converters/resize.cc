@@ -33,6 +33,8 @@ std::vector<Target> targets_of(NodeContext& node, V x, size_t spatial) {
       const char* scale = kScales[spatial - 1][d];
       if (!has_factors && takes(node, scale) && node.has(scale)) target.scale = node.real(scale);
     } else {
+      if (!(factors[d] > 0 && factors[d] <= static_cast<double>(build::kMaxListed)))
+        node.invalid("a factor of " + std::to_string(factors[d]));
       target.scale = factors[d];
       const double whole = std::floor(factors[d]);
       target.out =
