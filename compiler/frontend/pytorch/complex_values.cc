@@ -90,6 +90,8 @@ bool is_linear(const NodeContext& node) {
 constexpr Parts kImaginaryOfAll{Part::kImaginary, Part::kImaginary, {}, true};
 
 void convert_each_part(NodeContext& node, Converter convert) {
+  if (takes(node, "alpha") && node.is_complex("alpha"))
+    node.unsupported("alpha", "complex factors are not implemented");
   const std::map<size_t, PartResult> real = node.of_parts({}, convert);
   const bool is_any =
       std::any_of(real.begin(), real.end(), [&](const auto& each) { return node.makes_complex(each.first); });

@@ -54,7 +54,14 @@ void convert_view_as_complex(NodeContext& node) {
 void convert_conj(NodeContext& node) {
   const std::string& op = node.op();
   const bool is_view = op == "conj" || op == "_conj";
-  if (op.starts_with("resolve") || !node.is_complex("self")) {
+  const bool is_complex = node.is_complex("self");
+  if (op.starts_with("resolve")) {
+    // A copy of what is to be turned yet, else the tensor itself.
+    if (!is_complex) return node.set_maybe_shared("self", node.tensor("self"));
+    const build::Complex own = build::parts_of(node, node.pairs("self"));
+    return node.set_parts(0, {own.real, "self"}, own.imaginary);
+  }
+  if (!is_complex) {
     if (!op.ends_with("physical")) return node.set_alias("self");
     return node.set_output(0, node.add("identity", {node.tensor("self")}));
   }
