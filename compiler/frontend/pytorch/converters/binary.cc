@@ -222,13 +222,6 @@ V angle(NodeContext& node, V y, V x) {
   return c.where(is_left, c.add(flat, turn), flat);
 }
 
-V log_of_sum(NodeContext& node, V a, V b) {
-  Compose c(node);
-  const V apart = c.unary("neg", c.unary("abs", c.sub(a, b)));
-  const V more = c.where(c.binary("equal", a, b), c.number(a, std::numbers::ln2), c.unary("softplus", apart));
-  return c.add(c.binary("max", a, b), more);
-}
-
 V signed_as(NodeContext& node, V a, V b) {
   Compose c(node);
   const V is_below = has_sign(node, b);
@@ -237,6 +230,13 @@ V signed_as(NodeContext& node, V a, V b) {
 }
 
 }  // namespace
+
+V log_of_sum(NodeContext& node, V a, V b) {
+  Compose c(node);
+  const V apart = c.unary("neg", c.unary("abs", c.sub(a, b)));
+  const V more = c.where(c.binary("equal", a, b), c.number(a, std::numbers::ln2), c.unary("softplus", apart));
+  return c.add(c.binary("max", a, b), more);
+}
 
 void convert_real_binary(NodeContext& node) {
   Compose c(node);

@@ -87,6 +87,7 @@ Lines lines_of(NodeContext& node, const ir::SymShape& shape, bool is_to_real) {
   if (takes(node, "n")) {
     lines.axes = {node.axis("dim", rank)};
     if (node.has("n")) given = {node.sym("n")};
+    if (!given.empty() && same(given[0], -1)) node.invalid("lines of -1");
   } else {
     if (node.has("s")) given = node.syms("s");
     const auto count = node.has("s") ? static_cast<int64_t>(given.size()) : rank;
@@ -301,8 +302,9 @@ double window_at(NodeContext& node, double place, double alpha, double beta) {
   if (op == "bartlett_window") return 1 - std::fabs(2 * place - 1);
   if (op == "blackman_window") return 0.42 - 0.5 * std::cos(turn) + 0.08 * std::cos(2 * turn);
   if (op == "kaiser_window")
-    return std::cyl_bessel_i(0, beta * std::sqrt(std::max(1 - (2 * place - 1) * (2 * place - 1), 0.0))) /
-           std::cyl_bessel_i(0, beta);
+    return std::cyl_bessel_i(
+               0, std::fabs(beta) * std::sqrt(std::max(1 - (2 * place - 1) * (2 * place - 1), 0.0))) /
+           std::cyl_bessel_i(0, std::fabs(beta));
   return alpha - beta * std::cos(turn);
 }
 
@@ -318,6 +320,9 @@ void convert_window(NodeContext& node) {
   const bool is_hamming = node.op() == "hamming_window", is_kaiser = node.op() == "kaiser_window";
   const double alpha = takes(node, "alpha") ? node.real("alpha") : is_hamming ? 0.54 : 0.5;
   const double beta = takes(node, "beta") ? node.real("beta") : is_kaiser ? 12 : is_hamming ? 0.46 : 0.5;
+  // Its Bessel functions are numbers up to there.
+  if (is_kaiser && !(std::fabs(beta) <= 700))
+    node.unsupported("beta", std::to_string(beta) + " is not implemented");
   const double last = static_cast<double>(count) - (is_periodic ? 0 : 1);
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i)

@@ -1,11 +1,19 @@
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
+#include "compiler/build/maps/windows.h"
+
 namespace tensormill::frontend::pytorch {
 
 bool takes(const NodeContext& node, std::string_view name) {
   for (const SchemaArgument& argument : node.row().arguments)
     if (argument.name == name) return true;
   return false;
+}
+
+void check_rank(const NodeContext& node, V x, int64_t rank) {
+  if (node.rank(x) != rank)
+    node.invalid("an operand of shape " + to_string(node.shape(x)) + ", expected rank " +
+                 std::to_string(rank));
 }
 
 V python_mod(NodeContext& node, V x, V y) {
@@ -64,13 +72,15 @@ DType summed_in(DType dtype) {
   return is_short || dtype == DType::kBool ? DType::kInt64 : dtype;
 }
 
-V wrapped(NodeContext& node, V indices, const ir::SymInt& extent) {
-  Compose c(node);
-  indices = c.cast(indices, DType::kInt64);
-  return c.where(is_negative(node, indices), c.add(indices, c.dims({extent}, {})), indices);
+std::string reduction_for(DType dtype, const std::string& reduction) {
+  if (dtype != DType::kBool) return reduction;
+  return reduction == "add" ? "max" : reduction == "mul" ? "min" : reduction;
 }
 
 V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const std::string& reduction) {
+  if (node.dtype(x) == DType::kBool)
+    return to_bool(node, scattered(node, numeric(node, x), indices, numeric(node, updates), axis,
+                                   reduction_for(DType::kBool, reduction)));
   constexpr int64_t kScatteredByKernel = int64_t{1} << 16;
   const ir::SymShape shape = node.shape(x), places = node.shape(indices);
   int64_t work = 1;
@@ -148,6 +158,24 @@ std::vector<int64_t> spread(NodeContext& node, const char* name, size_t count) {
     node.invalid("argument " + std::string(name) + " has " + std::to_string(values.size()) +
                  " numbers, expected " + std::to_string(count));
   return values;
+}
+
+std::vector<int64_t> window_numbers(NodeContext& node, const char* name, size_t count, int64_t least) {
+  std::vector<int64_t> values = spread(node, name, count);
+  for (const int64_t value : values)
+    if (value < least || value > build::kMaxWindowNumber)
+      node.invalid("argument " + std::string(name) + " is " + std::to_string(value));
+  return values;
+}
+
+V reduced_loss(NodeContext& node, V losses) {
+  Compose c(node);
+  const int64_t reduction = node.integer("reduction");
+  if (reduction < 0 || reduction > 2) node.invalid("reduction is " + std::to_string(reduction));
+  if (reduction == 0) return losses;
+  if (reduction == 1) return c.reduce("reduce_mean", losses, c.count_to(node.rank(losses)), false);
+  return c.reduce("reduce_sum", c.cast(losses, summed_in(node.dtype(losses))), c.count_to(node.rank(losses)),
+                  false);
 }
 
 V softmax_along(NodeContext& node, const char* op, V x, int64_t axis) {

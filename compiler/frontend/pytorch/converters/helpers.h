@@ -34,6 +34,9 @@ inline V is_zero(NodeContext& node, V x) { return Compose(node).binary("equal", 
 /// are.
 DType summed_in(DType dtype);
 
+/// Throws Error(kInvalidModel) where x has another rank.
+void check_rank(const NodeContext& node, V x, int64_t rank);
+
 /// Whether the operator has an argument of that name.
 bool takes(const NodeContext& node, std::string_view name);
 /// x modulo y with the sign of y, as Python has it.
@@ -51,8 +54,9 @@ V count_of(NodeContext& node, V like, V x, const std::vector<int64_t>& axes, dou
 V with_axis(NodeContext& node, V x);
 /// Positions of the first `k` elements of x in order along the axis.
 V sorted_positions(NodeContext& node, V x, int64_t axis, const ir::SymInt& k, bool largest);
-/// x with indices from the front.
-V wrapped(NodeContext& node, V indices, const ir::SymInt& extent);
+/// How a scatter reduces elements of the type: truth values, as numbers of 0 and 1, are added by or and
+/// multiplied by and.
+std::string reduction_for(DType dtype, const std::string& reduction);
 /// x with updates at indices along an axis.
 V scattered(NodeContext& node, V x, V indices, V updates, int64_t axis, const std::string& reduction);
 /// An integer that a run works out and that may be below 0, or, with `any`, is whatever it is: of one
@@ -69,6 +73,14 @@ V gathered(NodeContext& node, V x, V indices, int64_t axis);
 V with_batch(NodeContext& node, V x, size_t spatial);
 /// A list of one number stands for as many.
 std::vector<int64_t> spread(NodeContext& node, const char* name, size_t count);
+/// The same of a window's numbers: `least` or more, and so few that products of two are of 64 bits.
+std::vector<int64_t> window_numbers(NodeContext& node, const char* name, size_t count, int64_t least);
+/// (sum |x|^p)^(1/p) along axes, with its limits.
+V p_norm(NodeContext& node, V x, double p, const std::vector<int64_t>& axes, bool keepdim);
+/// The losses as the argument "reduction" wants them: each for itself, their mean or their sum.
+V reduced_loss(NodeContext& node, V losses);
+/// log(e^a + e^b)
+V log_of_sum(NodeContext& node, V a, V b);
 /// softmax along the axis, of maps without elements too.
 V softmax_along(NodeContext& node, const char* op, V x, int64_t axis);
 /// Begins and ends of all axes padded.

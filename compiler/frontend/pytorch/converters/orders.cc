@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compiler/build/extents/data_dependent.h"
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -37,12 +38,55 @@ V are_same(NodeContext& node, V a, V b) {
 
 }  // namespace
 
+namespace {
+
+/// Whether a row is so long that all its prefixes together are too many: their extrema and sums follow from
+/// those of halves as long, in steps that double.
+bool is_long(const ir::SymInt& extent) {
+  constexpr int64_t kMostPrefixes = 256;
+  return extent.is_constant() && extent.hint() > kMostPrefixes;
+}
+
+/// The element `by` places before each one, in front that of `first`.
+V before_by(NodeContext& node, V x, V first, int64_t axis, int64_t by) {
+  Compose c(node);
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  return c.concat({c.slice(first, axis, 0, by), c.slice(x, axis, 0, extent - by)}, axis);
+}
+
+struct Running {
+  V value, place;
+};
+Running running_extremum(NodeContext& node, V x, int64_t axis, bool is_max) {
+  Compose c(node);
+  const ir::SymShape shape = node.shape(x);
+  const int64_t extent = node.shape(x)[static_cast<size_t>(axis)];
+  Running made{x, c.expand(c.positions(extent, static_cast<size_t>(axis), shape.size()), shape)};
+  for (int64_t by = 1; by < extent; by *= 2) {
+    const V before = before_by(node, made.value, made.value, axis, by);
+    V is_better = c.binary(is_max ? "greater" : "less", before, made.value);
+    if (is_float(node.dtype(x)))
+      is_better = both(node, negated(node, node.add("is_nan", {made.value})),
+                       node.add("or", {is_better, node.add("is_nan", {before})}));
+    made.place = c.where(is_better, before_by(node, made.place, made.place, axis, by), made.place);
+    made.value = c.where(is_better, before, made.value);
+  }
+  return made;
+}
+
+}  // namespace
+
 // The extremum of an element and those before it, and the last place where it stands; what is no number is
 // all of them.
 void convert_running_extremum(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self"), x = numeric(node, with_axis(node, given));
   const int64_t axis = node.axis_or_first("dim", node.rank(given));
+  if (is_long(node.shape(x)[static_cast<size_t>(axis)])) {
+    const Running made = running_extremum(node, x, axis, node.op() == "cummax");
+    node.set_output(0, node.as_output(made.value));
+    return node.set_output(1, made.place);
+  }
   const Prefixes pairs = prefixes_of(node, x, axis);
   const V seen = c.where(pairs.is_before, pairs.other, pairs.own);
   const char* reduction = node.op() == "cummax" ? "reduce_max" : "reduce_min";
@@ -57,8 +101,17 @@ void convert_running_extremum(NodeContext& node) {
 void convert_logcumsumexp(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self"), x = with_axis(node, widened(node, floated(node, given)));
-  const Prefixes pairs = prefixes_of(node, x, node.axis_or_first("dim", node.rank(given)));
+  const int64_t axis = node.axis_or_first("dim", node.rank(given));
   const V none = c.number(x, -std::numeric_limits<double>::infinity());
+  const ir::SymInt extent = node.shape(x)[static_cast<size_t>(axis)];
+  if (is_long(extent)) {
+    V sum = x;
+    const V nothing = c.expand(none, node.shape(x));
+    for (int64_t by = 1; by < extent.hint(); by *= 2)
+      sum = log_of_sum(node, before_by(node, sum, nothing, axis, by), sum);
+    return node.set_output(0, node.as_output(sum));
+  }
+  const Prefixes pairs = prefixes_of(node, x, axis);
   const V y =
       c.reduce("reduce_log_sum_exp", c.where(pairs.is_before, pairs.other, none), {pairs.along}, false);
   node.set_output(0, node.as_output(c.reshape(y, node.shape(given))));
@@ -176,6 +229,20 @@ Ranks ranks_of(NodeContext& node, V rows, V q) {
   return {c.gather_elements(rows, order, last), ranks};
 }
 
+/// The argument "q" in the type, of a number from 0 to 1 or of several, which a run checks where they are its
+/// own.
+V shares_of(NodeContext& node, DType dtype) {
+  Compose c(node);
+  const Operand given = node.operand("q");
+  const char* what = "q is not between 0 and 1";
+  if (given.value == ir::kAbsent && !(node.real("q") >= 0 && node.real("q") <= 1)) node.invalid(what);
+  const V q = node.as(given, dtype);
+  if (given.value == ir::kAbsent || same(num_elements(node.shape(q)), 0)) return q;
+  const V is_inside =
+      both(node, c.binary("greater_equal", q, c.number(q, 0)), c.binary("less_equal", q, c.number(q, 1)));
+  return build::required(node, q, is_inside, what);
+}
+
 V interpolated(NodeContext& node, const Ranks& of, const std::string& how) {
   Compose c(node);
   const int64_t last = node.rank(of.sorted) - 1;
@@ -207,9 +274,10 @@ void convert_quantile(NodeContext& node) {
   perm.erase(perm.begin() + axis);
   perm.push_back(axis);
   const V rows = c.transpose(x, perm);
-  V q = node.is_tensor("q") ? node.tensor("q") : node.as(node.operand("q"), node.dtype(x));
+  V q = shares_of(node, node.dtype(x));
   const bool is_one = node.rank(q) == 0;
-  q = c.cast(with_axis(node, q), node.dtype(x));
+  q = with_axis(node, q);
+  check_rank(node, q, 1);
   ir::SymShape rest = node.shape(rows), wanted = rest;
   rest.pop_back();
   wanted.back() = node.shape(q)[0];

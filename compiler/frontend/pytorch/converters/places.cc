@@ -25,9 +25,10 @@ void convert_gather(NodeContext& node) {
   const V given = node.tensor("self");
   V x = with_axis(node, given);
   const V index = with_axis(node, node.tensor("index"));
-  static_cast<void>(node.row().overload);
   const int64_t axis = node.axis("dim", node.rank(x));
   const ir::SymShape places = node.shape(index);
+  // torch looks at the shape of an index only where it has elements.
+  if (same(num_elements(places), 0)) return node.set_output(0, c.filled(node.dtype(x), places, 0));
   if (node.rank(x) != node.rank(index)) node.invalid("the index has another rank");
   for (size_t i = 0; i < places.size(); ++i)
     if (static_cast<int64_t>(i) != axis) x = c.slice(x, static_cast<int64_t>(i), 0, places[i]);
@@ -136,13 +137,22 @@ IndexedPlaces places_among(NodeContext& node, V x, const std::vector<V>& indices
   ir::SymShape common;
   for (const int64_t axis : indexed)
     common = broadcast_shapes(common, node.shape(indices[static_cast<size_t>(axis)]));
+  V is_outside = ir::kAbsent;
   for (const int64_t axis : indexed) {
     const auto at = static_cast<size_t>(axis);
-    const V own_index = wrapped(node, indices[at], own[at]);
+    V own_index = c.cast(indices[at], DType::kInt64);
+    if (indexed.size() > 1) {
+      own_index = from_front(node, own_index, own[at]);
+      const V is_behind = c.binary("greater_equal", own_index, c.dims({own[at]}, {}));
+      const V is_out = node.add("or", {is_negative(node, own_index), is_behind});
+      is_outside = is_outside == ir::kAbsent ? is_out : node.add("or", {is_outside, is_out});
+    }
     places.index = places.index == ir::kAbsent ? own_index
                                                : c.add(c.mul(places.index, c.dims({own[at]}, {})), own_index);
     merged = node.product(merged, own[at]);
   }
+  // What is outside of an axis is no place of another row: it is outside of all.
+  if (is_outside != ir::kAbsent) places.index = c.where(is_outside, c.dims({merged}, {}), places.index);
   places.index = c.expand(places.index, common);
   for (const int64_t axis : rest) places.rest.push_back(own[static_cast<size_t>(axis)]);
   places.perm = indexed;
@@ -180,14 +190,42 @@ void convert_index(NodeContext& node) {
   node.set_output(0, c.transpose(rows, placed_axes(places, node.rank(places.index))));
 }
 
-// The places of what is not zero; of nonzero_numpy a tensor an axis.
+// The places of what is not zero; of nonzero_numpy, and of where of a condition alone, a tensor an axis.
 void convert_nonzero(NodeContext& node) {
-  const V mask = to_bool(node, node.tensor("self"));
-  if (node.op() != "nonzero_numpy") return node.set_output(0, build::places_of_nonzero(node, mask));
+  const V mask = to_bool(node, node.tensor(takes(node, "condition") ? "condition" : "self"));
+  if (node.op() != "nonzero_numpy" && node.op() != "where")
+    return node.set_output(0, build::places_of_nonzero(node, mask));
   // A scalar is looked at as a row of one.
   const V row = node.rank(mask) == 0 ? Compose(node).reshape(mask, {1}) : mask;
   const std::vector<V> columns = columns_of(node, build::places_of_nonzero(node, row));
   for (size_t i = 0; i < columns.size(); ++i) node.set_output(i, columns[i]);
+}
+
+// As many of these places as it says, "fill_value" behind those that there are.
+void convert_nonzero_static(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  const ir::SymShape shape = node.shape(x);
+  if (shape.empty()) node.unsupported("self", "the places of one element are not implemented");
+  const ir::SymInt size = node.sym("size"), count = num_elements(shape);
+  if (!ir::demand(ir::Relation::kLessEqual, 0, size)) node.invalid("size is " + to_string(size));
+  const V fill = c.ints({node.integer("fill_value")}, {});
+  const V mask = c.reshape(to_bool(node, x), {count}), numbers = c.cast(mask, DType::kInt64);
+  const V before = node.add("cumsum", {numbers}, {{"axis", int64_t{0}}, {"exclusive", int64_t{1}}});
+  // Others go behind those that are kept.
+  const V behind = c.dims({size}, {}), kept = both(node, mask, c.binary("less", before, behind));
+  const V empty = c.filled(DType::kInt64, {size + 1}, -1);
+  const V found = scattered(node, empty, c.where(kept, before, behind), c.iota(count), 0, "none");
+  V rest = c.slice(found, 0, 0, size);
+  const V is_none = is_negative(node, rest);
+  std::vector<V> columns;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    const V extent = c.dims({max(shape[axis], 1)}, {}), next = c.div(rest, extent);
+    const V place = c.where(is_none, fill, c.sub(rest, c.mul(next, extent)));
+    columns.insert(columns.begin(), c.unsqueeze(place, 1));
+    rest = next;
+  }
+  node.set_output(0, c.concat(columns, 1));
 }
 
 // Elements where the mask is set, both as large as they are together, in a row.
@@ -216,6 +254,10 @@ void convert_masked_scatter(NodeContext& node) {
 
 namespace {
 
+V sum_of(NodeContext& node, V a, V b) {
+  return node.add(node.dtype(a) == DType::kBool ? "or" : "add", {a, b});
+}
+
 /// x with rows of `values` [marked,...] at the places that the mask marks along the first axes, one after the
 /// other.
 V filled_by_mask(NodeContext& node, V x, V mask, V values, bool adds) {
@@ -224,7 +266,12 @@ V filled_by_mask(NodeContext& node, V x, V mask, V values, bool adds) {
   const auto split = own.begin() + static_cast<std::ptrdiff_t>(marked.size());
   const ir::SymShape rest(split, own.end());
   const V flags = c.reshape(mask, {num_elements(marked)});
-  const V number = node.add("cumsum", {c.cast(flags, DType::kInt64)}, {{"axis", int64_t{0}}});
+  V number = node.add("cumsum", {c.cast(flags, DType::kInt64)}, {{"axis", int64_t{0}}});
+  // One row, where it turns out to be one, stands for all.
+  const ir::SymInt there = node.shape(values)[0];
+  const V one = c.ints({1}, {});
+  if (!there.is_constant())
+    number = c.where(c.binary("equal", c.dims({there}, {}), one), c.binary("min", number, one), number);
   ir::SymShape rows = rest, first = rest, along(rest.size() + 1, 1);
   rows.insert(rows.begin(), num_elements(marked));
   first.insert(first.begin(), 1);
@@ -235,7 +282,7 @@ V filled_by_mask(NodeContext& node, V x, V mask, V values, bool adds) {
   const V table = c.concat({c.filled(node.dtype(values), first, 0), c.expand(values, given)}, 0);
   const V taken = c.gather(table, c.where(flags, number, c.number(number, 0)), 0);
   const V flat = c.reshape(x, rows);
-  return c.reshape(c.where(c.reshape(flags, along), adds ? c.add(flat, taken) : taken, flat), own);
+  return c.reshape(c.where(c.reshape(flags, along), adds ? sum_of(node, flat, taken) : taken, flat), own);
 }
 
 /// Where one mask alone says the places: x with values that broadcast to what it marks, of an extent that a
@@ -256,7 +303,7 @@ std::optional<V> put_by_mask(NodeContext& node, V x, V values, bool adds) {
   if (node.rank(values) == rest + 1) values = c.squeeze(values, 0);
   ir::SymShape along = node.shape(given[0]);
   along.resize(node.shape(x).size(), 1);
-  return c.where(c.reshape(given[0], along), adds ? c.add(x, values) : values, x);
+  return c.where(c.reshape(given[0], along), adds ? sum_of(node, x, values) : values, x);
 }
 
 }  // namespace
@@ -359,10 +406,38 @@ void convert_scatter(NodeContext& node) {
   if (!is_value)
     for (size_t i = 0; i < places.size(); ++i)
       updates = c.slice(updates, static_cast<int64_t>(i), 0, places[i]);
-  const V to = numeric(node, x), from = numeric(node, updates);
-  const V y = node.op() == "scatter_reduce" ? reduced_at(node, to, index, from, axis, reduction)
-                                            : scattered(node, to, index, from, axis, reduction);
+  const V y = node.op() == "scatter_reduce"
+                  ? reduced_at(node, numeric(node, x), index, numeric(node, updates), axis,
+                               reduction_for(node.dtype(x), reduction))
+                  : scattered(node, x, index, updates, axis, reduction);
   node.set_output(0, c.reshape(node.as_output(y), node.shape(given)));
+}
+
+// The same of slices, whose places are those of a 1-D index.
+void convert_index_reduce(NodeContext& node) {
+  Compose c(node);
+  const V given = node.tensor("self"), x = with_axis(node, given);
+  const int64_t axis = node.axis_or_first("dim", node.rank(given));
+  const V index = c.cast(with_axis(node, node.tensor("index")), DType::kInt64);
+  check_rank(node, index, 1);
+  const V source = c.cast(with_axis(node, node.tensor("source")), node.dtype(x));
+  ir::SymShape along(node.shape(x).size(), 1);
+  along[static_cast<size_t>(axis)] = node.shape(index)[0];
+  const V places = c.expand(c.reshape(index, along), node.shape(source));
+  const std::string reduction = reduction_of(node, node.text("reduce"));
+  const V y = reduced_at(node, x, places, source, axis, reduction);
+  node.set_output(0, c.reshape(y, node.shape(given)));
+}
+
+// Elements by their places in all of x, row after row.
+void convert_put(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self"), index = node.tensor("index"), source = node.tensor("source");
+  const auto flat = [&](V value) { return c.reshape(value, {num_elements(node.shape(value))}); };
+  const char* reduction = node.flag("accumulate") ? "add" : "none";
+  const V y = scattered(node, flat(x), c.cast(flat(index), DType::kInt64),
+                        c.cast(flat(source), node.dtype(x)), 0, reduction);
+  node.set_output(0, c.reshape(y, node.shape(x)));
 }
 
 // Slices of x along an axis, at the places of a 1-D index.
@@ -383,8 +458,8 @@ void convert_index_rows(NodeContext& node) {
   ir::SymShape along(rows.size(), 1);
   along[static_cast<size_t>(axis)] = node.shape(index)[0];
   const V places = c.expand(c.reshape(index, along), rows);
-  const V y = scattered(node, numeric(node, with_axis(node, x)), places, numeric(node, updates), axis,
-                        node.op() == "index_add" ? "add" : "none");
+  const V y =
+      scattered(node, with_axis(node, x), places, updates, axis, node.op() == "index_add" ? "add" : "none");
   node.set_output(0, c.reshape(c.cast(y, node.dtype(x)), node.shape(x)));
 }
 
@@ -417,65 +492,6 @@ void convert_slice_scatter(NodeContext& node) {
   const build::AxisSlice part =
       slice_of(node, own[static_cast<size_t>(axis)], source[static_cast<size_t>(axis)]);
   node.set_output(0, replaced(node, slice_step(axis, part.start, part.extent, part.step)));
-}
-
-namespace {
-
-/// Which indices count as members of each bag: bools [bags, indices].
-V members_of(NodeContext& node, V offsets, V indices) {
-  Compose c(node);
-  const ir::SymInt count = num_elements(node.shape(indices));
-  V starts = c.cast(offsets, DType::kInt64), ends = ir::kAbsent;
-  const ir::SymInt given = node.shape(offsets)[0];
-  if (node.flag("include_last_offset")) {
-    ends = c.slice(starts, 0, 1, given - 1);
-    starts = c.slice(starts, 0, 0, given - 1);
-  } else {
-    ends = c.concat({c.slice(starts, 0, 1, given - 1), c.dims({count}, {1})}, 0);
-  }
-  const V places = c.iota(count, {1, count});
-  V is_in = both(node, c.binary("less_equal", c.unsqueeze(starts, 1), places),
-                 c.binary("less", places, c.unsqueeze(ends, 1)));
-  if (takes(node, "padding_idx") && node.has("padding_idx") && node.integer("padding_idx") >= 0) {
-    const V wide = c.reshape(c.cast(indices, DType::kInt64), {1, count});
-    const V is_none = c.binary("equal", wide, c.ints({node.integer("padding_idx")}, {1, 1}));
-    is_in = both(node, is_in, negated(node, is_none));
-  }
-  return is_in;
-}
-
-/// The largest of each bag's rows [indices, width], 0 where it has none.
-V largest_of(NodeContext& node, V rows, V is_in) {
-  Compose c(node);
-  const V none = c.number(rows, -std::numeric_limits<double>::infinity());
-  const V own = c.where(c.unsqueeze(is_in, 2), c.unsqueeze(rows, 0), none);
-  const V most = c.reduce("reduce_max", own, {1}, false);
-  const V is_any = c.reduce("reduce_max", c.cast(is_in, DType::kUInt8), {1}, true);
-  return c.where(to_bool(node, is_any), most, c.number(most, 0));
-}
-
-}  // namespace
-
-// Bags of indices, each the mean, the sum or the largest of its rows: a product with a matrix of who is in
-// which bag.
-void convert_embedding_bag(NodeContext& node) {
-  Compose c(node);
-  const V weight = node.tensor("weight"), indices = node.tensor("indices"), offsets = node.tensor("offsets");
-  if (node.rank(weight) != 2) node.invalid("weights of shape " + to_string(node.shape(weight)));
-  if (node.rank(offsets) != 1) node.invalid("offsets of shape " + to_string(node.shape(offsets)));
-  const int64_t mode = node.integer("mode");
-  if (mode < 0 || mode > 2) node.invalid("mode is " + std::to_string(mode));
-  const V is_in = members_of(node, offsets, indices), rows = gathered(node, weight, indices, 0);
-  for (size_t i = 1; i < node.num_outputs(); ++i)
-    if (node.is_used(i)) node.unsupported("output " + std::to_string(i), "it is not implemented");
-  const V factors = node.optional_tensor("per_sample_weights");
-  if (mode == 2) return node.set_output(0, largest_of(node, rows, is_in));
-  V matrix = c.cast(is_in, node.dtype(weight));
-  if (factors != ir::kAbsent) matrix = c.mul(matrix, c.unsqueeze(factors, 0));
-  const V sums = c.matmul(matrix, rows);
-  if (mode == 0) return node.set_output(0, sums);
-  const V counts = c.reduce("reduce_sum", matrix, {1}, true);
-  node.set_output(0, c.div(sums, c.binary("max", counts, c.number(counts, 1))));
 }
 
 }  // namespace tensormill::frontend::pytorch
