@@ -143,7 +143,7 @@ void NodeContext::set_pairs(size_t index, V pairs) {
 }
 
 std::map<size_t, PartResult> NodeContext::of_parts(Parts parts, Converter convert) {
-  parts_ = std::move(parts);
+  parts_ = parts;
   convert(*this);
   parts_.reset();
   return std::exchange(made_, {});

@@ -346,7 +346,7 @@ void NodeContext::set_view(size_t index, const char* of, std::shared_ptr<const V
   // What is real becomes complex, or the other way round.
   if (parts_ && from.is_complex != makes_complex(index))
     return set_output(index, step->read(*this, tensor(of)));
-  if (from.is_complex) step = step_of_pairs(std::move(step));
+  if (from.is_complex) step = step_of_pairs(step);
   if (row_.name.ends_with("_copy")) {
     const V copy = step->read(*this, read_view(*this, from));
     const V own = copy < first_own_ ? add("identity", {copy}) : copy;
@@ -360,7 +360,7 @@ void NodeContext::set_view_in(size_t index, const char* of, size_t part,
   if (!has_output(index)) return;
   View& from = view(given(of)->names.at(part));
   if (from.is_complex)
-    for (auto& step : steps) step = step_of_pairs(std::move(step));
+    for (auto& step : steps) step = step_of_pairs(step);
   take_view(index, from, std::move(steps));
 }
 

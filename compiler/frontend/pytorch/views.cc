@@ -142,7 +142,7 @@ std::shared_ptr<const ViewStep> expand_step(const ir::SymShape& shape) {
                [=](const Layout& layout, const te::DimFacts&) { return expanded(layout, dims_of(shape)); }});
 }
 
-std::shared_ptr<const ViewStep> step_of_pairs(std::shared_ptr<const ViewStep> step) {
+std::shared_ptr<const ViewStep> step_of_pairs(const std::shared_ptr<const ViewStep>& step) {
   ViewStep of_pairs;
   of_pairs.read = [step](OpBuilder& builder, V x) {
     const build::Complex parts = build::parts_of(builder, x);

@@ -67,7 +67,7 @@ std::shared_ptr<const ViewStep> transpose_step(std::vector<int64_t> perm);
 /// To another shape of as many elements.
 std::shared_ptr<const ViewStep> reshape_step(const ir::SymShape& shape);
 /// The step with which complex elements, of which it knows nothing, go the same way.
-std::shared_ptr<const ViewStep> step_of_pairs(std::shared_ptr<const ViewStep> step);
+std::shared_ptr<const ViewStep> step_of_pairs(const std::shared_ptr<const ViewStep>& step);
 /// To the numbers that are the parts of complex elements, and from pairs of numbers to those.
 std::shared_ptr<const ViewStep> numbers_step();
 std::shared_ptr<const ViewStep> pairs_step();

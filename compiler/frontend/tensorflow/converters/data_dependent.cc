@@ -135,7 +135,7 @@ void convert_ctc_greedy_decoder(NodeContext& node) {
   const int64_t blank = node.integer("blank_index", -1);
   const ir::SymShape shape = node.shape(scores);
   if (shape.size() != 3) node.invalid("scores of shape " + to_string(shape));
-  const ir::SymInt times = shape[0], batch = shape[1];
+  const ir::SymInt &times = shape[0], &batch = shape[1];
   const V best = c.transpose(c.cast(c.arg_max(scores, 2, false), DType::kInt64), {1, 0});
   const V lengths = c.reshape(c.cast(node.input(1), DType::kInt64), {batch, 1});
   const V is_there = c.binary("less", c.iota(times, {1, times}), lengths);

@@ -85,7 +85,7 @@ void convert_sparse_fill_rows(NodeContext& node) {
   const ir::SymShape own = node.shape(places), shape = node.extents_at(2, "dense_shape");
   if (own.size() != 2 || shape.empty() || !ir::demand(ir::Relation::kEqual, own[1], shape.size()))
     node.invalid("places of shape " + to_string(own));
-  const ir::SymInt rows = shape[0], count = own[0];
+  const ir::SymInt &rows = shape[0], &count = own[0];
   const V row = build::flat_places(node, places, shape, {0});
   const auto ones = [&](const ir::SymInt& extent) { return c.filled(DType::kInt64, {extent}, 1); };
   const V counts = build::scattered(node, c.filled(DType::kInt64, {rows}, 0), row, ones(count), "add");
