@@ -24,7 +24,7 @@ class LoopBuilder {
 public:
   /// Loops of `nest`, whose extents are `vars`, over `buffers`, which must outlive the builder. `empty`:
   /// nullptr where all inputs have elements and no free dim is 0.
-  LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, Tiling tiling,
+  LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, const Tiling& tiling,
               const EmptyCase* empty);
 
   /// The loops, guarded by the extents for which they run. Once.

@@ -22,8 +22,8 @@ constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 }  // namespace
 
-LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, Tiling tiling,
-                         const EmptyCase* empty)
+LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers,
+                         const Tiling& tiling, const EmptyCase* empty)
     : nest_(nest),
       tensor_(*nest.tensor),
       vars_(vars),
@@ -32,7 +32,7 @@ LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffe
       made_(buffers),
       buffers_(buffers.inputs),
       outputs_(buffers.outputs),
-      tiling_(std::move(tiling)),
+      tiling_(tiling),
       rows_(tiling_.block),
       vectors_(tiling_.vectors) {}
 

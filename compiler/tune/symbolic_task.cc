@@ -46,8 +46,9 @@ public:
   /// Measures there, where the plan takes these extents of the free dims.
   bool measure_at(const std::vector<int64_t>& free) {
     std::optional<std::vector<int64_t>> taken = named_point(free);
-    if (taken) timed_.push_back(*std::move(taken));
-    return taken.has_value();
+    const bool is_taken = taken.has_value();
+    if (is_taken) timed_.push_back(*std::move(taken));
+    return is_taken;
   }
   /// Where the model was imported.
   void measure_at_hints() {

@@ -261,7 +261,7 @@ void convert_channel_shuffle(NodeContext& node) {
   const int64_t groups = node.integer("group"), rank = node.rank(x);
   const int64_t axis = node.normalize_axis(node.is_channels_last() ? rank - 1 : 1, rank);
   const ir::SymShape from = node.shape(x);
-  const ir::SymInt channels = from[static_cast<size_t>(axis)];
+  const ir::SymInt& channels = from[static_cast<size_t>(axis)];
   if (groups < 1 || !ir::demand_divisible(channels, groups))
     node.invalid(to_string(channels) + " channels in " + std::to_string(groups) + " groups");
   ir::SymShape parts = from;

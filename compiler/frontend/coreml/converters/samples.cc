@@ -212,7 +212,7 @@ void crop_regions(NodeContext& node, V x, double outside) {
   const ir::SymShape shape = node.shape(given), s = node.shape(x);
   if (shape.size() != 5 || !shape[2].is_constant() || (shape[2].hint() != 4 && shape[2].hint() != 5))
     node.invalid("boxes of shape " + to_string(shape));
-  const ir::SymInt count = shape[0];
+  const ir::SymInt& count = shape[0];
   const int64_t numbers = shape[2].hint();
   const V rows = c.reshape(given, {count, numbers});
   if (numbers == 5) {
