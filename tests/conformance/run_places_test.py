@@ -226,7 +226,7 @@ class Scatters(OfARun):
                 if k.sum() == 2:
                     self.check_nodes(made, feed, [right()], 18)
                     continue
-                with self.assertRaisesRegex(AssertionError, f'node "Scatter.*_1": .*{k.sum()}.* has to be .*2'):
+                with self.assertRaisesRegex(AssertionError, f'node "Scatter.*_1": axis -[12] of an operand of {k.sum()} elements meets one of 2'):
                     self.check_nodes(made, feed, [x], 18)
 
     def test_other_numbers_of_indices_and_updates(self):
@@ -238,7 +238,7 @@ class Scatters(OfARun):
             if sum(k) == sum(l):
                 self.check_nodes(nodes, feed, [scattered_tuples(x, indices[feed["k"]], updates[feed["l"]], "add")], 18)
                 continue
-            with self.assertRaisesRegex(AssertionError, 'node "ScatterND_2": run[01] .[0-4]. has to be'):
+            with self.assertRaisesRegex(AssertionError, "axis -[12] of an operand of [0-4] elements meets one of [0-4]"):
                 self.check_nodes(nodes, feed, [x], 18)
 
     def test_tuples(self):
@@ -282,7 +282,7 @@ class Scatters(OfARun):
             if k.sum() <= 3:
                 self.check_nodes(nodes, feed, [scattered(x, indices[:, k], updates[:, k], 0, "add")], 18)
                 continue
-            with self.assertRaisesRegex(AssertionError, r'node "ScatterElements_2": run0 \(4\) has to be <= 3'):
+            with self.assertRaisesRegex(AssertionError, "axis -1 of the indices has 4 elements, more than 3 of the data"):
                 self.check_nodes(nodes, feed, [x], 18)
 
     def test_places_outside(self):
