@@ -130,7 +130,9 @@ TEST(TensorflowRareOps, PlacesAreInsideOfEachAxis) {
       {node_of("y", "SparseReduceSum", {"places", "v", "shape", "one"}), row},
       {node_of("y", "SparseDenseCwiseMul", {"places", "ones", "shape", "v"}), table},
       {node_of("y", "SparseTensorDenseAdd", {"places", "ones", "shape", "v"}), table}};
-  for (const auto& [node, v] : nodes) {
+  for (const auto& each : nodes) {
+    const Json& node = each.first;
+    const Tensor& v = each.second;
     SCOPED_TRACE(node.dump());
     EXPECT_FALSE(placed(node, {1, 2}, v).empty());
     const bool is_of_rows = node.at("op") == "SparseReduceSum";

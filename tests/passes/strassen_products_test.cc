@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "compiler/ir/op_def.h"
 #include "compiler/ops/strassen.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/products/strassen_error.h"

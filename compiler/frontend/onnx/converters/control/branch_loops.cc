@@ -11,6 +11,7 @@
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/ir/loops.h"
+#include "runtime/base/text.h"
 
 namespace tensormill::frontend::onnx {
 

@@ -34,6 +34,8 @@ ir::ValueId lengths_of_parts(NodeContext& context, ir::ValueId lengths, ir::Valu
 
 /// Pad of axes that a run names.
 void dynamic_pad(NodeContext& context);
+/// The axis cut to its middle, or with zeros on both sides: of any extents, and any wanted one.
+ir::ValueId centered(NodeContext& context, ir::ValueId x, int64_t axis, const ir::SymInt& wanted);
 /// x and what goes on beside its elements along an axis as a Pad of this mode says, of which `before` (i64
 /// [1]) stand in front of it and `behind` behind it: `total` in all.
 ir::ValueId continued_along(NodeContext& context, ir::ValueId x, int64_t axis, ir::ValueId before,

@@ -64,6 +64,16 @@ V moved_along(NodeContext& context, V x, int64_t axis, V front, const ir::SymInt
   return c.where(c.reshape(is_inside, along), c.gather(x, from, axis), c.reshape(value, {}));
 }
 
+}  // namespace
+
+V centered(NodeContext& context, V x, int64_t axis, const ir::SymInt& wanted) {
+  Compose c(context);
+  const V missing = c.sub(c.dims({wanted}, {1}), c.dims({c.shape(x)[static_cast<size_t>(axis)]}, {1}));
+  return moved_along(context, x, axis, c.div(missing, c.ints({2}, {1})), wanted, context.scalar_like(x, 0));
+}
+
+namespace {
+
 /// The pads of one axis, i64 [1].
 struct AxisPads {
   int64_t axis = 0;

@@ -4,6 +4,7 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_axes.h"
+#include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
 #include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
@@ -104,24 +105,6 @@ void convert_affine_grid(NodeContext& context) {
   context.set_output(0, c.reshape(c.matmul(grid, theta, true), out));
 }
 
-namespace {
-
-/// The axis cut to its middle, or with zeros on both sides, where either extent is free.
-V center_of_free(NodeContext& context, V x, int64_t axis, const ir::SymInt& wanted) {
-  Compose c(context);
-  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
-  const ir::SymInt taken = min(extent, wanted), missing = wanted - taken;
-  const ir::SymInt before = floordiv(missing, 2);
-  const size_t rank = c.shape(x).size(), at = static_cast<size_t>(axis);
-  ir::SymShape pads(2 * rank, 0);
-  pads[at] = before;
-  pads[at + rank] = missing - before;
-  return context.add("pad", {c.slice(x, axis, floordiv(extent - taken, 2), taken)},
-                     {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
-}
-
-}  // namespace
-
 // Opset 18: each axis cut to its middle, or filled with zeros on both sides.
 void convert_center_crop_pad(NodeContext& context) {
   context.require_bound_extents(context.input(0));
@@ -139,7 +122,7 @@ void convert_center_crop_pad(NodeContext& context) {
     ir::SymInt& extent = shape[static_cast<size_t>(axis)];
     if (!demand(ir::Relation::kLessEqual, 0, wanted[i])) context.invalid("shape is " + to_string(wanted));
     if (!extent.is_constant() || !wanted[i].is_constant()) {
-      x = center_of_free(context, x, axis, wanted[i]);
+      x = centered(context, x, axis, wanted[i]);
     } else if (wanted[i] < extent) {
       x = c.slice(x, axis, (extent - wanted[i]) / 2, wanted[i]);
     } else if (wanted[i] > extent) {
