@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/strassen.h"
+#include "compiler/ops/products/strassen.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/products/strassen_error.h"
 #include "tests/passes/small_nets.h"

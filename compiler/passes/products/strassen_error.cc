@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "compiler/ops/strassen.h"
+#include "compiler/ops/products/strassen.h"
 
 namespace tensormill::passes {
 

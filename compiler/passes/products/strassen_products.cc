@@ -11,7 +11,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/patch.h"
-#include "compiler/ops/strassen.h"
+#include "compiler/ops/products/strassen.h"
 #include "compiler/passes/match.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/products/strassen_error.h"

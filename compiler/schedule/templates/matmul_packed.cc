@@ -1,6 +1,6 @@
-// Product with a packed matrix (ops/matmul_packed.cc): a tile of rows x column blocks stays in registers over
-// the whole depth; what follows is applied to the registers. Column panels are the outer loop, so that a
-// panel of the matrix is read from memory once and stays in the L2 cache while all rows pass by.
+// Product with a packed matrix (ops/products/matmul_packed.cc): a tile of rows x column blocks stays in
+// registers over the whole depth; what follows is applied to the registers. Column panels are the outer loop,
+// so that a panel of the matrix is read from memory once and stays in the L2 cache while all rows pass by.
 #include <algorithm>
 
 #include "compiler/schedule/templates/register_tile.h"

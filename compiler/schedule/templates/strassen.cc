@@ -1,9 +1,9 @@
-// Strassen's product (compiler/ops/product_strassen.cc): the seven products of a register tile of rows x
-// column blocks stay in the first cache, and their sums, with the epilogue, in registers. Where the weights
-// stay in half of the L2 cache, or a block of many rows does, the sums of the blocks of x are made for such a
-// block and the whole depth while all groups of columns pass by. Where the sums of all rows stay there, these
-// come first, and tasks are groups of columns, so that weights are read once. Elsewhere all products are made
-// one after the other, so that sums, weights and products pass the caches once.
+// Strassen's product (compiler/ops/products/product_strassen.cc): the seven products of a register tile of
+// rows x column blocks stay in the first cache, and their sums, with the epilogue, in registers. Where the
+// weights stay in half of the L2 cache, or a block of many rows does, the sums of the blocks of x are made
+// for such a block and the whole depth while all groups of columns pass by. Where the sums of all rows stay
+// there, these come first, and tasks are groups of columns, so that weights are read once. Elsewhere all
+// products are made one after the other, so that sums, weights and products pass the caches once.
 #include <algorithm>
 
 #include "compiler/schedule/templates/register_tile.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/ops/gemm.h"
+#include "compiler/ops/products/strassen.h"
 #include "compiler/ops/reference_util.h"
-#include "compiler/ops/strassen.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/ops/strassen.h"
+#include "compiler/ops/products/strassen.h"
 
 #include "runtime/base/error.h"
 
