@@ -326,13 +326,13 @@ TEST(PytorchRange, OfRealNumbersThatAreKnownHasTheirWholeParts) {
     std::vector<int64_t> values;
   };
   // What torch makes of them.
-  const Known kKnown[] = {{0.75, 6, 2.5, kInt32, {0, 2, 4}},
-                          {-1.5, 2.2, 1.9, kInt64, {-1, 0}},
-                          {5.5, -1.2, -1.5, kInt8, {5, 4, 3, 2, 1}},
-                          {0, 3, 0.5, kInt32, {0, 0, 0, 0, 0, 0}},
-                          {2.9, 3.1, 1, kInt32, {2}},
-                          {250.5, 260.5, 3.5, kInt8, {-6, -3, 0}}};
-  for (const Known& each : kKnown) {
+  const Known cases[] = {{0.75, 6, 2.5, kInt32, {0, 2, 4}},
+                         {-1.5, 2.2, 1.9, kInt64, {-1, 0}},
+                         {5.5, -1.2, -1.5, kInt8, {5, 4, 3, 2, 1}},
+                         {0, 3, 0.5, kInt32, {0, 0, 0, 0, 0, 0}},
+                         {2.9, 3.1, 1, kInt32, {2}},
+                         {250.5, 260.5, 3.5, kInt8, {-6, -3, 0}}};
+  for (const Known& each : cases) {
     SCOPED_TRACE(each.start);
     const auto model =
         range_of({{"as_float", each.start}}, {{"as_float", each.end}}, {{"as_float", each.step}}, each.dtype,

@@ -178,7 +178,7 @@ TEST(TorchScriptCode, WholePartsOfFractionsOfFreeDimsAreFreeDims) {
     const char* code;
     int64_t (*count)(int64_t rows);
   };
-  const Fraction kFractions[] = {
+  const Fraction fractions[] = {
       {"int(torch.mul(torch.size(x, 0), 0.5))", [](int64_t n) { return n / 2; }},
       {"int(torch.div(torch.size(x, 0), 2))", [](int64_t n) { return n / 2; }},
       {"torch.floor(torch.mul(torch.size(x, 0), 0.75))", [](int64_t n) { return n * 3 / 4; }},
@@ -194,7 +194,7 @@ TEST(TorchScriptCode, WholePartsOfFractionsOfFreeDimsAreFreeDims) {
       {"torch.size(torch.arange(torch.mul(torch.size(x, 0), 0.5)), 0)",
        [](int64_t n) { return (n + 1) / 2; }},
   };
-  for (const Fraction& each : kFractions) {
+  for (const Fraction& each : fractions) {
     SCOPED_TRACE(each.code);
     const std::string code = "    n = " + std::string(each.code) +
                              "\n    return torch.add(torch.ones([n, 4]), torch.select(x, 0, 0))\n";
@@ -258,13 +258,13 @@ TEST(TorchScriptCode, WhatIsAViewOrACopyOfFreeDimsIsSoForAllOfThem) {
 
 // Of one row a view, of more a copy.
 TEST(TorchScriptCode, WhatFreeDimsMakeAViewOrACopyIsNotReadAfterAWrite) {
-  const char* kForms[] = {
+  const char* forms[] = {
       "    y = torch.transpose(torch.neg(x), 0, 1)\n    z = torch.reshape(y, [-1])\n",
       "    y = torch.slice(torch.neg(x), 1, 0, 2)\n    z = torch.reshape(y, [-1])\n",
       "    y = torch.slice(torch.neg(x), 1, 0, 2)\n    z = torch.flatten(y)\n",
       "    y = torch.slice(torch.neg(x), 1, 0, 2)\n    z = torch.contiguous(y)\n",
   };
-  for (const std::string form : kForms) {
+  for (const std::string form : forms) {
     SCOPED_TRACE(form);
     for (const char* write : {"    z0 = torch.mul_(z, 2)\n    return torch.neg(y)\n",
                               "    y0 = torch.mul_(y, 2)\n    return torch.neg(z)\n"})
@@ -302,7 +302,7 @@ struct Written {
 
 TEST(TorchScriptCode, WhatLiesWithTheChannelsLastIsViewedAndCopiedSo) {
   const std::string last = "    y = torch.neg(x)\n    c = torch.contiguous(y, memory_format=2)\n";
-  const Written kWritten[] = {
+  const Written programs[] = {
       // Torch copies what lies in rows, and what is to lie in rows again; its own format is no copy.
       {"    z = torch.mul_(c, 2)\n    return y\n", -11},
       {"    z = torch.mul_(torch.contiguous(c), 2)\n    return c\n", -11},
@@ -323,7 +323,7 @@ TEST(TorchScriptCode, WhatLiesWithTheChannelsLastIsViewedAndCopiedSo) {
       // Places in memory are those of rows of channels.
       {"    return torch.as_strided(c, [2], [3])\n", -7},
   };
-  for (const Written& each : kWritten) {
+  for (const Written& each : programs) {
     SCOPED_TRACE(each.code);
     const Tensor got = result_of_maps(last + each.code, {{0, "N"}});
     EXPECT_EQ(got.element_as_double(got.num_elements() - 1), each.last);
@@ -335,7 +335,7 @@ TEST(TorchScriptCode, MapsOfWhatHasTheChannelsLastHaveThemLast) {
   const std::string last =
       "    y = torch.neg(x)\n    c = torch.contiguous(y, memory_format=2)\n    w = torch.ones([4, 2, 1, "
       "1])\n";
-  const Written kMade[] = {
+  const Written programs[] = {
       {"torch.conv2d(c, w)", -16},
       {"torch.conv2d(y, w)", -32},
       {"torch.conv2d(y, torch.contiguous(torch.ones([4, 2, 2, 2]), memory_format=2))", -48},
@@ -356,7 +356,7 @@ TEST(TorchScriptCode, MapsOfWhatHasTheChannelsLastHaveThemLast) {
       // These make rows whatever they are given.
       {"torch.mul(torch.softmax(c, 1), 1000)", 4.94525},
   };
-  for (const Written& each : kMade) {
+  for (const Written& each : programs) {
     SCOPED_TRACE(each.code);
     const std::string code =
         last + "    r = " + each.code + "\n    z = torch.mul_(torch.reshape(r, [-1]), 2)\n    return r\n";

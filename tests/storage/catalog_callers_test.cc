@@ -95,11 +95,11 @@ TEST_P(CatalogCallersTest, ModelsAndPackagesCountForWhoBroughtThemFirst) {
 
 TEST_P(CatalogCallersTest, SumsFollowTheRows) {
   expect_true_sums();
-  for (int i = 0; i < 40; ++i) {
+  for (uint64_t i = 0; i < 40; ++i) {
     const std::string text = std::to_string(i);
     const std::string caller = i % 3 == 0 ? "" : i % 3 == 1 ? "alice" : "bob";
-    catalog_->put_model(model_of(caller, "model " + text, static_cast<uint64_t>(i)), std::nullopt);
-    catalog_->put_package(package_of(caller, "package " + text, static_cast<uint64_t>(100 * i)));
+    catalog_->put_model(model_of(caller, "model " + text, i), std::nullopt);
+    catalog_->put_package(package_of(caller, "package " + text, 100 * i));
   }
   // What is there already counts for whoever brought it first.
   catalog_->put_model(model_of("carol", "model 1", 7), std::nullopt);

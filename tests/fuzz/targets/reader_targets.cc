@@ -167,9 +167,11 @@ namespace {
 /// What the constants of a block say, and those of blocks within.
 void read_constants(const frontend::coreml::LoadedModel& model, const frontend::coreml::Block& block) {
   for (const frontend::coreml::Operation& node : block.operations) {
-    for (const auto& [name, value] : node.attributes) {
+    for (const auto& attribute : node.attributes) {
       // Sizes that a few bytes can say are bounded by what tensors may have.
-      attempt([&] { TM_CHECK(model.constant(value).num_elements() >= 0, "a negative number of elements"); });
+      attempt([&] {
+        TM_CHECK(model.constant(attribute.second).num_elements() >= 0, "a negative number of elements");
+      });
     }
     for (const frontend::coreml::Block& inner : node.blocks) read_constants(model, inner);
   }
