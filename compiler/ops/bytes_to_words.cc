@@ -1,6 +1,4 @@
 /// bytes_to_words: four bytes side by side as one word (words.h). Both ends are little-endian.
-#include <cstring>
-
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/words.h"
 
@@ -17,10 +15,6 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   ir::SymShape out = x.shape;
   out.back() /= kBytesPerWord;
   return {made_type(DType::kInt32, out)};
-}
-
-void reference(const ir::ReferenceContext& context) {
-  std::memcpy(context.outputs[0]->data(), context.inputs[0]->data(), context.outputs[0]->num_bytes());
 }
 
 TeOutputs compute(const ir::ComputeContext& context) {
@@ -46,7 +40,7 @@ std::vector<ir::OpDef> family() {
   def.name = "bytes_to_words";
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
-  def.reference = &reference;
+  def.reference = &copy_reference;
   def.compute = &compute;
   def.is_view = true;
   def.doc =

@@ -27,6 +27,8 @@ Shape broadcast_strides(const Shape& shape, const Shape& out);
 /// out[i...] = in[offset + sum(i * strides)] for elements of any type; `strides` has one entry per dim of
 /// out.
 void strided_copy(const Tensor& in, Tensor& out, const Shape& strides, int64_t offset);
+/// The evaluation of an operator whose result has input 0's bytes: the same elements in the same order.
+void copy_reference(const ir::ReferenceContext& context);
 /// Copies element `from` of `in` to element `to` of `out`.
 void copy_element(const Tensor& in, int64_t from, Tensor& out, int64_t to);
 

@@ -1,6 +1,4 @@
 /// reshape: the same elements in the same order under another shape.
-#include <cstring>
-
 #include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
@@ -20,10 +18,6 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
          to_string(num_elements(out.shape)));
   }
   return {out};
-}
-
-void reference(const ir::ReferenceContext& context) {
-  std::memcpy(context.outputs[0]->data(), context.inputs[0]->data(), context.outputs[0]->num_bytes());
 }
 
 /// Runs of input and output dims with equal products: an index is flattened and split only inside its run, so
@@ -105,7 +99,7 @@ std::vector<ir::OpDef> family() {
   def.name = "reshape";
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
-  def.reference = &reference;
+  def.reference = &copy_reference;
   def.part = &part;
   def.compute = &compute;
   def.is_view = true;

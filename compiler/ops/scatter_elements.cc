@@ -195,10 +195,7 @@ te::Tensor combine(const ir::ComputeContext& context, const Updates& updates, Re
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const Reduction reduction = reduction_of(context.attrs);
-  if (is_empty(context.input_types[1].shape)) {
-    return {compute_safe(context.name, out.shape, out.dtype,
-                         [&](const std::vector<Expr>& axes) { return te::read(context.inputs[0], axes); })};
-  }
+  if (is_empty(context.input_types[1].shape)) return compute_copy(context);
   const Updates updates(context, normal_axis(attr_int(context.attrs, "axis", 0), out.shape.size()));
   return {reduction == Reduction::kNone ? replace(context, updates) : combine(context, updates, reduction)};
 }

@@ -91,6 +91,12 @@ Expr identity_of(te::ReduceOp op, DType dtype) {
 
 }  // namespace
 
+TeOutputs compute_copy(const ir::ComputeContext& context) {
+  const ir::ValueType& out = context.output_types[0];
+  return {compute_safe(context.name, out.shape, out.dtype,
+                       [&](const std::vector<Expr>& axes) { return te::read(context.inputs[0], axes); })};
+}
+
 te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const ir::SymShape& shape,
                        const ir::SymShape& extents, DType dtype,
                        const std::function<Expr(const std::vector<Expr>&, const std::vector<Expr>&)>& body) {

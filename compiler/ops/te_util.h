@@ -41,6 +41,8 @@ bool is_empty(const ir::SymShape& shape);
 /// input.
 te::Tensor compute_safe(const std::string& name, const ir::SymShape& shape, DType dtype,
                         const std::function<Expr(const std::vector<Expr>&)>& body);
+/// The elements of input 0 at their own indices.
+TeOutputs compute_copy(const ir::ComputeContext& context);
 /// te::reduce, or the constant identity when there is nothing to reduce or to compute.
 te::Tensor reduce_safe(const std::string& name, te::ReduceOp op, const ir::SymShape& shape,
                        const ir::SymShape& extents, DType dtype,

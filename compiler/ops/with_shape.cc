@@ -1,6 +1,5 @@
 /// with_shape: x under extents that are its own where they are equal, which is a guard where it is no proof.
-#include <cstring>
-
+#include "compiler/ops/reference_util.h"
 #include "compiler/ops/te_util.h"
 #include "compiler/ops/type_rules.h"
 
@@ -17,16 +16,6 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   return {out};
 }
 
-void reference(const ir::ReferenceContext& context) {
-  std::memcpy(context.outputs[0]->data(), context.inputs[0]->data(), context.outputs[0]->num_bytes());
-}
-
-TeOutputs compute(const ir::ComputeContext& context) {
-  const ir::ValueType& out = context.output_types[0];
-  return {compute_safe(context.name, out.shape, out.dtype,
-                       [&](const std::vector<Expr>& axes) { return te::read(context.inputs[0], axes); })};
-}
-
 }  // namespace
 
 std::vector<ir::OpDef> family() {
@@ -34,8 +23,8 @@ std::vector<ir::OpDef> family() {
   def.name = "with_shape";
   def.pattern = ir::Pattern::kInjective;
   def.infer = &infer;
-  def.reference = &reference;
-  def.compute = &compute;
+  def.reference = &copy_reference;
+  def.compute = &compute_copy;
   def.is_view = true;
   def.doc =
       "x, whose extents are those of attribute shape (dims, required): what leaves the body of a loop, whose "

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "runtime/base/error.h"
-#include "runtime/base/error_json.h"
 #include "runtime/base/json.h"
 #include "server/cli/cli.h"
 #include "server/cli/open_package.h"
@@ -78,30 +77,17 @@ void print_result(const std::string& path, const Classified& result, const std::
   }
 }
 
-/// Every picture is tried: one that cannot be read is told, and the others have their answers. Returns the
-/// exit code of the first that failed.
+/// The exit code, as answer_pictures has it.
 int classify_all(const ClassifyArguments& arguments, const GlobalOptions& globals) {
   OpenPackage package(arguments.package, arguments.picture.threads);
   const size_t output = arguments.output.empty() ? 0 : package.executor().output_index(arguments.output);
   const std::vector<std::string> labels = labels_of(arguments.labels, package.executor(), output);
   const PictureInput input = picture_input(package.executor(), arguments.picture);
-  Json list = Json::array();
-  int exit_code = 0;
-  for (const std::string& path : arguments.pictures) {
-    try {
-      const Classified result = classify(path, arguments, input, output, package);
-      list.push_back(result_json(path, result, labels));
-      if (!globals.json) print_result(path, result, labels);
-    } catch (const Error& error) {
-      if (arguments.pictures.size() == 1) throw;
-      const ErrorCodeInfo& row = error_code_info(error.code());
-      list.push_back({{"picture", path}, {"error", {{"code", row.name}, {"detail", error.message()}}}});
-      std::cerr << "error: " << printable(error.message()) << std::endl;
-      if (exit_code == 0) exit_code = row.exit_code;
-    }
-  }
-  if (globals.json) print_json(Json{{"pictures", list}});
-  return exit_code;
+  return answer_pictures(arguments.pictures, globals.json, [&](const std::string& path) {
+    const Classified result = classify(path, arguments, input, output, package);
+    if (!globals.json) print_result(path, result, labels);
+    return result_json(path, result, labels);
+  });
 }
 
 }  // namespace

@@ -304,9 +304,7 @@ int compile_model(const CompileArguments& arguments, const GlobalOptions& global
 Action compile_command(CLI::App& app) {
   const auto arguments = std::make_shared<CompileArguments>();
   app.add_option("MODEL", arguments->model, "model file")->required();
-  app.add_option("--model-format", arguments->format, model_format_help());
-  app.add_option("--signature", arguments->signature,
-                 "which of the model's signatures; its first when absent");
+  add_model_options(app, arguments->format, arguments->signature);
   app.add_option("--quantized", arguments->quantized,
                  "exact: integers of a TFLite file are rounded as its reference kernels do, bit for bit")
       ->check(CLI::IsMember({"exact"}));

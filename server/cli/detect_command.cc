@@ -110,7 +110,7 @@ Json detect_one(const std::string& path, const DetectArguments& arguments,
   return row;
 }
 
-/// As classify: a picture that cannot be read does not hide the others.
+/// The exit code, as answer_pictures has it.
 int detect_all(const DetectArguments& arguments, const GlobalOptions& globals) {
   if (!arguments.output.empty() && !std::filesystem::is_directory(arguments.output)) {
     if (arguments.pictures.size() > 1)
@@ -122,23 +122,9 @@ int detect_all(const DetectArguments& arguments, const GlobalOptions& globals) {
   for (size_t i = 0; labels.empty() && i < package.executor().outputs().size(); ++i)
     labels = labels_of(arguments.labels, package.executor(), i);
   const PictureInput input = picture_input(package.executor(), arguments.picture);
-  Json list = Json::array();
-  int exit_code = 0;
-  for (const std::string& path : arguments.pictures) {
-    try {
-      list.push_back(detect_one(path, arguments, labels, input, package, globals.json));
-    } catch (const Error& error) {
-      if (arguments.pictures.size() == 1) throw;
-      const ErrorCodeInfo& row = error_code_info(error.code());
-      list.push_back({{"picture", path}, {"error", {{"code", row.name}, {"detail", error.message()}}}});
-      std::cerr << "error: " << printable(error.message()) << std::endl;
-      if (exit_code == 0) exit_code = row.exit_code;
-    }
-  }
-  if (globals.json) {
-    print_json(Json{{"pictures", list}});
-  }
-  return exit_code;
+  return answer_pictures(arguments.pictures, globals.json, [&](const std::string& path) {
+    return detect_one(path, arguments, labels, input, package, globals.json);
+  });
 }
 
 }  // namespace

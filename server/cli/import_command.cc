@@ -47,9 +47,7 @@ int import_to_file(const ImportArguments& arguments, bool json) {
 Action import_command(CLI::App& app) {
   const auto arguments = std::make_shared<ImportArguments>();
   app.add_option("MODEL", arguments->model, "model file")->required();
-  app.add_option("--model-format", arguments->format, model_format_help());
-  app.add_option("--signature", arguments->signature,
-                 "which of the model's signatures; its first when absent");
+  add_model_options(app, arguments->format, arguments->signature);
   app.add_option("-o,--output", arguments->output, "graph file to write")->required();
   app.add_option("--input-shapes", arguments->input_shapes, "\"data:[1,3,224,224]\"; other dims stay free");
   app.add_option("--input-values", arguments->input_values, "inputs that are fixed for good, as JSON");

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -135,10 +136,11 @@ target::Target resolve_target(const std::string& text, const std::vector<std::st
   return target::parse_target(full, host);
 }
 
-std::string model_format_help() {
+void add_model_options(CLI::App& app, std::string& format, std::string& signature) {
   std::string names;
   for (const std::string& name : frontend::importable_formats()) names += (names.empty() ? "" : ", ") + name;
-  return "one of " + names + "; found out when absent";
+  app.add_option("--model-format", format, "one of " + names + "; found out when absent");
+  app.add_option("--signature", signature, "which of the model's signatures; its first when absent");
 }
 
 std::unique_ptr<frontend::Importer> open_model_file(const std::string& path, const std::string& format,

@@ -13,6 +13,10 @@
 #include "compiler/tune/records/record.h"
 #include "runtime/base/error.h"
 
+namespace CLI {  // CLI11's NOLINT(readability-identifier-naming)
+class App;
+}
+
 namespace tensormill::cli {
 
 /// "data:[1,3,224,224] x:[N,3,H,W]" -> shapes by input name. Throws Error(kUsage) with the place.
@@ -30,8 +34,8 @@ std::vector<std::string> split_list(const std::string& text);
 /// here.
 target::Target resolve_target(const std::string& text, const std::vector<std::string>& overrides,
                               const target::Target& host);
-/// What --model-format takes.
-std::string model_format_help();
+/// --model-format and --signature, which open_model_file takes.
+void add_model_options(CLI::App& app, std::string& format, std::string& signature);
 /// The model at `path`. `format`: of which it must be, a name of formats.def; "": any that can be imported.
 /// Throws Error(kNotSupported) for another one. `signature`: as frontend::make_importer; Error(kUsage) for
 /// one that the model does not have.

@@ -1,6 +1,7 @@
 #include "server/cli/open_package.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include "compiler/interpret/interpreter.h"
 #include "compiler/target/target.h"
@@ -8,7 +9,9 @@
 #include "runtime/base/file.h"
 #include "runtime/base/text.h"
 #include "runtime/package/package_reader.h"
+#include "server/cli/cli.h"
 #include "server/cli/model_input.h"
+#include "server/cli/terminal.h"
 
 namespace tensormill::cli {
 
@@ -117,6 +120,25 @@ RealOutput real_output(const exec::GraphExecutor& executor, size_t index) {
 std::vector<std::string> labels_of(const std::string& path, const exec::GraphExecutor& executor,
                                    size_t output) {
   return path.empty() ? executor.package().metadata().outputs.at(output).notes.labels : read_labels(path);
+}
+
+int answer_pictures(const std::vector<std::string>& paths, bool json,
+                    const std::function<Json(const std::string& path)>& answer) {
+  Json list = Json::array();
+  int exit_code = 0;
+  for (const std::string& path : paths) {
+    try {
+      list.push_back(answer(path));
+    } catch (const Error& error) {
+      if (paths.size() == 1) throw;
+      const ErrorCodeInfo& row = error_code_info(error.code());
+      list.push_back({{"picture", path}, {"error", {{"code", row.name}, {"detail", error.message()}}}});
+      std::cerr << "error: " << printable(error.message()) << std::endl;
+      if (exit_code == 0) exit_code = row.exit_code;
+    }
+  }
+  if (json) print_json(Json{{"pictures", list}});
+  return exit_code;
 }
 
 image::Image read_picture(const std::string& path) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/base/json.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/image/image.h"
 #include "runtime/parallel/thread_pool.h"
@@ -77,6 +79,12 @@ RealOutput real_output(const exec::GraphExecutor& executor, size_t index);
 /// The file's lines, or, where `path` is "", what the model says of that output.
 std::vector<std::string> labels_of(const std::string& path, const exec::GraphExecutor& executor,
                                    size_t output);
+
+/// The rows that answer(path) gives of each picture, under "pictures"; printed as JSON where `json` says so.
+/// One that cannot be read has its error in its row, and the others have their answers; the only one throws.
+/// Returns the exit code of the first that failed, or 0.
+int answer_pictures(const std::vector<std::string>& paths, bool json,
+                    const std::function<Json(const std::string& path)>& answer);
 
 /// JPEG, PNG, WebP, JPEG 2000, BMP, Netpbm, TIFF. Errors name the file.
 image::Image read_picture(const std::string& path);

@@ -256,9 +256,7 @@ bool is_package(const std::string& path) {
 Action show_command(CLI::App& app) {
   const auto arguments = std::make_shared<ShowArguments>();
   app.add_option("MODEL|PACKAGE.tar", arguments->path, "model or package file")->required();
-  app.add_option("--model-format", arguments->format, model_format_help());
-  app.add_option("--signature", arguments->signature,
-                 "which of the model's signatures; its first when absent");
+  add_model_options(app, arguments->format, arguments->signature);
   app.add_option("--input-shapes", arguments->input_shapes,
                  "for --graph and --tasks of a model with free dims");
   app.add_option("--input-values", arguments->input_values,

@@ -147,20 +147,7 @@ bool SharedUploadStore::remove(const std::string& id) {
   return removed;
 }
 
-int SharedUploadStore::expire() {
-  int removed = 0;
-  const int64_t oldest = now_ms_() - options_.lifetime.count();
-  for (const Upload& upload : list()) {
-    if (upload.since_ms >= oldest) continue;
-    try {
-      removed += remove(upload.id) ? 1 : 0;
-    } catch (const Error& error) {
-      // One that is being written to now is looked at the next time.
-      if (error.code() != ErrorCode::kConflict) throw;
-    }
-  }
-  return removed;
-}
+int SharedUploadStore::expire() { return expire_uploads(*this, now_ms_() - options_.lifetime.count()); }
 
 std::vector<Digest> SharedUploadStore::roots() { return catalog_.upload_blobs(); }
 

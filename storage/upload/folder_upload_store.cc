@@ -56,6 +56,20 @@ Error no_upload(const std::string& id) {
 
 }  // namespace
 
+int expire_uploads(UploadStore& store, int64_t oldest_ms) {
+  int removed = 0;
+  for (const Upload& upload : store.list()) {
+    if (upload.since_ms >= oldest_ms) continue;
+    try {
+      removed += store.remove(upload.id) ? 1 : 0;
+    } catch (const Error& error) {
+      // One that is being written to now is looked at the next time.
+      if (error.code() != ErrorCode::kConflict) throw;
+    }
+  }
+  return removed;
+}
+
 int64_t upload_created_ms(const std::string& id) {
   return static_cast<int64_t>(std::stoull(id.substr(0, 8) + id.substr(9, 4), nullptr, 16));
 }
@@ -366,20 +380,7 @@ bool FolderUploadStore::remove(const std::string& id) {
   return true;
 }
 
-int FolderUploadStore::expire() {
-  int removed = 0;
-  const int64_t oldest = now_ms_() - options_.lifetime.count();
-  for (const Upload& upload : list()) {
-    if (upload.since_ms >= oldest) continue;
-    try {
-      removed += remove(upload.id) ? 1 : 0;
-    } catch (const Error& error) {
-      // One that is being written to now is looked at the next time.
-      if (error.code() != ErrorCode::kConflict) throw;
-    }
-  }
-  return removed;
-}
+int FolderUploadStore::expire() { return expire_uploads(*this, now_ms_() - options_.lifetime.count()); }
 
 std::vector<Digest> FolderUploadStore::roots() {
   std::vector<Digest> blobs;

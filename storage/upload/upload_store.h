@@ -74,5 +74,7 @@ public:
 
 /// The time in the first 48 bits of a UUIDv7, which names an upload.
 int64_t upload_created_ms(const std::string& id);
+/// Removes those of `store` that begin before `oldest_ms` and are not being written to; returns how many.
+int expire_uploads(UploadStore& store, int64_t oldest_ms);
 
 }  // namespace tensormill::storage

@@ -53,19 +53,13 @@ void reference_enter(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];
   if (x.num_bytes() != context.outputs[0]->num_bytes())
     throw Error(ErrorCode::kTensorData, "a branch does not take these extents");
-  if (x.num_bytes() != 0) std::memcpy(context.outputs[0]->data(), x.data(), x.num_bytes());
+  copy_reference(context);
 }
 
 /// What is known outside is known in the branch, in its own symbols.
 ir::KnownValue known_inside(const ir::Attrs& attrs) {
   if (!attrs.has("values")) return {};
   return {attrs.dtype_of("dtype"), attr_dims(attrs, "shape").hints(), attr_dims(attrs, "values")};
-}
-
-TeOutputs compute_enter(const ir::ComputeContext& context) {
-  const ir::ValueType& out = context.output_types[0];
-  return {compute_safe(context.name, out.shape, out.dtype,
-                       [&](const std::vector<Expr>& axes) { return te::read(context.inputs[0], axes); })};
 }
 
 }  // namespace
@@ -86,7 +80,7 @@ std::vector<ir::OpDef> family() {
   enter.infer = &infer_enter;
   enter.reference = &reference_enter;
   enter.known = &known_inside;
-  enter.compute = &compute_enter;
+  enter.compute = &compute_copy;
   enter.is_view = true;
   enter.doc =
       "x as a branch of the condition (input 1, bool [1]) sees it: attributes shape (dims, in the branch's "

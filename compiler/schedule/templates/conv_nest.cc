@@ -43,15 +43,10 @@ bool is_picked(const Builder& builder, const std::string& name) {
 }
 
 bool find_conv_nest(Builder& builder, ConvNest& nest) {
-  for (const std::string& name : builder.stage_names()) {
-    const Stage& stage = builder.stage(name);
-    if (stage.reduction && !nest.sums.empty()) return false;
-    if (stage.reduction) nest.sums = name;
-    if (stage.is_output && !nest.root.empty()) return false;
-    if (stage.is_output) nest.root = name;
-  }
-  if (nest.sums.empty() || nest.root.empty() || num_elements(builder.stage(nest.root).shape) == 0)
-    return false;
+  const Anchor found = only_reduction(builder);
+  nest.root = found.root;
+  nest.sums = found.stage;
+  if (nest.sums.empty() || num_elements(builder.stage(nest.root).shape) == 0) return false;
   const size_t dims = builder.stage(nest.sums).shape.size();
   if (dims < 4 || !multiplies_panel(builder, nest.sums, dims - 1, dims - 2)) return false;
   for (const Access& access : builder.accesses(nest.sums)) {

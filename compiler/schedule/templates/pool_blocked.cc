@@ -51,17 +51,13 @@ void schedule_windows(Builder& builder, const std::string& root, const std::stri
 }  // namespace
 
 bool template_pool_blocked(Builder& builder) {
-  std::string root, windows;
-  for (const std::string& name : builder.stage_names()) {
-    const Stage& stage = builder.stage(name);
-    if (stage.reduction && !windows.empty()) return false;
-    if (stage.reduction) windows = name;
-    if (stage.is_output && !root.empty()) return false;
-    if (stage.is_output) root = name;
-  }
+  const Anchor found = only_reduction(builder);
+  const std::string& root = found.root;
+  std::string windows = found.stage;
+  if (windows.empty()) return false;
   const Shape shape = builder.stage(root).shape;
   const size_t rank = shape.size() - 3;
-  if (windows.empty() || shape.size() < 4 || shape.size() > 6 || num_elements(shape) == 0 ||
+  if (shape.size() < 4 || shape.size() > 6 || num_elements(shape) == 0 ||
       builder.stage(windows).shape != shape || builder.stage(windows).reduction->axes.size() != rank) {
     return false;
   }

@@ -64,6 +64,17 @@ Anchor make_anchor(Builder& builder, const std::string& name) {
   return {name, name + ".c"};
 }
 
+Anchor only_reduction(const Builder& builder) {
+  Anchor found;
+  for (const std::string& name : builder.stage_names()) {
+    const Stage& stage = builder.stage(name);
+    if ((stage.reduction && !found.stage.empty()) || (stage.is_output && !found.root.empty())) return {};
+    if (stage.reduction) found.stage = name;
+    if (stage.is_output) found.root = name;
+  }
+  return found.stage.empty() || found.root.empty() ? Anchor{} : found;
+}
+
 std::vector<std::string> tune_unroll(Builder& builder, const std::string& stage, const std::string& axis,
                                      const std::string& knob, int64_t analytic, int64_t most) {
   const int64_t extent = builder.extent(stage, axis);

@@ -28,6 +28,9 @@ struct Anchor {
 /// The stage that reads reduction `name` in place, or, where there is none, `name` as a copy of a new
 /// accumulating stage.
 Anchor make_anchor(Builder& builder, const std::string& name);
+/// The program's one output and its one reduction, which may be the same stage. Empty names where there is no
+/// such pair: no or several outputs, no or several reductions.
+Anchor only_reduction(const Builder& builder);
 
 /// How many copies of a loop over `extent` steps are written out, as a knob: divisors of it up to `most`.
 /// Splits the axis, unrolls the copies and returns the axes in its place, outermost first.

@@ -23,16 +23,10 @@ struct StrassenParts {
 /// Finds the parts and inlines what follows the sums up to the output. False when the program has another
 /// form.
 bool find_strassen(Builder& builder, StrassenParts& parts) {
-  std::vector<std::string> outputs;
-  for (const std::string& name : builder.stage_names()) {
-    if (builder.stage(name).is_output) outputs.push_back(name);
-    if (!builder.stage(name).reduction) continue;
-    if (!parts.product.empty()) return false;
-    parts.product = name;
-  }
-  if (parts.product.empty() || outputs.size() != 1 || reduce_axes(builder.stage(parts.product)).size() != 2)
-    return false;
-  parts.root = outputs[0];
+  const Anchor found = only_reduction(builder);
+  parts.root = found.root;
+  parts.product = found.stage;
+  if (parts.product.empty() || reduce_axes(builder.stage(parts.product)).size() != 2) return false;
   parts.left = only_producer(builder, parts.product);
   parts.blocks = parts.left.empty() ? "" : only_producer(builder, parts.left);
   parts.results = only_reader(builder, parts.product);

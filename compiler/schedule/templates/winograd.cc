@@ -22,16 +22,10 @@ struct Parts {
 
 /// Finds the parts and inlines what follows Y up to the output. False when the program has another form.
 bool find_parts(Builder& builder, Parts& parts) {
-  std::vector<std::string> outputs;
-  for (const std::string& name : builder.stage_names()) {
-    if (builder.stage(name).is_output) outputs.push_back(name);
-    if (!builder.stage(name).reduction) continue;
-    if (!parts.product.empty()) return false;
-    parts.product = name;
-  }
-  if (parts.product.empty() || outputs.size() != 1 || builder.stage(parts.product).shape.size() != 5)
-    return false;
-  parts.root = outputs[0];
+  const Anchor found = only_reduction(builder);
+  parts.root = found.root;
+  parts.product = found.stage;
+  if (parts.product.empty() || builder.stage(parts.product).shape.size() != 5) return false;
   parts.input = only_producer(builder, parts.product);
   parts.half = parts.input.empty() ? "" : only_producer(builder, parts.input);
   parts.window = parts.half.empty() ? "" : only_producer(builder, parts.half);

@@ -125,8 +125,7 @@ std::vector<std::array<int64_t, 2>> pairs_of(const LayerContext& context, const 
 
 void convert_zero_padding(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const V x = spatial_input(context);
   const V map = context.map(x);
   std::vector<int64_t> pads(2 * (rank + 2), 0);
   const auto pairs = pairs_of(context, "padding", rank);
@@ -140,8 +139,7 @@ void convert_zero_padding(LayerContext& context) {
 
 void convert_cropping(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const V x = spatial_input(context);
   Compose c(context);
   V map = context.map(x);
   const auto pairs = pairs_of(context, "cropping", rank);
@@ -241,8 +239,7 @@ V repeated(LayerContext& context, V map, const std::vector<int64_t>& sizes) {
 
 void convert_up_sampling(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const V x = spatial_input(context);
   const V map = context.map(x);
   const ir::Ints sizes = context.config().integers("size", rank, 2);
   for (const int64_t size : sizes) {

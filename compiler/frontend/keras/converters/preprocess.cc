@@ -235,8 +235,7 @@ V adaptive_axis(LayerContext& context, V map, int64_t axis, int64_t out, bool is
 
 void convert_adaptive_pool(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const V x = spatial_input(context);
   const ir::Ints sizes = context.config().integers("output_size", rank);
   V map = context.map(x);
   for (size_t d = 0; d < rank; ++d)

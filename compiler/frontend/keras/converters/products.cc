@@ -19,6 +19,12 @@ size_t spatial_rank(const LayerContext& context) {
   context.invalid("it has a converter of other layers");
 }
 
+V spatial_input(LayerContext& context) {
+  const V x = context.input();
+  check_rank(context, x, static_cast<int64_t>(spatial_rank(context)) + 2);
+  return x;
+}
+
 int64_t channels_of(const LayerContext& context, V map) {
   const ir::SymInt channels = context.type(map).shape[1];
   if (!channels.is_constant()) context.unsupported("input", "its channels are a free dim");
@@ -101,8 +107,7 @@ void convert_dense(LayerContext& context) {
 
 void convert_conv(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const V x = spatial_input(context);
   const V map = context.map(x), w = context.weight("kernel", 0);
   const Shape shape = context.weight_shape(w, rank + 2, "the kernel");
   const Geometry geometry = geometry_of(context, rank);
@@ -133,15 +138,20 @@ V depthwise(LayerContext& context, V map, V w, V bias, const Geometry& geometry)
   return convolved(context, map, weights, bias, channels, geometry);
 }
 
+/// Reads the options of layers that are implemented for one group alone. Their weights say how many filters
+/// there are.
+void refuse_groups(LayerContext& context) {
+  if (context.config().integer("groups", 1) != 1)
+    context.unsupported("option groups", "it is not implemented");
+  context.config().skip("filters");
+}
+
 }  // namespace
 
 void convert_depthwise_conv(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
-  if (context.config().integer("groups", 1) != 1)
-    context.unsupported("option groups", "it is not implemented");
-  context.config().skip("filters");
+  const V x = spatial_input(context);
+  refuse_groups(context);
   // Keras 2 called the kernel so.
   const bool is_old = !context.weights().is_numbered() && context.weights().find("kernel", 0) == nullptr;
   const V w = context.weight(is_old ? "depthwise_kernel" : "kernel", 0);
@@ -151,11 +161,8 @@ void convert_depthwise_conv(LayerContext& context) {
 
 void convert_separable_conv(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
-  if (context.config().integer("groups", 1) != 1)
-    context.unsupported("option groups", "it is not implemented");
-  context.config().skip("filters");
+  const V x = spatial_input(context);
+  refuse_groups(context);
   const V inner = depthwise(context, context.map(x), context.weight("depthwise_kernel", 0), ir::kAbsent,
                             geometry_of(context, rank));
   const V w = context.weight("pointwise_kernel", 1);
@@ -211,11 +218,8 @@ TransposePads transpose_pads(const LayerContext& context, const Geometry& geomet
 // Kernels [spatial...,out,in].
 void convert_conv_transpose(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
-  if (context.config().integer("groups", 1) != 1)
-    context.unsupported("option groups", "it is not implemented");
-  context.config().skip("filters");
+  const V x = spatial_input(context);
+  refuse_groups(context);
   const V map = context.map(x), w = context.weight("kernel", 0);
   const Shape shape = context.weight_shape(w, rank + 2, "the kernel");
   const Geometry geometry = geometry_of(context, rank);
@@ -237,8 +241,7 @@ void convert_conv_transpose(LayerContext& context) {
 
 void convert_pool(LayerContext& context) {
   const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const V x = spatial_input(context);
   const V map = context.map(x);
   const LayerConfig& config = context.config();
   const ir::Ints size = config.integers("pool_size", rank);
@@ -251,9 +254,7 @@ void convert_pool(LayerContext& context) {
 }
 
 void convert_global_pool(LayerContext& context) {
-  const size_t rank = spatial_rank(context);
-  const V x = context.input();
-  check_rank(context, x, static_cast<int64_t>(rank) + 2);
+  const V x = spatial_input(context);
   Compose c(context);
   const bool is_max = context.class_name().starts_with("GlobalMax"),
              keeps = context.config().flag("keepdims", false);
