@@ -30,7 +30,6 @@ struct Argument {
   std::vector<float> reals;
   std::vector<int64_t> integers;
   std::vector<std::string_view> texts;
-  bool has_others = false;  ///< nets, tensors
 };
 struct Operator {
   std::string_view type, name;

@@ -43,7 +43,6 @@ Argument NetReader::argument(WireReader reader) {
       names_.spend(1);
       to.texts.push_back(reader.bytes("strings"));
     }
-    if (field >= 8 && field <= 12) to.has_others = true;
   }
   return to;
 }

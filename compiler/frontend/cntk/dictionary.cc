@@ -84,7 +84,6 @@ Axis Reader::axis(WireReader reader) {
   while (const int field = reader.next()) {
     if (field == 1) to.index = reader.int32("an axis");
     if (field == 2) to.name = reader.bytes("an axis' name");
-    if (field == 3) to.is_ordered = reader.varint("is_ordered_dynamic_axis") != 0;
   }
   return to;
 }

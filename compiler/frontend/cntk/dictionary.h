@@ -20,7 +20,6 @@ inline constexpr int64_t kInferredDim = -1, kUnknownShape = -2, kFreeDim = -3;
 struct Axis {
   int64_t index = 0;  ///< in CNTK's order; of what is no axis of a sample one of the numbers below
   std::string_view name;
-  bool is_ordered = false;  ///< of a dynamic axis: it is that of a sequence
 };
 inline constexpr int64_t kDynamicAxis = INT32_MAX, kAllStaticAxes = INT32_MAX - 1, kEndAxis = INT32_MAX - 3,
                          kAllAxes = INT32_MAX - 4, kFirstMark = INT32_MAX - 4;

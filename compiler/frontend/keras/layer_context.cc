@@ -154,10 +154,6 @@ V LayerContext::stored_in(const Weights& weights, std::string_view name, size_t 
   return constant_of(*weight);
 }
 
-V LayerContext::optional_weight(std::string_view name, size_t index) {
-  return call_.weights.find(name, index) == nullptr ? ir::kAbsent : weight(name, index);
-}
-
 V LayerContext::weight_in(const Weights& weights, std::string_view name, size_t index) {
   const V value = stored_in(weights, name, index);
   return is_float(type(value).dtype) ? Compose(*this).cast(value, compute_dtype_) : value;

@@ -91,8 +91,6 @@ public:
   /// The layer's `index`-th weight, `name` where the file names them, in the layer's own type.
   V weight(std::string_view name, size_t index) { return weight_in(call_.weights, name, index); }
   V weight_in(const Weights& weights, std::string_view name, size_t index);
-  /// kAbsent where there is none.
-  V optional_weight(std::string_view name, size_t index);
   /// As it is stored.
   V stored_weight(std::string_view name, size_t index) { return stored_in(call_.weights, name, index); }
   V stored_in(const Weights& weights, std::string_view name, size_t index);

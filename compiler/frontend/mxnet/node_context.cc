@@ -98,11 +98,6 @@ V NodeContext::input_or(size_t index, const char* name) {
   return state_.implicit.emplace(implicit, constant(state_.loaded.tensor(*parameter))).first->second;
 }
 
-std::optional<Tensor> NodeContext::constant_input(size_t index) {
-  const ir::Value& value = graph().value(input(index));
-  return value.constant;
-}
-
 const std::string* NodeContext::given(const char* name) {
   read_.insert(name);
   const auto found = node_.attributes.find(name);

@@ -43,8 +43,6 @@ public:
   ir::CheckedList<V> inputs();
   /// The operand, or the parameter NODE_NAME, as files before 0.9 leave out what training changes.
   V input_or(size_t index, const char* name);
-  /// The elements of an operand that is a parameter or another constant; nothing for what a run works out.
-  std::optional<Tensor> constant_input(size_t index);
 
   /// Attributes by the names of the documentation; "None" is none. One that is looked up in whatever way
   /// counts as read. Throw Error(kInvalidModel) for what is no such value, and, without `otherwise`, where it

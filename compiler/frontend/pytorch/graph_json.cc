@@ -195,8 +195,6 @@ InputSpec read_input_spec(const Json& json) {
   to.name = spec_name(*spec, what);
   for (const char* name : {"parameter_name", "buffer_name", "tensor_constant_name", "custom_obj_name"})
     if (spec->contains(name)) to.target = json_text(*spec, name, what);
-  if (spec->contains("persistent") && spec->at("persistent").is_boolean())
-    to.is_persistent = spec->at("persistent").get<bool>();
   const bool is_weight = kind == "parameter" || kind == "buffer" || kind == "tensor_constant";
   if (is_weight && to.target.empty()) bad_program(what + " names no weight");
   return to;

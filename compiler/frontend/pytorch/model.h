@@ -117,8 +117,7 @@ struct InputSpec {
   std::string kind;
   std::string name;    ///< of the graph's input
   std::string target;  ///< of a weight: its name in the module; of a custom object: its name
-  bool is_persistent = true;
-  Json value;  ///< of a constant input
+  Json value;          ///< of a constant input
 };
 struct OutputSpec {
   /// "user_output", "loss_output", "buffer_mutation", "parameter_mutation", "user_input_mutation", "token" …

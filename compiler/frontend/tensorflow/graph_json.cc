@@ -230,7 +230,6 @@ Argument GraphJsonReader::argument(const Json& json) {
   to.name = kept(text(object(json, "an argument"), "name"));
   const auto type = json.find("type");
   if (type != json.end()) to.type = data_type_of(*type);
-  to.type_attr = kept(text(json, "typeAttr"));
   to.number_attr = kept(text(json, "numberAttr"));
   to.type_list_attr = kept(text(json, "typeListAttr"));
   return to;

@@ -148,7 +148,6 @@ Argument GraphProtoReader::argument(WireReader reader) {
   while (const int field = reader.next()) {
     if (field == 1) to.name = reader.bytes("an argument's name");
     if (field == 3) to.type = static_cast<DataType>(reader.int32("an argument's type"));
-    if (field == 4) to.type_attr = reader.bytes("type_attr");
     if (field == 5) to.number_attr = reader.bytes("number_attr");
     if (field == 6) to.type_list_attr = reader.bytes("type_list_attr");
   }

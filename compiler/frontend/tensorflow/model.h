@@ -114,7 +114,7 @@ struct Node {
 struct Argument {
   std::string_view name;
   DataType type = DataType::kInvalid;
-  std::string_view type_attr, number_attr, type_list_attr;
+  std::string_view number_attr, type_list_attr;
 };
 struct Function {
   std::string_view name;

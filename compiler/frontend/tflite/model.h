@@ -178,8 +178,6 @@ struct Model {
 
 /// "CONV_2D", the name of a custom operator, or "BUILTIN_210" for a code that is newer than the table.
 std::string operator_name(const OperatorCode& code);
-/// The builtin code of a name; nothing for an unknown one.
-std::optional<int32_t> builtin_code(std::string_view name);
 /// The name of a builtin code; "" for an unknown one.
 std::string_view builtin_name(int32_t code);
 

@@ -52,12 +52,6 @@ std::string_view builtin_name(int32_t code) {
   return row == nullptr ? std::string_view() : row->name;
 }
 
-std::optional<int32_t> builtin_code(std::string_view name) {
-  for (const OperatorRow& row : kOperators)
-    if (row.name == name) return row.code;
-  return std::nullopt;
-}
-
 std::string operator_name(const OperatorCode& code) {
   if (builtin_name(code.builtin) == "CUSTOM") return std::string(code.custom);
   const std::string_view name = builtin_name(code.builtin);

@@ -427,8 +427,6 @@ void convert_diagonal(NodeContext& node) {
 // What changes nothing but where the elements lie.
 void convert_alias(NodeContext& node) { node.set_alias("self"); }
 
-void convert_alias_of_input(NodeContext& node) { node.set_alias("input"); }
-
 void convert_dropout(NodeContext& node) {
   const bool is_on =
       node.op() == "native_dropout" ? node.has("train") && node.flag("train") : node.flag("train");
