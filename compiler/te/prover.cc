@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <limits>
 
-#include "compiler/te/op_class.h"
 #include "compiler/te/scalar_ops.h"
 #include "compiler/te/simplifier.h"
 
@@ -59,6 +58,12 @@ Range cast_range(DType from) {
 }
 
 bool is_remainder(const Term& term) { return term.atom->op == ExprOp::kFloorMod; }
+
+bool is_floordiv(const Term& term) { return term.atom->op == ExprOp::kFloorDiv; }
+
+auto count_remainders(const Linear& linear) {
+  return std::count_if(linear.terms.begin(), linear.terms.end(), is_remainder);
+}
 
 /// check_index(i, 1) is 0: no way for a search to go.
 void drop_only_places(Linear& linear) {
@@ -179,10 +184,13 @@ bool Prover::nonpositive(Linear linear, int depth) {
   if (--steps_ < 0 || linear.overflow) return false;
   const LinearFilter exact = [this](const Linear& whole) { return is_exact(whole); };
   recombine(linear, exact);
+  const bool may_split = depth > 0 && std::any_of(linear.terms.begin(), linear.terms.end(), is_floordiv);
+  const Linear whole = may_split ? linear : Linear();
   split_remainders(linear, exact);
   drop_only_places(linear);
   const Range range = linear_range(linear);
   if (range.high <= 0) return true;
+  if (may_split && count_remainders(linear) != count_remainders(whole) && by_dividend(whole)) return true;
   if (range.low > 0 || depth == 0 || linear.is_constant()) return false;
   met_remainder_ |= std::any_of(linear.terms.begin(), linear.terms.end(), is_remainder);
   // One fact or two and the ranges of the rest are often enough; the cases of many clamps, and long ways in
@@ -310,6 +318,15 @@ bool Prover::by_parts(const Linear& linear, int depth) {
   return false;
 }
 
+/// by_quotient with ranges alone, for a quotient and its dividend of opposite signs: floordiv(t + 1, 2) <= t
+/// is t >= 0, which remainders in the dividend's place do not tell.
+bool Prover::by_dividend(const Linear& linear) {
+  const int steps = steps_;
+  const bool proven = by_quotient(linear, 1);
+  steps_ = steps;
+  return proven;
+}
+
 /// floordiv(x, c) <= m is x <= c*m + c - 1, and floordiv(x, c) >= m is x >= c*m: exact where the quotient's
 /// coefficient divides all others.
 bool Prover::by_quotient(const Linear& linear, int depth) {
@@ -435,65 +452,6 @@ bool Prover::by_check(const Linear& linear, int depth) {
     if (nonpositive(replaced(linear, i, atom->args[1] - 1), depth - 1)) return true;
   }
   return false;
-}
-
-bool Prover::compares(ExprOp op, const Expr& a, const Expr& b) {
-  if (a->type != Type{}) return false;
-  const Linear left = to_linear(a), right = to_linear(b);
-  if (!is_exact(left) || !is_exact(right)) return op == ExprOp::kEq && equal(a, b);
-  const auto less = [this](const Linear& x, const Linear& y, int64_t margin) {
-    Linear difference = x;
-    difference.add(y, -1);
-    difference.add_constant(margin);
-    met_remainder_ = met_part_ = false;
-    const auto search = [this, &difference](bool remainders, bool parts) {
-      remainders_ = remainders;
-      parts_ = parts;
-      steps_ = kMaxSteps;
-      const bool proven = nonpositive(difference);
-      remainders_ = parts_ = false;
-      return proven;
-    };
-    if (search(false, false)) return true;
-    // These rules open many more ways, most of which lead nowhere: searches of their own.
-    if (met_remainder_ && search(true, false)) return true;
-    return met_part_ && search(met_remainder_, true);
-  };
-  switch (op) {
-    case ExprOp::kLt:
-      return less(left, right, 1);
-    case ExprOp::kLe:
-      return less(left, right, 0);
-    case ExprOp::kGt:
-      return less(right, left, 1);
-    case ExprOp::kGe:
-      return less(right, left, 0);
-    case ExprOp::kEq:
-      return less(left, right, 0) && less(right, left, 0);
-    default:
-      return less(left, right, 1) || less(right, left, 1);
-  }
-}
-
-bool Prover::holds(const Expr& condition, bool negated) {
-  if (condition->type != (Type{DType::kBool, 1})) return false;
-  if (condition->op == ExprOp::kIntImm) return (condition->int_value != 0) != negated;
-  if (op_class(condition->op) == OpClass::kCompare) {
-    return compares(negated ? opposite(condition->op) : condition->op, condition->args[0],
-                    condition->args[1]);
-  }
-  switch (condition->op) {
-    case ExprOp::kNot:
-      return holds(condition->args[0], !negated);
-    case ExprOp::kBitAnd:
-    case ExprOp::kBitOr: {
-      const bool both = (condition->op == ExprOp::kBitAnd) != negated;
-      const bool first = holds(condition->args[0], negated);
-      return first == both ? holds(condition->args[1], negated) : first;
-    }
-    default:
-      return false;
-  }
 }
 
 }  // namespace tensormill::te

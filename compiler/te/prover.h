@@ -40,6 +40,7 @@ private:
   bool by_cases(const Linear& linear, int depth);
   bool by_facts(const Linear& linear, int depth);
   bool by_parts(const Linear& linear, int depth);
+  bool by_dividend(const Linear& linear);
   bool by_quotient(const Linear& linear, int depth);
   bool by_division(const Linear& linear, int depth);
   bool by_end(const Linear& linear, int depth);

@@ -26,5 +26,28 @@ TEST(Bounds, ProvesTheEndOfARowByTwoFacts) {
   EXPECT_TRUE(context.proves(own + before < last));
 }
 
+// floordiv(t + k, c) <= t where t is 0 or more: quotient and dividend pull in opposite directions, and what
+// is left of the dividend is more than the remainder that stands in its place.
+TEST(Bounds, ProvesQuotientsBelowTheirDividends) {
+  for (int64_t held = 0; held <= 4; ++held) {
+    for (int64_t c = 2; c <= 4; ++c) {
+      for (int64_t more = -1; more <= c; ++more) {
+        const Var run = make_var("run");
+        BoundsContext context;
+        context.bind(run, {0, int64_t{1} << 40});
+        const Expr rest = Expr(held) - min(Expr(run), Expr(held)), part = floordiv(rest + more, Expr(c));
+        bool is_below = true, is_above = true;
+        for (int64_t t = 0; t <= held; ++t) {
+          const int64_t quotient = (t + more + c) / c - 1;
+          is_below &= quotient <= t;
+          is_above &= quotient >= t - held;
+        }
+        EXPECT_EQ(context.proves(part <= rest), is_below) << held << " " << more << " " << c;
+        EXPECT_EQ(context.proves(rest - part <= held), is_above) << held << " " << more << " " << c;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tensormill::te
