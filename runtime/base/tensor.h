@@ -50,7 +50,8 @@ public:
   Tensor reshaped(Shape shape) const;
   /// A deep copy.
   Tensor clone() const;
-  /// Element `index` (row-major) as a double; f16 and bf16 are widened, bool is 0 or 1.
+  /// Element `index` (row-major) as a double; f16 and bf16 are widened, bool is 0 or 1. This and what follows
+  /// throws std::out_of_range for an index outside of [0, num_elements()).
   double element_as_double(int64_t index) const;
   /// Element as int64 (floats truncate; for integer dtypes exact, u64 wraps).
   int64_t element_as_int(int64_t index) const;
