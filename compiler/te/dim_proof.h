@@ -20,7 +20,6 @@ public:
 
 private:
   void gather_facts();
-  void add_fact(const Dim& nonpositive);
   void name_atoms(const Dim& dim);
   void bound_calls();
   void bound_division(const DimAtom& atom);

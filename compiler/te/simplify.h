@@ -29,8 +29,6 @@ class BoundsContext {
 public:
   /// A missing end means that the variable may be any int64 on that side (it was loaded).
   void bind(const Var& var, Interval range) { ranges_[var.get()] = {range, false}; }
-  /// A symbol of a shape: a missing end is the largest index.
-  void bind_index(const Var& var, Interval range) { ranges_[var.get()] = {range, true}; }
   /// From now on expressions mean integers without bound, as dims do, and what is shown holds where no value
   /// on the way leaves int64; else they wrap, and a sum is used where it is shown that it does not.
   void take_integers() { integers_ = true; }
