@@ -1,6 +1,6 @@
-/// Which models that were imported with symbols have a plan for all extents, and that plan: what is made to
-/// see whether there is one is what the package is made of. Thread-safety: none; a planner and the symbol
-/// tables of the models that it has seen belong to one thread.
+/// Tries whether a model with symbolic extents has one plan for all of them, and keeps the plans that it made
+/// on the way, so that the package is built from them without planning again. Thread-safety: none; a planner
+/// and the symbol tables of the models that it has seen belong to one thread.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ struct PlannedModel {
   plan::GenericModel model;  ///< its kernels stay in their buffers (check_bounds)
 };
 
-/// Whether a plan of the model serves all that the model takes, but for few extents: no two extents are taken
-/// for equal that the model does not demand to be. What passes and kernels take for granted is among the
-/// guards of the graph then. `reason`: receives why not; null: nothing does.
+/// Whether one plan serves all shapes that the model takes but few: it does not assume that two extents are
+/// equal, unless the model demands it. What passes and kernels assume becomes guards of the model's symbol
+/// table. `reason`: receives why not; may be null.
 bool takes_symbolic(const ir::SymbolicModel& model, std::string* reason = nullptr);
 
 class GenericPlanner {
@@ -31,9 +31,9 @@ public:
   explicit GenericPlanner(target::Target target);
   /// As takes_symbolic; stores the plan that it made.
   bool takes(const ir::SymbolicModel& model, std::string* reason = nullptr);
-  /// The stored plan of the model where it is of such options, which is handed out once; or one that is made
-  /// now. `options`: of the planner's target. `free_dims`: the names that the package has of
-  /// them. `layout_log`: receives what the desired layout was applied to; null: nothing does. Throws
+  /// The stored plan of the model, if it was made with equal options (it is moved out, so only once), or one
+  /// that is made now. `options`: of the planner's target. `free_dims`: their names in the package.
+  /// `layout_log`: receives what the desired layout was applied to; may be null. Throws
   /// Error(kNotSupported) where there is no plan.
   PlannedModel plan(const ir::SymbolicModel& model, const std::vector<std::string>& free_dims,
                     const CompileOptions& options, passes::LayoutLog* layout_log);

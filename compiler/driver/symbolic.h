@@ -1,5 +1,5 @@
-/// How models with free dims are optimized for plans of all extents, and what their guards leave out.
-/// Thread-safety: those of one symbol table belong to one thread.
+/// Optimization of models with free dims for a generic plan, and which extents its guards leave out.
+/// Thread-safety: the objects of one symbol table belong to one thread.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,21 @@ ir::Graph optimize_generic(const ir::Graph& graph, const CompileOptions& options
 /// Throws Error(kNotSupported) where the kernel is not shown to stay in its buffers.
 void check_bounds(const plan::GenericKernel& kernel);
 
-/// Adds what the guards leave out though the model may take it, for people: what has to hold for a plan, as
+/// Adds, as text for people, what must hold for the plan to serve a shape that the model itself may take:
 /// "N != 1".
 void add_conditions(const ir::SymbolTable& table, std::vector<std::string>& conditions);
 
-/// Whether the guards leave out no extents but those that the model does not take, and of 1 where that
-/// broadcasts.
+/// Whether the guards leave out only extents that the model does not take, and extents of 1 that broadcast.
 bool is_open(const ir::SymbolTable& table);
 
-/// Extents of the symbols for which all guards hold: of those at which all are one of `candidates` the first
-/// `most`, then the hints.
+/// Values of the symbols for which all guards hold: the first `most` at which all symbols are equal to one of
+/// `candidates`, then the hints.
 std::vector<std::vector<int64_t>> points_of(const std::vector<std::string>& symbols,
                                             const ir::SymbolTable& table,
                                             const std::vector<int64_t>& candidates, size_t most);
 
-/// The extents nearest to `dims` at which what follows from others is what they make it; nothing where a
-/// guard does not hold there, or one is less than 1.
+/// The values nearest to `dims` at which symbols that equations determine have what follows from the others;
+/// nothing where a guard does not hold then, or a value is less than 1.
 std::optional<std::vector<int64_t>> taken_point(const std::vector<std::string>& symbols,
                                                 const ir::SymbolTable& table,
                                                 const std::vector<int64_t>& dims);
@@ -53,7 +52,7 @@ ir::Graph graph_at(const ir::Graph& graph, const std::vector<std::string>& symbo
 /// The model at the hints of its symbols.
 ir::ShapedGraph at_hints(const ir::SymbolicModel& model);
 
-/// The first of them. Throws Error(kNotSupported) where there are none.
+/// The first of points_of. Throws Error(kNotSupported) where there is none.
 std::vector<int64_t> base_point(const std::vector<std::string>& symbols, const ir::SymbolTable& table,
                                 const std::vector<int64_t>& candidates);
 
@@ -66,16 +65,16 @@ struct PlanSymbols {
 /// `free_dims`: the names of the free dims.
 PlanSymbols plan_symbols(const ir::SymbolicModel& model, const ir::Graph& optimized,
                          const std::vector<std::string>& free_dims);
-/// The plan of an optimized graph, whose dims are those symbols; extents of branches may be 0.
+/// The generic plan of an optimized graph over those symbols; extents inside branches may be 0.
 plan::GenericModel plan_with(const ir::Graph& graph, const PlanSymbols& symbols,
                              const std::vector<int64_t>& dims, const std::vector<std::string>& outputs,
                              const plan::LoopFacts& facts);
-/// Those of a CPU that loops for any extents are made for.
+/// The facts of the CPU that generic loops depend on.
 plan::LoopFacts loop_facts(const target::CpuFacts& facts);
 
-/// Lowers to 0 the minimums of free dims at which the plan gives the outputs' extents at 0 as well. Returns
-/// such extents, at which kernels are to be compared. `takes_all` becomes false where the model may take 0
-/// and the plan does not. Symbols of a run may be 0, too.
+/// Lowers the minimum of a free dim to 0 where the plan gives the right output extents at 0 as well. Returns
+/// points with such zeros, at which kernels are to be verified. `takes_all` becomes false where the model may
+/// take 0 and the plan does not. Symbols that a run binds may be 0, too.
 std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols,
                                              package::GenericPlan& plan, bool& takes_all);
 

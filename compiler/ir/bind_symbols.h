@@ -1,4 +1,4 @@
-/// A graph at numbers in the place of its symbols. Thread-safety: pure functions.
+/// Substitutes numbers for the symbols of a graph. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
-/// Symbols that a branch of a graph has of its own: one for each that is known around it, of which the same
-/// holds. What is demanded of them, and what is decided about them, holds where the branch is taken: it says
-/// nothing of those around, nor the reverse. They differ by their names: "N.b2" is what N is in
-/// branch number 2. Thread-safety: as the table.
+/// Copies of symbols for the inside of a branch, with the facts that hold of the originals: a guard that the
+/// branch's body adds holds where the branch is taken, and must say nothing of the graph around it. "N.b2" is
+/// symbol N in branch number 2. Thread-safety: as the table.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,7 @@
-/// A graph on disk: what the import child hands to the codegen child, so that the second never sees the
-/// stranger's file. Two files: text (a line per constant, then each graph's
-/// text form after a line with its size) and the
-/// constants' bytes, each 64-byte aligned, so that they are mapped and never copied. Thread-safety: pure
-/// functions.
+/// Graphs on disk: what the process that imports a model hands to the one that compiles it, so that the
+/// second never sees the untrusted file. Two files: text (a line per constant, then each graph's text form
+/// after a line with its size) and the constants' bytes, each 64-byte aligned, so that they are mapped and
+/// never copied. Thread-safety: pure functions.
 #pragma once
 
 #include <memory>

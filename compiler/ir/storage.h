@@ -1,6 +1,6 @@
 /// Which values of a graph need no bytes of their own: results of nodes that only rename bytes (a reshape, a
 /// slice of whole rows), and parts that a concatenation would only copy, when their producers can write them
-/// where it wants them. But for mere renamings, only values of constant extents are placed, and only nodes of
+/// where it wants them. Values of symbolic extents are placed only in mere renamings, and only nodes of
 /// constant extents write parts. The fusion pass does not fuse such nodes, the plan gives them no kernel.
 /// Thread-safety: immutable after construction.
 #pragma once

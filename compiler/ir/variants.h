@@ -21,16 +21,17 @@ struct ShapedGraph {
   Graph graph;
 };
 
-/// A free dim that the model makes of others, or it does not take them: a mask over what is there and what is
-/// new is as long as both, frames are as many as a wave has hops.
+/// A free dim that has to be what a formula of other free dims says, or the model refuses the shape: the
+/// length of an attention mask over past and new tokens, say.
 struct DependentDim {
   size_t dim = 0;
   DimFormula value;
 };
-/// `dims`, the dependent ones as the others have it; one that follows from others that do comes behind them.
+/// `dims` with the dependent ones computed from the others; `dependents` are in an order in which each
+/// follows those that its formula names.
 std::vector<int64_t> with_dependents(std::vector<int64_t> dims, const std::vector<DependentDim>& dependents);
 
-/// The model itself: what a package that cannot serve every shape holds besides its plans.
+/// The model itself, which a package keeps besides its plans where they cannot serve every shape.
 struct KeptModel {
   std::vector<std::pair<std::string, Tensor>> files;  ///< bytes (u8) by name: the model, then what it names
   std::string options;                                ///< how it is imported: the importer's own text
@@ -48,13 +49,13 @@ struct Variants {
   std::vector<DimShape> input_shapes;        ///< of the graphs' inputs, in order; free dims by name
   std::vector<ShapedGraph> graphs;           ///< each gets kernels of its own
   std::optional<SymbolicModel> symbolic;     ///< what the generic plan is made of, if there is one
-  std::vector<SymbolicModel> symbolic_ones;  ///< the same where dims are 1 that broadcast then: special plans
+  std::vector<SymbolicModel> symbolic_ones;  ///< for dims of 1 that broadcast: guarded specializations
   Quantizations quantizations;               ///< of inputs and outputs that are quantized
-  NotesByName notes;                         ///< of those of which the file says something
-  bool leaves_out = false;         ///< there are shapes that broadcast for which there is no such model
-  std::string not_symbolic;        ///< for people: why there is no `symbolic`; "" where none was looked for
+  NotesByName notes;                         ///< what the file says of inputs and outputs, by name
+  bool leaves_out = false;         ///< some dims of 1 broadcast that no model of symbolic_ones covers
+  std::string not_symbolic;        ///< for people: why there is no `symbolic`; "" where none was tried
   std::optional<KeptModel> model;  ///< where there are free dims
-  int64_t imports = 0;             ///< that it took to make them; not part of what they are
+  int64_t imports = 0;             ///< how often the model was imported to make these; a statistic
   bool is_dynamic() const { return !free_dims.empty() || symbolic; }
 };
 

@@ -1,4 +1,4 @@
-/// What loops for any extents know of the CPU. Thread-safety: values.
+/// What the loops of generic kernels depend on of the CPU. Thread-safety: values.
 #pragma once
 
 #include <cstdint>

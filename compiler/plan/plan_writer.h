@@ -1,5 +1,5 @@
-/// What it takes to write a plan of all shapes, whatever its formulas are made of: buffers, views, host
-/// steps, kernels that are made once. Thread-safety: a writer belongs to one thread.
+/// Base class of what writes a generic plan, which serves all shapes: buffers, views, host steps, and
+/// kernels, of which equal ones are made once. Thread-safety: a writer belongs to one thread.
 #pragma once
 
 #include <cstdint>

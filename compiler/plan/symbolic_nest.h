@@ -1,5 +1,5 @@
 /// Nests whose extents are expressions over the symbols of a graph, as kernels that take their extents as
-/// arguments. Thread-safety: as the table's.
+/// arguments. Thread-safety: as the DimTable's.
 #pragma once
 
 #include <map>

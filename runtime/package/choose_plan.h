@@ -14,9 +14,9 @@ std::vector<const GenericPlan*> plans_taking(const PlanSet& set, const std::vect
 /// Whether a variant or a generic plan takes exactly these dims.
 bool has_plan(const PlanSet& set, const std::vector<int64_t>& dims);
 
-/// `dims` themselves where there is a plan for them. Else those that the inputs show and a generic plan makes
-/// of others have their values: of the first one that keeps the dims that are `named`, or of the first of
-/// all.
+/// `dims` themselves where there is a plan for them. Else `dims` with the dependent ones as a generic plan
+/// derives them from the others: the first plan that keeps the values in `named` (nothing: any value will
+/// do), or the first of all.
 std::vector<int64_t> settled_dims(const PlanSet& set, const std::vector<int64_t>& dims,
                                   const std::vector<std::optional<int64_t>>& named);
 

@@ -1,5 +1,5 @@
-/// Branches that a plan at some extents refuses: their guards do not hold there. Thread-safety: pure
-/// functions and values.
+/// Branches that cannot run at the extents that a plan is bound to, because their guards do not hold there.
+/// Thread-safety: pure functions and values.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tensormill::package {
 
-/// Notes in the steps of branches whose guards do not hold at the extents why that is, in the place of the
-/// guards.
+/// Replaces the guards of each branch step by the text of one that does not hold at `dims`, if there is one
+/// (attribute refused, branches.h).
 void note_refused(std::span<const int64_t> dims, ExecPlan& plan);
 
-/// What the steps of refused branches alone read and make, and their launches: of the extents that are bound
-/// they have none.
+/// The steps of refused branches, and the buffers that they alone read or write: their extents and launch
+/// sizes are not evaluated.
 class RefusedBranches {
 public:
   RefusedBranches() = default;  ///< none

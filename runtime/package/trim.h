@@ -1,4 +1,5 @@
-/// Steps that say how large an output is: "trim" of runtime/host_ops. Thread-safety: pure functions.
+/// Host steps "trim" (runtime/host_ops): they set the extents of an output whose buffer has the largest ones.
+/// Thread-safety: pure functions.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ struct Trim {
   std::vector<size_t> axes;  ///< argument i + 1 of the step is the extent, an i64 [1], of the i-th of them
 };
 
-/// Nothing for other steps. Throws Error(kInvalidPackage) for a step that is no valid one.
+/// Nothing for a step that is no trim. Throws Error(kInvalidPackage) for a malformed one.
 std::optional<Trim> trim_of(const ExecPlan& plan, const Step& step);
 
 }  // namespace tensormill::package

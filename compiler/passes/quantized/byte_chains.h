@@ -1,5 +1,5 @@
-/// Values that are elementwise of one byte and of constants: what they are for each of its 256 values, and
-/// for each channel where constants differ along one axis. Thread-safety: belongs to one thread.
+/// Chains of elementwise operators from one 8-bit value and constants, tabulated: the result for each of the
+/// 256 inputs, per channel where constants differ along one axis. Thread-safety: belongs to one thread.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 namespace tensormill::passes {
 
 inline constexpr int64_t kBytes = 256;
-/// Where bytes behind more steps are, the next chain may begin; other values behind twice as many are left
-/// alone: so the work for each is bounded.
+/// A chain ends at an 8-bit value behind more operators than these, and the next begins there; a value of
+/// another type behind twice as many is not tabulated: so the work for each is bounded.
 inline constexpr int64_t kMostChained = 64;
 
 bool is_byte(DType dtype);
@@ -22,11 +22,11 @@ bool is_byte(DType dtype);
 /// A value as a function of one byte, or a constant.
 struct ByteFunction {
   ir::ValueId root = ir::kAbsent;  ///< the byte; absent: a constant
-  int64_t steps = 0;               ///< operators between them, the longest way
-  int64_t channels = 1;            ///< along the axis on which constants differ; 1: on none
+  int64_t steps = 0;               ///< operators on the longest path from the byte
+  int64_t channels = 1;            ///< extent of the axis along which constants differ; 1: there is none
   size_t axis = 0;                 ///< that axis, counted from the last one, which is 0
-  /// By the operators' references, by the bits of the byte [256,channels]; a constant's own [] or
-  /// [1,channels]. Empty once all readers of the value were visited.
+  /// The operators' reference results, [256,channels], indexed by the bits of the byte; of a constant [] or
+  /// [1,channels]. Released (empty) once all readers of the value were visited.
   Tensor values;
   /// What was rounded last on the way, as `values` (its channels may be 1); nothing where nothing was.
   std::optional<Tensor> unrounded = {};
@@ -37,9 +37,9 @@ public:
   /// Constants that differ along an axis of more than `most_channels` are not looked into; 1: none is.
   ByteChains(const ir::Graph& graph, int64_t most_channels);
 
-  /// What the node's output is; null where it is none of these. To be called for all nodes in their order.
+  /// The function that the node's output is, or null. To be called for all nodes in topological order.
   const ByteFunction* visit(const ir::Node& node);
-  /// What is computed of the byte `value` is a function of it from now on, not of what it was made of.
+  /// Starts a new chain: readers of the byte `value` are functions of it from now on, not of its own root.
   void begin_at(ir::ValueId value) { functions_[static_cast<size_t>(value)].reset(); }
   /// All nodes between `value` and the byte that it is a function of.
   std::set<ir::NodeId> nodes_between(ir::ValueId value, ir::ValueId root) const;
