@@ -54,7 +54,7 @@ bool Attrs::is_constant() const {
   });
 }
 
-std::vector<int64_t> Attrs::ints_of(const std::string& name) const { return sym_ints_of(name); }
+Ints Attrs::ints_of(const std::string& name) const { return sym_ints_of(name); }
 
 SymInt Attrs::sym_int_of(const std::string& name) const {
   const auto found = values_.find(name);

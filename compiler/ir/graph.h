@@ -51,7 +51,7 @@ public:
   int64_t int_of(const std::string& name) const;
   double float_of(const std::string& name) const;
   const std::string& string_of(const std::string& name) const;
-  std::vector<int64_t> ints_of(const std::string& name) const;  ///< of symbolic ones by their guards
+  Ints ints_of(const std::string& name) const;  ///< of symbolic ones by their guards
   /// One, or a list, that may be symbolic.
   SymInt sym_int_of(const std::string& name) const;
   SymShape sym_ints_of(const std::string& name) const;

@@ -366,7 +366,7 @@ private:
 }  // namespace
 
 Graph parse_graph(std::string_view text, const OpRegistry& ops, const std::map<Digest, Tensor>& constants) {
-  return Parser(text, ops, constants).parse_file();
+  return as_invalid_model([&] { return Parser(text, ops, constants).parse_file(); });
 }
 
 }  // namespace tensormill::ir

@@ -19,7 +19,7 @@ template <typename Dims>
 struct Heads {
   typename Dims::value_type batch, queries, keys;
   int64_t heads, width;
-  std::vector<int64_t> offsets;  ///< first column of q, k and v
+  ir::Ints offsets;  ///< first column of q, k and v
   double scale;
   Dims scores() const { return {batch, heads, queries, keys}; }
 };

@@ -12,8 +12,8 @@ namespace {
 
 /// Spatial dimension d is axis d + 2.
 struct Blocks {
-  std::vector<int64_t> sides;
-  std::vector<int64_t> crops_begin, crops_end;
+  ir::Ints sides;
+  ir::Ints crops_begin, crops_end;
   int64_t phases = 1;       ///< pixels of a block
   ir::SymInt channels = 0;  ///< of each phase
 };
@@ -22,7 +22,7 @@ Blocks read_blocks(const ir::Attrs& attrs, const ir::SymShape& x) {
   Blocks blocks;
   const size_t rank = attr_ints(attrs, "blocks").size();
   blocks.sides = attr_ints(attrs, "blocks", rank, 1, 1, kMaxWindow);
-  const std::vector<int64_t> crops = attr_ints(attrs, "crops", 2 * rank, 0, 0, kMaxTensorBytes);
+  const ir::Ints crops = attr_ints(attrs, "crops", 2 * rank, 0, 0, kMaxTensorBytes);
   const auto middle = crops.begin() + static_cast<std::ptrdiff_t>(rank);
   blocks.crops_begin.assign(crops.begin(), middle);
   blocks.crops_end.assign(middle, crops.end());

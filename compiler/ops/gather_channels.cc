@@ -44,7 +44,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
     }
   }
   static_cast<void>(made_type(first.dtype, {blocks, std::max<int64_t>(width, 1)}));
-  const std::vector<int64_t>& channels = attr_ints(context.attrs, "channels");
+  const ir::Ints channels = attr_ints(context.attrs, "channels");
   for (const int64_t lane : channels) {
     if (lane < 0 || lane >= blocks * width) {
       fail("attribute channels has the value " + std::to_string(lane) + ", the inputs have " +
@@ -59,7 +59,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
 
 void reference(const ir::ReferenceContext& context) {
   Tensor& out = *context.outputs[0];
-  const std::vector<int64_t>& channels = attr_ints(context.attrs, "channels");
+  const ir::Ints channels = attr_ints(context.attrs, "channels");
   std::vector<int64_t> blocks;
   std::vector<Shape> strides;
   for (const Tensor* input : context.inputs) {
@@ -105,7 +105,7 @@ std::vector<Piece> pieces_of(const std::vector<int64_t>& channels, int64_t block
 
 TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
-  const std::vector<int64_t>& channels = attr_ints(context.attrs, "channels");
+  const ir::Ints channels = attr_ints(context.attrs, "channels");
   std::vector<int64_t> blocks;
   for (const ir::ValueType& type : context.input_types) blocks.push_back(type.shape[1]);
   const int64_t width = out.shape.back();

@@ -15,7 +15,7 @@ constexpr DTypeSet kBytes = set_of(DType::kInt8) | set_of(DType::kUInt8);
 te::ByteTable table_of(const ir::Attrs& attrs) {
   if (!attrs.has("table")) fail("attribute table is missing");
   te::ByteTable table{};
-  const std::vector<int64_t> bytes = attr_ints(attrs, "table", table.size(), 0, 0, 255);
+  const ir::Ints bytes = attr_ints(attrs, "table", table.size(), 0, 0, 255);
   for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<uint8_t>(bytes[i]);
   return table;
 }

@@ -10,7 +10,7 @@ std::vector<ir::OpDef> family();
 namespace {
 
 struct Grid {
-  std::vector<int64_t> starts, extents, steps;
+  ir::Ints starts, extents, steps;
 };
 
 Grid read_grid(const ir::Attrs& attrs, size_t rank) {
@@ -42,7 +42,7 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   static_cast<void>(attr_dims(context.attrs, "extents"));
   const ir::SymShape starts = attr_dims(context.attrs, "starts", rank, 0, 0, kMaxTensorBytes);
   const ir::SymShape extents = attr_dims(context.attrs, "extents", rank, 0, 0, kMaxTensorBytes);
-  const std::vector<int64_t> steps = attr_ints(context.attrs, "steps", rank, 1, INT64_MIN, INT64_MAX);
+  const ir::Ints steps = attr_ints(context.attrs, "steps", rank, 1, INT64_MIN, INT64_MAX);
   for (size_t d = 0; d < rank; ++d) check_axis(d, x.shape[d], starts[d], extents[d], steps[d]);
   return {made_type(x.dtype, extents)};
 }
@@ -78,7 +78,7 @@ TeOutputs compute(const ir::ComputeContext& context) {
   const ir::ValueType& out = context.output_types[0];
   const size_t rank = out.shape.size();
   const ir::SymShape starts = attr_dims(context.attrs, "starts", rank, 0, 0, kMaxTensorBytes);
-  const std::vector<int64_t> steps = attr_ints(context.attrs, "steps", rank, 1, INT64_MIN, INT64_MAX);
+  const ir::Ints steps = attr_ints(context.attrs, "steps", rank, 1, INT64_MIN, INT64_MAX);
   return {compute_safe(context.name, out.shape, out.dtype, [&](const std::vector<Expr>& axes) {
     std::vector<Expr> index;
     for (size_t d = 0; d < axes.size(); ++d) {

@@ -26,7 +26,8 @@ std::vector<ir::ValueType> infer(const ir::InferContext& context) {
 
 void reference(const ir::ReferenceContext& context) {
   const Tensor& x = *context.inputs[0];
-  const Shape strides = row_major_strides(x.shape()), repeats = attr_ints(context.attrs, "repeats");
+  const Shape strides = row_major_strides(x.shape());
+  const ir::Ints repeats = attr_ints(context.attrs, "repeats");
   const bool each = attr_bool(context.attrs, "each", false);
   for_each_index(context.outputs[0]->shape(), [&](int64_t position, const Shape& index) {
     int64_t from = 0;

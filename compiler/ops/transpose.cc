@@ -18,7 +18,7 @@ std::vector<size_t> permutation(const ir::Attrs& attrs, size_t rank) {
     for (size_t d = rank; d-- > 0;) reversed.push_back(d);
     return reversed;
   }
-  const std::vector<int64_t> given = attr_ints(attrs, "perm", rank, 0, 0, std::max<int64_t>(last, 0));
+  const ir::Ints given = attr_ints(attrs, "perm", rank, 0, 0, std::max<int64_t>(last, 0));
   std::vector<size_t> perm(given.begin(), given.end());
   std::vector<bool> seen(rank, false);
   for (const size_t d : perm) {

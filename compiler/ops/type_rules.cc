@@ -128,13 +128,13 @@ std::string attr_string(const ir::Attrs& attrs, const std::string& name, const s
 
 DType attr_dtype(const ir::Attrs& attrs, const std::string& name) { return require_attr<DType>(attrs, name); }
 
-std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name) {
-  return Shape(attr_dims(attrs, name));
+ir::Ints attr_ints(const ir::Attrs& attrs, const std::string& name) {
+  return ir::Ints(attr_dims(attrs, name));
 }
 
-std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name, size_t count,
-                               int64_t fallback, int64_t low, int64_t high) {
-  return Shape(attr_dims(attrs, name, count, fallback, low, high));
+ir::Ints attr_ints(const ir::Attrs& attrs, const std::string& name, size_t count, int64_t fallback,
+                   int64_t low, int64_t high) {
+  return ir::Ints(attr_dims(attrs, name, count, fallback, low, high));
 }
 
 ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name) {

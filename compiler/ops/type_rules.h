@@ -49,7 +49,7 @@ bool attr_bool(const ir::Attrs& attrs, const std::string& name, bool fallback);
 double attr_float(const ir::Attrs& attrs, const std::string& name, double fallback);
 std::string attr_string(const ir::Attrs& attrs, const std::string& name, const std::string& fallback);
 DType attr_dtype(const ir::Attrs& attrs, const std::string& name);
-std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name);
+ir::Ints attr_ints(const ir::Attrs& attrs, const std::string& name);
 /// One integer, or a list of them, that may be symbolic.
 ir::SymInt attr_dim(const ir::Attrs& attrs, const std::string& name);
 ir::SymInt attr_dim(const ir::Attrs& attrs, const std::string& name, int64_t fallback);
@@ -58,8 +58,8 @@ ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name);
 ir::SymShape attr_dims(const ir::Attrs& attrs, const std::string& name, size_t count, int64_t fallback,
                        int64_t low, int64_t high);
 /// The attribute, or `count` times `fallback`; its length must be `count`, its values in [low, high].
-std::vector<int64_t> attr_ints(const ir::Attrs& attrs, const std::string& name, size_t count,
-                               int64_t fallback, int64_t low, int64_t high);
+ir::Ints attr_ints(const ir::Attrs& attrs, const std::string& name, size_t count, int64_t fallback,
+                   int64_t low, int64_t high);
 
 /// `axis` from the front; allowed is [-rank, rank).
 size_t normal_axis(int64_t axis, size_t rank);

@@ -28,7 +28,7 @@ inline const ir::Node* match(const ir::Graph& graph, ir::ValueId value, std::str
 /// Whether all of a list of integers, where the node has it, are `value`.
 inline bool all_equal(const ir::Node& node, const std::string& name, int64_t value) {
   if (!node.attrs.has(name)) return true;
-  const std::vector<int64_t>& values = node.attrs.ints_of(name);
+  const ir::Ints values = node.attrs.ints_of(name);
   return std::all_of(values.begin(), values.end(), [&](int64_t each) { return each == value; });
 }
 

@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "compiler/frontend/facts/facts.h"
+#include "compiler/ir/checked_list.h"
 
 namespace tensormill::frontend::cntk {
 
 /// Extents in CNTK's order, the axis of which elements lie beside each other first; those below 0 are no
 /// numbers.
-using Dims = std::vector<int64_t>;
-inline constexpr int64_t kInferredDim = -1, kUnknownShape = -2, kFreeDim = -3;
+using Dims = ir::Ints;
+inline constexpr int64_t kUnknownShape = -2, kFreeDim = -3;
 
 struct Axis {
   int64_t index = 0;  ///< in CNTK's order; of what is no axis of a sample one of the numbers below
   std::string_view name;
 };
-inline constexpr int64_t kDynamicAxis = INT32_MAX, kAllStaticAxes = INT32_MAX - 1, kEndAxis = INT32_MAX - 3,
-                         kAllAxes = INT32_MAX - 4, kFirstMark = INT32_MAX - 4;
+inline constexpr int64_t kAllStaticAxes = INT32_MAX - 1, kEndAxis = INT32_MAX - 3, kFirstMark = INT32_MAX - 4;
 
 /// Elements that lie in the file, as many as the dims say.
 struct Array {

@@ -144,7 +144,7 @@ std::vector<T> NodeContext::list(const char* name) {
   return values;
 }
 
-std::vector<bool> NodeContext::flags(const char* name) { return list<bool>(name); }
+ir::CheckedList<bool> NodeContext::flags(const char* name) { return list<bool>(name); }
 ir::Ints NodeContext::integers(const char* name) { return list<int64_t>(name); }
 std::vector<Axis> NodeContext::axes(const char* name) { return list<Axis>(name); }
 

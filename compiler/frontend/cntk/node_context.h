@@ -70,7 +70,7 @@ public:
   std::string text(const char* name);
   /// In CNTK's order; empty where the attribute is missing.
   Dims dims(const char* name);
-  std::vector<bool> flags(const char* name);
+  ir::CheckedList<bool> flags(const char* name);
   ir::Ints integers(const char* name);
   std::vector<Axis> axes(const char* name);
   /// Where the axis stands in a sample's tensor of that rank. Throws UnsupportedForm for what is no axis of

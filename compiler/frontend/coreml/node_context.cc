@@ -122,7 +122,7 @@ std::vector<const Value*> NodeContext::listed(const char* name) {
   return all;
 }
 
-std::vector<std::string> NodeContext::texts(const char* name) {
+ir::CheckedList<std::string> NodeContext::texts(const char* name) {
   std::vector<std::string> all;
   for (const Value* value : listed(name)) {
     const auto* elements = std::get_if<Elements>(&value->data);
@@ -137,7 +137,7 @@ std::vector<std::string> NodeContext::texts(const char* name) {
 }
 
 std::string NodeContext::text(const char* name, std::optional<std::string> otherwise) {
-  const std::vector<std::string> all = texts(name);
+  const ir::CheckedList<std::string> all = texts(name);
   if (all.empty() && otherwise) return *std::move(otherwise);
   if (all.size() != 1) invalid("operand " + std::string(name) + " is no text");
   return all.front();
@@ -152,12 +152,12 @@ ir::CheckedList<double> NodeContext::reals(const char* name) {
 
 double NodeContext::real(const char* name, std::optional<double> otherwise) {
   if (otherwise && !has(name)) return *otherwise;
-  const std::vector<double> all = reals(name);
+  const ir::CheckedList<double> all = reals(name);
   if (all.size() != 1) invalid("operand " + std::string(name) + " is no number");
   return all.front();
 }
 
-std::vector<bool> NodeContext::flags(const char* name) {
+ir::CheckedList<bool> NodeContext::flags(const char* name) {
   std::vector<bool> all;
   for (const Tensor& elements : known_elements(name)) {
     if (elements.dtype() != DType::kBool) invalid("operand " + std::string(name) + " is no bool");
@@ -168,7 +168,7 @@ std::vector<bool> NodeContext::flags(const char* name) {
 
 bool NodeContext::flag(const char* name, std::optional<bool> otherwise) {
   if (otherwise && !has(name)) return *otherwise;
-  const std::vector<bool> all = flags(name);
+  const ir::CheckedList<bool> all = flags(name);
   if (all.size() != 1) invalid("operand " + std::string(name) + " is no bool");
   return all.front();
 }
@@ -183,7 +183,7 @@ ir::Ints NodeContext::ints(const char* name, std::optional<std::vector<int64_t>>
 
 int64_t NodeContext::integer(const char* name, std::optional<int64_t> otherwise) {
   if (otherwise && !has(name)) return *otherwise;
-  const std::vector<int64_t> all = ints(name);
+  const ir::Ints all = ints(name);
   if (all.size() != 1) invalid("operand " + std::string(name) + " is no number");
   return all.front();
 }

@@ -85,13 +85,13 @@ public:
   /// UnsupportedForm for what a run works out.
   std::string text(const char* name, std::optional<std::string> otherwise = std::nullopt);
   /// The strings of a list or a tensor.
-  std::vector<std::string> texts(const char* name);
+  ir::CheckedList<std::string> texts(const char* name);
   /// The tensors of a list of the file; a tensor is a list of itself.
   std::vector<const Value*> listed(const char* name);
   double real(const char* name, std::optional<double> otherwise = std::nullopt);
   ir::CheckedList<double> reals(const char* name);
   bool flag(const char* name, std::optional<bool> otherwise = std::nullopt);
-  std::vector<bool> flags(const char* name);
+  ir::CheckedList<bool> flags(const char* name);
   int64_t integer(const char* name, std::optional<int64_t> otherwise = std::nullopt);
   ir::Ints ints(const char* name, std::optional<std::vector<int64_t>> otherwise = std::nullopt);
   /// Whether the operand's integers are known, be it as expressions of free dims.

@@ -68,7 +68,7 @@ std::string LayerConfig::text(const std::string& name, const std::string& usual)
 }
 
 ir::Ints LayerConfig::integers(const std::string& name, size_t count) const {
-  std::vector<int64_t> values = integers_of(at(name), "option " + name);
+  ir::Ints values = integers_of(at(name), "option " + name);
   if (values.size() == 1) values.assign(count, values.front());
   if (values.size() != count) {
     throw Error(ErrorCode::kInvalidModel, "option " + name + " has " + std::to_string(values.size()) +
@@ -114,7 +114,7 @@ std::optional<std::string> LayerConfig::unread() const {
   return std::nullopt;
 }
 
-std::vector<int64_t> integers_of(const Json& json, const std::string& what) {
+ir::Ints integers_of(const Json& json, const std::string& what) {
   std::vector<int64_t> values;
   if (!json.is_array()) return {integer_of(json, what)};
   for (const Json& element : json) values.push_back(integer_of(element, what));

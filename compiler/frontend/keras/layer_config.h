@@ -48,7 +48,7 @@ private:
 };
 
 /// Integers of a list, or of one number. Throws Error(kInvalidModel) naming `what`.
-std::vector<int64_t> integers_of(const Json& json, const std::string& what);
+ir::Ints integers_of(const Json& json, const std::string& what);
 /// The name of a data type's policy: "float32", "mixed_float16".
 std::string policy_name(const Json& json);
 

@@ -159,7 +159,7 @@ V LayerContext::weight_in(const Weights& weights, std::string_view name, size_t 
   return is_float(type(value).dtype) ? Compose(*this).cast(value, compute_dtype_) : value;
 }
 
-Shape LayerContext::weight_shape(V weight, size_t rank, const char* what) const {
+ir::Ints LayerContext::weight_shape(V weight, size_t rank, const char* what) const {
   const ir::SymShape extents = type(weight).shape;
   if (extents.size() != rank)
     invalid(std::string(what) + " has shape " + to_string(extents) + ", expected rank " +

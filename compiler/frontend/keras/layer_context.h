@@ -96,7 +96,7 @@ public:
   V stored_in(const Weights& weights, std::string_view name, size_t index);
   const Weights& weights() const { return call_.weights; }
   /// The extents of a weight, of which there are `rank`.
-  Shape weight_shape(V weight, size_t rank, const char* what) const;
+  ir::Ints weight_shape(V weight, size_t rank, const char* what) const;
 
   /// Maps: data_format says where the channels stand.
   bool is_channels_first() const;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "compiler/ir/checked_list.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::frontend::mxnet {
@@ -29,13 +30,13 @@ bool is_set(const Node& node, std::string_view name, bool otherwise) {
   return text == nullptr ? otherwise : *text == "True" || *text == "true" || *text == "1";
 }
 
-std::vector<int64_t> numbers_of(const Node& node, std::string_view name) {
+ir::Ints numbers_of(const Node& node, std::string_view name) {
   const std::string* text = attribute(node, name);
   return text == nullptr ? std::vector<int64_t>() : listed_numbers(*text).value_or(std::vector<int64_t>());
 }
 
 int64_t number_of(const Node& node, std::string_view name, int64_t otherwise) {
-  const std::vector<int64_t> numbers = numbers_of(node, name);
+  const ir::Ints numbers = numbers_of(node, name);
   return numbers.size() == 1 ? numbers[0] : otherwise;
 }
 
@@ -98,7 +99,7 @@ private:
   static void set_said(const Node& node, Input& input) {
     const int64_t flag = number_of(node, "__dtype__", -1);
     if (flag >= 0) input.dtype = checked_type(flag, node.name);
-    const std::vector<int64_t> dims = numbers_of(node, "__shape__");
+    const ir::Ints dims = numbers_of(node, "__shape__");
     if (dims.empty() || dims.size() > kMostDims) return;
     input.has_rank = true;
     input.is_guess = false;

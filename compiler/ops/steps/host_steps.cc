@@ -117,7 +117,7 @@ std::vector<ir::ValueType> infer_path(const ir::InferContext& context) {
 
 std::vector<ir::ValueType> infer_trim(const ir::InferContext& context) {
   const ir::ValueType& x = input(context, 0);
-  const std::vector<int64_t>& axes = attr_ints(context.attrs, "axes");
+  const ir::Ints axes = attr_ints(context.attrs, "axes");
   if (axes.empty() || axes.size() + 1 != context.inputs.size())
     fail(std::to_string(context.inputs.size()) + " inputs for " + std::to_string(axes.size()) + " axes");
   for (size_t i = 0; i < axes.size(); ++i) {

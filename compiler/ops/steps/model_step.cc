@@ -25,8 +25,8 @@ ir::SymInt extent_of(const ir::InferContext& context, int64_t said) {
 }
 
 std::vector<ir::ValueType> infer_model(const ir::InferContext& context) {
-  const std::vector<int64_t>& ranks = attr_ints(context.attrs, "ranks");
-  const std::vector<int64_t>& extents = attr_ints(context.attrs, "extents");
+  const ir::Ints ranks = attr_ints(context.attrs, "ranks");
+  const ir::Ints extents = attr_ints(context.attrs, "extents");
   const auto* dtypes = context.attrs.has("dtypes")
                            ? std::get_if<std::vector<std::string>>(&context.attrs.all().at("dtypes"))
                            : nullptr;

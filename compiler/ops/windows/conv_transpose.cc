@@ -12,7 +12,7 @@ std::vector<ir::OpDef> family();
 namespace {
 
 ir::SymShape output_extents(const ir::Attrs& attrs, const SymWindow& window, const ir::SymShape& in) {
-  const std::vector<int64_t> extra = attr_ints(attrs, "output_padding", window.rank(), 0, 0, kMaxWindow);
+  const ir::Ints extra = attr_ints(attrs, "output_padding", window.rank(), 0, 0, kMaxWindow);
   ir::SymShape out;
   for (size_t d = 0; d < window.rank(); ++d) {
     if (!demand(ir::Relation::kLessEqual, 1, in[d]))

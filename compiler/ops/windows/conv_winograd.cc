@@ -41,7 +41,7 @@ GeometryOf<typename Extents::value_type> read_geometry(const ir::Attrs& attrs, c
   g.batch = x[0], g.in_blocks = x[1], g.height = x[2], g.width = x[3], g.lanes = x[4];
   g.group = u[3] / g.lanes;
   g.out_blocks = u[1] * g.group;
-  const std::vector<int64_t> pads = attr_ints(attrs, "pads", 4, 0, 0, kMaxWindow);
+  const ir::Ints pads = attr_ints(attrs, "pads", 4, 0, 0, kMaxWindow);
   g.pad_top = pads[0], g.pad_left = pads[1];
   g.out_height = g.height + pads[0] + pads[2] - 2;
   g.out_width = g.width + pads[1] + pads[3] - 2;

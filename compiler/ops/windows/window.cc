@@ -17,7 +17,7 @@ BasicWindow<Extent> window_of(const ir::Attrs& attrs, const std::vector<Extent>&
   window.kernel = kernel;
   window.strides = attr_ints(attrs, "strides", rank, 1, 1, kMaxWindow);
   window.dilations = attr_ints(attrs, "dilations", rank, 1, 1, kMaxWindow);
-  const std::vector<int64_t> pads = attr_ints(attrs, "pads", 2 * rank, 0, 0, kMaxWindow);
+  const ir::Ints pads = attr_ints(attrs, "pads", 2 * rank, 0, 0, kMaxWindow);
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
   window.pads_begin.assign(pads.begin(), middle);
   window.pads_end.assign(middle, pads.end());

@@ -11,11 +11,9 @@ namespace tensormill::ops {
 /// One entry per spatial dimension. The kernel's extents are numbers, or SymInts.
 template <typename Extent>
 struct BasicWindow {
-  std::vector<Extent> kernel;
-  std::vector<int64_t> strides;
-  std::vector<int64_t> dilations;
-  std::vector<int64_t> pads_begin;
-  std::vector<int64_t> pads_end;
+  ir::CheckedList<Extent> kernel;
+  ir::Ints strides, dilations;
+  ir::Ints pads_begin, pads_end;
   size_t rank() const { return kernel.size(); }
   /// Distance from the first to the last tap in dimension d, plus one.
   Extent reach(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }

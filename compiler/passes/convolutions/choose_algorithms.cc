@@ -269,7 +269,7 @@ bool rewrite(const ir::Graph& graph, ir::Patch& patch, const Layer& layer, int64
   }
   const Shape& out = graph.value(node.outputs[0]).type.shape;
   if (padded) {
-    const Shape& pads = node.attrs.ints_of("pads");
+    const ir::Ints pads = node.attrs.ints_of("pads");
     attrs.set("pads", Shape{pads[1], pads[2], pads[4], pads[5]});
   }
   inputs[0] = stacked_planes(patch, node, layer.planes, out[2]);

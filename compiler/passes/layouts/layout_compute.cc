@@ -175,7 +175,7 @@ bool LayoutRewriter::rewrite_pool(const ir::Node& node) {
   const auto ints = [&](const std::string& name, size_t count, int64_t fallback) {
     return node.attrs.has(name) ? node.attrs.ints_of(name) : std::vector<int64_t>(count, fallback);
   };
-  const std::vector<int64_t> kernel = node.attrs.ints_of("kernel");
+  const ir::Ints kernel = node.attrs.ints_of("kernel");
   const size_t rank = kernel.size();
   std::vector<int64_t> pads = ints("pads", 2 * rank, 0);
   // A window in the padding alone would give pad lanes something else than zero.
@@ -196,7 +196,7 @@ bool LayoutRewriter::rewrite_pool(const ir::Node& node) {
 
 bool LayoutRewriter::rewrite_reduction(const ir::Node& node) {
   if (!has_image(node.inputs[0]) || !node.attrs.has("axes")) return false;
-  std::vector<int64_t> axes = node.attrs.ints_of("axes");
+  ir::Ints axes = node.attrs.ints_of("axes");
   const size_t dims = type(node.inputs[0]).shape.size();
   for (int64_t& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(dims) : axis;
   std::sort(axes.begin(), axes.end());

@@ -216,7 +216,7 @@ bool LayoutRewriter::rewrite_reshape(const ir::Node& node) {
 bool LayoutRewriter::rewrite_transpose(const ir::Node& node) {
   const ChannelForm& from = *form(node.inputs[0]);
   if (!node.attrs.has("perm")) return false;
-  const std::vector<int64_t>& perm = node.attrs.ints_of("perm");
+  const ir::Ints perm = node.attrs.ints_of("perm");
   const size_t rank = from.channel_dims.size();
   ChannelForm made = {{}, from.spatial, {}, from.rank};
   Shape strides;

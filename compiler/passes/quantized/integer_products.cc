@@ -184,7 +184,7 @@ private:
 
   /// What is looked up, from a table whose values are moved.
   ir::ValueId unsigned_lookup(const ir::Node& lookup) {
-    std::vector<int64_t> table = lookup.attrs.ints_of("table");
+    ir::Ints table = lookup.attrs.ints_of("table");
     // Of the bits of int8, plus 128 is another highest one.
     for (int64_t& byte : table) byte ^= kToUnsigned;
     return patch_.add_node("lookup", lookup.inputs, {{"table", table}, {"to", DType::kUInt8}},

@@ -48,10 +48,10 @@ private:
 
   /// A window without elements gives minus infinity, which no byte stands for.
   static bool reaches_padding_alone(const ir::Node& node) {
-    const std::vector<int64_t> kernel = node.attrs.ints_of("kernel");
+    const ir::Ints kernel = node.attrs.ints_of("kernel");
     if (ops::attr_bool(node.attrs, "ceil_mode", false)) return true;
     if (!node.attrs.has("pads")) return false;
-    const std::vector<int64_t> pads = node.attrs.ints_of("pads");
+    const ir::Ints pads = node.attrs.ints_of("pads");
     for (size_t d = 0; d < pads.size(); ++d) {
       if (pads[d] >= kernel[d % kernel.size()]) return true;
     }

@@ -240,7 +240,7 @@ void convert_numpy_tile(NodeContext& node) {
 void convert_pad_image(NodeContext& node) {
   const V x = node.operand(0);
   if (node.rank(x) != 4) node.invalid("operand 0 has rank " + std::to_string(node.rank(x)));
-  const std::vector<int64_t> given = pads_of(node, 2);
+  const ir::Ints given = pads_of(node, 2);
   const size_t first = node.is_channels_last() ? 1 : 2;
   std::vector<int64_t> pads(8, 0);
   for (size_t d = 0; d < 2; ++d) {

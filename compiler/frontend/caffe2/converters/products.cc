@@ -27,14 +27,14 @@ V ordered_weights(NodeContext& node, V weights, bool is_last) {
 }
 
 /// The extents of space of weights [O,I,...], which the arguments say as well, where they say them.
-std::vector<int64_t> kernel_of(NodeContext& node, V weights, V map) {
+ir::Ints kernel_of(NodeContext& node, V weights, V map) {
   const ir::SymShape shape = node.shape(weights);
   if (shape.size() < 3 || shape.size() != node.shape(map).size() || !shape.is_constant())
     node.invalid("weights of shape " + to_string(shape) + " for an operand of rank " +
                  std::to_string(node.rank(map)));
   const std::vector<int64_t> kernel = ir::SymShape(shape.begin() + 2, shape.end()).hints();
   const bool is_said = node.has("kernels") || node.has("kernel") || node.has("kernel_h");
-  const std::vector<int64_t> said = window_numbers(node, "kernels", "kernel", kernel.size());
+  const ir::Ints said = window_numbers(node, "kernels", "kernel", kernel.size());
   if (is_said && said != kernel) node.invalid("weights of shape " + to_string(shape) + " for other windows");
   return kernel;
 }
@@ -139,7 +139,7 @@ void convert_conv_transpose(NodeContext& node) {
   const bool is_last = node.is_channels_last();
   const V weights = ordered_weights(node, node.operand(1), is_last), bias = optional_operand(node, 2);
   node.set_output(in_order(node, node.operand(0), is_last, [&](V x) {
-    const std::vector<int64_t> kernel = kernel_of(node, weights, x);
+    const ir::Ints kernel = kernel_of(node, weights, x);
     const LegacyPad legacy = legacy_pad_of(node);
     if (legacy == LegacyPad::kSame || legacy == LegacyPad::kCaffe)
       node.unsupported("legacy_pad", "pads that follow from the extents are not implemented");

@@ -8,7 +8,7 @@ LegacyPad legacy_pad_of(NodeContext& node) {
   return static_cast<LegacyPad>(legacy);
 }
 
-std::vector<int64_t> window_numbers(NodeContext& node, const char* plural, const char* single, size_t rank) {
+ir::Ints window_numbers(NodeContext& node, const char* plural, const char* single, size_t rank) {
   const std::string high = std::string(single) + "_h", wide = std::string(single) + "_w";
   ir::Ints numbers = node.ints(plural);
   if (numbers.empty() && node.has(single)) numbers.assign(rank, node.integer(single));
@@ -24,7 +24,7 @@ std::vector<int64_t> window_numbers(NodeContext& node, const char* plural, const
   return numbers;
 }
 
-std::vector<int64_t> pads_of(NodeContext& node, size_t rank) {
+ir::Ints pads_of(NodeContext& node, size_t rank) {
   ir::Ints pads = node.ints("pads");
   if (pads.empty() && node.has("pad")) pads.assign(2 * rank, node.integer("pad"));
   const bool is_by_sides = node.has("pad_t") || node.has("pad_l") || node.has("pad_b") || node.has("pad_r");

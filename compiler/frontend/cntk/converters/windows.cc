@@ -58,7 +58,7 @@ std::vector<AxisWindow> axis_windows(NodeContext& node, const Dims& extents, siz
                  std::to_string(rank));
   const Dims strides = node.dims("strides"), dilations = node.dims("dilation"), lower = node.dims("lowerPad"),
              upper = node.dims("upperPad");
-  const std::vector<bool> is_auto = node.flags("autoPadding");
+  const ir::CheckedList<bool> is_auto = node.flags("autoPadding");
   std::vector<AxisWindow> axes(rank);
   const size_t own = extents.size();
   for (size_t d = 0; d < rank; ++d) {

@@ -39,7 +39,7 @@ V label_at(NodeContext& node, V place, const ir::SymInt& count) {
       node.invalid(std::to_string(labels) + " classes for " + to_string(count) + " probabilities");
   };
   if (node.output_dtype() == kString) {
-    const std::vector<std::string> classes = node.texts("classes");
+    const ir::CheckedList<std::string> classes = node.texts("classes");
     check(classes.size());
     return build::MovedTexts(node, classes).texts_at(place);
   }

@@ -11,7 +11,7 @@ namespace tensormill::frontend::coreml {
 namespace {
 
 /// Integers that are known, of any shape.
-std::vector<int64_t> known_places(NodeContext& node, const char* name) {
+ir::Ints known_places(NodeContext& node, const char* name) {
   const Tensor* known = node.graph().value(node.tensor(name)).tensor();
   if (known == nullptr) node.unsupported(name, "places of a list that a run works out are not implemented");
   std::vector<int64_t> places;
@@ -76,7 +76,7 @@ void convert_make_list(NodeContext& node) {
 }
 
 void convert_list_write(NodeContext& node) {
-  const std::vector<int64_t> places = known_places(node, "index");
+  const ir::Ints places = known_places(node, "index");
   if (places.size() != 1) node.invalid(std::to_string(places.size()) + " places for one element");
   node.set_output(list_with(node, places, Compose(node).unsqueeze(node.tensor("value"), 0)));
 }

@@ -21,7 +21,7 @@ void convert_reshape_like(NodeContext& node) {
   const V x = node.tensor("x");
   const ir::CheckedList<V> references = node.tensors("ref_tensors");
   const ir::Ints begins = node.ints("begins"), ends = node.ints("ends");
-  const std::vector<bool> masks = node.flags("end_masks");
+  const ir::CheckedList<bool> masks = node.flags("end_masks");
   if (begins.size() != references.size() || ends.size() != references.size() ||
       masks.size() != references.size())
     node.invalid("ref_tensors, begins, ends and end_masks are of different numbers");
@@ -116,7 +116,7 @@ namespace {
 /// Masks as bits; nothing set where one is not given.
 int64_t mask_of_axes(NodeContext& node, const char* name, size_t rank) {
   if (!node.has(name)) return 0;
-  const std::vector<bool> flags = node.flags(name);
+  const ir::CheckedList<bool> flags = node.flags(name);
   if (flags.size() > rank)
     node.invalid(std::string(name) + " has " + std::to_string(flags.size()) + " elements");
   int64_t mask = 0;

@@ -8,7 +8,7 @@ namespace tensormill::frontend::coreml {
 namespace {
 
 /// The extents of space of weights, which are numbers.
-std::vector<int64_t> kernel_of(NodeContext& node, V weight, V map) {
+ir::Ints kernel_of(NodeContext& node, V weight, V map) {
   const ir::SymShape shape = node.shape(weight);
   if (shape.size() < 3 || shape.size() > 5 || shape.size() != node.shape(map).size() || !shape.is_constant())
     node.invalid("weights of shape " + to_string(shape) + " for an input of rank " +
@@ -46,7 +46,7 @@ Cut cut_of(NodeContext& node, V x, const std::vector<int64_t>& kernel, const std
            const std::vector<int64_t>& dilations) {
   const size_t rank = kernel.size();
   const std::string pad_type = pad_type_of(node);
-  const std::vector<int64_t> custom = custom_pads(node, rank);
+  const ir::Ints custom = custom_pads(node, rank);
   Cut cut{std::vector<int64_t>(2 * rank, 0), std::vector<int64_t>(rank, 0)};
   const bool is_sized = node.has("output_shape");
   const ir::Ints out = is_sized ? node.ints("output_shape") : std::vector<int64_t>();
@@ -96,7 +96,7 @@ build::PoolSpec pool_of(NodeContext& node, V x) {
 
 }  // namespace
 
-std::vector<int64_t> steps_of(NodeContext& node, const char* name, size_t rank) {
+ir::Ints steps_of(NodeContext& node, const char* name, size_t rank) {
   const ir::Ints steps = node.ints(name, std::vector<int64_t>(rank, 1));
   if (steps.size() != rank)
     node.invalid(std::string(name) + " has " + std::to_string(steps.size()) + " numbers");
@@ -106,7 +106,7 @@ std::vector<int64_t> steps_of(NodeContext& node, const char* name, size_t rank) 
   return steps;
 }
 
-std::vector<int64_t> custom_pads(NodeContext& node, size_t rank) {
+ir::Ints custom_pads(NodeContext& node, size_t rank) {
   const ir::Ints given = node.ints("pad", std::vector<int64_t>(2 * rank, 0));
   if (given.size() != 2 * rank) node.invalid("pad has " + std::to_string(given.size()) + " numbers");
   std::vector<int64_t> pads(2 * rank);
@@ -134,7 +134,7 @@ build::Windows windows_over(NodeContext& node, V map, const std::vector<int64_t>
   build::Windows windows{kernel, std::move(strides), std::move(dilations), {}};
   windows.pads.assign(2 * rank, 0);
   const std::string type = pad_type_of(node);
-  const std::vector<int64_t> custom = custom_pads(node, rank);
+  const ir::Ints custom = custom_pads(node, rank);
   if (type == "custom") windows.pads = custom;
   if (type.starts_with("same")) build::pad_same(windows, node.shape(map), type == "same");
   return windows;
@@ -143,7 +143,7 @@ build::Windows windows_over(NodeContext& node, V map, const std::vector<int64_t>
 namespace {
 
 V conv_of(NodeContext& node, V x, V weight, V bias) {
-  const std::vector<int64_t> kernel = kernel_of(node, weight, x);
+  const ir::Ints kernel = kernel_of(node, weight, x);
   build::ConvSpec spec;
   spec.windows = windows_over(node, x, kernel, steps_of(node, "strides", kernel.size()),
                               steps_of(node, "dilations", kernel.size()));
@@ -180,9 +180,9 @@ void convert_conv_quantized(NodeContext& node) {
 // Weights [C_in,C_out/groups,spatial...].
 void convert_conv_transpose(NodeContext& node) {
   const V x = node.tensor("x"), weight = node.tensor("weight");
-  const std::vector<int64_t> kernel = kernel_of(node, weight, x);
-  const std::vector<int64_t> strides = steps_of(node, "strides", kernel.size()),
-                             dilations = steps_of(node, "dilations", kernel.size());
+  const ir::Ints kernel = kernel_of(node, weight, x);
+  const ir::Ints strides = steps_of(node, "strides", kernel.size()),
+                 dilations = steps_of(node, "dilations", kernel.size());
   const Cut cut = cut_of(node, x, kernel, strides, dilations);
   std::vector<V> operands{x, weight};
   if (const V bias = node.optional_tensor("bias"); bias != ir::kAbsent) operands.push_back(bias);

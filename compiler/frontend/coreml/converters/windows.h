@@ -9,9 +9,9 @@
 namespace tensormill::frontend::coreml {
 
 /// Strides, and of convolutions dilations, for as many axes of space; 1 where they are not given.
-std::vector<int64_t> steps_of(NodeContext& node, const char* name, size_t rank);
+ir::Ints steps_of(NodeContext& node, const char* name, size_t rank);
 /// The operand pad, a begin and an end each axis, as all begins, then all ends.
-std::vector<int64_t> custom_pads(NodeContext& node, size_t rank);
+ir::Ints custom_pads(NodeContext& node, size_t rank);
 /// "valid", "same", "same_lower" or "custom".
 std::string pad_type_of(NodeContext& node);
 /// The windows over map [N,C,spatial...] with what pad_type says.

@@ -171,7 +171,7 @@ V joint_mask_of(LayerContext& context, const Operands& of, const AttentionAxes& 
 V heads_of(LayerContext& context, V x, const Weights& weights, bool has_bias) {
   Compose c(context);
   const V kernel = context.weight_in(weights, "kernel", 0);
-  const Shape shape = context.weight_shape(kernel, 3, "a kernel");
+  const ir::Ints shape = context.weight_shape(kernel, 3, "a kernel");
   if (!demand(ir::Relation::kEqual, c.shape(x)[2], shape[0]))
     context.invalid("an input of shape " + to_string(c.shape(x)) + " for a kernel of shape " +
                     to_string(shape));
@@ -211,7 +211,7 @@ Attended attend(LayerContext& context, V query, V key, V value, V mask, double s
 V joined_heads(LayerContext& context, V x, const Weights& weights, bool has_bias) {
   Compose c(context);
   const V kernel = context.weight_in(weights, "kernel", 0);
-  const Shape shape = context.weight_shape(kernel, 3, "the output's kernel");
+  const ir::Ints shape = context.weight_shape(kernel, 3, "the output's kernel");
   const ir::SymShape own = c.shape(x);
   const V rows = c.reshape(c.transpose(x, {0, 2, 1, 3}), {own[0], own[2], context.product(own[1], own[3])});
   if (!demand(ir::Relation::kEqual, c.shape(rows)[2], shape[0] * shape[1]))

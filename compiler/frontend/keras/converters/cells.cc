@@ -14,8 +14,8 @@ public:
       : context_(context), c_(context), activation_(config.at("activation")), gates_(gates) {
     kernel_ = context.weight_in(weights, "kernel", 0);
     recurrent_ = context.weight_in(weights, "recurrent_kernel", 1);
-    const Shape shape = context.weight_shape(recurrent_, 2, "the recurrent kernel");
-    const Shape inputs = context.weight_shape(kernel_, 2, "the kernel");
+    const ir::Ints shape = context.weight_shape(recurrent_, 2, "the recurrent kernel");
+    const ir::Ints inputs = context.weight_shape(kernel_, 2, "the kernel");
     units_ = shape[0];
     if (units_ < 1 || config.integer("units", units_) != units_ || shape[1] != gates * units_ ||
         inputs[1] != shape[1])

@@ -110,7 +110,7 @@ std::vector<std::array<int64_t, 2>> pairs_of(const LayerContext& context, const 
     if (is_each && value.size() != rank)
       context.invalid(what + " has " + std::to_string(value.size()) + " elements, expected " +
                       std::to_string(rank));
-    const std::vector<int64_t> own = integers_of(is_each ? value[d] : value, what);
+    const ir::Ints own = integers_of(is_each ? value[d] : value, what);
     if (own.empty() || own.size() > 2) context.invalid(what + " is neither a number nor a pair");
     pairs.push_back({own.front(), own.back()});
     for (const int64_t number : pairs.back()) {

@@ -12,7 +12,7 @@ DType wide_of(const LayerContext& context) {
   return context.compute_dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
-std::vector<int64_t> axes_of(const LayerContext& context, int64_t rank) {
+ir::Ints axes_of(const LayerContext& context, int64_t rank) {
   const LayerConfig& config = context.config();
   ir::Ints axes = config.has("axis") ? config.list("axis") : std::vector<int64_t>{-1};
   for (int64_t& axis : axes) axis = context.normalize_axis(axis, rank);
@@ -58,7 +58,7 @@ BatchStatistics statistics_of(LayerContext& context) {
 void convert_batch_normalization(LayerContext& context) {
   const V x = context.input();
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> axes = axes_of(context, rank);
+  const ir::Ints axes = axes_of(context, rank);
   if (axes.size() != 1) context.unsupported("option axis", "several axes are not implemented");
   const BatchStatistics of = statistics_of(context);
   const double epsilon = context.config().number("epsilon", 1e-3);
@@ -85,7 +85,7 @@ void convert_layer_normalization(LayerContext& context) {
   const LayerConfig& config = context.config();
   const V x = context.input();
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> axes = axes_of(context, rank);
+  const ir::Ints axes = axes_of(context, rank);
   if (config.flag("rms_scaling", false)) context.unsupported("option rms_scaling", "it is not implemented");
   Compose c(context);
   const V wide = c.cast(x, wide_of(context));
@@ -105,7 +105,7 @@ void convert_layer_normalization(LayerContext& context) {
 void convert_rms_normalization(LayerContext& context) {
   const V x = context.input();
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> axes = axes_of(context, rank);
+  const ir::Ints axes = axes_of(context, rank);
   Compose c(context);
   const V wide = c.cast(x, wide_of(context));
   const V mean = c.reduce("reduce_mean", c.mul(wide, wide), axes, true);
@@ -129,7 +129,7 @@ void convert_group_normalization(LayerContext& context) {
   const LayerConfig& config = context.config();
   const V x = context.input();
   const int64_t rank = context.rank(x);
-  const std::vector<int64_t> axes = axes_of(context, rank);
+  const ir::Ints axes = axes_of(context, rank);
   if (axes.size() != 1 || axes[0] == 0 || (axes[0] != 1 && axes[0] != rank - 1))
     context.unsupported("option axis", "another axis than the channels' is not implemented");
   Compose c(context);

@@ -251,7 +251,7 @@ void convert_pad_operation(LayerContext& context) {
   for (size_t d = 0; d < rank; ++d) {
     const bool is_each =
         widths.is_array() && widths.size() == rank && !widths.empty() && widths[0].is_array();
-    const std::vector<int64_t> own = integers_of(is_each ? widths[d] : widths, "option pad_width");
+    const ir::Ints own = integers_of(is_each ? widths[d] : widths, "option pad_width");
     if (own.size() > 2 || own.empty()) context.invalid("option pad_width is no pair an axis");
     pads[d] = own.front();
     pads[d + rank] = own.back();

@@ -55,7 +55,7 @@ constexpr std::array kActivations = {OpName{"Relu", "relu"},
                                      OpName{"TanhShrink", "tanh_shrink"}};
 
 /// `axis`: a number, a list, or nothing for all axes.
-std::vector<int64_t> axes_of_operator(const LayerContext& context, int64_t rank) {
+ir::Ints axes_of_operator(const LayerContext& context, int64_t rank) {
   const LayerConfig& config = context.config();
   std::vector<int64_t> axes;
   if (!config.has("axis")) {
@@ -152,7 +152,7 @@ void convert_reduction(LayerContext& context) {
                                         OpName{"Std", "reduce_mean"},  OpName{"Norm", "reduce_sum"}};
   const LayerConfig& config = context.config();
   const V x = context.raw(0);
-  const std::vector<int64_t> axes = axes_of_operator(context, context.rank(x));
+  const ir::Ints axes = axes_of_operator(context, context.rank(x));
   const bool keeps = config.flag("keepdims", false);
   Compose c(context);
   const std::string_view name = context.class_name();

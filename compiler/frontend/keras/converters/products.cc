@@ -92,7 +92,7 @@ V convolved(LayerContext& context, V map, V weights, V bias, int64_t groups, con
 
 void convert_dense(LayerContext& context) {
   const V w = context.weight("kernel", 0), x = context.input();
-  const Shape shape = context.weight_shape(w, 2, "the kernel");
+  const ir::Ints shape = context.weight_shape(w, 2, "the kernel");
   if (context.config().integer("units", shape[1]) != shape[1])
     context.invalid("a kernel of shape " + to_string(shape) + " for " +
                     std::to_string(context.config().integer("units")) + " units");
@@ -109,7 +109,7 @@ void convert_conv(LayerContext& context) {
   const size_t rank = spatial_rank(context);
   const V x = spatial_input(context);
   const V map = context.map(x), w = context.weight("kernel", 0);
-  const Shape shape = context.weight_shape(w, rank + 2, "the kernel");
+  const ir::Ints shape = context.weight_shape(w, rank + 2, "the kernel");
   const Geometry geometry = geometry_of(context, rank);
   const int64_t channels = channels_of(context, map), groups = context.config().integer("groups", 1);
   context.config().skip("filters");
@@ -126,7 +126,7 @@ namespace {
 /// Kernels [spatial...,channels,multiplier]: each channel has as many filters.
 V depthwise(LayerContext& context, V map, V w, V bias, const Geometry& geometry) {
   const size_t rank = geometry.kernel.size();
-  const Shape shape = context.weight_shape(w, rank + 2, "the depthwise kernel");
+  const ir::Ints shape = context.weight_shape(w, rank + 2, "the depthwise kernel");
   const int64_t channels = channels_of(context, map);
   context.config().skip("depth_multiplier");
   if (shape[rank] != channels || !std::equal(geometry.kernel.begin(), geometry.kernel.end(), shape.begin()))
@@ -166,7 +166,7 @@ void convert_separable_conv(LayerContext& context) {
   const V inner = depthwise(context, context.map(x), context.weight("depthwise_kernel", 0), ir::kAbsent,
                             geometry_of(context, rank));
   const V w = context.weight("pointwise_kernel", 1);
-  const Shape shape = context.weight_shape(w, rank + 2, "the pointwise kernel");
+  const ir::Ints shape = context.weight_shape(w, rank + 2, "the pointwise kernel");
   if (channels_of(context, inner) != shape[rank])
     context.invalid("a pointwise kernel of shape " + to_string(shape) + " for " +
                     std::to_string(channels_of(context, inner)) + " channels");
@@ -221,7 +221,7 @@ void convert_conv_transpose(LayerContext& context) {
   const V x = spatial_input(context);
   refuse_groups(context);
   const V map = context.map(x), w = context.weight("kernel", 0);
-  const Shape shape = context.weight_shape(w, rank + 2, "the kernel");
+  const ir::Ints shape = context.weight_shape(w, rank + 2, "the kernel");
   const Geometry geometry = geometry_of(context, rank);
   if (channels_of(context, map) != shape[rank + 1] ||
       !std::equal(geometry.kernel.begin(), geometry.kernel.end(), shape.begin()))

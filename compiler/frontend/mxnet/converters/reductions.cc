@@ -9,7 +9,7 @@ namespace tensormill::frontend::mxnet {
 namespace {
 
 /// The axes that `axis` names, or, where `exclude` is set, all others; all where it names none.
-std::vector<int64_t> reduced_axes(NodeContext& node, V x) {
+ir::Ints reduced_axes(NodeContext& node, V x) {
   const ir::Ints named = node.axes("axis", node.rank(x));
   if (!node.flag("exclude", false) || node.ints("axis", std::vector<int64_t>()).empty()) return named;
   std::vector<int64_t> others;
@@ -44,7 +44,7 @@ V along_some_axis(NodeContext& node, V x, int64_t otherwise, int64_t& axis) {
 
 void convert_reduce(NodeContext& node) {
   const V x = node.input(0);
-  const std::vector<int64_t> axes = reduced_axes(node, x);
+  const ir::Ints axes = reduced_axes(node, x);
   const V y = Compose(node).reduce(reduction_of(node), x, axes, node.flag("keepdims", false));
   node.set_output(with_axis(node, y));
 }

@@ -10,9 +10,9 @@ namespace tensormill::frontend::mxnet {
 namespace {
 
 /// The kernel that the attribute says, which is that of the weights.
-std::vector<int64_t> kernel_of(NodeContext& node, V x, V weight) {
+ir::Ints kernel_of(NodeContext& node, V x, V weight) {
   const size_t spatial = node.shape(x).size() - std::min<size_t>(node.shape(x).size(), 2);
-  const std::vector<int64_t> kernel = along_space(node, "kernel", spatial, 1, 1);
+  const ir::Ints kernel = along_space(node, "kernel", spatial, 1, 1);
   const ir::SymShape shape = node.shape(weight);
   bool fits = spatial >= 1 && spatial <= 3 && shape.size() == spatial + 2;
   for (size_t d = 0; fits && d < spatial; ++d) fits = same(shape[d + 2], kernel[d]);
@@ -63,9 +63,9 @@ void check_last_window(NodeContext& node, const ir::SymInt& extent, int64_t kern
 Pool pool_of(NodeContext& node, V x) {
   const size_t spatial = node.shape(x).size() - 2;
   Pool pool;
-  const std::vector<int64_t> kernel = along_space(node, "kernel", spatial, 1, 1),
-                             strides = along_space(node, "stride", spatial, 1, 1),
-                             pads = along_space(node, "pad", spatial, 0, 0);
+  const ir::Ints kernel = along_space(node, "kernel", spatial, 1, 1),
+                 strides = along_space(node, "stride", spatial, 1, 1),
+                 pads = along_space(node, "pad", spatial, 0, 0);
   pool.spec.windows = build::Windows{kernel, strides, std::vector<int64_t>(spatial, 1), both_ends(pads)};
   const std::string convention = node.text("pooling_convention", "valid");
   if (convention != "valid" && convention != "full")
@@ -133,8 +133,7 @@ V pooled(NodeContext& node, V x, const std::string& type) {
 
 }  // namespace
 
-std::vector<int64_t> along_space(NodeContext& node, const char* name, size_t rank, int64_t least,
-                                 int64_t otherwise) {
+ir::Ints along_space(NodeContext& node, const char* name, size_t rank, int64_t least, int64_t otherwise) {
   ir::Ints all = node.ints(name, std::vector<int64_t>());
   if (all.empty()) all.assign(rank, otherwise);
   if (all.size() != rank)
@@ -155,7 +154,7 @@ void check_layout(NodeContext& node) {
 void convert_convolution(NodeContext& node) {
   check_layout(node);
   const V x = node.input(0), weight = node.input_or(1, "weight");
-  const std::vector<int64_t> kernel = kernel_of(node, x, weight);
+  const ir::Ints kernel = kernel_of(node, x, weight);
   check_filters(node, weight, 0, 1);
   build::ConvSpec spec;
   spec.windows = build::Windows{kernel, along_space(node, "stride", kernel.size(), 1, 1),
@@ -169,15 +168,14 @@ void convert_convolution(NodeContext& node) {
 void convert_deconvolution(NodeContext& node) {
   check_layout(node);
   const V x = node.input(0), weight = node.input_or(1, "weight");
-  const std::vector<int64_t> kernel = kernel_of(node, x, weight);
+  const ir::Ints kernel = kernel_of(node, x, weight);
   const size_t spatial = kernel.size();
   const int64_t groups = groups_of(node);
   check_filters(node, weight, 1, groups);
-  const std::vector<int64_t> strides = along_space(node, "stride", spatial, 1, 1),
-                             dilations = along_space(node, "dilate", spatial, 1, 1),
-                             target = along_space(node, "target_shape", spatial, 0, 0);
-  std::vector<int64_t> pads = along_space(node, "pad", spatial, 0, 0),
-                       more = along_space(node, "adj", spatial, 0, 0);
+  const ir::Ints strides = along_space(node, "stride", spatial, 1, 1),
+                 dilations = along_space(node, "dilate", spatial, 1, 1),
+                 target = along_space(node, "target_shape", spatial, 0, 0);
+  ir::Ints pads = along_space(node, "pad", spatial, 0, 0), more = along_space(node, "adj", spatial, 0, 0);
   for (size_t d = 0; d < spatial; ++d) {
     if (std::all_of(target.begin(), target.end(), [](int64_t each) { return each == 0; })) break;
     const ir::SymInt whole = (node.shape(x)[d + 2] - 1) * strides[d] + (kernel[d] - 1) * dilations[d] + 1;

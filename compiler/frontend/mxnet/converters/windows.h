@@ -9,8 +9,7 @@
 namespace tensormill::frontend::mxnet {
 
 /// An attribute of as many numbers as axes of space, from `least` on; `otherwise` each where it is not given.
-std::vector<int64_t> along_space(NodeContext& node, const char* name, size_t rank, int64_t least,
-                                 int64_t otherwise);
+ir::Ints along_space(NodeContext& node, const char* name, size_t rank, int64_t least, int64_t otherwise);
 /// Refuses maps whose channels do not stand behind the batch.
 void check_layout(NodeContext& node);
 

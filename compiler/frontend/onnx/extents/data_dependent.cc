@@ -190,7 +190,7 @@ int64_t spare_of(NodeContext& context, V x, int64_t axis) {
     return spare_of(context, node.inputs[0], axis) -
            context.type(node.inputs[2]).shape[static_cast<size_t>(axis)].hint();
   if (node.op != ir::kLoopBegin || !node.attrs.has("spare")) return 0;
-  const std::vector<int64_t>& spare = node.attrs.ints_of("spare");
+  const ir::Ints spare = node.attrs.ints_of("spare");
   for (size_t i = 0; i + 2 < spare.size(); i += 3) {
     if (node.outputs[static_cast<size_t>(spare[i])] == x && spare[i + 1] == axis) return spare[i + 2];
   }

@@ -33,8 +33,7 @@ double number_of(const NodeContext& node, const Json& options, const char* name)
   return value;
 }
 
-std::vector<int64_t> places_of(const NodeContext& node, const Json& options, const char* name,
-                               int64_t below) {
+ir::Ints places_of(const NodeContext& node, const Json& options, const char* name, int64_t below) {
   const auto found = options.find(name);
   if (found == options.end() || !found->is_array() || found->size() > 65536)
     node.invalid("option " + std::string(name) + " is no list of at most 65536 integers");

@@ -13,7 +13,7 @@ Json options_of(const NodeContext& node);
 /// A finite number of at most 1e9, or a bool as 0 and 1.
 double number_of(const NodeContext& node, const Json& options, const char* name);
 /// A list of integers, each of 0 to `below` - 1.
-std::vector<int64_t> places_of(const NodeContext& node, const Json& options, const char* name, int64_t below);
+ir::Ints places_of(const NodeContext& node, const Json& options, const char* name, int64_t below);
 /// One such integer.
 int64_t place_of(const NodeContext& node, const Json& options, const char* name, int64_t below);
 

@@ -66,7 +66,7 @@ Matrix matrix_of(NodeContext& node, size_t index) {
 }
 
 /// A constant vector of integers.
-std::vector<double> numbers_of(NodeContext& node, size_t index, TensorType type, size_t count) {
+ir::CheckedList<double> numbers_of(NodeContext& node, size_t index, TensorType type, size_t count) {
   const Tensor& tensor = node.input_tensor(index);
   if (tensor.type != type || !tensor.is_constant)
     node.unsupported(operand_name(index), "it is no constant of " + std::string(type_name(type)));

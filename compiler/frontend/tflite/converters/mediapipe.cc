@@ -28,7 +28,7 @@ Padding padding_of(const NodeContext& node, int32_t number) {
 }
 
 /// Extents of a map [1 or n,h,w,c] that are numbers.
-Shape map_shape(NodeContext& node, V map) {
+ir::Ints map_shape(NodeContext& node, V map) {
   const ir::SymShape shape = node.shape(map);
   if (shape.size() != 4) node.invalid("a map of shape " + to_string(shape));
   for (size_t axis = 1; axis < 4; ++axis)
@@ -87,7 +87,7 @@ void convert_transposed_conv_bias(NodeContext& node) {
   if (filters.size() != 4 || !filters.is_constant())
     node.invalid("filters of shape " + to_string(filters) + ", expected rank 4");
   const Shape w = filters.hints();
-  const Shape shape = map_shape(node, node.stored(0));
+  const ir::Ints shape = map_shape(node, node.stored(0));
   std::vector<int64_t> pads(4, 0);
   for (size_t d = 0; d < 2; ++d) {
     if (strides[d] < 1 || strides[d] > build::kMaxWindowNumber)
@@ -114,7 +114,7 @@ void convert_max_pool_with_places(NodeContext& node) {
   const Pooling pooling = pooling_of(node);
   Compose c(node);
   const V x = node.real(0);
-  const Shape shape = map_shape(node, x);
+  const ir::Ints shape = map_shape(node, x);
   Shape windows;
   const V around = padded(node, x, shape, pooling, windows);
   std::vector<V> parts;
@@ -136,7 +136,7 @@ void convert_max_unpooling(NodeContext& node) {
     node.unsupported("stride", "windows that overlap, or have gaps between them, are not implemented");
   Compose c(node);
   const V x = node.real(0);
-  const Shape shape = map_shape(node, x);
+  const ir::Ints shape = map_shape(node, x);
   const ir::SymInt batch = node.shape(x)[0];
   const int64_t rows = pooling.kernel[0], columns = pooling.kernel[1];
   const ir::SymShape apart{batch, shape[1], 1, shape[2], 1, shape[3]};

@@ -32,7 +32,7 @@ void check_rank(const NodeContext& node, V value, int64_t rank, const char* what
 }
 
 /// The shape of an operand of weights, which are known or at least of known extents.
-Shape weight_shape(NodeContext& node, size_t index, size_t rank) {
+ir::Ints weight_shape(NodeContext& node, size_t index, size_t rank) {
   const ir::SymShape shape = node.shape(node.stored(index));
   if (shape.size() != rank || !shape.is_constant())
     node.invalid("the weights have shape " + to_string(shape) + ", expected rank " + std::to_string(rank));
@@ -87,7 +87,7 @@ ConvForm depthwise_form(NodeContext& node, V map, const Shape& w, int64_t channe
 }  // namespace
 
 ConvForm conv_form(NodeContext& node, V map) {
-  const Shape w = weight_shape(node, 1, 4);
+  const ir::Ints w = weight_shape(node, 1, 4);
   const int64_t channels = channels_of(node, map);
   ConvForm form =
       node.op() == "CONV_2D" ? plain_form(node, map, w, channels) : depthwise_form(node, map, w, channels);
@@ -108,7 +108,7 @@ void convert_conv_3d(NodeContext& node) {
   const auto options = node.options<Conv3DOptions>();
   check_rank(node, node.stored(0), 5, "the input");
   const V map = node.real_first(0);
-  const Shape w = weight_shape(node, 1, 5);
+  const ir::Ints w = weight_shape(node, 1, 5);
   const int64_t channels = channels_of(node, map);
   build::ConvSpec spec;
   spec.windows = windows_over(
@@ -158,7 +158,7 @@ V transposed_conv(NodeContext& node, Padding padding, const std::vector<int64_t>
 void convert_transpose_conv(NodeContext& node) {
   const auto options = node.options<TransposeConvOptions>();
   check_rank(node, node.stored(2), 4, "the input");
-  const Shape w = weight_shape(node, 1, 4);
+  const ir::Ints w = weight_shape(node, 1, 4);
   const V weights = node.weights(1, {3, 0, 1, 2}, {w[3], w[0], w[1], w[2]});
   const V y =
       transposed_conv(node, options.padding, {w[1], w[2]}, {options.stride_h, options.stride_w}, weights);
@@ -171,7 +171,7 @@ void convert_conv_3d_transpose(NodeContext& node) {
   check_rank(node, node.stored(2), 5, "the input");
   if (options.dilation_d_factor != 1 || options.dilation_h_factor != 1 || options.dilation_w_factor != 1)
     node.unsupported("dilation_factor", "dilations of a transposed convolution are not implemented");
-  const Shape w = weight_shape(node, 1, 5);
+  const ir::Ints w = weight_shape(node, 1, 5);
   const V weights = node.weights(1, {4, 3, 0, 1, 2}, {w[4], w[3], w[0], w[1], w[2]});
   const V y = transposed_conv(node, options.padding, {w[0], w[1], w[2]},
                               {options.stride_d, options.stride_h, options.stride_w}, weights);
@@ -182,7 +182,7 @@ Rows rows_of(NodeContext& node, V x) {
   const auto options = node.options<FullyConnectedOptions>();
   if (options.weights_format != WeightsFormat::kDefault)
     node.unsupported("weights_format", "SHUFFLED4x16INT8 is not implemented");
-  const Shape w = weight_shape(node, 1, 2);
+  const ir::Ints w = weight_shape(node, 1, 2);
   const ir::SymShape shape = node.shape(x);
   const bool is_row = !options.keep_num_dims || shape.empty() || !same(shape.back(), w[1]);
   if (is_row) {

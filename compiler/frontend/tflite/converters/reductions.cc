@@ -17,7 +17,7 @@ const char* reduction_of(std::string_view op) {
 }
 
 /// Operand `index`, in order and once each.
-std::vector<int64_t> axes_of(NodeContext& node, size_t index, int64_t rank) {
+ir::Ints axes_of(NodeContext& node, size_t index, int64_t rank) {
   return node.normalize_axes(node.known_ints(index, "axis"), rank);
 }
 
@@ -28,7 +28,7 @@ void convert_reduce(NodeContext& node) {
   Compose c(node);
   V x = node.real(0);
   const DType dtype = c.dtype(x);
-  const std::vector<int64_t> axes = axes_of(node, 1, node.rank(x));
+  const ir::Ints axes = axes_of(node, 1, node.rank(x));
   // The order of bools is that of numbers.
   if (dtype == DType::kBool) x = node.elementwise("cast", {x}, {{"to", DType::kUInt8}});
   const V result = build::reduced(node, node.maps(), op, x, axes, node.options<ReducerOptions>().keep_dims);

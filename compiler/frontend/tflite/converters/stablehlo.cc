@@ -225,7 +225,7 @@ V components_last(NodeContext& node, V indices, int64_t axis) {
 }
 
 /// The dims of 0 to rank - 1 that are not among `taken`, which are in range and once each.
-std::vector<int64_t> other_dims(NodeContext& node, int64_t rank, Longs taken, const char* what) {
+ir::Ints other_dims(NodeContext& node, int64_t rank, Longs taken, const char* what) {
   ir::Ints rest = Compose(node).count_to(rank);
   for (const int64_t dim : taken) {
     const auto found = std::find(rest.begin(), rest.end(), dim);
@@ -276,7 +276,7 @@ HloPlaces hlo_places(NodeContext& node, V starts, Longs of, const std::vector<in
 
 /// [groups..., window...] with the window's axes at `places` of the result, or back.
 std::vector<int64_t> window_perm(NodeContext& node, Longs places, int64_t rank, bool is_back) {
-  const std::vector<int64_t> groups = other_dims(node, rank, places, "the window's dims");
+  const ir::Ints groups = other_dims(node, rank, places, "the window's dims");
   std::vector<int64_t> from(groups);
   from.insert(from.end(), places.begin(), places.end());
   if (is_back) return from;
@@ -294,8 +294,7 @@ void convert_stablehlo_gather(NodeContext& node) {
   const V x = node.stored(0);
   const ir::SymShape shape = node.shape(x);
   const auto sizes = each_axis(node, options.slice_sizes, shape.size(), 1, "slice_sizes");
-  const std::vector<int64_t> along =
-      other_dims(node, node.rank(x), options.collapsed_slice_dims, "collapsed_slice_dims");
+  const ir::Ints along = other_dims(node, node.rank(x), options.collapsed_slice_dims, "collapsed_slice_dims");
   static_cast<void>(other_dims(node, node.rank(x), options.start_index_map, "start_index_map"));
   V starts = components_last(node, node.stored(1), options.index_vector_dim);
   ir::SymShape most, window;
@@ -351,8 +350,7 @@ void convert_stablehlo_scatter(NodeContext& node) {
   const V x = node.stored(0);
   const ir::SymShape shape = node.shape(x);
   const char* reduction = combination_of(node, options.update_computation_subgraph_index);
-  const std::vector<int64_t> along =
-      other_dims(node, node.rank(x), options.inserted_window_dims, "inserted_window_dims");
+  const ir::Ints along = other_dims(node, node.rank(x), options.inserted_window_dims, "inserted_window_dims");
   static_cast<void>(
       other_dims(node, node.rank(x), options.scatter_dims_to_operand_dims, "scatter_dims_to_operand_dims"));
   const V starts = components_last(node, node.stored(1), options.index_vector_dim);

@@ -87,7 +87,7 @@ void convert_landmarks_to_matrix(NodeContext& node) {
   };
   const Turn turn = turn_to(node, mark("left_rotation_idx"), mark("right_rotation_idx"),
                             number_of(node, options, "target_rotation_radians"));
-  const std::vector<int64_t> subset = places_of(node, options, "subset_idxs", count);
+  const ir::Ints subset = places_of(node, options, "subset_idxs", count);
   if (subset.empty()) node.invalid("option subset_idxs is empty");
   const V some = c.gather(marks, c.ints(subset, {static_cast<int64_t>(subset.size())}), 0);
   const V x = column(c, some, 0), y = column(c, some, 1);

@@ -51,7 +51,7 @@ V activated(NodeContext& context, V x, const Params& params) {
 void convert_fused_conv(NodeContext& context) {
   V result = convolution(context, context.input(0), context.input(1), context.optional_input(2));
   if (context.has_input(3)) result = context.add("add", {result, context.input(3)});
-  const std::vector<double> params = float_values(context, "activation_params");
+  const ir::CheckedList<double> params = float_values(context, "activation_params");
   context.set_output(0, activated(context, result, {params.begin(), params.end()}));
 }
 

@@ -30,7 +30,7 @@ void convert_scaled_tanh(NodeContext& context) {
 void convert_image_scaler(NodeContext& context) {
   Compose c(context);
   const ir::SymShape shape = c.shape(context.input(0));
-  const std::vector<double> bias = float_values(context, "bias");
+  const ir::CheckedList<double> bias = float_values(context, "bias");
   if (shape.size() != 4 || static_cast<int64_t>(bias.size()) != shape[1])
     context.invalid("an image of shape " + to_string(shape) + " has " + std::to_string(bias.size()) +
                     " numbers in bias");

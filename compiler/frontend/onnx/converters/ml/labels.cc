@@ -126,7 +126,7 @@ Labels count_to(int64_t count) {
 }  // namespace
 
 ClassLabels class_labels(NodeContext& context, const char* integers, const char* strings) {
-  const std::vector<std::string> texts = text_values(context, strings);
+  const ir::CheckedList<std::string> texts = text_values(context, strings);
   if (!texts.empty()) return {static_cast<int64_t>(texts.size()), text_constant(context, texts)};
   const ir::Ints labels = context.ints_attr(integers, {});
   if (labels.empty()) context.invalid(std::string("attribute ") + integers + " is missing");

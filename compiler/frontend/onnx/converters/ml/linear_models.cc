@@ -39,7 +39,7 @@ V column_constant(NodeContext& context, const std::vector<double>& values, int64
 
 }  // namespace
 
-std::vector<double> float_values(const NodeContext& context, const char* name) {
+ir::CheckedList<double> float_values(const NodeContext& context, const char* name) {
   const AttributeProto* found = context.node().find(name);
   if (found == nullptr) return {};
   return {found->floats.begin(), found->floats.end()};
@@ -95,7 +95,8 @@ void convert_scaler(NodeContext& context) {
   Compose c(context);
   V x = rows_of(context, 0);
   const ir::SymInt columns = c.shape(x)[1];
-  const std::vector<double> offset = float_values(context, "offset"), scale = float_values(context, "scale");
+  const ir::CheckedList<double> offset = float_values(context, "offset"),
+                                scale = float_values(context, "scale");
   if (!offset.empty()) x = c.sub(x, column_constant(context, offset, columns, "offset"));
   if (!scale.empty()) x = c.mul(x, column_constant(context, scale, columns, "scale"));
   context.set_output(0, x);
@@ -125,7 +126,7 @@ namespace {
 /// Strings that are `replaced` become those of imputed_value_strings: of the column, or the one.
 V imputed_text(NodeContext& context, V x) {
   Compose c(context);
-  const std::vector<std::string> values = text_values(context, "imputed_value_strings");
+  const ir::CheckedList<std::string> values = text_values(context, "imputed_value_strings");
   const ir::SymShape shape = shown_shape(kString, c.shape(x));
   const int64_t count = static_cast<int64_t>(values.size());
   if (shape.empty() || (count != 1 && count != shape.back()))
@@ -158,7 +159,7 @@ void convert_imputer(NodeContext& context) {
     return context.set_output(0, c.where(missing, c.cast(c.ints(integers, {count}), c.dtype(x)), x));
   }
   const V x = rows_of(context, 0);
-  const std::vector<double> values = float_values(context, "imputed_value_floats");
+  const ir::CheckedList<double> values = float_values(context, "imputed_value_floats");
   const double replaced = context.float_attr("replaced_value_float", 0);
   const V missing = std::isnan(replaced) ? c.unary("is_nan", x) : c.binary("equal", x, c.number(x, replaced));
   const V filler = column_constant(context, values, c.shape(x)[1], "imputed_value_floats");
@@ -190,8 +191,8 @@ V linear_scores(NodeContext& context, int64_t outputs) {
   Compose c(context);
   const V x = rows_of(context, 0);
   const ir::SymInt columns = c.shape(x)[1];
-  const std::vector<double> weights = float_values(context, "coefficients"),
-                            intercepts = float_values(context, "intercepts");
+  const ir::CheckedList<double> weights = float_values(context, "coefficients"),
+                                intercepts = float_values(context, "intercepts");
   if (outputs < 1 || static_cast<int64_t>(weights.size()) != context.product(outputs, columns))
     context.invalid(std::to_string(weights.size()) + " coefficients for " + std::to_string(outputs) +
                     " outputs of " + std::to_string(columns) + " columns");
@@ -230,7 +231,7 @@ V support_kernel(NodeContext& context, V x, const std::vector<double>& vectors, 
                  const std::string& kernel) {
   Compose c(context);
   const ir::SymInt columns = c.shape(x)[1];
-  const std::vector<double> params = float_values(context, "kernel_params");
+  const ir::CheckedList<double> params = float_values(context, "kernel_params");
   if (count < 1 || static_cast<int64_t>(vectors.size()) != context.product(count, columns) ||
       (kernel != "LINEAR" && params.size() != 3))
     context.invalid(std::to_string(vectors.size()) + " numbers for " + std::to_string(count) +
@@ -254,8 +255,8 @@ V support_kernel(NodeContext& context, V x, const std::vector<double>& vectors, 
 void convert_svm_regressor(NodeContext& context) {
   Compose c(context);
   const V x = rows_of(context, 0);
-  const std::vector<double> weights = float_values(context, "coefficients"),
-                            rho = float_values(context, "rho");
+  const ir::CheckedList<double> weights = float_values(context, "coefficients"),
+                                rho = float_values(context, "rho");
   const int64_t count = static_cast<int64_t>(weights.size());
   if (rho.empty()) context.invalid("attribute rho is missing");
   // Without support vectors the coefficients are the only one, and the kernel is the product.
@@ -276,10 +277,10 @@ namespace {
 
 /// Which weight each support vector has in the decision between each two classes: [vectors, pairs]; the rows
 /// of the coefficients are those of the other classes (Chang, Lin 2011, "LIBSVM", section 7).
-std::vector<double> pair_weights(const NodeContext& context, const std::vector<int64_t>& counts,
-                                 int64_t vectors) {
+ir::CheckedList<double> pair_weights(const NodeContext& context, const std::vector<int64_t>& counts,
+                                     int64_t vectors) {
   const int64_t classes = static_cast<int64_t>(counts.size()), pairs = classes * (classes - 1) / 2;
-  const std::vector<double> weights = float_values(context, "coefficients");
+  const ir::CheckedList<double> weights = float_values(context, "coefficients");
   if (static_cast<int64_t>(weights.size()) != context.product(classes - 1, vectors))
     context.invalid(std::to_string(weights.size()) + " coefficients for " + std::to_string(vectors) +
                     " support vectors of " + std::to_string(classes) + " classes");
@@ -324,7 +325,7 @@ V elected(NodeContext& context, V decisions, const ClassLabels& labels) {
 V class_probabilities(NodeContext& context, V decisions) {
   Compose c(context);
   const ir::SymInt pairs = c.shape(decisions)[1];
-  const std::vector<double> a = float_values(context, "prob_a"), b = float_values(context, "prob_b");
+  const ir::CheckedList<double> a = float_values(context, "prob_a"), b = float_values(context, "prob_b");
   if (static_cast<int64_t>(a.size()) != pairs || a.size() != b.size())
     context.invalid("prob_a and prob_b have " + std::to_string(a.size()) + " and " +
                     std::to_string(b.size()) + " values for " + std::to_string(pairs) + " pairs of classes");
@@ -339,8 +340,8 @@ V class_probabilities(NodeContext& context, V decisions) {
 /// it.
 void linear_svm_outputs(NodeContext& context, const ClassLabels& labels) {
   Compose c(context);
-  const std::vector<double> rho = float_values(context, "rho"),
-                            weights = float_values(context, "coefficients");
+  const ir::CheckedList<double> rho = float_values(context, "rho"),
+                                weights = float_values(context, "coefficients");
   const V x = rows_of(context, 0);
   const ir::SymInt columns = c.shape(x)[1];
   if (rho.empty() || labels.count < 2 ||
@@ -383,8 +384,8 @@ void convert_svm_classifier(NodeContext& context) {
       context.invalid("vectors_per_class has " + std::to_string(count));
     vectors += count;
   }
-  const std::vector<double> rho = float_values(context, "rho");
-  const std::vector<double> weights = pair_weights(context, counts, vectors);
+  const ir::CheckedList<double> rho = float_values(context, "rho");
+  const ir::CheckedList<double> weights = pair_weights(context, counts, vectors);
   const int64_t pairs = static_cast<int64_t>(rho.size());
   if (pairs * vectors != static_cast<int64_t>(weights.size()))
     context.invalid(std::to_string(rho.size()) + " values of rho for " + std::to_string(counts.size()) +

@@ -6,7 +6,7 @@
 namespace tensormill::frontend::onnx {
 
 /// The numbers of a FLOATS attribute; none when it is not there.
-std::vector<double> float_values(const NodeContext& context, const char* name);
+ir::CheckedList<double> float_values(const NodeContext& context, const char* name);
 /// A transform of scores by its name.
 ir::ValueId transformed(NodeContext& context, ir::ValueId scores, const std::string& name);
 /// The classes that a model distinguishes, and their labels: a constant of integers or strings.

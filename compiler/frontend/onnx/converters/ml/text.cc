@@ -50,7 +50,7 @@ int64_t shown_rank(const NodeContext& context, V value) {
   return context.rank(value) - (is_text(context, value) ? 1 : 0);
 }
 
-std::vector<std::string> text_values(const NodeContext& context, const char* name) {
+ir::CheckedList<std::string> text_values(const NodeContext& context, const char* name) {
   const AttributeProto* found = context.node().find(name);
   if (found == nullptr) return {};
   return {found->strings.begin(), found->strings.end()};
@@ -114,7 +114,7 @@ void convert_string_normalizer(NodeContext& context) {
   const std::string change = context.string_attr("case_change_action", "NONE");
   if (change != "NONE" && change != "LOWER" && change != "UPPER")
     context.invalid("case_change_action is \"" + change + "\"");
-  const std::vector<std::string> stops = text_values(context, "stopwords");
+  const ir::CheckedList<std::string> stops = text_values(context, "stopwords");
   ir::Attrs attrs{{"case", int64_t{change == "NONE"    ? 0
                                    : change == "LOWER" ? 1
                                                        : 2}},
@@ -129,7 +129,7 @@ void convert_string_normalizer(NodeContext& context) {
 // com.microsoft: the tokens of each string along a new last axis.
 void convert_tokenizer(NodeContext& context) {
   const V x = context.input(0);
-  std::vector<std::string> patterns = text_values(context, "separators");
+  ir::CheckedList<std::string> patterns = text_values(context, "separators");
   std::string form = "separators";
   if (patterns.empty()) {
     form = "expression";

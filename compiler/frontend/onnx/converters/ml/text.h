@@ -21,6 +21,6 @@ using build::text_of_numbers;
 /// The rank that the model sees: strings have one axis more here.
 int64_t shown_rank(const NodeContext& context, ir::ValueId value);
 /// Strings of a STRINGS attribute; none when it is not there.
-std::vector<std::string> text_values(const NodeContext& context, const char* name);
+ir::CheckedList<std::string> text_values(const NodeContext& context, const char* name);
 
 }  // namespace tensormill::frontend::onnx

@@ -238,7 +238,7 @@ V leaf_sums(NodeContext& context, const std::string& kind, int64_t columns, bool
   const ir::Ints ids = context.required_ints((kind + "_ids").c_str()),
                  trees = context.required_ints((kind + "_treeids").c_str()),
                  nodes = context.required_ints((kind + "_nodeids").c_str());
-  const std::vector<double> weights = float_values(context, (kind + "_weights").c_str());
+  const ir::CheckedList<double> weights = float_values(context, (kind + "_weights").c_str());
   if (ids.size() != weights.size() || trees.size() != ids.size() || nodes.size() != ids.size())
     context.invalid("the attributes of the weights differ in length");
   if (context.product(forest.size(), columns) > kMaxWeights)
@@ -251,7 +251,7 @@ V leaf_sums(NodeContext& context, const std::string& kind, int64_t columns, bool
     table.add(number_of(context, forest, trees[i], nodes[i]), column, weights[i]);
   }
   V sums = table.aggregated(context, reached_leaves(context, forest, x), DType::kFloat32);
-  std::vector<double> base = float_values(context, "base_values");
+  ir::CheckedList<double> base = float_values(context, "base_values");
   if (one_column && base.size() == 2) base.erase(base.begin());
   if (!base.empty() && base.size() != 1 && static_cast<int64_t>(base.size()) != columns)
     context.invalid("base_values has " + std::to_string(base.size()) + " values");
@@ -277,7 +277,7 @@ void convert_tree_ensemble_classifier(NodeContext& context) {
     return;
   }
   // Weights that are all positive are probabilities.
-  const std::vector<double> weights = float_values(context, "class_weights");
+  const ir::CheckedList<double> weights = float_values(context, "class_weights");
   const bool positive =
       std::all_of(weights.begin(), weights.end(), [](double weight) { return weight >= 0; });
   const bool logistic = context.string_attr("post_transform", "NONE") == "LOGISTIC";
@@ -286,7 +286,7 @@ void convert_tree_ensemble_classifier(NodeContext& context) {
 
 namespace {
 
-std::vector<double> numbers_of(const NodeContext& context, const char* name) {
+ir::CheckedList<double> numbers_of(const NodeContext& context, const char* name) {
   if (!context.has_attr(name)) return {};
   const Tensor tensor = context.tensor_attr(name);
   std::vector<double> values;
@@ -297,7 +297,7 @@ std::vector<double> numbers_of(const NodeContext& context, const char* name) {
 /// Sets of values one after the other, a NaN behind each, for the nodes of mode 6.
 void read_members(const NodeContext& context, const std::vector<double>& modes, Forest& forest) {
   constexpr double kMember = 6;
-  const std::vector<double> values = numbers_of(context, "membership_values");
+  const ir::CheckedList<double> values = numbers_of(context, "membership_values");
   size_t next = 0;
   for (size_t node = 0; node < modes.size(); ++node) {
     if (modes[node] != kMember) continue;
@@ -324,8 +324,8 @@ Forest read_split_forest(const NodeContext& context, int64_t columns) {
                  yes_leaf = context.required_ints("nodes_trueleafs"),
                  no_leaf = context.required_ints("nodes_falseleafs"),
                  missing = context.ints_attr("nodes_missing_value_tracks_true", {});
-  const std::vector<double> splits = numbers_of(context, "nodes_splits"),
-                            modes = numbers_of(context, "nodes_modes");
+  const ir::CheckedList<double> splits = numbers_of(context, "nodes_splits"),
+                                modes = numbers_of(context, "nodes_modes");
   const size_t count = features.size();
   const int64_t inner = static_cast<int64_t>(count);
   const int64_t leaves = static_cast<int64_t>(context.required_ints("leaf_targetids").size());
@@ -374,7 +374,7 @@ void convert_tree_ensemble(NodeContext& context) {
   const V x = tree_rows(context);
   const Forest forest = read_split_forest(context, c.shape(x)[1]);
   const ir::Ints ids = context.required_ints("leaf_targetids");
-  const std::vector<double> weights = numbers_of(context, "leaf_weights");
+  const ir::CheckedList<double> weights = numbers_of(context, "leaf_weights");
   const int64_t columns = context.int_attr("n_targets", 1),
                 inner = forest.size() - static_cast<int64_t>(ids.size());
   if (weights.size() != ids.size()) context.invalid("leaf_weights differ in length from leaf_targetids");

@@ -87,7 +87,7 @@ ir::ValueId resize(NodeContext& context, const std::vector<ResizeAxis>& axes, co
   return c.cast(x, dtype);
 }
 
-std::vector<double> known_numbers(const NodeContext& context, size_t index, const char* what) {
+ir::CheckedList<double> known_numbers(const NodeContext& context, size_t index, const char* what) {
   std::vector<double> values;
   if (!context.has_input(index)) return values;
   const Tensor& tensor = context.known(index, what);
@@ -162,7 +162,7 @@ void set_parts(NodeContext& context, std::vector<ResizeAxis>& axes, const std::v
     set_dynamic_parts(context, axes, which);
     return;
   }
-  const std::vector<double> roi = known_numbers(context, 1, "roi");
+  const ir::CheckedList<double> roi = known_numbers(context, 1, "roi");
   if (roi.size() != 2 * which.size()) context.invalid("roi has " + std::to_string(roi.size()) + " values");
   for (const double number : roi) {
     if (!std::isfinite(number)) context.invalid("roi has " + std::to_string(number));
