@@ -105,8 +105,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "positions (i64) of the first k elements of x sorted along attribute axis (int, -1); attributes k "
-      "(int, "
-      "required), largest (bool, 1: in falling order); ties by position; NaN counts as the largest";
+      "(int, required), largest (bool, 1: in falling order); ties by position; NaN counts as the largest";
   ir::OpDef host;
   host.name = "sort_positions";
   host.min_inputs = host.max_inputs = 1;

@@ -204,10 +204,9 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "softmax(Q K^T * scale + masks) V per head, heads side by side: inputs q [N,S,..], k and v [N,T,..], "
-      "up to four masks "
-      "broadcasting to [N,heads,S,T]; head h is columns offsets[i] + h*width on of input i; attributes "
-      "heads, "
-      "width (ints, required), scale (float, 1), offsets (3 ints, 0); result [N,S,heads*width]";
+      "up to four masks broadcasting to [N,heads,S,T]; head h is columns offsets[i] + h*width on of input i; "
+      "attributes heads, width (ints, required), scale (float, 1), offsets (3 ints, 0); result "
+      "[N,S,heads*width]";
   return {def};
 }
 

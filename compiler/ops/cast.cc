@@ -111,11 +111,9 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "x converted to the dtype of attribute to (dtype): floats to integers truncate and saturate, NaN gives "
-      "0; "
-      "integers narrow by wrapping; to float rounds half to even; to bool is x != 0; floats to i4 and u4 "
-      "round "
-      "half to even and wrap. attributes saturate (bool, true: what float8 cannot hold becomes its largest "
-      "value), round_mode (string: up, down, nearest; up: to f8e8m0)";
+      "0; integers narrow by wrapping; to float rounds half to even; to bool is x != 0; floats to i4 and u4 "
+      "round half to even and wrap. attributes saturate (bool, true: what float8 cannot hold becomes its "
+      "largest value), round_mode (string: up, down, nearest; up: to f8e8m0)";
   return {def};
 }
 

@@ -95,8 +95,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "inputs x, min (optional, 1 element), max (optional, 1 element): x raised to min, then lowered to max; "
-      "NaN "
-      "passes. Attributes min, max (float, none) stand for operands that are not given";
+      "NaN passes. Attributes min, max (float, none) stand for operands that are not given";
   return {def};
 }
 

@@ -82,17 +82,14 @@ std::vector<ir::OpDef> family() {
   sum.compute = &compute<false>;
   sum.doc =
       "running sum along attribute axis (int, required); attributes exclusive (bool, 0: the element itself "
-      "counts), "
-      "reverse (bool, 0); integers wrap";
+      "counts), reverse (bool, 0); integers wrap";
   ir::OpDef product = sum;
   product.name = "cumprod";
   product.reference = &reference<true>;
   product.compute = &compute<true>;
   product.doc =
       "running product along attribute axis (int, required); attributes exclusive (bool, 0: the element "
-      "itself "
-      "counts), "
-      "reverse (bool, 0); integers wrap";
+      "itself counts), reverse (bool, 0); integers wrap";
   return {sum, product};
 }
 

@@ -159,8 +159,7 @@ std::vector<ir::OpDef> family() {
   gather.compute = &compute_gather;
   gather.doc =
       "inputs x, indices (i32 or i64, negative ones count from the end): slices of x along attribute axis "
-      "(int, 0) at "
-      "the indices; an index out of range is an error of the run";
+      "(int, 0) at the indices; an index out of range is an error of the run";
   ir::OpDef elements = gather;
   elements.name = "gather_elements";
   elements.infer = &infer_elements;
@@ -169,8 +168,7 @@ std::vector<ir::OpDef> family() {
   elements.compute = &compute_elements;
   elements.doc =
       "inputs x, indices (i32 or i64, x's rank): out[i,j,..] = x[i,..indices[i,j,..]..] with the index at "
-      "attribute "
-      "axis (int, 0)";
+      "attribute axis (int, 0)";
   return {gather, elements};
 }
 

@@ -85,8 +85,7 @@ std::vector<ir::OpDef> family() {
   def.doc =
       "inputs x [N,C,spatial...], scale [C], bias [C]: each channel of each image less its mean, divided by "
       "sqrt(variance+epsilon), times scale plus bias; attributes epsilon (float, 1e-5), channels_last (bool, "
-      "0: x "
-      "[N,spatial...,C])";
+      "0: x [N,spatial...,C])";
   return {def};
 }
 

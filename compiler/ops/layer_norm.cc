@@ -104,8 +104,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "x less its mean over the axes from attribute axis (int, -1) on, divided by sqrt(variance+epsilon), "
-      "times "
-      "scale plus bias where given (of the shape of these axes); attribute epsilon (float, 1e-5)";
+      "times scale plus bias where given (of the shape of these axes); attribute epsilon (float, 1e-5)";
   return {def};
 }
 

@@ -58,8 +58,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "what attribute table (256 integers from 0 to 255) has for each byte of x (int8 or uint8), both as "
-      "bits "
-      "of uint8, as those of attribute to (int8 or uint8)";
+      "bits of uint8, as those of attribute to (int8 or uint8)";
   return {def};
 }
 

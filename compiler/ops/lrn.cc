@@ -92,9 +92,8 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "x [N,C,...] / (bias + alpha/size * sum of squares of the channels c-(size-1)/2 .. c+size/2) ^ beta; "
-      "attributes "
-      "size (int, required), alpha (float, 1e-4), beta (float, 0.75), bias (float, 1), channels_last (bool, "
-      "0: x [N,...,C])";
+      "attributes size (int, required), alpha (float, 1e-4), beta (float, 0.75), bias (float, 1), "
+      "channels_last (bool, 0: x [N,...,C])";
   return {def};
 }
 

@@ -66,10 +66,8 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "inputs indices (numeric), values [2] (off, on): a new dimension at attribute axis (int, -1) with "
-      "attribute depth "
-      "(int, required) elements: on where its position is the index (negative ones count from the end), else "
-      "off; an "
-      "index out of range gives off everywhere";
+      "attribute depth (int, required) elements: on where its position is the index (negative ones count "
+      "from the end), else off; an index out of range gives off everywhere";
   return {def};
 }
 

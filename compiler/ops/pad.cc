@@ -163,9 +163,8 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "inputs x, value (optional, 1 element); attributes pads (ints, required: begins of all dims, then "
-      "ends; negative "
-      "ones cut), mode (string: constant, reflect, edge, wrap; constant), value (float, 0: when input 1 is "
-      "not given)";
+      "ends; negative ones cut), mode (string: constant, reflect, edge, wrap; constant), value (float, 0: "
+      "when input 1 is not given)";
   return {def};
 }
 

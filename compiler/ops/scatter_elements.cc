@@ -214,9 +214,8 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "inputs x, indices (i32 or i64, x's rank, negative ones count from the end), updates (the indices' "
-      "shape): x "
-      "with out[i,..indices[i,j,..],..] = updates[i,j,..] along attribute axis (int, 0); attribute reduction "
-      "(string: none, add, mul, min, max; none: the last update wins)";
+      "shape): x with out[i,..indices[i,j,..],..] = updates[i,j,..] along attribute axis (int, 0); attribute "
+      "reduction (string: none, add, mul, min, max; none: the last update wins)";
   ir::OpDef host;
   host.name = "scatter";
   host.min_inputs = host.max_inputs = 3;
@@ -226,8 +225,7 @@ std::vector<ir::OpDef> family() {
   };
   host.doc =
       "scatter_elements, on the host: linear, where the kernel is quadratic; indices of an extent of one "
-      "along "
-      "another axis hold for all of it";
+      "along another axis hold for all of it";
   return {def, host};
 }
 

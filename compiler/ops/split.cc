@@ -70,8 +70,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "x cut along attribute axis (int, required) into parts of attribute sizes (ints, required, their sum "
-      "is the "
-      "extent); one output a part";
+      "is the extent); one output a part";
   return {def};
 }
 

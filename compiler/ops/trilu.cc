@@ -54,8 +54,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "the elements of the last two dims with column - row >= k (attribute upper, bool, 1) or <= k (upper "
-      "0), zero "
-      "elsewhere; attribute k (int, 0)";
+      "0), zero elsewhere; attribute k (int, 0)";
   return {def};
 }
 

@@ -63,8 +63,7 @@ Tensor LoadedModel::tensor(const Variable& variable) const {
   if (!count || static_cast<uint64_t>(*count) != array.values.size() / size ||
       array.values.size() % size != 0)
     invalid(variable, "has " + std::to_string(array.values.size()) +
-                          " bytes of elements, which are not those "
-                          "of its shape");
+                          " bytes of elements, which are not those of its shape");
   const DType stored = array.is_double ? DType::kFloat64 : DType::kFloat32;
   const Shape shape(array.dims.rbegin(), array.dims.rend());
   const bool is_aligned = reinterpret_cast<uintptr_t>(array.values.data()) % size == 0 && *count > 0;

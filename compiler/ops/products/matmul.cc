@@ -209,10 +209,8 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "inputs a, b of rank >= 1: numpy.matmul (a vector is a row on the left, a column on the right; leading "
-      "dims "
-      "broadcast); attributes transpose_a, transpose_b (bool, 0) swap the last two dims of an operand of "
-      "rank >= 2; "
-      "integers wrap";
+      "dims broadcast); attributes transpose_a, transpose_b (bool, 0) swap the last two dims of an operand "
+      "of rank >= 2; integers wrap";
   return {def};
 }
 

@@ -197,8 +197,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "x [..., K] times a matrix of K rows, plus bias [columns] where given: column j of the matrix is lane "
-      "j "
-      "mod b of block j / b of w [ceil(columns/b), K, b], lanes past the last column are 0; attributes "
+      "j mod b of block j / b of w [ceil(columns/b), K, b], lanes past the last column are 0; attributes "
       "columns (int, required), first (int: the product is of K columns of x from there on; without it of "
       "all), words (bool, 0: x, w, bias and the result are int32; x and w are words of four bytes along K, "
       "unsigned in x, signed in w)";

@@ -270,15 +270,11 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "x times a matrix by Strassen's algorithm, plus bias [K] where given: x [N,C/b,rows...,b], or, with "
-      "block, "
-      "[N,rows...,C]; u [K/2/w,7,C/2,w], the factors that strassen_weights makes of the matrix; attributes "
-      "half "
-      "(int, required: rows of an item's first half, half of them at least), block (int, 0: columns of a "
-      "plain x "
-      "side by side), first (int, 0: column of a plain x from which on it is multiplied), columns (int, K: "
-      "of a "
-      "blocked result those from this one on are 0, but for the bias); gives [N,K/b,rows...,b] or "
-      "[N,rows...,K]";
+      "block, [N,rows...,C]; u [K/2/w,7,C/2,w], the factors that strassen_weights makes of the matrix; "
+      "attributes half (int, required: rows of an item's first half, half of them at least), block (int, 0: "
+      "columns of a plain x side by side), first (int, 0: column of a plain x from which on it is "
+      "multiplied), columns (int, K: of a blocked result those from this one on are 0, but for the bias); "
+      "gives [N,K/b,rows...,b] or [N,rows...,K]";
   return {def};
 }
 

@@ -383,26 +383,23 @@ namespace {
 constexpr HostStep kHostSteps[] = {
     step<"find_nonzero">(
         1, &infer_nonzero,
-        "positions (i64 [rank, elements]) of the elements that are not zero, and their count "
-        "(i64 [1])"),
+        "positions (i64 [rank, elements]) of the elements that are not zero, and their count (i64 [1])"),
     step<"compress">(2, &infer_compress,
                      "slices of x along attribute axis (int) where the condition (bool [m]) holds, and their "
                      "count"),
     step<"select_boxes">(
         3, &infer_boxes,
-        "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows "
-        "of batch, class, box (i64), and their count; attributes max_per_class, center_form "
-        "(ints), iou_threshold, score_threshold (floats; the latter optional), or, where a run "
-        "has them, limits (input 2, f64 [2] or [3], optional): as many of each class at most, "
-        "and the thresholds",
+        "greedy non-maximum suppression of boxes [batch,n,4] with scores [batch,classes,n]: rows of batch, "
+        "class, box (i64), and their count; attributes max_per_class, center_form (ints), iou_threshold, "
+        "score_threshold (floats; the latter optional), or, where a run has them, limits (input 2, f64 [2] "
+        "or [3], optional): as many of each class at most, and the thresholds",
         1),
     step<"suppress_boxes">(
         3, &infer_suppressed,
-        "of boxes [n,4] with scores [classes,n] those of each class that stay (i32 "
-        "[classes,most]), their scores, how many they are (i32 [classes]), zeros behind them; "
-        "limits (f64 [4]): their number, the overlap from which on a worse box is dropped, the "
-        "score to be above, and the sigma of what a box loses of its score by an overlap below "
-        "that (0: nothing); attribute most (int)"),
+        "of boxes [n,4] with scores [classes,n] those of each class that stay (i32 [classes,most]), their "
+        "scores, how many they are (i32 [classes]), zeros behind them; limits (f64 [4]): their number, the "
+        "overlap from which on a worse box is dropped, the score to be above, and the sigma of what a box "
+        "loses of its score by an overlap below that (0: nothing); attribute most (int)"),
     step<"keep_boxes">(
         4, &infer_kept,
         "which of boxes [rows,n,4] with scores [rows,n] stay (bool [rows,n]); limits (f64 [4]) as "
@@ -450,9 +447,8 @@ constexpr HostStep kHostSteps[] = {
                     kMaxErrorNumbers),
     step<"warping_path">(
         1, &infer_path,
-        "rows and columns (i32 [2, rows + columns - 1]) of the cells of the cheapest path "
-        "through costs (f32 [rows, columns]) from the first cell to the last, and their count "
-        "(i64 [1])"),
+        "rows and columns (i32 [2, rows + columns - 1]) of the cells of the cheapest path through costs (f32 "
+        "[rows, columns]) from the first cell to the last, and their count (i64 [1])"),
     step<"picture_extents">(
         1, &infer_picture_extents,
         "the height and the width (i64 [2]) of the picture whose file is x (u8 [n]); zeros for a "

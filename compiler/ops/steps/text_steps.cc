@@ -242,8 +242,7 @@ std::vector<ir::OpDef> family() {
       text_op<&host_ops::hash_text>(
           "hash_text", 1, &infer_hash,
           "hashes of strings modulo attribute buckets (i64; 0: all bits), by attribute how (string): farm "
-          "(Fingerprint64), "
-          "murmur (MurmurHash64A), or sip (SipHash-2-4) with attribute key (ints [2])"),
+          "(Fingerprint64), murmur (MurmurHash64A), or sip (SipHash-2-4) with attribute key (ints [2])"),
       text_op<&host_ops::join_row>(
           "join_row", 2, &infer_join_row,
           "the first strings of each row [n,k], as many as counts (i64 [n]) say, with attribute separator "

@@ -251,11 +251,9 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute_conv;
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [M,C/group,kernel...], bias [M] (optional); "
-      "attributes "
-      "strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), exact (bool, 0: the "
-      "sums "
-      "are integers that the type holds, and must stay so), channels_last (bool, 0: x [N,spatial...,C], w "
-      "[kernel...,C/group,M])";
+      "attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), exact "
+      "(bool, 0: the sums are integers that the type holds, and must stay so), channels_last (bool, 0: x "
+      "[N,spatial...,C], w [kernel...,C/group,M])";
   return {def};
 }
 

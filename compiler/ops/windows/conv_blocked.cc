@@ -202,14 +202,11 @@ std::vector<ir::OpDef> family() {
   def.doc =
       "inputs x [N,ICb,spatial...,b] (1 to 3 spatial dims), w [OCb,ICb/group,kernel...,b (in),b (out)], bias "
       "[OCb*b] (optional): x and the result [N,OCb,spatial...,b] hold b channels side by side, lanes past "
-      "the "
-      "channels are zero in x, w and bias; "
-      "attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0), group (int, 1), channels "
-      "(int, ICb*b; windows of one tap: lanes of x from this one on are not read), exact (bool, 0: as "
-      "conv's), words (bool, 0: x, w, bias and the result are int32; x [N,ICb,spatial...,b/4] and w "
-      "[..,b/4,b] are "
-      "words "
-      "of four bytes along the input channels, unsigned in x, signed in w)";
+      "the channels are zero in x, w and bias; attributes strides, dilations (ints, 1), pads (ints, begins "
+      "then ends, 0), group (int, 1), channels (int, ICb*b; windows of one tap: lanes of x from this one on "
+      "are not read), exact (bool, 0: as conv's), words (bool, 0: x, w, bias and the result are int32; x "
+      "[N,ICb,spatial...,b/4] and w [..,b/4,b] are words of four bytes along the input channels, unsigned in "
+      "x, signed in w)";
   return {def};
 }
 

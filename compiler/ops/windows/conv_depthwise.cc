@@ -80,9 +80,7 @@ std::vector<ir::OpDef> family() {
   def.doc =
       "inputs x [N,Cb,spatial...,b] (1 to 3 spatial dims), w [Cb,kernel...,b], bias [Cb*b] (optional): every "
       "channel of the blocked x with a window of its own; lanes past the channels are zero in w and bias; "
-      "attributes strides, dilations (ints, 1), "
-      "pads (ints, "
-      "begins then ends, 0)";
+      "attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0)";
   return {def};
 }
 

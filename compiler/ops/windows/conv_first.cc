@@ -76,9 +76,7 @@ std::vector<ir::OpDef> family() {
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [OCb,C,kernel...,b], bias [OCb*b] (optional): the "
       "result [N,OCb,spatial...,b] holds b channels side by side; lanes past the channels are zero in w and "
-      "bias; attributes strides, dilations (ints, "
-      "1), pads "
-      "(ints, begins then ends, 0)";
+      "bias; attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0)";
   return {def};
 }
 

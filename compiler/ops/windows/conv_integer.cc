@@ -85,8 +85,7 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "inputs x (uint8), w (int8), bias (int32, optional) of conv's shapes: int32 sums of (x - x_zero) * w, "
-      "plus "
-      "bias; attributes as conv's, x_zero (int, 0)";
+      "plus bias; attributes as conv's, x_zero (int, 0)";
   return {def};
 }
 

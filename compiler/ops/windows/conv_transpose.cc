@@ -156,11 +156,9 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "inputs x [N,C,spatial...] (1 to 3 spatial dims), w [C,M/group,kernel...], bias [M] (optional); "
-      "attributes "
-      "strides, dilations (ints, 1), pads (ints, begins then ends, 0), output_padding (ints, 0), group (int, "
-      "1), channels_last (bool, 0: x [N,spatial...,C], w [kernel...,C,M/group]); output extent (in-1)*stride "
-      "+ "
-      "output_padding + reach - pads";
+      "attributes strides, dilations (ints, 1), pads (ints, begins then ends, 0), output_padding (ints, 0), "
+      "group (int, 1), channels_last (bool, 0: x [N,spatial...,C], w [kernel...,C,M/group]); output extent "
+      "(in-1)*stride + output_padding + reach - pads";
   return {def};
 }
 

@@ -291,10 +291,8 @@ std::vector<ir::OpDef> family() {
   def.compute = &compute;
   def.doc =
       "3x3 convolution, stride 1; inputs x [N,C/b,H,W,b], u [(tile+2)^2,K/(k*b),C,k*b] (weights transformed "
-      "by "
-      "winograd_weights), bias [K] (optional); attributes tile (2 or 4), pads (ints, begins then ends, 0); "
-      "gives "
-      "[N,K/b,OH,OW,b]";
+      "by winograd_weights), bias [K] (optional); attributes tile (2 or 4), pads (ints, begins then ends, "
+      "0); gives [N,K/b,OH,OW,b]";
   return {def};
 }
 

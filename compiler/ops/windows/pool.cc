@@ -265,10 +265,8 @@ std::vector<ir::OpDef> family() {
   max.compute = &compute_max;
   max.doc =
       "x [N,C,spatial...] (1 to 4 spatial dims): largest value of each window, NaN if it has one; attributes "
-      "kernel "
-      "(ints, required), strides, dilations (ints, 1), pads (ints, begins then ends, 0), ceil_mode (bool, "
-      "0), "
-      "channels_last (bool, 0: x [N,spatial...,C])";
+      "kernel (ints, required), strides, dilations (ints, 1), pads (ints, begins then ends, 0), ceil_mode "
+      "(bool, 0), channels_last (bool, 0: x [N,spatial...,C])";
   ir::OpDef avg = pool_op();
   avg.name = "avg_pool";
   avg.tolerance = 1e-5;
@@ -277,8 +275,7 @@ std::vector<ir::OpDef> family() {
   avg.compute = &compute_avg;
   avg.doc =
       "mean of each window; attributes as max_pool, and count_include_pad (bool, 0: padding does not count). "
-      "A global "
-      "pool is one whose kernel is the input";
+      "A global pool is one whose kernel is the input";
   return {max, avg};
 }
 
