@@ -250,8 +250,8 @@ bool has_shapes_of(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols
   }
 }
 
-/// The dims where free dim `zero` is 0, and what the branches have of it, or, where a branch does not take
-/// that, what they have in `base`.
+/// The dims where free dim `zero` is 0, numbers of a run that are equal to it, and what the branches have of
+/// it, or, where a branch does not take that, what they have in `base`.
 std::vector<int64_t> dims_with_zero(const ir::SymbolTable& table, const PlanSymbols& symbols,
                                     const std::vector<int64_t>& base, size_t zero, bool in_branches) {
   std::map<std::string, int64_t> values = values_of(symbols.all, base);
@@ -259,6 +259,7 @@ std::vector<int64_t> dims_with_zero(const ir::SymbolTable& table, const PlanSymb
   for (size_t i = 0; i < symbols.dims.around.size() && in_branches; ++i) {
     if (symbols.dims.around[i] == zero) values[symbols.all[symbols.dims.free_dims + i]] = 0;
   }
+  meet_guards(table, values);
   cap_counts(table, values);
   std::vector<int64_t> result;
   for (const std::string& symbol : symbols.all) {
@@ -330,7 +331,8 @@ std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, 
     }
     if (dims[d] != 0) continue;
     if (broken != nullptr) {
-      takes_all = takes_all && broken->demanded;
+      // With other numbers of the run there may be none of the dim.
+      takes_all = takes_all && broken->demanded && !table.is_run_time(*broken);
       continue;
     }
     const int64_t before = std::exchange(plan.minimums[d], 0);

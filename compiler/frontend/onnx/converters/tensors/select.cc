@@ -1,6 +1,5 @@
 // Operators that select by indices or conditions: one-hot rows, sorted elements, gathering and scattering.
 #include <algorithm>
-#include <initializer_list>
 
 #include "compiler/build/compose.h"
 #include "compiler/build/extents/run_numbers.h"
@@ -15,13 +14,12 @@ namespace tensormill::frontend::onnx {
 
 namespace {
 
-/// Indices that may be negative, counted from the front, of which there are `count` (i64 [1]) or `extent`;
-/// those outside become -2^58, so that the operator that uses them refuses them.
-ir::ValueId flat_component(Compose& c, ir::ValueId index, const ir::SymInt& extent, const ir::SymInt& stride,
-                           ir::ValueId count) {
+/// Indices that may be negative, counted from the front; those outside of the axis become -2^58, so that the
+/// operator that uses them refuses them.
+ir::ValueId flat_component(Compose& c, ir::ValueId index, const ir::SymInt& extent,
+                           const ir::SymInt& stride) {
   const ir::ValueId wide = c.cast(index, DType::kInt64);
-  const ir::ValueId zero = c.number(wide, 0);
-  const ir::ValueId end = count == ir::kAbsent ? c.dims({extent}, {}) : count;
+  const ir::ValueId zero = c.number(wide, 0), end = c.dims({extent}, {});
   const ir::ValueId front = c.where(c.binary("less", wide, zero), c.add(wide, end), wide);
   const ir::ValueId inside =
       c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
@@ -29,16 +27,14 @@ ir::ValueId flat_component(Compose& c, ir::ValueId index, const ir::SymInt& exte
   return c.where(inside, c.mul(front, c.dims({stride}, {})), refused);
 }
 
-/// Tuples of indices (last axis) as row-major positions in `extents`, of which some may have a count.
-ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& extents, const DataShape& data) {
+/// Tuples of indices (last axis) as row-major positions in `extents`.
+ir::ValueId flat_indices(Compose& c, ir::ValueId tuples, const ir::SymShape& extents) {
   const ir::SymInt last = static_cast<int64_t>(c.shape(tuples).size()) - 1;
   ir::ValueId sum = ir::kAbsent;
   ir::SymInt stride = 1;
   for (int64_t i = static_cast<int64_t>(extents.size()) - 1; i >= 0; --i) {
     const ir::SymInt& extent = extents[static_cast<size_t>(i)];
-    const DataExtent* counted = data.along(i);
-    const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride,
-                                            counted != nullptr ? counted->count : ir::kAbsent);
+    const ir::ValueId part = flat_component(c, c.squeeze(c.slice(tuples, last, i, 1), last), extent, stride);
     sum = sum == ir::kAbsent ? part : c.add(sum, part);
     stride *= extent;
   }
@@ -69,91 +65,18 @@ ir::ValueId scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices, ir
                      {x, indices, updates}, {{"axis", axis}, {"reduction", reduction}});
 }
 
-/// Whether an element of a shape is there, as bools that broadcast to it; kAbsent where all are.
-ir::ValueId is_there(Compose& c, const ir::SymShape& shape, const DataShape& data) {
-  ir::ValueId there = ir::kAbsent;
-  for (const DataExtent& extent : data.extents) {
-    const ir::ValueId places = c.positions(shape[extent.axis], extent.axis, shape.size());
-    const ir::ValueId own = c.binary("less", places, extent.count);
-    there = there == ir::kAbsent ? own : c.binary("and", there, own);
-  }
-  return there;
-}
-
-/// Indices, counted from the front, of an axis with one element more than `extent`: that is the place of what
-/// is not there. `end` of them (i64 [1]) are in the axis; others are in none of the longer one either.
-ir::ValueId indices_of_longer(Compose& c, ir::ValueId indices, ir::ValueId there, ir::ValueId end,
-                              int64_t extent) {
-  const ir::ValueId given = c.cast(indices, DType::kInt64), zero = c.number(given, 0);
-  const ir::ValueId front = c.where(c.binary("less", given, zero), c.add(given, end), given);
-  const ir::ValueId is_inside =
-      c.binary("and", c.binary("greater_equal", front, zero), c.binary("less", front, end));
-  const ir::ValueId checked = c.where(is_inside, front, c.dims({extent + 1}, {}));
-  return there == ir::kAbsent ? checked : c.where(there, checked, c.dims({extent}, {}));
-}
-
-/// What `compute` makes of x with one more element behind the axis, without that.
-template <typename F>
-ir::ValueId with_spare_place(NodeContext& context, ir::ValueId x, int64_t axis, const F& compute) {
+/// Whether there are no indices, or no updates, while a run decides how many there are of the other: the
+/// result is x, and a run fails in which there are any.
+bool scatters_nothing(NodeContext& context, const ir::SymInt& indices, const ir::SymInt& updates) {
+  const ir::SymInt total = indices + updates;
+  const bool is_open = !total.is_constant() && total.table()->is_run_time(total.expr());
+  if (!is_open || same(indices, 0) == same(updates, 0)) return false;
   Compose c(context);
-  return c.slice(compute(longer_by(context, x, 1, axis)), axis, 0, c.shape(x)[static_cast<size_t>(axis)]);
-}
-
-/// x, as large as the counts say.
-ir::ValueId as_long_as_data_dependent(NodeContext& context, ir::ValueId x, const DataShape& data) {
-  for (const DataExtent& extent : data.extents)
-    x = context.add_many("take_first", {x, extent.count},
-                         {{"axis", static_cast<int64_t>(extent.axis)}, {"fits", int64_t{1}}})[0];
-  return x;
-}
-
-bool is_data_dependent(const NodeContext& context, std::initializer_list<ir::ValueId> values) {
-  return std::any_of(values.begin(), values.end(),
-                     [&](ir::ValueId value) { return !context.data_shape(value).extents.empty(); });
-}
-
-/// Indices and updates for which there is more room along another axis than the scattered one than x has: a
-/// run fails in which as many are there.
-void cut_to(NodeContext& context, std::vector<ir::ValueId>& given, ir::ValueId x, int64_t axis) {
-  Compose c(context);
-  for (const DataExtent& data : context.data_shape(given[0]).extents) {
-    const auto d = static_cast<int64_t>(data.axis);
-    const ir::SymInt most = c.shape(x)[data.axis];
-    if (d == axis || c.shape(given[0])[data.axis] <= most) continue;
-    const ir::ValueId limit = c.dims({most}, {1});
-    const std::string what = "axis " + std::to_string(d - context.rank(x)) +
-                             " of the indices has {} elements, more than {} of the data";
-    const ir::ValueId zero =
-        zero_if(context, {c.binary("less_equal", data.count, limit), what, {data.count, limit}});
-    const ir::ValueId count = c.add(c.binary("min", data.count, limit), zero);
-    for (ir::ValueId& each : given)
-      each = take_first(context, c.slice(filled_along(context, each, d, "zero"), d, 0, most), count, d);
-  }
-}
-
-/// The scatter where extents of the operands may be as data says: what is not there of indices and updates,
-/// which are of one extent along each axis, goes to a place behind the axis.
-ir::ValueId data_dependent_scatter(NodeContext& context, ir::ValueId x, ir::ValueId indices,
-                                   ir::ValueId updates, int64_t axis, const std::string& reduction) {
-  Compose c(context);
-  const std::optional<ir::ValueId> count = count_along(context, x, axis);
-  if (!count || !is_data_dependent(context, {x, indices, updates}))
-    return scatter(context, x, indices, updates, axis, reduction);
-  const int64_t rank = context.rank(indices);
-  std::vector<ir::ValueId> given{indices, updates};
-  for (int64_t d = 0; d < rank && context.rank(updates) == rank; ++d)
-    make_same(context, given, {{0, d}, {1, d}});
-  if (rank == context.rank(x)) cut_to(context, given, x, axis);
-  const DataShape own = context.data_shape(x), there = context.data_shape(given[0]);
-  const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
-  const ir::ValueId to = indices_of_longer(c, filled_behind(context, given[0], "zero"),
-                                           is_there(c, c.shape(given[0]), there), *count, extent);
-  const ir::ValueId from = filled_behind(context, given[1], "zero");
-  const ir::ValueId whole = filled_behind(context, x, "zero");
-  const auto scattered = [&](ir::ValueId to_x) { return scatter(context, to_x, to, from, axis, reduction); };
-  const ir::ValueId result =
-      there.extents.empty() ? scattered(whole) : with_spare_place(context, whole, axis, scattered);
-  return as_long_as_data_dependent(context, result, own);
+  const ir::ValueId count = c.dims({total}, {1});
+  const char* const what = same(updates, 0) ? "{} indices of no updates" : "{} updates of no indices";
+  context.set_output(
+      0, value_if(context, context.input(0), {c.binary("equal", count, c.ints({0}, {1})), what, {count}}));
+  return true;
 }
 
 }  // namespace
@@ -266,48 +189,23 @@ void convert_gather_nd(NodeContext& context) {
   for (const DataExtent& extent : context.data_shape(context.input(0)).extents) {
     if (extent.axis >= batch && extent.axis < batch + depth) context.require_bound_extents(context.input(0));
   }
-  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents, {}), {batches, points, 1});
+  const ir::ValueId rows = c.reshape(flat_indices(c, tuples, extents), {batches, points, 1});
   const ir::ValueId data = c.reshape(context.input(0), {batches, middle, inner});
   context.set_output(0, c.reshape(c.gather_elements(data, c.expand(rows, {batches, points, inner}), 1), out));
 }
 
 void convert_scatter_elements(NodeContext& context) {
+  for (const size_t operand : {0, 1, 2}) context.require_bound_extents(context.input(operand));
   const int64_t axis = context.normalize_axis(context.int_attr("axis", 0), context.rank(context.input(0)));
-  context.set_output(0, data_dependent_scatter(context, context.input(0), context.input(1), context.input(2),
-                                               axis, context.string_attr("reduction", "none")));
+  const auto elements = [&](size_t operand) {
+    return num_elements(context.type(context.input(operand)).shape);
+  };
+  if (scatters_nothing(context, elements(1), elements(2))) return;
+  context.set_output(0, scatter(context, context.input(0), context.input(1), context.input(2), axis,
+                                context.string_attr("reduction", "none")));
 }
 
 namespace {
-
-/// What ScatterND is of: x, tuples of indices and updates, in shapes that fit.
-struct NdScatter {
-  ir::ValueId x, tuples, updates;
-  size_t depth = 0;  ///< indices in a tuple
-};
-
-/// The operands, of which axes that are of one extent have one count.
-NdScatter nd_scatter(NodeContext& context) {
-  Compose c(context);
-  std::vector<ir::ValueId> operands{context.input(0), context.input(1), context.input(2)};
-  const ir::SymShape x = c.shape(operands[0]), at = c.shape(operands[1]);
-  if (at.empty() || at.back() < 0 || static_cast<size_t>(at.back()) > x.size())
-    context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
-  const auto depth = static_cast<size_t>(at.back()), rows = at.size() - 1;
-  if (c.shape(operands[2]).size() == rows + x.size() - depth) {
-    for (size_t d = 0; d < rows; ++d)
-      make_same(context, operands, {{1, static_cast<int64_t>(d)}, {2, static_cast<int64_t>(d)}});
-    for (size_t d = depth; d < x.size(); ++d)
-      make_same(context, operands,
-                {{0, static_cast<int64_t>(d)}, {2, static_cast<int64_t>(rows + d - depth)}});
-  }
-  const ir::SymShape some = c.shape(operands[0]), tuples = c.shape(operands[1]);
-  ir::SymShape expected(tuples.begin(), tuples.end() - 1);
-  expected.insert(expected.end(), some.begin() + static_cast<std::ptrdiff_t>(depth), some.end());
-  if (c.shape(operands[2]) != expected)
-    context.invalid("updates have shape " + to_string(c.shape(operands[2])) + ", expected " +
-                    to_string(expected));
-  return {operands[0], operands[1], operands[2], depth};
-}
 
 /// Rows of updates to rows of x. The host has an index of each row for all of it.
 ir::ValueId scatter_rows(NodeContext& context, ir::ValueId x, ir::ValueId rows, ir::ValueId updates,
@@ -325,33 +223,28 @@ ir::ValueId scatter_rows(NodeContext& context, ir::ValueId x, ir::ValueId rows, 
 
 void convert_scatter_nd(NodeContext& context) {
   Compose c(context);
-  const NdScatter all = nd_scatter(context);
-  const ir::SymShape x = c.shape(all.x), at = c.shape(all.tuples);
-  const ir::SymInt outer = product(x, 0, all.depth), inner = product(x, all.depth, x.size());
+  for (const size_t operand : {0, 1, 2}) context.require_bound_extents(context.input(operand));
+  const ir::SymShape x = c.shape(context.input(0)), at = c.shape(context.input(1));
+  if (at.empty() || at.back() < 0 || static_cast<size_t>(at.back()) > x.size())
+    context.invalid("indices of shape " + to_string(at) + " do not fit data of shape " + to_string(x));
+  const auto depth = static_cast<size_t>(at.back());
+  ir::SymShape expected(at.begin(), at.end() - 1);
+  expected.insert(expected.end(), x.begin() + static_cast<std::ptrdiff_t>(depth), x.end());
+  const ir::SymShape given = c.shape(context.input(2));
   const ir::SymInt points = product(at, 0, at.size() - 1);
-  const DataShape own = context.data_shape(all.x), given = context.data_shape(all.tuples);
-  DataShape named = own;
-  std::erase_if(named.extents, [&](const DataExtent& each) { return each.axis >= all.depth; });
-  const bool is_static = given.along(static_cast<int64_t>(at.size()) - 1) == nullptr;
-  const ir::ValueId tuples = is_static ? filled_behind(context, all.tuples, "zero") : all.tuples;
+  if (given.size() == expected.size() && scatters_nothing(context, points, product(given, 0, at.size() - 1)))
+    return;
+  if (!demand_equal(given, expected))
+    context.invalid("updates have shape " + to_string(given) + ", expected " + to_string(expected));
+  const ir::SymInt outer = product(x, 0, depth), inner = product(x, depth, x.size());
   const ir::SymShape extents(x.begin(), x.begin() + at.back());
-  ir::ValueId rows = all.depth == 0 ? c.filled(DType::kInt64, {points}, 0)
-                                    : c.reshape(flat_indices(c, tuples, extents, named), {points});
-  const ir::ValueId data = c.reshape(filled_behind(context, all.x, "zero"), {outer, inner});
-  const ir::ValueId updates = c.reshape(filled_behind(context, all.updates, "zero"), {points, inner});
-  const std::string reduction = context.string_attr("reduction", "none");
-  ir::ValueId result = ir::kAbsent;
-  if (is_static && !given.extents.empty()) {
-    const ir::SymShape each(at.begin(), at.end() - 1);
-    const ir::ValueId there = c.reshape(c.expand(is_there(c, each, given), each), {points});
-    rows = c.where(there, rows, c.dims({outer}, {}));
-    result = with_spare_place(context, data, 0, [&](ir::ValueId longer) {
-      return scatter_rows(context, longer, rows, updates, reduction);
-    });
-  } else {
-    result = scatter_rows(context, data, rows, updates, reduction);
-  }
-  context.set_output(0, as_long_as_data_dependent(context, c.reshape(result, x), own));
+  const ir::ValueId rows = depth == 0 ? c.filled(DType::kInt64, {points}, 0)
+                                      : c.reshape(flat_indices(c, context.input(1), extents), {points});
+  const ir::ValueId data = c.reshape(context.input(0), {outer, inner});
+  const ir::ValueId updates = c.reshape(context.input(2), {points, inner});
+  const ir::ValueId result =
+      scatter_rows(context, data, rows, updates, context.string_attr("reduction", "none"));
+  context.set_output(0, c.reshape(result, x));
 }
 
 namespace {
