@@ -292,9 +292,7 @@ class EdgeValues(OneNode):
             x = np.array([row] * 2, np.int64)
             with self.subTest(extent=extent):
                 self.check("TfIdfVectorizer", 9, [x], [counts], max_skip_count=5, **options)
-                if extent > 0:
-                    self.check("TfIdfVectorizer", 9, [x], [counts], free={0: {0: "N", 1: "T"}}, buckets="N=3;T=12",
-                               max_skip_count=5, **options)
+                self.check("TfIdfVectorizer", 9, [x], [counts], free={0: {0: "N", 1: "T"}}, buckets="N=3;T=12", max_skip_count=5, **options)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 #include "compiler/build/compose.h"
 #include "compiler/build/numbers/matrices.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 
 namespace tensormill::frontend::onnx {
 
@@ -22,7 +21,7 @@ struct Grams {
 
 /// Matches of each n-gram that begins at one of the first `windows` elements of each row of x [rows, more],
 /// its elements `distance` apart: [rows, grams].
-V count_grams(Compose& c, V x, int64_t windows, const Grams& grams, int64_t distance) {
+V count_grams(Compose& c, V x, const ir::SymInt& windows, const Grams& grams, int64_t distance) {
   const ir::SymInt rows = c.shape(x)[0], count = static_cast<int64_t>(grams.positions.size());
   ir::Ints places = c.count_to(grams.length);
   for (int64_t& place : places) place *= distance;
@@ -68,14 +67,7 @@ V padded_rows(NodeContext& context, V elements, const std::vector<Grams>& all, i
   Compose c(context);
   const ir::SymShape shape = c.shape(elements);
   const ir::SymInt rows = shape.size() == 2 ? shape[0] : ir::SymInt(1);
-  V whole = c.cast(elements, DType::kInt64);
-  const ir::SymInt last = static_cast<int64_t>(shape.size()) - 1;
-  if (context.data_shape(whole).along(last) != nullptr) {
-    // Behind what is there of a row, too.
-    const auto none = static_cast<double>(element_of_none(all));
-    whole = c.plus(filled_along(context, c.minus(whole, none), last, "zero"), none);
-  }
-  const V row = c.reshape(whole, {rows, shape.back()});
+  const V row = c.reshape(c.cast(elements, DType::kInt64), {rows, shape.back()});
   if (reach == 0) return row;
   return c.concat({row, c.expand(c.dims({element_of_none(all)}, {1, 1}), {rows, reach})}, 1);
 }
@@ -124,12 +116,14 @@ void convert_tf_idf_vectorizer(NodeContext& context) {
   const ir::SymShape shape = c.shape(elements);
   if (shape.empty() || shape.size() > 2)
     context.invalid("X has shape " + to_string(shape) + ", expected rank 1 or 2");
+  context.require_bound_extents(elements, static_cast<int64_t>(shape.size()) - 1);
   const ir::SymInt rows = shape.size() == 2 ? shape[0] : ir::SymInt(1);
   // Distances past a row's end find nothing; the first ones are looked at in short rows too, so that the
   // graph is the same for each extent that may be free.
   constexpr int64_t kFirst = 64;
   const ir::SymInt& extent = shape.back();
-  const int64_t most = std::min(std::max<int64_t>(skips, 0), std::max<int64_t>(extent, kFirst)) + 1;
+  const int64_t most =
+      (skips <= kFirst ? std::max<int64_t>(skips, 0) : std::min<int64_t>(skips, max(extent, kFirst))) + 1;
   int64_t reach = 0;
   for (const Grams& grams : all) reach = std::max<int64_t>(reach, context.product(grams.length - 1, most));
   const V x = padded_rows(context, elements, all, reach);
