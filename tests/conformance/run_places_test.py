@@ -358,5 +358,34 @@ class Scatters(OfARun):
                             self.check_free(made, free, feed, x, "*" if free else "")
 
 
+class Parts(OfARun):
+    """Sequences of parts of what data chooses."""
+
+    def check_parts(self, inputs, right, **options):
+        make = helper.make_node
+        operands = ["x_some", *(["split_some"] if "split_keep" in inputs else ["split"] if "split" in inputs else [])]
+        kept = [make("Compress", [name, f"{name}_keep"], [f"{name}_some"], axis=0) for name in ("x", "split") if f"{name}_keep" in inputs]
+        nodes = [*kept, make("SplitToSequence", operands, ["parts"], axis=0, **options), make("SequenceLength", ["parts"], ["y0"])]
+        if not right:
+            return self.check_nodes(nodes, inputs, [np.array(0)])
+        nodes += [make("Constant", [], ["last"], value_int=-1), make("SequenceAt", ["parts", "last"], ["y1"]),
+                  make("SequenceInsert", ["parts", "y1"], ["more"]), make("ConcatFromSequence", ["more"], ["y2"], axis=0)]
+        return self.check_nodes(nodes, inputs, [np.array(len(right)), right[-1], np.concatenate([*right, right[-1]])])
+
+    def test_parts(self):
+        x = floats(7, 2)
+        for keep in ((0, 0, 0, 0, 0, 0, 0), (0, 1, 0, 0, 0, 1, 0), (1, 1, 0, 1, 1, 0, 1), (1, 1, 1, 1, 1, 1, 1)):
+            some = x[np.array(keep, bool)]
+            given = {"x": x, "x_keep": np.array(keep, bool)}
+            with self.subTest(keep=keep):
+                self.check_parts(given, [some[i:i + 1] for i in range(len(some))])
+                for size in (1, 2, 7, 40):
+                    self.check_parts({**given, "split": np.array(size)}, [some[i:i + size] for i in range(0, len(some), size)])
+                lengths = np.array([len(some) // 2, 0, len(some) - len(some) // 2])
+                parts = np.split(some, np.cumsum(lengths)[:-1])
+                self.check_parts({**given, "split": lengths}, parts)
+                self.check_parts({**given, "split": lengths, "split_keep": np.array([1, 0, 1], bool)}, [parts[0], parts[2]])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -10,7 +10,6 @@
 #include "compiler/frontend/onnx/converters/control/subgraphs.h"
 #include "compiler/frontend/onnx/converters/ml/text.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_moves.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 
 namespace tensormill::frontend::onnx {
@@ -64,6 +63,7 @@ public:
         extent_(c_.shape(x_)[static_cast<size_t>(axis_)]) {}
 
   Bindings run() {
+    node_.require_bound_extents(x_);
     if (!context_.has_input(1)) return single_elements();
     const V split = node_.input(1);
     const ir::ValueType& type = node_.type(split);
@@ -71,6 +71,7 @@ public:
     if (!is_integer || type.shape.size() > 1) node_.invalid("split is " + ir::to_string(type));
     const bool are_lengths = type.shape.size() == 1;
     if (!is_known(split)) {
+      node_.require_bound_extents(split);
       if (const std::optional<Binding> even = are_lengths ? even_parts(split) : std::nullopt)
         return std::vector{*even};
       return are_lengths ? by_lengths(split) : by_size(split);
@@ -79,17 +80,14 @@ public:
     const int64_t size = node_.known_scalar(1, "split").element_as_int(0);
     if (size < 1) node_.invalid("split is " + std::to_string(size));
     if (size == 1) return single_elements();
-    if (is_data_dependent()) return by_size(split);
-    return is_of_known_length() ? of_known(even(size)) : stacked(size);
+    if (is_of_known_length()) return of_known(even(size));
+    return stacked(c_.ints({size}, {1}), ceildiv(extent_, size), size);
   }
 
 private:
   /// Whether it is known how many parts there are.
   bool is_of_known_length() const { return extent_.is_constant() && !node_.stacks_elements(); }
-  bool is_data_dependent() { return node_.data_shape(x_).along(axis_) != nullptr; }
-  bool is_known(V split) {
-    return node_.is_known(1) && c_.shape(split).is_constant() && node_.data_shape(split).extents.empty();
-  }
+  bool is_known(V split) { return node_.is_known(1) && c_.shape(split).is_constant(); }
 
   static Binding list(std::vector<V> elements) {
     return {Binding::Kind::kSequence, ir::kAbsent, std::move(elements)};
@@ -106,9 +104,9 @@ private:
 
   Bindings single_elements() {
     const bool drops = !context_.has_input(1) && node_.int_attr("keepdims", 1) == 0;
-    if (is_data_dependent() || !is_of_known_length()) {
+    if (!is_of_known_length()) {
       const V all = with_axis_at(node_, x_, axis_, 0);
-      return std::vector{stack_of_parts(context_, drops ? all : c_.unsqueeze(all, axis_ + 1))};
+      return std::vector{stack(drops ? all : c_.unsqueeze(all, axis_ + 1))};
     }
     Binding parts = of_known(even(1))->front();
     for (V& element : parts.elements) element = drops ? c_.squeeze(element, axis_) : element;
@@ -122,35 +120,26 @@ private:
         node_.invalid("split does not fit an axis of " + to_string(extent_));
       total += size;
     }
-    V x = x_;
-    if (is_data_dependent()) {
-      const V count = *count_along(node_, x_, axis_);
-      x = value_if(node_, filled_along(node_, x_, axis_, "zero"),
-                   {c_.binary("equal", count, c_.dims({total}, {1})),
-                    "split adds up to " + std::to_string(total) + ", the axis has {}",
-                    {count}});
-    } else if (!demand(ir::Relation::kEqual, total, extent_)) {
+    if (!demand(ir::Relation::kEqual, total, extent_))
       node_.invalid("split adds up to " + std::to_string(total) + ", the axis has " + to_string(extent_));
-    }
     std::vector<V> elements;
     int64_t start = 0;
     for (const int64_t size : sizes) {
-      elements.push_back(c_.slice(x, axis_, start, size));
+      elements.push_back(c_.slice(x_, axis_, start, size));
       start += size;
     }
     return std::vector{list(std::move(elements))};
   }
 
-  /// The most, or the least, that an element of `split` can be, within [least, extent].
-  ir::SymInt bound(int64_t least, bool is_most) {
+  /// The most that an element of `split` can be, within [least, extent].
+  ir::SymInt bound(int64_t least) {
     const ir::SymInt all = max(extent_, least);
     try {
-      ir::SymInt found = is_most ? ir::SymInt(least) : all;
-      for (const BoundedInt& each : bounded_ints(node_, 1, "split"))
-        found = is_most ? max(found, each.most) : min(found, each.least);
-      return max(min(found, all), least);
+      ir::SymInt found = least;
+      for (const BoundedInt& each : bounded_ints(node_, 1, "split")) found = max(found, each.most);
+      return min(found, all);
     } catch (const ValueRequired&) {
-      return is_most ? all : ir::SymInt(least);
+      return all;
     }
   }
 
@@ -158,8 +147,7 @@ private:
   std::optional<Binding> even_parts(V split) {
     const std::optional<int64_t> length = number_everywhere(node_.graph(), split);
     const ir::SymInt parts = c_.shape(split)[0];
-    if (!length || *length < 1 || is_data_dependent() || !node_.data_shape(split).extents.empty() ||
-        !demand(ir::Relation::kEqual, node_.product(parts, *length), extent_))
+    if (!length || *length < 1 || !demand(ir::Relation::kEqual, node_.product(parts, *length), extent_))
       return std::nullopt;
     ir::SymShape shape = c_.shape(x_);
     const auto at = shape.begin() + axis_;
@@ -170,50 +158,33 @@ private:
 
   /// A 1-D tensor of lengths, which have to add up to what there is.
   Bindings by_lengths(V split) {
-    const std::optional<V> parts = count_along(node_, split, 0);
-    if (!parts) node_.unsupported("split", "its length depends on data in a way that cannot be told");
     const ir::SymInt most = c_.shape(split)[0];
-    const bool is_list = most.is_constant() && node_.data_shape(split).extents.empty();
-    if (is_list && most > kMaxParts)
+    if (most.is_constant() && most > kMaxParts)
       node_.unsupported("split", to_string(most) + " parts are not implemented");
     if (same(most, 0)) node_.unsupported("split", "no part at all of an axis that a run works out");
-    const V all = c_.cast(filled_along(node_, split, 0, "zero"), DType::kInt64);
-    const V lengths = lengths_of_parts(node_, all, *count_along(node_, x_, axis_), extent_);
+    const V count = c_.dims({extent_}, {1});
+    const V lengths = lengths_of_parts(node_, c_.cast(split, DType::kInt64), count, extent_);
     const V ends = node_.add("cumsum", {lengths}, {{"axis", int64_t{0}}});
-    const Binding found = parts_at(context_, x_, axis_, {c_.sub(ends, lengths), lengths}, bound(0, true));
-    if (!is_list) return std::vector{counted(found, *parts)};
+    const Binding found = parts_at(context_, x_, axis_, {c_.sub(ends, lengths), lengths}, bound(0));
+    if (!most.is_constant()) return std::vector{found};
     std::vector<V> elements;
     for (int64_t i = 0; i < most; ++i) elements.push_back(element_at(context_, found, i));
     return std::vector{list(std::move(elements))};
   }
 
-  /// Parts of one size, of which the last may be shorter.
+  /// Parts of a size that a run works out.
   Bindings by_size(V split) {
     const V given = c_.reshape(c_.cast(split, DType::kInt64), {1}), one = c_.ints({1}, {1});
-    const ir::SymInt capacity = bound(1, true), most = ceildiv(extent_, bound(1, false));
     const V checked = checked_number(node_, given, c_.binary("less_equal", one, given), "split is {}");
     const V size = c_.binary("max", c_.binary("min", checked, c_.dims({max(extent_, 1)}, {1})), one);
-    const V count = *count_along(node_, x_, axis_);
-    if (same(most, 0))
-      node_.unsupported("split", "an axis of no elements in parts whose size a run works out");
-    const V starts = c_.mul(c_.iota(most), size), zero = c_.ints({0}, {1});
-    const V lengths = c_.binary("max", c_.binary("min", c_.sub(count, starts), size), zero);
-    const V parts = c_.div(c_.minus(c_.add(count, size), 1), size);
-    return std::vector{counted(parts_at(context_, x_, axis_, {starts, lengths}, capacity), parts)};
+    const V more = c_.minus(c_.add(c_.dims({extent_}, {1}), size), 1);
+    return stacked(size, node_.symbolic_ints(c_.div(more, size), "split", 0)[0], bound(1));
   }
 
-  /// Parts of a known size of what is all there, as one tensor.
-  Bindings stacked(int64_t size) {
-    const V starts = c_.mul(c_.iota(ceildiv(extent_, size)), c_.dims({size}, {1}));
-    const V rest = c_.sub(c_.dims({extent_}, {1}), starts);
-    return std::vector{
-        parts_at(context_, x_, axis_, {starts, c_.binary("min", rest, c_.dims({size}, {1}))}, size)};
-  }
-
-  Binding counted(Binding parts, V count) {
-    parts.tensor = take_first(node_, parts.tensor, count, 0);
-    parts.extents = take_first(node_, parts.extents, count, 0);
-    return parts;
+  /// So many parts of one size, of which the last may be shorter, as one tensor.
+  Bindings stacked(V size, const ir::SymInt& number, const ir::SymInt& capacity) {
+    const V starts = c_.mul(c_.iota(number), size), rest = c_.sub(c_.dims({extent_}, {1}), starts);
+    return std::vector{parts_at(context_, x_, axis_, {starts, c_.binary("min", rest, size)}, capacity)};
   }
 
   StructureContext& context_;

@@ -71,28 +71,6 @@ bool ElementForm::is_uneven(size_t axis) const {
 
 Binding stack(V x) { return {Binding::Kind::kStack, x, {}}; }
 
-Binding stack_of_parts(StructureContext& context, V x) {
-  NodeContext& node = context.node;
-  Compose c(node);
-  Binding result = stack(x);
-  const DataShape shape = node.data_shape(x);
-  if (!shape.is_known)
-    node.unsupported("operand", "elements whose shape depends on data in a way that cannot be told");
-  if (shape.extents.empty() || shape.extents.back().axis == 0) return result;
-  const V count = length_of(node, x);
-  std::vector<V> row;
-  for (int64_t axis = 1; axis < shown_rank(node, x); ++axis) {
-    row.push_back(*count_along(node, x, axis));
-    if (shape.along(axis) == nullptr) continue;
-    result.uneven.push_back(static_cast<size_t>(axis) - 1);
-    result.tensor = filled_along(node, result.tensor, axis, "zero");
-  }
-  const auto rank = static_cast<int64_t>(row.size());
-  result.extents = c.expand(c.reshape(c.concat(row, 0), {1, rank}), {c.shape(x)[0], rank});
-  if (shape.along(0) != nullptr) result.extents = take_first(node, result.extents, count, 0);
-  return result;
-}
-
 Binding parts_at(const StructureContext& context, V x, int64_t axis, const Parts& parts,
                  const ir::SymInt& capacity) {
   NodeContext& node = context.node;
@@ -101,9 +79,10 @@ Binding parts_at(const StructureContext& context, V x, int64_t axis, const Parts
   const ir::SymInt extent = c.shape(x)[static_cast<size_t>(axis)];
   const V steps = c.iota(own, {1, own}), columns = c.reshape(parts.lengths, {count, 1});
   const V places = c.add(c.reshape(parts.starts, {count, 1}), steps);
-  V whole = filled_behind(node, x, "zero");
-  if (!is_proven(ir::Relation::kLessEqual, 1, extent)) whole = longer_by(node, whole, 1, axis);
-  const V last = c.dims({max(extent, 1) - 1}, {1, 1});
+  // Where there may be none there is a place to read, which is no part's.
+  const ir::SymInt some = max(extent, 1);
+  const V whole = same(some, extent) ? x : longer_by(node, x, 1, axis);
+  const V last = c.dims({some - 1}, {1, 1});
   const V moved = with_axis_at(node, c.gather(whole, c.binary("min", places, last), axis), axis, 0);
   ir::SymShape along(c.shape(moved).size(), 1);
   along[0] = count;
@@ -111,10 +90,9 @@ Binding parts_at(const StructureContext& context, V x, int64_t axis, const Parts
   const V is_there = c.reshape(c.binary("less", steps, columns), along);
   Binding result = stack(c.where(is_there, moved, c.filled(c.dtype(moved), c.shape(moved), 0)));
   std::vector<V> table;
-  for (int64_t d = 0; d < shown_rank(node, x); ++d) {
-    if (d == axis || node.data_shape(x).along(d) != nullptr) result.uneven.push_back(static_cast<size_t>(d));
+  for (int64_t d = 0; d < shown_rank(node, x); ++d)
     table.push_back(d == axis ? columns : c.expand(*count_along(node, x, d), {count, 1}));
-  }
+  result.uneven = {static_cast<size_t>(axis)};
   result.extents = c.concat(std::move(table), 1);
   return result;
 }

@@ -24,8 +24,6 @@ struct Parts {
 
 /// Elements along the first axis of `x`, no other axis of which is as long as data says.
 Binding stack(ir::ValueId x);
-/// The same, with a table of the extents of those that are not as large as all others.
-Binding stack_of_parts(StructureContext& context, ir::ValueId x);
 /// The parts of x along `axis`, none longer than `capacity`: each in as many elements, zeros behind its own.
 Binding parts_at(const StructureContext& context, ir::ValueId x, int64_t axis, const Parts& parts,
                  const ir::SymInt& capacity);
