@@ -68,13 +68,6 @@ V with_count(NodeContext& context, V x, int64_t axis, const char* with, const st
   return context.add_many("take_first", {result, count}, {{"axis", axis}, {"fits", int64_t{1}}})[0];
 }
 
-V as_long_as(NodeContext& context, V x, size_t index) {
-  for (const DataExtent& extent : context.data_shape_of(index).extents)
-    x = context.add_many("take_first", {x, extent.count},
-                         {{"axis", static_cast<int64_t>(extent.axis)}, {"fits", int64_t{1}}})[0];
-  return x;
-}
-
 V longer_by(NodeContext& context, V x, const ir::SymInt& more, int64_t axis) {
   Compose c(context);
   ir::SymShape behind = c.shape(x);

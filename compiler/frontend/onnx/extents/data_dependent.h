@@ -19,9 +19,6 @@ ir::ValueId filled_along(NodeContext& context, ir::ValueId x, int64_t axis, cons
 /// with the same count.
 ir::ValueId with_count(NodeContext& context, ir::ValueId x, int64_t axis, const char* with,
                        const std::function<ir::ValueId(ir::ValueId)>& compute);
-/// x, which has been made in the shape of operand `index`, as long as that is. Throws ValueRequired where
-/// that is not known.
-ir::ValueId as_long_as(NodeContext& context, ir::ValueId x, size_t index);
 /// x with `more` zeros behind it along `axis`.
 ir::ValueId longer_by(NodeContext& context, ir::ValueId x, const ir::SymInt& more, int64_t axis);
 /// The first `count` (i64 [1]) elements of x along `axis`: that axis depends on data from here on.

@@ -6,7 +6,6 @@
 #include "compiler/build/compose.h"
 #include "compiler/frontend/onnx/converters/converters.h"
 #include "compiler/frontend/onnx/converters/tensors/dynamic_numbers.h"
-#include "compiler/frontend/onnx/extents/data_dependent.h"
 #include "compiler/frontend/onnx/extents/run_checks.h"
 #include "compiler/frontend/onnx/graph/philox.h"
 
@@ -103,9 +102,10 @@ void convert_random(NodeContext& context) {
 }
 
 void convert_random_like(NodeContext& context) {
+  context.require_fixed_shape(0);
   const ir::ValueType type = context.type(context.input(0));
   const DType dtype = context.has_attr("dtype") ? context.dtype_attr("dtype") : type.dtype;
-  context.set_output(0, as_long_as(context, drawn_as_said(context, dtype, type.shape), 0));
+  context.set_output(0, drawn_as_said(context, dtype, type.shape));
 }
 
 // 1 with the probability that the input says.

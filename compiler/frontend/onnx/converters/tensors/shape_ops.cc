@@ -96,6 +96,7 @@ void convert_constant_of_shape(NodeContext& context) {
 }
 
 void convert_eye_like(NodeContext& context) {
+  context.require_fixed_shape(0);
   const ir::ValueType type = context.type(context.input(0));
   if (type.shape.size() != 2)
     context.invalid("the input has shape " + to_string(type.shape) + ", expected a matrix");
@@ -106,15 +107,13 @@ void convert_eye_like(NodeContext& context) {
     const ir::ValueId rows = c.iota(type.shape[0], {type.shape[0], 1}),
                       columns = c.iota(type.shape[1], {1, type.shape[1]});
     const ir::ValueId diagonal = c.add(rows, c.dims({k}, {}));
-    const ir::ValueId eye = c.cast(c.binary("equal", diagonal, columns), dtype);
-    context.set_output(0, as_long_as(context, eye, 0));
-    return;
+    return context.set_output(0, c.cast(c.binary("equal", diagonal, columns), dtype));
   }
   Tensor eye = Tensor::zeros(dtype, type.shape);
   for (int64_t row = 0; row < type.shape[0]; ++row) {
     if (row + k >= 0 && row + k < type.shape[1]) eye.set_element(row * type.shape[1] + row + k, 1);
   }
-  context.set_output(0, as_long_as(context, context.constant(std::move(eye)), 0));
+  context.set_output(0, context.constant(std::move(eye)));
 }
 
 namespace {
