@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "compiler/frontend/facts/facts.h"
-#include "compiler/ir/checked_list.h"
 
 namespace tensormill::frontend::cntk {
 
 /// Extents in CNTK's order, the axis of which elements lie beside each other first; those below 0 are no
 /// numbers.
-using Dims = ir::Ints;
+using Dims = std::vector<int64_t>;
 inline constexpr int64_t kUnknownShape = -2, kFreeDim = -3;
 
 struct Axis {

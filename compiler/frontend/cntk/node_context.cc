@@ -121,7 +121,7 @@ std::string NodeContext::text(const char* name) {
   return std::string(given->substr(0, 200));
 }
 
-Dims NodeContext::dims(const char* name) {
+ir::Ints NodeContext::dims(const char* name) {
   const Value* found = attribute(name);
   if (found == nullptr) return {};
   const auto* given = found->as<Dims>();

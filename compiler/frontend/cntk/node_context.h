@@ -69,7 +69,7 @@ public:
   bool flag(const char* name, std::optional<bool> otherwise = std::nullopt);
   std::string text(const char* name);
   /// In CNTK's order; empty where the attribute is missing.
-  Dims dims(const char* name);
+  ir::Ints dims(const char* name);
   ir::CheckedList<bool> flags(const char* name);
   ir::Ints integers(const char* name);
   std::vector<Axis> axes(const char* name);

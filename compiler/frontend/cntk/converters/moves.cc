@@ -73,7 +73,7 @@ void convert_reshape(NodeContext& node) {
   const auto rank = static_cast<int64_t>(from.size());
   const int64_t begin = border(node, "beginAxis", rank, 0), end = border(node, "endAxis", rank, rank);
   if (begin > end) node.invalid("axes from " + std::to_string(begin) + " to " + std::to_string(end));
-  const Dims wanted = node.dims("newShape");
+  const ir::Ints wanted = node.dims("newShape");
   ir::SymShape middle;
   for (size_t d = wanted.size(); d-- > 0;) middle.emplace_back(std::max<int64_t>(wanted[d], -1));
   const auto first = from.begin() + (rank - end), last = from.begin() + (rank - begin);

@@ -24,7 +24,7 @@ struct PooledMap {
   std::vector<AxisWindow> axes;
 };
 
-PooledMap pooled_map(NodeContext& node, const Item& x, const Dims& extents) {
+PooledMap pooled_map(NodeContext& node, const Item& x, const ir::Ints& extents) {
   PooledMap map;
   const ir::SymShape sample = node.sample(x);
   if (sample.empty()) node.invalid("operand 0 has no axis");
@@ -106,7 +106,7 @@ void pool_whole(NodeContext& node, const Item& x, PoolKind kind) {
 void convert_pooling(NodeContext& node) {
   const Item x = node.operand(0);
   const PoolKind kind = kind_of(node);
-  const Dims extents = node.dims("poolingWindowShape");
+  const ir::Ints extents = node.dims("poolingWindowShape");
   if (extents.size() == 1 && extents[0] == kUnknownShape) return pool_whole(node, x, kind);
   const PooledMap map = pooled_map(node, x, extents);
   const V y = pooled(node, map, kind);
@@ -120,7 +120,7 @@ void convert_pooling(NodeContext& node) {
 void convert_unpooling(NodeContext& node) {
   Compose c(node);
   const Item pooled = node.operand(0), x = node.operand(1);
-  const Dims extents = node.dims("unpoolingWindowShape");
+  const ir::Ints extents = node.dims("unpoolingWindowShape");
   const ir::SymShape sample = node.sample(x), parts = node.sample(pooled);
   if (kind_of(node) != PoolKind::kMax)
     node.unsupported("poolingType", "only the largest elements are put back");
@@ -160,7 +160,7 @@ void convert_unpooling(NodeContext& node) {
 // Boxes [N,boxes,4] of corners.
 void convert_roi_pooling(NodeContext& node) {
   const Item x = node.operand(0), boxes = node.operand(1);
-  const Dims cells = node.dims("roiOutputShape");
+  const ir::Ints cells = node.dims("roiOutputShape");
   const ir::SymShape sample = node.sample(x), of_boxes = node.sample(boxes);
   if (kind_of(node) != PoolKind::kMax) node.unsupported("poolingType", "only the largest elements are taken");
   if (sample.size() != 3 || of_boxes.size() != 2 || !same(of_boxes[1], 4) || !x.has_batch || !boxes.has_batch)

@@ -44,7 +44,7 @@ V weights_of(NodeContext& node, int64_t rank) {
 }
 
 /// Extents of the weights' window, in CNTK's order.
-Dims window_of(NodeContext& node, V weights) {
+ir::Ints window_of(NodeContext& node, V weights) {
   const ir::SymShape shape = node.shape(weights);
   if (!shape.is_constant()) node.invalid("weights of shape " + to_string(shape));
   const std::vector<int64_t> all = shape.hints();
@@ -95,7 +95,7 @@ void convolve_transposed(NodeContext& node, const Item& x, V weights, int64_t gr
   if (axes.size() < 2) node.invalid("operand 1 has rank " + std::to_string(axes.size()));
   if (axes[0].is_auto) node.unsupported("autoPadding", "pads of channels are not implemented");
   axes.erase(axes.begin());
-  Dims extents = node.dims("outputShape");
+  ir::Ints extents = node.dims("outputShape");
   if (extents.size() == 1 && extents[0] == 0) extents.clear();
   if (!extents.empty() && extents.size() < axes.size())
     node.invalid("attribute outputShape has " + std::to_string(extents.size()) + " extents");

@@ -7,7 +7,7 @@ namespace tensormill::frontend::cntk {
 namespace {
 
 /// The number of CNTK's axis: one that stands for all that the kernel has, or its own.
-int64_t number_at(const Dims& given, size_t axis, size_t kernel_rank, int64_t otherwise) {
+int64_t number_at(const ir::Ints& given, size_t axis, size_t kernel_rank, int64_t otherwise) {
   if (given.size() == 1 && axis < kernel_rank) return given[0];
   return axis < given.size() ? given[axis] : otherwise;
 }
@@ -52,12 +52,12 @@ Pads ceil_pads(const AxisWindow& axis, int64_t in) {
 
 }  // namespace
 
-std::vector<AxisWindow> axis_windows(NodeContext& node, const Dims& extents, size_t rank) {
+std::vector<AxisWindow> axis_windows(NodeContext& node, const ir::Ints& extents, size_t rank) {
   if (extents.size() > rank)
     node.invalid("windows of " + std::to_string(extents.size()) + " axes over an operand of " +
                  std::to_string(rank));
-  const Dims strides = node.dims("strides"), dilations = node.dims("dilation"), lower = node.dims("lowerPad"),
-             upper = node.dims("upperPad");
+  const ir::Ints strides = node.dims("strides"), dilations = node.dims("dilation"),
+                 lower = node.dims("lowerPad"), upper = node.dims("upperPad");
   const ir::CheckedList<bool> is_auto = node.flags("autoPadding");
   std::vector<AxisWindow> axes(rank);
   const size_t own = extents.size();

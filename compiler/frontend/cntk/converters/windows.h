@@ -20,7 +20,7 @@ struct AxisWindow {
 /// The windows of a map's axes in the order of the tensor, of which the kernel has `extents` in CNTK's order;
 /// along axes that it does not say a window of 1. Attributes strides, dilation, autoPadding, lowerPad and
 /// upperPad have a number or a flag an axis, or one for all.
-std::vector<AxisWindow> axis_windows(NodeContext& node, const Dims& extents, size_t rank);
+std::vector<AxisWindow> axis_windows(NodeContext& node, const ir::Ints& extents, size_t rank);
 
 /// Windows over a map, and the map, of which elements that no window has are cut off.
 struct MapWindows {
