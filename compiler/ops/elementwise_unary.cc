@@ -111,8 +111,9 @@ double gelu_value(double x, bool tanh) {
 template <typename Row>
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& type = input_of(context, 0, Row::kTypes);
-  // The attributes are read once, so that a wrong one is refused here.
-  if (is_float(type.dtype)) static_cast<void>(Row::value(0, context.attrs));
+  // The attributes are read once, on both sides of 0, so that a wrong one is refused here.
+  for (const double x : {-1.0, 1.0})
+    if (is_float(type.dtype)) static_cast<void>(Row::value(x, context.attrs));
   return {made_type(Row::kResult == Result::kBool ? DType::kBool : type.dtype, type.shape)};
 }
 

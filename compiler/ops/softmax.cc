@@ -16,6 +16,7 @@ namespace {
 std::vector<ir::ValueType> infer(const ir::InferContext& context) {
   const ir::ValueType& x = input_of(context, 0, kFloats);
   static_cast<void>(normal_axis(attr_int(context.attrs, "axis", -1), x.shape.size()));
+  static_cast<void>(attr_bool(context.attrs, "weights", false));
   return {made_type(x.dtype, x.shape)};
 }
 
