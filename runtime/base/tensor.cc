@@ -81,14 +81,16 @@ void check_element(int64_t index, int64_t elements) {
 }
 
 template <typename T>
-T load(const void* data, int64_t index) {
+T load(const void* data, int64_t index, int64_t elements) {
+  check_element(index, elements);
   T value;
   std::memcpy(&value, static_cast<const char*>(data) + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
   return value;
 }
 
 template <typename T>
-void store(void* data, int64_t index, T value) {
+void store(void* data, int64_t index, int64_t elements, T value) {
+  check_element(index, elements);
   std::memcpy(static_cast<char*>(data) + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
@@ -100,138 +102,115 @@ int64_t to_int64(double value) {
   return static_cast<int64_t>(value);
 }
 
-int64_t read_int(DType dtype, const void* data, int64_t index);
-void write_int(DType dtype, void* data, int64_t index, int64_t value);
-
-double read_double(DType dtype, const void* data, int64_t index) {
-  if (is_narrow(dtype)) return decode_narrow(dtype, load<uint8_t>(data, index));
-  switch (dtype) {
-    case DType::kFloat32:
-      return load<float>(data, index);
-    case DType::kFloat64:
-      return load<double>(data, index);
-    case DType::kFloat16:
-      return half_to_float(load<uint16_t>(data, index));
-    case DType::kBFloat16:
-      return bfloat16_to_float(load<uint16_t>(data, index));
-    case DType::kUInt64:
-      return static_cast<double>(load<uint64_t>(data, index));
-    default:
-      return static_cast<double>(read_int(dtype, data, index));
-  }
-}
-
-int64_t read_int(DType dtype, const void* data, int64_t index) {
-  switch (dtype) {
-    case DType::kInt8:
-      return load<int8_t>(data, index);
-    case DType::kInt16:
-      return load<int16_t>(data, index);
-    case DType::kInt32:
-      return load<int32_t>(data, index);
-    case DType::kInt64:
-      return load<int64_t>(data, index);
-    case DType::kUInt8:
-      return load<uint8_t>(data, index);
-    case DType::kUInt16:
-      return load<uint16_t>(data, index);
-    case DType::kUInt32:
-      return load<uint32_t>(data, index);
-    case DType::kUInt64:
-      return static_cast<int64_t>(load<uint64_t>(data, index));
-    case DType::kBool:
-      return load<uint8_t>(data, index) != 0 ? 1 : 0;
-    default:
-      return to_int64(read_double(dtype, data, index));
-  }
-}
-
-void write_double(DType dtype, void* data, int64_t index, double value) {
-  if (is_narrow(dtype) && is_float(dtype)) {
-    store(data, index, encode_narrow(dtype, value));
-    return;
-  }
-  switch (dtype) {
-    case DType::kFloat32:
-      store(data, index, static_cast<float>(value));
-      return;
-    case DType::kFloat64:
-      store(data, index, value);
-      return;
-    case DType::kFloat16:
-      store(data, index, float_to_half(rounded_to_odd(value)));
-      return;
-    case DType::kBFloat16:
-      store(data, index, float_to_bfloat16(rounded_to_odd(value)));
-      return;
-    case DType::kBool:
-      store<uint8_t>(data, index, value != 0.0 ? 1 : 0);
-      return;
-    default:
-      write_int(dtype, data, index, to_int64(value));
-      return;
-  }
-}
-
-void write_int(DType dtype, void* data, int64_t index, int64_t value) {
-  if (is_narrow_integer(dtype)) {
-    store(data, index, static_cast<uint8_t>(narrow_integer(dtype, value)));
-    return;
-  }
-  if (dtype == kString) {
-    store(data, index, static_cast<uint8_t>(value));
-    return;
-  }
-  switch (dtype) {
-    case DType::kInt8:
-    case DType::kUInt8:
-      store(data, index, static_cast<uint8_t>(value));
-      return;
-    case DType::kInt16:
-    case DType::kUInt16:
-      store(data, index, static_cast<uint16_t>(value));
-      return;
-    case DType::kInt32:
-    case DType::kUInt32:
-      store(data, index, static_cast<uint32_t>(value));
-      return;
-    case DType::kInt64:
-    case DType::kUInt64:
-      store(data, index, value);
-      return;
-    case DType::kBool:
-      store<uint8_t>(data, index, value != 0 ? 1 : 0);
-      return;
-    case DType::kFloat16:
-    case DType::kBFloat16:
-      write_double(dtype, data, index, static_cast<double>(rounded_to_odd(value, true)));
-      return;
-    default:
-      write_double(dtype, data, index, static_cast<double>(value));
-      return;
-  }
-}
-
 }  // namespace
 
 double Tensor::element_as_double(int64_t index) const {
-  check_element(index, elements_);
-  return read_double(dtype_, data_, index);
+  if (is_narrow(dtype_)) return decode_narrow(dtype_, load<uint8_t>(data_, index, elements_));
+  switch (dtype_) {
+    case DType::kFloat32:
+      return load<float>(data_, index, elements_);
+    case DType::kFloat64:
+      return load<double>(data_, index, elements_);
+    case DType::kFloat16:
+      return half_to_float(load<uint16_t>(data_, index, elements_));
+    case DType::kBFloat16:
+      return bfloat16_to_float(load<uint16_t>(data_, index, elements_));
+    case DType::kUInt64:
+      return static_cast<double>(load<uint64_t>(data_, index, elements_));
+    default:
+      return static_cast<double>(element_as_int(index));
+  }
 }
 
 int64_t Tensor::element_as_int(int64_t index) const {
-  check_element(index, elements_);
-  return read_int(dtype_, data_, index);
+  switch (dtype_) {
+    case DType::kInt8:
+      return load<int8_t>(data_, index, elements_);
+    case DType::kInt16:
+      return load<int16_t>(data_, index, elements_);
+    case DType::kInt32:
+      return load<int32_t>(data_, index, elements_);
+    case DType::kInt64:
+      return load<int64_t>(data_, index, elements_);
+    case DType::kUInt8:
+      return load<uint8_t>(data_, index, elements_);
+    case DType::kUInt16:
+      return load<uint16_t>(data_, index, elements_);
+    case DType::kUInt32:
+      return load<uint32_t>(data_, index, elements_);
+    case DType::kUInt64:
+      return static_cast<int64_t>(load<uint64_t>(data_, index, elements_));
+    case DType::kBool:
+      return load<uint8_t>(data_, index, elements_) != 0 ? 1 : 0;
+    default:
+      return to_int64(element_as_double(index));
+  }
 }
 
 void Tensor::set_element(int64_t index, double value) {
-  check_element(index, elements_);
-  write_double(dtype_, data_, index, value);
+  if (is_narrow(dtype_) && is_float(dtype_)) {
+    store(data_, index, elements_, encode_narrow(dtype_, value));
+    return;
+  }
+  switch (dtype_) {
+    case DType::kFloat32:
+      store(data_, index, elements_, static_cast<float>(value));
+      return;
+    case DType::kFloat64:
+      store(data_, index, elements_, value);
+      return;
+    case DType::kFloat16:
+      store(data_, index, elements_, float_to_half(rounded_to_odd(value)));
+      return;
+    case DType::kBFloat16:
+      store(data_, index, elements_, float_to_bfloat16(rounded_to_odd(value)));
+      return;
+    case DType::kBool:
+      store<uint8_t>(data_, index, elements_, value != 0.0 ? 1 : 0);
+      return;
+    default:
+      set_element_int(index, to_int64(value));
+      return;
+  }
 }
 
 void Tensor::set_element_int(int64_t index, int64_t value) {
-  check_element(index, elements_);
-  write_int(dtype_, data_, index, value);
+  if (is_narrow_integer(dtype_)) {
+    store(data_, index, elements_, static_cast<uint8_t>(narrow_integer(dtype_, value)));
+    return;
+  }
+  if (dtype_ == kString) {
+    store(data_, index, elements_, static_cast<uint8_t>(value));
+    return;
+  }
+  switch (dtype_) {
+    case DType::kInt8:
+    case DType::kUInt8:
+      store(data_, index, elements_, static_cast<uint8_t>(value));
+      return;
+    case DType::kInt16:
+    case DType::kUInt16:
+      store(data_, index, elements_, static_cast<uint16_t>(value));
+      return;
+    case DType::kInt32:
+    case DType::kUInt32:
+      store(data_, index, elements_, static_cast<uint32_t>(value));
+      return;
+    case DType::kInt64:
+    case DType::kUInt64:
+      store(data_, index, elements_, value);
+      return;
+    case DType::kBool:
+      store<uint8_t>(data_, index, elements_, value != 0 ? 1 : 0);
+      return;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      set_element(index, static_cast<double>(rounded_to_odd(value, true)));
+      return;
+    default:
+      set_element(index, static_cast<double>(value));
+      return;
+  }
 }
 
 }  // namespace tensormill
