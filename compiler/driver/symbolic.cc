@@ -284,6 +284,7 @@ std::vector<std::vector<size_t>> zero_groups(size_t count) {
 
 }  // namespace
 
+// What a guard of a run refuses of a free dim of 0, runs with other numbers may take.
 std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, const PlanSymbols& symbols,
                                              package::GenericPlan& plan, bool& takes_all) {
   const ir::SymbolTable& table = *symbolic.graph.symbols();
@@ -331,7 +332,6 @@ std::vector<std::vector<int64_t>> take_zeros(const ir::SymbolicModel& symbolic, 
     }
     if (dims[d] != 0) continue;
     if (broken != nullptr) {
-      // With other numbers of the run there may be none of the dim.
       takes_all = takes_all && broken->demanded && !table.is_run_time(*broken);
       continue;
     }
