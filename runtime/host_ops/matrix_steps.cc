@@ -27,26 +27,33 @@ void subtract(double* x, const double* y, double factor, size_t count) {
   for (size_t i = 0; i < count; ++i) x[i] -= factor * y[i];
 }
 
-/// Of a square matrix the upper triangle that elimination leaves; what is done to its rows is done to those
-/// of `other`. Whether an odd number of rows was exchanged.
-bool eliminate(Matrix& matrix, Matrix& other) {
-  bool is_odd = false;
+struct Exchanged {
+  std::vector<size_t> order;  ///< which row each one was
+  bool is_odd = false;        ///< whether an odd number of times two were exchanged
+};
+
+/// Of a square matrix the upper triangle that elimination leaves, and below it the factors by which rows were
+/// taken off; what is done to its rows is done to those of `other`.
+Exchanged eliminate(Matrix& matrix, Matrix& other) {
+  Exchanged rows;
+  for (size_t row = 0; row < matrix.rows; ++row) rows.order.push_back(row);
   for (size_t step = 0; step < matrix.rows; ++step) {
     const size_t pivot = pivot_row(matrix, step);
     double* const own = matrix.row(step);
     if (pivot != step) {
-      std::swap_ranges(own + step, own + matrix.columns, matrix.row(pivot) + step);
+      std::swap_ranges(own, own + matrix.columns, matrix.row(pivot));
       std::swap_ranges(other.row(step), other.row(step) + other.columns, other.row(pivot));
-      is_odd = !is_odd;
+      std::swap(rows.order[step], rows.order[pivot]);
+      rows.is_odd = !rows.is_odd;
     }
     if (own[step] == 0) continue;
     for (size_t row = step + 1; row < matrix.rows; ++row) {
-      const double factor = matrix.at(row, step) / own[step];
+      const double factor = matrix.at(row, step) /= own[step];
       subtract(matrix.row(row) + step + 1, own + step + 1, factor, matrix.columns - step - 1);
       subtract(other.row(row), other.row(step), factor, other.columns);
     }
   }
-  return is_odd;
+  return rows;
 }
 
 struct Triangle {
@@ -136,7 +143,7 @@ void determinants(const HostCall& call) {
     const auto elements = static_cast<int64_t>(matrix.elements.size());
     for (int64_t k = 0; k < elements; ++k)
       matrix.elements[static_cast<size_t>(k)] = x.element_as_double(i * elements + k);
-    double result = eliminate(matrix, nothing) ? -1 : 1;
+    double result = eliminate(matrix, nothing).is_odd ? -1 : 1;
     for (size_t step = 0; step < order; ++step) result *= matrix.at(step, step);
     results.set_element(i, result);
   }
@@ -152,7 +159,7 @@ void log_determinants(const HostCall& call) {
   for (size_t i = 0; i < x.count(); ++i) {
     Matrix own = x[i], nothing(x.rows(), 0), sign(1, 1), log(1, 1);
     double& whole = sign.at(0, 0);
-    whole = eliminate(own, nothing) ? -1 : 1;
+    whole = eliminate(own, nothing).is_odd ? -1 : 1;
     for (size_t step = 0; step < own.rows; ++step) {
       const double pivot = own.at(step, step);
       whole *= pivot == 0 || std::isnan(pivot) ? pivot : std::copysign(1.0, pivot);
@@ -168,6 +175,19 @@ void solve_matrices(const HostCall& call) {
     static_cast<void>(eliminate(a, b));
     solve_triangle(a, b, {false, false});
   });
+}
+
+void lu_factors(const HostCall& call) {
+  expect(call, 1, 2);
+  const MatrixReader x(call, 0);
+  expect_square(x);
+  MatrixWriter out(call, 0, x.count(), x.rows(), x.columns());
+  int64_t* order = integers(call, 1, static_cast<int64_t>(x.count() * x.rows()));
+  for (size_t i = 0; i < x.count(); ++i) {
+    Matrix own = x[i], nothing(x.rows(), 0);
+    for (const size_t row : eliminate(own, nothing).order) *order++ = static_cast<int64_t>(row);
+    out.put(i, own);
+  }
 }
 
 void solve_triangles(const HostCall& call) {

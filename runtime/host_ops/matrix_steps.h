@@ -21,6 +21,9 @@ void log_determinants(const HostCall& call);
 /// a [n,m,m], b [n,m,k] -> the x [n,m,k] of ax = b, by the same elimination; not finite where a has no
 /// inverse.
 void solve_matrices(const HostCall& call);
+/// x [n,m,m] -> both triangles of p x = l u by the same elimination, [n,m,m], those of l below the diagonal,
+/// of which its ones are not stored; i64 [n,m]: which row of x each row of p x is.
+void lu_factors(const HostCall& call);
 /// The same by the triangle of a that attribute "lower" says; with attribute "unit" its diagonal is ones.
 void solve_triangles(const HostCall& call);
 /// x [n,m,m], of which the lower triangle counts -> the lower triangle l of x = l l^T, zeros above it; NaN
@@ -33,6 +36,10 @@ void qr_factors(const HostCall& call);
 /// x [n,m,m] symmetric, of which the lower triangle counts -> its eigenvalues [n,m] in rising order, and the
 /// eigenvectors [n,m,m], columns of length one: a tridiagonal form, and implicit QR steps (ibid. 8.3).
 void symmetric_eigenvectors(const HostCall& call);
+/// Real parts [n,m,m], imaginary parts -> both parts of the eigenvalues [n,m], in rising order of their
+/// sizes, and of the eigenvectors [n,m,m], columns of length one and of any phase: QR steps on a
+/// Hessenberg form (ibid. 7.4, 7.5). NaN, too, where the steps come to no end.
+void eigenvectors(const HostCall& call);
 /// x [n,r,c] -> its singular values [n,k] in falling order, u [n,r,i] and v [n,c,j] of orthonormal columns
 /// with x = u diag(values) v^T, by rotations of columns (one-sided Jacobi, ibid. 8.6); k is the smaller one
 /// of r and c, and i and j are k or all of r and c. Columns have either sign.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <cstring>
 #include <limits>
 
 #include "runtime/base/error.h"
@@ -100,12 +102,86 @@ TEST(MatrixSteps, EigenvectorsMakeTheMatrix) {
   expect_near(times(scaled, made[1], kOrder, kOrder, kOrder, true), x);
 }
 
+TEST(MatrixSteps, TrianglesMakeTheMatrixInItsOrder) {
+  constexpr size_t kOrder = 5;
+  Doubles x = unruly_numbers(kOrder * kOrder);
+  x[0] = 0;  // so that another row comes first
+  const std::vector<Doubles> made =
+      results_of("lu_factors", {{{1, kOrder, kOrder}, x}}, {kOrder * kOrder, kOrder});
+  Doubles lower(kOrder * kOrder), upper(kOrder * kOrder), ordered;
+  for (size_t i = 0; i < kOrder; ++i) {
+    for (size_t j = 0; j < kOrder; ++j) (j < i ? lower : upper)[i * kOrder + j] = made[0][i * kOrder + j];
+    lower[i * kOrder + i] = 1;
+    int64_t row = 0;
+    std::memcpy(&row, &made[1][i], sizeof(row));
+    for (size_t j = 0; j < kOrder; ++j) ordered.push_back(x.at(static_cast<size_t>(row) * kOrder + j));
+  }
+  for (const double factor : lower) EXPECT_LE(std::fabs(factor), 1);
+  expect_near(times(lower, upper, kOrder, kOrder, kOrder, false), ordered);
+}
+
+/// That both parts of values and vectors are those of a matrix: x v = v diag(values), of length one, by
+/// rising sizes.
+void expect_eigenvectors(const Doubles& real, const Doubles& imaginary, size_t order) {
+  using Number = std::complex<double>;
+  const Shape shape{1, static_cast<int64_t>(order), static_cast<int64_t>(order)};
+  const std::vector<Doubles> made = results_of("eigenvectors", {{shape, real}, {shape, imaginary}},
+                                               {order, order, order * order, order * order});
+  double most = 1;
+  for (const double each : real) most = std::max(most, std::fabs(each));
+  const auto vector = [&](size_t i, size_t j) {
+    return Number(made[2][i * order + j], made[3][i * order + j]);
+  };
+  for (size_t j = 0; j < order; ++j) {
+    const Number value(made[0][j], made[1][j]);
+    if (j > 0) {
+      EXPECT_LE(std::hypot(made[0][j - 1], made[1][j - 1]), std::abs(value) + most * 1e-12) << j;
+    }
+    double length = 0;
+    for (size_t i = 0; i < order; ++i) {
+      Number product = 0;
+      for (size_t k = 0; k < order; ++k)
+        product += Number(real[i * order + k], imaginary[i * order + k]) * vector(k, j);
+      EXPECT_LT(std::abs(product - value * vector(i, j)), most * 1e-11) << i << "," << j;
+      length += std::norm(vector(i, j));
+    }
+    EXPECT_NEAR(length, 1, 1e-12) << j;
+  }
+}
+
+TEST(MatrixSteps, EigenvectorsOfMatricesOfAnyKind) {
+  for (const size_t order : {1, 2, 3, 8, 17}) {
+    const Doubles real = unruly_numbers(order * order), none(order * order);
+    Doubles turned = real;
+    std::reverse(turned.begin(), turned.end());
+    expect_eigenvectors(real, none, order);
+    expect_eigenvectors(none, real, order);
+    expect_eigenvectors(real, turned, order);
+  }
+  expect_eigenvectors({0, 0, 1, 1, 0, 0, 0, 1, 0}, Doubles(9),
+                      3);  // moves rows in a circle: no step shrinks it
+  expect_eigenvectors({2, 1, 0, 0, 2, 1, 0, 0, 2}, Doubles(9), 3);  // has one vector alone
+  expect_eigenvectors(Doubles(9), Doubles(9), 3);
+  expect_eigenvectors({1e200, 2e200, 3e200, -1e200}, Doubles(4), 2);
+}
+
+TEST(MatrixSteps, EigenvaluesOfAQuarterTurn) {
+  const std::vector<Doubles> made =
+      results_of("eigenvectors", {{{1, 2, 2}, {0, -1, 1, 0}}, {{1, 2, 2}, Doubles(4)}}, {2, 2, 4, 4});
+  expect_near(made[0], {0, 0});
+  EXPECT_NEAR(std::fabs(made[1][0]), 1, 1e-12);
+  EXPECT_NEAR(made[1][0] + made[1][1], 0, 1e-12);
+}
+
 TEST(MatrixSteps, NumbersThatAreNoneEnd) {
   for (const double wrong : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     const Doubles x = {1, wrong, wrong, 2};
     for (const Doubles& made : results_of("symmetric_eigenvectors", {{{1, 2, 2}, x}}, {2, 4}))
       for (const double each : made) EXPECT_TRUE(std::isnan(each));
     for (const Doubles& made : results_of("singular_values", {{{1, 2, 2}, x}}, {2, 4, 4}))
+      for (const double each : made) EXPECT_TRUE(std::isnan(each));
+    for (const Doubles& made :
+         results_of("eigenvectors", {{{1, 2, 2}, {1, 2, 3, 4}}, {{1, 2, 2}, x}}, {2, 2, 4, 4}))
       for (const double each : made) EXPECT_TRUE(std::isnan(each));
   }
   const Doubles indefinite = results_of("cholesky_factors", {{{1, 2, 2}, {1, 2, 2, 1}}}, {4})[0];
@@ -125,7 +201,8 @@ TEST(MatrixSteps, AnyNumberOfEmptyOnesEnds) {
   for (const char* op : {"solve_matrices", "solve_triangles"})
     EXPECT_TRUE(results_of(op, {none, none}, {0}, R"({"lower": 1, "unit": 0})")[0].empty()) << op;
   EXPECT_TRUE(results_of("cholesky_factors", {none}, {0})[0].empty());
-  for (const char* op : {"qr_factors", "symmetric_eigenvectors"})
+  EXPECT_TRUE(results_of("eigenvectors", {none, none}, {0, 0, 0, 0})[0].empty());
+  for (const char* op : {"qr_factors", "symmetric_eigenvectors", "lu_factors"})
     EXPECT_TRUE(results_of(op, {none}, {0, 0})[0].empty()) << op;
   EXPECT_TRUE(results_of("singular_values", {{{1, kMany, 0}, {}}}, {0, 0, 0})[0].empty());
 }
@@ -140,6 +217,11 @@ TEST(MatrixSteps, PlansOfStrangers) {
   for (const char* op : {"cholesky_factors", "determinants"}) expect_refused(op, {{{1, 2, 3}, x}}, {6});
   expect_refused("qr_factors", {{{1, 2, 3}, x}}, {5, 6});
   expect_refused("solve_matrices", {{{1, 1, 1}, {1}}, {{1, 2, 3}, x}}, {6});
+  expect_refused("lu_factors", {{{1, 2, 3}, x}}, {6, 2});
+  expect_refused("lu_factors", {{{1, 2, 2}, Doubles(4)}}, {4, 1});
+  expect_refused("eigenvectors", {{{1, 2, 2}, Doubles(4)}, {{1, 2, 3}, x}}, {2, 2, 4, 4});
+  expect_refused("eigenvectors", {{{1, 2, 2}, Doubles(4)}, {{2, 1, 2}, Doubles(4)}}, {2, 2, 4, 4});
+  expect_refused("eigenvectors", {{{1, 1, 1}, {1}}, {{1, 1, 1}, {1}}}, {1, 1, 1, 2});
   expect_refused("special_function", {{{6}, x}}, {6}, R"({"name": "none"})");
 }
 

@@ -91,6 +91,14 @@ V inverses(OpBuilder& builder, V x) {
 
 V solutions(OpBuilder& builder, V a, V b) { return solved(builder, "solve_matrices", a, b, {}); }
 
+LuFactors lu_factors(OpBuilder& builder, V x) {
+  Compose c(builder);
+  ir::SymShape rows = checked_square(builder, x);
+  rows.pop_back();
+  const std::vector<V> made = builder.add_many("lu_factors", {stacked(builder, x)});
+  return {unstacked(builder, made[0], x), c.reshape(made[1], rows)};
+}
+
 V cholesky(OpBuilder& builder, V x) {
   static_cast<void>(checked_square(builder, x));
   return unstacked(builder, builder.add("cholesky_factors", {stacked(builder, x)}), x);
@@ -111,6 +119,14 @@ Eigenvectors symmetric_eigenvectors(OpBuilder& builder, V x) {
   static_cast<void>(checked_square(builder, x));
   const std::vector<V> made = builder.add_many("symmetric_eigenvectors", {stacked(builder, x)});
   return {unstacked(builder, made[0], x), unstacked(builder, made[1], x)};
+}
+
+ComplexEigenvectors eigenvectors(OpBuilder& builder, const Complex& x) {
+  static_cast<void>(checked_square(builder, x.real));
+  const std::vector<V> made =
+      builder.add_many("eigenvectors", {stacked(builder, x.real), stacked(builder, x.imaginary)});
+  const auto result = [&](size_t index) { return unstacked(builder, made[index], x.real); };
+  return {{result(0), result(1)}, {result(2), result(3)}};
 }
 
 SingularValues singular_values(OpBuilder& builder, V x, bool is_full) {

@@ -2,7 +2,7 @@
 /// Error(kInvalidModel) for other shapes. Thread-safety: as the builder.
 #pragma once
 
-#include "compiler/build/op_builder.h"
+#include "compiler/build/numbers/complex.h"
 
 namespace tensormill::build {
 
@@ -18,6 +18,12 @@ LogDeterminants log_determinants(OpBuilder& builder, ir::ValueId x);
 ir::ValueId inverses(OpBuilder& builder, ir::ValueId x);
 /// The x of ax = b, b [...,n,m]; the dims in front broadcast.
 ir::ValueId solutions(OpBuilder& builder, ir::ValueId a, ir::ValueId b);
+/// Both triangles of p x = l u, x [...,n,n], l without its ones, and i64 [...,n]: which row of x each row of
+/// p x is.
+struct LuFactors {
+  ir::ValueId both, order;
+};
+LuFactors lu_factors(OpBuilder& builder, ir::ValueId x);
 /// The lower triangles l of x = l l^T, zeros above them, by the lower triangles of x; NaN where x is not
 /// positive definite.
 ir::ValueId cholesky(OpBuilder& builder, ir::ValueId x);
@@ -39,6 +45,12 @@ struct Eigenvectors {
   ir::ValueId values, vectors;
 };
 Eigenvectors symmetric_eigenvectors(OpBuilder& builder, ir::ValueId x);
+/// Of any square matrices: values [...,n] in rising order of their sizes, vectors [...,n,n] as columns of
+/// length one and of any phase; NaN where there are none.
+struct ComplexEigenvectors {
+  Complex values, vectors;
+};
+ComplexEigenvectors eigenvectors(OpBuilder& builder, const Complex& x);
 /// x = left diag(values) right^T, values [...,k] in falling order, left [...,n,k] and right [...,m,k] of
 /// orthonormal columns, of which there are n and m where `is_full` is set; each pair of either sign.
 struct SingularValues {

@@ -11,7 +11,7 @@ namespace {
 constexpr Converter kOfComplex[] = {
     &convert_identity, &convert_first,        &convert_call,  &convert_if,      &convert_case,
     &convert_while,    &convert_switch,       &convert_merge, &convert_nothing, &convert_cast,
-    &convert_fourier,  &convert_complex_part, &convert_conj};
+    &convert_fourier,  &convert_complex_part, &convert_conj,  &convert_eig};
 constexpr Converter kOfEachPart[] = {&convert_reshape,
                                      &convert_squeeze,
                                      &convert_expand_dims,

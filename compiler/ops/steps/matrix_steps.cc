@@ -1,5 +1,6 @@
-/// determinants, log_determinants, solve_matrices, solve_triangles, cholesky_factors, qr_factors,
-/// symmetric_eigenvectors, singular_values, special_function: numbers and matrices, by host steps.
+/// determinants, log_determinants, solve_matrices, lu_factors, solve_triangles, cholesky_factors, qr_factors,
+/// symmetric_eigenvectors, eigenvectors, singular_values, special_function: numbers and matrices, by host
+/// steps.
 #include "runtime/host_ops/matrix_steps.h"
 #include "compiler/ops/steps/host_steps.h"
 #include "compiler/ops/type_rules.h"
@@ -70,6 +71,18 @@ std::vector<ir::ValueType> infer_eigenvectors(const ir::InferContext& context) {
   return {doubles_of({x[0], x[1]}), doubles_of(x)};
 }
 
+std::vector<ir::ValueType> infer_lu(const ir::InferContext& context) {
+  const ir::SymShape& x = square_matrices(context);
+  return {doubles_of(x), made_type(DType::kInt64, {x[0], x[1]})};
+}
+
+std::vector<ir::ValueType> infer_any_eigenvectors(const ir::InferContext& context) {
+  const ir::SymShape &x = square_matrices(context), &other = matrices_of(context, 1);
+  if (!demand_equal(x, other)) fail("parts of shapes " + to_string(x) + " and " + to_string(other));
+  const ir::ValueType values = doubles_of({x[0], x[1]}), vectors = doubles_of(x);
+  return {values, values, vectors, vectors};
+}
+
 std::vector<ir::ValueType> infer_singular(const ir::InferContext& context) {
   const ir::SymShape& x = matrices_of(context, 0);
   const ir::SymInt least = min(x[1], x[2]);
@@ -113,6 +126,9 @@ std::vector<ir::OpDef> family() {
           "the sign of the determinant of each matrix of x [n,m,m] (f64), and the logarithm of its size"),
       step_of<&host_ops::solve_matrices>("solve_matrices", 2, &infer_solved,
                                          "the x [n,m,k] of ax = b for matrices a [n,m,m], b [n,m,k] (f64)"),
+      step_of<&host_ops::lu_factors>("lu_factors", 1, &infer_lu,
+                                     "both triangles of p x = l u for x [n,m,m] (f64), without the ones of "
+                                     "l, and which row of x each row of p x is (i64 [n,m])"),
       step_of<&host_ops::solve_triangles>(
           "solve_triangles", 2, &infer_triangle,
           "the same by a triangle of a, the lower one with attribute lower (int), whose diagonal counts as "
@@ -129,6 +145,10 @@ std::vector<ir::OpDef> family() {
           "symmetric_eigenvectors", 1, &infer_eigenvectors,
           "eigenvalues [n,m], in rising order, and eigenvectors [n,m,m], as columns, by the lower triangles "
           "of x [n,m,m] (f64)"),
+      step_of<&host_ops::eigenvectors>(
+          "eigenvectors", 2, &infer_any_eigenvectors,
+          "both parts of the eigenvalues [n,m], in rising order of their sizes, and of the eigenvectors "
+          "[n,m,m], as columns, by both parts of x [n,m,m] (f64)"),
       step_of<&host_ops::singular_values>(
           "singular_values", 1, &infer_singular,
           "singular values [n,k] of x [n,r,c] (f64) in falling order, u [n,r,i], v [n,c,j]; k is the smaller "

@@ -1,6 +1,8 @@
 // Vectors and matrices, diagonals of tensors, and places among others.
 #include <algorithm>
+#include <limits>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/places.h"
 #include "compiler/build/numbers/matrices.h"
 #include "compiler/frontend/tensorflow/node_context.h"
@@ -33,15 +35,148 @@ V square_operand(NodeContext& node) {
   return node.flag("adjoint", false) ? build::matrix_transpose(node, x) : x;
 }
 
+constexpr const char* kNoInverse = "a matrix has no inverse";
+
+/// Matrices of which a run says so where elimination leaves a pivot of 0.
+V invertible(NodeContext& node, V x) {
+  Compose c(node);
+  const V sign = build::log_determinants(node, x).sign;
+  return build::required(node, x, c.unary("not", c.binary("equal", sign, c.number(sign, 0))), kNoInverse);
+}
+
 }  // namespace
 
 void convert_matrix_inverse(NodeContext& node) {
-  node.set_output(0, build::inverses(node, square_operand(node)));
+  node.set_output(0, build::inverses(node, invertible(node, square_operand(node))));
 }
 
 // Operands: square matrices a, b: the x of ax = b.
 void convert_matrix_solve(NodeContext& node) {
-  node.set_output(0, build::solutions(node, square_operand(node), node.input(1)));
+  const V a = invertible(node, square_operand(node));
+  node.set_output(0, build::solutions(node, a, node.input(1)));
+}
+
+// The factors of square matrices, and which row each row of their product is.
+void convert_lu(NodeContext& node) {
+  Compose c(node);
+  const build::LuFactors made = build::lu_factors(node, node.input(0));
+  const V off_diagonal = c.unary("not", build::on_diagonal(node, node.shape(made.both)));
+  const V is_none = c.binary("equal", made.both, c.number(made.both, 0));
+  const V stays = c.binary("or", off_diagonal, c.unary("not", is_none));
+  node.set_output(0, build::required(node, made.both, stays, kNoInverse));
+  node.set_output(1, c.cast(made.order, node.dtype_attr("output_idx_type", DataType::kInt32)));
+}
+
+// Of square matrices of real or complex numbers.
+void convert_eig(NodeContext& node) {
+  Compose c(node);
+  const auto* given = std::get_if<Complex>(&node.item(0).value);
+  const Complex x =
+      given != nullptr
+          ? *given
+          : Complex{node.input(0), c.filled(node.dtype(node.input(0)), node.shape(node.input(0)), 0)};
+  const build::ComplexEigenvectors made = build::eigenvectors(node, x);
+  const V values = made.values.real;
+  const V found = build::required(node, values, c.binary("equal", values, values), "it has no eigenvalues");
+  node.set_item(0, {Complex{found, made.values.imaginary}, {}});
+  if (node.flag("compute_v", true)) node.set_item(1, {made.vectors, {}});
+}
+
+// Operands: matrices a, b, a number: the x for which ax comes nearest to b, of a size that counts by that
+// number, or, where it is not "fast", the smallest such x.
+void convert_least_squares(NodeContext& node) {
+  Compose c(node);
+  const V given = node.input(1), a = c.cast(node.input(0), DType::kFloat64),
+          b = c.cast(given, DType::kFloat64);
+  const ir::SymShape shape = node.shape(a);
+  if (shape.size() < 2 || node.rank(b) != node.rank(a)) node.invalid("matrices of shape " + to_string(shape));
+  const V turned = build::matrix_transpose(node, a);
+  V x = ir::kAbsent;
+  if (node.flag("fast", true)) {
+    const ir::SymInt &rows = shape[shape.size() - 2], &columns = shape.back();
+    const bool is_wide = is_proven(ir::Relation::kLess, rows, columns);
+    if (!is_wide && !is_proven(ir::Relation::kLessEqual, columns, rows))
+      node.unsupported("matrix", "it may be wide or tall");
+    const V square = is_wide ? c.matmul(a, turned) : c.matmul(turned, a);
+    const V more = c.where(build::on_diagonal(node, node.shape(square)),
+                           c.reshape(c.cast(node.input(2), DType::kFloat64), {}), c.number(square, 0));
+    const V whole = invertible(node, c.add(square, more));
+    x = is_wide ? c.matmul(turned, build::solutions(node, whole, b))
+                : build::solutions(node, whole, c.matmul(turned, b));
+  } else {
+    const build::SingularValues made = build::singular_values(node, a, false);
+    const double least = node.dtype(given) == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
+                                                              : std::numeric_limits<float>::epsilon();
+    const V most = c.reduce("reduce_max", made.values, {node.rank(made.values) - 1}, true);
+    const V counts = c.binary("greater", made.values, c.times(most, least));
+    const V share = c.where(counts, c.div(c.number(most, 1), made.values), c.number(most, 0));
+    const V along =
+        c.mul(c.matmul(build::matrix_transpose(node, made.left), b), c.unsqueeze(share, node.rank(share)));
+    x = c.matmul(made.right, along);
+  }
+  node.set_output(0, c.cast(x, node.dtype(given)));
+}
+
+namespace {
+
+/// Of three diagonals [...,n] of matrices the rows [...,n,1] of one of them.
+V diagonal_rows(NodeContext& node, V diagonal) {
+  return Compose(node).unsqueeze(diagonal, node.rank(diagonal));
+}
+
+}  // namespace
+
+// Operands: the diagonals above, at and below the main one, of which the last element of the first and the
+// first one of the last count for nothing; what the matrix is multiplied by.
+void convert_tridiagonal_product(NodeContext& node) {
+  Compose c(node);
+  const V x = node.input(3);
+  const ir::SymShape shape = node.shape(x);
+  if (shape.size() < 2) node.invalid("a right side of shape " + to_string(shape));
+  const int64_t axis = node.rank(x) - 2;
+  const ir::SymInt& count = shape[static_cast<size_t>(axis)];
+  const auto rows = [&](size_t operand) {
+    const V diagonal = node.input(operand);
+    const ir::SymShape own = node.shape(diagonal);
+    if (own.size() != shape.size() || !ir::demand(ir::Relation::kEqual, own.back(), count) ||
+        !ir::demand(ir::Relation::kEqual, own[static_cast<size_t>(axis)], 1))
+      node.invalid("a diagonal of shape " + to_string(own));
+    return build::matrix_transpose(node, diagonal);
+  };
+  const V place = c.reshape(c.iota(count), {count, 1}), last = c.dims({count - 1}, {});
+  const auto moved = [&](int64_t by) {
+    const V from = c.add(c.iota(count), c.ints({by}, {}));
+    const V within = c.binary("max", c.binary("min", from, last), c.ints({0}, {}));
+    const V at_end = c.binary("equal", place, by > 0 ? last : c.ints({0}, {}));
+    return c.where(at_end, c.number(x, 0), c.gather(x, within, axis));
+  };
+  const V below = c.where(c.binary("equal", place, c.ints({0}, {})), c.number(x, 0), rows(2));
+  const V above = c.where(c.binary("equal", place, last), c.number(x, 0), rows(0));
+  node.set_output(0, c.add(c.add(c.mul(above, moved(1)), c.mul(rows(1), x)), c.mul(below, moved(-1))));
+}
+
+// Operands: those diagonals as rows [...,3,n], b: the x of ax = b.
+void convert_tridiagonal_solve(NodeContext& node) {
+  Compose c(node);
+  constexpr int64_t kMostRows = 1 << 12;
+  const V given = node.input(0);
+  const ir::SymShape shape = node.shape(given);
+  if (node.flag("perturb_singular", false))
+    node.unsupported("perturb_singular", "matrices that are changed a little are not implemented");
+  if (shape.size() < 2 || !ir::demand(ir::Relation::kEqual, shape[shape.size() - 2], 3))
+    node.invalid("diagonals of shape " + to_string(shape));
+  if (shape.back().is_constant() && shape.back().hint() > kMostRows)
+    node.unsupported("diagonals", "more than " + std::to_string(kMostRows) + " rows are not implemented");
+  ir::SymShape square = shape;
+  square[square.size() - 2] = square.back();
+  const auto row = [&](int64_t index) {
+    return diagonal_rows(node,
+                         c.squeeze(c.slice(given, node.rank(given) - 2, index, 1), node.rank(given) - 2));
+  };
+  V a = c.expand(c.number(given, 0), square);
+  for (int64_t index = 0; index < 3; ++index)
+    a = c.where(build::on_diagonal(node, {square.back(), square.back()}, 1 - index), row(index), a);
+  node.set_output(0, build::solutions(node, a, node.input(1)));
 }
 
 void convert_log_determinant(NodeContext& node) {
