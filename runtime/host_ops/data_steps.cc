@@ -147,10 +147,12 @@ void distinct_step(const HostCall& call) {
   expect(call, call.inputs.size() == 2 ? 2 : 1, 5);
   const size_t axis = axis_of(call, call.inputs[0].shape.size());
   const Rows rows(call.inputs[0], axis);
-  const bool sorted = Attributes(call).flag("sorted");
+  const Attributes attributes(call);
+  const bool sorted = attributes.flag("sorted"),
+             nans_apart = attributes.has("nans_apart") && attributes.flag("nans_apart");
   const int64_t given =
       call.inputs.size() == 2 ? count_of(call, 1, rows.extent) : static_cast<int64_t>(rows.extent);
-  const Distinct found = distinct(cut(call.inputs[0], axis, given), axis, sorted);
+  const Distinct found = distinct(cut(call.inputs[0], axis, given), axis, sorted, nans_apart);
   const int64_t extent = static_cast<int64_t>(rows.extent);
   const size_t bytes = static_cast<size_t>(found.values.shape()[axis]) * rows.bytes;
   auto* target = static_cast<std::byte*>(storage(call, 0, rows.outer * rows.extent, rows.bytes));

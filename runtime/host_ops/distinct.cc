@@ -35,10 +35,16 @@ struct Slices {
   int64_t size() const { return outer * inner; }
 };
 
-/// -1, 0 or 1; NaNs equal each other and are larger than all else.
-int compare_elements(const Tensor& x, int64_t a, int64_t b) {
+/// -1, 0 or 1; NaNs are larger than all else, and equal each other or are apart by where they are.
+int compare_elements(const Tensor& x, int64_t a, int64_t b, bool nans_apart) {
+  if (x.dtype() == kString) {
+    const auto* bytes = static_cast<const uint8_t*>(x.data());
+    return static_cast<int>(bytes[a] > bytes[b]) - static_cast<int>(bytes[a] < bytes[b]);
+  }
   if (is_float(x.dtype())) {
     const double left = x.element_as_double(a), right = x.element_as_double(b);
+    if (nans_apart && std::isnan(left) && std::isnan(right))
+      return static_cast<int>(a > b) - static_cast<int>(a < b);
     if (std::isnan(left) || std::isnan(right))
       return static_cast<int>(std::isnan(left)) - static_cast<int>(std::isnan(right));
     return static_cast<int>(left > right) - static_cast<int>(left < right);
@@ -51,9 +57,9 @@ int compare_elements(const Tensor& x, int64_t a, int64_t b) {
   return static_cast<int>(left > right) - static_cast<int>(left < right);
 }
 
-int compare_slices(const Slices& slices, int64_t a, int64_t b) {
+int compare_slices(const Slices& slices, int64_t a, int64_t b, bool nans_apart) {
   for (int64_t at = 0; at < slices.size(); ++at) {
-    const int order = compare_elements(slices.x, slices.element(a, at), slices.element(b, at));
+    const int order = compare_elements(slices.x, slices.element(a, at), slices.element(b, at), nans_apart);
     if (order != 0) return order;
   }
   return 0;
@@ -66,15 +72,15 @@ struct Groups {
   std::vector<int64_t> counts;
 };
 
-Groups group_slices(const Slices& slices, bool sorted) {
+Groups group_slices(const Slices& slices, bool sorted, bool nans_apart) {
   std::vector<int64_t> order(static_cast<size_t>(slices.extent));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return compare_slices(slices, a, b) < 0; });
+                   [&](int64_t a, int64_t b) { return compare_slices(slices, a, b, nans_apart) < 0; });
   Groups groups;
   groups.group.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || compare_slices(slices, order[i - 1], order[i]) != 0) {
+    if (i == 0 || compare_slices(slices, order[i - 1], order[i], nans_apart) != 0) {
       groups.first.push_back(order[i]);
       groups.counts.push_back(0);
     }
@@ -103,9 +109,9 @@ Tensor ints(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-Distinct distinct(const Tensor& x, std::optional<size_t> axis, bool sorted) {
+Distinct distinct(const Tensor& x, std::optional<size_t> axis, bool sorted, bool nans_apart) {
   const Slices slices(x, axis);
-  const Groups groups = group_slices(slices, sorted);
+  const Groups groups = group_slices(slices, sorted, nans_apart);
   const int64_t count = static_cast<int64_t>(groups.first.size());
   Shape shape = axis ? x.shape() : Shape{count};
   if (axis) shape[*axis] = count;

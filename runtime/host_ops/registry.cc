@@ -10,6 +10,7 @@
 #include "runtime/host_ops/picture_steps.h"
 #include "runtime/host_ops/recurrent.h"
 #include "runtime/host_ops/roi_align.h"
+#include "runtime/host_ops/sequence_steps.h"
 #include "runtime/host_ops/special.h"
 #include "runtime/host_ops/text_changes.h"
 #include "runtime/host_ops/text_rows.h"

@@ -27,7 +27,8 @@ struct Distinct {
   Tensor counts;   ///< i64
 };
 /// The distinct elements of `x`, flattened, or its distinct slices along `axis` (which is in [0, rank)): in
-/// rising lexicographic order, or in order of first occurrence. NaNs equal each other and come last.
-Distinct distinct(const Tensor& x, std::optional<size_t> axis, bool sorted);
+/// rising lexicographic order, or in order of first occurrence. NaNs come last; they equal each other unless
+/// `nans_apart` is set.
+Distinct distinct(const Tensor& x, std::optional<size_t> axis, bool sorted, bool nans_apart = false);
 
 }  // namespace tensormill::host_ops

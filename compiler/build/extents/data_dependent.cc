@@ -46,8 +46,8 @@ ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x) {
 }
 
 DistinctSlices distinct_slices(OpBuilder& builder, ir::ValueId x, int64_t axis, bool is_sorted) {
-  const std::vector<ir::ValueId> made =
-      builder.add_many("distinct", {x}, {{"axis", axis}, {"sorted", int64_t{is_sorted}}});
+  const std::vector<ir::ValueId> made = builder.add_many(
+      "distinct", {x}, {{"axis", axis}, {"sorted", int64_t{is_sorted}}, {"nans_apart", int64_t{1}}});
   const ir::ValueId values = bound_part(builder, made[0], axis, made[4]);
   const ir::SymInt found = builder.type(values).shape[static_cast<size_t>(axis)];
   return {values, made[2], Compose(builder).slice(made[3], 0, 0, found)};

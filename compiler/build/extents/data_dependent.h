@@ -11,7 +11,7 @@ namespace tensormill::build {
 ir::ValueId places_of_nonzero(OpBuilder& builder, ir::ValueId x);
 
 /// The distinct slices of x along an axis in the order in which they come, or in rising order, which of them
-/// each slice is, and how often each is there: i64.
+/// each slice is, and how often each is there: i64. No NaN equals another one.
 struct DistinctSlices {
   ir::ValueId values, which, how_often;
 };

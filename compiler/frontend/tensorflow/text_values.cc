@@ -66,6 +66,8 @@ constexpr Converter kReads[] = {&convert_equal,
                                 &convert_table_handle,
                                 &convert_nothing,
                                 &convert_ragged_to_tensor,
+                                &convert_unique,
+                                &convert_edit_distance,
                                 &convert_ragged_to_sparse,
                                 &convert_ragged_gather};
 constexpr build::TextConverters<Converter> kTexts = {kReads, kMoves, kReshapes, kShapes};

@@ -105,6 +105,7 @@ std::vector<ir::ValueType> infer_distinct(const ir::InferContext& context) {
   const size_t axis = normal_axis(attr_int(context.attrs, "axis"), x.shape.size());
   if (context.inputs.size() > 1 && !(input(context, 1) == count_type())) fail("input 1 is no count");
   static_cast<void>(attr_int(context.attrs, "sorted"));
+  static_cast<void>(attr_int(context.attrs, "nans_apart", 0));
   const ir::ValueType each = made_type(DType::kInt64, {x.shape[axis]});
   return {made_type(x.dtype, x.shape), each, each, each, count_type()};
 }
@@ -406,11 +407,13 @@ constexpr HostStep kHostSteps[] = {
         "suppress_boxes has them, with a sigma of 0; a box goes for a better one of its group (i64 "
         "[rows,n], optional) alone",
         1),
-    step<"distinct">(2, &infer_distinct,
-                     "the distinct slices of x, or of its first `count` (input 1, optional), along attribute "
-                     "axis (int), where each stands first, which of them each slice is, how often each is "
-                     "there (i64 [extent]), and their count; attribute sorted (int): in rising order",
-                     1),
+    step<"distinct">(
+        2, &infer_distinct,
+        "the distinct slices of x, or of its first `count` (input 1, optional), along attribute "
+        "axis (int), where each stands first, which of them each slice is, how often each is "
+        "there (i64 [extent]), and their count; attributes sorted (int): in rising order, nans_apart "
+        "(int, optional): no NaN equals another one",
+        1),
     step<"trim">(kMaxTrimmed + 1, &infer_trim,
                  "the first elements of x along each of attribute axes (ints), close together: as many as "
                  "the input behind x that belongs to the axis says",

@@ -5,6 +5,7 @@
 
 #include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/places.h"
+#include "compiler/build/text/text.h"
 #include "compiler/frontend/tensorflow/node_context.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -15,6 +16,7 @@ void convert_where(NodeContext& node) { node.set_output(0, build::places_of_nonz
 // how often each is there.
 void convert_unique(NodeContext& node) {
   const V x = node.input(0);
+  const auto rank = static_cast<int64_t>(build::model_shape(node, x).size());
   const bool has_axis = node.op() == "UniqueV2" || node.op() == "UniqueWithCountsV2";
   int64_t axis = 0;
   if (has_axis) {
@@ -22,12 +24,12 @@ void convert_unique(NodeContext& node) {
     if (given.size() > 1) node.invalid("axis has " + std::to_string(given.size()) + " elements");
     if (!given.empty()) {
       if (!given[0].is_constant()) node.unsupported("axis", "it is a free dim");
-      axis = node.normalize_axis(given[0].hint(), node.rank(x));
-    } else if (node.rank(x) != 1) {
+      axis = node.normalize_axis(given[0].hint(), rank);
+    } else if (rank != 1) {
       node.invalid("no axis for an operand of shape " + to_string(node.shape(x)));
     }
   }
-  if (!has_axis && node.rank(x) != 1)
+  if (!has_axis && rank != 1)
     node.invalid("an operand of shape " + to_string(node.shape(x)) + ", expected a row");
   Compose c(node);
   const DType places = node.dtype_attr("out_idx", DataType::kInt32);
@@ -158,6 +160,36 @@ void convert_ctc_greedy_decoder(NodeContext& node) {
   node.set_output(1, build::gather_nd(node, best, places));
   node.set_output(2, c.concat({c.dims({batch}, {1}), longest}, 0));
   node.set_output(3, c.unary("neg", c.reduce("reduce_sum", counted, {1}, true)));
+}
+
+// The same scores: the most likely sequences of labels that a search finds, each a sparse tensor, and the
+// logarithms of their likelihoods.
+void convert_ctc_beam_search_decoder(NodeContext& node) {
+  Compose c(node);
+  constexpr int64_t kMostWidth = 1 << 14;
+  const V scores = node.input(0);
+  const int64_t paths = node.integer("top_paths"), width = node.integer("beam_width");
+  if (paths < 1 || width < paths)
+    node.invalid("top_paths is " + std::to_string(paths) + ", beam_width " + std::to_string(width));
+  if (width > kMostWidth) node.unsupported("beam_width", "it is above " + std::to_string(kMostWidth));
+  const ir::SymShape shape = node.shape(scores);
+  if (shape.size() != 3 || same(num_elements(shape), 0)) node.invalid("scores of shape " + to_string(shape));
+  const ir::SymInt &times = shape[0], &batch = shape[1];
+  const std::vector<V> made = node.add_many(
+      "likely_labels", {scores, c.cast(node.input(1), DType::kInt64)},
+      {{"paths", paths}, {"width", width}, {"merges", int64_t{node.flag("merge_repeated", true)}}});
+  const auto count = static_cast<size_t>(paths);
+  for (size_t path = 0; path < count; ++path) {
+    const auto row = static_cast<int64_t>(path);
+    const V labels = c.squeeze(c.slice(made[0], 0, row, 1), 0), counts = c.slice(made[1], 0, row, 1);
+    const V is_there = c.binary("less", c.iota(times, {1, times}), c.reshape(counts, {batch, 1}));
+    const V places = build::places_of_nonzero(node, is_there);
+    node.set_output(path, places);
+    node.set_output(count + path, build::gather_nd(node, labels, places));
+    const V longest = c.reduce("reduce_max", c.squeeze(counts, 0), {0}, true);
+    node.set_output(2 * count + path, c.concat({c.dims({batch}, {1}), longest}, 0));
+  }
+  node.set_output(3 * count, made[2]);
 }
 
 }  // namespace tensormill::frontend::tensorflow

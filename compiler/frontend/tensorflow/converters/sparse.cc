@@ -1,11 +1,13 @@
 // Sparse tensors, as operators have them: places [n,rank], values [n], a shape.
 #include <limits>
+#include <tuple>
 
 #include "compiler/build/extents/data_dependent.h"
 #include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/moves.h"
 #include "compiler/build/moves/places.h"
 #include "compiler/build/text/crossing.h"
+#include "compiler/build/text/text.h"
 #include "compiler/frontend/tensorflow/converters/ragged_rows.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -318,6 +320,54 @@ void convert_sparse_bincount(NodeContext& node) {
                                 "a place outside of the shape");
   const V counts = counts_in_rows(node, x.values, row, {rows, size}, node.input(4));
   node.set_output(0, has_rows ? counts : c.reshape(counts, {size}));
+}
+
+namespace {
+
+/// Numbers i64 for the elements of two rows, the same for equal ones; no NaN equals another one.
+std::pair<V, V> numbered(NodeContext& node, V a, V b) {
+  Compose c(node);
+  const ir::SymInt count = node.shape(a)[0], behind = node.shape(b)[0];
+  const V all =
+      c.concat(build::is_text(node, a) ? build::of_one_width(node, {a, b}) : std::vector<V>{a, b}, 0);
+  const V which = build::distinct_slices(node, all, 0).which;
+  return {c.slice(which, 0, 0, count), c.slice(which, 0, count, behind)};
+}
+
+/// How long the rows along the last axis are, of a sparse tensor whose places are in order, in a shape of
+/// these dims.
+V lengths_of_rows(NodeContext& node, const SparseTensor& x, const ir::SymShape& dims) {
+  Compose c(node);
+  const V row = build::flat_places(node, x.places, dims, c.count_to(static_cast<int64_t>(dims.size())));
+  const ir::SymInt count = node.shape(row)[0];
+  const V before = c.slice(c.concat({c.ints({0}, {1}), row}, 0), 0, 0, count);
+  const V lengths = build::scattered(node, c.filled(DType::kInt64, {num_elements(dims)}, 0), row,
+                                     c.filled(DType::kInt64, {count}, 1), "add");
+  return build::required(node, lengths, c.binary("less_equal", before, row), "places that are not in order");
+}
+
+}  // namespace
+
+// Operands: sparse tensors of labels, and of those that are right: of each row along the last axis how far it
+// is from what it should be.
+void convert_edit_distance(NodeContext& node) {
+  std::vector<Item> items;
+  for (size_t i = 0; i < 6; ++i) items.push_back(node.item(i));
+  for (const size_t i : {1, 4})
+    if (build::model_shape(node, node.input(i)).size() != 1) node.invalid("values of another rank than 1");
+  std::tie(items[1].value, items[4].value) = numbered(node, node.input(1), node.input(4));
+  NodeContext numbers(node, items);
+  const SparseTensor given = sparse_operand(numbers, 0), right = sparse_operand(numbers, 3);
+  if (right.shape.size() < 2 || given.shape.size() != right.shape.size())
+    node.invalid("shapes " + to_string(given.shape) + " and " + to_string(right.shape));
+  ir::SymShape dims;
+  for (size_t d = 0; d + 1 < right.shape.size(); ++d) dims.push_back(max(given.shape[d], right.shape[d]));
+  if (same(num_elements(dims), 0)) node.invalid("a result of shape " + to_string(dims));
+  const V made = node.add(
+      "edit_distances",
+      {given.values, lengths_of_rows(node, given, dims), right.values, lengths_of_rows(node, right, dims)},
+      {{"normalized", int64_t{node.flag("normalize", true)}}});
+  node.set_output(0, Compose(node).reshape(made, dims));
 }
 
 // Of tables of strings or integers each combination of one column of each, by a hash. Results: a sparse
