@@ -98,8 +98,10 @@ V scattered(OpBuilder& builder, V filled, V places, V rows, const char* reductio
   ir::SymShape along(builder.type(rows).shape.size(), 1);
   along[0] = builder.type(rows).shape[0];
   const V indices = c.expand(c.reshape(places, along), builder.type(rows).shape);
-  // A kernel looks at every update for every element.
-  const bool by_host = !is_proven(ir::Relation::kLessEqual, builder.type(rows).shape[0], kMostByKernel);
+  // A kernel looks at every update for every element, of which there is one at least.
+  const ir::SymInt& count = builder.type(rows).shape[0];
+  const bool by_host =
+      !is_proven(ir::Relation::kLessEqual, count, kMostByKernel) || !is_proven(ir::Relation::kLess, 0, count);
   return builder.add(by_host ? "scatter" : "scatter_elements", {filled, indices, rows},
                      {{"axis", int64_t{0}}, {"reduction", std::string(reduction)}});
 }

@@ -250,6 +250,23 @@ void convert_strided_slice(NodeContext& node) {
   node.set_output(0, build::strided_slice(node, node.maps(), node.input(0), spec));
 }
 
+// Operands: a shape, begin, end and strides of a part of it, and the part, which stands among zeros.
+void convert_strided_slice_grad(NodeContext& node) {
+  Compose c(node);
+  const ir::SymShape shape = node.extents_at(0, "shape");
+  const ir::SymInt total = num_elements(shape);
+  NodeContext part(node, {{c.iota(total, shape), {}}, node.item(1), node.item(2), node.item(3)});
+  convert_strided_slice(part);
+  const V places = std::get<V>(part.outputs().at(0).value), given = node.input(4);
+  const ir::SymInt count = num_elements(node.shape(places));
+  if (!ir::demand_equal(node.shape(places), node.shape(given)))
+    node.invalid("a part of shape " + to_string(node.shape(given)) + " for one of " +
+                 to_string(node.shape(places)));
+  const V zeros = c.filled(node.dtype(given), {total}, 0);
+  const V flat = build::scattered(node, zeros, c.reshape(places, {count}), c.reshape(given, {count}), "none");
+  node.set_output(0, c.reshape(flat, shape));
+}
+
 void convert_pad(NodeContext& node) {
   Compose c(node);
   const V x = node.input(0);
