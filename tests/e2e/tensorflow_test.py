@@ -116,7 +116,7 @@ class Tensorflow(FixtureCase):
         return mill.load_npz(path)
 
     def test_results_as_long_as_a_run_decides(self):
-        for family in ("counted", "of_run", "rows", "mapped_rows", "chosen", "text_grams", "sparse_chosen", "searched"):
+        for family in ("counted", "of_run", "rows", "mapped_rows", "mapped_tables", "chosen", "text_grams", "sparse_chosen", "searched"):
             self.check_arrays(FIXTURES / f"tensorflow_ops/{family}.npz", FIXTURES / f"tensorflow_ops/{family}.pb")
 
     def test_integers_of_ranges(self):

@@ -107,7 +107,10 @@ struct ImportState {
   std::map<V, std::shared_ptr<const PaddedRows>> padded = {};
   std::map<const PaddedRows*, V> places_of_rows = {};  ///< those that are there, i64
   std::map<V, ir::SymShape> run_symbols = {};          ///< symbols for numbers that a run works out
-  int64_t loops = 0;                                   ///< those that stay loops of the graph
+  /// Of ragged tensors in variants, by their elements: how long the rows of each level are, the outermost
+  /// first.
+  std::map<V, std::vector<V>> ragged_levels = {};
+  int64_t loops = 0;  ///< those that stay loops of the graph
   /// The outputs of a function; nothing where an operator in it is not supported, which is noted.
   std::function<std::optional<std::vector<Item>>(const FunctionRef& function,
                                                  const std::vector<Item>& inputs)>

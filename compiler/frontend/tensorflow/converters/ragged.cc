@@ -136,8 +136,84 @@ void convert_ragged_bincount(NodeContext& node) {
 namespace {
 
 /// Rows that are taken one by one; of more a loop stays a loop.
-constexpr int64_t kMostRows = 1024;
-constexpr const char* kNestedRows = "rows that are ragged themselves are not implemented";
+constexpr int64_t kMostRows = 1024, kMostDepth = 16;
+constexpr const char* kNestedRows =
+    "rows that are ragged themselves are not implemented where a run says how many there are";
+
+/// Elements with rows of rows, as one value: another one than the elements themselves.
+V with_levels(NodeContext& node, V values, const std::vector<V>& lengths) {
+  auto& levels = node.import_state().ragged_levels;
+  const V own = node.add("identity", {values});
+  if (own == values || !levels.emplace(own, lengths).second) node.unsupported("rt_dense_values", kNestedRows);
+  return own;
+}
+
+/// How long the rows of each level are, by the operands up to the elements.
+std::vector<RaggedRows> rows_of_levels(NodeContext& node) {
+  std::vector<RaggedRows> levels;
+  for (size_t level = 0; level + 1 < node.num_inputs(); ++level) {
+    const ir::SymShape within = node.shape(node.input(level + 1));
+    if (within.empty()) node.invalid("operand " + std::to_string(level + 1) + " has no axis");
+    const bool is_last = level + 2 == node.num_inputs();
+    levels.push_back(rows_of_splits(node, node.input(level), is_last ? within[0] : within[0] - 1));
+  }
+  return levels;
+}
+
+/// Each of the outermost rows with the rows of the levels in it.
+void set_nested_rows(NodeContext& node, const std::vector<RaggedRows>& levels) {
+  Compose c(node);
+  const V values = node.input(levels.size());
+  const ir::SymInt count = levels[0].rows;
+  if (!count.is_constant() || count.hint() > kMostRows) node.unsupported("RAGGED_RANK", kNestedRows);
+  TensorList list;
+  list.has_rows = true;
+  list.dtype = node.dtype(values);
+  ir::SymShape begins(levels.size(), ir::SymInt(0));
+  for (int64_t row = 0; row < count.hint(); ++row) {
+    // What a row has of each level, behind what those before it have.
+    V lengths = c.slice(levels[0].lengths, 0, row, 1);
+    std::vector<V> own;
+    for (size_t level = 0; level < levels.size(); ++level) {
+      const V sum = c.reduce("reduce_sum", c.concat({lengths, c.ints({0}, {1})}, 0), {0}, true);
+      const ir::SymInt length = build::bind_run_numbers(node, sum, 0, levels[level].total - begins[level])[0];
+      const bool is_last = level + 1 == levels.size();
+      lengths = c.slice(is_last ? values : levels[level + 1].lengths, 0, begins[level], length);
+      own.push_back(lengths);
+      begins[level] += length;
+    }
+    own.pop_back();
+    list.elements.push_back(with_levels(node, lengths, own));
+  }
+  node.set_list(0, std::move(list));
+}
+
+/// The rows of each level of a ragged tensor of variants, and its elements.
+void set_ragged(NodeContext& node, const std::vector<V>& lengths, V values, DType to) {
+  for (size_t level = 0; level < lengths.size(); ++level) {
+    const ir::SymInt total = node.shape(level + 1 < lengths.size() ? lengths[level + 1] : values)[0];
+    node.set_output(level, splits_of(node, rows_of_lengths(node, lengths[level], total), to));
+  }
+  node.set_output(lengths.size(), values);
+}
+
+/// One behind the other.
+void set_joined_rows(NodeContext& node, const std::vector<V>& rows, size_t rank, DType to) {
+  Compose c(node);
+  const auto& levels = node.import_state().ragged_levels;
+  std::vector<std::vector<V>> parts(rank);
+  ir::SymShape counts;
+  for (const V row : rows) {
+    const auto found = levels.find(row);
+    if (found == levels.end() || found->second.size() + 1 != rank)
+      node.unsupported("encoded_ragged", "rows of another depth are not implemented");
+    counts.push_back(node.shape(found->second[0])[0]);
+    for (size_t level = 1; level < rank; ++level) parts[level].push_back(found->second[level - 1]);
+  }
+  std::vector<V> lengths{node.extents(counts)};
+  for (size_t level = 1; level < rank; ++level) lengths.push_back(c.concat(parts[level], 0));
+  set_ragged(node, lengths, c.concat(rows, 0), to);
+}
 
 }  // namespace
 
@@ -147,8 +223,16 @@ void convert_ragged_to_variant(NodeContext& node) {
   Compose c(node);
   const int64_t rank = node.integer("RAGGED_RANK");
   const bool has_rows = node.flag("batched_input");
-  if (rank != (has_rows ? 1 : 0)) node.unsupported("RAGGED_RANK", kNestedRows);
-  if (!has_rows) return node.set_item(0, {node.input(0), {}});
+  if (rank < (has_rows ? 1 : 0) || rank > kMostDepth || node.num_inputs() != static_cast<size_t>(rank) + 1)
+    node.invalid("RAGGED_RANK is " + std::to_string(rank));
+  if (rank == 0) return node.set_item(0, {node.input(0), {}});
+  if (rank != (has_rows ? 1 : 0)) {
+    const std::vector<RaggedRows> levels = rows_of_levels(node);
+    if (has_rows) return set_nested_rows(node, levels);
+    std::vector<V> lengths;
+    for (const RaggedRows& level : levels) lengths.push_back(level.lengths);
+    return node.set_item(0, {with_levels(node, node.input(levels.size()), lengths), {}});
+  }
   const V values = node.input(1);
   if (node.rank(values) < 1) node.invalid("elements without an axis");
   const RaggedRows rows = rows_of_splits(node, node.input(0), node.shape(values)[0]);
@@ -179,10 +263,19 @@ void convert_ragged_from_variant(NodeContext& node) {
   Compose c(node);
   const auto* given = std::get_if<std::shared_ptr<const TensorList>>(&node.item(0).value);
   const DType to = node.dtype_attr("Tsplits", DataType::kInt64);
-  if (node.integer("output_ragged_rank") != (given == nullptr ? 0 : 1))
-    node.unsupported("output_ragged_rank", kNestedRows);
-  if (given == nullptr) return node.set_item(0, {node.input(0), {}});
+  const int64_t rank = node.integer("output_ragged_rank");
+  if (rank < (given == nullptr ? 0 : 1) || rank > kMostDepth)
+    node.invalid("output_ragged_rank is " + std::to_string(rank));
+  if (given == nullptr) {
+    const auto& levels = node.import_state().ragged_levels;
+    const auto found = levels.find(node.input(0));
+    const std::vector<V> lengths = found == levels.end() ? std::vector<V>{} : found->second;
+    if (lengths.size() != static_cast<size_t>(rank))
+      node.unsupported("output_ragged_rank", "rows of another depth are not implemented");
+    return set_ragged(node, lengths, node.input(0), to);
+  }
   const TensorList& list = **given;
+  if (rank > 1 && list.length) node.unsupported("output_ragged_rank", kNestedRows);
   if (list.begins != ir::kAbsent && list.whole != ir::kAbsent) {
     const RaggedRows own{list.begins, list.lengths, *list.length, node.shape(list.whole)[0]};
     node.set_output(0, splits_of(node, own, to));
@@ -193,8 +286,11 @@ void convert_ragged_from_variant(NodeContext& node) {
   if (rows.empty()) node.unsupported("encoded_ragged", "a ragged tensor without rows is not implemented");
   for (const V row : rows) {
     if (row == ir::kAbsent) node.unsupported("encoded_ragged", "a row that is not set");
+    if (rank == 1 && node.import_state().ragged_levels.contains(row))
+      node.unsupported("encoded_ragged", "rows of another depth are not implemented");
     if (node.rank(row) < (list.length ? 2 : 1)) node.invalid("a row without an axis");
   }
+  if (rank > 1) return set_joined_rows(node, rows, static_cast<size_t>(rank), to);
   if (list.length) {
     // Of iterations of one loop rows are as long as each other.
     const ir::SymShape shape = node.shape(rows[0]);
