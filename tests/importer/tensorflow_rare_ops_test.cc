@@ -174,7 +174,14 @@ TEST(TensorflowRareOps, AreRefusedWithAReason) {
   for (const auto& [op, text] : {std::pair{"DecodeJpeg", "export a signature that takes decoded pictures"},
                                  {"ParseExampleV2", "export a signature whose inputs are the features"},
                                  {"XlaCallModule", "native_serialization=False"},
-                                 {"PyFunc", "it calls Python"}}) {
+                                 {"PyFunc", "it calls Python"},
+                                 {"CudnnRNNV3", "tf.keras.layers.LSTM or GRU"},
+                                 {"UniformQuantizedDot", "export the model with real numbers"},
+                                 {"QuantizedConv2DAndRequantize", "TensorFlow's own optimizer"},
+                                 {"MaxPoolGradWithArgmax", "export the model for inference"},
+                                 {"StatelessRandomNormal", "it draws random numbers"},
+                                 {"TensorArrayReadV2", "an earlier form of lists"},
+                                 {"MapPeek", "it keeps tensors beside the graph"}}) {
     SCOPED_TRACE(op);
     const auto model = graph_of(node_of("y", op, {"x"}), {{"x", {2}}});
     expect_error(ErrorCode::kOperatorNotImplemented, text, [&] { model->import({}, ops::standard_ops()); });
@@ -183,6 +190,57 @@ TEST(TensorflowRareOps, AreRefusedWithAReason) {
       graph_of(node_of("y", "StringToHashBucketFast", {"text"}, {{"num_buckets", {{"i", "0"}}}}),
                {{"x", {2}}}, {node_of("text", "AsString", {"n"}), cast_of("n", "x", "DT_INT32")});
   expect_error(ErrorCode::kInvalidModel, "num_buckets is 0", [&] { model->import({}, ops::standard_ops()); });
+}
+
+// Of what stands in the graph.
+TEST(TensorflowSequences, OfOtherNumbersAreRefused) {
+  const auto fails = [](const Json& y, const std::string& text, ErrorCode code = ErrorCode::kInvalidModel) {
+    const std::map<std::string, std::vector<int64_t>> given = {
+        {"x", {3, 2, 4}}, {"square", {4, 4}}, {"row", {2}}, {"diagonals", {2, 5}}, {"pair", {1, 2}}};
+    const auto model = graph_of(y, given, {cast_of("steps", "row", "DT_INT32")});
+    for (const std::string& each : {text, std::string("\"y\"")}) {
+      SCOPED_TRACE(each);
+      expect_error(code, each, [&] { model->import({}, ops::standard_ops()); });
+    }
+  };
+  const auto search = [](const char* scores, const char* width, const char* paths) {
+    return node_of("y", "CTCBeamSearchDecoder", {scores, "steps"},
+                   {{"beam_width", {{"i", width}}}, {"top_paths", {{"i", paths}}}});
+  };
+  fails(search("x", "2", "3"), "top_paths is 3, beam_width 2");
+  fails(search("x", "2", "0"), "top_paths is 0, beam_width 2");
+  fails(search("square", "2", "1"), "scores of shape [4,4]");
+  fails(search("x", "16385", "1"), "it is above 16384", ErrorCode::kOperatorNotImplemented);
+  fails(node_of("y", "Lu", {"pair"}), "[1,2]");
+  fails(node_of("y", "Eig", {"pair"}, {{"Tout", type_of("DT_COMPLEX64")}}), "[1,2]");
+  fails(node_of("y", "TridiagonalSolve", {"diagonals", "square"}), "diagonals of shape [2,5]");
+  fails(node_of("y", "TridiagonalMatMul", {"diagonals", "diagonals", "diagonals", "square"}),
+        "a diagonal of shape [2,5]");
+  fails(node_of("y", "ReluGrad", {"pair", "row"}), "operands of shapes [1,2] and [2]");
+  fails(node_of("y", "BiasAddGrad", {"row"}), "an operand of shape [2]");
+}
+
+// Of what a run says.
+TEST(TensorflowSequences, OfOtherNumbersFailInARun) {
+  const auto result = [](const Json& y, const std::vector<float>& x) {
+    const auto model = graph_of(y, {{"x", {2, 2}}},
+                                {cast_of("places", "x", "DT_INT64"), integers("labels", {2}, {5, 6}),
+                                 integers("shape", {2}, {3, 2})});
+    return results_of(*model, {{"x", floats({2, 2}, x)}});
+  };
+  const auto fails = [&](const Json& y, const std::vector<float>& x, const std::string& text) {
+    SCOPED_TRACE(y.dump());
+    expect_error(ErrorCode::kTensorData, text, [&] { result(y, x); });
+  };
+  for (const char* op : {"Lu", "MatrixInverse"})
+    fails(node_of("y", op, {"x"}), {1, 2, 2, 4}, "a matrix has no inverse");
+  fails(node_of("y", "MatrixSolve", {"x", "x"}), {1, 2, 2, 4}, "a matrix has no inverse");
+  const Json distance =
+      node_of("y", "EditDistance", {"places", "labels", "shape", "places", "labels", "shape"});
+  expect_close(result(distance, {0, 0, 2, 0}).at("y"), floats({3}, {0, 0, 0}), 0);
+  fails(distance, {2, 0, 0, 0}, "places that are not in order");
+  fails(distance, {0, 0, 3, 0}, "is out of range");
+  fails(distance, {-1, 0, 0, 0}, "is out of range");
 }
 
 /// A graph over x [N], with half of N, in real numbers rounded down, as "half" [1].

@@ -5,6 +5,7 @@
 
 #include "compiler/build/format_import.h"
 #include "compiler/frontend/tensorflow/file_graph.h"
+#include "compiler/frontend/tensorflow/refusals.h"
 #include "compiler/frontend/tensorflow/scope.h"
 
 namespace tensormill::frontend::tensorflow {
@@ -12,37 +13,6 @@ namespace tensormill::frontend::tensorflow {
 namespace {
 
 constexpr int kMostDepth = 64;
-
-constexpr std::string_view kPicture =
-    "strings hold no pictures' files here: export a signature that takes decoded pictures; the server "
-    "decodes "
-    "those that are posted to it";
-constexpr std::string_view kSound =
-    "strings hold no files of sound here: export a signature that takes the samples";
-constexpr std::string_view kRecord =
-    "it parses records: export a signature whose inputs are the features themselves, by tf.saved_model.save "
-    "of "
-    "a function that takes tensors";
-constexpr std::string_view kDataSet =
-    "it reads a data set: freeze the graph from behind it, or export a function that takes tensors";
-constexpr std::string_view kPython =
-    "it calls Python in the process that made it: export a function of TensorFlow's operators alone";
-constexpr std::string_view kRandom =
-    "it draws random numbers, which is not implemented: export the model for inference";
-constexpr std::string_view kTokens =
-    "it is an operator of tensorflow_text: tokenize before, and export a signature that takes the tokens' "
-    "numbers";
-constexpr std::string_view kStableHlo =
-    "it is a program of StableHLO, as JAX exports it: export by jax2tf.convert with "
-    "native_serialization=False, or load the weights in Keras with KERAS_BACKEND=tensorflow and export there";
-constexpr std::string_view kTensorRt =
-    "it is an engine of TensorRT for one GPU: give the SavedModel from before its conversion";
-constexpr std::string_view kTpu = "it is compiled for a TPU: export the model for a CPU";
-constexpr build::RefusedRow kRefused[] = {
-#define TF_REFUSED(op, why) {op, why},
-#include "compiler/frontend/tensorflow/refused_ops.def"
-#undef TF_REFUSED
-};
 
 /// What the file says of a node's operands.
 std::string types_of(const Node& node) {
@@ -161,7 +131,7 @@ private:
       missing_.add(place_of(node, function, types_of(node)),
                    "it changes a variable or a table, and a package keeps nothing between runs");
     } else if (!is_control && find_row(node.op) == nullptr) {
-      missing_.add(place_of(node, function, types_of(node)), build::reason_of(kRefused, node.op));
+      missing_.add(place_of(node, function, types_of(node)), reason_of(node.op));
     }
   }
 
@@ -258,7 +228,7 @@ private:
     const OpRow* row = find_row(node.op);
     // Of functions that a call names by an attribute, or that are not looked at before.
     if (row == nullptr) {
-      missing_.add(place_of(node, scope.body.function, types_of(node)), build::reason_of(kRefused, node.op));
+      missing_.add(place_of(node, scope.body.function, types_of(node)), reason_of(node.op));
       return std::nullopt;
     }
     std::vector<Item> outputs;
