@@ -246,11 +246,43 @@ def algebra():
                     "raw.HistogramFixedWidth(values=x, value_range=[-1.5, 1.5], nbins=5)"]
 
 
+def systems():
+    """Factors, eigenvalues and solutions of matrices of any kind. Of eigenvectors, which have any phase and any order, the sizes of their elements count."""
+    apart = "(sq / 4 + tf.linalg.diag(tf.cast(tf.range(1, tf.shape(sq)[1] + 1) * 3, sq.dtype)))"  # no two are of one size
+    kind = "tf.complex128 if sq.dtype == tf.float64 else tf.complex64"
+    cases = [f"list(raw.Lu(input={of}, output_idx_type=tf.int32))" for of in ("sq", "sq[0]", apart)]
+    cases += [f"tf.sort(tf.abs(raw.Eig(input={of}, Tout={kind}).e))" for of in ("sq", "sq[0] + 1", apart)] + [f"tf.sort(tf.abs(raw.Eig(input=tf.complex(sq, sq[::-1]), compute_v=False, Tout={kind}).e))"]
+    cases += [f"(lambda e: [tf.sort(tf.math.real(e.e)), tf.reduce_sum(tf.abs(e.v), -1)])(raw.Eig(input={apart}, Tout={kind}))"]
+    cases += [f"raw.MatrixSolveLs(matrix={a}, rhs={b}, l2_regularizer=tf.constant({by}, tf.float64), fast={fast})" for a, b in (("m", "m"), ("mm", "mm"), ("x", "v"), (apart, "sq")) for by, fast in ((0.5, True), (0.0, False))]
+    cases += ["raw.TridiagonalMatMul(superdiag=m[:, :1], maindiag=m[:, 1:2], subdiag=m[:, 2:], rhs=sq)", "raw.TridiagonalSolve(diagonals=m + tf.constant([[0], [9], [0]], m.dtype), rhs=sq)",
+              "raw.TridiagonalSolve(diagonals=x + tf.constant([[0], [9], [0]], x.dtype), rhs=r)"]
+    return cases
+
+
+def sequences():
+    """Searches among scores of a run's steps, and distances of rows of a run's lengths."""
+    search = "(lambda c: [*c.decoded_indices, *c.decoded_values, *c.decoded_shape, c.log_probability])(raw.CTCBeamSearchDecoder(inputs={}, sequence_length={}, beam_width={}, top_paths={}, merge_repeated={}))"
+    cases = [search.format(*each) for each in (("m", "tf.minimum(sg, tf.shape(m)[0])", 4, 1, False), ("m * 3", "tf.fill(tf.shape(m)[1:2], tf.shape(m)[0])", 9, 3, False),
+                                                  ("mm", "tf.range(tf.shape(mm)[1]) % (tf.shape(mm)[0] + 1)", 1, 1, True), ("sq", "tf.fill(tf.shape(sq)[1:2], tf.shape(sq)[0])", 16, 2, True))]
+    parts = ("tf.where({0})", "tf.boolean_mask({1}, {0})", "tf.shape({0}, tf.int64)")
+    row = "raw.EditDistance(hypothesis_indices={}, hypothesis_values={}, hypothesis_shape={}, truth_indices={}, truth_values={}, truth_shape={}, normalize={})"
+    sparse = [[form.format(*names) for form in parts] for names in (("b", "i"), ("c", "j"), ("b", "j"), ("c", "i"), ("b", "x"), ("c", "y"))]
+    return cases + [row.format(*sparse[at], *sparse[at + 1], normalize) for at in (0, 2, 4) for normalize in (True, False)]
+
+
+def slopes():
+    """What gradients are made of."""
+    cases = of("SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad", "y=p, dy=x") + of("ReluGrad Relu6Grad SoftplusGrad SoftsignGrad LeakyReluGrad", "gradients=y, features=x * 4")
+    cases += of("EluGrad SeluGrad", "gradients=y, outputs=x") + ["raw.LeakyReluGrad(gradients=y, features=x, alpha=0.7)", "raw.ReluGrad(gradients=i, features=i)", "raw.BiasAddGrad(out_backprop=m)", "raw.BiasAddGrad(out_backprop=im, data_format='NCHW')"]
+    cases += ["list(raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(v)))", "list(raw.BroadcastGradientArgs(s0=tf.shape(w), s1=tf.shape(m)))", "list(raw.ConcatOffset(concat_dim=1, shape=[tf.shape(x), tf.shape(v)]))"]
+    return cases + ["raw.StridedSliceGrad(shape=tf.shape(m), begin=[0, 1], end=[2, 3], strides=[1, 1], dy=m[0:2, 1:3])", "raw.StridedSliceGrad(shape=tf.shape(x), begin=[2, 0], end=[0, 4], strides=[-1, 2], dy=x[2:0:-1, 0:4:2])"]
+
+
 def rag(values, rows):
     return tf.RaggedTensor.from_value_rowids(values, tf.sort(rows), nrows=6, validate=False)
 
 
-FAMILIES = {"ragged": ragged, "algebra": algebra, "unary": unary, "binary": binary, "convolutions": convolutions, "products": products, "reductions": reductions, "moves": moves, "shapes": shapes, "pictures": pictures, "counted": counted}
+FAMILIES = {"ragged": ragged, "algebra": algebra, "systems": systems, "sequences": sequences, "slopes": slopes, "unary": unary, "binary": binary, "convolutions": convolutions, "products": products, "reductions": reductions, "moves": moves, "shapes": shapes, "pictures": pictures, "counted": counted}
 
 
 class Case:
