@@ -20,6 +20,9 @@ void scatter(const HostCall& call);
 /// "axis", or products where attribute "product" is 1; from the end where "reverse" is, without the element
 /// itself where "exclusive" is. Floats are rounded once, integers wrap around. Linear.
 void running_totals(const HostCall& call);
+/// x, y (i64) of one shape -> the largest number that divides both at each place, 0 of two zeros; modulo 2^64
+/// where it is 2^63.
+void common_divisors(const HostCall& call);
 /// x of one element, bool holds [1], numbers ... -> x. Where it does not hold, Error(kTensorData) with the
 /// text of attribute "what", in which the numbers, or else x, stand for each "{}".
 void require(const HostCall& call);

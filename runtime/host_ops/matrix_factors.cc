@@ -6,7 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/host_ops/host_call.h"
-#include "runtime/host_ops/matrix_steps.h"
+#include "runtime/host_ops/matrix_forms.h"
 
 namespace tensormill::host_ops {
 
@@ -26,6 +26,12 @@ Matrix transposed(const Matrix& x) {
   return y;
 }
 
+void check(bool fits) {
+  if (!fits) throw Error(ErrorCode::kInvalidPackage, "a host step takes factors of another size");
+}
+
+}  // namespace
+
 Matrix identity(size_t rows, size_t columns) {
   Matrix y(rows, columns);
   for (size_t i = 0; i < std::min(rows, columns); ++i) y.at(i, i) = 1;
@@ -38,15 +44,10 @@ Matrix filled(size_t rows, size_t columns, double value) {
   return y;
 }
 
-void check(bool fits) {
-  if (!fits) throw Error(ErrorCode::kInvalidPackage, "a host step takes factors of another size");
-}
-
 bool is_finite(const Matrix& x) {
   return std::all_of(x.elements.begin(), x.elements.end(), [](double each) { return std::isfinite(each); });
 }
 
-/// Divides by the size of the largest element, which is returned; 1 for a matrix of zeros.
 double scaled(Matrix& x) {
   double most = 0;
   for (const double each : x.elements) most = std::max(most, std::fabs(each));
@@ -55,8 +56,6 @@ double scaled(Matrix& x) {
   return most;
 }
 
-/// The reflection 1 - tau v v^T that leaves of the elements `first` ... of a column the first one, with the
-/// other sign: that one is stored, and v, whose first element is one, below it.
 double reflect(Matrix& x, size_t first, size_t column) {
   double rest = 0;
   for (size_t row = first + 1; row < x.rows; ++row) rest += x.at(row, column) * x.at(row, column);
@@ -68,14 +67,12 @@ double reflect(Matrix& x, size_t first, size_t column) {
   return (made - head) / made;
 }
 
-/// v of the reflection that stands in the column.
 std::vector<double> reflector(const Matrix& x, size_t first, size_t column) {
   std::vector<double> v(x.rows - first, 1);
   for (size_t i = 1; i < v.size(); ++i) v[i] = x.at(first + i, column);
   return v;
 }
 
-/// Rows `first` ... of y, from a column on, reflected.
 void apply_reflection(const std::vector<double>& v, double tau, Matrix& y, size_t first, size_t column) {
   const size_t count = y.columns - column;
   std::vector<double> sums(count, 0);
@@ -89,8 +86,6 @@ void apply_reflection(const std::vector<double>& v, double tau, Matrix& y, size_
   }
 }
 
-/// The first columns of the product of the reflections that stand in x, the one of a column `below` the
-/// diagonal.
 Matrix product_of_reflections(const Matrix& x, const std::vector<double>& taus, size_t below,
                               size_t columns) {
   Matrix y = identity(x.rows, columns);
@@ -99,7 +94,14 @@ Matrix product_of_reflections(const Matrix& x, const std::vector<double>& taus, 
   return y;
 }
 
-}  // namespace
+std::vector<double> reflect_columns(Matrix& x) {
+  std::vector<double> taus(std::min(x.rows, x.columns));
+  for (size_t k = 0; k < taus.size(); ++k) {
+    taus[k] = reflect(x, k, k);
+    apply_reflection(reflector(x, k, k), taus[k], x, k, k + 1);
+  }
+  return taus;
+}
 
 void qr_factors(const HostCall& call) {
   expect(call, 1, 2);
@@ -110,11 +112,7 @@ void qr_factors(const HostCall& call) {
   MatrixWriter q(call, 0, x.count(), x.rows(), kept), r(call, 1, x.count(), kept, x.columns());
   for (size_t i = 0; i < x.count(); ++i) {
     Matrix own = x[i];
-    std::vector<double> taus(least);
-    for (size_t k = 0; k < least; ++k) {
-      taus[k] = reflect(own, k, k);
-      apply_reflection(reflector(own, k, k), taus[k], own, k, k + 1);
-    }
+    const std::vector<double> taus = reflect_columns(own);
     q.put(i, product_of_reflections(own, taus, 0, kept));
     Matrix upper(kept, x.columns());
     for (size_t row = 0; row < least; ++row)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "runtime/base/error.h"
 #include "runtime/host_ops/host_call.h"
@@ -27,24 +28,25 @@ void subtract(double* x, const double* y, double factor, size_t count) {
   for (size_t i = 0; i < count; ++i) x[i] -= factor * y[i];
 }
 
-struct Exchanged {
-  std::vector<size_t> order;  ///< which row each one was
-  bool is_odd = false;        ///< whether an odd number of times two were exchanged
-};
+/// Which row was exchanged for row 0, 1, ...: itself or a later one.
+using Pivots = std::vector<size_t>;
 
-/// Of a square matrix the upper triangle that elimination leaves, and below it the factors by which rows were
-/// taken off; what is done to its rows is done to those of `other`.
-Exchanged eliminate(Matrix& matrix, Matrix& other) {
-  Exchanged rows;
-  for (size_t row = 0; row < matrix.rows; ++row) rows.order.push_back(row);
-  for (size_t step = 0; step < matrix.rows; ++step) {
-    const size_t pivot = pivot_row(matrix, step);
+bool is_odd(const Pivots& pivots) {
+  bool is = false;
+  for (size_t step = 0; step < pivots.size(); ++step) is ^= pivots[step] != step;
+  return is;
+}
+
+/// Leaves the upper triangle of elimination, and below it the factors by which rows were taken off; what is
+/// done to the rows is done to those of `other`.
+Pivots eliminate(Matrix& matrix, Matrix& other) {
+  Pivots pivots(std::min(matrix.rows, matrix.columns));
+  for (size_t step = 0; step < pivots.size(); ++step) {
+    const size_t pivot = pivots[step] = pivot_row(matrix, step);
     double* const own = matrix.row(step);
     if (pivot != step) {
       std::swap_ranges(own, own + matrix.columns, matrix.row(pivot));
       std::swap_ranges(other.row(step), other.row(step) + other.columns, other.row(pivot));
-      std::swap(rows.order[step], rows.order[pivot]);
-      rows.is_odd = !rows.is_odd;
     }
     if (own[step] == 0) continue;
     for (size_t row = step + 1; row < matrix.rows; ++row) {
@@ -53,7 +55,7 @@ Exchanged eliminate(Matrix& matrix, Matrix& other) {
       subtract(other.row(row), other.row(step), factor, other.columns);
     }
   }
-  return rows;
+  return pivots;
 }
 
 struct Triangle {
@@ -143,7 +145,7 @@ void determinants(const HostCall& call) {
     const auto elements = static_cast<int64_t>(matrix.elements.size());
     for (int64_t k = 0; k < elements; ++k)
       matrix.elements[static_cast<size_t>(k)] = x.element_as_double(i * elements + k);
-    double result = eliminate(matrix, nothing).is_odd ? -1 : 1;
+    double result = is_odd(eliminate(matrix, nothing)) ? -1 : 1;
     for (size_t step = 0; step < order; ++step) result *= matrix.at(step, step);
     results.set_element(i, result);
   }
@@ -159,7 +161,7 @@ void log_determinants(const HostCall& call) {
   for (size_t i = 0; i < x.count(); ++i) {
     Matrix own = x[i], nothing(x.rows(), 0), sign(1, 1), log(1, 1);
     double& whole = sign.at(0, 0);
-    whole = eliminate(own, nothing).is_odd ? -1 : 1;
+    whole = is_odd(eliminate(own, nothing)) ? -1 : 1;
     for (size_t step = 0; step < own.rows; ++step) {
       const double pivot = own.at(step, step);
       whole *= pivot == 0 || std::isnan(pivot) ? pivot : std::copysign(1.0, pivot);
@@ -177,16 +179,37 @@ void solve_matrices(const HostCall& call) {
   });
 }
 
-void lu_factors(const HostCall& call) {
+void pivoted_triangles(const HostCall& call) {
   expect(call, 1, 2);
   const MatrixReader x(call, 0);
-  expect_square(x);
-  MatrixWriter out(call, 0, x.count(), x.rows(), x.columns());
-  int64_t* order = integers(call, 1, static_cast<int64_t>(x.count() * x.rows()));
+  const size_t least = std::min(x.rows(), x.columns());
+  MatrixWriter out(call, 0, x.count(), x.rows(), x.columns()), exchanged(call, 1, x.count(), 1, least);
   for (size_t i = 0; i < x.count(); ++i) {
-    Matrix own = x[i], nothing(x.rows(), 0);
-    for (const size_t row : eliminate(own, nothing).order) *order++ = static_cast<int64_t>(row);
+    Matrix own = x[i], nothing(x.rows(), 0), pivots(1, least);
+    const Pivots found = eliminate(own, nothing);
+    for (size_t step = 0; step < least; ++step) pivots.at(0, step) = static_cast<double>(found[step] + 1);
     out.put(i, own);
+    exchanged.put(i, pivots);
+  }
+}
+
+void pivoted_rows(const HostCall& call) {
+  expect(call, 2, 1);
+  const MatrixReader pivots(call, 0), x(call, 1);
+  if (pivots.count() != x.count() || pivots.rows() != 1) fail_shape("pivots of other matrices");
+  MatrixWriter out(call, 0, x.count(), 1, x.rows());
+  for (size_t i = 0; i < x.count(); ++i) {
+    Matrix rows(1, x.rows());
+    std::iota(rows.elements.begin(), rows.elements.end(), 0.0);
+    const Matrix exchanged = pivots[i];
+    for (size_t step = 0; step < exchanged.columns; ++step) {
+      const double other = exchanged.at(0, step) - 1;
+      if (!(other >= 0 && other < static_cast<double>(x.rows()) && step < x.rows()))
+        throw Error(ErrorCode::kTensorData, "pivot " + std::to_string(exchanged.at(0, step)) + " of " +
+                                                std::to_string(x.rows()) + " rows");
+      std::swap(rows.elements[step], rows.elements[static_cast<size_t>(other)]);
+    }
+    out.put(i, rows);
   }
 }
 

@@ -21,9 +21,6 @@ void log_determinants(const HostCall& call);
 /// a [n,m,m], b [n,m,k] -> the x [n,m,k] of ax = b, by the same elimination; not finite where a has no
 /// inverse.
 void solve_matrices(const HostCall& call);
-/// x [n,m,m] -> both triangles of p x = l u by the same elimination, [n,m,m], those of l below the diagonal,
-/// of which its ones are not stored; i64 [n,m]: which row of x each row of p x is.
-void lu_factors(const HostCall& call);
 /// The same by the triangle of a that attribute "lower" says; with attribute "unit" its diagonal is ones.
 void solve_triangles(const HostCall& call);
 /// x [n,m,m], of which the lower triangle counts -> the lower triangle l of x = l l^T, zeros above it; NaN
@@ -44,6 +41,21 @@ void eigenvectors(const HostCall& call);
 /// with x = u diag(values) v^T, by rotations of columns (one-sided Jacobi, ibid. 8.6); k is the smaller one
 /// of r and c, and i and j are k or all of r and c. Columns have either sign.
 void singular_values(const HostCall& call);
+
+/// x [n,r,c] -> both triangles [n,r,c] of p x = l u, ones on the diagonal of l left out, and pivots [n,1,k]:
+/// row i was exchanged for that one, counted from 1; k is the smaller one of r and c. By the same
+/// elimination; a column without a pivot other than 0 stays as it is.
+void pivoted_triangles(const HostCall& call);
+/// pivots [n,1,k], x [n,r,c] -> the rows [n,r] of x, counted from 0, in the order in which these exchanges
+/// leave them. A pivot that is no row is Error(kTensorData).
+void pivoted_rows(const HostCall& call);
+/// x [n,m,m] -> e^x: a Taylor polynomial of x by a power of two, squared as often (ibid. 9.3).
+void matrix_exponentials(const HostCall& call);
+/// x [n,r,c] -> its r above the diagonal, the vectors of the reflections of qr_factors below it, and their
+/// factors [n,k,1].
+void qr_reflections(const HostCall& call);
+/// The first c columns of the product of such reflections x [n,r,c], factors [n,1,k].
+void product_of_reflections_step(const HostCall& call);
 
 /// Elements row after row.
 struct Matrix {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <limits>
 
 #include "runtime/base/error.h"
@@ -102,24 +101,6 @@ TEST(MatrixSteps, EigenvectorsMakeTheMatrix) {
   expect_near(times(scaled, made[1], kOrder, kOrder, kOrder, true), x);
 }
 
-TEST(MatrixSteps, TrianglesMakeTheMatrixInItsOrder) {
-  constexpr size_t kOrder = 5;
-  Doubles x = unruly_numbers(kOrder * kOrder);
-  x[0] = 0;  // so that another row comes first
-  const std::vector<Doubles> made =
-      results_of("lu_factors", {{{1, kOrder, kOrder}, x}}, {kOrder * kOrder, kOrder});
-  Doubles lower(kOrder * kOrder), upper(kOrder * kOrder), ordered;
-  for (size_t i = 0; i < kOrder; ++i) {
-    for (size_t j = 0; j < kOrder; ++j) (j < i ? lower : upper)[i * kOrder + j] = made[0][i * kOrder + j];
-    lower[i * kOrder + i] = 1;
-    int64_t row = 0;
-    std::memcpy(&row, &made[1][i], sizeof(row));
-    for (size_t j = 0; j < kOrder; ++j) ordered.push_back(x.at(static_cast<size_t>(row) * kOrder + j));
-  }
-  for (const double factor : lower) EXPECT_LE(std::fabs(factor), 1);
-  expect_near(times(lower, upper, kOrder, kOrder, kOrder, false), ordered);
-}
-
 /// That both parts of values and vectors are those of a matrix: x v = v diag(values), of length one, by
 /// rising sizes.
 void expect_eigenvectors(const Doubles& real, const Doubles& imaginary, size_t order) {
@@ -171,6 +152,68 @@ TEST(MatrixSteps, EigenvaluesOfAQuarterTurn) {
   expect_near(made[0], {0, 0});
   EXPECT_NEAR(std::fabs(made[1][0]), 1, 1e-12);
   EXPECT_NEAR(made[1][0] + made[1][1], 0, 1e-12);
+  const double none = std::nan("");
+  for (const Doubles& result :
+       results_of("eigenvectors", {{{1, 2, 2}, {1, none, 0, 1}}, {{1, 2, 2}, Doubles(4)}}, {2, 2, 4, 4}))
+    for (const double each : result) EXPECT_TRUE(std::isnan(each));
+}
+
+TEST(MatrixSteps, TrianglesMakeTheExchangedRows) {
+  for (const auto& [rows, columns] : {std::pair<size_t, size_t>{5, 3}, {3, 5}, {4, 4}}) {
+    const size_t least = std::min(rows, columns);
+    const Doubles x = unruly_numbers(rows * columns);
+    const Shape shape{1, static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
+    const std::vector<Doubles> made = results_of("pivoted_triangles", {{shape, x}}, {rows * columns, least});
+    const Doubles order = results_of(
+        "pivoted_rows", {{{1, 1, static_cast<int64_t>(least)}, made[1]}, {shape, made[0]}}, {rows})[0];
+    Doubles lower(rows * least), upper(least * columns), exchanged;
+    for (size_t row = 0; row < rows; ++row)
+      for (size_t k = 0; k < least; ++k)
+        lower[row * least + k] = row == k ? 1 : row > k ? made[0][row * columns + k] : 0;
+    for (size_t k = 0; k < least; ++k)
+      for (size_t column = k; column < columns; ++column)
+        upper[k * columns + column] = made[0][k * columns + column];
+    for (const double row : order)
+      for (size_t column = 0; column < columns; ++column)
+        exchanged.push_back(x[static_cast<size_t>(row) * columns + column]);
+    expect_near(times(lower, upper, rows, least, columns, false), exchanged);
+  }
+  for (const double wrong : {0.0, 3.0, std::nan("")})
+    expect_error(ErrorCode::kTensorData, "of 2 rows", [&] {
+      results_of("pivoted_rows", {{{1, 1, 1}, {wrong}}, {{1, 2, 2}, Doubles(4)}}, {2});
+    });
+}
+
+TEST(MatrixSteps, ExponentialsOfTurnsAndOfLargeOnes) {
+  const Doubles turn = {0, -9, 9, 0};
+  expect_near(results_of("matrix_exponentials", {{{1, 2, 2}, turn}}, {4})[0],
+              {std::cos(9.0), -std::sin(9.0), std::sin(9.0), std::cos(9.0)});
+  expect_near(results_of("matrix_exponentials", {{{1, 2, 2}, {0, 1, 0, 0}}}, {4})[0], {1, 1, 0, 1});
+  const Doubles whole = results_of("matrix_exponentials", {{{1, 2, 2}, {-40, 0, 0, 1}}}, {4})[0];
+  EXPECT_NEAR(whole[0] / std::exp(-40.0), 1, 1e-12);
+  EXPECT_NEAR(whole[3], std::exp(1.0), 1e-12);
+}
+
+TEST(MatrixSteps, ReflectionsMakeTheMatrix) {
+  const Doubles x = unruly_numbers(15);
+  const std::vector<Doubles> made = results_of("qr_reflections", {{{1, 5, 3}, x}}, {15, 3});
+  const Doubles q =
+      results_of("product_of_reflections", {{{1, 5, 3}, made[0]}, {{1, 1, 3}, made[1]}}, {15})[0];
+  Doubles r(9);
+  for (size_t row = 0; row < 3; ++row)
+    for (size_t column = row; column < 3; ++column) r[row * 3 + column] = made[0][row * 3 + column];
+  expect_near(times(q, r, 5, 3, 3, false), x);
+}
+
+TEST(MatrixSteps, CommonDivisors) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const std::vector<int64_t> x = {0, 0, 12, -12, 7, kLeast, kLeast, 6}, y = {0, -5, 18, 18, 13, 6, kLeast, 0};
+  std::vector<int64_t> made(x.size());
+  const std::vector<TensorView> inputs = {{DType::kInt64, {8}, x.data()}, {DType::kInt64, {8}, y.data()}};
+  const std::vector<void*> outputs = {made.data()};
+  const std::vector<size_t> bytes = {made.size() * sizeof(int64_t)};
+  find_host_op("common_divisors")({inputs, outputs, bytes, "{}"});
+  EXPECT_EQ(made, (std::vector<int64_t>{0, 5, 6, 6, 1, 2, kLeast, 6}));
 }
 
 TEST(MatrixSteps, NumbersThatAreNoneEnd) {

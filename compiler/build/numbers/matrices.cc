@@ -91,14 +91,6 @@ V inverses(OpBuilder& builder, V x) {
 
 V solutions(OpBuilder& builder, V a, V b) { return solved(builder, "solve_matrices", a, b, {}); }
 
-LuFactors lu_factors(OpBuilder& builder, V x) {
-  Compose c(builder);
-  ir::SymShape rows = checked_square(builder, x);
-  rows.pop_back();
-  const std::vector<V> made = builder.add_many("lu_factors", {stacked(builder, x)});
-  return {unstacked(builder, made[0], x), c.reshape(made[1], rows)};
-}
-
 V cholesky(OpBuilder& builder, V x) {
   static_cast<void>(checked_square(builder, x));
   return unstacked(builder, builder.add("cholesky_factors", {stacked(builder, x)}), x);
@@ -133,6 +125,71 @@ SingularValues singular_values(OpBuilder& builder, V x, bool is_full) {
   const std::vector<V> made =
       builder.add_many("singular_values", {stacked(builder, x)}, {{"full", int64_t{is_full}}});
   return {unstacked(builder, made[0], x), unstacked(builder, made[1], x), unstacked(builder, made[2], x)};
+}
+
+namespace {
+
+/// A row [...,k] of numbers for each matrix, as a stack of matrices of one row.
+V stacked_rows(OpBuilder& builder, V row) {
+  if (builder.rank(row) == 0) builder.invalid("numbers of matrices have no dims");
+  return stacked(builder, Compose(builder).unsqueeze(row, builder.rank(row) - 1));
+}
+
+}  // namespace
+
+PivotedTriangles pivoted_triangles(OpBuilder& builder, V x) {
+  Compose c(builder);
+  const std::vector<V> made = builder.add_many("pivoted_triangles", {stacked(builder, x)});
+  ir::SymShape row = batch_of(c.shape(x));
+  row.push_back(c.shape(made[1]).back());
+  return {unstacked(builder, made[0], x), c.cast(c.reshape(made[1], row), DType::kInt32)};
+}
+
+namespace {
+
+/// Which row of x each row of p x is: i64 [...,1,n].
+V exchanged_rows(OpBuilder& builder, const PivotedTriangles& of) {
+  Compose c(builder);
+  const ir::SymShape shape = checked_matrices(builder, of.triangles);
+  ir::SymShape as_row = batch_of(shape);
+  as_row.insert(as_row.end(), {1, shape[shape.size() - 2]});
+  const V rows =
+      builder.add("pivoted_rows", {stacked_rows(builder, of.pivots), stacked(builder, of.triangles)});
+  return c.cast(c.reshape(rows, as_row), DType::kInt64);
+}
+
+}  // namespace
+
+V permutations(OpBuilder& builder, const PivotedTriangles& of) {
+  Compose c(builder);
+  const V standing = exchanged_rows(builder, of);
+  const ir::SymShape shape = c.shape(of.triangles);
+  const V places = c.positions(shape[shape.size() - 2], shape.size() - 2, shape.size());
+  return c.cast(c.binary("equal", places, standing), c.dtype(of.triangles));
+}
+
+LuFactors lu_factors(OpBuilder& builder, V x) {
+  static_cast<void>(checked_square(builder, x));
+  const PivotedTriangles made = pivoted_triangles(builder, x);
+  return {made.triangles, Compose(builder).squeeze(exchanged_rows(builder, made), builder.rank(x) - 2)};
+}
+
+V matrix_exponentials(OpBuilder& builder, V x) {
+  static_cast<void>(checked_square(builder, x));
+  return unstacked(builder, builder.add("matrix_exponentials", {stacked(builder, x)}), x);
+}
+
+Reflections qr_reflections(OpBuilder& builder, V x) {
+  Compose c(builder);
+  const std::vector<V> made = builder.add_many("qr_reflections", {stacked(builder, x)});
+  const V factors = unstacked(builder, made[1], x);
+  return {unstacked(builder, made[0], x), c.squeeze(factors, builder.rank(factors) - 1)};
+}
+
+V product_of_reflections(OpBuilder& builder, const Reflections& of) {
+  const V made = builder.add("product_of_reflections",
+                             {stacked(builder, of.vectors), stacked_rows(builder, of.factors)});
+  return unstacked(builder, made, of.vectors);
 }
 
 V matrix_transpose(OpBuilder& builder, V x) {

@@ -57,6 +57,25 @@ struct SingularValues {
   ir::ValueId values, left, right;
 };
 SingularValues singular_values(OpBuilder& builder, ir::ValueId x, bool is_full);
+/// Triangles [...,n,m] of x with exchanged rows: u, and below it l without the ones of its diagonal; pivots
+/// i32 [...,k], the rows, counted from 1, with which rows 0, 1 ... were exchanged, k the smaller one of n and
+/// m.
+struct PivotedTriangles {
+  ir::ValueId triangles, pivots;
+};
+PivotedTriangles pivoted_triangles(OpBuilder& builder, ir::ValueId x);
+/// Of such pivots the matrices [...,n,n] p of x = p l u, of the triangles' type.
+ir::ValueId permutations(OpBuilder& builder, const PivotedTriangles& of);
+/// e^x of square matrices.
+ir::ValueId matrix_exponentials(OpBuilder& builder, ir::ValueId x);
+/// What qr_factors is made of: r [...,n,m] and below it the vectors of reflections, whose factors are
+/// [...,k].
+struct Reflections {
+  ir::ValueId vectors, factors;
+};
+Reflections qr_reflections(OpBuilder& builder, ir::ValueId x);
+/// The first m columns of the product of such reflections, of which there may be fewer.
+ir::ValueId product_of_reflections(OpBuilder& builder, const Reflections& of);
 /// With its last two axes exchanged.
 ir::ValueId matrix_transpose(OpBuilder& builder, ir::ValueId x);
 

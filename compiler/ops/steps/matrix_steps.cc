@@ -1,9 +1,11 @@
-/// determinants, log_determinants, solve_matrices, lu_factors, solve_triangles, cholesky_factors, qr_factors,
-/// symmetric_eigenvectors, eigenvectors, singular_values, special_function: numbers and matrices, by host
-/// steps.
+/// determinants, log_determinants, solve_matrices, solve_triangles, cholesky_factors, qr_factors,
+/// symmetric_eigenvectors, eigenvectors, singular_values, pivoted_triangles, pivoted_rows,
+/// matrix_exponentials, qr_reflections, product_of_reflections, common_divisors, special_function: numbers
+/// and matrices, by host steps.
 #include "runtime/host_ops/matrix_steps.h"
 #include "compiler/ops/steps/host_steps.h"
 #include "compiler/ops/type_rules.h"
+#include "runtime/host_ops/dense_steps.h"
 #include "runtime/host_ops/special.h"
 
 namespace tensormill::ops::matrix_step_ops {
@@ -71,11 +73,6 @@ std::vector<ir::ValueType> infer_eigenvectors(const ir::InferContext& context) {
   return {doubles_of({x[0], x[1]}), doubles_of(x)};
 }
 
-std::vector<ir::ValueType> infer_lu(const ir::InferContext& context) {
-  const ir::SymShape& x = square_matrices(context);
-  return {doubles_of(x), made_type(DType::kInt64, {x[0], x[1]})};
-}
-
 std::vector<ir::ValueType> infer_any_eigenvectors(const ir::InferContext& context) {
   const ir::SymShape &x = square_matrices(context), &other = matrices_of(context, 1);
   if (!demand_equal(x, other)) fail("parts of shapes " + to_string(x) + " and " + to_string(other));
@@ -89,6 +86,39 @@ std::vector<ir::ValueType> infer_singular(const ir::InferContext& context) {
   const bool full = is_full(context);
   return {doubles_of({x[0], least}), doubles_of({x[0], x[1], full ? x[1] : least}),
           doubles_of({x[0], x[2], full ? x[2] : least})};
+}
+
+std::vector<ir::ValueType> infer_triangles(const ir::InferContext& context) {
+  const ir::SymShape& x = matrices_of(context, 0);
+  return {doubles_of(x), doubles_of({x[0], 1, min(x[1], x[2])})};
+}
+
+std::vector<ir::ValueType> infer_pivoted(const ir::InferContext& context) {
+  const ir::SymShape &pivots = matrices_of(context, 0), &x = matrices_of(context, 1);
+  if (!demand(ir::Relation::kEqual, pivots[0], x[0]) || !demand(ir::Relation::kEqual, pivots[1], 1))
+    fail("pivots of shape " + to_string(pivots) + " for matrices of " + to_string(x));
+  return {doubles_of({x[0], 1, x[1]})};
+}
+
+std::vector<ir::ValueType> infer_reflections(const ir::InferContext& context) {
+  const ir::SymShape& x = matrices_of(context, 0);
+  return {doubles_of(x), doubles_of({x[0], min(x[1], x[2]), 1})};
+}
+
+std::vector<ir::ValueType> infer_reflected(const ir::InferContext& context) {
+  const ir::SymShape &x = matrices_of(context, 0), &factors = matrices_of(context, 1);
+  const bool fits = demand(ir::Relation::kEqual, factors[0], x[0]) &&
+                    demand(ir::Relation::kEqual, factors[1], 1) &&
+                    demand(ir::Relation::kLessEqual, factors[2], min(x[1], x[2]));
+  if (!fits) fail("factors of shape " + to_string(factors) + " of reflections in " + to_string(x));
+  return {doubles_of(x)};
+}
+
+std::vector<ir::ValueType> infer_divisors(const ir::InferContext& context) {
+  const ir::ValueType& x = input_of(context, 0, set_of(DType::kInt64));
+  if (!demand_equal(input_of(context, 1, set_of(DType::kInt64)).shape, x.shape))
+    fail("operands of shapes " + to_string(x.shape) + " and " + to_string(input(context, 1).shape));
+  return {x};
 }
 
 std::vector<ir::ValueType> infer_special(const ir::InferContext& context) {
@@ -126,9 +156,6 @@ std::vector<ir::OpDef> family() {
           "the sign of the determinant of each matrix of x [n,m,m] (f64), and the logarithm of its size"),
       step_of<&host_ops::solve_matrices>("solve_matrices", 2, &infer_solved,
                                          "the x [n,m,k] of ax = b for matrices a [n,m,m], b [n,m,k] (f64)"),
-      step_of<&host_ops::lu_factors>("lu_factors", 1, &infer_lu,
-                                     "both triangles of p x = l u for x [n,m,m] (f64), without the ones of "
-                                     "l, and which row of x each row of p x is (i64 [n,m])"),
       step_of<&host_ops::solve_triangles>(
           "solve_triangles", 2, &infer_triangle,
           "the same by a triangle of a, the lower one with attribute lower (int), whose diagonal counts as "
@@ -153,6 +180,24 @@ std::vector<ir::OpDef> family() {
           "singular_values", 1, &infer_singular,
           "singular values [n,k] of x [n,r,c] (f64) in falling order, u [n,r,i], v [n,c,j]; k is the smaller "
           "one of r and c, i and j are r and c with attribute full (int), else k"),
+      step_of<&host_ops::pivoted_triangles>(
+          "pivoted_triangles", 1, &infer_triangles,
+          "both triangles [n,r,c] of the rows of x [n,r,c] (f64), which were exchanged as the pivots "
+          "[n,1,k], counted from 1, say"),
+      step_of<&host_ops::pivoted_rows>(
+          "pivoted_rows", 2, &infer_pivoted,
+          "the rows [n,1,r] of x [n,r,c] (f64) in the order in which pivots [n,1,k] leave them"),
+      step_of<&host_ops::matrix_exponentials>("matrix_exponentials", 1, &infer_cholesky,
+                                              "e^x of matrices x [n,m,m] (f64)"),
+      step_of<&host_ops::qr_reflections>(
+          "qr_reflections", 1, &infer_reflections,
+          "the upper triangle of x [n,r,c] (f64) that reflections leave, whose vectors stand below it, and "
+          "their factors [n,k,1]"),
+      step_of<&host_ops::product_of_reflections_step>(
+          "product_of_reflections", 2, &infer_reflected,
+          "the first c columns of the product of the reflections in x [n,r,c], factors [n,1,k] (f64)"),
+      step_of<&host_ops::common_divisors>("common_divisors", 2, &infer_divisors,
+                                          "the largest common divisor of x and y (i64) at each place"),
       step_of<&host_ops::special_function>(
           "special_function", 3, &infer_special,
           "of each place of operands (f64) of one shape what the function of attribute name (string) makes: "
