@@ -38,7 +38,7 @@ class Pytorch(TorchCase):
 
     def test_families(self):
         for name in ("unary1", "functions", "matrices", "moves", "quantized", "boxes", "counted", "lengths", "lengths_fixed", "lengths_ends", "lengths_found", "lengths_sorted",
-                     "lengths_repeated", "lengths_distinct", "lengths_counts", "fourier", "frames", "orders", "factors", "chosen", "statistics", "limits"):
+                     "lengths_repeated", "lengths_distinct", "lengths_counts", "fourier", "frames", "orders", "factors", "solutions", "chosen", "statistics", "limits"):
             with self.subTest(family=name):
                 inputs, outputs = arrays_of(FIXTURES / "pytorch_ops" / name)
                 self.compile(FIXTURES / f"pytorch_ops/{name}.pt2", "-O", 1)

@@ -164,6 +164,54 @@ TEST(PytorchOperands, OfQuantilesAreShares) {
   }
 }
 
+TEST(PytorchOperands, OfDecompositionsAreMatrices) {
+  const Json x = tensor_of("x"), y = tensor_of("y");
+  const auto of = [&](const std::string& op, const std::vector<std::pair<const char*, Json>>& more = {},
+                      const char* name = "self") {
+    std::vector<std::pair<const char*, Json>> inputs = {{name, x}};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return fx_node(("torch.ops.aten." + op).c_str(), inputs, y);
+  };
+  refuse_node(of("linalg_cond.default"), "aten.linalg_cond.default \"y\": matrices of shape [4]");
+  refuse_node(of("linalg_matrix_exp.default"), "X has shape [2,3], expected square matrices", {2, 3});
+  refuse_node(of("linalg_lu_factor.default", {{"pivot", {{"as_bool", false}}}}, "A"),
+              "factors without exchanged rows are not implemented", {4, 4},
+              ErrorCode::kOperatorNotImplemented);
+  refuse_node(of("linalg_householder_product.default", {{"tau", x}}, "input"),
+              "aten.linalg_householder_product", {});
+  refuse_node(of("linalg_householder_product.default", {{"tau", x}}, "input"),
+              "factors of shape [4,1,4] of reflections in [1,4,4]", {4, 4});
+  refuse_node(of("lu_unpack.default", {{"LU_pivots", x}}, "LU_data"),
+              "pivots of shape [4,1,4] for matrices of [1,4,4]", {4, 4});
+  refuse_node(of("linalg_tensorinv.default", {{"ind", int_of(4)}}), "ind is 4", {2, 2, 2, 2});
+  refuse_node(of("linalg_tensorsolve.default", {{"other", x}, {"dims", ints_of({1, -1})}}),
+              "argument dims names an axis twice", {4, 4});
+  refuse_node(of("gcd.default", {{"other", x}}), "divisors of f32");
+  refuse_node(of("_int_mm.default", {{"mat2", x}}), "an operand is of f32, not of i8", {4, 4});
+}
+
+TEST(PytorchOperands, OfSearchesAreRows) {
+  const auto search = [](const std::vector<std::pair<const char*, Json>>& more) {
+    std::vector<std::pair<const char*, Json>> inputs = {{"sorted_sequence", tensor_of("x")}};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return fx_node("torch.ops.aten.searchsorted.Tensor", inputs, tensor_of("y"));
+  };
+  const std::pair<const char*, Json> self{"self", tensor_of("x")};
+  refuse_node(search({self}), "borders of shape [] for values of []", {});
+  refuse_node(search({self, {"side", {{"as_string", "middle"}}}}), "side is \"middle\"");
+  refuse_node(search({self, {"right", {{"as_bool", true}}}, {"side", {{"as_string", "left"}}}}),
+              "side is \"left\", beside right");
+}
+
+TEST(PytorchOperands, OfSequencesHaveOneRank) {
+  const auto padded = [](const Json& parts) {
+    return fx_node("torch.ops.aten.pad_sequence.default", {{"sequences", {{"as_tensors", parts}}}},
+                   tensor_of("y"));
+  };
+  refuse_node(padded(Json::array()), "there are no sequences");
+  refuse_node(padded(Json::array({tensor_of("x")})), "a sequence of shape [] beside one of []", {});
+}
+
 constexpr int kComplex64 = 10;
 
 // x -> c = x + xi -> its conjugate k -> r, which is k as torch looks at it next.

@@ -450,6 +450,18 @@ TEST(TorchScriptCode, WhatIsNotFollowedIsRefusedWhereItStands) {
   }
 }
 
+TEST(TorchScriptCode, ResidualsOfLeastSquaresAreThoseOfFullRanks) {
+  const auto residual = [](const std::string& a, const std::string& driver) {
+    const std::string of = a + ", torch.ones([3]), None, driver=\"" + driver + "\"";
+    return result_of("    y, r, n, s, = torch.linalg_lstsq(" + of + ")\n    return r\n").element_as_double(0);
+  };
+  EXPECT_NEAR(residual("torch.ones([3, 2])", "gels"), 0, 1e-9);
+  EXPECT_NEAR(residual("torch.transpose(x, 0, 1)", "gelsd"), 0, 1e-9);
+  expect_error(ErrorCode::kTensorData, "ranks 1", [&] { residual("torch.ones([3, 2])", "gelsd"); });
+  expect_error(ErrorCode::kInvalidModel, "driver is \"fast\"",
+               [&] { residual("torch.ones([3, 2])", "fast"); });
+}
+
 TEST(TorchScriptCode, DeepCodeIsRefused) {
   const std::string open(5'000, '('), close(5'000, ')');
   expect_error(ErrorCode::kInvalidModel, "nested too deeply",

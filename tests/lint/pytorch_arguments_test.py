@@ -51,10 +51,10 @@ class PytorchArguments(unittest.TestCase):
 
     def test_every_operator_has_a_case(self):
         there = covered()
-        # Numbers, checks and graphs within nodes are in networks (pytorch_nets).
+        # Numbers, checks and graphs within nodes are in networks (pytorch_nets); lstsq, which torch does not export, in pytorch_script.
         rest = [target for target, _, converter in rows()
                 if target not in there and target.startswith(("aten.", "quantized_decomposed.", "torchvision."))
-                and converter not in ("convert_nothing", "convert_sym_size", "convert_item")]
+                and converter not in ("convert_nothing", "convert_sym_size", "convert_item", "convert_lstsq")]
         self.assertEqual(rest, [])
 
     def test_finds_what_is_not_read(self):

@@ -12,9 +12,10 @@ namespace tensormill::frontend::pytorch {
 namespace {
 
 constexpr Converter kOfComplex[] = {
-    &convert_complex, &convert_polar, &convert_complex_part,    &convert_view_as_real, &convert_conj,
-    &convert_adjoint, &convert_angle, &convert_view_as_complex, &convert_fft,          &convert_fft_kernel,
-    &convert_stft,    &convert_istft, &convert_nothing,         &convert_cond,         &convert_wrapped};
+    &convert_complex, &convert_polar,      &convert_complex_part, &convert_view_as_real,
+    &convert_conj,    &convert_adjoint,    &convert_angle,        &convert_view_as_complex,
+    &convert_fft,     &convert_fft_kernel, &convert_stft,         &convert_istft,
+    &convert_nothing, &convert_cond,       &convert_wrapped,      &convert_eig};
 constexpr Converter kOfEachPart[] = {&convert_reshape,
                                      &convert_flatten,
                                      &convert_unflatten,
@@ -152,13 +153,19 @@ void convert_complex_einsum(NodeContext& node) {
   convert_product(node, &convert_einsum);
 }
 
+/// What was computed in longer parts.
+void set_rounded(NodeContext& node, const build::Complex& z, DType dtype) {
+  Compose c(node);
+  node.set_complex(0, {c.cast(z.real, dtype), c.cast(z.imaginary, dtype)});
+}
+
 void convert_complex_div(NodeContext& node) {
   const bool has_mode = takes(node, "rounding_mode") && node.has("rounding_mode");
   if (has_mode || node.op() == "floor_divide") node.invalid("complex numbers have no whole quotients");
   if (!node.is_complex("other")) return convert_product(node, &convert_div);
-  const DType dtype = node.common_part_type({"self", "other"});
-  node.set_complex(0,
-                   build::complex_quotient(node, node.complex("self", dtype), node.complex("other", dtype)));
+  const DType own = node.common_part_type({"self", "other"}), dtype = computed_in(own);
+  set_rounded(node, build::complex_quotient(node, node.complex("self", dtype), node.complex("other", dtype)),
+              own);
 }
 
 /// Of each part for itself, then both together.
@@ -195,25 +202,26 @@ build::Complex direction(NodeContext& node, const build::Complex& z) {
 bool convert_function(NodeContext& node) {
   const std::string& op = node.op();
   if (!takes(node, "self") || !node.is_complex("self")) return false;
-  const DType dtype = node.common_part_type({"self"});
+  const DType own_type = node.common_part_type({"self"}), dtype = computed_in(own_type);
+  const auto set = [&](const build::Complex& made) { set_rounded(node, made, own_type); };
   const auto z = [&] { return node.complex("self", dtype); };
   if (op == "abs" || op == "absolute") {
     const build::Complex own = z();
-    node.set_output(0, build::hypotenuse(node, own.real, own.imaginary));
+    node.set_output(0, Compose(node).cast(build::hypotenuse(node, own.real, own.imaginary), own_type));
   } else if (op == "exp") {
-    node.set_complex(0, build::complex_exponential(node, z()));
+    set(build::complex_exponential(node, z()));
   } else if (op == "log") {
-    node.set_complex(0, build::complex_logarithm(node, z()));
+    set(build::complex_logarithm(node, z()));
   } else if (op == "sqrt") {
-    node.set_complex(0, build::complex_root(node, z()));
+    set(build::complex_root(node, z()));
   } else if (op == "square") {
-    node.set_complex(0, build::complex_square(node, z()));
+    set(build::complex_square(node, z()));
   } else if (op == "reciprocal") {
-    node.set_complex(0, reciprocal(node, z()));
+    set(reciprocal(node, z()));
   } else if (op == "sgn") {
-    node.set_complex(0, direction(node, z()));
+    set(direction(node, z()));
   } else if (op == "pow" && !node.is_tensor("exponent") && !node.is_complex("exponent")) {
-    node.set_complex(0, power(node, z(), node.real("exponent")));
+    set(power(node, z(), node.real("exponent")));
   } else {
     return false;
   }

@@ -27,6 +27,7 @@ bool lies_in_rows(const StoredTensor& tensor) {
 std::optional<DType> dtype_of(ScalarType type) { return dtype_from_long_name(scalar_name(type)); }
 
 std::optional<DType> part_type(ScalarType type) {
+  if (type == ScalarType::kComplex32) return DType::kFloat16;
   if (type == ScalarType::kComplex64) return DType::kFloat32;
   return type == ScalarType::kComplex128 ? std::optional(DType::kFloat64) : std::nullopt;
 }
@@ -40,7 +41,9 @@ LoadedProgram::LoadedProgram(std::shared_ptr<const MappedFile> file, Program pro
 Tensor LoadedProgram::constant(const StoredTensor& stored) const {
   if (!part_type(stored.dtype)) return read(stored, stored);
   StoredTensor pairs = stored;
-  pairs.dtype = stored.dtype == ScalarType::kComplex64 ? ScalarType::kFloat32 : ScalarType::kFloat64;
+  pairs.dtype = stored.dtype == ScalarType::kComplex32   ? ScalarType::kFloat16
+                : stored.dtype == ScalarType::kComplex64 ? ScalarType::kFloat32
+                                                         : ScalarType::kFloat64;
   for (int64_t& stride : pairs.strides) stride *= 2;
   pairs.offset *= 2;
   pairs.sizes.push_back(2);

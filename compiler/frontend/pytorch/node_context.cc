@@ -288,8 +288,6 @@ void NodeContext::take(const std::string& name, View made) {
 void NodeContext::check_type(const std::string& name, const View& made) const {
   const ir::ValueType& own = type(made.value);
   const TensorMeta& meta = state_.graph.tensors.at(name);
-  if (meta.dtype == ScalarType::kComplex32)
-    unsupported("output", "complex numbers of two float16 are not implemented");
   const size_t rank = meta.sizes.size();
   bool is_as_said = (made.is_complex ? part_type(meta.dtype) : dtype_of(meta.dtype)) == own.dtype &&
                     rank + (made.is_complex ? 1 : 0) == own.shape.size();

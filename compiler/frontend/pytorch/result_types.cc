@@ -80,7 +80,8 @@ DType untyped_result(NodeContext& node) {
   if (op == "tril_indices" || op == "triu_indices") return DType::kInt64;
   if (op == "full") return of_number(node.number("fill_value"));
   if (is_among(op, kRealFills) || op == "scalar_tensor") return DType::kFloat32;
-  if (op.ends_with("_window") || op.ends_with("freq") || op == "empty_strided") return DType::kFloat32;
+  if (op.ends_with("_window") || op.ends_with("freq") || op == "empty_strided" || op == "empty_permuted")
+    return DType::kFloat32;
   if (takes(node, "tensors")) return of_parts(node);
   if (is_among(op, kSumNames)) {
     const DType own = node.dtype(node.tensor("self"));

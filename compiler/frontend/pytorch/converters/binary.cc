@@ -251,7 +251,6 @@ void convert_real_binary(NodeContext& node) {
     const V sum = log_of_sum(node, c.times(a, std::numbers::ln2), c.times(b, std::numbers::ln2));
     return set_rounded(c.times(sum, 1 / std::numbers::ln2));
   }
-  if (op == "ldexp") return set_rounded(c.mul(a, c.binary("pow", c.number(b, 2), b)));
   if (op == "copysign") return node.set_output(0, signed_as(node, pair.a, pair.b));
   if (op == "xlogy" || op == "special_xlogy" || op == "special_xlog1py") {
     const V zero = c.where(node.add("is_nan", {pair.b}), pair.b, c.number(pair.a, 0));
@@ -259,6 +258,20 @@ void convert_real_binary(NodeContext& node) {
     return node.set_output(0, c.where(is_zero(node, pair.a), zero, c.mul(pair.a, log)));
   }
   node.invalid("it has a converter of other operators");
+}
+
+// Times a power of two, which of whole exponents is exact, and of others a number of their type.
+void convert_ldexp(NodeContext& node) {
+  Compose c(node);
+  const Operand self = node.operand("self");
+  Operand power = node.operand("other");
+  const bool is_whole = !is_float(power.type.dtype);
+  if (is_whole) power.type.dtype = is_float(self.type.dtype) ? self.type.dtype : DType::kFloat32;
+  const V exponent = node.as(power, computed_in(power.type.dtype));
+  V factor = c.binary("pow", c.number(exponent, 2), exponent);
+  if (!is_whole) factor = c.cast(factor, power.type.dtype);
+  const DType dtype = node.common_type({self, power}), wide = computed_in(dtype);
+  node.set_output(0, c.cast(c.mul(node.as(self, wide), c.cast(factor, wide)), dtype));
 }
 
 void convert_heaviside(NodeContext& node) {

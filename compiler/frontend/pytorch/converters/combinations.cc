@@ -28,6 +28,36 @@ void convert_block_diag(NodeContext& node) {
   node.set_output(0, c.cast(c.concat(rows, 0), dtype));
 }
 
+// One after the other along a new axis, filled up to the longest one.
+void convert_pad_sequence(NodeContext& node) {
+  Compose c(node);
+  const ir::CheckedList<V> parts = node.tensors("sequences");
+  const bool is_batch_first = node.flag("batch_first"), is_left = node.text("padding_side") == "left";
+  if (!is_left && node.text("padding_side") != "right")
+    node.invalid("padding_side is neither left nor right");
+  const double filling = node.real("padding_value");
+  if (parts.empty()) node.invalid("there are no sequences");
+  const int64_t rank = node.rank(parts.front());
+  ir::SymInt longest = 0;
+  for (const V part : parts) {
+    const ir::SymShape shape = node.shape(part);
+    if (shape.empty() || node.rank(part) != rank)
+      node.invalid("a sequence of shape " + to_string(shape) + " beside one of " +
+                   to_string(node.shape(parts.front())));
+    longest = max(longest, shape[0]);
+  }
+  std::vector<V> rows;
+  for (const V part : parts) {
+    ir::SymShape pads(2 * static_cast<size_t>(rank), 0);
+    pads[is_left ? 0 : static_cast<size_t>(rank)] = longest - node.shape(part)[0];
+    ir::SymShape shape = node.shape(parts.front());
+    shape[0] = node.shape(part)[0];
+    const V own = c.expand(c.cast(part, node.dtype(parts.front())), shape);
+    rows.push_back(c.unsqueeze(padded(node, own, pads, "constant", filling), is_batch_first ? 0 : 1));
+  }
+  node.set_output(0, c.concat(rows, is_batch_first ? 0 : 1));
+}
+
 // All rows of an element of each.
 void convert_cartesian_prod(NodeContext& node) {
   Compose c(node);

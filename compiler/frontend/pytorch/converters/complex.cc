@@ -43,11 +43,32 @@ void convert_view_as_real(NodeContext& node) {
 void convert_view_as_complex(NodeContext& node) {
   const V x = node.tensor("self");
   const ir::SymShape shape = node.shape(x);
-  const bool is_typed = node.dtype(x) == DType::kFloat32 || node.dtype(x) == DType::kFloat64;
-  if (!is_typed) node.unsupported("self", "pairs of elements of less than 32 bits are not implemented");
+  if (!is_float(node.dtype(x)) || node.dtype(x) == DType::kBFloat16)
+    node.invalid("complex numbers of elements of type " + std::string(dtype_name(node.dtype(x))));
   if (shape.empty() || !ir::demand(ir::Relation::kEqual, shape.back(), 2))
     node.invalid("pairs of shape " + to_string(shape));
   node.set_view_as(true, "self", {pairs_step()});
+}
+
+// The same bits as elements of another type, of as many bits.
+void convert_view_dtype(NodeContext& node) {
+  const V x = node.tensor("self");
+  const DType from = node.dtype(x), to = node.output_dtype();
+  static_cast<void>(node.optional_dtype("dtype"));
+  if (dtype_bytes(from) != dtype_bytes(to))
+    node.unsupported("dtype", std::string(dtype_name(from)) + " as " + std::string(dtype_name(to)) +
+                                  ": elements of another width are not implemented");
+  if (from == to) return node.set_alias("self");
+  // A byte that is not 0 is a truth.
+  const auto as = [](DType dtype) {
+    return [dtype](build::OpBuilder& builder, V value) {
+      return dtype == DType::kBool ? Compose(builder).cast(value, dtype)
+                                   : builder.add("bit_cast", {value}, {{"to", dtype}});
+    };
+  };
+  node.set_view(0, "self",
+                std::make_shared<const ViewStep>(ViewStep{
+                    as(to), [=](build::OpBuilder& builder, V, V part) { return as(from)(builder, part); }}));
 }
 
 // conj is a view that is written as others are; conj_physical and resolve_conj have elements of their own.

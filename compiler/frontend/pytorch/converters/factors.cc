@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/moves/places.h"
 #include "compiler/build/numbers/matrices.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
@@ -93,11 +94,12 @@ V limit_of(NodeContext& node, V sizes, V x) {
     const V limit = node.as(node.operand(name), DType::kFloat64);
     return c.unsqueeze(limit, node.rank(limit));
   };
-  if (takes(node, "rcond")) return c.mul(given("rcond"), largest);
+  if (takes(node, "rcond") && node.has("rcond")) return c.mul(given("rcond"), largest);
   if (takes(node, "tol")) return given("tol");
-  const bool has_absolute = node.has("atol");
+  const bool has_absolute = takes(node, "atol") && node.has("atol");
   const V zero = c.number(largest, 0), absolute = has_absolute ? given("atol") : zero;
-  if (node.has("rtol")) return c.binary("max", absolute, c.mul(given("rtol"), largest));
+  if (takes(node, "rtol") && node.has("rtol"))
+    return c.binary("max", absolute, c.mul(given("rtol"), largest));
   const double step = node.dtype(x) == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
                                                        : std::numeric_limits<float>::epsilon();
   const ir::SymInt rows = node.shape(x)[static_cast<size_t>(node.rank(x) - 2)],
@@ -130,6 +132,59 @@ void convert_matrix_rank(NodeContext& node) {
   node.set_output(0, c.reduce("reduce_sum", counts, {node.rank(counts) - 1}, false));
 }
 
+namespace {
+
+/// The sums of squares of b - ax over the rows of each matrix.
+V residuals_of(NodeContext& node, V a, V x, V b) {
+  Compose c(node);
+  const V rest = c.sub(b, c.matmul(c.cast(a, DType::kFloat64), x));
+  return c.cast(c.reduce("reduce_sum", c.mul(rest, rest), {node.rank(rest) - 2}, false), node.dtype(a));
+}
+
+/// The right side as matrices: of vectors it is one column each.
+V right_side(NodeContext& node, V a, V b) {
+  Compose c(node);
+  const bool is_vector = node.rank(b) + 1 == node.rank(a);
+  const ir::SymShape own = node.shape(a), given = node.shape(b);
+  const size_t rows = given.size() - (is_vector ? 1 : 2);
+  if (own.size() < 2 || (!is_vector && given.size() != own.size()) ||
+      !ir::demand(ir::Relation::kEqual, own[own.size() - 2], given[rows]))
+    node.invalid("matrices of shape " + to_string(own) + ", a right side of " + to_string(given));
+  return c.cast(is_vector ? c.unsqueeze(b, node.rank(b)) : b, DType::kFloat64);
+}
+
+}  // namespace
+
+// The least x of all whose ax is nearest to b, by what does not count as 0. What LAPACK's driver leaves out
+// of its residuals, the ranks and the singular values is empty. A driver that looks at the ranks has
+// residuals of none but full ones.
+void convert_lstsq(NodeContext& node) {
+  Compose c(node);
+  const V a = node.tensor("self"), b = node.tensor("b"), wide = right_side(node, a, b);
+  const std::string driver = node.has("driver") ? node.text("driver") : "gelsy";
+  const bool is_full = driver == "gels", has_values = driver == "gelsd" || driver == "gelss";
+  if (!is_full && !has_values && driver != "gelsy") node.invalid("driver is \"" + driver + "\"");
+  const Spectrum made = spectrum_of(node, a);
+  const V none = c.number(made.values, 0), one = c.number(made.values, 1);
+  const V counts = c.binary("greater", made.sizes, is_full ? none : limit_of(node, made.sizes, a));
+  const V factors = c.where(counts, c.div(one, c.where(counts, made.values, one)), none);
+  const V parts = c.mul(c.unsqueeze(factors, node.rank(factors)),
+                        c.matmul(build::matrix_transpose(node, made.left), wide));
+  const V x = c.matmul(made.right, parts), own = c.cast(x, node.dtype(a));
+  const V nothing = c.filled(node.dtype(a), {0}, 0);
+  node.set_output(0, node.rank(b) < node.rank(a) ? c.squeeze(own, node.rank(x) - 1) : own);
+  const ir::SymShape shape = node.shape(a);
+  const bool is_tall = driver != "gelsy" && shape.back() < shape[shape.size() - 2];
+  const V ranks = c.reduce("reduce_sum", c.cast(counts, DType::kInt64), {node.rank(counts) - 1}, false);
+  V residuals = is_tall ? residuals_of(node, a, x, wide) : nothing;
+  if (is_tall && has_values)
+    residuals = build::required(node, residuals, c.binary("equal", ranks, c.extent(ranks, shape.back())),
+                                "residuals of matrices of ranks {}", {ranks});
+  node.set_output(1, residuals);
+  node.set_output(2, is_full ? c.filled(DType::kInt64, {0}, 0) : ranks);
+  node.set_output(3, has_values ? c.cast(made.values, node.dtype(a)) : nothing);
+}
+
 // Powers are products of squares, of the inverse where they are below 0.
 void convert_matrix_power(NodeContext& node) {
   constexpr int64_t kMostPower = int64_t{1} << 20;
@@ -153,22 +208,25 @@ void convert_matrix_power(NodeContext& node) {
   node.set_output(0, y == x ? node.add("identity", {y}) : c.cast(y, dtype));
 }
 
-// Of matrices along two axes: by all elements, by sums of rows or of columns, or by their singular values.
-void convert_matrix_norm(NodeContext& node) {
+namespace {
+
+/// Which norm: one with a name, or by a number.
+struct MatrixNorm {
+  std::string name;
+  double order = 0;
+};
+
+/// Of matrices along two axes: by all elements, by sums of rows or of columns, or by their singular values.
+V matrix_norm(NodeContext& node, V x, const std::vector<int64_t>& axes, const MatrixNorm& norm,
+              bool keepdim) {
   Compose c(node);
-  static_cast<void>(node.optional_dtype("dtype"));
-  const V x = c.cast(node.tensor("self"), node.output_dtype());
-  const std::vector<int64_t> axes =
-      node.has("dim") ? node.axes("dim", node.rank(x)) : c.count_to(node.rank(x));
-  if (axes.size() != 2) node.invalid("norms of matrices along " + std::to_string(axes.size()) + " axes");
-  const bool is_named = node.row().overload.find("str") != std::string::npos, keepdim = node.flag("keepdim");
-  const std::string name = is_named ? node.text("ord") : "";
-  const double order = is_named ? 0 : node.real("ord"), size = std::fabs(order);
+  const std::string& name = norm.name;
+  const double size = std::fabs(norm.order);
   const bool is_known =
-      is_named ? name == "fro" || name == "nuc" : size == 1 || size == 2 || std::isinf(size);
-  if (!is_known) node.invalid("ord is " + (is_named ? "\"" + name + "\"" : std::to_string(order)));
-  if (name == "fro") return node.set_output(0, c.reduce("reduce_l2", x, axes, keepdim));
-  const char* best = order < 0 ? "reduce_min" : "reduce_max";
+      !name.empty() ? name == "fro" || name == "nuc" : size == 1 || size == 2 || std::isinf(size);
+  if (!is_known) node.invalid("ord is " + (!name.empty() ? "\"" + name + "\"" : std::to_string(norm.order)));
+  if (name == "fro") return c.reduce("reduce_l2", x, axes, keepdim);
+  const char* best = norm.order < 0 ? "reduce_min" : "reduce_max";
   V y = x;
   if (name == "nuc" || size == 2) {
     std::vector<int64_t> perm;
@@ -187,7 +245,52 @@ void convert_matrix_norm(NodeContext& node) {
   for (const int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
   for (const int64_t axis : {std::max(axes[0], axes[1]), std::min(axes[0], axes[1])})
     if (!keepdim) shape.erase(shape.begin() + axis);
-  node.set_output(0, c.cast(c.reshape(y, shape), node.dtype(x)));
+  return c.cast(c.reshape(y, shape), node.dtype(x));
+}
+
+}  // namespace
+
+void convert_matrix_norm(NodeContext& node) {
+  Compose c(node);
+  static_cast<void>(node.optional_dtype("dtype"));
+  const V x = c.cast(node.tensor("self"), node.output_dtype());
+  const std::vector<int64_t> axes =
+      node.has("dim") ? node.axes("dim", node.rank(x)) : c.count_to(node.rank(x));
+  if (axes.size() != 2) node.invalid("norms of matrices along " + std::to_string(axes.size()) + " axes");
+  const bool is_named = node.row().overload.find("str") != std::string::npos, keepdim = node.flag("keepdim");
+  const MatrixNorm norm{is_named ? node.text("ord") : "", is_named ? 0 : node.real("ord")};
+  if (is_named && norm.name.empty()) node.invalid("ord is \"\"");
+  node.set_output(0, matrix_norm(node, x, axes, norm, keepdim));
+}
+
+void convert_nuclear_norm(NodeContext& node) {
+  const V x = node.tensor("self");
+  const std::vector<int64_t> axes =
+      takes(node, "dim") ? node.axes("dim", node.rank(x)) : Compose(node).count_to(node.rank(x));
+  if (axes.size() != 2) node.invalid("norms of matrices along " + std::to_string(axes.size()) + " axes");
+  node.set_output(0, matrix_norm(node, x, axes, {"nuc"}, node.flag("keepdim")));
+}
+
+// The norm of each matrix times that of its inverse, infinite where that is no number, as where there is no
+// inverse; by singular values their ratio.
+void convert_condition_number(NodeContext& node) {
+  Compose c(node);
+  const V x = node.tensor("self");
+  if (node.rank(x) < 2) node.invalid("matrices of shape " + to_string(node.shape(x)));
+  const bool is_named = node.row().overload == "p_str";
+  const MatrixNorm norm{is_named ? node.text("p") : "", is_named || !node.has("p") ? 2 : node.real("p")};
+  if (!is_named && std::fabs(norm.order) == 2) {
+    const V values = build::singular_values(node, x, false).values;
+    const std::vector<int64_t> last = {node.rank(values) - 1};
+    const V most = c.reduce("reduce_max", values, last, false),
+            least = c.reduce("reduce_min", values, last, false);
+    return node.set_output(0, norm.order > 0 ? c.div(most, least) : c.div(least, most));
+  }
+  const std::vector<int64_t> axes = {node.rank(x) - 2, node.rank(x) - 1};
+  const V y = c.mul(matrix_norm(node, x, axes, norm, false),
+                    matrix_norm(node, build::inverses(node, x), axes, norm, false));
+  const V infinite = c.number(y, std::numeric_limits<double>::infinity());
+  node.set_output(0, c.where(node.add("is_nan", {y}), infinite, y));
 }
 
 // Of l l^T, or of u^T u.

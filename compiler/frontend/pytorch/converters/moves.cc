@@ -393,7 +393,8 @@ void convert_unbind(NodeContext& node) {
 // Elements of the diagonal, whose axis is the last: a gather, which is not written to.
 void convert_diagonal(NodeContext& node) {
   Compose c(node);
-  const V x = node.tensor("self");
+  const char* of = takes(node, "A") ? "A" : "self";
+  const V x = node.tensor(of);
   const ir::SymShape own = node.shape(x);
   const auto rank = static_cast<int64_t>(own.size());
   const int64_t offset = node.integer("offset");
@@ -421,7 +422,7 @@ void convert_diagonal(NodeContext& node) {
         return made.gather(flat, places, rank - 2);
       },
       {}});
-  node.set_view(0, "self", step);
+  node.set_view(0, of, step);
 }
 
 // What changes nothing but where the elements lie.

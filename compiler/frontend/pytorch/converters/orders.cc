@@ -293,6 +293,19 @@ void convert_quantile(NodeContext& node) {
   node.set_output(0, c.reshape(c.transpose(y, front), shape));
 }
 
+namespace {
+
+/// A row of borders, or one for each row of x.
+void check_borders(const NodeContext& node, V borders, V x) {
+  const ir::SymShape own = node.shape(borders), of = node.shape(x);
+  bool fits = own.size() == 1 || (!own.empty() && own.size() == of.size());
+  for (size_t i = 0; fits && own.size() > 1 && i + 1 < own.size(); ++i)
+    fits = ir::demand(ir::Relation::kEqual, own[i], of[i]);
+  if (!fits) node.invalid("borders of shape " + to_string(own) + " for values of " + to_string(of));
+}
+
+}  // namespace
+
 // How many of the sorted places are below each value, or not above it; of what is no number all.
 void convert_bucketize(NodeContext& node) {
   Compose c(node);
@@ -300,13 +313,19 @@ void convert_bucketize(NodeContext& node) {
   const Operand borders = node.operand(is_search ? "sorted_sequence" : "boundaries"),
                 given = node.operand("self");
   bool is_right = node.flag("right");
-  if (is_search && node.has("side")) is_right = node.text("side") == "right";
+  if (is_search && node.has("side")) {
+    const std::string side = node.text("side");
+    if (side != "right" && (side != "left" || is_right))
+      node.invalid("side is \"" + side + "\"" + (is_right ? ", beside right" : ""));
+    is_right = side == "right";
+  }
   static_cast<void>(node.flag("out_int32"));
   const DType common = node.common_type({borders, given});
   const DType dtype = common == DType::kBool ? DType::kUInt8 : common;
   V edges = node.as(borders, dtype);
   const V x = node.as(given, dtype);
   const int64_t last = node.rank(x);
+  check_borders(node, edges, x);
   if (is_search && node.has("sorter"))
     edges = c.gather_elements(edges, c.cast(node.tensor("sorter"), DType::kInt64), node.rank(edges) - 1);
   const V wide = node.rank(edges) > 1 ? c.unsqueeze(edges, node.rank(edges) - 1) : edges;
@@ -344,22 +363,28 @@ void convert_unique(NodeContext& node) {
     set_if_asked(node, 2, "return_counts", is_of_axis, [&] { return found.how_often; });
 }
 
-// Of elements in a row that are equal the first one.
+// Of elements in a row that are equal the first one, or of such slices of an axis. A NaN equals nothing.
 void convert_unique_consecutive(NodeContext& node) {
   Compose c(node);
   const V given = node.tensor("self");
-  if (node.has("dim") && (node.rank(given) != 1 || node.axis("dim", 1) != 0))
-    node.unsupported("dim", "equal slices of several axes are not implemented");
-  const ir::SymInt count = num_elements(node.shape(given));
-  const V x = c.reshape(given, {count}), places = c.iota(count), zero = c.number(places, 0);
-  const V before = c.gather(x, c.binary("max", c.minus(places, 1), zero), 0);
-  const V is_new =
-      node.add("or", {c.binary("equal", places, zero), negated(node, c.binary("equal", x, before))});
+  const bool is_of_axis = node.has("dim") && node.rank(given) != 1;
+  const int64_t axis = node.has("dim") ? node.axis_or_first("dim", node.rank(given)) : 0;
+  const V x = is_of_axis ? with_axis(node, given) : c.reshape(given, {num_elements(node.shape(given))});
+  const ir::SymInt count = node.shape(x)[static_cast<size_t>(axis)];
+  const V places = c.iota(count), zero = c.number(places, 0);
+  V differs =
+      negated(node, c.binary("equal", x, c.gather(x, c.binary("max", c.minus(places, 1), zero), axis)));
+  std::vector<int64_t> others = c.count_to(node.rank(x));
+  others.erase(others.begin() + axis);
+  if (!others.empty())
+    differs = to_bool(node, c.reduce("reduce_max", c.cast(differs, DType::kUInt8), others, false));
+  const V is_new = node.add("or", {c.binary("equal", places, zero), differs});
   const V first = c.squeeze(build::places_of_nonzero(node, is_new), 1);
-  node.set_output(0, c.gather(x, first, 0));
+  node.set_output(0, c.gather(x, first, axis));
   const V number = c.minus(node.add("cumsum", {c.cast(is_new, DType::kInt64)}, {{"axis", int64_t{0}}}), 1);
-  set_if_asked(node, 1, "return_inverse", false, [&] { return c.reshape(number, node.shape(given)); });
-  set_if_asked(node, 2, "return_counts", false, [&] {
+  set_if_asked(node, 1, "return_inverse", is_of_axis,
+               [&] { return is_of_axis ? number : c.reshape(number, node.shape(given)); });
+  set_if_asked(node, 2, "return_counts", is_of_axis, [&] {
     const V none = c.filled(DType::kInt64, node.shape(first), 0), one = c.filled(DType::kInt64, {count}, 1);
     return scattered(node, none, number, one, 0, "add");
   });

@@ -1,7 +1,9 @@
 // Matrix products and convolutions.
 #include <algorithm>
 
+#include "compiler/build/extents/run_numbers.h"
 #include "compiler/build/maps/conv_pool.h"
+#include "compiler/build/moves/places.h"
 #include "compiler/frontend/pytorch/converters/helpers.h"
 
 namespace tensormill::frontend::pytorch {
@@ -35,6 +37,12 @@ V product(NodeContext& node, V a, V b) {
   if (is_column) y = c.squeeze(y, node.rank(y) - 1);
   if (is_row) y = c.squeeze(y, node.rank(y) - (is_column ? 1 : 2));
   return y;
+}
+
+void check_is(const NodeContext& node, V x, DType dtype) {
+  if (node.dtype(x) != dtype)
+    node.invalid("an operand is of " + std::string(dtype_name(node.dtype(x))) + ", not of " +
+                 std::string(dtype_name(dtype)));
 }
 
 }  // namespace
@@ -281,6 +289,58 @@ void convert_conv_transpose(NodeContext& node) {
   conv.output_padding = spread(node, "output_padding", conv.spatial);
   const std::vector<int64_t> pads = twice(conv.padding);
   set_conv(node, std::move(conv), pads);
+}
+
+// Of bytes, as numbers of 32 bits.
+void convert_int_mm(NodeContext& node) {
+  Compose c(node);
+  const auto wide = [&](const char* name) {
+    const V x = node.tensor(name);
+    check_is(node, x, DType::kInt8);
+    return c.cast(x, DType::kInt32);
+  };
+  const V a = wide("self"), b = wide("mat2");
+  check_rank(node, a, 2);
+  check_rank(node, b, 2);
+  node.set_output(0, c.matmul(a, b));
+}
+
+// Rows of bytes, each with its scale.
+void convert_int8pack_mm(NodeContext& node) {
+  Compose c(node);
+  const V a = node.tensor("self"), rows = node.tensor("mat2"), scales = node.tensor("scales");
+  check_is(node, rows, DType::kInt8);
+  const DType wide = computed_in(node.dtype(a));
+  const V y = c.matmul(c.cast(a, wide), c.cast(rows, wide), true);
+  node.set_output(0, c.cast(c.mul(y, c.cast(scales, wide)), node.dtype(a)));
+}
+
+// Rows of the first operand times a matrix for each group of them, of which "offs" says where they end: a run
+// binds the groups' sizes. Rows behind the last group are zeros.
+void convert_grouped_mm(NodeContext& node) {
+  Compose c(node);
+  const bool is_aten = takes(node, "mat2");
+  const V a = node.tensor(is_aten ? "self" : "input"), b = node.tensor(is_aten ? "mat2" : "weight");
+  if (is_aten && node.has("bias")) node.unsupported("bias", "it is not implemented");
+  if (is_aten) static_cast<void>(node.optional_dtype("out_dtype"));
+  if (!node.has("offs")) return node.set_output(0, node.as_output(matrix_product(node, a, b)));
+  if (node.rank(a) != 2 || node.rank(b) != 3)
+    node.unsupported("offs", "groups of columns are not implemented");
+  const V ends = c.cast(node.tensor("offs"), DType::kInt64);
+  const ir::SymInt rows = node.shape(a)[0];
+  const int64_t groups = node.shape(b)[0];
+  const V begins = c.concat({c.ints({0}, {1}), c.slice(ends, 0, 0, groups - 1)}, 0);
+  const V sizes = c.binary("max", c.sub(ends, begins), c.number(ends, 0));
+  ir::SymInt begin = 0;
+  std::vector<V> made;
+  for (const ir::SymInt& size : build::bind_run_numbers(node, sizes, 0, rows)) {
+    const V matrix = c.squeeze(c.slice(b, 0, static_cast<int64_t>(made.size()), 1), 0);
+    const V own = c.gather(a, c.add(c.iota(size), c.dims({begin}, {})), 0);
+    made.push_back(matrix_product(node, own, matrix));
+    begin = begin + size;
+  }
+  const V whole = c.filled(node.dtype(a), {rows, node.shape(b)[2]}, 0);
+  node.set_output(0, node.as_output(build::scattered(node, whole, c.iota(begin), c.concat(made, 0), "none")));
 }
 
 }  // namespace tensormill::frontend::pytorch

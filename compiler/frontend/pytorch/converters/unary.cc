@@ -105,6 +105,14 @@ void convert_composed_unary(NodeContext& node) {
   node.set_output(0, Compose(node).cast(composed(node, node.op(), widened(node, x)), node.dtype(x)));
 }
 
+// Beside it e^-|x|, which its gradient reads.
+void convert_log_sigmoid_forward(NodeContext& node) {
+  Compose c(node);
+  const V given = node.tensor("self"), x = widened(node, given);
+  node.set_output(0, c.cast(composed(node, "log_sigmoid", x), node.dtype(given)));
+  node.set_output(1, c.cast(c.unary("exp", c.unary("neg", c.unary("abs", x))), node.dtype(given)));
+}
+
 // Of any numbers, whose type it keeps.
 void convert_relu6(NodeContext& node) { node.set_output(0, clamped(node, node.tensor("self"), 0, 6)); }
 
