@@ -48,7 +48,8 @@ class TorchScript(TorchCase):
                     self.check_outputs(self.run_on({image: rows[batch]}), {result: want[batch]})
 
     def test_fixed_shapes(self):
-        for name in ("control_scripted", "search_scripted", "ops_counted", "ops_lengths_found", "ops_lengths_sorted"):
+        for name in ("control_scripted", "search_scripted", "ops_counted", "ops_lengths_found", "ops_lengths_sorted", "ops_lengths_distinct",
+                     "ops_lengths_counts", "ops_lengths", "ops_lengths_ends", "ops_lengths_fixed", "nearest_traced"):
             with self.subTest(module=name):
                 inputs, outputs = values_of(name)
                 self.compile(name, "--input-shapes", shapes_of(inputs))
