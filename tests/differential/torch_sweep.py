@@ -30,33 +30,46 @@ class Calls(torch.nn.Module):
         return [call(inputs).clone() for call in self.calls]
 
 
-def ours(program, inputs, level):
+def ours(program, runs, level):
+    """What the program makes of each of the inputs; a text where it fails."""
+    made = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         torch.export.save(program, folder / "model.pt2")
-        np.savez(folder / "in.npz", **inputs)
-        why = said(folder, "compile", "model.pt2", "-O", str(level), "-o", "model.tar") or said(
-            folder, "run", "model.tar", "-i", "in.npz", "-o", "out.npz")
-        if why is not None:
-            return why
-        with np.load(folder / "out.npz") as archive:
-            return {key: archive[key] for key in archive.files}
+        why = said(folder, "compile", "model.pt2", "-O", str(level), "-o", "model.tar")
+        for inputs in runs:
+            np.savez(folder / "in.npz", **inputs)
+            why = why or said(folder, "run", "model.tar", "-i", "in.npz", "-o", "out.npz")
+            if why is not None:
+                return why
+            with np.load(folder / "out.npz") as archive:
+                made.append({key: archive[key] for key in archive.files})
+    return made
 
 
-def compared(name, program, inputs, results, labels, level):
-    """How many outputs there are, and how many are wrong."""
+def compared(name, program, runs, labels, level):
+    """Of runs, which are inputs and results: how many outputs there are, and how many are wrong."""
     signature = program.graph_signature
-    got = ours(program, {key: value.numpy() for key, value in zip(signature.user_inputs, inputs)}, level)
+    got = ours(program, [{key: value.numpy() for key, value in zip(signature.user_inputs, inputs)} for inputs, _ in runs], level)
+    count = sum(len(results) for _, results in runs)
     if isinstance(got, str):
         print(f"{name}: {got[:1000]}", flush=True)
-        return len(results), len(results)
+        return count, count
     wrong = 0
-    for key, want, label in zip(signature.user_outputs, results, labels):
-        why = difference(got[key], want.detach().numpy()) if key in got else "it is not there"
-        if why:
-            wrong += 1
-            print(f"{name}, {key} ({label}): {why}", flush=True)
-    return len(results), wrong
+    for made, (inputs, results) in zip(got, runs):
+        for key, want, label in zip(signature.user_outputs, results, labels):
+            why = difference(made[key], want.detach().numpy()) if key in made else "it is not there"
+            if why:
+                wrong += 1
+                shapes = ", ".join(str(list(each.shape)) for each in inputs)
+                print(f"{name} of {shapes[:200]}, {key} ({label}): {why}", flush=True)
+    return count, wrong
+
+
+def runs_of(module, inputs):
+    """Each of the inputs beside what eager torch makes of it: tensors, in order."""
+    with torch.no_grad():
+        return [(each, torch.utils._pytree.tree_flatten(module(*each))[0]) for each in inputs]
 
 
 def random_models(arguments):
@@ -77,7 +90,7 @@ def random_models(arguments):
             print(f"seed {seed}: not exported: {str(error).splitlines()[0][:120]}", flush=True)
             yield 0, 0
             continue
-        yield compared(f"seed {seed}", program, draw.inputs, results, [label for label, _ in calls], arguments.level)
+        yield compared(f"seed {seed}", program, [(draw.inputs, results)], [label for label, _ in calls], arguments.level)
 
 
 NETWORKS = ("resnet18 resnet50 resnext50_32x4d wide_resnet50_2 mobilenet_v2 mobilenet_v3_small mobilenet_v3_large efficientnet_b0 efficientnet_b1 "
@@ -100,11 +113,11 @@ def networks(arguments):
         module = getattr(home, name.split(".")[-1])(**options).eval()
         size = 299 if name == "inception_v3" else 224 if name.startswith(("vit", "maxvit", "swin")) else arguments.size
         batch = torch.export.Dim("batch", min=2, max=64)
-        image = torch.rand(2, 3, size, size)
+        images = [(torch.rand(count, 3, size, size),) for count in (2, 3)]
         with torch.no_grad():
-            program = torch.export.export(module, (image,), dynamic_shapes=({0: batch},))
-            results, _ = torch.utils._pytree.tree_flatten(module(image))
-        counts = compared(name, program, (image,), results, [name] * len(results), arguments.level)
+            program = torch.export.export(module, images[0], dynamic_shapes=({0: batch},))
+        runs = runs_of(module, images)
+        counts = compared(name, program, runs, [name] * len(runs[0][1]), arguments.level)
         print(f"{name}: {'equal' if counts[1] == 0 else 'wrong'}", flush=True)
         yield counts
 

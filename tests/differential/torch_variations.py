@@ -95,6 +95,8 @@ def varied(text, seed):
 
 
 def is_taken(case):
+    if "matrix_exp" in case.text and any(value.dtype == torch.bfloat16 for value in case.inputs.values()):
+        return False  # torch makes nothing but what is no number
     if UNCHECKED.search(case.text) and not all(value.numel() and value.is_floating_point() for value in case.inputs.values()):
         return False
     try:
@@ -114,7 +116,8 @@ PAIRED = ("aten.add.Tensor aten.sub.Tensor aten.mul.Tensor aten.div.Tensor aten.
           "aten.lt.Tensor aten.le.Tensor aten.gt.Tensor aten.ge.Tensor aten.logical_and.default aten.logical_or.default aten.logical_xor.default "
           "aten.bitwise_and.Tensor aten.bitwise_or.Tensor aten.bitwise_xor.Tensor aten.bitwise_left_shift.Tensor aten.bitwise_right_shift.Tensor "
           "aten.atan2.default aten.hypot.default aten.logaddexp.default aten.copysign.Tensor aten.xlogy.Tensor aten.heaviside.default "
-          "aten.rsub.Tensor aten.true_divide.Tensor").split()
+          "aten.rsub.Tensor aten.true_divide.Tensor aten.gcd.default aten.lcm.default aten.logaddexp2.default aten.float_power.Tensor_Tensor "
+          "aten.ldexp.Tensor aten.special_xlog1py.default aten.special_zeta.default aten.isclose.default").split()
 NUMBERED = ("aten.add.Tensor aten.sub.Tensor aten.mul.Tensor aten.div.Tensor aten.floor_divide.default aten.remainder.Scalar aten.fmod.Scalar "
             "aten.pow.Tensor_Scalar aten.eq.Scalar aten.ne.Scalar aten.lt.Scalar aten.le.Scalar aten.gt.Scalar aten.ge.Scalar aten.bitwise_and.Scalar "
             "aten.bitwise_or.Scalar aten.bitwise_xor.Scalar aten.xlogy.Scalar_Other aten.rsub.Scalar aten.pow.Scalar aten.masked_fill.Scalar "
@@ -141,6 +144,8 @@ def pairs(operator):
                 else:
                     texts.append((f"{operator}({{}}, {number})", (a,)))
     for text, operands in texts:
+        if operator == "aten.ldexp.Tensor" and "float" not in operands[0] and operands[1] in ("float16_0", "bfloat16_0"):
+            continue  # exported as another type than it has when it runs
         names = [f"t_{each}" for each in operands]
         case = Case(text.format(*names), {name: tensors[each] for name, each in zip(names, operands)})
         if is_taken(case):

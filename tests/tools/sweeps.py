@@ -62,7 +62,7 @@ SWEEPS = [
                 f"{FRAMEWORKS} pytorch tests/differential/torch_overloads_sweep.py --count 2",
                 f"{FRAMEWORKS} pytorch tests/differential/torch_overloads_sweep.py --pairs",
                 f"{FRAMEWORKS} pytorch tests/differential/torch_sweep.py --networks all")),
-    Sweep("networks", "87 networks of timm and transformers, exported with a free batch and a free sequence, beside eager PyTorch",
+    Sweep("networks", "133 networks of timm and transformers, exported with a free batch and a free sequence, at two of each beside eager PyTorch",
           fixed("./dev build", f"{FRAMEWORKS} networks tests/differential/torch_networks_sweep.py")),
     Sweep("torchscript", "the same calls and networks traced, and networks scripted and frozen, as TorchScript files",
           fixed("./dev build", f"{FRAMEWORKS} pytorch tests/differential/torchscript_sweep.py --models 100 --outputs 20",
