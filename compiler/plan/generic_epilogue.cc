@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 
 namespace tensormill::plan {
 
 namespace {
 
+using schedule::are_equal;
+using schedule::both;
 using te::Expr;
 
 bool reads_nest(const Nest& nest, size_t index) {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/te/linear.h"
 
 namespace tensormill::plan {
 
+using schedule::both;
 using te::Expr;
 using te::ExprOp;
 using te::Stmt;
@@ -102,7 +103,9 @@ std::vector<Expr> ExtentGuard::absences() const {
 }
 
 Expr ExtentGuard::presence(size_t input) const {
-  if (!is_empty(input) || !empty_->is_any) return {};
+  if (is_always_empty(input)) return te::bool_imm(false);
+  if (!is_empty(input)) return {};
+  if (!empty_->is_any) return te::bool_imm(false);
   Expr all;
   for (const Expr& extent : nest_.inputs[input]->shape) {
     if (te::as_int(extent) != nullptr) continue;

@@ -16,10 +16,7 @@ public:
 
   /// No extent is 0 inside the loops: then there is nothing to compute, or nothing to read.
   std::vector<te::Expr> conditions() const;
-  bool has_no_elements(size_t input) const {
-    return (is_empty(input) && !empty_->is_any) || is_always_empty(input);
-  }
-  /// That the input has elements, where it may have none; null where that is known.
+  /// That the input has elements, where it may have none; null where that is known; false where it has none.
   te::Expr presence(size_t input) const;
   te::Stmt around(te::Stmt body) const;
 

@@ -4,13 +4,14 @@
 #include <optional>
 #include <unordered_map>
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/te/linear.h"
 
 namespace tensormill::plan {
 
 namespace {
 
+using schedule::simple_indices;
 using te::Expr;
 using te::ExprOp;
 

@@ -11,6 +11,7 @@
 #include "compiler/plan/generic_parts.h"
 #include "compiler/plan/generic_taps.h"
 #include "compiler/plan/generic_tiling.h"
+#include "compiler/schedule/bounded_reads.h"
 
 namespace tensormill::plan {
 
@@ -26,6 +27,8 @@ public:
   /// nullptr where all inputs have elements and no free dim is 0.
   LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffers& buffers, const Tiling& tiling,
               const EmptyCase* empty);
+  LoopBuilder(const LoopBuilder&) = delete;
+  LoopBuilder& operator=(const LoopBuilder&) = delete;
 
   /// The loops, guarded by the extents for which they run. Once.
   te::Stmt run();
@@ -34,15 +37,8 @@ private:
   const te::Expr& extent(size_t axis) const { return tensor_.axes[axis].extent; }
   void bind_ranges();
 
-  /// Reads as loads; an index that is not shown to be in bounds is clamped. Where a select chooses what is
-  /// read for places in bounds alone, the load is masked instead: then neighbours are loaded as one vector.
-  te::Expr loads(const te::Expr& expr);
-
-  te::Expr load(const te::ExprNode& read, std::vector<te::Expr> indices);
-
-  te::Expr loads_where(const te::Expr& condition, const te::Expr& value);
-
-  size_t input_of(const te::ExprNode& read) const;
+  /// What is read, as loads.
+  schedule::ReadSources sources() const;
 
   /// All at the point of a lane: what they share stays shared.
   std::vector<te::Expr> at_lane(const std::vector<te::Expr>& exprs) const;
@@ -169,11 +165,8 @@ private:
   te::Expr rows_begin_;  ///< where the rows begin, if they are a part of a block
   const te::Var reduced_ = te::make_var("reduced"), rest_ = te::make_var("rest");
   std::optional<te::Expr>
-      reduced_at_;   ///< where the innermost reduced axis is, if it is not its own variable
-  te::Expr chosen_;  ///< the condition of the select whose value is being loaded; null: none
-  te::BoundsContext chosen_context_;
-  std::vector<te::Expr> kept_;  ///< keeps the keys of done_ alive
-  std::unordered_map<const te::ExprNode*, te::Expr> done_;
+      reduced_at_;  ///< where the innermost reduced axis is, if it is not its own variable
+  schedule::BoundedReads reads_;
 };
 
 }  // namespace tensormill::plan

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 
-#include "compiler/plan/generic_reads.h"
 #include "compiler/plan/in_place.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
 
+using schedule::all_of;
+using schedule::both;
+using schedule::simple_indices;
 using te::Expr;
 using te::ExprOp;
 using te::ForKind;
@@ -34,7 +37,8 @@ LoopBuilder::LoopBuilder(const Nest& nest, const TermVars& vars, const LoopBuffe
       outputs_(buffers.outputs),
       tiling_(tiling),
       rows_(tiling_.block),
-      vectors_(tiling_.vectors) {}
+      vectors_(tiling_.vectors),
+      reads_(context_, sources(), tiling_.lanes > 1 && nest.places.empty()) {}
 
 Stmt LoopBuilder::run() {
   bind_ranges();
@@ -55,75 +59,13 @@ void LoopBuilder::bind_ranges() {
   for (const te::Axis& axis : tensor_.reduction->axes) context_.bind_extent(axis.var, Expr(0), axis.extent);
 }
 
-Expr LoopBuilder::loads(const Expr& expr) {
-  if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
-  if (expr->op == ExprOp::kRead && guard_.has_no_elements(input_of(*expr)))
-    return te::imm_like(expr->type, 0);
-  std::vector<Expr> args;
-  for (const Expr& arg : expr->args) {
-    const bool is_chosen = expr->op == ExprOp::kSelect && args.size() == 1 && tiling_.lanes > 1 && !chosen_ &&
-                           nest_.places.empty() && can_mask(*expr);
-    args.push_back(is_chosen ? loads_where(expr->args[0], arg) : loads(arg));
-  }
-  Expr result = expr;
-  // Of an axis without elements no place is read, but looked up: the first one, by an index that is none.
-  const bool may_be_empty = expr->op == ExprOp::kCheckIndex && empty_ != nullptr && empty_->is_any;
-  if (may_be_empty && !context_.proves(args[1] >= Expr(1))) args[1] = te::max(args[1], Expr(1));
-  if (expr->op == ExprOp::kRead) {
-    result = load(*expr, std::move(args));
-  } else if (!args.empty()) {
-    result = te::with_args(expr, std::move(args));
-  }
-  kept_.push_back(expr);
-  done_.emplace(expr.get(), result);
-  return result;
-}
-
-Expr LoopBuilder::load(const te::ExprNode& read, std::vector<Expr> indices) {
-  if (const Expr is_there = guard_.presence(input_of(read))) {
-    te::BoundsContext present = context_;
-    present.assume(is_there);
-    for (size_t d = 0; d < indices.size(); ++d) {
-      const Expr& bound = read.tensor->shape[d];
-      if (!is_within(indices[d], bound, present))
-        indices[d] = te::max(te::min(indices[d], bound - Expr(1)), Expr(0));
-    }
-    return te::load(buffers_.at(read.tensor.get()), std::move(indices), is_there);
-  }
-  Expr mask;
-  for (size_t d = 0; d < indices.size(); ++d) {
-    const Expr& bound = read.tensor->shape[d];
-    // Of a number the verifier does not show that the mask leaves out what is past it.
-    if (chosen_ && te::as_int(bound) == nullptr) {
-      const Expr index = te::simplify(indices[d], chosen_context_);
-      if (!te::equal(index, indices[d]) && is_within(index, bound, chosen_context_)) {
-        indices[d] = index;
-        if (!is_within(index, bound, context_)) mask = chosen_;
-        continue;
-      }
-    }
-    if (is_within(indices[d], bound, context_)) continue;
-    if (indices[d]->op == ExprOp::kCheckIndex && te::equal(indices[d]->args[1], bound)) continue;
-    indices[d] = te::max(te::min(indices[d], bound - Expr(1)), Expr(0));
-  }
-  return te::load(buffers_.at(read.tensor.get()), std::move(indices), mask);
-}
-
-Expr LoopBuilder::loads_where(const Expr& condition, const Expr& value) {
-  std::unordered_map<const te::ExprNode*, Expr> before;
-  std::swap(before, done_);
-  chosen_ = condition;
-  chosen_context_ = context_;
-  chosen_context_.assume(condition);
-  const Expr result = loads(value);
-  chosen_ = Expr();
-  std::swap(before, done_);
-  return result;
-}
-
-size_t LoopBuilder::input_of(const te::ExprNode& read) const {
-  return static_cast<size_t>(std::find(nest_.inputs.begin(), nest_.inputs.end(), read.tensor) -
-                             nest_.inputs.begin());
+schedule::ReadSources LoopBuilder::sources() const {
+  const auto presence = [this](const te::Tensor& tensor) {
+    const auto input = std::find(nest_.inputs.begin(), nest_.inputs.end(), tensor);
+    return guard_.presence(static_cast<size_t>(input - nest_.inputs.begin()));
+  };
+  return {[this](const te::Tensor& tensor) { return buffers_.at(tensor.get()); }, presence,
+          empty_ != nullptr && empty_->is_any};
 }
 
 Expr LoopBuilder::at_point(Expr expr) const {
@@ -215,14 +157,14 @@ std::vector<std::vector<Expr>> LoopBuilder::output_index() const {
 
 std::vector<Expr> LoopBuilder::finished(const std::vector<Expr>& values) {
   if (!nest_.epilogue) return values;
-  return {te::substitute(at_point(loads(nest_.epilogue->body)), nest_.epilogue->value, values[0])};
+  return {te::substitute(at_point(reads_.run(nest_.epilogue->body)), nest_.epilogue->value, values[0])};
 }
 
 Stmt LoopBuilder::compute() {
   if (!nest_.places.empty()) return compute_places();
   if (has_own_rows()) return row(tensor_.body[0], true);
   std::vector<Expr> values;
-  for (const Expr& body : tensor_.body) values.push_back(at_point(loads(body)));
+  for (const Expr& body : tensor_.body) values.push_back(at_point(reads_.run(body)));
   return each_output(stores(outputs_, output_index(), values));
 }
 
@@ -272,11 +214,9 @@ Stmt LoopBuilder::segment(const Expr& body, const Expr& begin, const Expr& end) 
   context_.bind_extent(segment_->var, Expr(0), count);
   const te::Var& own = tensor_.axes[*tiling_.vector_axis].var;
   const Expr value = simple_indices(context_).run(te::substitute(body, own, begin + Expr(segment_->var)));
-  kept_.clear();
-  done_.clear();
-  Stmt result = each_output(stores(outputs_, output_index(), {at_point(loads(value))}));
-  kept_.clear();
-  done_.clear();
+  reads_.forget();
+  Stmt result = each_output(stores(outputs_, output_index(), {at_point(reads_.run(value))}));
+  reads_.forget();
   const Expr trips = te::floordiv(count + Expr(tiling_.lanes - 1), Expr(static_cast<int64_t>(tiling_.lanes)));
   result = te::make_for(outer_[*tiling_.vector_axis], Expr(0), te::simplify(trips), ForKind::kSerial, result);
   segment_.reset();

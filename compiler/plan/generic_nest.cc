@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "compiler/plan/generic_choices.h"
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
 #include "compiler/te/simplify.h"
@@ -17,6 +17,8 @@ namespace tensormill::plan {
 
 namespace {
 
+using schedule::both;
+using schedule::visit_once;
 using te::Expr;
 using te::ExprOp;
 

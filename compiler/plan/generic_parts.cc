@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/te/linear.h"
 
 namespace tensormill::plan {
 
 namespace {
 
+using schedule::both;
 using te::Expr;
 using te::ExprOp;
 

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/rewrite_args.h"
 
 namespace tensormill::plan {
 
+using schedule::all_of;
+using schedule::is_of_indices;
+using schedule::split_conjunction;
+using schedule::visit_once;
 using te::Expr;
 using te::ExprOp;
 using te::Stmt;
@@ -49,7 +53,7 @@ private:
 
 void add_new(const Expr& condition, std::vector<Expr>& all) {
   std::vector<Expr> parts;
-  add_parts(condition, parts);
+  split_conjunction(condition, parts);
   for (const Expr& part : parts) {
     const bool is_known =
         std::any_of(all.begin(), all.end(), [&](const Expr& each) { return te::equal(each, part); });
@@ -104,12 +108,11 @@ Stmt LoopBuilder::compute_group(size_t first) {
 }
 
 Stmt LoopBuilder::store_group(size_t first, const std::vector<Expr>& taken) {
-  kept_.clear();
-  done_.clear();
+  reads_.forget();
   Rewriter chooser({}, taken);
   std::vector<Expr> values;
   const size_t rank = tensor_.axes.size(), count = static_cast<size_t>(tiling_.places);
-  for (size_t i = 0; i < count; ++i) values.push_back(loads(chooser.run(tensor_.body[first + i])));
+  for (size_t i = 0; i < count; ++i) values.push_back(reads_.run(chooser.run(tensor_.body[first + i])));
   std::vector<bool> is_guarded;
   for (size_t i = 0; i < count; ++i) {
     const NestPlace& place = nest_.places[first + i];
@@ -131,8 +134,7 @@ Stmt LoopBuilder::store_group(size_t first, const std::vector<Expr>& taken) {
     }
     return te::make_seq(std::move(result));
   });
-  kept_.clear();
-  done_.clear();
+  reads_.forget();
   return each_output(body);
 }
 

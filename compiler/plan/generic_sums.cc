@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/te/linear.h"
 #include "compiler/te/op_class.h"
 #include "compiler/te/simplify.h"
 
 namespace tensormill::plan {
 
+using schedule::both;
 using te::Expr;
 using te::ForKind;
 using te::Stmt;
@@ -213,7 +214,7 @@ Stmt LoopBuilder::update(const std::vector<Expr>& source, const std::vector<te::
     Expr value = reduction.combine[i];
     for (size_t k = 0; k < sums.size(); ++k) {
       value = te::substitute(value, reduction.left[k], held[k]);
-      value = te::substitute(value, reduction.right[k], at_point(loads(source[k])));
+      value = te::substitute(value, reduction.right[k], at_point(reads_.run(source[k])));
     }
     values.push_back(value);
   }

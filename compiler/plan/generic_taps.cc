@@ -1,10 +1,13 @@
 #include "compiler/plan/generic_taps.h"
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/te/linear.h"
 
 namespace tensormill::plan {
 
+using schedule::is_of_indices;
+using schedule::simple_indices;
+using schedule::split_conjunction;
 using te::Expr;
 using te::ExprOp;
 
@@ -16,7 +19,7 @@ std::optional<Taps> taps_of(const te::Reduction& reduction, const te::BoundsCont
   te::BoundsContext within = context;
   within.assume(chosen[0]);
   taps.value = simple_indices(within).run(chosen[1]);
-  add_parts(chosen[0], taps.conditions);
+  split_conjunction(chosen[0], taps.conditions);
   return taps;
 }
 

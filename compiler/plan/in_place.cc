@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "compiler/plan/generic_reads.h"
+#include "compiler/schedule/conditions.h"
 #include "compiler/te/stmt.h"
 
 namespace tensormill::plan {
@@ -68,7 +68,7 @@ std::vector<size_t> find_in_place(const Nest& nest) {
   std::set<const te::TensorNode*> elsewhere;
   const auto visit = [&](const te::Expr& body, bool is_summed) {
     te::for_each_expr(body, [&](const te::Expr& part) {
-      if (part->op == te::ExprOp::kRead && (is_summed || !are_equal(part->args, own)))
+      if (part->op == te::ExprOp::kRead && (is_summed || !schedule::are_equal(part->args, own)))
         elsewhere.insert(part->tensor.get());
     });
   };
@@ -80,7 +80,8 @@ std::vector<size_t> find_in_place(const Nest& nest) {
   std::vector<size_t> inputs;
   for (size_t i = 0; i < nest.inputs.size(); ++i) {
     const te::TensorNode& input = *nest.inputs[i];
-    if (elsewhere.count(&input) == 0 && input.dtypes == output.dtypes && are_equal(input.shape, output.shape))
+    if (elsewhere.count(&input) == 0 && input.dtypes == output.dtypes &&
+        schedule::are_equal(input.shape, output.shape))
       inputs.push_back(i);
   }
   return inputs;

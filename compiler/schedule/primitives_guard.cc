@@ -1,5 +1,6 @@
 // Reductions over windows that reach into the padding: the condition of each element becomes a guard around
 // the update, so that what lies outside costs nothing where loops are partitioned.
+#include "compiler/schedule/conditions.h"
 #include "compiler/schedule/primitives.h"
 
 namespace tensormill::schedule {
@@ -8,15 +9,6 @@ using te::Expr;
 using te::ExprOp;
 
 namespace {
-
-void split_conjunction(const Expr& condition, std::vector<Expr>& parts) {
-  if (condition->op == ExprOp::kBitAnd && condition->type.dtype == DType::kBool) {
-    split_conjunction(condition->args[0], parts);
-    split_conjunction(condition->args[1], parts);
-  } else {
-    parts.push_back(condition);
-  }
-}
 
 bool is_bound(const Expr& condition, ExprOp op, const Expr& value, int64_t bound) {
   return condition->op == op && te::is_int(condition->args[1], bound) && te::equal(condition->args[0], value);
