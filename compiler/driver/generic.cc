@@ -149,8 +149,7 @@ private:
 
   void compile_by_rule(size_t index) {
     const plan::GenericKernel& kernel = compiled_.kernels[index];
-    const plan::GenericSource& source = *kernel.source;
-    compiled_.tails[index] = plan::tails_of(source.nest, plan::choose_tiling(source.nest, source.facts));
+    compiled_.tails[index] = plan::tails_by_rule(*kernel.source);
     emit(index, kernel.loops);
   }
 

@@ -366,7 +366,9 @@ PlanSymbols plan_symbols(const ir::SymbolicModel& model, const ir::Graph& optimi
   return result;
 }
 
-plan::LoopFacts loop_facts(const target::CpuFacts& facts) { return {facts.lanes(32), facts.l2_bytes}; }
+plan::LoopFacts loop_facts(const target::CpuFacts& facts) {
+  return {facts.lanes(32), facts.l2_bytes, facts.num_cores};
+}
 
 plan::GenericModel plan_with(const ir::Graph& graph, const PlanSymbols& symbols,
                              const std::vector<int64_t>& dims, const std::vector<std::string>& outputs,

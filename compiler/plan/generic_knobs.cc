@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "compiler/plan/scheduled_nest.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::plan {
@@ -32,6 +33,7 @@ schedule::Config config_of(const schedule::Schedule& steps) {
 }  // namespace
 
 schedule::Tuned choose_loops(const GenericSource& source, const schedule::Chooser& choose) {
+  if (is_scheduled(source.nest)) return choose_steps(source.nest, source.facts, choose);
   schedule::Tuned tuned;
   tuned.knobs = choose_tiling_by(source.nest, source.facts, choose).knobs;
   for (const schedule::Knob& knob : tuned.knobs)
@@ -39,7 +41,18 @@ schedule::Tuned choose_loops(const GenericSource& source, const schedule::Choose
   return tuned;
 }
 
+std::vector<Tail> tails_by_rule(const GenericSource& source) {
+  if (is_scheduled(source.nest))
+    return tails_of(source.nest, choose_steps(source.nest, source.facts, {}).schedule);
+  return tails_of(source.nest, choose_tiling(source.nest, source.facts));
+}
+
 GenericLoops loops_by(const GenericSource& source, const schedule::Schedule& steps) {
+  if (is_scheduled(source.nest)) {
+    const schedule::Schedule all =
+        steps.steps.empty() ? choose_steps(source.nest, source.facts, {}).schedule : steps;
+    return {build_generic_loops(source.nest, source.vars, all, source.empties), tails_of(source.nest, all)};
+  }
   const schedule::Config config = config_of(steps);
   const ChosenTiling chosen = choose_tiling_by(source.nest, source.facts, schedule::choose_from(config));
   for (const auto& [name, value] : config) {

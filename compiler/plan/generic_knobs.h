@@ -1,6 +1,6 @@
 /// The loops of a kernel of free extents by choices that come from outside, written down as the steps of a
-/// schedule: "choose KNOB VALUE". What no step names is as the rule has it (generic_tiling.h).
-/// Thread-safety: pure functions.
+/// schedule (scheduled_nest.h), or where a rule makes the loops as "choose KNOB VALUE": what no step names is
+/// as the rule has it then (generic_tiling.h). Thread-safety: pure functions.
 #pragma once
 
 #include <vector>
@@ -26,8 +26,10 @@ struct GenericLoops {
   te::Function function;
   std::vector<Tail> tails;
 };
-/// Throws Error(kInvalidRecords) naming the first step that does not apply: one that is no choice, of a knob
-/// that this kernel does not have, or of a value that the knob does not.
+/// No step: as by the rule. Throws Error(kInvalidRecords) naming the first step that does not apply: one that
+/// is no choice, of a knob that this kernel does not have, or of a value that the knob does not.
 GenericLoops loops_by(const GenericSource& source, const schedule::Schedule& steps);
+
+std::vector<Tail> tails_by_rule(const GenericSource& source);
 
 }  // namespace tensormill::plan

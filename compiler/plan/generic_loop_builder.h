@@ -8,7 +8,6 @@
 
 #include "compiler/plan/generic_guard.h"
 #include "compiler/plan/generic_nest.h"
-#include "compiler/plan/generic_parts.h"
 #include "compiler/plan/generic_taps.h"
 #include "compiler/plan/generic_tiling.h"
 #include "compiler/schedule/bounded_reads.h"
@@ -73,17 +72,6 @@ private:
   te::Stmt compute_group(size_t first);
   /// `taken`: conditions that hold.
   te::Stmt store_group(size_t first, const std::vector<te::Expr>& taken);
-
-  /// Whether the loops of the vector axis are made for each row by itself, in parts.
-  bool has_own_rows() const;
-
-  te::Stmt row(const te::Expr& body, bool may_cut);
-
-  /// A row in three segments where they follow each other within it, which is checked once; else as one.
-  te::Stmt cut_row(const te::Expr& body, const Parts& parts);
-
-  /// Elements [begin, end) of a row.
-  te::Stmt segment(const te::Expr& body, const te::Expr& begin, const te::Expr& end);
 
   te::Stmt reduce();
   /// Of elements that the output has.
@@ -152,12 +140,6 @@ private:
   int64_t vectors_;        ///< likewise
   bool is_whole_ = false;  ///< all vectors are
   std::vector<te::Var> outer_;
-  /// A part of a row.
-  struct Segment {
-    te::Var var;
-    te::Expr begin, count;
-  };
-  std::optional<Segment> segment_;  ///< that loops are being made for
   const te::Var lane_ = te::make_var("lane");
   const te::Var row_ = te::make_var("row"), vector_ = te::make_var("vector"), block_ = te::make_var("block");
   const te::Var column_ = te::make_var("column"), part_ = te::make_var("part"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/plan/in_place.h"
+#include "compiler/plan/scheduled_nest.h"
 #include "compiler/schedule/conditions.h"
 #include "compiler/schedule/naming.h"
 #include "compiler/te/simplify.h"
@@ -12,7 +13,6 @@ namespace tensormill::plan {
 
 using schedule::all_of;
 using schedule::both;
-using schedule::simple_indices;
 using te::Expr;
 using te::ExprOp;
 using te::ForKind;
@@ -69,7 +69,6 @@ schedule::ReadSources LoopBuilder::sources() const {
 }
 
 Expr LoopBuilder::at_point(Expr expr) const {
-  if (segment_) expr = te::substitute(expr, segment_->var, along_vectors());
   for (size_t i = 0; i < tensor_.axes.size(); ++i)
     expr = te::substitute(expr, tensor_.axes[i].var, position(i));
   return reduced_at_ ? te::substitute(expr, tensor_.reduction->axes.back().var, *reduced_at_) : expr;
@@ -77,7 +76,7 @@ Expr LoopBuilder::at_point(Expr expr) const {
 
 Expr LoopBuilder::position(size_t axis) const {
   Expr value(outer_[axis]);
-  if (axis == tiling_.vector_axis) return segment_ ? segment_->begin + along_vectors() : along_vectors();
+  if (axis == tiling_.vector_axis) return along_vectors();
   if (axis == tiling_.block_axis) {
     const Expr first = rows_begin_ ? rows_begin_ : value * Expr(tiling_.blocks * tiling_.block);
     const Expr own = rows_ > 1 ? Expr(row_) : Expr(0);
@@ -96,9 +95,7 @@ Expr LoopBuilder::tile_begin() const {
   return Expr(outer_[*tiling_.vector_axis]) * Expr(tiling_.vectors * tiling_.lanes);
 }
 
-const Expr& LoopBuilder::count_along_vectors() const {
-  return segment_ ? segment_->count : extent(*tiling_.vector_axis);
-}
+const Expr& LoopBuilder::count_along_vectors() const { return extent(*tiling_.vector_axis); }
 
 Stmt LoopBuilder::each_point(Stmt body, bool guard, const Expr& of_row) const {
   if (tiling_.lanes > 1) {
@@ -162,66 +159,9 @@ std::vector<Expr> LoopBuilder::finished(const std::vector<Expr>& values) {
 
 Stmt LoopBuilder::compute() {
   if (!nest_.places.empty()) return compute_places();
-  if (has_own_rows()) return row(tensor_.body[0], true);
   std::vector<Expr> values;
   for (const Expr& body : tensor_.body) values.push_back(at_point(reads_.run(body)));
   return each_output(stores(outputs_, output_index(), values));
-}
-
-bool LoopBuilder::has_own_rows() const {
-  if (tensor_.reduction || tiling_.lanes == 1 || tensor_.body.size() != 1) return false;
-  const size_t shared = *tiling_.parallel_axis + (tiling_.joined ? 1 : 0);
-  return *tiling_.vector_axis > shared && parts_of(tensor_.body[0], tensor_.axes, context_);
-}
-
-Stmt LoopBuilder::row(const Expr& body, bool may_cut) {
-  const Expr &end = extent(*tiling_.vector_axis), begin(0);
-  const std::optional<Parts> parts = parts_of(body, tensor_.axes, context_);
-  if (!parts || (parts->cuts_rows() && !may_cut)) return segment(body, begin, end);
-  const te::BoundsContext before = context_;
-  if (parts->rows) context_.assume(parts->rows);
-  Stmt inside = parts->cuts_rows() ? cut_row(body, *parts) : row(parts->inside, may_cut);
-  context_ = before;
-  if (!parts->rows) return inside;
-  context_.assume(te::logical_not(parts->rows));
-  const Stmt outside = row(parts->outside, may_cut);
-  context_ = before;
-  return te::make_if(at_point(parts->rows), inside, outside);
-}
-
-Stmt LoopBuilder::cut_row(const Expr& body, const Parts& parts) {
-  const Expr &last = extent(*tiling_.vector_axis), first(0);
-  const bool is_first = !parts.begin || context_.proves(parts.begin <= Expr(0));
-  const Expr begin = is_first ? first : parts.begin, end = parts.end ? parts.end : last;
-  const te::BoundsContext before = context_;
-  Expr fits;
-  for (const Expr& condition : {begin >= first, begin <= end, end <= last}) {
-    if (context_.proves(condition)) continue;
-    context_.assume(condition);
-    fits = both(fits, condition);
-  }
-  const Stmt cut = te::make_seq({segment(parts.outside, first, begin), segment(parts.inside, begin, end),
-                                 segment(parts.outside, end, last)});
-  context_ = before;
-  return fits ? te::make_if(fits, cut, segment(body, first, last)) : cut;
-}
-
-Stmt LoopBuilder::segment(const Expr& body, const Expr& begin, const Expr& end) {
-  const Expr count = te::simplify(end - begin, context_);
-  if (te::is_int(count, 0)) return te::make_seq({});
-  const te::BoundsContext before = context_;
-  segment_ = Segment{te::make_var("at"), begin, count};
-  context_.bind_extent(segment_->var, Expr(0), count);
-  const te::Var& own = tensor_.axes[*tiling_.vector_axis].var;
-  const Expr value = simple_indices(context_).run(te::substitute(body, own, begin + Expr(segment_->var)));
-  reads_.forget();
-  Stmt result = each_output(stores(outputs_, output_index(), {at_point(reads_.run(value))}));
-  reads_.forget();
-  const Expr trips = te::floordiv(count + Expr(tiling_.lanes - 1), Expr(static_cast<int64_t>(tiling_.lanes)));
-  result = te::make_for(outer_[*tiling_.vector_axis], Expr(0), te::simplify(trips), ForKind::kSerial, result);
-  segment_.reset();
-  context_ = before;
-  return result;
 }
 
 Stmt LoopBuilder::parallel(size_t axis, Stmt body) const {
@@ -254,7 +194,6 @@ Stmt LoopBuilder::nest() {
                                           : reduce_tile();
   for (const size_t i : tiling_.loop_order(tensor_.axes.size())) {
     if (tiling_.joined && i == *tiling_.parallel_axis + 1) continue;
-    if (i == tiling_.vector_axis && has_own_rows()) continue;
     Expr trips = tiling_.trips(tensor_, i);
     if (i == tiling_.shared_axis) {
       const te::Var run = te::make_var(outer_[i]->name), each = te::make_var(outer_[i]->name);
@@ -279,9 +218,40 @@ Stmt LoopBuilder::nest() {
   return body;
 }
 
+namespace {
+
+/// `function`, which has the parameters but for the cases of `empties`, with these.
+te::Function with_cases(te::Function function, const Nest& nest, const TermVars& vars,
+                        const LoopBuffers& buffers, const std::vector<EmptyCase>& empties) {
+  const std::vector<size_t> in_place = find_in_place(nest);
+  function.aliases.clear();
+  if (!in_place.empty())
+    function.aliases = alias_classes(nest.inputs.size(), buffers.outputs.size(), in_place);
+  std::vector<Stmt> cases = {function.body};
+  for (const EmptyCase& empty : empties)
+    cases.push_back(LoopBuilder(nest, vars, buffers, choose_tiling(nest, LoopFacts{}), &empty).run());
+  function.body = cases.size() == 1 ? cases.front() : te::make_seq(std::move(cases));
+  return function;
+}
+
+}  // namespace
+
 te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const LoopFacts& facts,
                                  const std::vector<EmptyCase>& empties) {
+  if (is_scheduled(nest))
+    return build_generic_loops(nest, vars, choose_steps(nest, facts, {}).schedule, empties);
   return build_generic_loops(nest, vars, choose_tiling(nest, facts), empties);
+}
+
+te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const schedule::Schedule& steps,
+                                 const std::vector<EmptyCase>& empties) {
+  te::Function function = schedule::apply(program_of(nest), steps, "generic",
+                                          {vars.vars(), ExtentGuard(nest, vars, nullptr).conditions()});
+  LoopBuffers buffers;
+  for (size_t i = 0; i < nest.inputs.size(); ++i)
+    buffers.inputs[nest.inputs[i].get()] = function.parameters[i].buffer;
+  buffers.outputs.push_back(function.parameters.back().buffer);
+  return with_cases(std::move(function), nest, vars, buffers, empties);
 }
 
 te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const Tiling& tiling,
@@ -301,13 +271,8 @@ te::Function build_generic_loops(const Nest& nest, const TermVars& vars, const T
     buffers.outputs.push_back(te::make_buffer("out", dtype, made.shape, te::Scope::kParameter));
     function.parameters.push_back({buffers.outputs.back(), true});
   }
-  const std::vector<size_t> in_place = find_in_place(nest);
-  if (!in_place.empty()) function.aliases = alias_classes(nest.inputs.size(), made.dtypes.size(), in_place);
-  std::vector<Stmt> cases = {LoopBuilder(nest, vars, buffers, tiling, nullptr).run()};
-  for (const EmptyCase& empty : empties)
-    cases.push_back(LoopBuilder(nest, vars, buffers, choose_tiling(nest, LoopFacts{}), &empty).run());
-  function.body = cases.size() == 1 ? cases.front() : te::make_seq(std::move(cases));
-  return function;
+  function.body = LoopBuilder(nest, vars, buffers, tiling, nullptr).run();
+  return with_cases(std::move(function), nest, vars, buffers, empties);
 }
 
 }  // namespace tensormill::plan

@@ -41,14 +41,12 @@ bool can_mask(const te::ExprNode& select) {
 
 }  // namespace
 
-Expr BoundedReads::run(const Expr& expr) { return rewritten(expr); }
-
 void BoundedReads::forget() {
   kept_.clear();
   done_.clear();
 }
 
-Expr BoundedReads::rewritten(const Expr& expr) {
+Expr BoundedReads::run(const Expr& expr) {
   if (const auto found = done_.find(expr.get()); found != done_.end()) return found->second;
   const bool is_read = expr->op == ExprOp::kRead;
   const Expr presence = is_read && sources_.presence ? sources_.presence(expr->tensor) : Expr();
@@ -57,7 +55,7 @@ Expr BoundedReads::rewritten(const Expr& expr) {
   for (const Expr& arg : expr->args) {
     const bool is_chosen =
         expr->op == ExprOp::kSelect && args.size() == 1 && masks_ && !chosen_ && can_mask(*expr);
-    args.push_back(is_chosen ? run_where(expr->args[0], arg) : rewritten(arg));
+    args.push_back(is_chosen ? run_where(expr->args[0], arg) : run(arg));
   }
   Expr result = expr;
   // The first place of an axis without elements is looked up, by an index that is none.
@@ -112,7 +110,7 @@ Expr BoundedReads::run_where(const Expr& condition, const Expr& value) {
   chosen_ = condition;
   chosen_context_ = context_;
   chosen_context_.assume(condition);
-  const Expr result = rewritten(value);
+  const Expr result = run(value);
   chosen_ = Expr();
   std::swap(before, done_);
   return result;

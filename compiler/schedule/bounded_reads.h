@@ -35,7 +35,6 @@ public:
   void forget();
 
 private:
-  te::Expr rewritten(const te::Expr& expr);
   te::Expr load(const te::ExprNode& read, std::vector<te::Expr> indices) const;
   te::Expr load_where(const te::Expr& presence, const te::ExprNode& read,
                       std::vector<te::Expr> indices) const;

@@ -61,11 +61,18 @@ std::vector<std::string> Builder::stage_names() const {
   return names;
 }
 
-int64_t Builder::extent(const std::string& name, const std::string& axis) const {
+std::optional<int64_t> Builder::known_extent(const std::string& name, const std::string& axis) const {
   const Stage& self = stage(name);
   const int index = self.find_axis(axis);
   TM_CHECK(index >= 0, "no axis " + axis + " in " + name);
-  return self.axes[static_cast<size_t>(index)].extent;
+  const Extent& own = self.axes[static_cast<size_t>(index)].extent;
+  return own.is_known() ? std::optional<int64_t>(own) : std::nullopt;
+}
+
+int64_t Builder::extent(const std::string& name, const std::string& axis) const {
+  const std::optional<int64_t> known = known_extent(name, axis);
+  TM_CHECK(known, "the extent of " + axis + " in " + name + " is not known");
+  return *known;
 }
 
 std::string Builder::fuse(const std::string& name, const std::vector<std::string>& axes) {

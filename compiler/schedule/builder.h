@@ -39,6 +39,8 @@ public:
   const Stage& stage(const std::string& name) const;
   std::vector<std::string> stage_names() const;  ///< producers first
   int64_t extent(const std::string& stage, const std::string& axis) const;
+  /// Nothing where the extent is an expression over the kernel's arguments.
+  std::optional<int64_t> known_extent(const std::string& stage, const std::string& axis) const;
 
   /// Fuses neighbouring leaves into one and returns its name; "" for none.
   std::string fuse(const std::string& stage, const std::vector<std::string>& axes);

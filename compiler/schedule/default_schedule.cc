@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "compiler/schedule/builder.h"
 #include "compiler/schedule/choose.h"
 #include "compiler/schedule/schedule.h"
@@ -23,6 +25,8 @@ const Template kTemplates[] = {
 Tuned choose_schedule(const te::Program& program, const target::Target& target, const Chooser& choose) {
   for (const Template& row : kTemplates) {
     Builder builder(program, target, choose);
+    // Products and windows are laid out for numbers; the last row takes any extents.
+    if (!builder.state().knows_extents() && &row != std::end(kTemplates) - 1) continue;
     if (row.schedule(builder)) return {builder.schedule(), builder.knobs()};
   }
   TM_CHECK(false, "no template accepts the program");

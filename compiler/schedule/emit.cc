@@ -27,7 +27,7 @@ std::vector<Expr> values_at(const State& state, const Plan& plan, int index, con
     return plan.load_of(read->tensor.get(), index, read->output);
   });
   std::vector<Expr> values;
-  for (const Expr& expr : plan[index].definition)
+  for (const Expr& expr : point.values.empty() ? plan[index].definition : point.values)
     values.push_back(lowering.run(substitute_all(expr, vars, positions)));
   return values;
 }

@@ -14,7 +14,8 @@ struct Point {
   std::vector<te::Expr> reduce;  ///< values of the reduction axes
   te::Var lane;                  ///< a reduction axis whose iterations are lanes of one vector; or null
   int lanes = 1;
-  te::Expr kept;  ///< where it does not hold, a register's element keeps what it has; null: nowhere
+  std::vector<te::Expr> values = {};  ///< what is computed there, in place of the stage's definition
+  te::Expr kept = {};  ///< where it does not hold, a register's element keeps what it has; null: nowhere
 };
 
 /// Stores the body's values (a stage without reduction).

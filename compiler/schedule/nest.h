@@ -16,12 +16,12 @@ namespace tensormill::schedule {
 /// What is known about one stage once all steps are applied.
 struct StagePlan {
   std::vector<te::Expr> definition;  ///< body or sources, inlined stages expanded
-  std::vector<int64_t> extent;       ///< of each axis, from the region that is computed
+  std::vector<Extent> extent;        ///< of each axis, from the region that is computed
   std::vector<te::Expr> value;       ///< of each axis over the axes' own variables
   std::vector<char> is_let;          ///< axes whose value gets a name of its own
   std::vector<te::Expr> named;       ///< what the names of those axes stand for
   std::vector<te::Expr> region_min;  ///< per dimension, over variables of enclosing loops
-  Shape region;                      ///< extents of what is computed, per dimension
+  std::vector<Extent> region;        ///< extents of what is computed, per dimension
   std::vector<te::Buffer> buffers;   ///< one per output of the stage
   bool inside_parallel = false;
 };
@@ -57,7 +57,9 @@ private:
 };
 
 /// Extents of a stage's axes when its dimensions have the extents `region`.
-std::vector<int64_t> axis_extents(const Stage& stage, const Shape& region);
+std::vector<Extent> axis_extents(const Stage& stage, const std::vector<Extent>& region);
+/// Notes the range of an axis's variable.
+void bind_axis_range(te::BoundsContext& ranges, const te::Var& var, const Extent& extent);
 
 /// Values of a stage's axes while its loops are built from the outside in.
 class AxisValues {

@@ -14,6 +14,9 @@ using te::ExprOp;
 
 namespace {
 
+// Argument values that loops may assume.
+constexpr int64_t kLargestArgument = int64_t{1} << 40;
+
 const Stage& stage_at(const State& state, int index) { return state.stages()[static_cast<size_t>(index)]; }
 
 // Replaces reads of inlined stages by their bodies. Equal reads give the same node, so that what a value is
@@ -101,16 +104,21 @@ bool outer_of_dimension(const Stage& stage, int axis) {
 
 // Whether an axis gets a let: a fused axis with a tail (its name carries the tighter range), and a part of a
 // fused axis that is the outer of an uneven split (what the partition pass looks for), and a dimension in
-// unequal parts that are fused with others (its guard bounds the name),
-// and the tile's number of a dimension whose tiles are fused with other loops (borders are cut off by it).
-std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& extent) {
+// unequal parts that are fused with others (its guard bounds the name), and parts of a fused axis whose
+// extent is not known, and the tile's number of a dimension whose tiles are fused with other loops (borders
+// are cut off by it).
+std::vector<char> let_axes(const Stage& stage, const std::vector<Extent>& extent) {
   std::vector<char> is_let(stage.axes.size(), 0);
+  for (const AxisRelation& fuse : stage.relations) {
+    if (fuse.is_split || extent[static_cast<size_t>(fuse.parent)].is_known()) continue;
+    is_let[static_cast<size_t>(fuse.first)] = is_let[static_cast<size_t>(fuse.second)] = 1;
+  }
   for (const AxisRelation& split : stage.relations) {
     if (!split.is_split) continue;
     if (stage.axes[static_cast<size_t>(split.first)].kind == te::ForKind::kParallel) {
       is_let[static_cast<size_t>(split.parent)] = 1;
     }
-    const bool even = extent[static_cast<size_t>(split.parent)] % split.factor == 0;
+    const bool even = extent[static_cast<size_t>(split.parent)].is_multiple_of(split.factor);
     if (!even && static_cast<size_t>(split.parent) < stage.shape.size() && is_fused_away(stage, split))
       is_let[static_cast<size_t>(split.parent)] = 1;
     if (outer_of_dimension(stage, split.parent) && is_fused_away(stage, split))
@@ -128,80 +136,17 @@ std::vector<char> let_axes(const Stage& stage, const std::vector<int64_t>& exten
     }
   }
   for (size_t i = 0; i < extent.size(); ++i) {
-    if (extent[i] == 1) is_let[i] = 0;
+    if (extent[i].is(1)) is_let[i] = 0;
   }
   return is_let;
 }
 
 }  // namespace
 
-std::vector<int64_t> axis_extents(const Stage& stage, const Shape& region) {
-  std::vector<int64_t> extent(stage.axes.size(), 0);
-  for (size_t i = 0; i < extent.size(); ++i) {
-    extent[i] = i < region.size()                          ? region[i]
-                : i < static_cast<size_t>(stage.num_roots) ? stage.axes[i].extent
-                                                           : 0;
-  }
-  for (const AxisRelation& relation : stage.relations) {
-    const size_t parent = static_cast<size_t>(relation.parent), first = static_cast<size_t>(relation.first),
-                 second = static_cast<size_t>(relation.second);
-    if (relation.is_split) {
-      extent[first] = (extent[parent] + relation.factor - 1) / relation.factor;
-      extent[second] = relation.factor;
-    } else {
-      extent[parent] = extent[first] * extent[second];
-    }
-  }
-  return extent;
-}
-
-AxisValues::AxisValues(const Stage& stage, const StagePlan& plan, std::vector<te::Var> names)
-    : stage_(stage),
-      plan_(plan),
-      names_(std::move(names)),
-      values_(stage.axes.size()),
-      definitions_(stage.axes.size()) {}
-
-void AxisValues::set(int axis, const Expr& value, std::vector<int>& fresh) {
-  const size_t i = static_cast<size_t>(axis);
-  if (values_[i]) return;
-  definitions_[i] = value;
-  values_[i] = plan_.is_let[i] ? Expr(names_[i]) : value;
-  fresh.push_back(axis);
-}
-
-void AxisValues::bind(int axis, Expr value) {
-  definitions_[static_cast<size_t>(axis)] = value;
-  values_[static_cast<size_t>(axis)] = std::move(value);
-}
-
-std::vector<int> AxisValues::propagate() {
-  std::vector<int> fresh;
-  for (size_t before = static_cast<size_t>(-1); before != fresh.size();) {
-    before = fresh.size();
-    for (const AxisRelation& relation : stage_.relations) {
-      const size_t parent = static_cast<size_t>(relation.parent);
-      if (relation.is_split) {
-        if (values_[parent] || !known(relation.first) || !known(relation.second)) continue;
-        set(relation.parent, value(relation.first) * Expr(relation.factor) + value(relation.second), fresh);
-      } else if (values_[parent] && (!known(relation.first) || !known(relation.second))) {
-        if (plan_.extent[static_cast<size_t>(relation.first)] == 1) {
-          // Behind an uneven split the parent passes its end, where no remainder of it would be a range.
-          set(relation.first, Expr(0), fresh);
-          set(relation.second, values_[parent], fresh);
-          continue;
-        }
-        const Expr inner(std::max<int64_t>(plan_.extent[static_cast<size_t>(relation.second)], 1));
-        set(relation.first, te::floordiv(values_[parent], inner), fresh);
-        set(relation.second, te::floormod(values_[parent], inner), fresh);
-      }
-    }
-  }
-  return fresh;
-}
-
 Plan::Plan(const State& state, te::BoundsContext& ranges)
     : state_(state), ranges_(ranges), plans_(state.stages().size()) {
+  for (const te::Var& var : state.arguments().vars) ranges_.bind(var, {0, kLargestArgument});
+  for (const Expr& condition : state.arguments().conditions) ranges_.assume(condition);
   for (const te::Tensor& input : state.program().inputs) {
     inputs_.push_back(
         te::make_buffer(identifier(input->name), input->dtypes[0], input->shape, te::Scope::kParameter));
@@ -257,7 +202,7 @@ std::set<const te::VarNode*> fixed_variables(const State& state, const Stage& at
 
 // Names the dimensions of `stage` that are fixed where a guarded sum is computed: the guards bound the index
 // as it stands, which folding it into the loops' numbers would hide.
-void name_guarded_dimensions(const State& state, int index, const std::vector<int64_t>& extent,
+void name_guarded_dimensions(const State& state, int index, const std::vector<Extent>& extent,
                              std::vector<char>& is_let) {
   const Stage& stage = stage_at(state, index);
   for (const Stage& other : state.stages()) {
@@ -266,7 +211,7 @@ void name_guarded_dimensions(const State& state, int index, const std::vector<in
     const std::set<const te::VarNode*> fixed = fixed_variables(state, other);
     for (size_t d = 0; d < stage.shape.size(); ++d) {
       const bool leaf = stage.leaf_position(static_cast<int>(d)) >= 0;
-      if (!leaf && extent[d] != 1 && fixed.count(stage.axes[d].var.get())) is_let[d] = 1;
+      if (!leaf && !extent[d].is(1) && fixed.count(stage.axes[d].var.get())) is_let[d] = 1;
     }
   }
 }
@@ -282,11 +227,11 @@ void Plan::plan_axes(int index) {
   std::vector<te::Var> names;
   for (size_t i = 0; i < stage.axes.size(); ++i) {
     names.push_back(stage.axes[i].var);
-    ranges_.bind(stage.axes[i].var, {0, std::max<int64_t>(plan.extent[i] - 1, 0)});
+    bind_axis_range(ranges_, stage.axes[i].var, plan.extent[i]);
   }
   AxisValues values(stage, plan, names);
   for (int leaf : stage.leaves) {
-    const bool single = plan.extent[static_cast<size_t>(leaf)] == 1;
+    const bool single = plan.extent[static_cast<size_t>(leaf)].is(1);
     values.bind(leaf, single ? Expr(0) : Expr(stage.axes[static_cast<size_t>(leaf)].var));
   }
   values.propagate();
@@ -302,7 +247,7 @@ void Plan::plan_axes(int index) {
       const bool any = !outer.leaves.empty();
       const size_t leaf = any ? static_cast<size_t>(outer.leaves[0]) : 0;
       plan.inside_parallel = any && outer.axes[leaf].kind == te::ForKind::kParallel &&
-                             plans_[static_cast<size_t>(at)].extent[leaf] != 1;
+                             !plans_[static_cast<size_t>(at)].extent[leaf].is(1);
       break;
     }
     at = outer.attach_stage;
@@ -365,7 +310,7 @@ Expr Plan::without_names(Expr expr, const std::function<bool(const te::Var&)>& w
 void Plan::infer_region(int index) {
   const Stage& stage = stage_at(state_, index);
   StagePlan& plan = plans_[static_cast<size_t>(index)];
-  plan.region = stage.shape;
+  for (size_t d = 0; d < stage.shape.size(); ++d) plan.region.push_back(stage.axes[d].extent);
   plan.region_min.assign(stage.shape.size(), Expr(0));
   if (stage.attach != AttachKind::kAt) return;
   const std::set<const te::VarNode*> fixed = fixed_variables(state_, stage);
@@ -407,7 +352,8 @@ void Plan::infer_region(int index) {
     te::Linear length = needed[d]->high;
     length.add(needed[d]->low, -1);
     const std::optional<te::IndexRange> range = te::range_of(length, ranges_);
-    if (!range || range->high + 1 >= stage.shape[d] || range->high < 0) continue;
+    if (!range || range->high < 0) continue;
+    if (stage.shape[d] != kUnknown && range->high + 1 >= stage.shape[d]) continue;
     // A part that is no vector is not cut out of one.
     if (stage.axes[d].kind == te::ForKind::kVectorized && ((range->high + 1) & range->high) != 0) continue;
     plan.region[d] = range->high + 1;
@@ -418,13 +364,17 @@ void Plan::infer_region(int index) {
 void Plan::make_buffers(int index) {
   const Stage& stage = stage_at(state_, index);
   StagePlan& plan = plans_[static_cast<size_t>(index)];
-  Shape extent = plan.region;
+  const bool is_known = std::all_of(plan.region.begin(), plan.region.end(),
+                                    [](const Extent& extent) { return extent.is_known(); });
+  if (!is_known && (!stage.is_output || stage.dtypes.size() != 1))
+    reject("how large stage " + stage.name + " is is not known, and it is no output");
+  std::vector<Extent> extent = plan.region;
   if (stage.in_registers) {
     // Whole vectors: a tail lane of a register has a place of its own.
     for (const AxisRelation& relation : stage.relations) {
       const size_t parent = static_cast<size_t>(relation.parent);
       if (!relation.is_split || parent >= extent.size()) continue;
-      extent[parent] = (extent[parent] + relation.factor - 1) / relation.factor * relation.factor;
+      extent[parent] = divided(extent[parent], relation.factor) * relation.factor;
     }
   }
   std::vector<Expr> shape;
@@ -432,9 +382,9 @@ void Plan::make_buffers(int index) {
     for (const LayoutSplit& split : stage.layout) {
       if (static_cast<size_t>(split.dimension) != d) continue;
       shape.emplace_back(split.factor);
-      extent[d] = (extent[d] + split.factor - 1) / split.factor;
+      extent[d] = divided(extent[d], split.factor);
     }
-    shape.emplace_back(extent[d]);
+    shape.push_back(extent[d].expr());
   }
   for (size_t k = 0; k < stage.dtypes.size(); ++k) {
     const bool parameter = stage.is_output && k == 0;

@@ -34,16 +34,16 @@ int64_t positive(const std::string& text) {
 
 namespace {
 
-void split_axis(Stage& stage, const std::string& name, int64_t factor) {
+void split_axis(Stage& stage, const std::string& name, int64_t factor, bool is_partition = false) {
   const int parent = leaf_named(stage, name);
   const StageAxis axis = stage.axes[static_cast<size_t>(parent)];
   if (axis.kind != te::ForKind::kSerial) reject("axis '" + name + "' is annotated already");
   const int outer = static_cast<int>(stage.axes.size());
-  const int64_t outer_extent = (axis.extent + factor - 1) / factor;
+  const Extent outer_extent = divided(axis.extent, factor);
   stage.axes.push_back(
       {name + ".o", te::make_var(name + ".o"), outer_extent, axis.reduce, te::ForKind::kSerial});
   stage.axes.push_back({name + ".i", te::make_var(name + ".i"), factor, axis.reduce, te::ForKind::kSerial});
-  stage.relations.push_back({true, parent, outer, outer + 1, factor});
+  stage.relations.push_back({true, parent, outer, outer + 1, factor, is_partition});
   const auto at = stage.leaves.begin() + stage.leaf_position(parent);
   *at = outer;
   stage.leaves.insert(at + 1, outer + 1);
@@ -71,7 +71,9 @@ constexpr int64_t kMaxUnroll = 256;
 }  // namespace
 
 void apply_split(State& state, const std::vector<std::string>& args) {
-  split_axis(state.stage(args[0]), args[1], positive(args[2]));
+  const bool is_partition = args.size() == 4;
+  if (is_partition && args[3] != "partition") reject("a tail is guarded, or apart by 'partition'");
+  split_axis(state.stage(args[0]), args[1], positive(args[2]), is_partition);
 }
 
 void apply_fuse(State& state, const std::vector<std::string>& args) {
@@ -86,7 +88,8 @@ void apply_fuse(State& state, const std::vector<std::string>& args) {
     reject("a fused axis is annotated already");
   const std::string name = a.name + "+" + b.name;
   const int fused = static_cast<int>(stage.axes.size());
-  const StageAxis axis{name, te::make_var(name), a.extent * b.extent, a.reduce, te::ForKind::kSerial};
+  if (!b.extent.is_known()) reject("the extent of axis '" + b.name + "' is not known: it has no inner part");
+  const StageAxis axis{name, te::make_var(name), product(a.extent, b.extent), a.reduce, te::ForKind::kSerial};
   stage.relations.push_back({false, fused, first, second, 1});
   stage.axes.push_back(axis);
   stage.leaves[static_cast<size_t>(place)] = fused;
@@ -115,8 +118,8 @@ void apply_vectorize(State& state, const std::vector<std::string>& args) {
   annotate(state, args, te::ForKind::kVectorized);
   Stage& stage = state.stage(args[0]);
   const int axis = stage.find_axis(args[1]);
-  const int64_t extent = stage.axes[static_cast<size_t>(axis)].extent;
-  if (extent > kMaxLanes || (extent & (extent - 1)) != 0)
+  const Extent& extent = stage.axes[static_cast<size_t>(axis)].extent;
+  if (!extent.is_known() || extent > kMaxLanes || (extent & (extent - 1)) != 0)
     reject("a vectorized axis has 2^n <= 256 iterations");
   if (stage.leaves.back() != axis) reject("the vectorized axis is the innermost");
   if (stage.axes[static_cast<size_t>(axis)].reduce && stage.dtypes.size() != 1) {
@@ -127,7 +130,8 @@ void apply_vectorize(State& state, const std::vector<std::string>& args) {
 void apply_unroll(State& state, const std::vector<std::string>& args) {
   annotate(state, args, te::ForKind::kUnrolled);
   Stage& stage = state.stage(args[0]);
-  if (stage.axes[static_cast<size_t>(stage.find_axis(args[1]))].extent > kMaxUnroll) {
+  const Extent& extent = stage.axes[static_cast<size_t>(stage.find_axis(args[1]))].extent;
+  if (!extent.is_known() || extent > kMaxUnroll) {
     reject("an unrolled axis has at most 256 iterations");
   }
 }
@@ -141,8 +145,21 @@ void apply_parallel(State& state, const std::vector<std::string>& args) {
   if (stage.attach != AttachKind::kRoot) reject("a parallel stage is computed at the root");
 }
 
+void apply_specialize(State& state, const std::vector<std::string>& args) {
+  Stage& stage = state.stage(args[0]);
+  const int dimension = stage.find_axis(args[1]);
+  if (dimension < 0 || dimension >= static_cast<int>(stage.shape.size()))
+    reject("no dimension '" + args[1] + "'");
+  if (stage.body.size() != 1) reject("stage " + stage.name + " has no value that could be a select");
+  const size_t inner = innermost_leaves(stage, dimension);
+  const int first = stage.leaves[stage.leaves.size() - inner];
+  if (stage.axes[static_cast<size_t>(first)].kind == te::ForKind::kParallel)
+    reject("the loop of '" + args[1] + "' runs in parallel");
+  stage.specialized = dimension;
+}
+
 void apply_choose(State&, const std::vector<std::string>& args) {
-  reject("knob " + args[0] + " is one of a kernel of free extents, and this one's are numbers");
+  reject("knob " + args[0] + " is one of a kernel whose loops a rule makes, and these are made of steps");
 }
 
 }  // namespace tensormill::schedule

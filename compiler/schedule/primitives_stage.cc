@@ -21,11 +21,12 @@ void require_fresh(const Stage& stage) {
 }
 
 // A tensor node that only serves as identity for reads.
-te::Tensor identity_tensor(const std::string& name, const std::vector<DType>& dtypes, const Shape& shape) {
+te::Tensor identity_tensor(const std::string& name, const std::vector<DType>& dtypes,
+                           std::vector<Expr> shape) {
   te::TensorNode node;
   node.name = name;
   node.dtypes = dtypes;
-  for (int64_t extent : shape) node.shape.emplace_back(extent);
+  node.shape = std::move(shape);
   return std::make_shared<const te::TensorNode>(std::move(node));
 }
 
@@ -97,7 +98,7 @@ void apply_cache_write(State& state, const std::vector<std::string>& args) {
   cache.name = stage.name + ".c";
   if (state.find_stage(cache.name) >= 0) reject("stage " + cache.name + " exists already");
   cache.is_output = false;
-  cache.tensor = identity_tensor(cache.name, stage.dtypes, stage.shape);
+  cache.tensor = identity_tensor(cache.name, stage.dtypes, stage.extents());
   reset_axes(cache);
   stage.data_vars = fresh_vars(stage.shape.size(), "i");
   stage.body = reads_of(cache.tensor, as_exprs(stage.data_vars));
@@ -122,8 +123,11 @@ void apply_cache_read(State& state, const std::vector<std::string>& args) {
   copy.name = args[0] + "." + args[1];
   if (state.find_stage(copy.name) >= 0) reject("stage " + copy.name + " exists already");
   copy.dtypes = source->dtypes;
-  copy.shape = source->constant_shape();
-  copy.tensor = identity_tensor(copy.name, copy.dtypes, copy.shape);
+  for (const Expr& extent : source->shape) {
+    if (te::as_int(extent) == nullptr) reject("not all extents of " + args[0] + " are known");
+    copy.shape.push_back(*te::as_int(extent));
+  }
+  copy.tensor = identity_tensor(copy.name, copy.dtypes, source->shape);
   copy.data_vars = fresh_vars(copy.shape.size(), "i");
   copy.body = reads_of(source, as_exprs(copy.data_vars));
   reset_axes(copy);
@@ -169,8 +173,8 @@ ReduceRoots reduce_roots(const Stage& stage) {
   }
   for (const AxisRelation& relation : stage.relations) {
     const StageAxis& parent = stage.axes[static_cast<size_t>(relation.parent)];
-    if (!relation.is_split || parent.extent % relation.factor == 0) continue;
-    result.guards.push_back(value[static_cast<size_t>(relation.parent)] < Expr(parent.extent));
+    if (!relation.is_split || parent.extent.is_multiple_of(relation.factor)) continue;
+    result.guards.push_back(value[static_cast<size_t>(relation.parent)] < parent.extent.expr());
   }
   for (size_t i = stage.shape.size(); i < static_cast<size_t>(stage.num_roots); ++i)
     result.values.push_back(value[i]);
@@ -194,16 +198,21 @@ void apply_rfactor(State& state, const std::vector<std::string>& args) {
   partial.name = stage.name + ".rf";
   if (state.find_stage(partial.name) >= 0) reject("stage " + partial.name + " exists already");
   partial.dtypes = stage.dtypes;
+  const Extent lanes = stage.axes[static_cast<size_t>(factor_axis)].extent;
+  if (!lanes.is_known()) reject("the extent of axis '" + args[1] + "' is not known");
   partial.shape = stage.shape;
-  partial.shape.push_back(stage.axes[static_cast<size_t>(factor_axis)].extent);
-  partial.tensor = identity_tensor(partial.name, partial.dtypes, partial.shape);
+  partial.shape.push_back(lanes);
+  partial.axes.assign(stage.axes.begin(), stage.axes.begin() + static_cast<ptrdiff_t>(stage.shape.size()));
+  std::vector<Expr> extents = stage.extents();
+  extents.push_back(lanes.expr());
+  partial.tensor = identity_tensor(partial.name, partial.dtypes, std::move(extents));
   partial.data_vars = stage.data_vars;
   partial.data_vars.push_back(stage.axes[static_cast<size_t>(factor_axis)].var);
   te::Reduction inner = old;
   inner.axes.clear();
   for (int leaf : stage.leaves) {
     const StageAxis& axis = stage.axes[static_cast<size_t>(leaf)];
-    if (axis.reduce && leaf != factor_axis) inner.axes.push_back({axis.var, Expr(axis.extent)});
+    if (axis.reduce && leaf != factor_axis) inner.axes.push_back({axis.var, axis.extent.expr()});
   }
   for (Expr& expr : inner.source) expr = substitute_all(expr, old_vars, roots.values);
   partial.update_guards = roots.guards;
@@ -214,7 +223,7 @@ void apply_rfactor(State& state, const std::vector<std::string>& args) {
 
   te::Reduction outer = old;
   const te::Var lane = te::make_var("r0");
-  outer.axes = {{lane, Expr(partial.shape.back())}};
+  outer.axes = {{lane, lanes.expr()}};
   std::vector<Expr> index = as_exprs(stage.data_vars);
   index.emplace_back(lane);
   outer.source = reads_of(partial.tensor, index);

@@ -31,12 +31,21 @@ struct Schedule {
 std::string print(const Schedule& schedule);     ///< one step a line
 Schedule parse_schedule(std::string_view text);  ///< throws Error(kInvalidRecords) with the line
 
+/// What the extents and expressions of a program may mention besides axes: the kernel's arguments. They are
+/// never negative.
+struct Arguments {
+  std::vector<te::Var> vars;
+  std::vector<te::Expr> conditions;  ///< under which the loops run; nothing is computed elsewhere
+};
+
 /// The analytic default for the program on the target, by the first row of templates.def whose structure it
 /// has (the last takes any program).
 Schedule default_schedule(const te::Program& program, const target::Target& target);
 
 /// Applies the steps and builds the loop nest at te::Level::kLoops: parameters are program.inputs then
-/// program.outputs. Throws Error(kInvalidRecords) naming the first step that does not apply.
-te::Function apply(const te::Program& program, const Schedule& schedule, const std::string& name);
+/// program.outputs. With arguments, an index that is not shown to be in bounds is clamped (bounded_reads.h).
+/// Throws Error(kInvalidRecords) naming the first step that does not apply.
+te::Function apply(const te::Program& program, const Schedule& schedule, const std::string& name,
+                   const Arguments& arguments = {});
 
 }  // namespace tensormill::schedule

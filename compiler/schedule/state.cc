@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "compiler/te/rewrite_args.h"
+#include "compiler/te/simplify.h"
 #include "runtime/base/error.h"
 
 namespace tensormill::schedule {
@@ -31,19 +32,16 @@ const std::vector<Expr>& definition(const Stage& stage) {
 
 namespace {
 
-int64_t constant_extent(const Expr& extent) {
-  const int64_t* value = te::as_int(extent);
-  TM_CHECK(value != nullptr, "schedules need constant extents");
-  return *value;
-}
-
 Stage stage_from(const te::Tensor& tensor, std::string name) {
   Stage stage;
   stage.name = std::move(name);
   stage.tensor = tensor;
   stage.dtypes = tensor->dtypes;
-  stage.shape = tensor->constant_shape();
   for (const te::Axis& axis : tensor->axes) stage.data_vars.push_back(axis.var);
+  for (const Expr& extent : tensor->shape) {
+    stage.axes.push_back({"", {}, Extent(extent)});
+    stage.shape.push_back(stage.axes.back().extent.is_known() ? *te::as_int(extent) : kUnknown);
+  }
   stage.body = tensor->body;
   stage.reduction = tensor->reduction;
   reset_axes(stage);
@@ -52,25 +50,56 @@ Stage stage_from(const te::Tensor& tensor, std::string name) {
 
 }  // namespace
 
+Extent::Extent(const Expr& expr) {
+  if (const int64_t* number = te::as_int(expr)) {
+    number_ = *number;
+  } else {
+    expr_ = expr;
+  }
+}
+
+Extent::operator int64_t() const {
+  TM_CHECK(is_known(), "an extent is not known");
+  return number_;
+}
+
+Extent divided(const Extent& extent, int64_t factor) {
+  if (extent.is_known()) return (extent + factor - 1) / factor;
+  return Extent(te::simplify(te::floordiv(extent.expr() + Expr(factor - 1), Expr(factor))));
+}
+
+Extent product(const Extent& a, const Extent& b) {
+  return a.is_known() && b.is_known() ? Extent(int64_t{a} * int64_t{b}) : Extent(a.expr() * b.expr());
+}
+
+std::vector<Expr> Stage::extents() const {
+  std::vector<Expr> result;
+  for (size_t d = 0; d < shape.size(); ++d) result.push_back(axes[d].extent.expr());
+  return result;
+}
+
 void reset_axes(Stage& stage) {
+  const std::vector<StageAxis> before = std::move(stage.axes);
   stage.axes.clear();
   stage.relations.clear();
   stage.leaves.clear();
   for (size_t d = 0; d < stage.shape.size(); ++d) {
     std::string name = "i" + std::to_string(d);
-    stage.axes.push_back({name, te::make_var(name), stage.shape[d], false, te::ForKind::kSerial});
+    const Extent extent = stage.shape[d] == kUnknown ? before[d].extent : Extent(stage.shape[d]);
+    stage.axes.push_back({name, te::make_var(name), extent, false, te::ForKind::kSerial});
   }
   const size_t reduce_axes = stage.reduction ? stage.reduction->axes.size() : 0;
   for (size_t r = 0; r < reduce_axes; ++r) {
     std::string name = "r" + std::to_string(r);
-    const int64_t extent = constant_extent(stage.reduction->axes[r].extent);
+    const Extent extent(stage.reduction->axes[r].extent);
     stage.axes.push_back({name, te::make_var(name), extent, true, te::ForKind::kSerial});
   }
   stage.num_roots = static_cast<int>(stage.axes.size());
   for (int i = 0; i < stage.num_roots; ++i) stage.leaves.push_back(i);
 }
 
-State::State(const te::Program& program) : program_(program) {
+State::State(const te::Program& program, Arguments arguments)
+    : program_(program), arguments_(std::move(arguments)) {
   const std::vector<te::Tensor> tensors = te::stages_of(program);
   for (size_t i = 0; i < tensors.size(); ++i) add_stage(stage_from(tensors[i], "s" + std::to_string(i)));
   for (const te::Tensor& output : program.outputs) {
@@ -78,7 +107,7 @@ State::State(const te::Program& program) : program_(program) {
         std::find(output_tensors_.begin(), output_tensors_.end(), output) != output_tensors_.end();
     te::Tensor target = output;
     if (repeated || output->is_placeholder()) {
-      target = te::compute("copy", output->constant_shape(),
+      target = te::compute("copy", output->shape,
                            [&](const std::vector<Expr>& axes) { return te::read(output, axes); });
       add_stage(stage_from(target, "s" + std::to_string(stages_.size())));
     }
@@ -90,6 +119,17 @@ State::State(const te::Program& program) : program_(program) {
 int State::add_stage(Stage stage) {
   stages_.push_back(std::move(stage));
   return static_cast<int>(stages_.size()) - 1;
+}
+
+bool State::knows_extents() const {
+  const auto is_known = [](const Expr& extent) { return te::as_int(extent) != nullptr; };
+  for (const te::Tensor& input : program_.inputs) {
+    if (!std::all_of(input->shape.begin(), input->shape.end(), is_known)) return false;
+  }
+  return std::all_of(stages_.begin(), stages_.end(), [](const Stage& stage) {
+    return std::all_of(stage.axes.begin(), stage.axes.end(),
+                       [](const StageAxis& axis) { return axis.extent.is_known(); });
+  });
 }
 
 int State::find_stage(std::string_view name) const {
@@ -157,6 +197,21 @@ void State::apply(const Step& step) {
     return;
   }
   reject("no primitive '" + step.primitive + "'");
+}
+
+size_t innermost_leaves(const Stage& stage, int dimension) {
+  std::vector<char> own(stage.axes.size(), 0);
+  own[static_cast<size_t>(dimension)] = 1;
+  for (const AxisRelation& relation : stage.relations) {
+    if (relation.is_split && own[static_cast<size_t>(relation.parent)])
+      own[static_cast<size_t>(relation.first)] = own[static_cast<size_t>(relation.second)] = 1;
+  }
+  const auto is_part = [&](int leaf) { return own[static_cast<size_t>(leaf)] != 0; };
+  const auto count = std::count_if(stage.leaves.begin(), stage.leaves.end(), is_part);
+  if (count == 0 || !std::all_of(stage.leaves.end() - count, stage.leaves.end(), is_part))
+    reject("the loops of dimension " + std::to_string(dimension) + " of " + stage.name +
+           " are not the innermost");
+  return static_cast<size_t>(count);
 }
 
 void collect_reads(const Expr& expr, std::vector<const te::TensorNode*>& reads) {

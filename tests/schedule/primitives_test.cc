@@ -2,6 +2,9 @@
 // says.
 #include <gtest/gtest.h>
 
+#include "compiler/te/interpret.h"
+#include "compiler/te/text.h"
+#include "compiler/te/verify.h"
 #include "runtime/base/error.h"
 #include "tests/schedule/harness.h"
 #include "tests/schedule/programs.h"
@@ -43,6 +46,70 @@ TEST(Steps, ComputeWhatTheProgramSays) {
                            "storage_layout s0 i3 2\nsplit s3 i3 4\nvectorize s3 i3.i\ncompute_inline s2"}) {
     check_schedule(conv, schedule::parse_schedule(text), 2e-6, test_target(), 2e-6);
   }
+}
+
+/// Twice x [H, W] from row 1 and column 2 on, 7 around it, as [H + 2, W + 3].
+te::Program pad_program(const te::Expr& height, const te::Expr& width) {
+  using te::Expr;
+  const te::Tensor x = te::placeholder("x", DType::kFloat32, {height, width});
+  const te::Tensor out = te::compute("out", {height + Expr(2), width + Expr(3)}, [&](const auto& at) {
+    const auto clamped = [](const Expr& index, const Expr& extent) {
+      return te::max(te::min(index, extent - Expr(1)), Expr(0));
+    };
+    const Expr row = at[0] - Expr(1), column = at[1] - Expr(2);
+    const Expr inside = te::logical_and(te::logical_and(row >= Expr(0), row < height),
+                                        te::logical_and(column >= Expr(0), column < width));
+    const Expr value = te::read(x, {clamped(row, height), clamped(column, width)});
+    return te::select(inside, value * te::float_imm(DType::kFloat32, 2), te::float_imm(DType::kFloat32, 7));
+  });
+  return {{x}, {out}};
+}
+
+class UnknownExtents : public testing::Test {
+protected:
+  te::Function loops_by(const std::string& steps) const {
+    const te::Program program = pad_program(te::Expr(height_), te::Expr(width_));
+    return schedule::apply(
+        program, schedule::parse_schedule(steps), "k",
+        {{height_, width_}, {te::Expr(height_) >= te::Expr(1), te::Expr(width_) >= te::Expr(1)}});
+  }
+
+  const te::Var height_ = te::make_var("H"), width_ = te::make_var("W");
+};
+
+TEST_F(UnknownExtents, StepsComputeWhatTheProgramSays) {
+  for (const char* steps :
+       {"", "parallel s0 i0", "split s0 i1 8", "split s0 i1 8\nvectorize s0 i1.i",
+        "split s0 i0 4 partition\nunroll s0 i0.i", "split s0 i0 4\nfuse s0 i0.o i0.i", "specialize s0 i1",
+        "split s0 i1 8 partition\nvectorize s0 i1.i\nparallel s0 i0\nspecialize s0 i1",
+        "split s0 i0 4\nsplit s0 i1 8 partition\nvectorize s0 i1.i\nparallel s0 i0.o\nspecialize s0 i1"}) {
+    const te::Function loops = loops_by(steps);
+    te::verify(loops, te::Level::kLoops);
+    for (const int64_t width : {1, 2, 5, 7, 8, 13}) {
+      const int64_t height = 1 + width % 5;
+      const te::Program known = pad_program(te::Expr(height), te::Expr(width));
+      std::vector<Tensor> arguments = {seeded(DType::kFloat32, {height, width}, 1)};
+      const Tensor expected = te::evaluate(known, arguments)[0];
+      arguments.emplace_back(DType::kFloat32, expected.shape());
+      ASSERT_EQ(te::interpret(loops, arguments, {height, width}, 3).code, 0) << steps;
+      for (int64_t i = 0; i < expected.num_elements(); ++i)
+        ASSERT_EQ(arguments[1].element_as_double(i), expected.element_as_double(i))
+            << steps << " at " << width;
+    }
+  }
+}
+
+TEST_F(UnknownExtents, PartsOfARowAskAndClampNothing) {
+  const std::string apart = te::print(loops_by("specialize s0 i1"));
+  EXPECT_EQ(apart.find("select("), std::string::npos) << apart;
+  EXPECT_EQ(apart.find("max("), std::string::npos) << apart;
+}
+
+TEST_F(UnknownExtents, AreNoVectorsAndNoInnerParts) {
+  for (const char* steps :
+       {"vectorize s0 i1", "unroll s0 i1", "fuse s0 i0 i1", "specialize s0 i0", "specialize s0 r0",
+        "split s0 i1 8 mask", "parallel s0 i0\nfuse s0 i0 i1", "cache_write s0", "cache_read p0 s0"})
+    EXPECT_THROW(loops_by(steps), Error) << steps;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace tensormill::schedule {
 namespace {
 
 constexpr int64_t kLineElements = 16;  // f32 in a cache line
+constexpr int64_t kNarrowest = 4;      // vectors narrower than this are left to scalars
 
 // The dimension along which memory runs for a read that jumps from line to line along the last one: a
 // transpose. -1 where there is none, or where the last dimension is one vector and what is read stays in
@@ -46,9 +47,50 @@ void schedule_transpose(Builder& builder, const std::string& name, int dimension
   builder.parallelize(name, builder.fuse(name, axes), work);
 }
 
+// Vectors of the machine, halves of them, and two side by side.
+std::vector<int64_t> near_lanes(int64_t lanes) {
+  std::vector<int64_t> all = {lanes / 2, lanes, lanes * 2};
+  std::erase_if(all, [](int64_t each) { return each < kNarrowest; });
+  return all;
+}
+
+// Of extents that are not all known. Threads share the first axis of several elements, and the next one,
+// where that has a known number of iterations: the first may turn out to be 1. What a select puts side by
+// side (a pad and its border, operands of a concatenation) has loops of its own.
+void schedule_any_extents(Builder& builder, const std::string& name) {
+  std::vector<std::string> axes = data_axes(builder.stage(name));
+  if (axes.empty()) return;
+  const auto known = [&](size_t d) { return builder.known_extent(name, axes[d]); };
+  const std::string last = axes.back();
+  // Wider elements take two vectors, which share what is asked and counted.
+  int64_t lanes = builder.target().facts.lanes(32);
+  if (lanes > 1) lanes = builder.knob("lanes", lanes, near_lanes(lanes));
+  const bool is_vector = lanes > 1 && known(axes.size() - 1).value_or(kNarrowest) >= kNarrowest;
+  if (is_vector) {
+    builder.step("split", {name, last, std::to_string(lanes), "partition"});
+    builder.step("vectorize", {name, last + ".i"});
+    axes.back() += ".o";
+  }
+  size_t first = 0;
+  while (first < axes.size() && known(first) == 1) ++first;
+  if (first == axes.size()) return;
+  std::string shared = axes[first];
+  size_t behind = first + 1;
+  if (behind < axes.size() && known(behind).value_or(1) > 1 && builder.knob("joined", 1, {0, 1}) == 1)
+    shared = builder.fuse(name, {shared, axes[behind++]});
+  std::vector<std::string> order = {name, shared};
+  order.insert(order.end(), axes.begin(), axes.begin() + static_cast<ptrdiff_t>(first));
+  if (first > 0) builder.step("reorder", order);
+  builder.step("parallel", {name, shared});
+  const Stage& stage = builder.stage(name);
+  if (is_vector && behind < axes.size() && stage.body[0]->op == te::ExprOp::kSelect)
+    builder.step("specialize", {name, last});
+}
+
 }  // namespace
 
 void schedule_injective(Builder& builder, const std::string& name) {
+  if (!builder.state().knows_extents()) return schedule_any_extents(builder, name);
   const Stage& stage = builder.stage(name);
   double work = 1;
   for (int64_t extent : stage.shape) work *= static_cast<double>(extent);

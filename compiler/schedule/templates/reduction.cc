@@ -290,6 +290,8 @@ std::vector<TileAxis> tune_rows(Builder& builder, const TilePlanner& planner, co
 
 std::vector<std::string> schedule_reduction(Builder& builder, const std::string& name) {
   const Stage& stage = builder.stage(name);
+  // Tiles are cut for numbers.
+  if (!builder.state().knows_extents()) return {name};
   double points = 1;
   for (int64_t extent : stage.shape) points *= static_cast<double>(extent);
   if (stage.shape.empty() || points == 0 || work_of(stage) == 0) return {name};

@@ -8,10 +8,10 @@
 #include "compiler/te/simplify.h"
 #include "compiler/te/tensor_expr.h"
 
-namespace tensormill::plan {
+namespace tensormill::schedule {
 
 /// A select by axes. Inside is where `rows` holds and the last axis is in [begin, end).
-struct Parts {
+struct RowParts {
   te::Expr rows;        ///< over the other axes; null: everywhere
   te::Expr begin, end;  ///< over no axes; null: where the axis begins, or ends
   te::Expr inside, outside;
@@ -21,7 +21,7 @@ struct Parts {
 
 /// Nothing where `body` is no select, or its condition is of something else than ends of axes. `context`:
 /// what it shows to hold is left out of the condition.
-std::optional<Parts> parts_of(const te::Expr& body, const std::vector<te::Axis>& axes,
-                              const te::BoundsContext& context);
+std::optional<RowParts> row_parts_of(const te::Expr& body, const std::vector<te::Axis>& axes,
+                                     const te::BoundsContext& context);
 
-}  // namespace tensormill::plan
+}  // namespace tensormill::schedule

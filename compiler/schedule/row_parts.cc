@@ -1,15 +1,14 @@
-#include "compiler/plan/generic_parts.h"
+#include "compiler/schedule/row_parts.h"
 
 #include <algorithm>
 
 #include "compiler/schedule/conditions.h"
 #include "compiler/te/linear.h"
 
-namespace tensormill::plan {
+namespace tensormill::schedule {
 
 namespace {
 
-using schedule::both;
 using te::Expr;
 using te::ExprOp;
 
@@ -18,7 +17,7 @@ public:
   Divider(const std::vector<te::Axis>& axes, const te::BoundsContext& context)
       : axes_(axes), last_(axes.back().var), context_(context) {}
 
-  std::optional<Parts> run(const Expr& body) {
+  std::optional<RowParts> run(const Expr& body) {
     if (body->op != ExprOp::kSelect || !take(body->args[0])) return std::nullopt;
     parts_.inside = body->args[1];
     parts_.outside = body->args[2];
@@ -74,15 +73,15 @@ private:
   const std::vector<te::Axis>& axes_;
   const te::Var& last_;
   const te::BoundsContext& context_;
-  Parts parts_;
+  RowParts parts_;
 };
 
 }  // namespace
 
-std::optional<Parts> parts_of(const te::Expr& body, const std::vector<te::Axis>& axes,
-                              const te::BoundsContext& context) {
+std::optional<RowParts> row_parts_of(const te::Expr& body, const std::vector<te::Axis>& axes,
+                                     const te::BoundsContext& context) {
   if (axes.empty()) return std::nullopt;
   return Divider(axes, context).run(body);
 }
 
-}  // namespace tensormill::plan
+}  // namespace tensormill::schedule
