@@ -7,6 +7,7 @@
 #include "compiler/target/target.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/json.h"
 #include "runtime/base/text.h"
 #include "runtime/package/package_reader.h"
 #include "server/cli/cli.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/json.h"
+#include "runtime/base/json_fwd.h"
 #include "runtime/exec/graph_executor.h"
 #include "runtime/image/image.h"
 #include "runtime/parallel/thread_pool.h"

@@ -245,7 +245,7 @@ TEST(MatrixSteps, AnyNumberOfEmptyOnesEnds) {
     EXPECT_TRUE(results_of(op, {none, none}, {0}, R"({"lower": 1, "unit": 0})")[0].empty()) << op;
   EXPECT_TRUE(results_of("cholesky_factors", {none}, {0})[0].empty());
   EXPECT_TRUE(results_of("eigenvectors", {none, none}, {0, 0, 0, 0})[0].empty());
-  for (const char* op : {"qr_factors", "symmetric_eigenvectors", "lu_factors"})
+  for (const char* op : {"qr_factors", "symmetric_eigenvectors", "pivoted_triangles"})
     EXPECT_TRUE(results_of(op, {none}, {0, 0})[0].empty()) << op;
   EXPECT_TRUE(results_of("singular_values", {{{1, kMany, 0}, {}}}, {0, 0, 0})[0].empty());
 }
@@ -260,8 +260,8 @@ TEST(MatrixSteps, PlansOfStrangers) {
   for (const char* op : {"cholesky_factors", "determinants"}) expect_refused(op, {{{1, 2, 3}, x}}, {6});
   expect_refused("qr_factors", {{{1, 2, 3}, x}}, {5, 6});
   expect_refused("solve_matrices", {{{1, 1, 1}, {1}}, {{1, 2, 3}, x}}, {6});
-  expect_refused("lu_factors", {{{1, 2, 3}, x}}, {6, 2});
-  expect_refused("lu_factors", {{{1, 2, 2}, Doubles(4)}}, {4, 1});
+  expect_refused("pivoted_triangles", {{{1, 2, 2}, Doubles(4)}}, {4, 1});
+  expect_refused("pivoted_rows", {{{2, 1, 1}, {1, 1}}, {{1, 2, 2}, Doubles(4)}}, {2});
   expect_refused("eigenvectors", {{{1, 2, 2}, Doubles(4)}, {{1, 2, 3}, x}}, {2, 2, 4, 4});
   expect_refused("eigenvectors", {{{1, 2, 2}, Doubles(4)}, {{2, 1, 2}, Doubles(4)}}, {2, 2, 4, 4});
   expect_refused("eigenvectors", {{{1, 1, 1}, {1}}, {{1, 1, 1}, {1}}}, {1, 1, 1, 2});

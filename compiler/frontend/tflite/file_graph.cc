@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "compiler/frontend/facts/facts.h"
 #include "compiler/frontend/tflite/options.h"
 
 namespace tensormill::frontend::tflite {
