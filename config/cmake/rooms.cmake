@@ -6,6 +6,7 @@
 # with compile options of their own, which must be set before their target is declared, are in batches of those that have
 # the same.
 set(TENSORMILL_BATCH 32 CACHE STRING "how many files are compiled together; 1: each by itself")
+set(TENSORMILL_ALONE "" CACHE STRING "files that are compiled by themselves, relative to the sources: those that will change")
 function(tm_batches out name)
   cmake_parse_arguments(ARG "" "" "SOURCES;APART" ${ARGN})
   set(result)
@@ -17,6 +18,10 @@ function(tm_batches out name)
         set(alone TRUE)
       endif()
     endforeach()
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${source})
+    if(path IN_LIST TENSORMILL_ALONE)
+      set(alone TRUE)
+    endif()
     if(alone OR TENSORMILL_BATCH LESS 2)
       list(APPEND result ${source})
       continue()
